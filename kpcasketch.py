@@ -1,0 +1,3770 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""kpcasketch: randomized kernel PCA in one file, compiled by Numba.
+
+Copy this file next to your notebook, or install it. Everything is a function on plain arrays, callable from Python and
+from your own `@njit` code; nothing is hidden in objects, and no random state is kept: the same seed gives the same bits,
+whatever the number of threads.
+
+    import numpy as np
+    import kpcasketch as kp
+
+    X = np.random.default_rng(0).standard_normal((5000, 20))
+    kernel = kp.gaussian(kp.median_bandwidth(X, 0))
+    K = kp.quantize_gram(X, kernel, 0)                  # one bit an entry
+    eigen = kp.block_lanczos(K, 10, 0)                  # largest eigenvalues, vectors, residuals
+    features = kp.expand(X, kp.kpca_from_eigen(X, eigen), kernel)
+    print(kp.spectral_error(K, kp.Implicit(X, kernel), 0) / eigen.values[0])
+
+Functions by task
+-----------------
+kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear, custom, precomputed, scaled
+Gram matrices      gram, gram_diagonal, gram_matmat, median_bandwidth
+sketches (AMS 3)   sample_gram, quantize_gram, sample_quantize_gram
+operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
+eigenpairs         block_lanczos, orthogonal_iteration, spectral_norm
+kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
+errors             spectral_error, frobenius_error, principal_angles, effective_dimension
+data, command line random_noisy, main
+
+Papers, by the short names used below
+-------------------------------------
+AMS     Achlioptas, McSherry, Schoelkopf, Sampling Techniques for Kernel Methods, NIPS 2001
+RSKPCA  Kingravi, Vela, Gray, Reduced-Set Kernel PCA, SDM 2013
+SKPCA   Ghashami, Perry, Phillips, Streaming Kernel PCA, AISTATS 2016
+DSGD    Xie, Liang, Song, Scale Up Nonlinear Component Analysis with Doubly Stochastic Gradients, NIPS 2015
+RLS     Musco, Musco, Recursive Sampling for the Nystrom Method, NIPS 2017
+"""
+
+import argparse
+import importlib
+import math
+import pathlib
+import sys
+import threading
+import time
+import zipfile
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba import carray, cfunc, njit, prange, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bits", "CSR", "Centered", "Difference", "Eigen", "Expansion", "Implicit", "Kernel", "LowRank", "block_lanczos",
+    "cauchy", "center", "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension",
+    "expand", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "kpca", "kpca_from_eigen",
+    "laplacian", "linear", "main", "matern", "matmat", "median_bandwidth", "nbytes", "orthogonal_iteration",
+    "polynomial", "precomputed", "principal_angles", "quantize_gram", "random_noisy", "rational_quadratic",
+    "sample_gram", "sample_quantize_gram", "scaled", "spectral_error", "spectral_norm",
+]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 1. Compilation
+#
+# Every function below is compiled by `_compiled`. It caches machine code on disk where that is possible, keeps NaN and
+# infinity meaningful, releases the GIL, and turns an argument that numba cannot type into a ValueError that names it.
+# ----------------------------------------------------------------------------------------------------------------------
+
+# Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning.
+_SUMS = {"contract", "reassoc", "nsz", "arcp"}
+# The order of operations stands as written: range reductions and hashes depend on it.
+_STRICT = {"contract"}
+
+
+def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never"):
+    """njit with the options of this file; cached except in `__main__` and where the source has no file of its own.
+
+    A caller is compiled together with all that it calls, at every level anew. So a large function behind several thin
+    public ones is put into them with inline="always": half of the compile time of the eigensolvers.
+    """
+    if function is None:
+        return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline)
+    options = dict(parallel=parallel, fastmath=fastmath, inline=inline, nogil=True, error_model="numpy")
+    cached = globals().get("__name__") != "__main__"   # there, NamedTuples are pickled by value: no hit, one more file a run
+    try:
+        compiled = njit(cache=cached, **options)(function)
+    except RuntimeError:                               # no cache location: exec'd source, read-only place
+        compiled = njit(**options)(function)
+    return _with_named_errors(compiled)
+
+
+def _with_named_errors(compiled):
+    """Look at arguments of a type not met before, so that one numba cannot take is refused by name."""
+    compile_for_args = getattr(compiled, "_compile_for_args", None)
+    if compile_for_args is not None:                   # absent when NUMBA_DISABLE_JIT is set
+
+        def check_then_compile(*args, **kwargs):
+            names = compiled.py_func.__code__.co_varnames
+            for name, value in [*zip(names, args), *kwargs.items()]:
+                _require_typable(compiled.py_func.__name__, name, value)
+            return compile_for_args(*args, **kwargs)
+
+        compiled._compile_for_args = check_then_compile
+    return compiled
+
+
+def _require_typable(function, name, value):
+    if isinstance(value, np.ndarray):
+        if value.dtype not in _ARRAY_TYPES:
+            raise ValueError(f"{function}: {name} must hold real numbers (float64, float32, integers or booleans in "
+                             f"native byte order), got dtype {value.dtype}")
+    elif isinstance(value, tuple):
+        for field, part in zip(getattr(value, "_fields", map(str, range(len(value)))), value):
+            _require_typable(function, f"{name}.{field}", part)
+    elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if not -2**63 <= value < 2**64:
+            raise ValueError(f"{function}: {name} must fit in 64 bits, got {value}")
+    elif not isinstance(value, (bool, float, complex, str, np.generic, np.random.Generator, type(None))):
+        if not hasattr(value, "_numba_type_"):
+            raise ValueError(f"{function}: {name} must be a NumPy array, a number or a tuple of this module, "
+                             f"got {type(value).__name__}")
+
+
+_ARRAY_TYPES = [np.dtype(t) for t in (np.float64, np.float32, np.int8, np.int16, np.int32, np.int64,
+                                      np.uint8, np.uint16, np.uint32, np.uint64, np.bool_)]
+
+# One vector register: 64 bytes with AVX-512, 32 elsewhere, and the columns of a register tile that leave no spill
+# (4 rows x 4 vectors fill 16 of 32 registers; 4 rows x 2 vectors 8 of 16).
+try:
+    _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
+except RuntimeError:
+    _AVX512 = False
+_VECTOR_BYTES = 64 if _AVX512 else 32
+_TILE_VECTORS = 4 if _AVX512 else 2
+
+
+@intrinsic
+def _address(typing, array):
+    """Address of the first element."""
+    def codegen(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+    return types.int64(array), codegen
+
+
+@intrinsic
+def _wide_vectors(typing):
+    """Let LLVM use whole 64-byte registers in the loops around this call; by default it stops at 32 (exp: 1.5 x)."""
+    def codegen(context, builder, signature, args):
+        if _AVX512:
+            set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+    return types.void(), codegen
+
+
+@_compiled
+def _aligned(size, like):
+    """Uninitialised vector on a cache line boundary: a 64-byte load that crosses a line costs two."""
+    raw = np.empty(size + 16, like.dtype)
+    skip = (-_address(raw) % 64) // raw.itemsize
+    return raw[skip:skip + size]
+
+
+if sys.platform.startswith("linux"):
+    _madvise = types.ExternalFunction("madvise", types.int32(types.int64, types.uint64, types.int32))
+
+    @_compiled
+    def _advise_huge_pages(address, size):
+        """Ask for pages of 2 MB, as NumPy does for its large arrays: first writes to 512 MB take 0.07 s, not 0.2 s."""
+        begin = (address + 4095) // 4096 * 4096
+        if size > 2**22:
+            _madvise(begin, np.uint64((address + size - begin) // 4096 * 4096), np.int32(14))      # MADV_HUGEPAGE
+else:
+    @_compiled
+    def _advise_huge_pages(address, size):
+        """Nothing to ask for on this system."""
+
+
+@_compiled
+def _new_matrix(n, m, like):
+    """Uninitialised (n, m) array of the type of `like`."""
+    out = np.empty((n, m), like.dtype)
+    _advise_huge_pages(_address(out), out.size * out.itemsize)
+    return out
+
+
+def _register_tile(difference, vectors, accumulate):
+    """Make the micro-kernel of this file: 4 rows of X against one panel of `vectors` vector registers of columns.
+
+    out[r:r+4, c:c+width] (+)= sum_t X[i:i+4, t] panel[t, :], or sum_t (X[i:i+4, t] - panel[t, :])^2.
+    Rows of X past `last` repeat row `last`. The sums stay in registers over t; written as plain loops they
+    go through memory and reach half the speed (40 against 76 billion multiply-adds a second, d = 54).
+    """
+    @intrinsic
+    def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
+        def codegen(context, builder, signature, args):
+            _, i, last, start, stop, _, _, r, c = args
+            X, panel, out = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 5, 6)]
+            element = context.get_value_type(signature.args[0].dtype)
+            itemsize = signature.args[0].dtype.bitwidth // 8
+            lanes = _VECTOR_BYTES // itemsize
+            vector, index = ir.VectorType(element, lanes), ir.IntType(64)
+            splat = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+            flags = ("contract",)
+
+            def row_of(array, row):
+                return builder.gep(array.data, [builder.mul(row, builder.extract_value(array.shape, 1))])
+
+            def at(pointer, offset):
+                return builder.bitcast(builder.gep(pointer, [index(offset)]), vector.as_pointer())
+
+            rows, sums, targets = [], [], []
+            for k in range(4):
+                row = builder.add(i, index(k))
+                rows.append(row_of(X, builder.select(builder.icmp_signed("<", row, last), row, last)))
+                targets.append(builder.gep(row_of(out, builder.add(r, index(k))), [c]))
+                sums.append([cgutils.alloca_once(builder, vector) for _ in range(vectors)])
+                for v in range(vectors):
+                    begin = builder.load(at(targets[k], v * lanes), align=itemsize) if accumulate else vector(None)
+                    builder.store(begin, sums[k][v])
+            with cgutils.for_range_slice(builder, start, stop, index(1)) as (t, _):
+                columns = builder.gep(panel.data, [builder.mul(builder.sub(t, start), index(vectors * lanes))])
+                ys = [builder.load(at(columns, v * lanes), align=itemsize) for v in range(vectors)]
+                for k in range(4):
+                    x = builder.insert_element(vector(ir.Undefined), builder.load(builder.gep(rows[k], [t])),
+                                               ir.IntType(32)(0))
+                    x = builder.shuffle_vector(x, vector(ir.Undefined), splat)
+                    for v in range(vectors):
+                        a, b = (builder.fsub(x, ys[v]),) * 2 if difference else (x, ys[v])
+                        product = builder.fmul(a, b, flags=flags)
+                        builder.store(builder.fadd(builder.load(sums[k][v]), product, flags=flags), sums[k][v])
+            for k in range(4):
+                for v in range(vectors):
+                    builder.store(builder.load(sums[k][v]), at(targets[k], v * lanes), align=itemsize)
+            return context.get_dummy_value()
+        return types.void(X, *[types.int64] * 4, panel, out, types.int64, types.int64), codegen
+    return register_tile
+
+
+_inner_products = _register_tile(difference=False, vectors=_TILE_VECTORS, accumulate=False)
+_squared_distances = _register_tile(difference=True, vectors=_TILE_VECTORS, accumulate=False)
+_add_product = _register_tile(difference=False, vectors=2, accumulate=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 2. Arguments
+#
+# Shells bring what the caller gives to one form (C order, float64 or float32, uint64 seed) or refuse it, before any
+# work. Types are looked at while compiling, values when running; texts are constants, so that refusing costs nothing.
+# ----------------------------------------------------------------------------------------------------------------------
+
+def _points(name, X):
+    """X as a finite, C-ordered (n, d) array of float64, or float32 if it is float32."""
+
+
+def _seed(name, seed):
+    """seed as uint64."""
+
+
+def _integer(name, value):
+    """value as int64."""
+
+
+def _real(name, value):
+    """value as float64."""
+
+
+def _same_array(X, Y):
+    """Whether X and Y are the same array, so that a Gram matrix is symmetric."""
+
+
+def _is_real_array(t, ndim):
+    return (isinstance(t, types.Array) and t.ndim == ndim
+            and isinstance(t.dtype, (types.Float, types.Integer, types.Boolean)))
+
+
+def _raise(message):
+    """An implementation that refuses whatever it is given."""
+    def refuse(name, value):
+        raise ValueError(message)
+    return refuse
+
+
+@overload(_points, prefer_literal=True)
+def _points_overload(name, X):
+    name = name.literal_value
+    if not _is_real_array(X, 2):
+        return _raise(f"{name} must be a 2-D array of real numbers, got {X}")
+    single = X.dtype == types.float32
+    dtype, limit = (np.float32, np.float32(1e17)) if single else (np.float64, 1e150)
+    as_is = X.layout == "C" and X.mutable and X.dtype in (types.float32, types.float64)
+    empty = f"{name} must have at least one row and one column"
+    infinite = f"{name} must be finite (no NaN or infinity) and below {limit:.0e} in size"
+
+    def points(name, X):
+        if X.shape[0] < 1 or X.shape[1] < 1:
+            raise ValueError(empty)
+        if as_is:
+            C = X
+        else:
+            C = np.empty(X.shape, dtype)
+            C[:] = X
+        if not _all_below(C, limit):                   # squares of larger entries overflow
+            raise ValueError(infinite)
+        return C
+
+    def points_as_is(name, X):
+        if X.shape[0] < 1 or X.shape[1] < 1:
+            raise ValueError(empty)
+        if not _all_below(X, limit):
+            raise ValueError(infinite)
+        return X
+    return points_as_is if as_is else points
+
+
+@_compiled
+def _all_below(X, limit):
+    """Whether abs(x) < limit for every entry; False for NaN."""
+    for i in range(X.shape[0]):
+        bad = 0
+        for j in range(X.shape[1]):
+            bad += not abs(X[i, j]) < limit
+        if bad:
+            return False
+    return True
+
+
+@overload(_seed, prefer_literal=True)
+def _seed_overload(name, seed):
+    name = name.literal_value
+    if not isinstance(seed, types.Integer):
+        return _raise(f"{name} must be an integer from 0 to 2**64 - 1, got {seed}")
+    negative = f"{name} must not be negative"
+    if not seed.signed:
+        return lambda name, seed: np.uint64(seed)
+
+    def checked(name, seed):
+        if seed < 0:
+            raise ValueError(negative)
+        return np.uint64(seed)
+    return checked
+
+
+@overload(_integer, prefer_literal=True)
+def _integer_overload(name, value):
+    if not isinstance(value, types.Integer):
+        return _raise(f"{name.literal_value} must be an integer, got {value}")
+    return lambda name, value: np.int64(value)
+
+
+@overload(_real, prefer_literal=True)
+def _real_overload(name, value):
+    if not isinstance(value, (types.Integer, types.Float)):
+        return _raise(f"{name.literal_value} must be a real number, got {value}")
+    infinite = f"{name.literal_value} must be finite"
+
+    def real(name, value):
+        if not abs(np.float64(value)) < np.inf:
+            raise ValueError(infinite)
+        return np.float64(value)
+    return real
+
+
+@overload(_same_array)
+def _same_array_overload(X, Y):
+    if X == Y and isinstance(X, types.Array):
+        return lambda X, Y: X.shape == Y.shape and X.strides == Y.strides and _address(X) == _address(Y)
+    return lambda X, Y: False
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 3. Vector math
+#
+# exp, log and cos without branches or calls, so that LLVM vectorises the loops they stand in (pip's llvmlite has no
+# vector math library: math.exp in a loop is a scalar call). float64 and float32, NaN and infinities as in NumPy.
+# Polynomials are minimax for relative error (Remez exchange at 60 digits).
+# ----------------------------------------------------------------------------------------------------------------------
+
+# x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23.
+_ROUND64, _ROUND32 = 6755399441055744.0, np.float32(12582912.0)
+
+
+def _float_format(float_type):
+    """(LLVM integer of the same width, bits of the mantissa, exponent bias, bits of the rounding constant)."""
+    if float_type == types.float64:
+        return ir.IntType(64), 52, 1023, 0x4338000000000000
+    return ir.IntType(32), 23, 127, 0x4B400000
+
+
+@intrinsic
+def _times_power_of_two(typing, p, rounded):
+    """p 2^k for the integer k in the low bits of `rounded`; two steps, so that subnormal results are rounded once."""
+    def codegen(context, builder, signature, args):
+        integer, mantissa, bias, offset = _float_format(signature.args[0])
+        k = builder.sub(builder.bitcast(args[1], integer), integer(offset))
+        half = builder.ashr(k, integer(1))
+        result = args[0]
+        for part in (half, builder.sub(k, half)):
+            power = builder.shl(builder.add(part, integer(bias)), integer(mantissa))
+            result = builder.fmul(result, builder.bitcast(power, args[0].type))
+        return result
+    return p(p, p), codegen
+
+
+@intrinsic
+def _negated_if_even(typing, p, rounded):
+    """-p when the integer in the low bits of `rounded` is even, p when it is odd."""
+    def codegen(context, builder, signature, args):
+        integer, mantissa, bias, offset = _float_format(signature.args[0])
+        even = builder.xor(builder.bitcast(args[1], integer), integer(1))
+        sign = builder.shl(even, integer(integer.width - 1))
+        return builder.bitcast(builder.xor(builder.bitcast(args[0], integer), sign), args[0].type)
+    return p(p, p), codegen
+
+
+@intrinsic
+def _split_exponent(typing, x):
+    """(m, e) with x = m 2^e and m in [sqrt(1/2), sqrt(2)), for positive normal x."""
+    def codegen(context, builder, signature, args):
+        integer, mantissa, bias, offset = _float_format(signature.args[0])
+        root_half = 0x3FE6A09E667F3BCD if integer.width == 64 else 0x3F3504F3
+        bits = builder.bitcast(args[0], integer)
+        e = builder.ashr(builder.sub(bits, integer(root_half)), integer(mantissa))
+        m = builder.bitcast(builder.sub(bits, builder.shl(e, integer(mantissa))), args[0].type)
+        magic = builder.bitcast(integer(offset), args[0].type)
+        e = builder.fsub(builder.bitcast(builder.add(e, integer(offset)), args[0].type), magic)
+        return context.make_tuple(builder, signature.return_type, (m, e))
+    return types.UniTuple(x, 2)(x), codegen
+
+
+@_compiled(fastmath=_STRICT)
+def _exp64(x):
+    """e^x, float64; error below 1.1 ulp."""
+    rounded = x * 1.4426950408889634 + _ROUND64
+    k = rounded - _ROUND64
+    r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11       # ln 2 in 33 + 53 bits
+    q = 2.5000005801868804e-08
+    q = q * r + 2.763037842182758e-07
+    q = q * r + 2.755758721521554e-06
+    q = q * r + 2.4801492763392768e-05
+    q = q * r + 0.00019841269504905712
+    q = q * r + 0.0013888888943922068
+    q = q * r + 0.008333333333495561
+    q = q * r + 0.04166666666652919
+    q = q * r + 0.1666666666666641
+    q = q * r + 0.5000000000000011
+    result = _times_power_of_two(1.0 + (r + r * r * q), rounded)
+    result = result if abs(x) < 1000.0 else x + np.inf                  # NaN stays NaN
+    return result if not x <= -1000.0 else 0.0
+
+
+@_compiled(fastmath=_STRICT)
+def _exp32(x):
+    """e^x, float32; error below 1.1 ulp."""
+    rounded = x * np.float32(1.44269504) + _ROUND32
+    k = rounded - _ROUND32
+    r = (x - k * np.float32(0.693115234375)) - k * np.float32(3.1946184945309415e-05)
+    q = np.float32(0.0013814462581649423)
+    q = q * r + np.float32(0.0083687799051404)
+    q = q * r + np.float32(0.04166839271783829)
+    q = q * r + np.float32(0.1666651964187622)
+    q = q * r + np.float32(0.4999999403953552)
+    result = _times_power_of_two(np.float32(1.0) + (r + r * r * q), rounded)
+    result = result if abs(x) < np.float32(150.0) else x + np.float32(np.inf)
+    return result if not x <= np.float32(-150.0) else np.float32(0.0)
+
+
+@_compiled(fastmath=_STRICT)
+def _log64(x):
+    """Natural logarithm, float64; error below 1.3 ulp."""
+    subnormal = x < 2.2250738585072014e-308
+    m, e = _split_exponent(x * 18014398509481984.0 if subnormal else x)              # 2^54
+    e = e - 54.0 if subnormal else e
+    f = m - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    q = 0.1479625762932135
+    q = q * z + 0.15314021458854346
+    q = q * z + 0.18183565394586662
+    q = q * z + 0.22222198554014694
+    q = q * z + 0.2857142874256008
+    q = q * z + 0.3999999999941397
+    q = q * z + 0.6666666666666734
+    half = 0.5 * f * f
+    log_m = f - (half - s * (half + z * q))            # log(1 + f) = 2 s + s z q, arranged to keep f exact
+    result = e * 0.6931471804855391 + (log_m + e * 7.440617110012397e-11)
+    result = result if x < np.inf else x               # infinity and NaN
+    result = result if x != 0.0 else -np.inf
+    return result if not x < 0.0 else np.nan
+
+
+@_compiled(fastmath=_STRICT)
+def _log32(x):
+    """Natural logarithm, float32; error below 1 ulp."""
+    subnormal = x < np.float32(1.1754944e-38)
+    m, e = _split_exponent(x * np.float32(33554432.0) if subnormal else x)           # 2^25
+    e = e - np.float32(25.0) if subnormal else e
+    f = m - np.float32(1.0)
+    s = f / (np.float32(2.0) + f)
+    z = s * s
+    q = np.float32(0.2358243763446808)
+    q = q * z + np.float32(0.28537294268608093)
+    q = q * z + np.float32(0.4000033438205719)
+    q = q * z + np.float32(0.6666666269302368)
+    half = np.float32(0.5) * f * f
+    log_m = f - (half - s * (half + z * q))
+    result = e * np.float32(0.693115234375) + (log_m + e * np.float32(3.1946184945309415e-05))
+    result = result if x < np.float32(np.inf) else x
+    result = result if x != np.float32(0.0) else np.float32(-np.inf)
+    return result if not x < np.float32(0.0) else np.float32(np.nan)
+
+
+# cos x = -(-1)^k sin r with x = (k + 1/2) pi + r and abs(r) <= pi/2. The zeros of cos fall on r = 0, where sin is
+# relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its first parts is exact.
+
+@_compiled(fastmath=_STRICT)
+def _cos64(x):
+    """cos x, float64, for abs(x) <= 2^20; error below 1.7 ulp."""
+    rounded = (x * 0.3183098861837907 - 0.5) + _ROUND64
+    k = (rounded - _ROUND64) + 0.5
+    r = ((x - k * 3.1415926534682512) - k * 1.2154201012607932e-10) - k * 4.044532497591901e-21
+    r = r - k * 2.0171708071745067e-37
+    z = r * r
+    q = 2.7211569774915805e-15
+    q = q * z - 7.642989817549199e-13
+    q = q * z + 1.6058939643121507e-10
+    q = q * z - 2.505210687158409e-08
+    q = q * z + 2.7557319211124324e-06
+    q = q * z - 0.00019841269841209145
+    q = q * z + 0.008333333333333194
+    q = q * z - 0.16666666666666666
+    return _negated_if_even(r + r * z * q, rounded)
+
+
+@_compiled(fastmath=_STRICT)
+def _cos32(x):
+    """cos x, float32, for abs(x) <= 2^13; error below 2.5 ulp."""
+    rounded = (x * np.float32(0.318309886) - np.float32(0.5)) + _ROUND32
+    k = (rounded - _ROUND32) + np.float32(0.5)
+    r = (((x - k * np.float32(3.140625)) - k * np.float32(0.0009675025939941406))
+         - k * np.float32(1.5099067240953445e-07)) - k * np.float32(5.126688303189038e-12)
+    z = r * r
+    q = np.float32(2.605750751172309e-06)
+    q = q * z - np.float32(0.0001980959059437737)
+    q = q * z + np.float32(0.00833306647837162)
+    q = q * z - np.float32(0.16666659712791443)
+    return _negated_if_even(r + r * z * q, rounded)
+
+
+def _exp(x):
+    """e^x in the precision of x."""
+
+
+def _log(x):
+    """Natural logarithm in the precision of x."""
+
+
+def _cos(x):
+    """cos x in the precision of x, for abs(x) <= 2^20 (float64) or 2^13 (float32)."""
+
+
+def _by_precision(function, double, single):
+    @overload(function)
+    def choose(x):
+        return (lambda x: single(x)) if x == types.float32 else (lambda x: double(x))
+
+
+_by_precision(_exp, _exp64, _exp32)
+_by_precision(_log, _log64, _log32)
+_by_precision(_cos, _cos64, _cos32)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 4. Randomness
+#
+# A pure function of (seed, purpose, counter): SplitMix64 [1], read at any place of its sequence. No state, so a draw can
+# be made by any thread, in any order, and again later. Two purposes never share a key, so that two functions given the
+# same seed are independent.
+#
+# [1] Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+# ----------------------------------------------------------------------------------------------------------------------
+
+_START, _KEEP, _ROUND_UP, _PAIRS, _NOISE, _PROBES, _DATA = range(1, 8)
+
+
+@_compiled(fastmath=_STRICT)
+def _mix(z):
+    """Bijection of 64 bits in which every input bit moves every output bit (the finalizer of SplitMix64)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@_compiled(fastmath=_STRICT)
+def _bits(key, counter):
+    """64 random bits: element `counter` of the sequence that starts at `key`."""
+    return _mix(key + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+
+
+@_compiled(fastmath=_STRICT)
+def _key(seed, purpose):
+    """Start of the sequence for one purpose."""
+    return _bits(_mix(np.uint64(seed)), np.uint64(purpose))
+
+
+@_compiled(fastmath=_STRICT)
+def _uniform(key, counter):
+    """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
+    return (np.float64(_bits(key, counter) >> np.uint64(12)) + 0.5) * 2.220446049250313e-16
+
+
+@_compiled(fastmath=_STRICT)
+def _normal(key, counter):
+    """Standard normal (Box-Muller); uses elements 2 counter and 2 counter + 1."""
+    first = np.uint64(2) * np.uint64(counter)
+    radius = math.sqrt(-2.0 * _log64(_uniform(key, first)))
+    return radius * _cos64(6.283185307179586 * _uniform(key, first + np.uint64(1)))
+
+
+@_compiled(fastmath=_STRICT)
+def _sign(key, counter):
+    """+1 or -1 with equal probability."""
+    return 1.0 - 2.0 * np.float64(_bits(key, counter) >> np.uint64(63))
+
+
+@_compiled(fastmath=_STRICT)
+def _cauchy(key, counter):
+    """Standard Cauchy: tan of a uniform angle."""
+    return math.tan(3.141592653589793 * (_uniform(key, counter) - 0.5))
+
+
+@_compiled(fastmath=_STRICT)
+def _gamma(key, counter, shape):
+    """Gamma with the given shape > 0 and scale 1 (Marsaglia and Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
+    key = _bits(key, counter)                          # a sequence of its own: the number of attempts is random
+    boosted = shape if shape >= 1.0 else shape + 1.0
+    d = boosted - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    attempt = np.uint64(0)
+    while True:
+        z = _normal(key, np.uint64(2) * attempt)       # elements 4a and 4a + 1; the uniform takes 4a + 2
+        u = _uniform(key, np.uint64(4) * attempt + np.uint64(2))
+        v = (1.0 + c * z) ** 3
+        if v > 0.0 and math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
+            break
+        attempt += np.uint64(1)
+    if shape < 1.0:                                    # G(shape) = G(shape + 1) U^(1 / shape)
+        return d * v * _uniform(key, np.uint64(4) * attempt + np.uint64(3)) ** (1.0 / shape)
+    return d * v
+
+
+@_compiled(fastmath=_STRICT)
+def _gap(key, counter, log_miss):
+    """Failures before the next success of a coin whose failure has log-probability log_miss (geometric)."""
+    return np.int64(min(math.floor(_log64(_uniform(key, counter)) / log_miss), 4.0e18))
+
+
+@_compiled(parallel=True)
+def _normal_matrix(n, p, key):
+    """(n, p) standard normals; entry (i, j) depends on the key, i and j alone."""
+    out = np.empty((n, p))
+    for i in prange(n):
+        row = _bits(key, i)
+        for j in range(p):
+            out[i, j] = _normal(row, j)
+    return out
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 5. Kernels
+#
+# A kernel is a tuple of numbers, one table and one address, made by the functions below. A new kernel is one number
+# here, one maker and one branch of `_apply_kernel`.
+# ----------------------------------------------------------------------------------------------------------------------
+
+# Kernels of the squared distance come first, the smooth ones among them before the others.
+_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _POLYNOMIAL, _CUSTOM, _PRECOMPUTED = range(9)
+
+
+class Kernel(NamedTuple):
+    """A kernel function as numbers: made by `gaussian` and its companions, read by everything else.
+
+    kind selects the formula; scale multiplies it; gamma, shape, offset are its parameters; address is the machine
+    address of a `custom` kernel; table the matrix of a `precomputed` one.
+    """
+    kind: int
+    scale: float
+    gamma: float
+    shape: float
+    offset: float
+    address: int
+    table: np.ndarray
+
+    def __reduce__(self):
+        if self.address:
+            raise TypeError("a custom kernel holds the address of code compiled in this process and cannot be pickled; "
+                            "call custom(f) again where it is needed")
+        return Kernel, tuple(self)
+
+
+@_compiled
+def _make_kernel(kind, gamma, shape, offset):
+    return Kernel(kind, 1.0, gamma, shape, offset, 0, np.empty((0, 0)))
+
+
+@_compiled
+def gaussian(sigma):
+    """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)).
+
+    The kernel of the experiments of RSKPCA, SKPCA, DSGD and RLS (RSKPCA writes exp(-|x - y|^2 / sigma^2)).
+
+    Parameters
+    ----------
+    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : sigma out of range
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
+    >>> gram(X, X, gaussian(1.0)).round(4).tolist()
+    [[1.0, 0.3679], [0.3679, 1.0]]
+    """
+    sigma = _real("gaussian: sigma", sigma)
+    if not 1e-150 <= sigma <= 1e150:
+        raise ValueError("gaussian: sigma must be positive, from 1e-150 to 1e150")
+    return _make_kernel(_GAUSSIAN, 0.5 / (sigma * sigma), 0.0, 0.0)
+
+
+@_compiled
+def laplacian(sigma):
+    """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm.
+
+    Textbook; used by RSKPCA (18) beside the Gaussian. Equal to `matern(0.5, sigma)`.
+
+    Parameters
+    ----------
+    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : sigma out of range
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [2.0]])
+    >>> gram(X, X, laplacian(1.0)).round(4).tolist()
+    [[1.0, 0.1353], [0.1353, 1.0]]
+    """
+    sigma = _real("laplacian: sigma", sigma)
+    if not 1e-150 <= sigma <= 1e150:
+        raise ValueError("laplacian: sigma must be positive, from 1e-150 to 1e150")
+    return _make_kernel(_EXPONENTIAL, 1.0 / sigma, 0.0, 0.0)
+
+
+@_compiled
+def matern(nu, sigma):
+    """Matern kernel of smoothness nu, for the three values of nu with a closed form; a = sqrt(2 nu) |x - y| / sigma.
+
+    nu = 0.5: exp(-a);  nu = 1.5: (1 + a) exp(-a);  nu = 2.5: (1 + a + a^2 / 3) exp(-a). Textbook.
+
+    Parameters
+    ----------
+    nu : float, 0.5, 1.5 or 2.5
+    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : another nu; sigma out of range
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0]])
+    >>> gram(X, X, matern(1.5, 1.0)).round(4).tolist()
+    [[1.0, 0.4834], [0.4834, 1.0]]
+    """
+    nu, sigma = _real("matern: nu", nu), _real("matern: sigma", sigma)
+    if nu != 0.5 and nu != 1.5 and nu != 2.5:
+        raise ValueError("matern: nu must be 0.5, 1.5 or 2.5")
+    if not 1e-150 <= sigma <= 1e150:
+        raise ValueError("matern: sigma must be positive, from 1e-150 to 1e150")
+    kind = _EXPONENTIAL if nu == 0.5 else (_MATERN_3_2 if nu == 1.5 else _MATERN_5_2)
+    return _make_kernel(kind, math.sqrt(2.0 * nu) / sigma, 0.0, 0.0)
+
+
+@_compiled
+def rational_quadratic(alpha, sigma):
+    """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Textbook.
+
+    Parameters
+    ----------
+    alpha : float, power, from 1e-3 to 1e6
+    sigma : float, bandwidth in the units of the points, from 1e-140 to 1e140
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : alpha or sigma out of range
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [2.0]])
+    >>> gram(X, X, rational_quadratic(2.0, 1.0)).round(4).tolist()
+    [[1.0, 0.25], [0.25, 1.0]]
+    """
+    alpha, sigma = _real("rational_quadratic: alpha", alpha), _real("rational_quadratic: sigma", sigma)
+    if not 1e-3 <= alpha <= 1e6:
+        raise ValueError("rational_quadratic: alpha must be positive, from 1e-3 to 1e6")
+    if not 1e-140 <= sigma <= 1e140:
+        raise ValueError("rational_quadratic: sigma must be positive, from 1e-140 to 1e140")
+    return _make_kernel(_RATIONAL, 0.5 / (alpha * sigma * sigma), alpha, 0.0)
+
+
+@_compiled
+def cauchy(sigma):
+    """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Textbook.
+
+    Parameters
+    ----------
+    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : sigma out of range
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0]])
+    >>> gram(X, X, cauchy(1.0)).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    sigma = _real("cauchy: sigma", sigma)
+    if not 1e-150 <= sigma <= 1e150:
+        raise ValueError("cauchy: sigma must be positive, from 1e-150 to 1e150")
+    return _make_kernel(_CAUCHY, 1.0 / (sigma * sigma), 0.0, 0.0)
+
+
+@_compiled
+def polynomial(degree, gamma, coef0):
+    """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5 names it beside the radial ones).
+
+    Parameters
+    ----------
+    degree : int, from 1 to 64
+    gamma : float, positive
+    coef0 : float, not negative: a negative one is not positive semidefinite
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : degree, gamma or coef0 out of range
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0]])
+    >>> gram(X, X, polynomial(2, 1.0, 1.0)).tolist()
+    [[36.0]]
+    """
+    degree = _integer("polynomial: degree", degree)
+    gamma, coef0 = _real("polynomial: gamma", gamma), _real("polynomial: coef0", coef0)
+    if not 1 <= degree <= 64:
+        raise ValueError("polynomial: degree must be from 1 to 64")
+    if not gamma > 0.0:
+        raise ValueError("polynomial: gamma must be positive")
+    if not coef0 >= 0.0:
+        raise ValueError("polynomial: coef0 must not be negative")
+    return _make_kernel(_POLYNOMIAL, gamma, np.float64(degree), coef0)
+
+
+@_compiled
+def linear():
+    """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Textbook.
+
+    Returns
+    -------
+    Kernel
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0]])
+    >>> gram(X, X, linear()).tolist()
+    [[5.0]]
+    """
+    return _make_kernel(_POLYNOMIAL, 1.0, 1.0, 0.0)
+
+
+@_compiled
+def precomputed(K):
+    """A given symmetric matrix as a kernel; the points are then an (n, 1) array of row numbers.
+
+    k(x, y) = K[x, y]. So whatever works on points and a kernel works on a matrix too, as AMS section 3 has it.
+
+    Parameters
+    ----------
+    K : (N, N) array of finite real numbers, symmetric (checked to 1e-6 of its largest entry)
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : K not square, not symmetric, or with NaN or infinite entries
+
+    Notes
+    -----
+    O(N^2) time for the checks; no copy of a C-ordered writeable float64 array.
+
+    Examples
+    --------
+    >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
+    [[1.0], [2.0]]
+    """
+    K = _in_double(_points("precomputed: K", K))
+    if K.shape[0] != K.shape[1]:
+        raise ValueError("precomputed: K must be square")
+    largest = 0.0
+    for i in range(K.shape[0]):
+        for j in range(K.shape[1]):
+            largest = max(largest, abs(K[i, j]))
+    for a in range(0, K.shape[0], 64):                 # by blocks: columns of K come from memory once
+        for b in range(0, a + 1, 64):
+            for i in range(a, min(a + 64, K.shape[0])):
+                for j in range(b, min(b + 64, i)):
+                    if abs(K[i, j] - K[j, i]) > 1e-6 * largest:
+                        raise ValueError("precomputed: K must be symmetric")
+    return Kernel(_PRECOMPUTED, 1.0, 0.0, 0.0, 0.0, 0, K)
+
+
+_custom_kernels = {}                                   # compiled kernels must outlive the addresses taken of them
+
+
+def custom(f):
+    """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
+
+    The function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
+    section 6: a kernel is whatever behaves like an inner product. This maker is called from Python, not from compiled code.
+
+    Parameters
+    ----------
+    f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number
+
+    Returns
+    -------
+    Kernel that lives as long as the process and cannot be pickled
+
+    Raises
+    ------
+    ValueError : f not compiled by numba, or not compilable for two float64 vectors
+
+    Notes
+    -----
+    O(1) memory; a second or so of compiling. f must be pure: it is called from several threads, once for each pair.
+    Exceptions inside f cannot leave it.
+
+    Examples
+    --------
+    >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
+    >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
+    [[2.0]]
+    """
+    if not hasattr(f, "py_func"):
+        raise ValueError("custom: f must be a function compiled with numba.njit")
+    if f not in _custom_kernels:
+        try:
+            @cfunc(types.float64(types.CPointer(types.float64), types.CPointer(types.float64), types.intp))
+            def by_address(x, y, d):
+                return f(carray(x, (d,)), carray(y, (d,)))
+        except numba.core.errors.NumbaError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
+        _custom_kernels[f] = by_address
+    return _make_kernel(_CUSTOM, 0.0, 0.0, 0.0)._replace(address=_custom_kernels[f].address)
+
+
+@_compiled
+def scaled(kernel, kappa):
+    """The kernel times a positive constant: kappa k(x, y). Textbook.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    kappa : float, positive
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError : kappa not positive; kernel not a Kernel
+
+    Notes
+    -----
+    O(1) time and memory; factors multiply when applied twice.
+
+    Examples
+    --------
+    >>> X = np.zeros((1, 2))
+    >>> gram(X, X, scaled(gaussian(1.0), 0.5)).tolist()
+    [[0.5]]
+    """
+    kernel, kappa = _canonical("scaled: kernel", kernel), _real("scaled: kappa", kappa)
+    if not kappa > 0.0:
+        raise ValueError("scaled: kappa must be positive")
+    return Kernel(kernel.kind, kernel.scale * kappa, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
+
+
+def _in_double(X):
+    """X in float64."""
+
+
+@overload(_in_double)
+def _in_double_overload(X):
+    return (lambda X: X) if X.dtype == types.float64 else (lambda X: X.astype(np.float64))
+
+
+def _in_precision(like, V):
+    """V in the precision of `like`."""
+
+
+@overload(_in_precision)
+def _in_precision_overload(like, V):
+    if like.dtype == V.dtype:
+        return lambda like, V: V
+    return lambda like, V: V.astype(like.dtype)
+
+
+def _common_precision(X, Y):
+    """X in float32 if both arrays are float32, else in float64."""
+
+
+@overload(_common_precision)
+def _common_precision_overload(X, Y):
+    if X.dtype == Y.dtype:
+        return lambda X, Y: X
+    return lambda X, Y: _in_double(X)
+
+
+def _canonical(name, kernel):
+    """kernel with every field of one type, so that all kernels share compiled code."""
+
+
+@overload(_canonical, prefer_literal=True)
+def _canonical_overload(name, kernel):
+    if getattr(kernel, "instance_class", None) is not Kernel:
+        return _raise(f"{name.literal_value} must be a Kernel, made by gaussian(sigma) or its companions, got {kernel}")
+    return lambda name, kernel: Kernel(np.int64(kernel.kind), np.float64(kernel.scale), np.float64(kernel.gamma),
+                                       np.float64(kernel.shape), np.float64(kernel.offset), np.int64(kernel.address),
+                                       _in_double(np.ascontiguousarray(kernel.table)))
+
+
+def _check_rows(name, X, kernel):
+    """Refuse points that are not row numbers of a precomputed kernel."""
+
+
+@overload(_check_rows, prefer_literal=True)
+def _check_rows_overload(name, X, kernel):
+    one_column = f"{name.literal_value} must have one column, of row numbers, with a precomputed kernel"
+    out_of_range = f"{name.literal_value} must hold whole numbers from 0 to N - 1 with a precomputed (N, N) kernel"
+
+    def check(name, X, kernel):
+        if kernel.kind == _PRECOMPUTED:
+            if X.shape[1] != 1:
+                raise ValueError(one_column)
+            for i in range(X.shape[0]):
+                if X[i, 0] != math.floor(X[i, 0]) or not 0 <= X[i, 0] < kernel.table.shape[0]:
+                    raise ValueError(out_of_range)
+    return check
+
+
+@intrinsic
+def _call_kernel(typing, address, x, y):
+    """f(x, y) for the function at `address` and two contiguous float64 vectors."""
+    def codegen(context, builder, signature, args):
+        x, y = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (1, 2)]
+        pointer, size = ir.DoubleType().as_pointer(), ir.IntType(64)
+        function = ir.FunctionType(ir.DoubleType(), [pointer, pointer, size]).as_pointer()
+        return builder.call(builder.inttoptr(args[0], function), [x.data, y.data, builder.extract_value(x.shape, 0)])
+    return types.float64(address, x, y), codegen
+
+
+_BLOCK = 128                                           # rows and columns of a tile: 128 KB of float64, half of an L2 cache
+_PRODUCTS, _DISTANCES, _EXPANSION, _EVERY_PAIR = range(4)
+
+
+class _Pairs(NamedTuple):
+    """Two point sets made ready for tiles: see `_prepare`."""
+    mode: int
+    X: np.ndarray
+    Y: np.ndarray
+    x_squares: np.ndarray
+    y_squares: np.ndarray
+    panels: np.ndarray
+    symmetric: bool
+
+
+@_compiled
+def _squares(X):
+    """Squared norms of the rows; zeros fill the last block up."""
+    out = np.zeros((X.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK, X.dtype)
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[i, j] * X[i, j]
+        out[i] = total
+    return out
+
+
+@_compiled
+def _centred(X, centre):
+    out = np.empty_like(X)
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[i, j] = X[i, j] - centre[j]
+    return out
+
+
+@_compiled
+def _column_means(X):
+    out = np.zeros(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[j] += X[i, j]
+    return out / X.shape[0]
+
+
+@_compiled
+def _tile_width(like):
+    """Columns of one panel: what the micro-kernel holds in registers."""
+    return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
+
+
+@_compiled
+def _pack(Y, width, columns):
+    """Panels of `width` columns, (panels, d, width): panel q holds rows q width ... of Y transposed, zeros at the end."""
+    d = Y.shape[1]
+    count = columns // width
+    panels = _aligned(count * d * width, Y).reshape(count, d, width)
+    for q in range(count):
+        for t in range(d):
+            for j in range(width):
+                row = q * width + j
+                panels[q, t, j] = Y[row, t] if row < Y.shape[0] else 0.0
+    return panels
+
+
+@_compiled
+def _prepare(kernel, X, Y, symmetric):
+    """Choose how tiles compute, and bring both point sets to that form.
+
+    |x - y|^2 = |x|^2 + |y|^2 - 2 x.y costs half of summing (x - y)^2, but cancels. Its error, relative to the kernel
+    value, is at most a few roundings of gamma (|x|^2 + |y|^2), norms taken about the mean of Y. Where that number stays
+    below 16 the direct sum is no better than by a small factor, and the expansion is used; else, for kernels with
+    a kink at 0, and where d < 16 makes it cheap, the direct sum.
+    """
+    no_squares, no_panels = np.empty(0, X.dtype), np.empty((0, 0, 0), X.dtype)
+    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
+        return _Pairs(_EVERY_PAIR, X, Y, no_squares, no_squares, no_panels, symmetric)
+    columns = (Y.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK
+    width = _tile_width(Y)
+    if kernel.kind == _POLYNOMIAL:
+        return _Pairs(_PRODUCTS, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
+    if kernel.kind <= _CAUCHY and X.shape[1] >= 16:
+        centre = _column_means(Y)
+        Yc = _centred(Y, centre)
+        Xc = Yc if symmetric else _centred(X, centre)
+        x_squares, y_squares = _squares(Xc), _squares(Yc)
+        steepness = kernel.gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
+        if steepness * (x_squares.max() + y_squares.max()) <= 16.0:
+            return _Pairs(_EXPANSION, Xc, Yc, x_squares, y_squares, _pack(Yc, width, columns), symmetric)
+    return _Pairs(_DISTANCES, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
+
+
+@_compiled
+def _apply_kernel(kernel, values):
+    """Kernel values from squared distances (radial kernels) or inner products, in place on 128 numbers.
+
+    The fixed length lets LLVM drop the loops for remainders: half of the code to compile.
+    """
+    _wide_vectors()
+    one, third = values.dtype.type(1), values.dtype.type(1 / 3)
+    scale, offset, shape = values.dtype.type(kernel.scale), values.dtype.type(kernel.offset), values.dtype.type(kernel.shape)
+    gamma = values.dtype.type(min(kernel.gamma, 3e38))  # finite in float32 too: 0 * infinity would be NaN
+    if kernel.kind == _GAUSSIAN:
+        for j in range(_BLOCK):
+            values[j] = scale * _exp(-gamma * values[j])
+    elif kernel.kind == _RATIONAL:
+        for j in range(_BLOCK):
+            values[j] = scale * _exp(-shape * _log(one + gamma * values[j]))
+    elif kernel.kind == _CAUCHY:
+        for j in range(_BLOCK):
+            values[j] = scale / (one + gamma * values[j])
+    elif kernel.kind == _EXPONENTIAL:
+        for j in range(_BLOCK):
+            values[j] = scale * _exp(-gamma * np.sqrt(values[j]))
+    elif kernel.kind == _MATERN_3_2:
+        for j in range(_BLOCK):
+            a = gamma * np.sqrt(values[j])
+            values[j] = scale * ((one + a) * _exp(-a))
+    elif kernel.kind == _MATERN_5_2:
+        for j in range(_BLOCK):
+            a = gamma * np.sqrt(values[j])
+            values[j] = scale * ((one + a + third * a * a) * _exp(-a))
+    else:
+        for j in range(_BLOCK):
+            values[j] = gamma * values[j] + offset
+        _raise_to_power(values, np.int64(kernel.shape), scale)
+
+
+@_compiled
+def _raise_to_power(values, degree, scale):
+    """scale v^degree for 128 numbers, in place."""
+    bases = values[:_BLOCK].copy()
+    for j in range(_BLOCK):
+        values[j] = scale
+    for _ in range(degree):
+        for j in range(_BLOCK):
+            values[j] *= bases[j]
+
+
+@_compiled
+def _looked_up(kernel, X, i, Y, j):
+    """k(x_i, y_j) of a custom or precomputed kernel."""
+    if kernel.kind == _CUSTOM:
+        return kernel.scale * _call_kernel(kernel.address, _in_double(X[i]), _in_double(Y[j]))
+    return kernel.scale * kernel.table[np.int64(X[i, 0]), np.int64(Y[j, 0])]
+
+
+@_compiled
+def _pair_values(kernel, X, i, columns, values):
+    """values[c] = k(x_i, x_columns[c]), pair by pair; the buffer `values` has room for whole blocks."""
+    x, count = X[i], columns.shape[0]
+    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
+        for c in range(count):
+            values[c] = _looked_up(kernel, X, i, X, columns[c])
+        return
+    for c in range(count):
+        y = X[columns[c]]
+        total = x.dtype.type(0)
+        if kernel.kind == _POLYNOMIAL:
+            for t in range(x.shape[0]):
+                total += x[t] * y[t]
+        else:
+            for t in range(x.shape[0]):
+                total += (x[t] - y[t]) * (x[t] - y[t])
+        values[c] = total
+    for begin in range(0, count, _BLOCK):
+        _apply_kernel(kernel, values[begin:begin + _BLOCK])
+
+
+@_compiled
+def _new_tile(like):
+    """Buffer for one tile; rows are padded so that reading down a column does not fall on the same cache lines."""
+    stride = _BLOCK + 64 // like.itemsize
+    return _aligned(_BLOCK * stride, like).reshape(_BLOCK, stride)
+
+
+@_compiled
+def _fill_tile(kernel, pairs, first, last, begin, end, tile):
+    """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
+    X, Y = pairs.X, pairs.Y
+    if pairs.mode == _EVERY_PAIR:
+        for i in range(first, last):
+            for j in range(begin, end):
+                tile[i - first, j - begin] = _looked_up(kernel, X, i, Y, j)
+        return
+    width, d = pairs.panels.shape[2], X.shape[1]
+    for q in range(_BLOCK // width):
+        panel = pairs.panels[begin // width + q]
+        for r in range(0, last - first, 4):
+            if pairs.mode == _DISTANCES:
+                _squared_distances(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
+            else:
+                _inner_products(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
+    for i in range(first, last):
+        values = tile[i - first]
+        if pairs.mode == _EXPANSION:
+            x_square, y_squares = pairs.x_squares[i], pairs.y_squares[begin:begin + _BLOCK]
+            for c in range(_BLOCK):
+                square = x_square + y_squares[c] - values.dtype.type(2) * values[c]
+                values[c] = square if square > 0 else values.dtype.type(0)
+            if pairs.symmetric and begin <= i < end:
+                values[i - begin] = 0
+        _apply_kernel(kernel, values)
+
+
+@_compiled
+def _blocks(n):
+    return (n + _BLOCK - 1) // _BLOCK
+
+
+@_compiled
+def _tile_count(pairs):
+    rows, columns = _blocks(pairs.X.shape[0]), _blocks(pairs.Y.shape[0])
+    return rows * (rows + 1) // 2 if pairs.symmetric else rows * columns
+
+
+@_compiled
+def _tile_place(pairs, t):
+    """Block row and block column of tile t; of a symmetric matrix the upper triangle counts, row by row."""
+    columns = _blocks(pairs.Y.shape[0])
+    if not pairs.symmetric:
+        return t // columns, t % columns
+    a = np.int64((2 * columns + 1 - math.sqrt((2 * columns + 1) ** 2 - 8 * t)) / 2)
+    while a > 0 and a * columns - a * (a - 1) // 2 > t:               # the square root may be off by one
+        a -= 1
+    while (a + 1) * columns - (a + 1) * a // 2 <= t:
+        a += 1
+    return a, a + t - (a * columns - a * (a - 1) // 2)
+
+
+@_compiled(parallel=True)
+def _gram(kernel, pairs):
+    """The Gram matrix, tile by tile; of a symmetric one the upper half is computed."""
+    n, m = pairs.X.shape[0], pairs.Y.shape[0]
+    out = _new_matrix(n, m, pairs.X)
+    tiles = _tile_count(pairs)
+    for run in prange((tiles + 3) // 4):
+        _wide_vectors()
+        tile = _new_tile(pairs.X)
+        for t in range(4 * run, min(tiles, 4 * run + 4)):
+            a, b = _tile_place(pairs, t)
+            first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
+            begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            for i in range(first, last):
+                out[i, begin:end] = tile[i - first, :end - begin]
+            if pairs.symmetric:                        # a diagonal tile mirrors itself: its halves differ by rounding
+                for j in range(begin, end):
+                    for i in range(first, min(last, j)):
+                        out[j, i] = tile[i - first, j - begin]
+    return out
+
+
+@_compiled
+def gram(X, Y, kernel):
+    """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    Y : (m, d) array; passing X itself halves the work and gives an exactly symmetric result
+    kernel : Kernel
+
+    Returns
+    -------
+    (n, m) array, float32 if both X and Y are float32, else float64
+
+    Raises
+    ------
+    ValueError : X or Y empty, not 2-D, not finite, or of different d; kernel not a Kernel
+
+    Notes
+    -----
+    O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Distances are exact to
+    rounding: see `_prepare`.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0]])
+    >>> gram(X, X, gaussian(1.0)).round(4).tolist()
+    [[1.0, 0.6065], [0.6065, 1.0]]
+    """
+    same = _same_array(X, Y)
+    P = _points("gram: X", X)
+    Q = _points("gram: Y", Y)
+    if P.shape[1] != Q.shape[1]:
+        raise ValueError("gram: X and Y must have the same number of columns")
+    kernel = _canonical("gram: kernel", kernel)
+    _check_rows("gram: X", P, kernel)
+    _check_rows("gram: Y", Q, kernel)
+    P, Q = _common_precision(P, Q), _common_precision(Q, P)
+    return _gram(kernel, _prepare(kernel, P, Q, same))
+
+
+@_compiled
+def gram_diagonal(X, kernel):
+    """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel
+
+    Returns
+    -------
+    (n,) array of X's precision
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; kernel not a Kernel
+
+    Notes
+    -----
+    O(n d) time, O(n) memory.
+
+    Examples
+    --------
+    >>> gram_diagonal(np.array([[3.0], [4.0]]), linear()).tolist()
+    [9.0, 16.0]
+    """
+    P = _points("gram_diagonal: X", X)
+    kernel = _canonical("gram_diagonal: kernel", kernel)
+    _check_rows("gram_diagonal: X", P, kernel)
+    return _diagonal(P, kernel)
+
+
+@_compiled
+def _diagonal(X, kernel):
+    out, value, column = np.empty(X.shape[0], X.dtype), np.zeros(_BLOCK, X.dtype), np.empty(1, np.int64)
+    for i in range(X.shape[0]):
+        column[0] = i
+        _pair_values(kernel, X, i, column, value)
+        out[i] = value[0]
+    return out
+
+
+# Products. Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
+# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block, in float64 across blocks.
+
+@_compiled
+def _vector_panels(V):
+    """V (m, p) made ready for `_multiply_add`: transposed if p <= 4, else in panels of two registers; zeros fill up."""
+    m, p = V.shape
+    rows = _blocks(m) * _BLOCK
+    if p <= 4:
+        panels = np.zeros((1, p, rows), V.dtype)
+        for j in range(m):
+            for q in range(p):
+                panels[0, q, j] = V[j, q]
+        return panels
+    width = 2 * _VECTOR_BYTES // V.itemsize
+    count = (p + width - 1) // width
+    panels = _aligned(count * rows * width, V).reshape(count, rows, width)
+    for c in range(count):
+        for j in range(rows):
+            for q in range(width):
+                panels[c, j, q] = V[j, c * width + q] if j < m and c * width + q < p else V.dtype.type(0)
+    return panels
+
+
+@_compiled
+def _padded_width(p, panels):
+    """Columns of a buffer that `_multiply_add` can write to."""
+    return p if p <= 4 else panels.shape[0] * panels.shape[2]
+
+
+@_compiled
+def _multiply_add(A, first, last, start, stop, p, panels, row, out):
+    """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start] for V as `_vector_panels` made it."""
+    if p <= 4:
+        for i in range(first, last):
+            for q in range(p):
+                a, v = A[i, start:stop], panels[0, q, row:row + stop - start]
+                total = v.dtype.type(0)
+                for j in range(a.shape[0]):
+                    total += a[j] * v[j]
+                out[i - first, q] += total
+        return
+    for c in range(panels.shape[0]):
+        panel = panels[c, row:row + stop - start]
+        for r in range(0, last - first, 4):
+            _add_product(A, first + r, A.shape[0] - 1, start, stop, panel, out, r, c * panels.shape[2])
+
+
+@_compiled
+def _sum_slots(slots, n, p, like):
+    """Sum over the first axis, in order, for the first n rows and p columns, in the precision of `like`."""
+    out = np.empty((n, p), like.dtype)
+    for i in range(n):
+        for q in range(p):
+            total = 0.0
+            for s in range(slots.shape[0]):
+                total += slots[s, i, q]
+            out[i, q] = total
+    return out
+
+
+@_compiled
+def _segments(row_blocks, column_blocks):
+    """Pieces in which columns are cut so that a few rows still make 64 tasks; depends on the sizes alone."""
+    return max(1, min(column_blocks, 64 // row_blocks))
+
+
+_SYMMETRIC_SLOTS = 16                                  # partial results of a symmetric product, at most 128 MB
+_SYMMETRIC_LIMIT = 2**20
+
+
+@_compiled(parallel=True)
+def _gram_product(kernel, pairs, V):
+    """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
+    n, m, p = pairs.X.shape[0], pairs.Y.shape[0], V.shape[1]
+    rows, columns, tiles = _blocks(n), _blocks(m), _tile_count(pairs)
+    panels = _vector_panels(V)
+    wide = _padded_width(p, panels)
+    segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
+    slots = np.zeros((segments, rows * _BLOCK, wide))
+    for task in prange(segments if pairs.symmetric else rows * segments):
+        _wide_vectors()
+        slot = task % segments
+        start, stop = task * tiles // segments, (task + 1) * tiles // segments
+        if not pairs.symmetric:
+            start = task // segments * columns + slot * columns // segments
+            stop = task // segments * columns + (slot + 1) * columns // segments
+        tile, mirror = _new_tile(pairs.X), _new_tile(pairs.X)
+        product = np.empty((_BLOCK, wide), V.dtype)
+        for t in range(start, stop):
+            a, b = _tile_place(pairs, t)
+            first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
+            begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            product[:] = 0
+            _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
+            for r in range(last - first):
+                for q in range(wide):
+                    slots[slot, first + r, q] += product[r, q]
+            if pairs.symmetric and b > a:
+                for c in range(end - begin):
+                    for r in range(last - first):
+                        mirror[c, r] = tile[r, c]
+                product[:] = 0
+                _multiply_add(mirror, 0, end - begin, 0, last - first, p, panels, first, product)
+                for c in range(end - begin):
+                    for q in range(wide):
+                        slots[slot, begin + c, q] += product[c, q]
+    return _sum_slots(slots, n, p, V)
+
+
+@_compiled
+def gram_matmat(X, Y, V, kernel):
+    """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
+
+    The product of orthogonal iteration (AMS section 2, step 2a) and of feature evaluation, O(d) memory a point.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    Y : (m, d) array; passing X itself halves the kernel evaluations when n p is at most 2^20
+    V : (m, p) array; taken in the precision of the points
+    kernel : Kernel
+
+    Returns
+    -------
+    (n, p) array, float32 if both X and Y are float32, else float64
+
+    Raises
+    ------
+    ValueError : X, Y or V empty, not 2-D or not finite; shapes that do not match; kernel not a Kernel
+
+    Notes
+    -----
+    O(n m (d + p)) time; O((n + m) (d + p)) memory, times up to 64 for the partial sums of short products.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0]])
+    >>> gram_matmat(X, X, np.ones((2, 1)), gaussian(1.0)).round(4).tolist()
+    [[1.6065], [1.6065]]
+    """
+    same = _same_array(X, Y)
+    P = _points("gram_matmat: X", X)
+    Q = _points("gram_matmat: Y", Y)
+    W = _points("gram_matmat: V", V)
+    if P.shape[1] != Q.shape[1]:
+        raise ValueError("gram_matmat: X and Y must have the same number of columns")
+    if W.shape[0] != Q.shape[0]:
+        raise ValueError("gram_matmat: V must have as many rows as Y")
+    kernel = _canonical("gram_matmat: kernel", kernel)
+    _check_rows("gram_matmat: X", P, kernel)
+    _check_rows("gram_matmat: Y", Q, kernel)
+    P, Q = _common_precision(P, Q), _common_precision(Q, P)
+    halve = same and P.shape[0] * W.shape[1] <= _SYMMETRIC_LIMIT
+    return _gram_product(kernel, _prepare(kernel, P, Q, halve), _in_precision(P, W))
+
+
+@_compiled
+def median_bandwidth(X, seed):
+    """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    float, in the units of X; the median of the positive distances if more than half of the distances are 0, and 1.0
+    if all of them are (so that constant data still has a kernel)
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; seed negative or not an integer
+
+    Notes
+    -----
+    O(n + 10^6 d) time, 8 MB of memory.
+
+    Examples
+    --------
+    >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
+    2.0
+    """
+    P = _points("median_bandwidth: X", X)
+    key = _key(_seed("median_bandwidth: seed", seed), _PAIRS)
+    n = P.shape[0]
+    chosen = np.arange(n)
+    size = min(n, 1000)
+    for i in range(size):                              # the first steps of a Fisher-Yates shuffle
+        j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
+        chosen[i], chosen[j] = chosen[j], chosen[i]
+    distances = np.empty(max(1, size * (size - 1) // 2))
+    distances[0] = 0.0
+    count = 0
+    for a in range(size):
+        for b in range(a):
+            square = 0.0
+            for t in range(P.shape[1]):
+                gap = np.float64(P[chosen[a], t]) - np.float64(P[chosen[b], t])
+                square += gap * gap
+            distances[count] = math.sqrt(square)
+            count += 1
+    distances.sort()
+    if distances[-1] == 0.0:
+        return 1.0
+    if distances[distances.shape[0] // 2] == 0.0:
+        distances = distances[distances > 0.0]
+    half = distances.shape[0] // 2
+    return 0.5 * (distances[half] + distances[distances.shape[0] - 1 - half])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 6. Operators
+#
+# Symmetric n x n matrices in whatever form is cheapest: a dense array, or one of the tuples below. `matmat` multiplies
+# any of them; the eigensolvers and error measures see nothing else. A new operator is one tuple and one branch in
+# `_checked`, `_product`, `_rows`, `_size` and `_precision`.
+# ----------------------------------------------------------------------------------------------------------------------
+
+class CSR(NamedTuple):
+    """Sparse matrix by rows: row i has entries data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+
+class Bits(NamedTuple):
+    """Matrix of entries +scale and -scale, one bit each: bit r of words[c, j] set means entry (32 c + r, j) is +scale."""
+    words: np.ndarray
+    scale: float
+    n: int
+
+
+class Implicit(NamedTuple):
+    """The Gram matrix of X, evaluated anew in each product and never stored."""
+    X: np.ndarray
+    kernel: Kernel
+
+
+class LowRank(NamedTuple):
+    """F F^T for a factor F (n, r)."""
+    F: np.ndarray
+
+
+class Difference(NamedTuple):
+    """A - B of two operators; made by `difference`."""
+    A: tuple
+    B: tuple
+
+
+class Centered(NamedTuple):
+    """H A H with H = I - 1 1^T / n, and the row means of A; made by `center`."""
+    A: tuple
+    means: np.ndarray
+
+
+def _checked(name, A):
+    """Operator A with arrays in C order and contents that no product can trip over."""
+
+
+def _operator_class(t):
+    return getattr(t, "instance_class", None)
+
+
+@overload(_checked, prefer_literal=True)
+def _checked_overload(name, A):
+    name = name.literal_value
+    if _is_real_array(A, 2):
+        return _checked_dense(name, A)
+    if _operator_class(A) is CSR and all(_is_real_array(t, 1) for t in A.types):
+        return _checked_csr(name)
+    if _operator_class(A) is Bits and A.types[0] == types.Array(types.uint32, 2, "C"):
+        return _checked_bits(name)
+    if _operator_class(A) is Implicit:
+        X_name, kernel_name = name + ".X", name + ".kernel"
+
+        def implicit(name, A):
+            X, kernel = _points(X_name, A.X), _canonical(kernel_name, A.kernel)
+            _check_rows(X_name, X, kernel)
+            return Implicit(X, kernel)
+        return implicit
+    if _operator_class(A) is LowRank:
+        F_name = name + ".F"
+        return lambda name, A: LowRank(_points(F_name, A.F))
+    if _operator_class(A) is Difference:
+        A_name, B_name, unequal = name + ".A", name + ".B", f"{name}.A and {name}.B must be of the same size"
+
+        def both(name, A):
+            left, right = _checked(A_name, A.A), _checked(B_name, A.B)
+            if _size(left) != _size(right):
+                raise ValueError(unequal)
+            return Difference(left, right)
+        return both
+    if _operator_class(A) is Centered:
+        A_name, wrong = name + ".A", f"{name}.means must hold one number for each row of {name}.A"
+
+        def centered(name, A):
+            inner = _checked(A_name, A.A)
+            if A.means.shape[0] != _size(inner):
+                raise ValueError(wrong)
+            return Centered(inner, A.means)
+        return centered
+    return _raise(f"{name} must be a square array of real numbers or an operator (CSR, Bits, Implicit, LowRank, Difference, "
+                  f"Centered), got {A}")
+
+
+def _checked_dense(name, A):
+    not_square = f"{name} must be square, with at least one row"
+    if A.layout == "C" and A.mutable and A.dtype in (types.float64, types.float32):
+        def dense(name, A):
+            if A.shape[0] != A.shape[1] or A.shape[0] < 1:
+                raise ValueError(not_square)
+            return A
+        return dense
+    dtype = np.float32 if A.dtype == types.float32 else np.float64
+
+    def copied(name, A):
+        if A.shape[0] != A.shape[1] or A.shape[0] < 1:
+            raise ValueError(not_square)
+        out = np.empty(A.shape, dtype)
+        out[:] = A
+        return out
+    return copied
+
+
+def _checked_csr(name):
+    broken = f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in n + 1 steps"
+    outside = f"{name}.indices must be from 0 to n - 1"
+
+    def csr(name, A):
+        n = A.indptr.shape[0] - 1
+        if n < 1 or A.indptr[0] != 0 or A.indptr[n] != A.data.shape[0] or A.indices.shape[0] != A.data.shape[0]:
+            raise ValueError(broken)
+        for i in range(n):
+            if A.indptr[i] > A.indptr[i + 1]:
+                raise ValueError(broken)
+        low, high = 0, 0
+        for index in A.indices:
+            low, high = min(low, index), max(high, index)
+        if low < 0 or high >= n:
+            raise ValueError(outside)
+        return CSR(_floating(np.ascontiguousarray(A.data)), np.ascontiguousarray(A.indices), A.indptr.astype(np.int64))
+    return csr
+
+
+def _checked_bits(name):
+    wrong = f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1"
+    infinite = f"{name}.scale must be finite"
+
+    def bits(name, A):
+        if A.n < 1 or A.words.shape[1] != A.n or A.words.shape[0] != (A.n + 31) // 32:
+            raise ValueError(wrong)
+        if not abs(A.scale) < np.inf:
+            raise ValueError(infinite)
+        return Bits(A.words, np.float64(A.scale), np.int64(A.n))
+    return bits
+
+
+def _floating(data):
+    """data, in float64 unless it is floating already."""
+
+
+@overload(_floating)
+def _floating_overload(data):
+    if data.dtype in (types.float64, types.float32):
+        return lambda data: data
+    return lambda data: data.astype(np.float64)
+
+
+def _size(A):
+    """Number of rows of an operator."""
+
+
+@overload(_size)
+def _size_overload(A):
+    if isinstance(A, types.Array):
+        return lambda A: A.shape[0]
+    return {CSR: lambda A: A.indptr.shape[0] - 1, Bits: lambda A: A.n, Implicit: lambda A: A.X.shape[0],
+            LowRank: lambda A: A.F.shape[0], Difference: lambda A: _size(A.A),
+            Centered: lambda A: _size(A.A)}[_operator_class(A)]
+
+
+def _precision(A):
+    """Relative rounding error of a product: that of the data's type."""
+
+
+@overload(_precision)
+def _precision_overload(A):
+    def number_type(t):
+        if isinstance(t, types.Array):
+            return t.dtype
+        if _operator_class(t) is Bits:
+            return types.float64
+        if _operator_class(t) is Difference:
+            return min(number_type(t.types[0]), number_type(t.types[1]), key=lambda dtype: dtype.bitwidth)
+        return number_type(t.types[0])
+    epsilon = float(np.finfo(np.float32 if number_type(A) == types.float32 else np.float64).eps)
+    return lambda A: epsilon
+
+
+def _product(A, V):
+    """A V for a checked operator, in the operator's precision (Bits: in that of V)."""
+
+
+@overload(_product, inline="always")
+def _product_overload(A, V):
+    if isinstance(A, types.Array):
+        return lambda A, V: _dense_product(A, A.shape[1], _in_precision(A, V))
+    return {CSR: lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)),
+            Bits: lambda A, V: _bits_product(A.words, A.scale, V),
+            Implicit: _implicit_product, LowRank: _low_rank_product,
+            Difference: lambda A, V: _product(A.A, V) - _product(A.B, V),
+            Centered: _centered_product}[_operator_class(A)]
+
+
+def _implicit_product(A, V):
+    halve = A.X.shape[0] * V.shape[1] <= _SYMMETRIC_LIMIT
+    return _gram_product(A.kernel, _prepare(A.kernel, A.X, A.X, halve), _in_precision(A.X, V))
+
+
+def _low_rank_product(A, V):
+    W = _in_precision(A.F, V)
+    return _dense_product(A.F, A.F.shape[1], _cross(A.F, A.F.shape[1], W))
+
+
+def _centered_product(A, V):
+    W = _product(A.A, _centred(V, _column_means(V)))
+    return _centred(W, _column_means(W))
+
+
+@_compiled(parallel=True)
+def _dense_product(A, m, V):
+    """A[:, :m] V for a C-ordered array; no BLAS, so that the bits do not depend on threads."""
+    n, p = A.shape[0], V.shape[1]
+    rows, columns = _blocks(n), _blocks(m)
+    panels = _vector_panels(V)
+    wide, segments = _padded_width(p, panels), _segments(rows, columns)
+    slots = np.zeros((segments, rows * _BLOCK, wide))
+    for task in prange(rows * segments):
+        _wide_vectors()
+        a, slot = task // segments, task % segments
+        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
+        product = np.empty((_BLOCK, wide), V.dtype)
+        for b in range(slot * columns // segments, (slot + 1) * columns // segments):
+            product[:] = 0
+            begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+            _multiply_add(A, first, last, begin, end, p, panels, begin, product)
+            for r in range(last - first):
+                for q in range(wide):
+                    slots[slot, first + r, q] += product[r, q]
+    return _sum_slots(slots, n, p, V)
+
+
+@_compiled(parallel=True)
+def _cross(U, m, V):
+    """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
+    n, p = U.shape[0], V.shape[1]
+    blocks = _blocks(n)
+    parts = min(64, blocks)
+    panels = _vector_panels(V)
+    slots = np.zeros((parts, (m + 3) // 4 * 4, _padded_width(p, panels)), V.dtype)
+    for part in prange(parts):
+        _wide_vectors()
+        transposed = np.empty((m, _BLOCK), V.dtype)
+        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
+            begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
+            for i in range(begin, end):
+                for t in range(m):
+                    transposed[t, i - begin] = U[i, t]
+            _multiply_add(transposed, 0, m, 0, end - begin, p, panels, begin, slots[part])
+    return _sum_slots(slots, m, p, V)
+
+
+@_compiled(parallel=True)
+def _csr_product(data, indices, indptr, V):
+    n, p = indptr.shape[0] - 1, V.shape[1]
+    out = np.zeros((n, p), V.dtype)
+    for block in prange(_blocks(n)):
+        for i in range(block * _BLOCK, min(n, block * _BLOCK + _BLOCK)):
+            row = out[i]
+            for q in range(indptr[i], indptr[i + 1]):
+                a, v = data[q], V[indices[q]]
+                for c in range(p):
+                    row[c] += a * v[c]
+    return out
+
+
+def _row64(context, builder, dtype, data, row, store=None):
+    """Load (or store) row `row` of 64 bytes: loops over such short rows LLVM keeps scalar, 3 times slower."""
+    element, itemsize = context.get_value_type(dtype), dtype.bitwidth // 8
+    lanes = 64 // itemsize
+    place = builder.gep(data, [builder.mul(row, ir.IntType(64)(lanes))])
+    place = builder.bitcast(place, ir.VectorType(element, lanes).as_pointer())
+    return builder.load(place, align=itemsize) if store is None else builder.store(store, place, align=itemsize)
+
+
+@intrinsic
+def _add_table_rows(typing, total, row, table, a, b, c, d):
+    """total[row] += table[a] + table[b] + table[c] + table[d] on 64-byte rows."""
+    def codegen(context, builder, signature, args):
+        total, table = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
+        dtype = signature.args[0].dtype
+        w, x, y, z = [_row64(context, builder, dtype, table, index) for index in args[3:]]
+        addend = builder.fadd(builder.fadd(w, x), builder.fadd(y, z))
+        old = _row64(context, builder, dtype, total, args[1])
+        _row64(context, builder, dtype, total, args[1], store=builder.fadd(old, addend))
+        return context.get_dummy_value()
+    return types.void(total, types.uint64, table, *[types.uint64] * 4), codegen
+
+
+@intrinsic
+def _sum_rows(typing, out, row, a, i, b, j):
+    """out[row] = a[i] + b[j] on 64-byte rows."""
+    def codegen(context, builder, signature, args):
+        out, a, b = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 4)]
+        total = builder.fadd(_row64(context, builder, signature.args[0].dtype, a, args[3]),
+                             _row64(context, builder, signature.args[0].dtype, b, args[5]))
+        _row64(context, builder, signature.args[0].dtype, out, args[1], store=total)
+        return context.get_dummy_value()
+    return types.void(out, types.int64, a, types.int64, b, types.int64), codegen
+
+
+@_compiled
+def _fill_tables(V, first_row, first_column, table, twice):
+    """table[256 q + e] = sum over the 8 bits of e of +-V[first_row + 8 q + bit], for q < 4; rows past the end are 0."""
+    columns = min(table.shape[1], V.shape[1] - first_column)
+    for q in range(4):
+        base, begin = table[256 * q], first_row + 8 * q
+        base[:] = 0
+        twice[:] = 0
+        for row in range(begin, min(begin + 8, V.shape[0])):
+            for c in range(columns):
+                base[c] -= V[row, first_column + c]
+                twice[row - begin, c] = V[row, first_column + c] + V[row, first_column + c]
+        size = 1
+        for bit in range(8):
+            for e in range(size):                      # setting one more bit turns one -v into +v
+                _sum_rows(table, 256 * q + size + e, table, 256 * q + e, twice, bit)
+            size *= 2
+
+
+@_compiled(parallel=True)
+def _bits_product(words, scale, V):
+    """Four look-ups of 8 bits each replace 32 multiply-adds. Blocks of 4096 rows pay for their tables."""
+    chunks, n = words.shape
+    p = V.shape[1]
+    lanes = 64 // V.itemsize
+    out = np.empty((n, p), V.dtype)
+    groups, rows = (p + lanes - 1) // lanes, 4096
+    for task in prange((n + rows - 1) // rows * groups):
+        first, column = task // groups * rows, task % groups * lanes
+        last = min(n, first + rows)
+        table = _aligned(1024 * lanes, V).reshape(1024, lanes)
+        twice = _aligned(8 * lanes, V).reshape(8, lanes)
+        total = _aligned(rows * lanes, V).reshape(rows, lanes)
+        total[:] = 0
+        for chunk in range(chunks):
+            _fill_tables(V, 32 * chunk, column, table, twice)
+            for i in range(first, last):
+                w = np.uint64(words[chunk, i])
+                _add_table_rows(total, np.uint64(i - first), table, w & np.uint64(255),
+                                np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
+                                np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
+                                np.uint64(768) + (w >> np.uint64(24)))
+        for i in range(first, last):
+            for c in range(min(lanes, p - column)):
+                out[i, column + c] = scale * total[i - first, c]
+    return out
+
+
+@_compiled
+def matmat(A, V):
+    """Product A V of an operator and a block of vectors (AMS section 2, step 2a of orthogonal iteration).
+
+    Parameters
+    ----------
+    A : (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered
+    V : (n, p) array; taken in the precision of A's data
+
+    Returns
+    -------
+    (n, p) array in the precision of A's data (Bits: of V)
+
+    Raises
+    ------
+    ValueError : A malformed; V empty, not 2-D, not finite or with another number of rows; a product that is not finite
+
+    Notes
+    -----
+    Time: dense O(n^2 p); CSR O(nnz p); Bits n^2 / 8 table look-ups for every 16 float32 or 8 float64 columns;
+    Implicit O(n^2 (d + p)); LowRank O(n r p). Memory O(n p), and partial sums of at most 128 MB.
+
+    Examples
+    --------
+    >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+    B = _checked("matmat: A", A)
+    W = _points("matmat: V", V)
+    if W.shape[0] != _size(B):
+        raise ValueError("matmat: V must have as many rows as A")
+    out = _product(B, W)
+    if not _all_below(out, np.inf):
+        raise ValueError("matmat: A must be finite, and so must A V")
+    return out
+
+
+def _rows(A, first, last):
+    """Rows first to last - 1 of a checked operator, as a float64 array."""
+
+
+@overload(_rows)
+def _rows_overload(A, first, last):
+    if isinstance(A, types.Array):
+        return lambda A, first, last: A[first:last].astype(np.float64)
+    return {CSR: _csr_rows, Bits: _bits_rows, Implicit: _implicit_rows, LowRank: _low_rank_rows,
+            Difference: lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
+            Centered: _centered_rows}[_operator_class(A)]
+
+
+def _csr_rows(A, first, last):
+    out = np.zeros((last - first, A.indptr.shape[0] - 1))
+    for i in range(first, last):
+        for q in range(A.indptr[i], A.indptr[i + 1]):
+            out[i - first, A.indices[q]] += A.data[q]
+    return out
+
+
+def _bits_rows(A, first, last):
+    out = np.empty((last - first, A.n))
+    for i in range(first, last):
+        for j in range(A.n):
+            out[i - first, j] = A.scale if (A.words[i // 32, j] >> np.uint32(i % 32)) & np.uint32(1) else -A.scale
+    return out
+
+
+def _implicit_rows(A, first, last):
+    whole = first == 0 and last == A.X.shape[0]        # then the symmetric path, with the very numbers of `gram`
+    return _in_double(_gram(A.kernel, _prepare(A.kernel, A.X[first:last], A.X, whole)))
+
+
+def _low_rank_rows(A, first, last):
+    F = _in_double(A.F)
+    return _dense_product(F[first:last], F.shape[1], np.ascontiguousarray(F.T))
+
+
+def _centered_rows(A, first, last):
+    out = _rows(A.A, first, last)
+    mean = A.means.mean()
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] += mean - A.means[first + i] - A.means[j]
+    return out
+
+
+@_compiled
+def dense(A):
+    """Any operator as a dense array, for small n and for tests. Textbook.
+
+    Parameters
+    ----------
+    A : (n, n) array or operator
+
+    Returns
+    -------
+    (n, n) float64 array
+
+    Raises
+    ------
+    ValueError : A malformed
+
+    Notes
+    -----
+    O(n^2) memory; time of one entry each (LowRank O(n^2 r)).
+
+    Examples
+    --------
+    >>> dense(LowRank(np.array([[1.0], [2.0]]))).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+    B = _checked("dense: A", A)
+    return _rows(B, 0, _size(B))
+
+
+@_compiled
+def nbytes(A):
+    """Bytes that an operator's arrays hold (the space that AMS section 3 reduces).
+
+    Parameters
+    ----------
+    A : (n, n) array or operator
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError : A malformed
+
+    Notes
+    -----
+    O(1) time beside the checks.
+
+    Examples
+    --------
+    >>> nbytes(LowRank(np.zeros((5, 2))))
+    80
+    """
+    return _held(_checked("nbytes: A", A))
+
+
+def _held(A):
+    """Bytes of the arrays of a checked operator."""
+
+
+@overload(_held)
+def _held_overload(A):
+    if isinstance(A, types.Array):
+        return lambda A: A.size * A.itemsize
+    return {CSR: lambda A: _held(A.data) + _held(A.indices) + _held(A.indptr), Bits: lambda A: _held(A.words),
+            Implicit: lambda A: _held(A.X) + _held(A.kernel.table), LowRank: lambda A: _held(A.F),
+            Difference: lambda A: _held(A.A) + _held(A.B),
+            Centered: lambda A: _held(A.A) + _held(A.means)}[_operator_class(A)]
+
+
+@_compiled
+def difference(A, B):
+    """The operator A - B, never formed (the error matrix of AMS section 3 when A is a sketch of B).
+
+    Parameters
+    ----------
+    A, B : (n, n) arrays or operators of the same size
+
+    Returns
+    -------
+    Difference
+
+    Raises
+    ------
+    ValueError : A or B malformed, or of different sizes
+
+    Notes
+    -----
+    O(1) beside the checks; a product costs one product of each.
+
+    Examples
+    --------
+    >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
+    [[0.0, 0.0], [0.0, 1.0]]
+    """
+    left, right = _checked("difference: A", A), _checked("difference: B", B)
+    if _size(left) != _size(right):
+        raise ValueError("difference: A and B must be of the same size")
+    return Difference(left, right)
+
+
+@_compiled
+def center(A):
+    """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Textbook.
+
+    Parameters
+    ----------
+    A : (n, n) symmetric array or operator
+
+    Returns
+    -------
+    Centered
+
+    Raises
+    ------
+    ValueError : A malformed or not finite
+
+    Notes
+    -----
+    One product of A with a single vector; later products cost O(n p) more than A's.
+
+    Examples
+    --------
+    >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
+    [[0.5, -0.5], [-0.5, 0.5]]
+    """
+    B = _checked("center: A", A)
+    n = _size(B)
+    sums = _product(B, np.ones((n, 1)))
+    if not _all_below(sums, np.inf):
+        raise ValueError("center: A must be finite")
+    return Centered(B, _in_double(sums[:, 0].copy()) / n)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 7. Eigenpairs
+# ----------------------------------------------------------------------------------------------------------------------
+
+class Eigen(NamedTuple):
+    """Largest eigenvalues and their vectors.
+
+    values (k,) descending; vectors (n, k) orthonormal, the entry of largest size in each positive; iterations: products
+    with A; residual (k,): |A v_i - values_i v_i| over the largest abs(value). It has converged where residual <= tol.
+    """
+    values: np.ndarray
+    vectors: np.ndarray
+    iterations: int
+    residual: np.ndarray
+
+
+@_compiled
+def _orthonormalize(W, key):
+    """Orthonormal columns spanning those of W, by Gram-Schmidt done twice; True if all of them did span.
+
+    A column that depends on the ones before it (or is 0) is replaced by a random one.
+    """
+    n, p = W.shape
+    V = np.ascontiguousarray(W.T)
+    independent = True
+    for q in range(p):
+        v = V[q]
+        attempt = 0
+        while True:
+            before = math.sqrt(_dot(v, v))
+            for _ in range(2):
+                for r in range(q):
+                    u = V[r]
+                    overlap = _dot(u, v)
+                    for i in range(n):
+                        v[i] -= overlap * u[i]
+            after = math.sqrt(_dot(v, v))
+            if after > 1e-13 * before and after > 1e-290:
+                break
+            independent = False
+            row = _bits(key, attempt * p + q)
+            for i in range(n):
+                v[i] = _normal(row, i)
+            attempt += 1
+        for i in range(n):
+            v[i] /= after
+    return np.ascontiguousarray(V.T), independent
+
+
+@_compiled
+def _dot(u, v):
+    total = 0.0
+    for i in range(u.shape[0]):
+        total += u[i] * v[i]
+    return total
+
+
+@_compiled
+def _fix_signs(vectors):
+    """Make the entry of largest size in each column positive (the first of equals)."""
+    for q in range(vectors.shape[1]):
+        largest = 0
+        for i in range(vectors.shape[0]):
+            if abs(vectors[i, q]) > abs(vectors[largest, q]):
+                largest = i
+        if vectors[largest, q] < 0.0:
+            for i in range(vectors.shape[0]):
+                vectors[i, q] = -vectors[i, q]
+
+
+@_compiled
+def _small_eigen(H, by_size):
+    """Eigenpairs of a small symmetric matrix, descending (by absolute value if by_size)."""
+    n = H.shape[0]
+    ascending, columns = np.linalg.eigh(0.5 * (H + H.T))
+    values, vectors = np.empty(n), np.empty((n, n))
+    low, high = 0, n - 1                               # the next candidate at either end
+    for q in range(n):
+        take_low = by_size and abs(ascending[low]) > abs(ascending[high])
+        source = low if take_low else high
+        low, high = (low + 1, high) if take_low else (low, high - 1)
+        values[q] = ascending[source]
+        for i in range(n):
+            vectors[i, q] = columns[i, source]
+    return values, vectors
+
+
+@_compiled
+def _largest_size(values):
+    """max abs(value), or 1 if all are 0: a scale to divide by."""
+    largest = 0.0
+    for value in values:
+        largest = max(largest, abs(value))
+    return largest if largest > 0.0 else 1.0
+
+
+@_compiled
+def _residual_norms(R, Y, k):
+    """Norms of the first k columns of R Y, from R^T R."""
+    G = _cross(R, R.shape[1], R)
+    out = np.empty(k)
+    for i in range(k):
+        total = 0.0
+        for a in range(G.shape[0]):
+            for b in range(G.shape[0]):
+                total += Y[a, i] * G[a, b] * Y[b, i]
+        out[i] = math.sqrt(max(total, 0.0))
+    return out
+
+
+def _symmetric(A):
+    """Whether A looks symmetric: arrays are compared with their transpose at 4096 random places."""
+
+
+@overload(_symmetric)
+def _symmetric_overload(A):
+    if not isinstance(A, types.Array):
+        return lambda A: True
+
+    def sampled(A):
+        n, largest, gap = A.shape[0], 0.0, 0.0
+        for t in range(4096):
+            i, j = np.int64(_uniform(_key(0, _PROBES), 2 * t) * n), np.int64(_uniform(_key(0, _PROBES), 2 * t + 1) * n)
+            largest = max(largest, abs(A[i, j]))
+            gap = max(gap, abs(A[i, j] - A[j, i]))
+        return not gap > 1e-5 * largest
+    return sampled
+
+
+@_compiled(inline="always")
+def _lanczos(A, k, key, tol, max_iterations, by_size):
+    """Block Lanczos with full orthogonalisation and thick restarts; Eigen of the k largest values (or abs values).
+
+    An operator that is not finite is reported by 0 iterations.
+
+    Blocks of 16 vectors cost one pass over A, as one vector would. The basis holds at most 2 k + 96 vectors; then
+    the best k + 16 Ritz vectors and the next block start a new one.
+    """
+    n, block = _size(A), 16
+    limit = 2 * k + 6 * block
+    precision = _precision(A)
+    if n <= limit:
+        K = _rows(A, 0, n)
+        if not _all_below(K, np.inf):
+            return Eigen(np.zeros(k), np.zeros((n, k)), 0, np.full(k, np.inf))
+        values, vectors = _small_eigen(K, by_size)
+        vectors = vectors[:, :k].copy()
+        _fix_signs(vectors)
+        return Eigen(values[:k].copy(), vectors, 1, np.full(k, precision))
+    Q, H = np.zeros((n, limit)), np.zeros((limit, limit))
+    W, _ = _orthonormalize(_normal_matrix(n, block, _bits(key, 0)), _bits(key, 1))
+    size, iterations = 0, 0
+    values, Y, residual = np.zeros(k), np.zeros((k, k)), np.full(k, np.inf)
+    while True:
+        Q[:, size:size + block] = W
+        old, size = size, size + block
+        R = _in_double(_product(A, W))
+        iterations += 1
+        if not _all_below(R, np.inf):
+            return Eigen(np.zeros(k), np.zeros((n, k)), 0, residual)
+        for sweep in range(2):                         # twice is enough: R leaves the basis to rounding
+            C = _cross(Q, size, R)
+            R -= _dense_product(Q, size, C)
+            H[:size, old:size] += C
+        H[old:size, :old] = H[:old, old:size].T
+        values, Y = _small_eigen(H[:size, :size], by_size)
+        found = min(k, size)
+        residual[:found] = _residual_norms(R, Y[old:size], found) / _largest_size(values)
+        if (size >= k and residual.max() <= max(tol, 16.0 * precision)) or iterations >= max_iterations and size >= k:
+            break
+        W, independent = _orthonormalize(R, _bits(key, 2 * iterations))
+        while not independent:                         # an invariant subspace was found: go on in a new direction
+            for sweep in range(2):
+                W -= _dense_product(Q, size, _cross(Q, size, W))
+            W, independent = _orthonormalize(W, _bits(key, 2 * iterations + 1))
+        if size + block > limit:
+            size = k + block
+            Q[:, :size] = _dense_product(Q, limit, _leading_columns(Y, limit, size))
+            H[:] = 0.0
+            for i in range(size):
+                H[i, i] = values[i]
+        else:
+            H[:, size:] = 0.0
+    vectors = _dense_product(Q, size, _leading_columns(Y, size, k))
+    _fix_signs(vectors)
+    return Eigen(values[:k].copy(), vectors, iterations, np.maximum(residual, precision))
+
+
+@_compiled
+def _leading_columns(Y, rows, count):
+    return np.ascontiguousarray(Y[:rows, :count])
+
+
+@_compiled
+def block_lanczos(A, k, seed, tol=1e-10, max_iterations=1000):
+    """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
+
+    AMS section 2 (footnote 1) prefers Lanczos to orthogonal iteration. Largest means algebraically largest: the sketched
+    matrices of AMS section 3 are indefinite, and their negative edge does not enter.
+
+    Parameters
+    ----------
+    A : (n, n) symmetric array or operator
+    k : int from 1 to n
+    seed : int from 0 to 2**64 - 1
+    tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's type
+    max_iterations : int, at least 1; products with 16 vectors (more if k vectors need more)
+
+    Returns
+    -------
+    Eigen
+
+    Raises
+    ------
+    ValueError : A malformed, not finite or not symmetric; k, seed, tol or max_iterations out of range
+
+    Notes
+    -----
+    Each iteration is one product of A with 16 vectors and O(n (k + 96) 16) beside it; memory O(n (2 k + 96)).
+    For n <= 2 k + 96 the matrix is formed and solved directly. It does not raise when it stops early: see `residual`.
+
+    Examples
+    --------
+    >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
+    [3.0, 2.0]
+    """
+    B = _checked("block_lanczos: A", A)
+    k = _integer("block_lanczos: k", k)
+    key = _key(_seed("block_lanczos: seed", seed), _START)
+    tol, max_iterations = _real("block_lanczos: tol", tol), _integer("block_lanczos: max_iterations", max_iterations)
+    if not 1 <= k <= _size(B):
+        raise ValueError("block_lanczos: k must be from 1 to n, the number of rows of A")
+    if not tol >= 0.0:
+        raise ValueError("block_lanczos: tol must not be negative")
+    if not max_iterations >= 1:
+        raise ValueError("block_lanczos: max_iterations must be at least 1")
+    if not _symmetric(B):
+        raise ValueError("block_lanczos: A must be symmetric")
+    eigen = _lanczos(B, k, key, tol, max_iterations, False)
+    if eigen.iterations == 0:
+        raise ValueError("block_lanczos: A must be finite (no NaN or infinity)")
+    return eigen
+
+
+@_compiled
+def orthogonal_iteration(A, k, seed, tol=1e-8, max_iterations=10000):
+    """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
+
+    1. Q: random orthonormal (n, k).  2. Until converged: (a) Q <- A Q, (b) Q <- orthonormalize(Q).
+    The iteration by itself finds the eigenvalues largest in size. A sketched Gram matrix is indefinite, so where a Ritz
+    value turns up negative, A is shifted by its size from then on, and the largest eigenvalues win.
+
+    Parameters
+    ----------
+    A : (n, n) symmetric array or operator
+    k : int from 1 to n
+    seed : int from 0 to 2**64 - 1
+    tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
+        subspace is invariant to tol. Not below 16 roundings of A's type
+    max_iterations : int, at least 1; products with k vectors
+
+    Returns
+    -------
+    Eigen
+
+    Raises
+    ------
+    ValueError : A malformed, not finite or not symmetric; k, seed, tol or max_iterations out of range
+
+    Notes
+    -----
+    One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each time
+    (AMS-C). Memory O(n k). It does not raise when it stops early: see `residual`.
+
+    Examples
+    --------
+    >>> orthogonal_iteration(np.diag(np.array([3.0, 1.0, -5.0])), 1, 0).values.round(6).tolist()
+    [3.0]
+    """
+    B = _checked("orthogonal_iteration: A", A)
+    k = _integer("orthogonal_iteration: k", k)
+    key = _key(_seed("orthogonal_iteration: seed", seed), _START)
+    tol, max_iterations = _real("orthogonal_iteration: tol", tol), _integer("orthogonal_iteration: max_iterations",
+                                                                            max_iterations)
+    n, precision = _size(B), _precision(B)
+    if not 1 <= k <= n:
+        raise ValueError("orthogonal_iteration: k must be from 1 to n, the number of rows of A")
+    if not tol >= 0.0:
+        raise ValueError("orthogonal_iteration: tol must not be negative")
+    if not max_iterations >= 1:
+        raise ValueError("orthogonal_iteration: max_iterations must be at least 1")
+    if not _symmetric(B):
+        raise ValueError("orthogonal_iteration: A must be symmetric")
+    Q, _ = _orthonormalize(_normal_matrix(n, k, _bits(key, 0)), _bits(key, 1))
+    shift, iterations = 0.0, 0
+    while True:
+        Z = _in_double(_product(B, Q))
+        iterations += 1
+        if not _all_below(Z, np.inf):
+            raise ValueError("orthogonal_iteration: A must be finite (no NaN or infinity)")
+        T = _cross(Q, k, Z)
+        values, Y = _small_eigen(T, False)
+        R = Z - _dense_product(Q, k, T)
+        residual = _residual_norms(R, Y, k) / _largest_size(values)
+        settled = -values[k - 1] <= shift * (1.0 + 1e-6)
+        if (settled and residual.max() <= max(tol, 16.0 * precision)) or iterations >= max_iterations:
+            break
+        shift = max(shift, -values[k - 1])
+        Q, _ = _orthonormalize(Z + shift * Q, _bits(key, iterations + 1))
+    vectors = _dense_product(Q, k, Y)
+    _fix_signs(vectors)
+    return Eigen(values, vectors, iterations, np.maximum(residual, precision))
+
+
+@_compiled
+def spectral_norm(A, seed, tol=1e-6, max_iterations=1000):
+    """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size. Textbook (Lanczos at both ends).
+
+    Parameters
+    ----------
+    A : (n, n) symmetric array or operator
+    seed : int from 0 to 2**64 - 1
+    tol : float, not negative; relative error of the result, up to a chance of order e^-n that the start block misses
+        the vector; in practice the error is near tol^2
+    max_iterations : int, at least 1; products with 16 vectors
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError : A malformed, not finite or not symmetric; seed, tol or max_iterations out of range
+
+    Notes
+    -----
+    Never above the true norm but for rounding. Cost of a few `block_lanczos` iterations.
+
+    Examples
+    --------
+    >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
+    5.0
+    """
+    B = _checked("spectral_norm: A", A)
+    key = _key(_seed("spectral_norm: seed", seed), _START)
+    tol, max_iterations = _real("spectral_norm: tol", tol), _integer("spectral_norm: max_iterations", max_iterations)
+    if not tol >= 0.0:
+        raise ValueError("spectral_norm: tol must not be negative")
+    if not max_iterations >= 1:
+        raise ValueError("spectral_norm: max_iterations must be at least 1")
+    if not _symmetric(B):
+        raise ValueError("spectral_norm: A must be symmetric")
+    eigen = _lanczos(B, 1, key, tol, max_iterations, True)
+    if eigen.iterations == 0:
+        raise ValueError("spectral_norm: A must be finite (no NaN or infinity)")
+    return abs(eigen.values[0])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 8. Kernel PCA
+# ----------------------------------------------------------------------------------------------------------------------
+
+class Expansion(NamedTuple):
+    """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
+
+    points (c, d); coef (c, k); values (k,) eigenvalues; offset (k,), or empty for none: what centring (or the threshold of
+    a kernel machine) adds.
+    """
+    points: np.ndarray
+    coef: np.ndarray
+    values: np.ndarray
+    offset: np.ndarray = np.empty(0)
+
+
+_DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
+
+
+@_compiled
+def _expansion_of(X, eigen):
+    """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0."""
+    n, k = eigen.vectors.shape
+    coef, values = np.zeros((n, k), X.dtype), np.zeros(k)
+    floor = n * 2.220446049250313e-16 * max(eigen.values[0], 0.0)
+    for q in range(k):
+        if eigen.values[q] > max(floor, eigen.residual[q] * eigen.values[0]):
+            values[q] = eigen.values[q]
+            for i in range(n):
+                coef[i, q] = eigen.vectors[i, q] / math.sqrt(eigen.values[q])
+    return Expansion(X, coef, values, np.zeros(k))
+
+
+@_compiled
+def kpca_from_eigen(X, eigen):
+    """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
+
+    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n.
+
+    Parameters
+    ----------
+    X : (n, d) array, the training points
+    eigen : Eigen of their Gram matrix
+
+    Returns
+    -------
+    Expansion over all of X. Components whose eigenvalue is not above n 2^-52 of the largest, or not above its residual,
+    are cut: value and coefficients 0; the kept rank is the number of positive values
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; eigen not an Eigen, or of another n
+
+    Notes
+    -----
+    O(n k) time and memory.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> kpca_from_eigen(X, block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
+    [5.0]
+    """
+    P = _points("kpca_from_eigen: X", X)
+    found = _checked_eigen("kpca_from_eigen: eigen", eigen)
+    if found.vectors.shape[0] != P.shape[0]:
+        raise ValueError("kpca_from_eigen: eigen.vectors must have one row for each point of X")
+    return _expansion_of(P, found)
+
+
+def _checked_eigen(name, eigen):
+    """eigen with arrays in C order and sizes that agree."""
+
+
+@overload(_checked_eigen, prefer_literal=True)
+def _checked_eigen_overload(name, eigen):
+    name = name.literal_value
+    if _operator_class(eigen) is not Eigen:
+        return _raise(f"{name} must be an Eigen, as the eigensolvers return it, got {eigen}")
+    vectors_name, sizes = name + ".vectors", f"{name}.values and {name}.residual must hold one number for each vector"
+
+    def check(name, eigen):
+        vectors = _in_double(_points(vectors_name, eigen.vectors))
+        if eigen.values.shape[0] != vectors.shape[1] or eigen.residual.shape[0] != vectors.shape[1]:
+            raise ValueError(sizes)
+        return Eigen(np.ascontiguousarray(eigen.values), vectors, np.int64(eigen.iterations),
+                     np.ascontiguousarray(eigen.residual))
+    return check
+
+
+@_compiled
+def kpca(X, kernel, k, seed):
+    """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
+
+    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x) for the largest eigenvalues lambda_n of K and their vectors a^n.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel
+    k : int from 1 to n
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    Expansion; see `kpca_from_eigen` for the components that are cut
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; kernel, k or seed out of range
+
+    Notes
+    -----
+    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 2 k + 96)) memory.
+    For the eigenvectors, residuals or another tolerance, call `block_lanczos` and `kpca_from_eigen`.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> expand(X, kpca(X, linear(), 1, 0), linear()).round(12).tolist()
+    [[1.0], [2.0]]
+    """
+    P = _points("kpca: X", X)
+    kernel, k = _canonical("kpca: kernel", kernel), _integer("kpca: k", k)
+    _check_rows("kpca: X", P, kernel)
+    key = _key(_seed("kpca: seed", seed), _START)
+    if not 1 <= k <= P.shape[0]:
+        raise ValueError("kpca: k must be from 1 to n, the number of points")
+    if P.shape[0] <= _DENSE_POINTS:
+        eigen = _lanczos(_gram(kernel, _prepare(kernel, P, P, True)), k, key, 1e-13, 1000, False)
+    else:
+        eigen = _lanczos(Implicit(P, kernel), k, key, 1e-13, 1000, False)
+    if eigen.iterations == 0:
+        raise ValueError("kpca: the Gram matrix must be finite (no NaN or infinity)")
+    return _expansion_of(P, eigen)
+
+
+@_compiled
+def centered_kpca(X, kernel, k, seed):
+    """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
+
+    The features of `kpca` for H K H, H = I - 1 1^T / n: on the training points they have mean 0.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel
+    k : int from 1 to n
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    Expansion whose offset centres new points by the means of the training points
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; kernel, k or seed out of range
+
+    Notes
+    -----
+    As `kpca`, and one evaluation of the features of all points.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> expand(X, centered_kpca(X, linear(), 1, 0), linear()).round(12).tolist()
+    [[-1.0], [0.0], [1.0]]
+    """
+    P = _points("centered_kpca: X", X)
+    kernel, k = _canonical("centered_kpca: kernel", kernel), _integer("centered_kpca: k", k)
+    _check_rows("centered_kpca: X", P, kernel)
+    key = _key(_seed("centered_kpca: seed", seed), _START)
+    if not 1 <= k <= P.shape[0]:
+        raise ValueError("centered_kpca: k must be from 1 to n, the number of points")
+    if P.shape[0] <= _DENSE_POINTS:
+        eigen = _lanczos(Centered(_gram(kernel, _prepare(kernel, P, P, True)), np.empty(0)), k, key, 1e-13, 1000, False)
+    else:
+        eigen = _lanczos(Centered(Implicit(P, kernel), np.empty(0)), k, key, 1e-13, 1000, False)
+    if eigen.iterations == 0:
+        raise ValueError("centered_kpca: the Gram matrix must be finite (no NaN or infinity)")
+    return center_expansion(_expansion_of(P, eigen), kernel)
+
+
+@_compiled
+def center_expansion(expansion, kernel):
+    """The expansion with an offset that gives its features mean 0 over its own points. Textbook.
+
+    For eigenvectors a of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature of x by a constant,
+    because sum_i a_i = 0: by its mean over the training points.
+
+    Parameters
+    ----------
+    expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
+    kernel : Kernel
+
+    Returns
+    -------
+    Expansion
+
+    Raises
+    ------
+    ValueError : expansion malformed; kernel not a Kernel
+
+    Notes
+    -----
+    O(c^2 (d + k)) time for c points, O(c (d + k)) memory.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [3.0]])
+    >>> eigen = block_lanczos(center(gram(X, X, linear())), 1, 0)
+    >>> expand(X, center_expansion(kpca_from_eigen(X, eigen), linear()), linear()).round(12).tolist()
+    [[-1.0], [1.0]]
+    """
+    E = _checked_expansion("center_expansion: expansion", expansion)
+    kernel = _canonical("center_expansion: kernel", kernel)
+    _check_rows("center_expansion: expansion.points", E.points, kernel)
+    features = _gram_product(kernel, _prepare(kernel, E.points, E.points, False), E.coef)
+    return Expansion(E.points, E.coef, E.values, -_column_means(features))
+
+
+def _checked_expansion(name, expansion):
+    """expansion with arrays in C order, coefficients in the precision of the points, and an offset."""
+
+
+@overload(_checked_expansion, prefer_literal=True)
+def _checked_expansion_overload(name, expansion):
+    name = name.literal_value
+    if _operator_class(expansion) is not Expansion:
+        return _raise(f"{name} must be an Expansion, got {expansion}")
+    points_name, coef_name = name + ".points", name + ".coef"
+    rows = f"{name}.coef must have one row for each point"
+    columns = f"{name}.offset must be empty or hold one number for each column of {name}.coef"
+
+    def check(name, expansion):
+        points, coef = _points(points_name, expansion.points), _points(coef_name, expansion.coef)
+        if coef.shape[0] != points.shape[0]:
+            raise ValueError(rows)
+        offset = np.zeros(coef.shape[1])
+        if expansion.offset.shape[0] == coef.shape[1]:
+            offset[:] = expansion.offset
+        elif expansion.offset.shape[0] != 0:
+            raise ValueError(columns)
+        return Expansion(points, _in_precision(points, coef), np.ascontiguousarray(expansion.values), offset)
+    return check
+
+
+@_compiled
+def expand(X, expansion, kernel):
+    """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
+
+    Parameters
+    ----------
+    X : (q, d) array of new points
+    expansion : Expansion over c points, of k components
+    kernel : Kernel, the one the expansion was made with
+
+    Returns
+    -------
+    (q, k) array, float32 if both X and the expansion's points are float32, else float64
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D, not finite or of another d; expansion malformed; kernel not a Kernel
+
+    Notes
+    -----
+    O(q c (d + k)) time, O((q + c) (d + k)) memory: the q x c Gram matrix is never formed.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [2.0]])
+    >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1)), gaussian(1.0)).round(4).tolist()
+    [[1.1353], [1.1353]]
+    """
+    P = _points("expand: X", X)
+    E = _checked_expansion("expand: expansion", expansion)
+    kernel = _canonical("expand: kernel", kernel)
+    if P.shape[1] != E.points.shape[1]:
+        raise ValueError("expand: X and expansion.points must have the same number of columns")
+    _check_rows("expand: X", P, kernel)
+    _check_rows("expand: expansion.points", E.points, kernel)
+    P, Q = _common_precision(P, E.points), _common_precision(E.points, P)
+    features = _gram_product(kernel, _prepare(kernel, P, Q, False), _in_precision(P, E.coef))
+    for i in range(features.shape[0]):
+        for q in range(features.shape[1]):
+            features[i, q] += E.offset[q]
+    return features
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 9. Sampled and quantized Gram matrices (AMS section 3)
+#
+# Entry (i, j), i <= j, is drawn from the sequence of row i: symmetric, and the same whatever order it is drawn in.
+# ----------------------------------------------------------------------------------------------------------------------
+
+_RUNS = 64                                             # runs of rows with equal numbers of pairs, one task each
+
+
+@_compiled
+def _run_start(run, n):
+    """First row of a run, so that the triangle above the diagonal is cut into equal areas."""
+    return np.int64(n * (1.0 - math.sqrt(1.0 - run / _RUNS)))
+
+
+@_compiled
+def _kept(key, i, log_miss, n, columns):
+    """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps."""
+    row = _bits(key, i)
+    j, count = i, 0
+    while True:
+        j += _gap(row, count, log_miss)
+        if j >= n:
+            return count
+        columns[count] = j
+        count += 1
+        j += 1
+
+
+@_compiled(parallel=True)
+def _sampled(kernel, X, s, keep, coin, bound):
+    """CSR of the kept entries: s k(x_i, x_j), or +-s bound by a coin of mean s k(x_i, x_j) if bound >= 0."""
+    n = X.shape[0]
+    log_miss = math.log1p(-1.0 / s)
+    upper = np.zeros(n, np.int64)
+    lower = np.zeros((_RUNS + 1, n), np.int64)         # entries left of the diagonal, by row and by run of columns
+    for run in prange(_RUNS):
+        columns = np.empty(n, np.int64)
+        for i in range(_run_start(run, n), _run_start(run + 1, n)):
+            upper[i] = _kept(keep, i, log_miss, n, columns)
+            for c in range(upper[i]):
+                if columns[c] > i:
+                    lower[run + 1, columns[c]] += 1
+    indptr = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        for run in range(_RUNS):
+            lower[run + 1, i] += lower[run, i]
+        indptr[i + 1] = indptr[i] + lower[_RUNS, i] + upper[i]
+    data, indices = _new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0]
+    for run in prange(_RUNS):
+        _wide_vectors()
+        columns, values = np.empty(n, np.int64), np.zeros(_blocks(n) * _BLOCK, X.dtype)
+        place = lower[run]
+        for i in range(_run_start(run, n), _run_start(run + 1, n)):
+            count = _kept(keep, i, log_miss, n, columns)
+            _pair_values(kernel, X, i, columns[:count], values)
+            row = _bits(coin, i)
+            at = indptr[i + 1] - count
+            for c in range(count):
+                j, value = columns[c], s * values[c]
+                if bound >= 0.0:
+                    value = s * bound if _uniform(row, j) * 2.0 * bound < bound + values[c] else -s * bound
+                data[at + c], indices[at + c] = value, j
+                if j > i:                              # the mirror image; runs come in order, so columns rise in each row
+                    mirror = indptr[j] + place[j]
+                    data[mirror], indices[mirror] = value, i
+                    place[j] += 1
+    return CSR(data, indices, indptr)
+
+
+@_compiled(parallel=True)
+def _largest_entry(kernel, pairs):
+    """max abs(K_ij), one number for each run of tiles."""
+    n, m = pairs.X.shape[0], pairs.Y.shape[0]
+    tiles = _tile_count(pairs)
+    largest = np.zeros((tiles + 3) // 4)
+    for run in prange((tiles + 3) // 4):
+        tile = _new_tile(pairs.X)
+        for t in range(4 * run, min(tiles, 4 * run + 4)):
+            a, b = _tile_place(pairs, t)
+            first, last, begin, end = a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            for r in range(last - first):
+                for c in range(end - begin):
+                    largest[run] = max(largest[run], abs(tile[r, c]))
+    return largest.max()
+
+
+@_compiled
+def _entry_bound(kernel, X):
+    """b = max abs(K_ij): on the diagonal of a positive semidefinite kernel; custom and precomputed ones are searched."""
+    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
+        return _largest_entry(kernel, _prepare(kernel, X, X, True))
+    return np.float64(_diagonal(X, kernel).max())
+
+
+@_compiled
+def sample_gram(X, kernel, s, seed):
+    """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
+
+    K^_ij = s K_ij with probability 1 / s, else 0, independently for i <= j. E K^ = K, Var K^_ij = (s - 1) K_ij^2; the
+    error has spectral norm near 2 sqrt((s - 1) n) max abs(K_ij) (theorem 1 bounds it by twice that).
+
+    Parameters
+    ----------
+    X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
+    kernel : Kernel
+    s : float, at least 1
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    CSR, symmetric, columns rising in each row, indices int32; data in X's precision
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D, not finite or of 2**31 rows; s below 1; kernel or seed out of range
+
+    Notes
+    -----
+    Only kept pairs are evaluated: (nnz + nnz on the diagonal) / 2 kernel values, n (n + 1) / (2 s) expected. O(n d + n^2 d / s)
+    time, no pass over all pairs; 12 bytes an entry (8 in float32) and 512 n bytes of counts.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0]])
+    >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
+    [[1.0, 0.6065], [0.6065, 1.0]]
+    """
+    P = _points("sample_gram: X", X)
+    kernel, s = _canonical("sample_gram: kernel", kernel), _real("sample_gram: s", s)
+    _check_rows("sample_gram: X", P, kernel)
+    keep = _key(_seed("sample_gram: seed", seed), _KEEP)
+    if not s >= 1.0:
+        raise ValueError("sample_gram: s must be at least 1")
+    if P.shape[0] >= 2**31:
+        raise ValueError("sample_gram: X must have fewer than 2**31 rows")
+    return _sampled(kernel, P, s, keep, keep, -1.0)
+
+
+@_compiled
+def sample_quantize_gram(X, kernel, s, seed):
+    """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
+
+    A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2.
+
+    Parameters
+    ----------
+    X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
+    kernel : Kernel
+    s : float, at least 1
+    seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
+
+    Returns
+    -------
+    CSR, symmetric, columns rising in each row, indices int32; data in X's precision; the sign is the bit
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D, not finite or of 2**31 rows; s below 1; kernel or seed out of range
+
+    Notes
+    -----
+    As `sample_gram`. Custom and precomputed kernels are evaluated once more on all pairs to find b.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.0]])
+    >>> dense(sample_quantize_gram(X, gaussian(1.0), 1, 0)).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    P = _points("sample_quantize_gram: X", X)
+    kernel, s = _canonical("sample_quantize_gram: kernel", kernel), _real("sample_quantize_gram: s", s)
+    _check_rows("sample_quantize_gram: X", P, kernel)
+    seed = _seed("sample_quantize_gram: seed", seed)
+    if not s >= 1.0:
+        raise ValueError("sample_quantize_gram: s must be at least 1")
+    if P.shape[0] >= 2**31:
+        raise ValueError("sample_quantize_gram: X must have fewer than 2**31 rows")
+    return _sampled(kernel, P, s, _key(seed, _KEEP), _key(seed, _ROUND_UP), _entry_bound(kernel, P))
+
+
+@_compiled(parallel=True)
+def _quantized(kernel, pairs, bound, coin):
+    """Words of `Bits`: each tile above the diagonal is drawn once and written twice."""
+    n = pairs.X.shape[0]
+    words = _new_matrix((n + 31) // 32, n, np.empty(0, np.uint32))
+    words[:] = 0
+    tiles = _tile_count(pairs)
+    slope = 0.5 / bound if bound > 0.0 else 0.0
+    for run in prange((tiles + 3) // 4):
+        _wide_vectors()
+        tile, bits = _new_tile(pairs.X), np.zeros((_BLOCK, _BLOCK), np.uint32)
+        for t in range(4 * run, min(tiles, 4 * run + 4)):
+            a, b = _tile_place(pairs, t)
+            first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
+            begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            bits[:] = 0
+            for i in range(first, last):
+                row = _bits(coin, i)
+                up = bits[i - first]
+                for c in range(end - begin):
+                    up[c] = _uniform(row, begin + c) < 0.5 + slope * tile[i - first, c]
+            if a == b:                                 # pair (i, j) is drawn from row min(i, j)
+                for r in range(last - first):
+                    for c in range(r):
+                        bits[r, c] = bits[c, r]
+            _write_words(bits, first, last, begin, end, words)
+            if b > a:
+                _write_words(bits.T.copy(), begin, end, first, last, words)
+    return words
+
+
+@_compiled
+def _write_words(bits, first, last, begin, end, words):
+    """words[c, j] |= bits[i - first, j - begin] << (i mod 32) for the rows 32 c <= i < 32 c + 32."""
+    for i in range(first, last):
+        word, up, shift = words[i // 32], bits[i - first], np.uint32(i % 32)
+        for j in range(begin, end):
+            word[j] |= up[j - begin] << shift
+
+
+@_compiled
+def quantize_gram(X, kernel, seed):
+    """Gram matrix rounded to one bit an entry (AMS section 3).
+
+    K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max abs(K_ij), independently for i <= j. E K^ = K,
+    Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (theorem 1 bounds it by 4 b sqrt(n)).
+
+    Parameters
+    ----------
+    X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
+    kernel : Kernel
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    Bits of n^2 / 8 bytes, symmetric
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; kernel or seed out of range
+
+    Notes
+    -----
+    n (n + 1) / 2 kernel values, O(n^2 d) time. Custom and precomputed kernels are evaluated once more to find b.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [0.0]])
+    >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    P = _points("quantize_gram: X", X)
+    kernel = _canonical("quantize_gram: kernel", kernel)
+    _check_rows("quantize_gram: X", P, kernel)
+    coin = _key(_seed("quantize_gram: seed", seed), _ROUND_UP)
+    bound = _entry_bound(kernel, P)
+    return Bits(_quantized(kernel, _prepare(kernel, P, P, True), bound, coin), bound, P.shape[0])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 15. Errors
+# ----------------------------------------------------------------------------------------------------------------------
+
+@_compiled
+def spectral_error(A, B, seed, tol=1e-6, max_iterations=1000):
+    """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
+
+    Parameters
+    ----------
+    A, B : (n, n) symmetric arrays or operators of the same size
+    seed : int from 0 to 2**64 - 1
+    tol : float, not negative; relative error of the result, as for `spectral_norm`
+    max_iterations : int, at least 1; products of each with 16 vectors
+
+    Returns
+    -------
+    float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
+
+    Raises
+    ------
+    ValueError : A or B malformed, not finite or of different sizes; seed, tol or max_iterations out of range
+
+    Notes
+    -----
+    As `spectral_norm`: a few products of each operator with 16 vectors, O(n) memory beside the operators.
+
+    Examples
+    --------
+    >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
+    2.0
+    """
+    left, right = _checked("spectral_error: A", A), _checked("spectral_error: B", B)
+    key = _key(_seed("spectral_error: seed", seed), _START)
+    tol, max_iterations = _real("spectral_error: tol", tol), _integer("spectral_error: max_iterations", max_iterations)
+    if _size(left) != _size(right):
+        raise ValueError("spectral_error: A and B must be of the same size")
+    if not tol >= 0.0:
+        raise ValueError("spectral_error: tol must not be negative")
+    if not max_iterations >= 1:
+        raise ValueError("spectral_error: max_iterations must be at least 1")
+    eigen = _lanczos(Difference(left, right), 1, key, tol, max_iterations, True)
+    if eigen.iterations == 0:
+        raise ValueError("spectral_error: A and B must be finite (no NaN or infinity)")
+    return abs(eigen.values[0])
+
+
+@_compiled
+def frobenius_error(A, B):
+    """Frobenius norm |A - B|_F of the difference of two operators, exactly, a block of rows at a time. Textbook.
+
+    Parameters
+    ----------
+    A, B : (n, n) arrays or operators of the same size
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError : A or B malformed, not finite or of different sizes
+
+    Notes
+    -----
+    O(n^2) entries of each; memory for 128 rows of each.
+
+    Examples
+    --------
+    >>> frobenius_error(np.eye(2), LowRank(np.zeros((2, 1)))) ** 2
+    2.0000000000000004
+    """
+    left, right = _checked("frobenius_error: A", A), _checked("frobenius_error: B", B)
+    n = _size(left)
+    if n != _size(right):
+        raise ValueError("frobenius_error: A and B must be of the same size")
+    total = 0.0
+    for first in range(0, n, _BLOCK):
+        last = min(n, first + _BLOCK)
+        U, V = _rows(left, first, last), _rows(right, first, last)
+        for r in range(last - first):
+            for j in range(n):
+                total += (U[r, j] - V[r, j]) ** 2
+    if not total < np.inf:
+        raise ValueError("frobenius_error: A and B must be finite (no NaN or infinity)")
+    return math.sqrt(total)
+
+
+@_compiled
+def principal_angles(U, V):
+    """Principal angles between the column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
+
+    The measure behind AMS theorems 2 and 3. Small angles come from sines, large ones from cosines, each to rounding.
+
+    Parameters
+    ----------
+    U : (n, p) array of full column rank
+    V : (n, q) array of full column rank
+
+    Returns
+    -------
+    (min(p, q),) float64 array
+
+    Raises
+    ------
+    ValueError : U or V empty, not 2-D, not finite, with different numbers of rows or with dependent columns
+
+    Notes
+    -----
+    O(n (p + q)^2) time, O(n (p + q)) memory.
+
+    Examples
+    --------
+    >>> principal_angles(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])).round(12).tolist()
+    [0.785398163397]
+    """
+    P = _in_double(_points("principal_angles: U", U))
+    Q = _in_double(_points("principal_angles: V", V))
+    if P.shape[0] != Q.shape[0]:
+        raise ValueError("principal_angles: U and V must have the same number of rows")
+    if P.shape[1] > P.shape[0] or Q.shape[1] > Q.shape[0]:
+        raise ValueError("principal_angles: U and V must not have more columns than rows")
+    P, independent_p = _orthonormalize(P, np.uint64(0))
+    Q, independent_q = _orthonormalize(Q, np.uint64(0))
+    if not (independent_p and independent_q):
+        raise ValueError("principal_angles: U and V must have independent columns")
+    if P.shape[1] < Q.shape[1]:
+        P, Q = Q, P
+    C = _cross(P, P.shape[1], Q)
+    left, cosines, right = np.linalg.svd(C, full_matrices=False)
+    sines = np.linalg.svd(Q - _dense_product(P, P.shape[1], C), full_matrices=False)[1]
+    count = Q.shape[1]
+    angles = np.empty(count)
+    for i in range(count):                             # cosines descend, sines too: the i-th largest angle
+        cosine, sine = cosines[count - 1 - i], sines[i]
+        angles[i] = math.asin(min(1.0, sine)) if cosine * cosine > 0.5 else math.acos(min(1.0, cosine))
+    return angles
+
+
+@_compiled
+def effective_dimension(A, lam, seed, probes=32, steps=64):
+    """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
+
+    Block Lanczos quadrature: tr f(A) is the mean over random signs z of z^T f(A) z, and that comes from the Lanczos
+    matrix of z (Ubaru, Chen, Saad 2017). Operators of at most 512 rows are solved directly, without error.
+
+    Parameters
+    ----------
+    A : (n, n) symmetric positive semidefinite array or operator
+    lam : float, positive ridge, in the units of A's eigenvalues
+    seed : int from 0 to 2**64 - 1
+    probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
+    steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
+
+    Returns
+    -------
+    float from 0 to n
+
+    Raises
+    ------
+    ValueError : A malformed, not finite or not symmetric; lam not positive; seed, probes or steps out of range
+
+    Notes
+    -----
+    `steps` products of A with `probes` vectors; memory O(n probes steps) floats for the orthogonal bases.
+
+    Examples
+    --------
+    >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
+    1.25
+    """
+    B = _checked("effective_dimension: A", A)
+    lam = _real("effective_dimension: lam", lam)
+    key = _key(_seed("effective_dimension: seed", seed), _PROBES)
+    probes, steps = _integer("effective_dimension: probes", probes), _integer("effective_dimension: steps", steps)
+    if not lam > 0.0:
+        raise ValueError("effective_dimension: lam must be positive")
+    if probes < 1 or steps < 1:
+        raise ValueError("effective_dimension: probes and steps must be at least 1")
+    if not _symmetric(B):
+        raise ValueError("effective_dimension: A must be symmetric")
+    n = _size(B)
+    if n <= 512:
+        K = _rows(B, 0, n)
+        if not _all_below(K, np.inf):
+            raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
+        return _ridge_share(np.linalg.eigvalsh(K), np.ones(n), lam)
+    return _trace_quadrature(B, lam, key, probes, min(steps, n))
+
+
+@_compiled
+def _ridge_share(values, weights, lam):
+    """sum_i weights_i values_i / (values_i + lam), negative rounding of the values cut."""
+    total = 0.0
+    for i in range(values.shape[0]):
+        total += weights[i] * max(values[i], 0.0) / (max(values[i], 0.0) + lam)
+    return total
+
+
+@_compiled
+def _trace_quadrature(B, lam, key, probes, steps):
+    """Mean over random signs z of z^T B (B + lam)^-1 z by Lanczos with full orthogonalisation, all probes at once."""
+    n = _size(B)
+    basis = np.zeros((steps, probes, n))
+    diagonal, beside = np.zeros((probes, steps)), np.zeros((probes, steps))
+    length = np.full(probes, steps)
+    for q in range(probes):
+        for i in range(n):
+            basis[0, q, i] = _sign(_bits(key, q), i) / math.sqrt(n)
+    for step in range(steps):
+        W = np.ascontiguousarray(_in_double(_product(B, np.ascontiguousarray(basis[step].T))).T)
+        if not _all_below(W, np.inf):
+            raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
+        for q in range(probes):
+            w = W[q]
+            diagonal[q, step] = _dot(basis[step, q], w)
+            size = math.sqrt(_dot(w, w))
+            for sweep in range(2):
+                for r in range(step + 1):
+                    v = basis[r, q]
+                    overlap = _dot(v, w)
+                    for i in range(n):
+                        w[i] -= overlap * v[i]
+            beside[q, step] = math.sqrt(_dot(w, w))
+            if beside[q, step] <= 1e-12 * size:
+                length[q] = min(length[q], step + 1)   # an invariant subspace: the quadrature is exact
+            elif step + 1 < steps:
+                for i in range(n):
+                    basis[step + 1, q, i] = w[i] / beside[q, step]
+    total = 0.0
+    for q in range(probes):
+        T = np.zeros((length[q], length[q]))
+        for step in range(length[q]):
+            T[step, step] = diagonal[q, step]
+            if step + 1 < length[q]:
+                T[step, step + 1] = T[step + 1, step] = beside[q, step]
+        nodes, vectors = np.linalg.eigh(T)
+        total += _ridge_share(nodes, vectors[0] ** 2, lam)
+    return n * total / probes
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 16. Command line
+# ----------------------------------------------------------------------------------------------------------------------
+
+@_compiled
+def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):
+    """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
+
+    S (n, signal) and F (n, d) standard normal, D_ii = 1 - (i - 1) / decay, U (signal, d) random orthonormal rows.
+
+    Parameters
+    ----------
+    n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
+    seed : int from 0 to 2**64 - 1
+    signal : int, at least 1; strong directions, cut to d
+    zeta : float, positive; signal to noise
+    decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has it
+
+    Returns
+    -------
+    (n, d) float64 array
+
+    Raises
+    ------
+    ValueError : an argument out of range
+
+    Notes
+    -----
+    O(n d signal) time.
+
+    Examples
+    --------
+    >>> random_noisy(4, 3, 0).shape
+    (4, 3)
+    """
+    n, d, signal = _integer("random_noisy: n", n), _integer("random_noisy: d", d), _integer("random_noisy: signal", signal)
+    decay, zeta = _integer("random_noisy: decay", decay), _real("random_noisy: zeta", zeta)
+    key = _key(_seed("random_noisy: seed", seed), _DATA)
+    if n < 1 or d < 1 or signal < 1:
+        raise ValueError("random_noisy: n, d and signal must be at least 1")
+    if not zeta > 0.0:
+        raise ValueError("random_noisy: zeta must be positive")
+    signal = min(signal, d)
+    if decay != 0 and decay < signal:
+        raise ValueError("random_noisy: decay must be 0 or at least signal")
+    S = _normal_matrix(n, signal, _bits(key, 0))
+    F = _normal_matrix(n, d, _bits(key, 1))
+    U, _ = _orthonormalize(_normal_matrix(d, signal, _bits(key, 2)), _bits(key, 3))
+    for q in range(signal):
+        strength = 1.0 - q / (decay if decay > 0 else d)
+        for i in range(n):
+            S[i, q] *= strength
+    X = _dense_product(S, signal, np.ascontiguousarray(U.T))
+    for i in range(n):
+        for j in range(d):
+            X[i, j] += F[i, j] / zeta
+    return X
+
+
+_METHODS = {
+    "lanczos": "exact, block Lanczos on the stored Gram matrix",
+    "implicit": "exact, block Lanczos, Gram matrix never stored",
+    "orthogonal": "exact, orthogonal iteration on the stored Gram matrix",
+    "sample": "entry-sampled Gram matrix",
+    "quantize": "1-bit Gram matrix",
+    "sample-quantize": "sampled 1-bit Gram matrix",
+}
+
+
+class _Refused(Exception):
+    """A request that cannot be met; its text is for the user."""
+
+
+class _Ticker:
+    """A line on stderr that shows what is under way and for how long; nothing where stderr is not a terminal."""
+
+    def __init__(self, text):
+        self.text, self.done = text, threading.Event()
+
+    def __enter__(self):
+        self.start = time.perf_counter()
+        self.thread = threading.Thread(target=self._tick, daemon=True)
+        if sys.stderr.isatty():
+            self.thread.start()
+        return self
+
+    def _tick(self):
+        while not self.done.wait(0.2):
+            print(f"\r{self.text} ... {time.perf_counter() - self.start:.1f} s ", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_):
+        self.seconds = time.perf_counter() - self.start
+        self.done.set()
+        if self.thread.is_alive():
+            self.thread.join()
+            print("\r" + " " * (len(self.text) + 20) + "\r", end="", file=sys.stderr, flush=True)
+
+
+def _load_points(path, key):
+    suffix = pathlib.Path(path).suffix.lower()
+    try:
+        if suffix == ".csv":
+            with open(path) as lines:
+                has_header = any(c.isalpha() and c not in "eEinfNa" for c in lines.readline())
+            X = np.loadtxt(path, delimiter=",", ndmin=2, skiprows=int(has_header))
+        elif suffix == ".npy":
+            X = np.load(path, allow_pickle=False)
+        elif suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                names = arrays.files
+                name = key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
+                if name not in names:
+                    raise _Refused(f"{path} holds the arrays {', '.join(names)}; choose one with --key")
+                X = arrays[name]
+        else:
+            raise _Refused(f"{path} is not a .npy, .npz or .csv file")
+    except (OSError, EOFError, zipfile.BadZipFile) as error:
+        raise _Refused(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    except ValueError as error:
+        raise _Refused(f"cannot read {path}: {str(error).splitlines()[0]}") from None
+    if X.ndim != 2 or not (np.issubdtype(X.dtype, np.number) or X.dtype == bool) or np.iscomplexobj(X):
+        raise _Refused(f"{path} must hold a 2-D array of real numbers, got {X.ndim}-D {X.dtype}")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if X.size == 0:
+        raise _Refused(f"{path} holds no numbers")
+    if not np.isfinite(X).all():
+        raise _Refused(f"{path} holds NaN or infinity")
+    return np.ascontiguousarray(X)
+
+
+def _embedded_points():
+    try:
+        digits = importlib.import_module("sklearn.datasets").load_digits()
+        return digits.data, digits.target, "handwritten digits of scikit-learn"
+    except ImportError:
+        return random_noisy(2000, 100, 0, 50, 10.0, 50), None, "RandomNoisy points"
+
+
+def _chosen_kernel(options, X):
+    sigma = None
+    if options.kernel not in ("linear", "polynomial"):
+        try:
+            sigma = median_bandwidth(X, options.seed) if options.sigma == "median" else float(options.sigma)
+        except ValueError:
+            raise _Refused(f"--sigma must be a number or median, got {options.sigma}") from None
+    makers = {
+        "gaussian": lambda: gaussian(sigma), "laplacian": lambda: laplacian(sigma), "cauchy": lambda: cauchy(sigma),
+        "matern": lambda: matern(options.nu, sigma), "linear": linear,
+        "rational_quadratic": lambda: rational_quadratic(options.alpha, sigma),
+        "polynomial": lambda: polynomial(options.degree, options.gamma or 1.0 / X.shape[1], options.coef0),
+    }
+    return makers[options.kernel](), sigma
+
+
+def _sketch(method, X, kernel, s, seed):
+    """(operator, kernel values computed to make it)."""
+    n = X.shape[0]
+    if method == "implicit":
+        return Implicit(X, kernel), 0
+    if method in ("lanczos", "orthogonal"):
+        return gram(X, X, kernel), n * (n + 1) // 2
+    if method == "quantize":
+        return quantize_gram(X, kernel, seed), n * (n + 1) // 2
+    A = sample_gram(X, kernel, s, seed) if method == "sample" else sample_quantize_gram(X, kernel, s, seed)
+    on_diagonal = int(np.count_nonzero(np.repeat(np.arange(n), np.diff(A.indptr)) == A.indices))
+    return A, (A.data.size + on_diagonal) // 2
+
+
+def _run(method, X, kernel, options, reference):
+    """One row of the table: (row, Eigen)."""
+    start = time.perf_counter()
+    A, evaluations = _sketch(method, X, kernel, options.s, options.seed)
+    operator = center(A) if options.center else A
+    solve = orthogonal_iteration if method == "orthogonal" else block_lanczos
+    eigen = solve(operator, options.k, options.seed)
+    seconds = time.perf_counter() - start
+    if method == "implicit":                           # one product more for the means of `center`
+        n, products = X.shape[0], eigen.iterations + int(options.center)
+        evaluations = products * (n * (n + 1) // 2 if n * 16 <= _SYMMETRIC_LIMIT else n * n)
+    error = angle = float("nan")
+    if reference is not None:
+        exact, norm, K = reference
+        angle = principal_angles(exact.vectors, eigen.vectors)[0]
+        error = spectral_error(A, K, options.seed, 1e-3) / norm if isinstance(A, (CSR, Bits)) else 0.0
+    return (method, seconds, nbytes(A), evaluations, error, angle), eigen
+
+
+def _compile_for(methods, X, options):
+    """Run everything on a few points, so that compiling (or loading compiled code) is done and its time known."""
+    small = argparse.Namespace(**{**vars(options), "k": 1})
+    few = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype)
+    dispatchers = [f for f in globals().values() if hasattr(f, "stats") and hasattr(f, "py_func")]
+    kernel = gaussian(1.0)
+    with _Ticker("compiling for this machine, once; kept on disk where possible") as ticker:
+        K = gram(few, few, kernel)
+        reference = None
+        if options.errors:
+            reference = block_lanczos(center(K) if options.center else K, 1, 0), spectral_norm(K, 0), K
+            if X.shape[0] > _DENSE_POINTS:
+                K = Implicit(few, kernel)
+                reference = block_lanczos(center(K) if options.center else K, 1, 0), spectral_norm(K, 0), K
+        for method in methods:
+            _run(method, few, kernel, small, reference)
+    compiled = sum(sum(f.stats.cache_misses.values()) for f in dispatchers)
+    if compiled or ticker.seconds > 20:
+        print(f"first run: compiled in {ticker.seconds:.1f} s (kept on disk for the next runs where possible)")
+    else:
+        print(f"compiled code loaded in {ticker.seconds:.1f} s")
+
+
+def _plot(path, eigen, labels, title):
+    try:
+        figure_module = importlib.import_module("matplotlib.figure")
+    except ImportError:
+        raise _Refused("--plot needs matplotlib: python -m pip install matplotlib") from None
+    embedding = eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))
+    figure = figure_module.Figure(figsize=(10, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    second = embedding[:, min(1, embedding.shape[1] - 1)]
+    points = left.scatter(embedding[:, 0], second, s=6, c=labels, cmap="tab10" if labels is not None else None)
+    if labels is not None:
+        figure.colorbar(points, ax=left, label="label")
+    left.set(title=title, xlabel="first component", ylabel="second component")
+    right.semilogy(np.arange(1, eigen.values.size + 1), np.maximum(eigen.values, 1e-300), "o-")
+    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue of the Gram matrix")
+    right.xaxis.get_major_locator().set_params(integer=True)
+    figure.savefig(path, dpi=120)
+
+
+def _human(size):
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def _parser():
+    class OneLine(argparse.ArgumentParser):
+        def error(self, message):
+            raise _Refused(message)
+
+    parser = OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices.",
+                     epilog="methods: " + "; ".join(f"{name}: {text}" for name, text in _METHODS.items()))
+    parser.add_argument("points", nargs="?", help=".npy, .npz or .csv file, a point a row (default: an embedded data set)")
+    parser.add_argument("--key", help="name of the array in a .npz file (default: X, or the only one)")
+    parser.add_argument("--noisy", nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points instead of a file")
+    parser.add_argument("-k", type=int, default=10, help="components (default %(default)s)")
+    parser.add_argument("--method", choices=["all", *_METHODS], help="default: all for embedded data, lanczos for a file")
+    parser.add_argument("--kernel", default="gaussian", choices=["gaussian", "laplacian", "matern", "rational_quadratic",
+                                                                 "cauchy", "polynomial", "linear"])
+    parser.add_argument("--sigma", default="median", help="bandwidth: a number, or median (of distances; the default)")
+    parser.add_argument("--nu", type=float, default=1.5, help="smoothness of matern (default %(default)s)")
+    parser.add_argument("--alpha", type=float, default=1.0, help="power of rational_quadratic (default %(default)s)")
+    parser.add_argument("--degree", type=int, default=3, help="degree of polynomial (default %(default)s)")
+    parser.add_argument("--gamma", type=float, help="factor in polynomial (default: 1 / columns)")
+    parser.add_argument("--coef0", type=float, default=1.0, help="constant in polynomial (default %(default)s)")
+    parser.add_argument("-s", type=float, default=4.0, help="keep one entry in s when sampling (default %(default)s)")
+    parser.add_argument("--center", action="store_true", help="kernel PCA about the mean in feature space")
+    parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
+    parser.add_argument("--no-errors", dest="errors", action="store_false", help="no comparison with the exact answer")
+    parser.add_argument("-o", metavar="OUT.npz", help="write embedding, values, vectors and residual")
+    parser.add_argument("--plot", metavar="FILE.png", help="draw the first two components and the spectrum (matplotlib)")
+    return parser
+
+
+def _command(argv):
+    options = _parser().parse_args(argv)
+    labels = None
+    if options.points and options.noisy:
+        raise _Refused("give a file or --noisy, not both")
+    if options.points:
+        X, source = _load_points(options.points, options.key), options.points
+    elif options.noisy:
+        X, source = random_noisy(*options.noisy, options.seed, 50, 10.0, 50), "RandomNoisy points"
+    else:
+        X, labels, source = _embedded_points()
+    methods = [options.method or ("lanczos" if options.points else "all")]
+    methods = list(_METHODS) if methods == ["all"] else methods
+    for path in filter(None, (options.o, options.plot)):
+        if not pathlib.Path(path).resolve().parent.is_dir():
+            raise _Refused(f"no such directory: {pathlib.Path(path).parent}")
+    n, d = X.shape
+    if not 1 <= options.k <= n:
+        raise _Refused(f"-k must be from 1 to {n}, the number of points")
+    if not options.s >= 1:
+        raise _Refused("-s must be at least 1")
+    if not 0 <= options.seed < 2**64:
+        raise _Refused("--seed must be from 0 to 2**64 - 1")
+    kernel, sigma = _chosen_kernel(options, X)
+    print(f"{source}: {n} points, {d} coordinates, {X.dtype}; {options.kernel} kernel"
+          + (f", sigma {sigma:.6g}" if sigma else "") + f"; k = {options.k}, seed {options.seed}", flush=True)
+    _compile_for(methods, X, options)
+    reference = None
+    if options.errors:
+        with _Ticker("exact answer to compare with"):
+            K = gram(X, X, kernel) if n <= _DENSE_POINTS else Implicit(X, kernel)
+            exact = block_lanczos(center(K) if options.center else K, options.k, options.seed)
+            reference = exact, spectral_norm(K, options.seed, 1e-3), K
+    print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error / |K|':>13}{'angle (deg)':>13}"
+          f"{'residual':>10}")
+    first = None
+    for method in methods:
+        with _Ticker(method):
+            (name, seconds, held, evaluations, error, angle), eigen = _run(method, X, kernel, options, reference)
+        first = eigen if first is None else first
+        print(f"{name:16}{seconds:9.3f}{_human(held):>12}{evaluations:15.4g}{error:13.3g}{np.degrees(angle):13.3g}"
+              f"{eigen.residual.max():10.1e}", flush=True)
+    print("eigenvalues / n (" + methods[0] + "): " + " ".join(f"{v / n:.4g}" for v in first.values[:10]))
+    if options.o:
+        np.savez(options.o, embedding=first.vectors * np.sqrt(np.maximum(first.values, 0.0)), values=first.values,
+                 vectors=first.vectors, residual=first.residual)
+        print(f"wrote {options.o} ({methods[0]})")
+    if options.plot:
+        _plot(options.plot, first, labels, f"{pathlib.Path(source).name}: {options.kernel} kernel PCA ({methods[0]})")
+        print(f"drew {options.plot} ({methods[0]})")
+
+
+def main(argv=None):
+    """Command line of this file: kernel PCA of a data set by every method, as a table; see --help. Source: AMS section 3.
+
+    Parameters
+    ----------
+    argv : list of str, or None for the arguments of the process
+
+    Returns
+    -------
+    int, exit status: 0, or 2 after one line on stderr about what was wrong
+
+    Notes
+    -----
+    Called from Python only. Numbers go to stdout, progress to stderr.
+
+    Examples
+    --------
+    >>> main(["no-such-file.npy"])
+    2
+    """
+    try:
+        _command(argv)
+    except (_Refused, ValueError, OSError, MemoryError) as error:
+        print(f"kpcasketch: error: {error or type(error).__name__}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":
+    # Run from the module of that name, whose compiled code can be kept on disk; pasted into a notebook, nothing runs.
+    sys.exit(importlib.import_module("kpcasketch").main())
