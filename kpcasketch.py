@@ -51,6 +51,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
 __version__ = "0.1.0"
@@ -92,22 +93,33 @@ def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never"):
         compiled = njit(cache=cached, **options)(function)
     except RuntimeError:                               # no cache location: exec'd source, read-only place
         compiled = njit(**options)(function)
-    return _with_named_errors(compiled)
-
-
-def _with_named_errors(compiled):
-    """Look at arguments of a type not met before, so that one numba cannot take is refused by name."""
-    compile_for_args = getattr(compiled, "_compile_for_args", None)
-    if compile_for_args is not None:                   # absent when NUMBA_DISABLE_JIT is set
-
-        def check_then_compile(*args, **kwargs):
-            names = compiled.py_func.__code__.co_varnames
-            for name, value in [*zip(names, args), *kwargs.items()]:
-                _require_typable(compiled.py_func.__name__, name, value)
-            return compile_for_args(*args, **kwargs)
-
-        compiled._compile_for_args = check_then_compile
+    if isinstance(compiled, CPUDispatcher):            # a plain function when NUMBA_DISABLE_JIT is set
+        compiled.__class__ = _Function
     return compiled
+
+
+class _Function(CPUDispatcher):
+    """A compiled function that refuses by name what numba cannot type, and takes whole numbers up to 2^64 - 1."""
+
+    def __call__(self, *args, **kwargs):
+        try:
+            return super().__call__(*args, **kwargs)
+        except OverflowError:                          # numba takes every Python int for an int64 it has met before
+            unsigned = {id(v): np.uint64(v) for v in [*args, *kwargs.values()] if type(v) is int and 2**63 <= v < 2**64}
+            if not unsigned:
+                self._check_arguments(args, kwargs)
+                raise
+            return super().__call__(*[unsigned.get(id(v), v) for v in args],
+                                    **{name: unsigned.get(id(v), v) for name, v in kwargs.items()})
+
+    def _compile_for_args(self, *args, **kwargs):
+        self._check_arguments(args, kwargs)
+        return super()._compile_for_args(*args, **kwargs)
+
+    def _check_arguments(self, args, kwargs):
+        names = self.py_func.__code__.co_varnames
+        for name, value in [*zip(names, args), *kwargs.items()]:
+            _require_typable(self.py_func.__name__, name, value)
 
 
 def _require_typable(function, name, value):
@@ -255,12 +267,12 @@ _add_product = _register_tile(difference=False, vectors=2, accumulate=True)
 # work. Types are looked at while compiling, values when running; texts are constants, so that refusing costs nothing.
 # ----------------------------------------------------------------------------------------------------------------------
 
-def _points(name, X):
-    """X as a finite, C-ordered (n, d) array of float64, or float32 if it is float32."""
+def _points(name, value):
+    """value as a finite, C-ordered (n, d) array of float64, or float32 if it is float32."""
 
 
-def _seed(name, seed):
-    """seed as uint64."""
+def _seed(name, value):
+    """value as uint64."""
 
 
 def _integer(name, value):
@@ -280,43 +292,62 @@ def _is_real_array(t, ndim):
             and isinstance(t.dtype, (types.Float, types.Integer, types.Boolean)))
 
 
-def _raise(message):
-    """An implementation that refuses whatever it is given."""
+def _raise(message, stand_in):
+    """An implementation that refuses whatever it is given; `stand_in` gives its result a type, so that callers compile."""
     def refuse(name, value):
-        raise ValueError(message)
+        if len(name) >= 0:
+            raise ValueError(message)
+        return stand_in()
     return refuse
 
 
+@_compiled
+def _no_points():
+    return np.empty((1, 1))
+
+
+@_compiled
+def _no_seed():
+    return np.uint64(0)
+
+
+@_compiled
+def _no_integer():
+    return np.int64(0)
+
+
+@_compiled
+def _no_real():
+    return 0.0
+
+
 @overload(_points, prefer_literal=True)
-def _points_overload(name, X):
+def _points_overload(name, value):
     name = name.literal_value
-    if not _is_real_array(X, 2):
-        return _raise(f"{name} must be a 2-D array of real numbers, got {X}")
-    single = X.dtype == types.float32
+    if not _is_real_array(value, 2):
+        return _raise(f"{name} must be a 2-D array of real numbers, got {value}", _no_points)
+    single = value.dtype == types.float32
     dtype, limit = (np.float32, np.float32(1e17)) if single else (np.float64, 1e150)
-    as_is = X.layout == "C" and X.mutable and X.dtype in (types.float32, types.float64)
+    as_is = value.layout == "C" and value.mutable and value.dtype in (types.float32, types.float64)
     empty = f"{name} must have at least one row and one column"
     infinite = f"{name} must be finite (no NaN or infinity) and below {limit:.0e} in size"
 
-    def points(name, X):
-        if X.shape[0] < 1 or X.shape[1] < 1:
+    def points_as_is(name, value):
+        if value.shape[0] < 1 or value.shape[1] < 1:
             raise ValueError(empty)
-        if as_is:
-            C = X
-        else:
-            C = np.empty(X.shape, dtype)
-            C[:] = X
-        if not _all_below(C, limit):                   # squares of larger entries overflow
+        if not _all_below(value, limit):               # squares of larger entries overflow
             raise ValueError(infinite)
-        return C
+        return value
 
-    def points_as_is(name, X):
-        if X.shape[0] < 1 or X.shape[1] < 1:
+    def points_converted(name, value):
+        if value.shape[0] < 1 or value.shape[1] < 1:
             raise ValueError(empty)
-        if not _all_below(X, limit):
+        out = np.empty(value.shape, dtype)
+        out[:] = value
+        if not _all_below(out, limit):
             raise ValueError(infinite)
-        return X
-    return points_as_is if as_is else points
+        return out
+    return points_as_is if as_is else points_converted
 
 
 @_compiled
@@ -332,32 +363,32 @@ def _all_below(X, limit):
 
 
 @overload(_seed, prefer_literal=True)
-def _seed_overload(name, seed):
+def _seed_overload(name, value):
     name = name.literal_value
-    if not isinstance(seed, types.Integer):
-        return _raise(f"{name} must be an integer from 0 to 2**64 - 1, got {seed}")
+    if not isinstance(value, types.Integer):
+        return _raise(f"{name} must be an integer from 0 to 2**64 - 1, got {value}", _no_seed)
     negative = f"{name} must not be negative"
-    if not seed.signed:
-        return lambda name, seed: np.uint64(seed)
+    if not value.signed:
+        return lambda name, value: np.uint64(value)
 
-    def checked(name, seed):
-        if seed < 0:
+    def checked(name, value):
+        if value < 0:
             raise ValueError(negative)
-        return np.uint64(seed)
+        return np.uint64(value)
     return checked
 
 
 @overload(_integer, prefer_literal=True)
 def _integer_overload(name, value):
     if not isinstance(value, types.Integer):
-        return _raise(f"{name.literal_value} must be an integer, got {value}")
+        return _raise(f"{name.literal_value} must be an integer, got {value}", _no_integer)
     return lambda name, value: np.int64(value)
 
 
 @overload(_real, prefer_literal=True)
 def _real_overload(name, value):
     if not isinstance(value, (types.Integer, types.Float)):
-        return _raise(f"{name.literal_value} must be a real number, got {value}")
+        return _raise(f"{name.literal_value} must be a real number, got {value}", _no_real)
     infinite = f"{name.literal_value} must be finite"
 
     def real(name, value):
@@ -600,7 +631,7 @@ def _mix(z):
 @_compiled(fastmath=_STRICT)
 def _bits(key, counter):
     """64 random bits: element `counter` of the sequence that starts at `key`."""
-    return _mix(key + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    return _mix(np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
 @_compiled(fastmath=_STRICT)
@@ -661,11 +692,11 @@ def _gap(key, counter, log_miss):
     return np.int64(min(math.floor(_log64(_uniform(key, counter)) / log_miss), 4.0e18))
 
 
-@_compiled(parallel=True)
+@_compiled
 def _normal_matrix(n, p, key):
     """(n, p) standard normals; entry (i, j) depends on the key, i and j alone."""
     out = np.empty((n, p))
-    for i in prange(n):
+    for i in range(n):
         row = _bits(key, i)
         for j in range(p):
             out[i, j] = _normal(row, j)
@@ -1096,17 +1127,18 @@ def _common_precision_overload(X, Y):
     return lambda X, Y: _in_double(X)
 
 
-def _canonical(name, kernel):
-    """kernel with every field of one type, so that all kernels share compiled code."""
+def _canonical(name, value):
+    """value with every field of one type, so that all kernels share compiled code."""
 
 
 @overload(_canonical, prefer_literal=True)
-def _canonical_overload(name, kernel):
-    if getattr(kernel, "instance_class", None) is not Kernel:
-        return _raise(f"{name.literal_value} must be a Kernel, made by gaussian(sigma) or its companions, got {kernel}")
-    return lambda name, kernel: Kernel(np.int64(kernel.kind), np.float64(kernel.scale), np.float64(kernel.gamma),
-                                       np.float64(kernel.shape), np.float64(kernel.offset), np.int64(kernel.address),
-                                       _in_double(np.ascontiguousarray(kernel.table)))
+def _canonical_overload(name, value):
+    if getattr(value, "instance_class", None) is not Kernel:
+        return _raise(f"{name.literal_value} must be a Kernel, made by gaussian(sigma) or its companions, got {value}",
+                      linear)
+    return lambda name, value: Kernel(np.int64(value.kind), np.float64(value.scale), np.float64(value.gamma),
+                                       np.float64(value.shape), np.float64(value.offset), np.int64(value.address),
+                                       _in_double(np.ascontiguousarray(value.table)))
 
 
 def _check_rows(name, X, kernel):
@@ -1733,8 +1765,8 @@ class Centered(NamedTuple):
     means: np.ndarray
 
 
-def _checked(name, A):
-    """Operator A with arrays in C order and contents that no product can trip over."""
+def _checked(name, value):
+    """The operator `value` with arrays in C order and contents that no product can trip over."""
 
 
 def _operator_class(t):
@@ -1742,62 +1774,62 @@ def _operator_class(t):
 
 
 @overload(_checked, prefer_literal=True)
-def _checked_overload(name, A):
+def _checked_overload(name, value):
     name = name.literal_value
-    if _is_real_array(A, 2):
-        return _checked_dense(name, A)
-    if _operator_class(A) is CSR and all(_is_real_array(t, 1) for t in A.types):
+    if _is_real_array(value, 2):
+        return _checked_dense(name, value)
+    if _operator_class(value) is CSR and all(_is_real_array(t, 1) for t in value.types):
         return _checked_csr(name)
-    if _operator_class(A) is Bits and A.types[0] == types.Array(types.uint32, 2, "C"):
+    if _operator_class(value) is Bits and value.types[0] == types.Array(types.uint32, 2, "C"):
         return _checked_bits(name)
-    if _operator_class(A) is Implicit:
+    if _operator_class(value) is Implicit:
         X_name, kernel_name = name + ".X", name + ".kernel"
 
-        def implicit(name, A):
-            X, kernel = _points(X_name, A.X), _canonical(kernel_name, A.kernel)
+        def implicit(name, value):
+            X, kernel = _points(X_name, value.X), _canonical(kernel_name, value.kernel)
             _check_rows(X_name, X, kernel)
             return Implicit(X, kernel)
         return implicit
-    if _operator_class(A) is LowRank:
+    if _operator_class(value) is LowRank:
         F_name = name + ".F"
-        return lambda name, A: LowRank(_points(F_name, A.F))
-    if _operator_class(A) is Difference:
+        return lambda name, value: LowRank(_points(F_name, value.F))
+    if _operator_class(value) is Difference:
         A_name, B_name, unequal = name + ".A", name + ".B", f"{name}.A and {name}.B must be of the same size"
 
-        def both(name, A):
-            left, right = _checked(A_name, A.A), _checked(B_name, A.B)
+        def both(name, value):
+            left, right = _checked(A_name, value.A), _checked(B_name, value.B)
             if _size(left) != _size(right):
                 raise ValueError(unequal)
             return Difference(left, right)
         return both
-    if _operator_class(A) is Centered:
+    if _operator_class(value) is Centered:
         A_name, wrong = name + ".A", f"{name}.means must hold one number for each row of {name}.A"
 
-        def centered(name, A):
-            inner = _checked(A_name, A.A)
-            if A.means.shape[0] != _size(inner):
+        def centered(name, value):
+            inner = _checked(A_name, value.A)
+            if value.means.shape[0] != _size(inner):
                 raise ValueError(wrong)
-            return Centered(inner, A.means)
+            return Centered(inner, value.means)
         return centered
     return _raise(f"{name} must be a square array of real numbers or an operator (CSR, Bits, Implicit, LowRank, Difference, "
-                  f"Centered), got {A}")
+                  f"Centered), got {value}", _no_points)
 
 
-def _checked_dense(name, A):
+def _checked_dense(name, value):
     not_square = f"{name} must be square, with at least one row"
-    if A.layout == "C" and A.mutable and A.dtype in (types.float64, types.float32):
-        def dense(name, A):
-            if A.shape[0] != A.shape[1] or A.shape[0] < 1:
+    if value.layout == "C" and value.mutable and value.dtype in (types.float64, types.float32):
+        def dense(name, value):
+            if value.shape[0] != value.shape[1] or value.shape[0] < 1:
                 raise ValueError(not_square)
-            return A
+            return value
         return dense
-    dtype = np.float32 if A.dtype == types.float32 else np.float64
+    dtype = np.float32 if value.dtype == types.float32 else np.float64
 
-    def copied(name, A):
-        if A.shape[0] != A.shape[1] or A.shape[0] < 1:
+    def copied(name, value):
+        if value.shape[0] != value.shape[1] or value.shape[0] < 1:
             raise ValueError(not_square)
-        out = np.empty(A.shape, dtype)
-        out[:] = A
+        out = np.empty(value.shape, dtype)
+        out[:] = value
         return out
     return copied
 
@@ -1806,19 +1838,19 @@ def _checked_csr(name):
     broken = f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in n + 1 steps"
     outside = f"{name}.indices must be from 0 to n - 1"
 
-    def csr(name, A):
-        n = A.indptr.shape[0] - 1
-        if n < 1 or A.indptr[0] != 0 or A.indptr[n] != A.data.shape[0] or A.indices.shape[0] != A.data.shape[0]:
+    def csr(name, value):
+        n = value.indptr.shape[0] - 1
+        if n < 1 or value.indptr[0] != 0 or value.indptr[n] != value.data.shape[0] or value.indices.shape[0] != value.data.shape[0]:
             raise ValueError(broken)
         for i in range(n):
-            if A.indptr[i] > A.indptr[i + 1]:
+            if value.indptr[i] > value.indptr[i + 1]:
                 raise ValueError(broken)
         low, high = 0, 0
-        for index in A.indices:
+        for index in value.indices:
             low, high = min(low, index), max(high, index)
         if low < 0 or high >= n:
             raise ValueError(outside)
-        return CSR(_floating(np.ascontiguousarray(A.data)), np.ascontiguousarray(A.indices), A.indptr.astype(np.int64))
+        return CSR(_floating(np.ascontiguousarray(value.data)), np.ascontiguousarray(value.indices), value.indptr.astype(np.int64))
     return csr
 
 
@@ -1826,12 +1858,12 @@ def _checked_bits(name):
     wrong = f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1"
     infinite = f"{name}.scale must be finite"
 
-    def bits(name, A):
-        if A.n < 1 or A.words.shape[1] != A.n or A.words.shape[0] != (A.n + 31) // 32:
+    def bits(name, value):
+        if value.n < 1 or value.words.shape[1] != value.n or value.words.shape[0] != (value.n + 31) // 32:
             raise ValueError(wrong)
-        if not abs(A.scale) < np.inf:
+        if not abs(value.scale) < np.inf:
             raise ValueError(infinite)
-        return Bits(A.words, np.float64(A.scale), np.int64(A.n))
+        return Bits(value.words, np.float64(value.scale), np.int64(value.n))
     return bits
 
 
@@ -2402,14 +2434,15 @@ def _lanczos(A, k, key, tol, max_iterations, by_size):
 
     An operator that is not finite is reported by 0 iterations.
 
-    Blocks of 16 vectors cost one pass over A, as one vector would. The basis holds at most 2 k + 96 vectors; then
-    the best k + 16 Ritz vectors and the next block start a new one.
+    A block of 16 vectors costs one pass over A, as one vector would; blocks have k vectors, rounded up to a multiple of 16
+    but at most 64, since a block finds an eigenvalue no more often than it has vectors. The basis holds at most 2 k + 6
+    blocks; then the best Ritz vectors, k and a block, and the next block start a new one.
     """
-    n, block = _size(A), 16
+    n, block = _size(A), min((k + 15) // 16, 4) * 16
     limit = 2 * k + 6 * block
     precision = _precision(A)
     if n <= limit:
-        K = _rows(A, 0, n)
+        K = _in_double(_product(A, np.eye(n)))
         if not _all_below(K, np.inf):
             return Eigen(np.zeros(k), np.zeros((n, k)), 0, np.full(k, np.inf))
         values, vectors = _small_eigen(K, by_size)
@@ -2417,9 +2450,10 @@ def _lanczos(A, k, key, tol, max_iterations, by_size):
         _fix_signs(vectors)
         return Eigen(values[:k].copy(), vectors, 1, np.full(k, precision))
     Q, H = np.zeros((n, limit)), np.zeros((limit, limit))
-    W, _ = _orthonormalize(_normal_matrix(n, block, _bits(key, 0)), _bits(key, 1))
+    W, _ = _orthonormalize(_normal_matrix(n, block, _bits(key, 0)), key)
     size, iterations = 0, 0
     values, Y, residual = np.zeros(k), np.zeros((k, k)), np.full(k, np.inf)
+    best, improved = np.inf, 0
     while True:
         Q[:, size:size + block] = W
         old, size = size, size + block
@@ -2435,13 +2469,18 @@ def _lanczos(A, k, key, tol, max_iterations, by_size):
         values, Y = _small_eigen(H[:size, :size], by_size)
         found = min(k, size)
         residual[:found] = _residual_norms(R, Y[old:size], found) / _largest_size(values)
-        if (size >= k and residual.max() <= max(tol, 16.0 * precision)) or iterations >= max_iterations and size >= k:
+        if residual.max() < 0.9 * best:
+            best, improved = residual.max(), iterations
+        rounding = best < 1e-9 and iterations - improved >= 10          # what is left is the rounding of A's products
+        if size >= k and (best <= max(tol, 16.0 * precision) or rounding or iterations >= max_iterations):
             break
-        W, independent = _orthonormalize(R, _bits(key, 2 * iterations))
-        while not independent:                         # an invariant subspace was found: go on in a new direction
-            for sweep in range(2):
-                W -= _dense_product(Q, size, _cross(Q, size, W))
-            W, independent = _orthonormalize(W, _bits(key, 2 * iterations + 1))
+        W, again = _orthonormalize(R, _bits(key, iterations))
+        for attempt in range(5):                       # a tiny R, or a random column in it, is not yet off the basis
+            C = _cross(Q, size, W)
+            if np.abs(C).max() <= 1e-14:
+                break
+            W -= _dense_product(Q, size, C)
+            W, again = _orthonormalize(W, _bits(key, iterations + 2**32))
         if size + block > limit:
             size = k + block
             Q[:, :size] = _dense_product(Q, limit, _leading_columns(Y, limit, size))
@@ -2473,7 +2512,7 @@ def block_lanczos(A, k, seed, tol=1e-10, max_iterations=1000):
     k : int from 1 to n
     seed : int from 0 to 2**64 - 1
     tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's type
-    max_iterations : int, at least 1; products with 16 vectors (more if k vectors need more)
+    max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
 
     Returns
     -------
@@ -2485,8 +2524,9 @@ def block_lanczos(A, k, seed, tol=1e-10, max_iterations=1000):
 
     Notes
     -----
-    Each iteration is one product of A with 16 vectors and O(n (k + 96) 16) beside it; memory O(n (2 k + 96)).
-    For n <= 2 k + 96 the matrix is formed and solved directly. It does not raise when it stops early: see `residual`.
+    Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple of 16
+    but at most 64; memory O(n (2 k + 6 b)). For n <= 2 k + 6 b the matrix is formed and solved directly. An eigenvalue
+    repeated more than b times is found b times. It does not raise when it stops early: see `residual`.
 
     Examples
     --------
@@ -2695,23 +2735,28 @@ def kpca_from_eigen(X, eigen):
     return _expansion_of(P, found)
 
 
-def _checked_eigen(name, eigen):
-    """eigen with arrays in C order and sizes that agree."""
+@_compiled
+def _no_eigen():
+    return Eigen(np.empty(1), np.empty((1, 1)), np.int64(0), np.empty(1))
+
+
+def _checked_eigen(name, value):
+    """value with arrays in C order and sizes that agree."""
 
 
 @overload(_checked_eigen, prefer_literal=True)
-def _checked_eigen_overload(name, eigen):
+def _checked_eigen_overload(name, value):
     name = name.literal_value
-    if _operator_class(eigen) is not Eigen:
-        return _raise(f"{name} must be an Eigen, as the eigensolvers return it, got {eigen}")
+    if _operator_class(value) is not Eigen:
+        return _raise(f"{name} must be an Eigen, as the eigensolvers return it, got {value}", _no_eigen)
     vectors_name, sizes = name + ".vectors", f"{name}.values and {name}.residual must hold one number for each vector"
 
-    def check(name, eigen):
-        vectors = _in_double(_points(vectors_name, eigen.vectors))
-        if eigen.values.shape[0] != vectors.shape[1] or eigen.residual.shape[0] != vectors.shape[1]:
+    def check(name, value):
+        vectors = _in_double(_points(vectors_name, value.vectors))
+        if value.values.shape[0] != vectors.shape[1] or value.residual.shape[0] != vectors.shape[1]:
             raise ValueError(sizes)
-        return Eigen(np.ascontiguousarray(eigen.values), vectors, np.int64(eigen.iterations),
-                     np.ascontiguousarray(eigen.residual))
+        return Eigen(np.ascontiguousarray(value.values), vectors, np.int64(value.iterations),
+                     np.ascontiguousarray(value.residual))
     return check
 
 
@@ -2738,7 +2783,7 @@ def kpca(X, kernel, k, seed):
 
     Notes
     -----
-    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 2 k + 96)) memory.
+    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + k)) memory.
     For the eigenvectors, residuals or another tolerance, call `block_lanczos` and `kpca_from_eigen`.
 
     Examples
@@ -2846,29 +2891,34 @@ def center_expansion(expansion, kernel):
     return Expansion(E.points, E.coef, E.values, -_column_means(features))
 
 
-def _checked_expansion(name, expansion):
-    """expansion with arrays in C order, coefficients in the precision of the points, and an offset."""
+@_compiled
+def _no_expansion():
+    return Expansion(np.empty((1, 1)), np.empty((1, 1)), np.empty(1), np.empty(1))
+
+
+def _checked_expansion(name, value):
+    """value with arrays in C order, coefficients in the precision of the points, and an offset."""
 
 
 @overload(_checked_expansion, prefer_literal=True)
-def _checked_expansion_overload(name, expansion):
+def _checked_expansion_overload(name, value):
     name = name.literal_value
-    if _operator_class(expansion) is not Expansion:
-        return _raise(f"{name} must be an Expansion, got {expansion}")
+    if _operator_class(value) is not Expansion:
+        return _raise(f"{name} must be an Expansion, got {value}", _no_expansion)
     points_name, coef_name = name + ".points", name + ".coef"
     rows = f"{name}.coef must have one row for each point"
     columns = f"{name}.offset must be empty or hold one number for each column of {name}.coef"
 
-    def check(name, expansion):
-        points, coef = _points(points_name, expansion.points), _points(coef_name, expansion.coef)
+    def check(name, value):
+        points, coef = _points(points_name, value.points), _points(coef_name, value.coef)
         if coef.shape[0] != points.shape[0]:
             raise ValueError(rows)
         offset = np.zeros(coef.shape[1])
-        if expansion.offset.shape[0] == coef.shape[1]:
-            offset[:] = expansion.offset
-        elif expansion.offset.shape[0] != 0:
+        if value.offset.shape[0] == coef.shape[1]:
+            offset[:] = value.offset
+        elif value.offset.shape[0] != 0:
             raise ValueError(columns)
-        return Expansion(points, _in_precision(points, coef), np.ascontiguousarray(expansion.values), offset)
+        return Expansion(points, _in_precision(points, coef), np.ascontiguousarray(value.values), offset)
     return check
 
 
@@ -3552,7 +3602,7 @@ def _load_points(path, key):
 def _embedded_points():
     try:
         digits = importlib.import_module("sklearn.datasets").load_digits()
-        return digits.data, digits.target, "handwritten digits of scikit-learn"
+        return np.ascontiguousarray(digits.data), digits.target, "handwritten digits of scikit-learn"
     except ImportError:
         return random_noisy(2000, 100, 0, 50, 10.0, 50), None, "RandomNoisy points"
 

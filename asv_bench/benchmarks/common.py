@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the benchmarks share. Data depend on fixed seeds; add to this file, do not change it, or history is lost.
+
+The peer of a function runs in the same process, round about with it, and `track_` benchmarks report the ratio of the medians:
+the machine's noise falls on both. KPCASKETCH_BENCH_SIZE=0.1 scales the sizes down for a quick look.
+"""
+
+import os
+import time
+
+import numpy as np
+
+SIZE = float(os.environ.get("KPCASKETCH_BENCH_SIZE", "1"))
+
+
+def size(n):
+    return max(64, int(n * SIZE))
+
+
+def normal(n, d, seed=0, dtype=np.float64):
+    return np.random.default_rng(seed).standard_normal((n, d)).astype(dtype)
+
+
+def seconds(*functions, repeat=5):
+    """Median seconds of each function, called in turn `repeat` times after one call to compile and warm up."""
+    times = [[] for _ in functions]
+    for turn in range(repeat + 1):
+        for function, taken in zip(functions, times):
+            start = time.perf_counter()
+            function()
+            if turn:
+                taken.append(time.perf_counter() - start)
+    return [float(np.median(taken)) for taken in times]
+
+
+def ratio(peer, ours, repeat=5):
+    """How many times faster than the peer."""
+    theirs, mine = seconds(peer, ours, repeat=repeat)
+    return theirs / mine
+
+
+def unit(text):
+    def mark(function):
+        function.unit = text
+        return function
+    return mark

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Products of operators with 16 vectors, against BLAS on the dense matrix."""
+
+import numpy as np
+
+import kpcasketch as kp
+
+from .common import normal, ratio, size, unit
+
+
+class BitsProduct:
+    params = [["float32", "float64"]]
+    param_names = ["blas"]
+
+    def setup(self, blas):
+        n = size(16384) // 32 * 32
+        words = np.random.default_rng(0).integers(0, 2**32, (n // 32, n), dtype=np.uint32)
+        self.A, self.V = kp.Bits(words, 1.0, n), normal(n, 16, 1, np.float32)
+        bits = np.unpackbits(words.view(np.uint8).reshape(n // 32, n, 4), axis=2, bitorder="little")
+        self.dense = np.where(bits.transpose(0, 2, 1).reshape(n, n), 1, -1).T.astype(blas, order="C")
+        self.dense_V = self.V.astype(blas)
+
+    @unit("times faster than BLAS")
+    def track_ratio(self, blas):
+        return ratio(lambda: self.dense @ self.dense_V, lambda: kp.matmat(self.A, self.V))
+
+    @unit("share of the dense bytes")
+    def track_memory(self, blas):
+        return kp.nbytes(self.A) / self.dense.nbytes
+
+    @unit("largest relative difference")
+    def track_error(self, blas):
+        # the words need not be symmetric for this: columns of the words are rows of the operator
+        exact = self.dense @ self.dense_V
+        return float(np.abs(kp.matmat(self.A, self.V) - exact).max() / np.abs(exact).max())
+
+
+class DenseProduct:
+    def setup(self):
+        A = normal(size(8000), size(8000))
+        self.A, self.V = A + A.T, normal(size(8000), 16, 1)
+
+    @unit("times faster than BLAS")
+    def track_ratio(self):
+        return ratio(lambda: self.A @ self.V, lambda: kp.matmat(self.A, self.V))

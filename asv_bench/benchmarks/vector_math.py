@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""exp, log and cos in a loop, against the standard library's functions in the same loop."""
+
+import math
+
+import numba
+import numpy as np
+
+import kpcasketch as kp
+
+from .common import ratio, unit
+
+
+@numba.njit
+def ours(name, x, out):
+    kp._wide_vectors()
+    if name == 0:
+        for i in range(x.shape[0]):
+            out[i] = kp._exp(x[i])
+    elif name == 1:
+        for i in range(x.shape[0]):
+            out[i] = kp._cos(x[i])
+    else:
+        for i in range(x.shape[0]):
+            out[i] = kp._log(x[i])
+
+
+@numba.njit
+def standard(name, x, out):
+    if name == 0:
+        for i in range(x.shape[0]):
+            out[i] = math.exp(x[i])
+    elif name == 1:
+        for i in range(x.shape[0]):
+            out[i] = math.cos(x[i])
+    else:
+        for i in range(x.shape[0]):
+            out[i] = math.log(x[i])
+
+
+class VectorMath:
+    params = [["exp", "cos", "log"], ["float64", "float32"]]
+    param_names = ["function", "dtype"]
+
+    def setup(self, function, dtype):
+        self.x = np.random.default_rng(0).uniform(0.1, 10, 4096).astype(dtype)
+        self.out = np.empty_like(self.x)
+        self.name = ["exp", "cos", "log"].index(function)
+
+    @unit("times faster than math")
+    def track_ratio(self, function, dtype):
+        def many(loop):
+            for _ in range(50):
+                loop(self.name, self.x, self.out)
+        return ratio(lambda: many(standard), lambda: many(ours), repeat=15)
+
+    @unit("ulp")
+    def track_error(self, function, dtype):
+        ours(self.name, self.x, self.out)
+        exact = getattr(np, function)(self.x.astype(np.longdouble))
+        return float(np.max(np.abs(self.out - exact) / np.spacing(np.abs(exact.astype(self.x.dtype)))))

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+import numba
+import numpy as np
+import pytest
+
+import kpcasketch
+
+
+@pytest.fixture(autouse=True)
+def doctest_names(doctest_namespace):
+    """Names that the examples in the docstrings use."""
+    doctest_namespace.update(np=np, numba=numba, **{name: getattr(kpcasketch, name) for name in kpcasketch.__all__})
+
+
+@pytest.fixture
+def threads():
+    """Run a function with a number of threads, and restore the number."""
+    before = numba.get_num_threads()
+
+    def run(count, function, *arguments):
+        if count > numba.config.NUMBA_NUM_THREADS:
+            pytest.skip(f"needs {count} threads")
+        numba.set_num_threads(count)
+        try:
+            return function(*arguments)
+        finally:
+            numba.set_num_threads(before)
+    return run
+
+
+@pytest.fixture
+def same_bits(threads):
+    """Assert that a function gives the same bits with 1 and 2 threads, and when it is called again."""
+    def flatten(result):
+        return [a for part in result for a in flatten(part)] if isinstance(result, tuple) else [result]
+
+    def check(function, *arguments):
+        once, again, wide = (flatten(threads(count, function, *arguments)) for count in (1, 1, 2))
+        for a, b, c in zip(once, again, wide, strict=True):
+            assert np.array_equal(a, b) and np.array_equal(a, c)
+    return check

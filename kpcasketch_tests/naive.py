@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The textbook line of each function, in plain NumPy and float64: what the compiled functions are compared with."""
+
+import numpy as np
+
+
+def squared_distances(X, Y):
+    X, Y = np.asarray(X, float), np.asarray(Y, float)
+    return ((X[:, None, :] - Y[None, :, :]) ** 2).sum(-1)
+
+
+def inner_products(X, Y):
+    return np.asarray(X, float) @ np.asarray(Y, float).T
+
+
+def gaussian(X, Y, sigma):
+    return np.exp(-squared_distances(X, Y) / (2 * sigma ** 2))
+
+
+def laplacian(X, Y, sigma):
+    return np.exp(-np.sqrt(squared_distances(X, Y)) / sigma)
+
+
+def matern(X, Y, nu, sigma):
+    a = np.sqrt(2 * nu) * np.sqrt(squared_distances(X, Y)) / sigma
+    return {0.5: 1, 1.5: 1 + a, 2.5: 1 + a + a ** 2 / 3}[nu] * np.exp(-a)
+
+
+def rational_quadratic(X, Y, alpha, sigma):
+    return (1 + squared_distances(X, Y) / (2 * alpha * sigma ** 2)) ** -alpha
+
+
+def cauchy(X, Y, sigma):
+    return 1 / (1 + squared_distances(X, Y) / sigma ** 2)
+
+
+def polynomial(X, Y, degree, gamma, coef0):
+    return (gamma * inner_products(X, Y) + coef0) ** degree
+
+
+def linear(X, Y):
+    return inner_products(X, Y)
+
+
+def centered(K):
+    n = len(K)
+    H = np.eye(n) - np.ones((n, n)) / n
+    return H @ K @ H
+
+
+def csr_to_dense(data, indices, indptr):
+    n = len(indptr) - 1
+    out = np.zeros((n, n))
+    for i in range(n):
+        for p in range(indptr[i], indptr[i + 1]):
+            out[i, indices[p]] += data[p]
+    return out
+
+
+def bits_to_dense(words, scale, n):
+    out = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            out[i, j] = scale if (int(words[i // 32, j]) >> (i % 32)) & 1 else -scale
+    return out
+
+
+def eigenpairs(A, k):
+    """k largest eigenvalues, descending, and their vectors with the entry of largest size positive."""
+    values, vectors = np.linalg.eigh(A)
+    values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
+    largest = np.abs(vectors).argmax(0)
+    return values, vectors * np.sign(vectors[largest, np.arange(k)])
+
+
+def features(K_new, K, k):
+    """Uncentred kernel PCA features of new points from their kernel values against the training points."""
+    values, vectors = eigenpairs(K, k)
+    return K_new @ (vectors / np.sqrt(values))
+
+
+def centered_features(K_new, K, k):
+    values, vectors = eigenpairs(centered(K), k)
+    K_new = K_new - K_new.mean(1, keepdims=True) - K.mean(0) + K.mean()
+    return K_new @ (vectors / np.sqrt(values))
+
+
+def principal_angles(U, V):
+    U, V = np.linalg.qr(U)[0], np.linalg.qr(V)[0]
+    cosines = np.linalg.svd(U.T @ V, compute_uv=False)
+    return np.sort(np.arccos(np.clip(cosines, -1, 1)))[::-1]
+
+
+def effective_dimension(K, lam):
+    return np.trace(K @ np.linalg.inv(K + lam * np.eye(len(K))))
+
+
+def median_distance(X):
+    n = len(X)
+    return np.median([np.sqrt(((X[i] - X[j]) ** 2).sum()) for i in range(n) for j in range(i)])
+
+
+def splitmix64(seed, count):
+    """The first outputs of SplitMix64 in Python integers."""
+    mask, out, state = 2 ** 64 - 1, [], seed
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        z = state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        out.append(z ^ (z >> 31))
+    return out

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each public function refuses bad input with a ValueError that names function, argument and limit, and takes odd but good input."""
+
+import numba
+import numpy as np
+import pytest
+
+import kpcasketch as kp
+
+X = np.random.default_rng(0).standard_normal((9, 3))
+g = kp.gaussian(1.0)
+K = kp.gram(X, X, g)
+
+# Everything that takes points, with the other arguments filled in.
+TAKES_POINTS = {
+    "gram": lambda X: kp.gram(X, X, g),
+    "gram_diagonal": lambda X: kp.gram_diagonal(X, g),
+    "gram_matmat": lambda X: kp.gram_matmat(X, X, np.ones((9, 1)), g),
+    "median_bandwidth": lambda X: kp.median_bandwidth(X, 0),
+    "sample_gram": lambda X: kp.sample_gram(X, g, 2.0, 0),
+    "sample_quantize_gram": lambda X: kp.sample_quantize_gram(X, g, 2.0, 0),
+    "quantize_gram": lambda X: kp.quantize_gram(X, g, 0),
+}
+
+
+@pytest.mark.parametrize("name", TAKES_POINTS)
+@pytest.mark.parametrize("bad, text", [
+    (np.zeros(3), "must be a 2-D array"), (np.zeros((2, 2, 2)), "must be a 2-D array"),
+    (np.zeros((0, 3)), "at least one row"), (np.zeros((3, 0)), "at least one row"),
+    (np.full((3, 3), np.nan), "must be finite"), (np.full((3, 3), np.inf), "must be finite"),
+    (np.full((3, 3), 1e200), "below 1e"), (np.zeros((3, 3), np.float16), "float16"),
+    (np.zeros((3, 3), object), "object"), (np.zeros((3, 3), complex), "must hold real numbers"),
+    (np.zeros((3, 3), ">f8"), "native byte order"), ([[1.0, 2.0]], "must be a NumPy array"), ("text", "2-D array"),
+    (None, "2-D array")])
+def test_points_are_refused_by_name(name, bad, text):
+    with pytest.raises(ValueError, match=text) as error:
+        TAKES_POINTS[name](bad)
+    assert str(error.value).startswith(f"{name}: X ")
+
+
+def test_every_memory_layout_and_number_type_gives_the_result_of_the_plain_array():
+    whole = np.arange(27.0).reshape(9, 3) % 5
+    expected = kp.gram(whole, whole, g)
+    read_only = whole.copy()
+    read_only.flags.writeable = False
+    for same in (np.asfortranarray(whole), np.repeat(whole, 2, axis=0)[::2], read_only, whole.astype(int),
+                 whole.astype(np.uint8)):
+        assert np.array_equal(kp.gram(same, same, g), expected)
+    assert np.array_equal(kp.gram(whole > 2, whole > 2, g), kp.gram((whole > 2).astype(float), (whole > 2).astype(float), g))
+
+
+def test_a_memory_map_is_taken_like_an_array(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert np.array_equal(kp.gram(mapped, mapped, g), K)
+
+
+MAKERS = [
+    (lambda v: kp.gaussian(v), "gaussian: sigma"), (lambda v: kp.laplacian(v), "laplacian: sigma"),
+    (lambda v: kp.cauchy(v), "cauchy: sigma"), (lambda v: kp.matern(1.5, v), "matern: sigma"),
+    (lambda v: kp.rational_quadratic(1.0, v), "rational_quadratic: sigma"),
+    (lambda v: kp.rational_quadratic(v, 1.0), "rational_quadratic: alpha"),
+    (lambda v: kp.polynomial(2, v, 0.0), "polynomial: gamma"), (lambda v: kp.scaled(g, v), "scaled: kappa"),
+]
+
+
+@pytest.mark.parametrize("make, name", MAKERS)
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_kernel_parameters_are_refused_by_name(make, name, value):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        make(value)
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: kp.matern(1.0, 1.0), "matern: nu must be 0.5, 1.5 or 2.5"),
+    (lambda: kp.polynomial(0, 1.0, 0.0), "polynomial: degree must be from 1"),
+    (lambda: kp.polynomial(2.5, 1.0, 0.0), "polynomial: degree must be an integer"),
+    (lambda: kp.polynomial(2, 1.0, -1.0), "polynomial: coef0 must not be negative"),
+    (lambda: kp.gaussian("wide"), "gaussian: sigma must be a real number"),
+    (lambda: kp.precomputed(np.zeros((2, 3))), "precomputed: K must be square"),
+    (lambda: kp.precomputed(np.array([[1.0, 2.0], [0.0, 1.0]])), "precomputed: K must be symmetric"),
+    (lambda: kp.custom(lambda x, y: 0.0), "custom: f must be a function compiled with numba.njit"),
+    (lambda: kp.custom(numba.njit(lambda x: 0.0)), "custom: f must take two 1-D float64 arrays"),
+    (lambda: kp.gram(X, X[:, :2], g), "gram: X and Y must have the same number of columns"),
+    (lambda: kp.gram(X, X, (1, 2.0)), "gram: kernel must be a Kernel"),
+    (lambda: kp.gram(X, X, kp.precomputed(K)), "gram: X must have one column"),
+    (lambda: kp.gram(np.array([[9]]), np.array([[0]]), kp.precomputed(K)), "gram: X must hold whole numbers from 0"),
+    (lambda: kp.gram(np.array([[0]]), np.array([[0.5]]), kp.precomputed(K)), "gram: Y must hold whole numbers"),
+    (lambda: kp.gram_matmat(X, X, np.ones((8, 1)), g), "gram_matmat: V must have as many rows as Y"),
+    (lambda: kp.median_bandwidth(X, -1), "median_bandwidth: seed must not be negative"),
+    (lambda: kp.median_bandwidth(X, 1.0), "median_bandwidth: seed must be an integer"),
+    (lambda: kp.sample_gram(X, g, 0.5, 0), "sample_gram: s must be at least 1"),
+    (lambda: kp.sample_gram(X, g, np.nan, 0), "sample_gram: s must be finite"),
+    (lambda: kp.sample_quantize_gram(X, g, 0.5, 0), "sample_quantize_gram: s must be at least 1"),
+    (lambda: kp.matmat(np.zeros((2, 3)), np.ones((3, 1))), "matmat: A must be square"),
+    (lambda: kp.matmat(K, np.ones((8, 1))), "matmat: V must have as many rows as A"),
+    (lambda: kp.matmat(np.full((9, 9), np.nan), np.ones((9, 1))), "matmat: A must be finite"),
+    (lambda: kp.matmat(None, np.ones((9, 1))), "matmat: A must be a square array"),
+    (lambda: kp.matmat(kp.CSR(np.ones(1), np.array([5]), np.array([0, 1])), np.ones((1, 1))), "matmat: A.indices must be"),
+    (lambda: kp.matmat(kp.CSR(np.ones(1), np.array([0]), np.array([0, 2])), np.ones((1, 1))), "matmat: A.indptr must rise"),
+    (lambda: kp.matmat(kp.Bits(np.zeros((1, 3), np.uint32), 1.0, 4), np.ones((4, 1))), "matmat: A.words must have"),
+    (lambda: kp.matmat(kp.LowRank(np.ones(3)), np.ones((3, 1))), "matmat: A.F must be a 2-D array"),
+    (lambda: kp.difference(K, K[:3, :3]), "difference: A and B must be of the same size"),
+    (lambda: kp.block_lanczos(K, 0, 0), "block_lanczos: k must be from 1 to n"),
+    (lambda: kp.block_lanczos(K, 10, 0), "block_lanczos: k must be from 1 to n"),
+    (lambda: kp.block_lanczos(K, 1, 0, -1.0), "block_lanczos: tol must not be negative"),
+    (lambda: kp.block_lanczos(np.triu(K), 1, 0, 1e-8), "block_lanczos: A must be symmetric"),
+    (lambda: kp.block_lanczos(np.full((9, 9), np.nan), 1, 0, 1e-8), "block_lanczos: A must be finite"),
+    (lambda: kp.orthogonal_iteration(K, 0, 0), "orthogonal_iteration: k must be from 1 to n"),
+    (lambda: kp.orthogonal_iteration(np.full((9, 9), np.inf), 1, 0), "orthogonal_iteration: A must be finite"),
+    (lambda: kp.spectral_norm(np.triu(K), 0), "spectral_norm: A must be symmetric"),
+    (lambda: kp.kpca(X, g, 10, 0), "kpca: k must be from 1 to n"),
+    (lambda: kp.kpca(X, g, 1.5, 0), "kpca: k must be an integer"),
+    (lambda: kp.kpca_from_eigen(X[:3], kp.block_lanczos(K, 1, 0)), "kpca_from_eigen: eigen.vectors must have one row"),
+    (lambda: kp.kpca_from_eigen(X, K), "kpca_from_eigen: eigen must be an Eigen"),
+    (lambda: kp.expand(X[:, :2], kp.kpca(X, g, 2, 0), g), "expand: X and expansion.points must have the same number"),
+    (lambda: kp.expand(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1)), g), "expand: expansion.coef must have one row"),
+    (lambda: kp.frobenius_error(K, K[:3, :3]), "frobenius_error: A and B must be of the same size"),
+    (lambda: kp.principal_angles(X, X[:3]), "principal_angles: U and V must have the same number of rows"),
+    (lambda: kp.principal_angles(np.ones((3, 2)), np.ones((3, 1))), "principal_angles: U and V must have independent"),
+    (lambda: kp.effective_dimension(K, 0.0, 0), "effective_dimension: lam must be positive"),
+])
+def test_wrong_arguments_are_refused_by_name(call, text):
+    with pytest.raises(ValueError, match="^" + text):
+        call()
+
+
+def test_seeds_beyond_64_bits_are_refused():
+    with pytest.raises((ValueError, OverflowError), match="seed must fit in 64 bits|too big"):
+        kp.median_bandwidth(X, 2**64)                  # OverflowError where a smaller seed has been used before
+
+
+def test_seeds_beyond_the_signed_range_work():
+    a, b = kp.sample_gram(X, g, 2.0, 2**63 + 5), kp.sample_gram(X, g, 2.0, 2**63 + 5)
+    assert np.array_equal(a.indices, b.indices)
+    assert not np.array_equal(kp.dense(a), kp.dense(kp.sample_gram(X, g, 2.0, 5)))
+
+
+def test_functions_are_callable_from_compiled_code():
+    @numba.njit
+    def user(X):
+        kernel = kp.scaled(kp.gaussian(2.0), 3.0)
+        return kp.gram(X, X, kernel).sum() + kp.gram_diagonal(X, kernel).sum()
+    expected = 3 * kp.gram(X, X, kp.gaussian(2.0)).sum() + 3 * len(X)
+    assert user(X) == pytest.approx(expected, rel=1e-14)

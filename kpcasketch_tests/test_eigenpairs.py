@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Eigenpairs against LAPACK, on matrices known on paper, and where they are nasty."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((400, 3))
+K = naive.gaussian(X, X, 2.0)
+SOLVERS = {"block_lanczos": kp.block_lanczos, "orthogonal_iteration": kp.orthogonal_iteration}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("k", [1, 5])
+def test_eigenpairs_are_those_of_lapack(solver, k):
+    eigen = SOLVERS[solver](K, k, 0)
+    values, vectors = naive.eigenpairs(K, k)
+    assert np.abs(eigen.values - values).max() < 1e-10 * values[0]
+    assert np.abs(eigen.vectors - vectors).max() < 1e-5
+    assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(k)).max() < 1e-12
+    assert (np.diff(eigen.values) <= 0).all()
+    assert eigen.residual.shape == (k,) and eigen.residual.max() <= 1e-8
+    true = np.linalg.norm(K @ eigen.vectors - eigen.vectors * eigen.values, axis=0) / values[0]
+    assert np.abs(true - eigen.residual).max() < 1e-11
+
+
+def test_ten_leading_eigenvalues_are_right_to_1e_8_each():
+    eigen = kp.block_lanczos(K, 10, 0)
+    assert np.abs(eigen.values / naive.eigenpairs(K, 10)[0] - 1).max() < 1e-8
+
+
+def test_lanczos_restarts_keep_converging():
+    # evenly spread eigenvalues: far more steps than the basis has room for
+    n = 600
+    A = scipy.linalg.toeplitz([2.0, -1.0] + [0.0] * (n - 2))
+    eigen = kp.block_lanczos(A, 3, 0, 1e-8, 3000)
+    exact = 2 - 2 * np.cos(np.arange(n, n - 3, -1) * np.pi / (n + 1))
+    assert eigen.residual.max() <= 1e-8 and eigen.iterations > 6
+    assert np.abs(eigen.values - exact).max() < 1e-8
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_largest_eigenvalues_win_over_the_largest_in_size(solver):
+    Q = np.linalg.qr(rng.standard_normal((300, 300)))[0]
+    A = (Q * np.concatenate([[-9.0, -8.0], [5.0, 3.0, 2.0], np.linspace(-1, 1, 295)])) @ Q.T
+    A = (A + A.T) / 2
+    assert np.abs(SOLVERS[solver](A, 3, 0).values - [5, 3, 2]).max() < 1e-7
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_negative_definite_and_zero_matrices_are_solved(solver):
+    for A in (-np.eye(200), np.zeros((200, 200)), -np.diag(np.arange(1.0, 201.0))):
+        eigen = SOLVERS[solver](A, 2, 0)
+        assert np.abs(eigen.values - naive.eigenpairs(A, 2)[0]).max() < 1e-6
+        assert np.isfinite(eigen.vectors).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_rank_one_matrices_give_orthonormal_vectors(solver):
+    a = rng.standard_normal(300)
+    eigen = SOLVERS[solver](np.outer(a, a), 4, 0)
+    assert eigen.values[0] == pytest.approx(a @ a, rel=1e-12) and np.abs(eigen.values[1:]).max() < 1e-10 * (a @ a)
+    assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(4)).max() < 1e-10
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 97, 98, 99, 130])
+def test_every_small_size_and_every_k_is_solved(n):
+    A = scipy.linalg.hilbert(n)
+    for k in {1, (n + 1) // 2, n}:
+        eigen = kp.block_lanczos(A, k, 0)
+        assert np.abs(eigen.values - naive.eigenpairs(A, k)[0]).max() < 1e-9
+    assert kp.orthogonal_iteration(A, n, 0).values[0] == pytest.approx(np.linalg.norm(A, 2), rel=1e-10)
+
+
+def test_running_out_of_iterations_shows_in_the_residual():
+    n = 1000
+    A = scipy.linalg.toeplitz([2.0, -1.0] + [0.0] * (n - 2))
+    for solver in SOLVERS.values():
+        eigen = solver(A, 2, 0, 1e-12, 3)
+        true = np.linalg.norm(A @ eigen.vectors - eigen.vectors * eigen.values, axis=0)
+        assert eigen.iterations == 3 and eigen.residual.max() > 1e-6
+        assert np.allclose(true, eigen.residual * np.abs(eigen.values).max(), rtol=0.2)
+
+
+def test_repeated_eigenvalues_are_all_found():
+    A = np.diag(np.repeat([3.0, 1.0, 0.5], [20, 100, 280]))
+    eigen = kp.block_lanczos(A, 25, 0)                 # more copies than the smallest block has vectors
+    assert np.abs(eigen.values - np.repeat([3.0, 1.0], [20, 5])).max() < 1e-8
+
+
+def test_orthogonal_iteration_converges_at_the_rate_of_the_spectral_gap():
+    # AMS-C: the subspace error falls by lambda_{k+1} / lambda_k each step
+    A = np.diag(np.concatenate([[1.0, 0.9], np.full(300, 0.6)]))
+    truth, angles, steps = np.eye(302)[:, :2], [], np.arange(10, 26, 3)
+    for count in steps:
+        angles.append(kp.principal_angles(truth, kp.orthogonal_iteration(A, 2, 0, 0.0, count).vectors)[0])
+    slope = np.polyfit(steps, np.log(np.sin(angles)), 1)[0]
+    assert slope == pytest.approx(np.log(0.6 / 0.9), rel=0.05)
+
+
+def test_spectral_norm_is_the_eigenvalue_largest_in_size():
+    A = K - np.eye(400) * 300
+    assert kp.spectral_norm(A, 0) == pytest.approx(np.linalg.norm(A, 2), rel=1e-6)   # many eigenvalues near -300
+    assert kp.spectral_norm(-K, 0) == pytest.approx(np.linalg.norm(K, 2), rel=1e-9)
+    assert kp.spectral_norm(np.zeros((300, 300)), 0) == 0.0
+
+
+def test_eigenpairs_have_the_same_bits_for_any_number_of_threads(same_bits):
+    for solver in SOLVERS.values():
+        same_bits(solver, K, 3, 2**63 + 1)
+
+
+def test_float32_matrices_are_solved_to_their_precision():
+    eigen = kp.block_lanczos(K.astype(np.float32), 5, 0)
+    assert np.abs(eigen.values - naive.eigenpairs(K, 5)[0]).max() < 1e-5 * K.shape[0]
+    assert eigen.residual.max() <= 16 * 1.2e-7

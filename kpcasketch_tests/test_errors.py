@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Error measures against dense linear algebra."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((600, 3))
+KERNEL = kp.gaussian(2.0)
+K = naive.gaussian(X, X, 2.0)
+BITS = kp.quantize_gram(X, KERNEL, 0)
+
+
+def test_spectral_and_frobenius_error_are_the_dense_norms():
+    E = kp.dense(BITS) - K
+    assert kp.spectral_error(BITS, K, 0) == pytest.approx(np.linalg.norm(E, 2), rel=1e-8)
+    assert kp.frobenius_error(BITS, K) == pytest.approx(np.linalg.norm(E), rel=1e-12)
+    assert kp.frobenius_error(kp.Implicit(X, KERNEL), K) < 1e-12
+
+
+def test_the_error_of_a_matrix_against_itself_is_zero():
+    assert kp.spectral_error(K, K, 0) == 0.0 and kp.frobenius_error(K, K) == 0.0
+
+
+def test_principal_angles_are_those_of_scipy_and_naive():
+    U, V = rng.standard_normal((50, 4)), rng.standard_normal((50, 7))
+    expected = scipy.linalg.subspace_angles(U, V)
+    assert np.abs(kp.principal_angles(U, V) - expected).max() < 1e-12
+    assert np.abs(kp.principal_angles(V, U) - expected).max() < 1e-12
+    assert np.abs(kp.principal_angles(U, V) - naive.principal_angles(U, V)).max() < 1e-7
+
+
+def test_small_and_right_angles_are_exact():
+    turn = 1e-9
+    U, V = np.eye(5)[:, :2], np.eye(5)[:, :2].copy()
+    V[2, 1] = turn
+    assert kp.principal_angles(U, V) == pytest.approx([turn, 0.0], rel=1e-9, abs=1e-18)
+    assert kp.principal_angles(np.eye(5)[:, :1], np.eye(5)[:, 1:2]) == pytest.approx([np.pi / 2], rel=1e-15)
+
+
+def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
+    assert kp.effective_dimension(K[:100, :100], 0.3, 0) == pytest.approx(naive.effective_dimension(K[:100, :100], 0.3),
+                                                                         rel=1e-10)
+    for lam in (0.1, 1.0, 30.0):
+        assert kp.effective_dimension(K, lam, 0) == pytest.approx(naive.effective_dimension(K, lam), rel=0.08)
+    assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(
+        700 / 707, rel=0.9)                            # rank one: the invariant subspace stops each recurrence early
+    assert kp.effective_dimension(np.eye(700), 2.0, 0, 1, 5) == pytest.approx(700 / 3, rel=1e-12)
+
+
+def test_effective_dimension_errors_fall_with_more_probes():
+    exact = naive.effective_dimension(K, 1.0)
+    few = [kp.effective_dimension(K, 1.0, seed, 2, 40) - exact for seed in range(12)]
+    many = [kp.effective_dimension(K, 1.0, seed, 32, 40) - exact for seed in range(12)]
+    assert np.std(many) < 0.6 * np.std(few)

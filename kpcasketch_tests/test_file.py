@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mechanical promises of the file: documented signatures, one set of floating-point flags, nothing slow at import."""
+
+import ast
+import inspect
+import pathlib
+import re
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+import kpcasketch as kp
+
+SOURCE = pathlib.Path(kp.__file__).read_text()
+FUNCTIONS = [name for name in kp.__all__ if callable(getattr(kp, name)) and not inspect.isclass(getattr(kp, name))]
+
+
+def python_function(name):
+    return getattr(getattr(kp, name), "py_func", getattr(kp, name))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring_names_every_argument_and_has_its_parts(name):
+    function = python_function(name)
+    text = inspect.getdoc(function)
+    first = text.splitlines()[0]
+    assert first.endswith(".") or "(" in first or ":" in first
+    for part in ("Returns\n-------", "Notes\n-----", "Examples\n--------", ">>> "):
+        assert part in text
+    parameters = list(inspect.signature(function).parameters)
+    if parameters:
+        block = text.split("Parameters\n----------\n")[1].split("\n\nReturns")[0]
+        documented = [n.strip() for line in re.findall(r"^(\w[\w, ]*) :", block, re.M) for n in line.split(",")]
+        assert documented == parameters
+    assert re.search(r"AMS|RSKPCA|SKPCA|DSGD|RLS|[Tt]extbook", text)
+
+
+def test_all_lists_every_public_name_in_order():
+    tree = ast.parse(SOURCE)
+    defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    assert {name for name in defined if not name.startswith("_")} == set(kp.__all__)
+    assert kp.__all__ == sorted(kp.__all__)
+
+
+def test_public_functions_are_compiled_except_those_that_need_python():
+    assert {name for name in FUNCTIONS if not hasattr(getattr(kp, name), "py_func")} == {"custom", "main"}
+
+
+def test_no_function_spells_its_own_floating_point_flags_or_touches_global_state():
+    assert "nnan" not in SOURCE and "ninf" not in SOURCE
+    assert not re.search(r"fastmath\s*=\s*(True|\{)", SOURCE)
+    for word in ("set_num_threads", "THREADING_LAYER", "np.random.seed", "guvectorize"):
+        assert word not in SOURCE
+
+
+def test_only_the_standard_library_numpy_and_numba_are_imported():
+    modules = {(node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
+               for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, (ast.Import, ast.ImportFrom))}
+    assert modules <= set(sys.stdlib_module_names) | {"numpy", "numba", "llvmlite"}
+
+
+@pytest.mark.slow
+def test_implicit_kernel_pca_keeps_to_its_memory_budget():
+    # 20000 points: the Gram matrix would be 3.2 GB; the basis is 20000 x 98 x 8 = 16 MB
+    code = ("import resource, numpy as np, kpcasketch as kp\n"
+            "X = np.random.default_rng(0).standard_normal((20000, 3)); g = kp.gaussian(2.0)\n"
+            "kp.block_lanczos(kp.Implicit(X[:200].copy(), g), 1, 0)\n"
+            "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+            "kp.block_lanczos(kp.Implicit(X, g), 1, 0)\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)")
+    if sys.platform != "linux":
+        pytest.skip("reads Linux's peak memory in kB")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                         cwd=pathlib.Path(kp.__file__).parent)
+    assert int(run.stdout) < 300_000
+
+
+def test_kernels_share_one_type():
+    makers = [kp.gaussian(1), kp.gaussian(np.float32(1)), kp.polynomial(2, 1, 0), kp.matern(0.5, 2)]
+    assert len({numba.typeof(kernel) for kernel in makers}) == 1

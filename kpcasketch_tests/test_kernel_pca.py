@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel PCA: training points and new points agree, with and without centring, with naive.py and with scikit-learn."""
+
+import numpy as np
+import pytest
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+rng = np.random.default_rng(0)
+X, NEW = rng.standard_normal((300, 4)), rng.standard_normal((40, 4))
+KERNEL = kp.gaussian(2.0)
+K, K_NEW = naive.gaussian(X, X, 2.0), naive.gaussian(NEW, X, 2.0)
+
+
+def test_features_of_training_points_are_those_of_the_eigenvectors():
+    eigen = kp.block_lanczos(K, 6, 0, 1e-13)
+    features = kp.expand(X, kp.kpca_from_eigen(X, eigen), KERNEL)
+    assert np.abs(features - eigen.vectors * np.sqrt(eigen.values)).max() < 1e-10
+
+
+def test_features_of_new_points_are_the_naive_ones():
+    expansion = kp.kpca(X, KERNEL, 6, 0)
+    assert np.abs(kp.expand(NEW, expansion, KERNEL) - naive.features(K_NEW, K, 6)).max() < 1e-8
+    assert np.allclose(expansion.values, naive.eigenpairs(K, 6)[0], rtol=1e-12)
+
+
+def test_centered_features_are_the_naive_ones():
+    expansion = kp.centered_kpca(X, KERNEL, 6, 0)
+    assert np.abs(kp.expand(NEW, expansion, KERNEL) - naive.centered_features(K_NEW, K, 6)).max() < 1e-8
+    assert np.abs(kp.expand(X, expansion, KERNEL).mean(0)).max() < 1e-12
+
+
+def test_centering_the_operator_and_then_the_expansion_is_centered_kpca():
+    eigen = kp.block_lanczos(kp.center(kp.gram(X, X, KERNEL)), 6, 0, 1e-13)
+    by_parts = kp.center_expansion(kp.kpca_from_eigen(X, eigen), KERNEL)
+    whole = kp.centered_kpca(X, KERNEL, 6, 0)
+    assert np.abs(kp.expand(NEW, by_parts, KERNEL) - kp.expand(NEW, whole, KERNEL)).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", ["gaussian", "polynomial"])
+def test_centered_kpca_agrees_with_scikit_learn(name):
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    kernel, model = {
+        "gaussian": (KERNEL, decomposition.KernelPCA(5, kernel="rbf", gamma=1 / 8, eigen_solver="dense")),
+        "polynomial": (kp.polynomial(2, 0.5, 1.0),
+                       decomposition.KernelPCA(5, kernel="poly", degree=2, gamma=0.5, coef0=1.0, eigen_solver="dense")),
+    }[name]
+    expansion = kp.centered_kpca(X, kernel, 5, 0)
+    model.fit(X)
+    assert np.allclose(expansion.values, model.eigenvalues_, rtol=1e-8)
+    ours, theirs = kp.expand(NEW, expansion, kernel), model.transform(NEW)
+    assert np.abs(np.abs(ours) - np.abs(theirs)).max() < 1e-8 * np.abs(theirs).max()
+
+
+def test_shifted_data_give_the_same_centered_features_for_the_linear_kernel():
+    a = kp.expand(NEW, kp.centered_kpca(X, kp.linear(), 3, 0), kp.linear())
+    b = kp.expand(NEW + 50, kp.centered_kpca(X + 50, kp.linear(), 3, 0), kp.linear())
+    assert np.abs(np.abs(a) - np.abs(b)).max() < 1e-8
+
+
+def test_components_below_rounding_are_cut_and_the_rest_are_finite():
+    line = np.outer(rng.standard_normal(50), [1.0, 2.0])
+    expansion = kp.kpca(line, kp.linear(), 3, 0)
+    assert (expansion.values > 0).sum() == 1 and np.isfinite(expansion.coef).all()
+    assert np.abs(kp.expand(line, expansion, kp.linear())[:, 1:]).max() == 0.0
+
+
+@pytest.mark.parametrize("points", [np.ones((1, 1)), np.ones((7, 2)), np.zeros((3, 2)),
+                                    np.repeat(np.arange(3.0)[:, None], 4, axis=0)])
+def test_one_point_copies_and_zeros_give_finite_features(points):
+    for make in (kp.kpca, kp.centered_kpca):
+        for kernel in (KERNEL, kp.linear()):
+            assert np.isfinite(kp.expand(points, make(points, kernel, 1, 0), kernel)).all()
+
+
+def test_an_expansion_without_offset_is_the_plain_sum():
+    coef = rng.standard_normal((300, 2))
+    plain = kp.expand(NEW, kp.Expansion(X, coef, np.ones(2)), KERNEL)
+    shifted = kp.expand(NEW, kp.Expansion(X, coef, np.ones(2), np.array([1.0, -2.0])), KERNEL)
+    assert np.abs(plain - K_NEW @ coef).max() < 1e-11 and np.abs(shifted - plain - [1.0, -2.0]).max() < 1e-12
+
+
+def test_float32_points_give_float32_features():
+    exact = kp.kpca(X, KERNEL, 3, 0)
+    expansion = kp.Expansion(X.astype(np.float32), exact.coef.astype(np.float32), exact.values)
+    single = kp.expand(NEW.astype(np.float32), expansion, KERNEL)
+    assert single.dtype == np.float32
+    assert np.abs(single - naive.features(K_NEW, K, 3)).max() < 1e-3
+
+
+def test_kpca_has_the_same_bits_for_any_number_of_threads(same_bits):
+    same_bits(kp.kpca, X, KERNEL, 3, 5)

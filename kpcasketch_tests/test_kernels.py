@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernels and Gram matrices against naive.py, and where distances are numerically nasty."""
+
+import pickle
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+KERNELS = {
+    "gaussian": (kp.gaussian(1.7), lambda X, Y: naive.gaussian(X, Y, 1.7)),
+    "laplacian": (kp.laplacian(1.7), lambda X, Y: naive.laplacian(X, Y, 1.7)),
+    "matern 0.5": (kp.matern(0.5, 1.7), lambda X, Y: naive.matern(X, Y, 0.5, 1.7)),
+    "matern 1.5": (kp.matern(1.5, 1.7), lambda X, Y: naive.matern(X, Y, 1.5, 1.7)),
+    "matern 2.5": (kp.matern(2.5, 1.7), lambda X, Y: naive.matern(X, Y, 2.5, 1.7)),
+    "rational_quadratic": (kp.rational_quadratic(0.8, 1.7), lambda X, Y: naive.rational_quadratic(X, Y, 0.8, 1.7)),
+    "cauchy": (kp.cauchy(1.7), lambda X, Y: naive.cauchy(X, Y, 1.7)),
+    "polynomial": (kp.polynomial(3, 0.5, 1.0), lambda X, Y: naive.polynomial(X, Y, 3, 0.5, 1.0)),
+    "linear": (kp.linear(), naive.linear),
+    "scaled": (kp.scaled(kp.scaled(kp.gaussian(1.7), 2.0), 3.0), lambda X, Y: 6 * naive.gaussian(X, Y, 1.7)),
+}
+
+
+def points(n, d, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
+def test_gram_is_the_naive_one(name, dtype, rounding):
+    kernel, reference = KERNELS[name]
+    for n, m, d in ((1, 1, 1), (2, 3, 1), (127, 5, 2), (128, 129, 3), (130, 200, 20), (5, 300, 40)):
+        X, Y = points(n, d).astype(dtype), points(m, d, 1).astype(dtype)
+        K = kp.gram(X, Y, kernel)
+        assert K.dtype == dtype
+        # the direct sum of d squares and the exponential round about 2 d + 30 times at worst
+        assert np.abs(K - reference(X, Y)).max() <= (2 * d + 30) * rounding * np.abs(reference(X, Y)).max()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_gram_of_points_with_themselves_is_symmetric_with_the_diagonal_of_gram_diagonal(name):
+    kernel, reference = KERNELS[name]
+    for d in (3, 30):
+        X = points(261, d)
+        K = kp.gram(X, X, kernel)
+        assert np.array_equal(K, K.T)
+        assert np.abs(K - kp.gram(X, X.copy(), kernel)).max() <= 1e-13 * np.abs(K).max()
+        assert np.allclose(np.diag(K), kp.gram_diagonal(X, kernel), rtol=1e-14)
+        assert np.allclose(kp.gram_diagonal(X, kernel), np.diag(reference(X, X)), rtol=1e-13)
+
+
+def test_mixed_precision_is_computed_in_float64():
+    X, Y = points(9, 3), points(7, 3, 1).astype(np.float32)
+    K = kp.gram(X, Y, kp.gaussian(1.0))
+    assert K.dtype == np.float64 and np.allclose(K, naive.gaussian(X, Y, 1.0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
+def test_distances_do_not_cancel_far_from_the_origin(dtype, rounding):
+    # norms 1e5 times the distances: |x|^2 + |y|^2 - 2 x.y would lose ten digits
+    X = (points(150, 20) + 1e5).astype(dtype)
+    K = kp.gram(X, X, kp.gaussian(3.0))
+    assert np.abs(K - naive.gaussian(X, X, 3.0)).max() <= 100 * rounding
+
+
+@pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
+def test_two_far_clusters_of_near_duplicates_keep_their_distances(dtype, rounding):
+    X = points(200, 20)
+    X[100:] = X[:100] + 1e-3
+    X[50:150] += 1e4
+    X = X.astype(dtype)
+    for kernel, reference in ((kp.gaussian(1.0), lambda: naive.gaussian(X, X, 1.0)),
+                              (kp.laplacian(1.0), lambda: naive.laplacian(X, X, 1.0))):
+        assert np.abs(kp.gram(X, X, kernel) - reference()).max() <= 100 * rounding
+
+
+def test_copies_of_a_point_have_kernel_value_one_for_kernels_with_a_kink():
+    X = np.repeat(points(1, 33) * 1e3, 5, axis=0)
+    for kernel in (kp.laplacian(1e-3), kp.matern(1.5, 1e-3), kp.gaussian(1e-3)):
+        assert (kp.gram(X, X.copy(), kernel) == 1.0).all()
+
+
+def test_extreme_bandwidths_give_finite_values_in_float32():
+    X = points(20, 3).astype(np.float32)
+    for sigma in (1e-150, 1e-30, 1e30, 1e150):
+        assert np.isfinite(kp.gram(X, X, kp.gaussian(sigma))).all()
+    assert np.array_equal(kp.gram(X, X, kp.gaussian(1e-150)), np.eye(20, dtype=np.float32))
+
+
+def test_zero_vectors_and_constant_data_give_finite_values():
+    Z = np.zeros((5, 2))
+    for kernel, _ in KERNELS.values():
+        assert np.isfinite(kp.gram(Z, Z, kernel)).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 140), st.integers(1, 140), st.integers(1, 20), st.integers(1, 18), st.integers(0, 99))
+def test_gram_matmat_is_gram_times_vectors(n, m, d, p, seed):
+    X, Y, V = points(n, d, seed), points(m, d, seed + 1), points(m, p, seed + 2)
+    kernel = kp.gaussian(2.0)
+    K = kp.gram(X, Y, kernel)
+    assert np.abs(kp.gram_matmat(X, Y, V, kernel) - K @ V).max() <= 1e-14 * (1 + np.abs(K) @ np.abs(V)).max()
+
+
+@pytest.mark.parametrize("p", [1, 4, 5, 16, 33])
+def test_symmetric_product_is_gram_times_vectors(p):
+    X, V = points(700, 4), points(700, p, 1)
+    K = naive.gaussian(X, X, 2.0)
+    assert np.abs(kp.gram_matmat(X, X, V, kp.gaussian(2.0)) - K @ V).max() < 1e-12
+    single = kp.gram_matmat(X.astype(np.float32), X.astype(np.float32), V, kp.gaussian(2.0))
+    assert single.dtype == np.float32 and np.abs(single - K @ V).max() < 1e-5 * np.abs(K @ V).max()
+
+
+def test_permuting_points_permutes_the_gram_matrix():
+    X = points(300, 20)
+    order = np.random.default_rng(1).permutation(300)
+    K = kp.gram(X, X, kp.gaussian(3.0))
+    assert np.abs(kp.gram(X[order], X[order], kp.gaussian(3.0)) - K[order][:, order]).max() < 1e-14
+
+
+def test_gram_and_its_product_have_the_same_bits_for_any_number_of_threads(same_bits):
+    X, V = points(700, 20), points(700, 3, 1)
+    same_bits(kp.gram, X, X, kp.gaussian(2.0))
+    same_bits(kp.gram_matmat, X, X, V, kp.gaussian(2.0))
+    same_bits(kp.gram_matmat, X[:50], X, V, kp.gaussian(2.0))
+
+
+@numba.njit
+def intersection(x, y):
+    total = 0.0
+    for t in range(x.shape[0]):
+        total += min(x[t], y[t])
+    return total
+
+
+def test_a_custom_kernel_equals_its_formula_in_both_precisions():
+    X = np.abs(points(150, 6))
+    kernel = kp.custom(intersection)
+    expected = np.minimum(X[:, None], X[None]).sum(-1)
+    assert np.abs(kp.gram(X, X, kernel) - expected).max() < 1e-13
+    assert np.abs(kp.gram(X.astype(np.float32), X.astype(np.float32), kernel) - expected).max() < 1e-5
+    assert np.abs(kp.gram_matmat(X, X, np.ones((150, 1)), kernel)[:, 0] - expected.sum(1)).max() < 1e-11
+    assert np.allclose(kp.gram_diagonal(X, kp.scaled(kernel, 2.0)), 2 * X.sum(1))
+
+
+def test_a_custom_kernel_refuses_to_be_pickled_and_others_do_not():
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(kp.custom(intersection))
+    again = pickle.loads(pickle.dumps(kp.gaussian(2.0)))
+    assert again[:6] == kp.gaussian(2.0)[:6]
+
+
+def test_a_precomputed_kernel_gives_back_its_matrix_and_parts_of_it():
+    K = kp.gram(points(40, 2), points(40, 2), kp.gaussian(1.0))
+    rows, some = np.arange(40)[:, None], np.array([[3], [3], [0]])
+    assert np.array_equal(kp.gram(rows, rows, kp.precomputed(K)), K)
+    assert np.array_equal(kp.gram(some, rows, kp.precomputed(K)), K[some[:, 0]])
+
+
+def test_median_bandwidth_is_the_median_distance_and_never_zero():
+    X = points(40, 3)
+    assert kp.median_bandwidth(X, 0) == pytest.approx(naive.median_distance(X), rel=1e-14)
+    assert kp.median_bandwidth(np.ones((9, 2)), 0) == 1.0
+    assert kp.median_bandwidth(np.ones((1, 2)), 0) == 1.0
+    almost_constant = np.zeros((30, 1))
+    almost_constant[0] = 5.0
+    assert kp.median_bandwidth(almost_constant, 0) == 5.0
+    large = points(3000, 3)
+    assert kp.median_bandwidth(large, 1) == pytest.approx(kp.median_bandwidth(large, 2), rel=0.05)
+    assert kp.median_bandwidth(large, 1) != kp.median_bandwidth(large, 2)
+

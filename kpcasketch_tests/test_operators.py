@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every operator multiplies, densifies and weighs like the matrix it stands for."""
+
+import numpy as np
+import pytest
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+N = 150
+rng = np.random.default_rng(0)
+X = rng.standard_normal((N, 4))
+KERNEL = kp.gaussian(2.0)
+K = naive.gaussian(X, X, 2.0)
+F = rng.standard_normal((N, 7))
+SAMPLED = kp.sample_gram(X, KERNEL, 3.0, 0)
+QUANTIZED = kp.quantize_gram(X, KERNEL, 0)
+
+OPERATORS = {
+    "dense": (K, K, K.nbytes),
+    "csr": (SAMPLED, naive.csr_to_dense(*SAMPLED), sum(a.nbytes for a in SAMPLED)),
+    "bits": (QUANTIZED, naive.bits_to_dense(*QUANTIZED), QUANTIZED.words.nbytes),
+    "implicit": (kp.Implicit(X, KERNEL), K, X.nbytes),
+    "low rank": (kp.LowRank(F), F @ F.T, F.nbytes),
+    "difference": (kp.difference(QUANTIZED, K), naive.bits_to_dense(*QUANTIZED) - K, QUANTIZED.words.nbytes + K.nbytes),
+    "centered": (kp.center(K), naive.centered(K), K.nbytes + 8 * N),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operator_acts_as_its_matrix(name):
+    A, matrix, size = OPERATORS[name]
+    assert np.abs(kp.dense(A) - matrix).max() < 1e-12
+    for p in (1, 4, 16, 35):
+        V = np.random.default_rng(p).standard_normal((N, p))
+        assert np.abs(kp.matmat(A, V) - matrix @ V).max() < 1e-11
+    assert kp.nbytes(A) == size
+
+
+@pytest.mark.parametrize("name", ["dense", "csr", "bits", "implicit", "low rank"])
+def test_products_have_the_same_bits_for_any_number_of_threads(name, same_bits):
+    same_bits(kp.matmat, OPERATORS[name][0], np.random.default_rng(3).standard_normal((N, 16)))
+
+
+def test_float32_operators_multiply_in_float32():
+    V = rng.standard_normal((N, 16))
+    single = kp.matmat(K.astype(np.float32), V)
+    assert single.dtype == np.float32 and np.abs(single - K @ V).max() < 1e-4
+    bits = kp.matmat(QUANTIZED, V.astype(np.float32))
+    assert bits.dtype == np.float32 and np.abs(bits - naive.bits_to_dense(*QUANTIZED) @ V).max() < 1e-3
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 64, 65])
+def test_bits_of_any_size_ignore_what_fills_their_last_words(n):
+    upper = np.triu(np.random.default_rng(n).integers(0, 2, (n, n)))
+    bits = np.zeros(((n + 31) // 32 * 32, n), np.uint8)
+    bits[:n] = upper | upper.T
+    bits[n:] = 1
+    words = np.packbits(bits.reshape(-1, 32, n), axis=1, bitorder="little").transpose(0, 2, 1).copy().view(np.uint32)[..., 0]
+    A = kp.Bits(np.ascontiguousarray(words), 0.5, n)
+    assert np.array_equal(kp.dense(A), naive.bits_to_dense(*A))
+    assert np.abs(kp.matmat(A, np.eye(n)) - kp.dense(A)).max() < 1e-13
+
+
+def test_a_column_ordered_array_is_an_operator_too():
+    V = rng.standard_normal((N, 3))
+    assert np.abs(kp.matmat(np.asfortranarray(K), V) - K @ V).max() < 1e-12
+    assert np.abs(kp.matmat(np.eye(N, dtype=int), V) - V).max() == 0.0
+
+
+def test_scipy_sparse_arrays_are_operators():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    S = scipy_sparse.csr_array(np.where(K > 0.5, K, 0.0))
+    V = rng.standard_normal((N, 4))
+    assert np.abs(kp.matmat(kp.CSR(S.data, S.indices, S.indptr), V) - S @ V).max() < 1e-12
+
+
+def test_centering_a_shifted_matrix_changes_nothing():
+    assert np.abs(kp.dense(kp.center(K + 7.0)) - naive.centered(K)).max() < 1e-12

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a claim is, how it is registered, and the exact statistics that judge it.
+
+A claim is a function that measures something and returns a Verdict. It must be able to fail: a bound is compared with the
+trivial one (`vacuity`), and where measurements lie far below a bound a negative control shows that the check can tell.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Callable
+
+import numpy as np
+from scipy import stats
+
+HOLDS = "holds"
+MENDED = "misprint, holds as mended"
+REFUTED = "refuted as stated"
+FAILS = "FAILS"
+NOT_RUN = "not run: vacuous"
+UNDECIDED = "undecided: raise the number of trials"
+GOOD = (HOLDS, MENDED, REFUTED)
+
+VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
+
+
+@dataclass
+class Verdict:
+    """Outcome of a claim: measured against bound, and in words what was measured."""
+    verdict: str
+    measured: float
+    bound: float
+    text: str
+    parameters: str = ""
+    trivial: float = math.inf                          # the bound that holds without any theorem
+    seed: int = 0
+
+    @property
+    def slack(self):
+        """measured / bound: at most 1 where the bound holds."""
+        return self.measured / self.bound if self.bound else math.nan
+
+
+@dataclass
+class Claim:
+    name: str
+    paper: str
+    statement: str
+    check: Callable
+    errata: list = field(default_factory=list)
+
+
+CLAIMS = []
+
+
+def claim(name, paper, statement, errata=()):
+    """Register a check; its function takes the run's options and returns a Verdict."""
+    def register(check):
+        CLAIMS.append(Claim(name, paper, statement, check, list(errata)))
+        return check
+    return register
+
+
+def run(claims, options):
+    """Yield (claim, Verdict); a check that raises is our bug, and FAILS."""
+    for one in claims:
+        try:
+            verdict = one.check(options)
+        except Exception as error:                     # whatever went wrong, the table goes on and the exit status tells
+            verdict = Verdict(FAILS, math.nan, math.nan, f"{type(error).__name__}: {error}")
+        yield one, guard_vacuity(verdict)
+
+
+def guard_vacuity(verdict):
+    """A bound near the trivial one does not count as checked."""
+    if verdict.verdict == HOLDS and verdict.bound >= VACUOUS_AT * verdict.trivial:
+        verdict.verdict = NOT_RUN
+    return verdict
+
+
+def clopper_pearson(failures, trials, level):
+    """One-sided exact limits (lower, upper) of a probability, each at the given level."""
+    lower = stats.beta.ppf(level, failures, trials - failures + 1) if failures else 0.0
+    upper = stats.beta.isf(level, failures + 1, trials - failures) if failures < trials else 1.0
+    return lower, upper
+
+
+def judge_failures(failures, trials, delta, tests=1):
+    """HOLDS, FAILS or UNDECIDED for P(failure) <= delta: 95 % upper limit below it, 99.9 % lower limit above it.
+
+    `tests` is the number of such judgements in one report; the level of the accusation is divided by it.
+    """
+    lower, _ = clopper_pearson(failures, trials, 0.001 / tests)
+    _, upper = clopper_pearson(failures, trials, 0.05)
+    return FAILS if lower > delta else HOLDS if upper <= delta else UNDECIDED
+
+
+def standard_errors(draws, target, variance):
+    """Largest distance of the mean of draws (first axis) from the target, in standard errors of a known variance.
+
+    Where the variance is 0 the draws must equal the target to rounding, else the distance is infinite.
+    """
+    gap = np.abs(draws.mean(0) - target)
+    scale = np.sqrt(variance / len(draws))
+    exact = gap <= 1e-12 * (1 + np.abs(target))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.max(np.where(exact, 0.0, gap / scale)))
+
+
+def mean_limit(tests):
+    """Standard errors that the largest of `tests` means exceeds with probability about 1e-6, and never below 5."""
+    return max(5.0, float(stats.norm.isf(0.5e-6 / tests)))
+
+
+def binomial_p_value(count, trials, probability):
+    """Exact two-sided p-value of a count."""
+    return float(stats.binomtest(int(count), int(trials), probability).pvalue)
