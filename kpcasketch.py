@@ -2834,9 +2834,9 @@ def centered_kpca(X, kernel, k, seed):
 
     Examples
     --------
-    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> X = np.array([[1.0], [2.0], [6.0]])
     >>> expand(X, centered_kpca(X, linear(), 1, 0), linear()).round(12).tolist()
-    [[-1.0], [0.0], [1.0]]
+    [[-2.0], [-1.0], [3.0]]
     """
     P = _points("centered_kpca: X", X)
     kernel, k = _canonical("centered_kpca: kernel", kernel), _integer("centered_kpca: k", k)
@@ -2879,10 +2879,10 @@ def center_expansion(expansion, kernel):
 
     Examples
     --------
-    >>> X = np.array([[1.0], [3.0]])
+    >>> X = np.array([[1.0], [2.0], [6.0]])
     >>> eigen = block_lanczos(center(gram(X, X, linear())), 1, 0)
     >>> expand(X, center_expansion(kpca_from_eigen(X, eigen), linear()), linear()).round(12).tolist()
-    [[-1.0], [1.0]]
+    [[-2.0], [-1.0], [3.0]]
     """
     E = _checked_expansion("center_expansion: expansion", expansion)
     kernel = _canonical("center_expansion: kernel", kernel)

