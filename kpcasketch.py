@@ -37,6 +37,7 @@ RLS     Musco, Musco, Recursive Sampling for the Nystrom Method, NIPS 2017
 
 import argparse
 import importlib
+import inspect
 import math
 import pathlib
 import sys
@@ -99,9 +100,16 @@ def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never"):
 
 
 class _Function(CPUDispatcher):
-    """A compiled function that refuses by name what numba cannot type, and takes whole numbers up to 2^64 - 1."""
+    """A compiled function that refuses by name what numba cannot type, and takes whole numbers up to 2^64 - 1.
+
+    Defaults are filled in before numba sees the arguments: it compiles anew for each number of arguments left out.
+    """
 
     def __call__(self, *args, **kwargs):
+        if self.py_func.__defaults__:
+            bound = inspect.signature(self.py_func).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, {}
         try:
             return super().__call__(*args, **kwargs)
         except OverflowError:                          # numba takes every Python int for an int64 it has met before
@@ -112,8 +120,11 @@ class _Function(CPUDispatcher):
             return super().__call__(*[unsigned.get(id(v), v) for v in args],
                                     **{name: unsigned.get(id(v), v) for name, v in kwargs.items()})
 
-    def _compile_for_args(self, *args, **kwargs):
+    def _compile_for_args(self, *args, **kwargs):      # runs before a first use, compiled now or loaded from disk
         self._check_arguments(args, kwargs)
+        # Starts numba's threads. Code compiled while a parallel function it calls was loaded from disk does not do so
+        # when it is itself loaded, and crashes at its first parallel loop (numba 0.68).
+        numba.get_num_threads()
         return super()._compile_for_args(*args, **kwargs)
 
     def _check_arguments(self, args, kwargs):
@@ -607,17 +618,25 @@ _by_precision(_log, _log64, _log32)
 _by_precision(_cos, _cos64, _cos32)
 
 
+@_compiled(fastmath=_STRICT)
+def _log_one_plus(t, one):
+    """log(1 + t) for t >= 0, with what the rounding of 1 + t takes away put back; `one` is 1 in the precision of t."""
+    u = one + t
+    lost = (t - (u - one)) / u
+    return _log(u) + (lost if abs(lost) < one else one - one)           # t infinite: nothing was lost
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # 4. Randomness
 #
 # A pure function of (seed, purpose, counter): SplitMix64 [1], read at any place of its sequence. No state, so a draw can
-# be made by any thread, in any order, and again later. Two purposes never share a key, so that two functions given the
-# same seed are independent.
+# be made by any thread, in any order, and again later. Two purposes never share a key, so that different kinds of
+# draws from the same seed are independent.
 #
 # [1] Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 # ----------------------------------------------------------------------------------------------------------------------
 
-_START, _KEEP, _ROUND_UP, _PAIRS, _NOISE, _PROBES, _DATA = range(1, 8)
+_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA = range(1, 8)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1041,7 +1060,7 @@ def custom(f):
     Notes
     -----
     O(1) memory; a second or so of compiling. f must be pure: it is called from several threads, once for each pair.
-    Exceptions inside f cannot leave it.
+    An exception inside f cannot leave it: it is printed, and the value is 0.
 
     Examples
     --------
@@ -1271,6 +1290,7 @@ def _apply_kernel(kernel, values):
     """
     _wide_vectors()
     one, third = values.dtype.type(1), values.dtype.type(1 / 3)
+    far = values.dtype.type(1e9)                       # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
     scale, offset, shape = values.dtype.type(kernel.scale), values.dtype.type(kernel.offset), values.dtype.type(kernel.shape)
     gamma = values.dtype.type(min(kernel.gamma, 3e38))  # finite in float32 too: 0 * infinity would be NaN
     if kernel.kind == _GAUSSIAN:
@@ -1278,7 +1298,7 @@ def _apply_kernel(kernel, values):
             values[j] = scale * _exp(-gamma * values[j])
     elif kernel.kind == _RATIONAL:
         for j in range(_BLOCK):
-            values[j] = scale * _exp(-shape * _log(one + gamma * values[j]))
+            values[j] = scale * _exp(-shape * _log_one_plus(gamma * values[j], one))
     elif kernel.kind == _CAUCHY:
         for j in range(_BLOCK):
             values[j] = scale / (one + gamma * values[j])
@@ -1287,11 +1307,11 @@ def _apply_kernel(kernel, values):
             values[j] = scale * _exp(-gamma * np.sqrt(values[j]))
     elif kernel.kind == _MATERN_3_2:
         for j in range(_BLOCK):
-            a = gamma * np.sqrt(values[j])
+            a = min(gamma * np.sqrt(values[j]), far)
             values[j] = scale * ((one + a) * _exp(-a))
     elif kernel.kind == _MATERN_5_2:
         for j in range(_BLOCK):
-            a = gamma * np.sqrt(values[j])
+            a = min(gamma * np.sqrt(values[j]), far)
             values[j] = scale * ((one + a + third * a * a) * _exp(-a))
     else:
         for j in range(_BLOCK):
@@ -1444,8 +1464,8 @@ def gram(X, Y, kernel):
 
     Notes
     -----
-    O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Distances are exact to
-    rounding: see `_prepare`.
+    O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Kernel values are exact to
+    a few roundings: see `_prepare`.
 
     Examples
     --------
@@ -1508,7 +1528,7 @@ def _diagonal(X, kernel):
 
 
 # Products. Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
-# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block, in float64 across blocks.
+# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in `_cross`), in float64 across.
 
 @_compiled
 def _vector_panels(V):
@@ -1578,6 +1598,13 @@ _SYMMETRIC_SLOTS = 16                                  # partial results of a sy
 _SYMMETRIC_LIMIT = 2**20
 
 
+@_compiled
+def _use_symmetry(n, p, like):
+    """Whether partial results of a symmetric product with p vectors keep to the limit."""
+    width = 2 * _VECTOR_BYTES // like.itemsize
+    return n * (p if p <= 4 else (p + width - 1) // width * width) <= _SYMMETRIC_LIMIT
+
+
 @_compiled(parallel=True)
 def _gram_product(kernel, pairs, V):
     """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
@@ -1627,7 +1654,8 @@ def gram_matmat(X, Y, V, kernel):
     Parameters
     ----------
     X : (n, d) array
-    Y : (m, d) array; passing X itself halves the kernel evaluations when n p is at most 2^20
+    Y : (m, d) array; passing X itself halves the kernel evaluations while the
+        partial results stay below 128 MB (n p up to 2^20 or so)
     V : (m, p) array; taken in the precision of the points
     kernel : Kernel
 
@@ -1661,8 +1689,11 @@ def gram_matmat(X, Y, V, kernel):
     _check_rows("gram_matmat: X", P, kernel)
     _check_rows("gram_matmat: Y", Q, kernel)
     P, Q = _common_precision(P, Q), _common_precision(Q, P)
-    halve = same and P.shape[0] * W.shape[1] <= _SYMMETRIC_LIMIT
-    return _gram_product(kernel, _prepare(kernel, P, Q, halve), _in_precision(P, W))
+    halve = same and _use_symmetry(P.shape[0], W.shape[1], P)
+    out = _gram_product(kernel, _prepare(kernel, P, Q, halve), _in_precision(P, W))
+    if not _all_below(out, np.inf):
+        raise ValueError("gram_matmat: kernel must have finite values, and so must the product")
+    return out
 
 
 @_compiled
@@ -1780,8 +1811,8 @@ def _checked_overload(name, value):
         return _checked_dense(name, value)
     if _operator_class(value) is CSR and all(_is_real_array(t, 1) for t in value.types):
         return _checked_csr(name)
-    if _operator_class(value) is Bits and value.types[0] == types.Array(types.uint32, 2, "C"):
-        return _checked_bits(name)
+    if _operator_class(value) is Bits and value.types[0].ndim == 2 and value.types[0].dtype == types.uint32:
+        return _checked_bits(name, value.types[0])
     if _operator_class(value) is Implicit:
         X_name, kernel_name = name + ".X", name + ".kernel"
 
@@ -1854,17 +1885,20 @@ def _checked_csr(name):
     return csr
 
 
-def _checked_bits(name):
-    wrong = f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1"
+def _checked_bits(name, words):
+    name_again, wrong = name, f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1"
     infinite = f"{name}.scale must be finite"
 
-    def bits(name, value):
+    def as_is(name, value):
         if value.n < 1 or value.words.shape[1] != value.n or value.words.shape[0] != (value.n + 31) // 32:
             raise ValueError(wrong)
         if not abs(value.scale) < np.inf:
             raise ValueError(infinite)
         return Bits(value.words, np.float64(value.scale), np.int64(value.n))
-    return bits
+
+    if words.layout == "C" and words.mutable:
+        return as_is
+    return lambda name, value: _checked(name_again, Bits(value.words.copy(), value.scale, value.n))
 
 
 def _floating(data):
@@ -1925,7 +1959,7 @@ def _product_overload(A, V):
 
 
 def _implicit_product(A, V):
-    halve = A.X.shape[0] * V.shape[1] <= _SYMMETRIC_LIMIT
+    halve = _use_symmetry(A.X.shape[0], V.shape[1], A.X)
     return _gram_product(A.kernel, _prepare(A.kernel, A.X, A.X, halve), _in_precision(A.X, V))
 
 
@@ -2211,7 +2245,7 @@ def nbytes(A):
 
     Notes
     -----
-    O(1) time beside the checks.
+    O(1) time beside the checks; arrays of other types count as what a product would convert them to.
 
     Examples
     --------
@@ -2307,7 +2341,8 @@ class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
 
     values (k,) descending; vectors (n, k) orthonormal, the entry of largest size in each positive; iterations: products
-    with A; residual (k,): |A v_i - values_i v_i| over the largest abs(value). It has converged where residual <= tol.
+    with A; residual (k,): |A v_i - values_i v_i| over the largest abs(Ritz value), never given below the rounding of A's type.
+    It has converged where residual <= tol.
     """
     values: np.ndarray
     vectors: np.ndarray
@@ -2396,9 +2431,10 @@ def _largest_size(values):
 
 
 @_compiled
-def _residual_norms(R, Y, k):
-    """Norms of the first k columns of R Y, from R^T R."""
-    G = _cross(R, R.shape[1], R)
+def _residual_norms(R, Y, k, scale):
+    """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
+    S = R / scale
+    G = _cross(S, S.shape[1], S)
     out = np.empty(k)
     for i in range(k):
         total = 0.0
@@ -2410,11 +2446,15 @@ def _residual_norms(R, Y, k):
 
 
 def _symmetric(A):
-    """Whether A looks symmetric: arrays are compared with their transpose at 4096 random places."""
+    """Whether A looks symmetric: dense arrays in it are compared with their transpose at 4096 random places."""
 
 
 @overload(_symmetric)
 def _symmetric_overload(A):
+    if _operator_class(A) is Difference:
+        return lambda A: _symmetric(A.A) and _symmetric(A.B)
+    if _operator_class(A) is Centered:
+        return lambda A: _symmetric(A.A)
     if not isinstance(A, types.Array):
         return lambda A: True
 
@@ -2468,7 +2508,7 @@ def _lanczos(A, k, key, tol, max_iterations, by_size):
         H[old:size, :old] = H[:old, old:size].T
         values, Y = _small_eigen(H[:size, :size], by_size)
         found = min(k, size)
-        residual[:found] = _residual_norms(R, Y[old:size], found) / _largest_size(values)
+        residual[:found] = _residual_norms(R, Y[old:size], found, _largest_size(values))
         if residual.max() < 0.9 * best:
             best, improved = residual.max(), iterations
         rounding = best < 1e-9 and iterations - improved >= 10          # what is left is the rounding of A's products
@@ -2482,8 +2522,9 @@ def _lanczos(A, k, key, tol, max_iterations, by_size):
             W -= _dense_product(Q, size, C)
             W, again = _orthonormalize(W, _bits(key, iterations + 2**32))
         if size + block > limit:
-            size = k + block
-            Q[:, :size] = _dense_product(Q, limit, _leading_columns(Y, limit, size))
+            kept = k + block
+            Q[:, :kept] = _dense_product(Q, size, _leading_columns(Y, size, kept))
+            size = kept
             H[:] = 0.0
             for i in range(size):
                 H[i, i] = values[i]
@@ -2601,7 +2642,7 @@ def orthogonal_iteration(A, k, seed, tol=1e-8, max_iterations=10000):
     if not _symmetric(B):
         raise ValueError("orthogonal_iteration: A must be symmetric")
     Q, _ = _orthonormalize(_normal_matrix(n, k, _bits(key, 0)), _bits(key, 1))
-    shift, iterations = 0.0, 0
+    shift, iterations, best, improved = 0.0, 0, np.inf, 0
     while True:
         Z = _in_double(_product(B, Q))
         iterations += 1
@@ -2610,11 +2651,15 @@ def orthogonal_iteration(A, k, seed, tol=1e-8, max_iterations=10000):
         T = _cross(Q, k, Z)
         values, Y = _small_eigen(T, False)
         R = Z - _dense_product(Q, k, T)
-        residual = _residual_norms(R, Y, k) / _largest_size(values)
+        residual = _residual_norms(R, Y, k, _largest_size(values))
         settled = -values[k - 1] <= shift * (1.0 + 1e-6)
         if (settled and residual.max() <= max(tol, 16.0 * precision)) or iterations >= max_iterations:
             break
         shift = max(shift, -values[k - 1])
+        if residual.max() < 0.9 * best:
+            best, improved = residual.max(), iterations
+        if iterations - improved >= 100:               # +lambda and -lambda alike: a mixture that stays as it is
+            shift = max(shift, _largest_size(values))
         Q, _ = _orthonormalize(Z + shift * Q, _bits(key, iterations + 1))
     vectors = _dense_product(Q, k, Y)
     _fix_signs(vectors)
@@ -2783,7 +2828,7 @@ def kpca(X, kernel, k, seed):
 
     Notes
     -----
-    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + k)) memory.
+    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 2 k + 96)) memory (k up to 16).
     For the eigenvectors, residuals or another tolerance, call `block_lanczos` and `kpca_from_eigen`.
 
     Examples
@@ -2962,6 +3007,8 @@ def expand(X, expansion, kernel):
     for i in range(features.shape[0]):
         for q in range(features.shape[1]):
             features[i, q] += E.offset[q]
+    if not _all_below(features, np.inf):
+        raise ValueError("expand: kernel and expansion must give finite features")
     return features
 
 
@@ -3019,7 +3066,7 @@ def _sampled(kernel, X, s, keep, coin, bound):
         columns, values = np.empty(n, np.int64), np.zeros(_blocks(n) * _BLOCK, X.dtype)
         place = lower[run]
         for i in range(_run_start(run, n), _run_start(run + 1, n)):
-            count = _kept(keep, i, log_miss, n, columns)
+            count = min(_kept(keep, i, log_miss, n, columns), upper[i])
             _pair_values(kernel, X, i, columns[:count], values)
             row = _bits(coin, i)
             at = indptr[i + 1] - count
@@ -3049,8 +3096,9 @@ def _largest_entry(kernel, pairs):
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for r in range(last - first):
                 for c in range(end - begin):
-                    largest[run] = max(largest[run], abs(tile[r, c]))
-    return largest.max()
+                    if not abs(tile[r, c]) <= largest[run]:             # NaN enters too, and stays
+                        largest[run] = abs(tile[r, c])
+    return largest.sum() if np.isnan(largest.sum()) else largest.max()
 
 
 @_compiled
@@ -3086,7 +3134,7 @@ def sample_gram(X, kernel, s, seed):
     Notes
     -----
     Only kept pairs are evaluated: (nnz + nnz on the diagonal) / 2 kernel values, n (n + 1) / (2 s) expected. O(n d + n^2 d / s)
-    time, no pass over all pairs; 12 bytes an entry (8 in float32) and 512 n bytes of counts.
+    time, no pass over all pairs; 12 bytes an entry (8 in float32) and 536 n bytes of counts.
 
     Examples
     --------
@@ -3144,7 +3192,10 @@ def sample_quantize_gram(X, kernel, s, seed):
         raise ValueError("sample_quantize_gram: s must be at least 1")
     if P.shape[0] >= 2**31:
         raise ValueError("sample_quantize_gram: X must have fewer than 2**31 rows")
-    return _sampled(kernel, P, s, _key(seed, _KEEP), _key(seed, _ROUND_UP), _entry_bound(kernel, P))
+    bound = _entry_bound(kernel, P)
+    if not bound < np.inf:
+        raise ValueError("sample_quantize_gram: kernel must have finite values on X")
+    return _sampled(kernel, P, s, _key(seed, _KEEP), _key(seed, _ROUND_KEPT), bound)
 
 
 @_compiled(parallel=True)
@@ -3224,6 +3275,8 @@ def quantize_gram(X, kernel, seed):
     _check_rows("quantize_gram: X", P, kernel)
     coin = _key(_seed("quantize_gram: seed", seed), _ROUND_UP)
     bound = _entry_bound(kernel, P)
+    if not bound < np.inf:
+        raise ValueError("quantize_gram: kernel must have finite values on X")
     return Bits(_quantized(kernel, _prepare(kernel, P, P, True), bound, coin), bound, P.shape[0])
 
 
@@ -3268,6 +3321,8 @@ def spectral_error(A, B, seed, tol=1e-6, max_iterations=1000):
         raise ValueError("spectral_error: tol must not be negative")
     if not max_iterations >= 1:
         raise ValueError("spectral_error: max_iterations must be at least 1")
+    if not (_symmetric(left) and _symmetric(right)):
+        raise ValueError("spectral_error: A and B must be symmetric")
     eigen = _lanczos(Difference(left, right), 1, key, tol, max_iterations, True)
     if eigen.iterations == 0:
         raise ValueError("spectral_error: A and B must be finite (no NaN or infinity)")
@@ -3611,14 +3666,15 @@ def _chosen_kernel(options, X):
     sigma = None
     if options.kernel not in ("linear", "polynomial"):
         try:
-            sigma = median_bandwidth(X, options.seed) if options.sigma == "median" else float(options.sigma)
+            sigma = None if options.sigma == "median" else float(options.sigma)
         except ValueError:
             raise _Refused(f"--sigma must be a number or median, got {options.sigma}") from None
+        sigma = median_bandwidth(X, options.seed) if sigma is None else sigma
     makers = {
         "gaussian": lambda: gaussian(sigma), "laplacian": lambda: laplacian(sigma), "cauchy": lambda: cauchy(sigma),
         "matern": lambda: matern(options.nu, sigma), "linear": linear,
         "rational_quadratic": lambda: rational_quadratic(options.alpha, sigma),
-        "polynomial": lambda: polynomial(options.degree, options.gamma or 1.0 / X.shape[1], options.coef0),
+        "polynomial": lambda: polynomial(options.degree, 1.0 / X.shape[1] if options.gamma is None else options.gamma, options.coef0),
     }
     return makers[options.kernel](), sigma
 
@@ -3646,8 +3702,9 @@ def _run(method, X, kernel, options, reference):
     eigen = solve(operator, options.k, options.seed)
     seconds = time.perf_counter() - start
     if method == "implicit":                           # one product more for the means of `center`
-        n, products = X.shape[0], eigen.iterations + int(options.center)
-        evaluations = products * (n * (n + 1) // 2 if n * 16 <= _SYMMETRIC_LIMIT else n * n)
+        n, block = X.shape[0], min((options.k + 15) // 16, 4) * 16
+        for width, products in ((block, eigen.iterations), (1, int(options.center))):
+            evaluations += products * (n * (n + 1) // 2 if _use_symmetry(n, width, X) else n * n)
     error = angle = float("nan")
     if reference is not None:
         exact, norm, K = reference

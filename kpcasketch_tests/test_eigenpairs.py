@@ -118,3 +118,21 @@ def test_float32_matrices_are_solved_to_their_precision():
     eigen = kp.block_lanczos(K.astype(np.float32), 5, 0)
     assert np.abs(eigen.values - naive.eigenpairs(K, 5)[0]).max() < 1e-5 * K.shape[0]
     assert eigen.residual.max() <= 16 * 1.2e-7
+
+
+@pytest.mark.parametrize("k", [65, 95])
+def test_restarts_of_larger_blocks_stay_inside_their_arrays(k):
+    # the basis is then not full at its first restart, and rows past its end were read
+    A = np.diag(np.linspace(1, 2, 900))
+    eigen = kp.block_lanczos(A, k, 0, 1e-7, 300)
+    assert np.abs(eigen.values - np.linspace(2, 1, 900)[:k]).max() < 1e-6
+
+
+def test_tiny_matrices_are_solved_as_well_as_others():
+    eigen = kp.block_lanczos(K * 1e-200, 3, 0)         # squares of residuals underflowed
+    assert np.allclose(eigen.values, naive.eigenpairs(K, 3)[0] * 1e-200, rtol=1e-9)
+
+
+def test_orthogonal_iteration_leaves_a_mixture_of_opposite_eigenvalues():
+    A = np.diag(np.concatenate([[3.0, -3.0], np.linspace(-1, 1, 100)]))
+    assert kp.orthogonal_iteration(A, 1, 0).values[0] == pytest.approx(3.0, rel=1e-7)

@@ -3,6 +3,7 @@
 
 import ast
 import inspect
+import os
 import pathlib
 import re
 import subprocess
@@ -60,6 +61,17 @@ def test_only_the_standard_library_numpy_and_numba_are_imported():
     modules = {(node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
                for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, (ast.Import, ast.ImportFrom))}
     assert modules <= set(sys.stdlib_module_names) | {"numpy", "numba", "llvmlite"}
+
+
+@pytest.mark.slow
+def test_code_compiled_on_top_of_cached_parallel_code_survives_being_loaded(tmp_path):
+    # numba 0.68: it is loaded without starting the threads that its callees need, and crashed the process
+    head = "import numpy as np, kpcasketch as kp; A = np.eye(130); "
+    first, second = head + "kp.matmat(A, np.ones((130, 16)))", head + "print(kp.dense(kp.center(A)).sum())"
+    for code in (first, second, second):
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                             cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)})
+        assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.slow

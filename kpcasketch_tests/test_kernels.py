@@ -92,6 +92,15 @@ def test_extreme_bandwidths_give_finite_values_in_float32():
     assert np.array_equal(kp.gram(X, X, kp.gaussian(1e-150)), np.eye(20, dtype=np.float32))
 
 
+def test_large_powers_and_far_points_give_no_nan_and_keep_their_digits():
+    X = (points(20, 3) * 1e10).astype(np.float32)
+    for kernel in (kp.matern(1.5, 1e-20), kp.matern(2.5, 1e-20)):
+        assert np.array_equal(kp.gram(X, X, kernel), np.eye(20, dtype=np.float32))
+    Y = points(50, 3).astype(np.float32)
+    got = kp.gram(Y, Y, kp.rational_quadratic(1e5, 1.0))
+    assert np.abs(got - naive.rational_quadratic(Y, Y, 1e5, 1.0)).max() < 1e-5
+
+
 def test_zero_vectors_and_constant_data_give_finite_values():
     Z = np.zeros((5, 2))
     for kernel, _ in KERNELS.values():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sampled and quantized Gram matrices: symmetric, unbiased, of the stated variance and size, and evaluated only where kept."""
 
+import numba
 import numpy as np
 import pytest
 from scipy import stats
@@ -118,3 +119,10 @@ def test_sketched_kernel_pca_finds_the_leading_direction():
     exact = kp.block_lanczos(kp.gram(points, points, kp.gaussian(3.0)), 1, 0)
     for A in (kp.sample_gram(points, kp.gaussian(3.0), 2.0, 0), kp.quantize_gram(points, kp.gaussian(3.0), 0)):
         assert kp.principal_angles(exact.vectors, kp.block_lanczos(A, 1, 0).vectors)[0] < 0.06
+
+
+def test_a_kernel_with_nan_is_refused_instead_of_rounded():
+    broken = kp.custom(numba.njit(lambda x, y: np.nan))
+    for sketch in (lambda: kp.quantize_gram(X, broken, 0), lambda: kp.sample_quantize_gram(X, broken, 2.0, 0)):
+        with pytest.raises(ValueError, match="gram: kernel must have finite values on X"):
+            sketch()
