@@ -797,7 +797,7 @@ def gaussian(sigma):
 def laplacian(sigma):
     """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm.
 
-    Textbook; used by RSKPCA (18) beside the Gaussian. Equal to `matern(0.5, sigma)`.
+    Source: textbook; used by RSKPCA (18) beside the Gaussian. Equal to `matern(0.5, sigma)`.
 
     Parameters
     ----------
@@ -831,7 +831,7 @@ def laplacian(sigma):
 def matern(nu, sigma):
     """Matern kernel of smoothness nu, for the three values of nu with a closed form; a = sqrt(2 nu) |x - y| / sigma.
 
-    nu = 0.5: exp(-a);  nu = 1.5: (1 + a) exp(-a);  nu = 2.5: (1 + a + a^2 / 3) exp(-a). Textbook.
+    nu = 0.5: exp(-a);  nu = 1.5: (1 + a) exp(-a);  nu = 2.5: (1 + a + a^2 / 3) exp(-a). Source: textbook.
 
     Parameters
     ----------
@@ -867,7 +867,7 @@ def matern(nu, sigma):
 
 @_compiled
 def rational_quadratic(alpha, sigma):
-    """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Textbook.
+    """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Source: textbook.
 
     Parameters
     ----------
@@ -902,7 +902,7 @@ def rational_quadratic(alpha, sigma):
 
 @_compiled
 def cauchy(sigma):
-    """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Textbook.
+    """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Source: textbook.
 
     Parameters
     ----------
@@ -973,7 +973,7 @@ def polynomial(degree, gamma, coef0):
 
 @_compiled
 def linear():
-    """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Textbook.
+    """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Source: textbook.
 
     Returns
     -------
@@ -1084,7 +1084,7 @@ def custom(f):
 
 @_compiled
 def scaled(kernel, kappa):
-    """The kernel times a positive constant: kappa k(x, y). Textbook.
+    """The kernel times a positive constant: kappa k(x, y). Source: textbook.
 
     Parameters
     ----------
@@ -2200,7 +2200,7 @@ def _centered_rows(A, first, last):
 
 @_compiled
 def dense(A):
-    """Any operator as a dense array, for small n and for tests. Textbook.
+    """Any operator as a dense array, for small n and for tests. Source: textbook.
 
     Parameters
     ----------
@@ -2302,7 +2302,7 @@ def difference(A, B):
 
 @_compiled
 def center(A):
-    """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Textbook.
+    """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
 
     Parameters
     ----------
@@ -2668,7 +2668,7 @@ def orthogonal_iteration(A, k, seed, tol=1e-8, max_iterations=10000):
 
 @_compiled
 def spectral_norm(A, seed, tol=1e-6, max_iterations=1000):
-    """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size. Textbook (Lanczos at both ends).
+    """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size. Source: textbook (Lanczos at both ends).
 
     Parameters
     ----------
@@ -2900,7 +2900,7 @@ def centered_kpca(X, kernel, k, seed):
 
 @_compiled
 def center_expansion(expansion, kernel):
-    """The expansion with an offset that gives its features mean 0 over its own points. Textbook.
+    """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
     For eigenvectors a of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature of x by a constant,
     because sum_i a_i = 0: by its mean over the training points.
@@ -3331,7 +3331,7 @@ def spectral_error(A, B, seed, tol=1e-6, max_iterations=1000):
 
 @_compiled
 def frobenius_error(A, B):
-    """Frobenius norm |A - B|_F of the difference of two operators, exactly, a block of rows at a time. Textbook.
+    """Frobenius norm |A - B|_F of the difference of two operators, exactly, a block of rows at a time. Source: textbook.
 
     Parameters
     ----------
