@@ -1528,7 +1528,8 @@ def _diagonal(X, kernel):
 
 
 # Products. Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
-# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in `_cross`), in float64 across.
+# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in `_cross`), in
+# float64 across.
 
 @_compiled
 def _vector_panels(V):
