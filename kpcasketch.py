@@ -154,13 +154,15 @@ _ARRAY_TYPES = [np.dtype(t) for t in (np.float64, np.float32, np.int8, np.int16,
                                       np.uint8, np.uint16, np.uint32, np.uint64, np.bool_)]
 
 # One vector register: 64 bytes with AVX-512, 32 elsewhere, and the columns of a register tile that leave no spill
-# (4 rows x 4 vectors fill 16 of 32 registers; 4 rows x 2 vectors 8 of 16).
+# (4 rows x 4 vectors fill 16 of 32 registers; 4 rows x 2 vectors 8 of 16). Products with few vectors have panels of two
+# registers, and rows to match: 36 against 31 billion multiply-adds a second for 8 rows and 4.
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
     _AVX512 = False
 _VECTOR_BYTES = 64 if _AVX512 else 32
 _TILE_VECTORS = 4 if _AVX512 else 2
+_PRODUCT_ROWS = 8 if _AVX512 else 4
 
 
 @intrinsic
@@ -213,12 +215,12 @@ def _new_matrix(n, m, like):
     return out
 
 
-def _register_tile(difference, vectors, accumulate):
-    """Make the micro-kernel of this file: 4 rows of X against one panel of `vectors` vector registers of columns.
+def _register_tile(difference, rows, vectors, accumulate, transposed=False):
+    """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
 
-    out[r:r+4, c:c+width] (+)= sum_t X[i:i+4, t] panel[t, :], or sum_t (X[i:i+4, t] - panel[t, :])^2.
-    Rows of X past `last` repeat row `last`. The sums stay in registers over t; written as plain loops they
-    go through memory and reach half the speed (40 against 76 billion multiply-adds a second, d = 54).
+    out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :], or sum_t (X[i:i+rows, t] - panel[t, :])^2; transposed,
+    with X^T in the place of X. Rows past `last` repeat row `last`. The sums stay in registers over t; written as plain
+    loops they go through memory and reach half the speed (40 against 76 billion multiply-adds a second, d = 54).
     """
     @intrinsic
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
@@ -235,13 +237,16 @@ def _register_tile(difference, vectors, accumulate):
             def row_of(array, row):
                 return builder.gep(array.data, [builder.mul(row, builder.extract_value(array.shape, 1))])
 
+            def entry(row, t):
+                return builder.gep(row_of(X, t), [row]) if transposed else builder.gep(row_of(X, row), [t])
+
             def at(pointer, offset):
                 return builder.bitcast(builder.gep(pointer, [index(offset)]), vector.as_pointer())
 
-            rows, sums, targets = [], [], []
-            for k in range(4):
+            numbers, sums, targets = [], [], []
+            for k in range(rows):
                 row = builder.add(i, index(k))
-                rows.append(row_of(X, builder.select(builder.icmp_signed("<", row, last), row, last)))
+                numbers.append(builder.select(builder.icmp_signed("<", row, last), row, last))
                 targets.append(builder.gep(row_of(out, builder.add(r, index(k))), [c]))
                 sums.append([cgutils.alloca_once(builder, vector) for _ in range(vectors)])
                 for v in range(vectors):
@@ -250,15 +255,14 @@ def _register_tile(difference, vectors, accumulate):
             with cgutils.for_range_slice(builder, start, stop, index(1)) as (t, _):
                 columns = builder.gep(panel.data, [builder.mul(builder.sub(t, start), index(vectors * lanes))])
                 ys = [builder.load(at(columns, v * lanes), align=itemsize) for v in range(vectors)]
-                for k in range(4):
-                    x = builder.insert_element(vector(ir.Undefined), builder.load(builder.gep(rows[k], [t])),
-                                               ir.IntType(32)(0))
+                for k in range(rows):
+                    x = builder.insert_element(vector(ir.Undefined), builder.load(entry(numbers[k], t)), ir.IntType(32)(0))
                     x = builder.shuffle_vector(x, vector(ir.Undefined), splat)
                     for v in range(vectors):
                         a, b = (builder.fsub(x, ys[v]),) * 2 if difference else (x, ys[v])
                         product = builder.fmul(a, b, flags=flags)
                         builder.store(builder.fadd(builder.load(sums[k][v]), product, flags=flags), sums[k][v])
-            for k in range(4):
+            for k in range(rows):
                 for v in range(vectors):
                     builder.store(builder.load(sums[k][v]), at(targets[k], v * lanes), align=itemsize)
             return context.get_dummy_value()
@@ -266,9 +270,10 @@ def _register_tile(difference, vectors, accumulate):
     return register_tile
 
 
-_inner_products = _register_tile(difference=False, vectors=_TILE_VECTORS, accumulate=False)
-_squared_distances = _register_tile(difference=True, vectors=_TILE_VECTORS, accumulate=False)
-_add_product = _register_tile(difference=False, vectors=2, accumulate=True)
+_inner_products = _register_tile(difference=False, rows=4, vectors=_TILE_VECTORS, accumulate=False)
+_squared_distances = _register_tile(difference=True, rows=4, vectors=_TILE_VECTORS, accumulate=False)
+_add_product = _register_tile(difference=False, rows=_PRODUCT_ROWS, vectors=2, accumulate=True)
+_add_transposed_product = _register_tile(difference=False, rows=_PRODUCT_ROWS, vectors=2, accumulate=True, transposed=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -439,12 +444,12 @@ def _float_format(float_type):
 def _times_power_of_two(typing, p, rounded):
     """p 2^k for the integer k in the low bits of `rounded`; two steps, so that subnormal results are rounded once."""
     def codegen(context, builder, signature, args):
-        integer, mantissa, bias, offset = _float_format(signature.args[0])
-        k = builder.sub(builder.bitcast(args[1], integer), integer(offset))
-        half = builder.ashr(k, integer(1))
+        integer, mantissa, bias, _ = _float_format(signature.args[0])
+        bits = builder.bitcast(args[1], integer)       # k, and high bits that the shift drops
+        half = builder.ashr(bits, integer(1))
         result = args[0]
-        for part in (half, builder.sub(k, half)):
-            power = builder.shl(builder.add(part, integer(bias)), integer(mantissa))
+        for part in (half, builder.sub(bits, half)):
+            power = builder.add(builder.shl(part, integer(mantissa)), integer(bias << mantissa))
             result = builder.fmul(result, builder.bitcast(power, args[0].type))
         return result
     return p(p, p), codegen
@@ -479,6 +484,8 @@ def _split_exponent(typing, x):
 @_compiled(fastmath=_STRICT)
 def _exp64(x):
     """e^x, float64; error below 1.1 ulp."""
+    x = -746.0 if x < -746.0 else x                    # beyond, the result is 0 or infinity; NaN passes
+    x = 710.0 if x > 710.0 else x
     rounded = x * 1.4426950408889634 + _ROUND64
     k = rounded - _ROUND64
     r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11       # ln 2 in 33 + 53 bits
@@ -492,14 +499,14 @@ def _exp64(x):
     q = q * r + 0.04166666666652919
     q = q * r + 0.1666666666666641
     q = q * r + 0.5000000000000011
-    result = _times_power_of_two(1.0 + (r + r * r * q), rounded)
-    result = result if abs(x) < 1000.0 else x + np.inf                  # NaN stays NaN
-    return result if not x <= -1000.0 else 0.0
+    return _times_power_of_two(1.0 + (r + r * r * q), rounded)
 
 
 @_compiled(fastmath=_STRICT)
 def _exp32(x):
     """e^x, float32; error below 1.1 ulp."""
+    x = np.float32(-104.0) if x < np.float32(-104.0) else x
+    x = np.float32(89.0) if x > np.float32(89.0) else x
     rounded = x * np.float32(1.44269504) + _ROUND32
     k = rounded - _ROUND32
     r = (x - k * np.float32(0.693115234375)) - k * np.float32(3.1946184945309415e-05)
@@ -508,9 +515,7 @@ def _exp32(x):
     q = q * r + np.float32(0.04166839271783829)
     q = q * r + np.float32(0.1666651964187622)
     q = q * r + np.float32(0.4999999403953552)
-    result = _times_power_of_two(np.float32(1.0) + (r + r * r * q), rounded)
-    result = result if abs(x) < np.float32(150.0) else x + np.float32(np.inf)
-    return result if not x <= np.float32(-150.0) else np.float32(0.0)
+    return _times_power_of_two(np.float32(1.0) + (r + r * r * q), rounded)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1194,6 +1199,11 @@ _BLOCK = 128                                           # rows and columns of a t
 _PRODUCTS, _DISTANCES, _EXPANSION, _EVERY_PAIR = range(4)
 
 
+@_compiled
+def _blocks(n):
+    return (n + _BLOCK - 1) // _BLOCK
+
+
 class _Pairs(NamedTuple):
     """Two point sets made ready for tiles: see `_prepare`."""
     mode: int
@@ -1283,51 +1293,58 @@ def _prepare(kernel, X, Y, symmetric):
 
 
 @_compiled
-def _apply_kernel(kernel, values):
-    """Kernel values from squared distances (radial kernels) or inner products, in place on 128 numbers.
+def _apply_kernel(kernel, tile, rows):
+    """Kernel values from squared distances (radial kernels) or inner products, in place on the first 128 columns.
 
     The fixed length lets LLVM drop the loops for remainders: half of the code to compile.
     """
     _wide_vectors()
-    one, third = values.dtype.type(1), values.dtype.type(1 / 3)
-    far = values.dtype.type(1e9)                       # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
-    scale, offset, shape = values.dtype.type(kernel.scale), values.dtype.type(kernel.offset), values.dtype.type(kernel.shape)
-    gamma = values.dtype.type(min(kernel.gamma, 3e38))  # finite in float32 too: 0 * infinity would be NaN
+    one, third = tile.dtype.type(1), tile.dtype.type(1 / 3)
+    far = tile.dtype.type(1e9)                         # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
+    scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
+    gamma = tile.dtype.type(min(kernel.gamma, 3e38))   # finite in float32 too: 0 * infinity would be NaN
     if kernel.kind == _GAUSSIAN:
-        for j in range(_BLOCK):
-            values[j] = scale * _exp(-gamma * values[j])
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = scale * _exp(-gamma * values[j])
     elif kernel.kind == _RATIONAL:
-        for j in range(_BLOCK):
-            values[j] = scale * _exp(-shape * _log_one_plus(gamma * values[j], one))
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = scale * _exp(-shape * _log_one_plus(gamma * values[j], one))
     elif kernel.kind == _CAUCHY:
-        for j in range(_BLOCK):
-            values[j] = scale / (one + gamma * values[j])
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = scale / (one + gamma * values[j])
     elif kernel.kind == _EXPONENTIAL:
-        for j in range(_BLOCK):
-            values[j] = scale * _exp(-gamma * np.sqrt(values[j]))
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = scale * _exp(-gamma * np.sqrt(values[j]))
     elif kernel.kind == _MATERN_3_2:
-        for j in range(_BLOCK):
-            a = min(gamma * np.sqrt(values[j]), far)
-            values[j] = scale * ((one + a) * _exp(-a))
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                a = min(gamma * np.sqrt(values[j]), far)
+                values[j] = scale * ((one + a) * _exp(-a))
     elif kernel.kind == _MATERN_5_2:
-        for j in range(_BLOCK):
-            a = min(gamma * np.sqrt(values[j]), far)
-            values[j] = scale * ((one + a + third * a * a) * _exp(-a))
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                a = min(gamma * np.sqrt(values[j]), far)
+                values[j] = scale * ((one + a + third * a * a) * _exp(-a))
     else:
-        for j in range(_BLOCK):
-            values[j] = gamma * values[j] + offset
-        _raise_to_power(values, np.int64(kernel.shape), scale)
-
-
-@_compiled
-def _raise_to_power(values, degree, scale):
-    """scale v^degree for 128 numbers, in place."""
-    bases = values[:_BLOCK].copy()
-    for j in range(_BLOCK):
-        values[j] = scale
-    for _ in range(degree):
-        for j in range(_BLOCK):
-            values[j] *= bases[j]
+        bases = np.empty(_BLOCK, tile.dtype)
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                bases[j] = gamma * values[j] + offset
+                values[j] = scale
+            for _ in range(np.int64(kernel.shape)):
+                for j in range(_BLOCK):
+                    values[j] *= bases[j]
 
 
 @_compiled
@@ -1356,8 +1373,7 @@ def _pair_values(kernel, X, i, columns, values):
             for t in range(x.shape[0]):
                 total += (x[t] - y[t]) * (x[t] - y[t])
         values[c] = total
-    for begin in range(0, count, _BLOCK):
-        _apply_kernel(kernel, values[begin:begin + _BLOCK])
+    _apply_kernel(kernel, values.reshape(-1, _BLOCK), _blocks(count))
 
 
 @_compiled
@@ -1384,21 +1400,16 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
                 _squared_distances(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
             else:
                 _inner_products(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
-    for i in range(first, last):
-        values = tile[i - first]
-        if pairs.mode == _EXPANSION:
-            x_square, y_squares = pairs.x_squares[i], pairs.y_squares[begin:begin + _BLOCK]
+    if pairs.mode == _EXPANSION:
+        y_squares = pairs.y_squares[begin:begin + _BLOCK]
+        for i in range(first, last):
+            values, x_square = tile[i - first], pairs.x_squares[i]
             for c in range(_BLOCK):
                 square = x_square + y_squares[c] - values.dtype.type(2) * values[c]
                 values[c] = square if square > 0 else values.dtype.type(0)
             if pairs.symmetric and begin <= i < end:
                 values[i - begin] = 0
-        _apply_kernel(kernel, values)
-
-
-@_compiled
-def _blocks(n):
-    return (n + _BLOCK - 1) // _BLOCK
+    _apply_kernel(kernel, tile, last - first)
 
 
 @_compiled
@@ -1572,20 +1583,39 @@ def _multiply_add(A, first, last, start, stop, p, panels, row, out):
         return
     for c in range(panels.shape[0]):
         panel = panels[c, row:row + stop - start]
-        for r in range(0, last - first, 4):
+        for r in range(0, last - first, _PRODUCT_ROWS):
             _add_product(A, first + r, A.shape[0] - 1, start, stop, panel, out, r, c * panels.shape[2])
+
+
+@_compiled
+def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
+    """out[:stop - start] += A[first:last, start:stop]^T V[row:row + last - first]."""
+    if p <= 4:
+        for i in range(first, last):
+            a = A[i, start:stop]
+            for q in range(p):
+                v = panels[0, q, row + i - first]
+                for j in range(a.shape[0]):
+                    out[j, q] += a[j] * v
+        return
+    for c in range(panels.shape[0]):
+        panel = panels[c, row:row + last - first]
+        for r in range(0, stop - start, _PRODUCT_ROWS):
+            _add_transposed_product(A, start + r, A.shape[1] - 1, first, last, panel, out, r, c * panels.shape[2])
 
 
 @_compiled
 def _sum_slots(slots, n, p, like):
     """Sum over the first axis, in order, for the first n rows and p columns, in the precision of `like`."""
-    out = np.empty((n, p), like.dtype)
+    out, total = np.empty((n, p), like.dtype), np.empty(p)
     for i in range(n):
+        total[:] = 0.0
+        for s in range(slots.shape[0]):
+            addend = slots[s, i]
+            for q in range(p):
+                total[q] += addend[q]
         for q in range(p):
-            total = 0.0
-            for s in range(slots.shape[0]):
-                total += slots[s, i, q]
-            out[i, q] = total
+            out[i, q] = total[q]
     return out
 
 
@@ -1615,15 +1645,15 @@ def _gram_product(kernel, pairs, V):
     wide = _padded_width(p, panels)
     segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
     slots = np.zeros((segments, rows * _BLOCK, wide))
-    for task in prange(segments if pairs.symmetric else rows * segments):
+    tasks = segments if pairs.symmetric else rows * segments
+    for task in prange(tasks):
         _wide_vectors()
         slot = task % segments
         start, stop = task * tiles // segments, (task + 1) * tiles // segments
         if not pairs.symmetric:
             start = task // segments * columns + slot * columns // segments
             stop = task // segments * columns + (slot + 1) * columns // segments
-        tile, mirror = _new_tile(pairs.X), _new_tile(pairs.X)
-        product = np.empty((_BLOCK, wide), V.dtype)
+        tile, product = _new_tile(pairs.X), np.empty((_BLOCK, wide), V.dtype)
         for t in range(start, stop):
             a, b = _tile_place(pairs, t)
             first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
@@ -1635,11 +1665,8 @@ def _gram_product(kernel, pairs, V):
                 for q in range(wide):
                     slots[slot, first + r, q] += product[r, q]
             if pairs.symmetric and b > a:
-                for c in range(end - begin):
-                    for r in range(last - first):
-                        mirror[c, r] = tile[r, c]
                 product[:] = 0
-                _multiply_add(mirror, 0, end - begin, 0, last - first, p, panels, first, product)
+                _multiply_add_transposed(tile, 0, last - first, 0, end - begin, p, panels, first, product)
                 for c in range(end - begin):
                     for q in range(wide):
                         slots[slot, begin + c, q] += product[c, q]
@@ -2004,16 +2031,12 @@ def _cross(U, m, V):
     blocks = _blocks(n)
     parts = min(64, blocks)
     panels = _vector_panels(V)
-    slots = np.zeros((parts, (m + 3) // 4 * 4, _padded_width(p, panels)), V.dtype)
+    slots = np.zeros((parts, (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS, _padded_width(p, panels)), V.dtype)
     for part in prange(parts):
         _wide_vectors()
-        transposed = np.empty((m, _BLOCK), V.dtype)
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
             begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
-            for i in range(begin, end):
-                for t in range(m):
-                    transposed[t, i - begin] = U[i, t]
-            _multiply_add(transposed, 0, m, 0, end - begin, p, panels, begin, slots[part])
+            _multiply_add_transposed(U, begin, end, 0, m, p, panels, begin, slots[part])
     return _sum_slots(slots, m, p, V)
 
 
