@@ -67,13 +67,36 @@ def test_rank_one_matrices_give_orthonormal_vectors(solver):
     assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(4)).max() < 1e-10
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 97, 98, 99, 130])
+@pytest.mark.parametrize("n", [1, 2, 5, 129, 130, 131, 160])
 def test_every_small_size_and_every_k_is_solved(n):
     A = scipy.linalg.hilbert(n)
     for k in {1, (n + 1) // 2, n}:
         eigen = kp.block_lanczos(A, k, 0)
         assert np.abs(eigen.values - naive.eigenpairs(A, k)[0]).max() < 1e-9
     assert kp.orthogonal_iteration(A, n, 0).values[0] == pytest.approx(np.linalg.norm(A, 2), rel=1e-10)
+
+
+def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it():
+    blocks = [rng.standard_normal((n, n)) for n in (1, 2, 3, 16, 128, 256, 257)]
+    matrices = [B + B.T for B in blocks] + [np.zeros((5, 5)), np.diag(np.r_[np.ones(30), -np.ones(30)]), np.outer(blocks[3][0], blocks[3][0]),
+                                            1e-200 * (blocks[3] + blocks[3].T), 1e200 * (blocks[3] + blocks[3].T)]
+    for A in matrices:
+        values, vectors = kp._small_eigen(A, False)
+        scale = max(np.abs(A).max(), 1e-300)
+        assert np.abs(values - np.linalg.eigvalsh(A / scale)[::-1] * scale).max() <= 1e-13 * len(A) * scale
+        assert np.abs(A / scale @ vectors - vectors * values / scale).max() <= 1e-13 * len(A)
+        assert np.abs(vectors.T @ vectors - np.eye(len(A))).max() < 1e-13
+        assert np.all(np.diff(np.abs(kp._small_eigen(A, True)[0])) <= 1e-12 * scale)
+
+
+def test_sparse_matrices_that_are_not_symmetric_are_refused():
+    sketch = kp.sample_gram(np.linspace(0, 1, 300)[:, None], kp.gaussian(1.0), 3.0, 0)
+    kp.block_lanczos(sketch, 1, 0)
+    data = sketch.data.copy()
+    data[np.flatnonzero(sketch.indices != np.repeat(np.arange(300), np.diff(sketch.indptr)))[0]] *= 1.5
+    for solver in SOLVERS.values():
+        with pytest.raises(ValueError, match="A must be symmetric"):
+            solver(sketch._replace(data=data), 1, 0)
 
 
 def test_running_out_of_iterations_shows_in_the_residual():

@@ -28,7 +28,7 @@ def test_docstring_names_every_argument_and_has_its_parts(name):
     function = python_function(name)
     text = inspect.getdoc(function)
     first = text.splitlines()[0]
-    assert first.endswith(".") or "(" in first or ":" in first
+    assert len(first) <= 120 and re.search(r"[.)]$", first), "one line, a sentence"
     for part in ("Returns\n-------", "Notes\n-----", "Examples\n--------", ">>> "):
         assert part in text
     parameters = list(inspect.signature(function).parameters)
@@ -55,6 +55,12 @@ def test_no_function_spells_its_own_floating_point_flags_or_touches_global_state
     assert not re.search(r"fastmath\s*=\s*(True|\{)", SOURCE)
     for word in ("set_num_threads", "THREADING_LAYER", "np.random.seed", "guvectorize"):
         assert word not in SOURCE
+
+
+def test_prange_over_a_conditional_expression_ran_on_one_thread():
+    # numba made no parallel loop of `prange(a if c else b)`, and said nothing
+    calls = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "prange"]
+    assert calls and not [part for call in calls for part in ast.walk(call) if isinstance(part, ast.IfExp)]
 
 
 def test_only_the_standard_library_numpy_and_numba_are_imported():
