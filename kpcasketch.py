@@ -20,6 +20,9 @@ Functions by task
 kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear, custom, precomputed, scaled
 Gram matrices      gram, gram_diagonal, gram_matmat, median_bandwidth
 sketches (AMS 3)   sample_gram, quantize_gram, sample_quantize_gram
+features (AMS 4)   round_expansion, thin_expansion, expand_rounded, rounding_scale, is_trivial
+projection (AMS 5) rademacher_projection, projection_dimension
+kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomized_kernel_round
 operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
 eigenpairs         block_lanczos, orthogonal_iteration, spectral_norm
 kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
@@ -60,10 +63,12 @@ __version__ = "0.1.0"
 __all__ = [
     "Bits", "CSR", "Centered", "Difference", "Eigen", "Expansion", "Implicit", "Kernel", "LowRank", "block_lanczos",
     "cauchy", "center", "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension",
-    "expand", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "kpca", "kpca_from_eigen",
-    "laplacian", "linear", "main", "matern", "matmat", "median_bandwidth", "nbytes", "orthogonal_iteration",
-    "polynomial", "precomputed", "principal_angles", "quantize_gram", "random_noisy", "rational_quadratic",
-    "sample_gram", "sample_quantize_gram", "scaled", "spectral_error", "spectral_norm",
+    "expand", "expand_rounded", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "is_trivial",
+    "kpca", "kpca_from_eigen", "laplacian", "linear", "main", "matern", "matmat", "median_bandwidth", "nbytes",
+    "orthogonal_iteration", "polynomial", "precomputed", "principal_angles", "projection_dimension", "quantize_gram",
+    "rademacher_projection", "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round",
+    "randomized_kernel_sample", "rational_quadratic", "round_expansion", "rounding_scale", "sample_gram",
+    "sample_quantize_gram", "scaled", "spectral_error", "spectral_norm", "thin_expansion",
 ]
 
 
@@ -287,6 +292,14 @@ def _points(name, value):
     """value as a finite, C-ordered (n, d) array of float64, or float32 if it is float32."""
 
 
+def _unchecked_points(name, value):
+    """value in the form of `_points`; whether it is finite shows in the result of a linear map of it, which is smaller."""
+
+
+def _vector(name, value):
+    """value as a finite, contiguous vector of float64."""
+
+
 def _seed(name, value):
     """value as uint64."""
 
@@ -309,6 +322,10 @@ def _positive_integer(name, value):
 
 def _at_least_one(name, value):
     """value as float64, at least 1."""
+
+
+def _positive(name, value):
+    """value as float64, above 0."""
 
 
 def _tolerance(name, value):
@@ -343,6 +360,11 @@ def _no_points():
 
 
 @_compiled
+def _no_vector():
+    return np.empty(1)
+
+
+@_compiled
 def _no_seed():
     return np.uint64(0)
 
@@ -359,20 +381,32 @@ def _no_real():
 
 @overload(_points, prefer_literal=True)
 def _points_overload(name, value):
+    name_again = name.literal_value
+    if not _is_real_array(value, 2):
+        return _raise(f"{name_again} must be a 2-D array of real numbers, got {value}", _no_points)
+    limit = np.float32(1e17) if value.dtype == types.float32 else 1e150
+    infinite = f"{name_again} must be finite (no NaN or infinity) and below {limit:.0e} in size"
+
+    def points(name, value):
+        out = _unchecked_points(name_again, value)
+        if not _all_below(out, limit):                 # squares of larger entries overflow
+            raise ValueError(infinite)
+        return out
+    return points
+
+
+@overload(_unchecked_points, prefer_literal=True)
+def _unchecked_points_overload(name, value):
     name = name.literal_value
     if not _is_real_array(value, 2):
         return _raise(f"{name} must be a 2-D array of real numbers, got {value}", _no_points)
-    single = value.dtype == types.float32
-    dtype, limit = (np.float32, np.float32(1e17)) if single else (np.float64, 1e150)
+    dtype = np.float32 if value.dtype == types.float32 else np.float64
     as_is = value.layout == "C" and value.mutable and value.dtype in (types.float32, types.float64)
     empty = f"{name} must have at least one row and one column"
-    infinite = f"{name} must be finite (no NaN or infinity) and below {limit:.0e} in size"
 
-    def points_as_is(name, value):
+    def points(name, value):
         if value.shape[0] < 1 or value.shape[1] < 1:
             raise ValueError(empty)
-        if not _all_below(value, limit):               # squares of larger entries overflow
-            raise ValueError(infinite)
         return value
 
     def points_converted(name, value):
@@ -380,10 +414,8 @@ def _points_overload(name, value):
             raise ValueError(empty)
         out = np.empty(value.shape, dtype)
         out[:] = value
-        if not _all_below(out, limit):
-            raise ValueError(infinite)
         return out
-    return points_as_is if as_is else points_converted
+    return points if as_is else points_converted
 
 
 @_compiled
@@ -396,6 +428,24 @@ def _all_below(X, limit):
         if bad:
             return False
     return True
+
+
+@overload(_vector, prefer_literal=True)
+def _vector_overload(name, value):
+    name = name.literal_value
+    if not _is_real_array(value, 1):
+        return _raise(f"{name} must be a 1-D array of real numbers, got {value}", _no_vector)
+    empty, infinite = f"{name} must have at least one entry", f"{name} must be finite (no NaN or infinity)"
+
+    def vector(name, value):
+        if value.shape[0] < 1:
+            raise ValueError(empty)
+        out = np.empty(value.shape[0])
+        out[:] = value
+        if not _all_below(out.reshape(1, -1), np.inf):
+            raise ValueError(infinite)
+        return out
+    return vector
 
 
 @overload(_seed, prefer_literal=True)
@@ -462,6 +512,7 @@ def _limited(stub, convert, low, high, limit):
 
 _limited(_positive_integer, _integer, 1, 2**63 - 1, "be at least 1")
 _limited(_at_least_one, _real, 1.0, np.inf, "be at least 1")
+_limited(_positive, _real, 5e-324, np.inf, "be positive")
 _limited(_tolerance, _real, 0.0, np.inf, "not be negative")
 _limited(_bandwidth, _real, 1e-150, 1e150, "be positive, from 1e-150 to 1e150")
 
@@ -693,7 +744,7 @@ def _log_one_plus(t, one):
 # [1] Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 # ----------------------------------------------------------------------------------------------------------------------
 
-_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA = range(1, 8)
+_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS = range(1, 11)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1935,23 +1986,44 @@ def _checked_dense(name, value):
     return copied
 
 
-def _checked_csr(name):
-    broken = f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in n + 1 steps"
-    outside = f"{name}.indices must be from 0 to n - 1"
+def _checked_rows(name, value):
+    """The CSR `value`, not necessarily square, with arrays of one type and an indptr that holds together."""
 
-    def csr(name, value):
+
+@overload(_checked_rows, prefer_literal=True)
+def _checked_rows_overload(name, value):
+    name = name.literal_value
+    if _operator_class(value) is not CSR or not all(_is_real_array(t, 1) for t in value.types):
+        return _raise(f"{name} must be a CSR, got {value}", _no_rows)
+    broken = f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in n + 1 steps"
+
+    def rows(name, value):
         n = value.indptr.shape[0] - 1
         if n < 1 or value.indptr[0] != 0 or value.indptr[n] != value.data.shape[0] or value.indices.shape[0] != value.data.shape[0]:
             raise ValueError(broken)
         for i in range(n):
             if value.indptr[i] > value.indptr[i + 1]:
                 raise ValueError(broken)
-        low, high = 0, 0
-        for index in value.indices:
-            low, high = min(low, index), max(high, index)
-        if low < 0 or high >= n:
-            raise ValueError(outside)
         return CSR(_floating(np.ascontiguousarray(value.data)), np.ascontiguousarray(value.indices), value.indptr.astype(np.int64))
+    return rows
+
+
+@_compiled
+def _no_rows():
+    return CSR(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64))
+
+
+def _checked_csr(name):
+    outside, name_again = f"{name}.indices must be from 0 to n - 1", name
+
+    def csr(name, value):
+        A = _checked_rows(name_again, value)
+        low, high = 0, 0
+        for index in A.indices:
+            low, high = min(low, index), max(high, index)
+        if low < 0 or high >= A.indptr.shape[0] - 1:
+            raise ValueError(outside)
+        return A
     return csr
 
 
@@ -3101,6 +3173,17 @@ def _checked_expansion_overload(name, value):
 
 
 @_compiled
+def _features(X, E, kernel):
+    """Features of checked points by a checked expansion."""
+    P, Q = _common_precision(X, E.points), _common_precision(E.points, X)
+    features = _gram_product(kernel, _prepare(kernel, P, Q, False), _in_precision(P, E.coef))
+    for i in range(features.shape[0]):
+        for q in range(features.shape[1]):
+            features[i, q] += E.offset[q]
+    return features
+
+
+@_compiled
 def expand(X, expansion, kernel):
     """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
 
@@ -3135,20 +3218,17 @@ def expand(X, expansion, kernel):
         raise ValueError("expand: X and expansion.points must have the same number of columns")
     _check_rows("expand: X", P, kernel)
     _check_rows("expand: expansion.points", E.points, kernel)
-    P, Q = _common_precision(P, E.points), _common_precision(E.points, P)
-    features = _gram_product(kernel, _prepare(kernel, P, Q, False), _in_precision(P, E.coef))
-    for i in range(features.shape[0]):
-        for q in range(features.shape[1]):
-            features[i, q] += E.offset[q]
+    features = _features(P, E, kernel)
     if not _all_below(features, np.inf):
         raise ValueError("expand: kernel and expansion must give finite features")
     return features
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# 9. Sampled and quantized Gram matrices (AMS section 3)
+# 9. Sampling techniques (AMS)
 #
-# Entry (i, j), i <= j, is drawn from the sequence of row i: symmetric, and the same whatever order it is drawn in.
+# Section 3, sampled and quantized Gram matrices: entry (i, j), i <= j, is drawn from the sequence of row i, so symmetric, and
+# the same whatever order it is drawn in. Section 4, rounded expansions. Section 5, projections. Section 6, random kernels.
 # ----------------------------------------------------------------------------------------------------------------------
 
 _RUNS = 64                                             # runs of rows with equal numbers of pairs, one task each
@@ -3407,6 +3487,523 @@ def quantize_gram(X, kernel, seed):
     if not bound < np.inf:
         raise ValueError("quantize_gram: kernel must have finite values on X")
     return Bits(_quantized(kernel, _prepare(kernel, P, P, True), bound, coin), bound, P.shape[0])
+
+
+@_compiled
+def round_expansion(coef, s, seed):
+    """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
+
+    For a unit vector a: a_i stays if abs(a_i) >= 1 / s, else it becomes sign(a_i) / s with probability s abs(a_i), or 0. So
+    E a^ = a, and f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)), c >= abs(k).
+    Other vectors are rounded as |a| times a unit vector. Several columns share one uniform number for each i: each column
+    has the law above, and their survivors overlap as much as they can.
+
+    Parameters
+    ----------
+    coef : (m,) or (m, k) array
+    s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    CSR of k rows, one for each column of coef; indices int64, rising; data float64
+
+    Raises
+    ------
+    ValueError : coef empty, not finite, neither 1-D nor 2-D; s or seed out of range
+
+    Notes
+    -----
+    O(m k) time, 16 bytes a survivor and O(m) beside them.
+
+    Examples
+    --------
+    >>> round_expansion(np.array([0.6, -0.8]), 2.0, 0).data.tolist()
+    [0.6, -0.8]
+    """
+    A = _columns("round_expansion: coef", coef)
+    s = _positive("round_expansion: s", s)
+    return _rounded(A, s, _key(_seed("round_expansion: seed", seed), _ROUND_COEFFICIENTS))
+
+
+def _columns(name, value):
+    """value as a finite (m, k) array of float64; a vector is one column."""
+
+
+@overload(_columns, prefer_literal=True)
+def _columns_overload(name, value):
+    name_again = name.literal_value
+    if _is_real_array(value, 1):
+        return lambda name, value: _vector(name_again, value).reshape(-1, 1)
+    return lambda name, value: _in_double(_points(name_again, value))
+
+
+@_compiled
+def _rounded(A, s, key):
+    m, k = A.shape
+    uniform, steps = np.empty(m), np.zeros(k)
+    for i in range(m):
+        uniform[i] = _uniform(key, i)
+        for q in range(k):
+            steps[q] += A[i, q] * A[i, q]
+    steps = np.sqrt(steps) / s
+    indptr = np.zeros(k + 1, np.int64)
+    for i in range(m):
+        for q in range(k):
+            indptr[q + 1] += uniform[i] * steps[q] < abs(A[i, q])       # steps[q] <= abs(A[i, q]) included
+    indptr = np.cumsum(indptr)
+    data, indices, place = np.empty(indptr[k]), np.empty(indptr[k], np.int64), indptr.copy()
+    for i in range(m):
+        for q in range(k):
+            if uniform[i] * steps[q] < abs(A[i, q]):
+                value = max(abs(A[i, q]), steps[q])
+                data[place[q]], indices[place[q]] = (value if A[i, q] > 0.0 else -value), i
+                place[q] += 1
+    return CSR(data, indices, indptr)
+
+
+@_compiled
+def thin_expansion(expansion, rounded):
+    """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
+
+    Parameters
+    ----------
+    expansion : Expansion over m points, of k features
+    rounded : CSR of `round_expansion(expansion.coef, s, seed)`
+
+    Returns
+    -------
+    Expansion over the u surviving points (at least one is kept), for `expand`
+
+    Raises
+    ------
+    ValueError : expansion malformed; rounded malformed, not of k rows, or with indices outside of 0 to m - 1
+
+    Notes
+    -----
+    O(u (d + k) + m) time and memory.
+
+    Examples
+    --------
+    >>> f = Expansion(np.array([[0.0], [1.0]]), np.array([[0.0], [2.0]]), np.ones(1))
+    >>> thin_expansion(f, round_expansion(f.coef, 1.0, 0)).points.tolist()
+    [[1.0]]
+    """
+    E = _checked_expansion("thin_expansion: expansion", expansion)
+    rows = _checked_rows("thin_expansion: rounded", rounded)
+    if rows.indptr.shape[0] != E.coef.shape[1] + 1:
+        raise ValueError("thin_expansion: rounded must have one row for each column of expansion.coef")
+    for i in rows.indices:
+        if not 0 <= i < E.points.shape[0]:
+            raise ValueError("thin_expansion: rounded.indices must be from 0 to m - 1, the number of points")
+    return _thinned(E, rows)
+
+
+@_compiled
+def _thinned(E, rows):
+    place = np.full(E.points.shape[0], -1)
+    for i in rows.indices:
+        place[i] = 0
+    survivors = np.flatnonzero(place == 0)
+    if survivors.shape[0] == 0:
+        survivors = np.zeros(1, np.int64)              # with coefficients 0: f^ is the offset
+    place[survivors] = np.arange(survivors.shape[0])
+    coef = np.zeros((survivors.shape[0], E.coef.shape[1]), E.coef.dtype)
+    for q in range(E.coef.shape[1]):
+        for t in range(rows.indptr[q], rows.indptr[q + 1]):
+            coef[place[rows.indices[t]], q] += rows.data[t]
+    return Expansion(E.points[survivors], coef, E.values, E.offset)
+
+
+@_compiled
+def expand_rounded(X, expansion, kernel, s, seed):
+    """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS section 4, theorem 5).
+
+    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features use the survivors of any of
+    them: with coordinated rounding of ten dense vectors these are 2.4 times those of one, against 10 for independent
+    rounding, at the same error of each feature; and whole tiles of kernel values run 5 times as fast as single ones.
+
+    Parameters
+    ----------
+    X : (q, d) array of new points
+    expansion : Expansion over m points, of k features
+    kernel : Kernel, the one the expansion was made with
+    s : float, positive; `rounding_scale` for the s of theorem 5
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    (q, k) array, float32 if both X and the expansion's points are float32, else float64
+
+    Raises
+    ------
+    ValueError : as `expand` and `round_expansion`
+
+    Notes
+    -----
+    O(m k + q u (d + k)) time for u survivors. For many batches of points, `thin_expansion` once and `expand` for each.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [2.0]])
+    >>> expand_rounded(X, Expansion(X, np.ones((2, 1)), np.ones(1)), gaussian(1.0), 2.0, 0).round(4).tolist()
+    [[1.1353], [1.1353]]
+    """
+    P = _points("expand_rounded: X", X)
+    E = _checked_expansion("expand_rounded: expansion", expansion)
+    kernel, s = _canonical("expand_rounded: kernel", kernel), _positive("expand_rounded: s", s)
+    key = _key(_seed("expand_rounded: seed", seed), _ROUND_COEFFICIENTS)
+    if P.shape[1] != E.points.shape[1]:
+        raise ValueError("expand_rounded: X and expansion.points must have the same number of columns")
+    _check_rows("expand_rounded: X", P, kernel)
+    _check_rows("expand_rounded: expansion.points", E.points, kernel)
+    features = _features(P, _thinned(E, _rounded(_in_double(E.coef), s, key)), kernel)
+    if not _all_below(features, np.inf):
+        raise ValueError("expand_rounded: kernel and expansion must give finite features")
+    return features
+
+
+@_compiled
+def rounding_scale(m, c, eps, T):
+    """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
+
+    With probability 1 - 1 / m^2 fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both trivial (at most
+    T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x).
+
+    Parameters
+    ----------
+    m : int, at least 2, points of the expansion
+    c : float, positive, bound of abs(k)
+    eps : float, above 0 and below 2 / 3, relative error
+    T : float, positive and below (c / eps) sqrt(m / ln m)
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError : m, c, eps or T out of range
+
+    Notes
+    -----
+    O(1). The bound on the terms says something for T > 4 c / eps only, where it is below m.
+
+    Examples
+    --------
+    >>> rounding_scale(10000, 1.0, 0.5, 20.0)
+    20.0
+    """
+    m, c = _positive_integer("rounding_scale: m", m), _positive("rounding_scale: c", c)
+    eps, T = _positive("rounding_scale: eps", eps), _positive("rounding_scale: T", T)
+    if m < 2:
+        raise ValueError("rounding_scale: m must be at least 2")
+    if not eps < 2.0 / 3.0:
+        raise ValueError("rounding_scale: eps must be below 2/3")
+    if not T < c / eps * math.sqrt(m / math.log(m)):
+        raise ValueError("rounding_scale: T must be below (c / eps) sqrt(m / ln m)")
+    return 2.0 * c * math.sqrt(m) / (eps * T)
+
+
+@_compiled
+def is_trivial(features, m, T):
+    """Which features are trivial in the sense of AMS theorem 5: f(x) <= T sqrt(ln m), for unit coefficient vectors.
+
+    Parameters
+    ----------
+    features : (q, k) array of f or f^; for other coefficient vectors, f / |a|
+    m : int, at least 2, points of the expansion
+    T : float, positive
+
+    Returns
+    -------
+    (q, k) array of bool
+
+    Raises
+    ------
+    ValueError : features empty, not 2-D or not finite; m or T out of range
+
+    Notes
+    -----
+    O(q k).
+
+    Examples
+    --------
+    >>> is_trivial(np.array([[2.0, 40.0]]), 10000, 10.0).tolist()
+    [[True, False]]
+    """
+    F = _points("is_trivial: features", features)
+    m, T = _positive_integer("is_trivial: m", m), _positive("is_trivial: T", T)
+    if m < 2:
+        raise ValueError("is_trivial: m must be at least 2")
+    return F <= T * math.sqrt(math.log(m))
+
+
+_RUN = 4 * _BLOCK                                      # rows and coordinates for which one block of signs serves
+
+
+@_compiled
+def _fill_signs(key, begin, end, panels):
+    """panels[c, t - begin, j] = sign of coordinate t in column c width + j: 64 columns from one word."""
+    width = panels.shape[2]
+    for t in range(begin, end):
+        coordinate = _bits(key, t)
+        for c in range(panels.shape[0]):
+            word = _bits(coordinate, c * width // 64) >> np.uint64(c * width % 64)
+            signs = panels[c, t - begin]
+            for j in range(width):
+                signs[j] = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(j)) & np.uint64(1)))
+
+
+@_compiled(parallel=True)
+def _projected(X, s, key):
+    n, d = X.shape
+    out, width = _new_matrix(n, s, X), 2 * _VECTOR_BYTES // X.itemsize
+    count, scale = (s + width - 1) // width, X.dtype.type(1.0 / math.sqrt(s))
+    for task in prange((n + _RUN - 1) // _RUN):
+        _wide_vectors()
+        first, last = task * _RUN, min(n, task * _RUN + _RUN)
+        panels = _aligned(count * _RUN * width, X).reshape(count, _RUN, width)
+        product = _aligned(_RUN * count * width, X).reshape(_RUN, count * width)
+        product[:] = 0
+        for begin in range(0, d, _RUN):
+            end = min(d, begin + _RUN)
+            _fill_signs(key, begin, end, panels)
+            _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
+        for i in range(first, last):
+            for j in range(s):
+                out[i, j] = scale * product[i - first, j]
+    return out
+
+
+@_compiled
+def rademacher_projection(X, s, seed):
+    """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
+
+    With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between n points
+    are kept to 1 +- eps and all inner products to eps (|x|^2 + |y|^2) / 2 with probability 1 - n^-beta. (The paper prints 1 / sqrt(d)
+    for the scale, which is a misprint.) Sign (t, j) depends on the seed, t and j alone and is never stored, so training and
+    test points, or batches of rows, are projected alike. Kernels of distances or inner products apply to the result.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    s : int, at least 1
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    (n, s) array of X's precision
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; s or seed out of range
+
+    Notes
+    -----
+    O(n d s) multiply-adds; memory for the result, and 1000 (s + 32) numbers a thread.
+
+    Examples
+    --------
+    >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
+    [[1.5, 1.5, 1.5, 1.5]]
+    """
+    P = _unchecked_points("rademacher_projection: X", X)
+    s = _positive_integer("rademacher_projection: s", s)
+    projected = _projected(P, s, _key(_seed("rademacher_projection: seed", seed), _SIGNS))
+    return _points("rademacher_projection: X", projected)               # NaN, infinity and huge numbers of X are in here
+
+
+@_compiled
+def projection_dimension(n, eps, beta):
+    """Dimension that keeps distances between n points to 1 +- eps with probability 1 - n^-beta (AMS theorem 6).
+
+    s = ceil((4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3)).
+
+    Parameters
+    ----------
+    n : int, at least 2, training and test points together
+    eps : float, above 0 and below 3 / 2
+    beta : float, not negative
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError : n, eps or beta out of range
+
+    Notes
+    -----
+    O(1). Above d, keep the points as they are.
+
+    Examples
+    --------
+    >>> projection_dimension(200, 0.5, 1.0)
+    382
+    """
+    n = _positive_integer("projection_dimension: n", n)
+    eps, beta = _positive("projection_dimension: eps", eps), _tolerance("projection_dimension: beta", beta)
+    if n < 2:
+        raise ValueError("projection_dimension: n must be at least 2")
+    if not eps < 1.5:
+        raise ValueError("projection_dimension: eps must be below 3/2")
+    dimension = (4.0 + 2.0 * beta) * math.log(n) / (eps * eps / 2.0 - eps * eps * eps / 3.0)
+    if not dimension < 9e18:
+        raise ValueError("projection_dimension: eps must be larger, or beta smaller: the dimension is beyond 64 bits")
+    return np.int64(math.ceil(dimension))
+
+
+def _two_points(function, x, y, kernel):
+    """x and y as vectors of one length that the kernel takes."""
+
+
+@overload(_two_points, prefer_literal=True)
+def _two_points_overload(function, x, y, kernel):
+    x_name, y_name = f"{function.literal_value}: x", f"{function.literal_value}: y"
+    unequal = f"{function.literal_value}: x and y must be of the same length"
+
+    def two_points(function, x, y, kernel):
+        u, v = _vector(x_name, x), _vector(y_name, y)
+        if u.shape[0] != v.shape[0]:
+            raise ValueError(unequal)
+        _check_rows(x_name, u.reshape(1, -1), kernel)
+        _check_rows(y_name, v.reshape(1, -1), kernel)
+        return u, v
+    return two_points
+
+
+@_compiled
+def _pair(kernel, x, y):
+    """k(x, y) for two vectors."""
+    points, column, value = np.empty((2, x.shape[0])), np.ones(1, np.int64), np.zeros(_BLOCK)
+    points[0], points[1] = x, y
+    _pair_values(kernel, points, 0, column, value)
+    return value[0]
+
+
+@_compiled
+def randomized_kernel_sample(x, y, kernel, s, seed, draw):
+    """Sampled kernel: s k(x, y) with probability 1 / s, else 0; its mean is k(x, y) (AMS section 6).
+
+    Calls with the draws of n (n + 1) / 2 pairs have the law of `sample_gram`.
+
+    Parameters
+    ----------
+    x, y : (d,) arrays
+    kernel : Kernel
+    s : float, at least 1
+    seed : int from 0 to 2**64 - 1
+    draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError : x or y empty, not 1-D, not finite or of different lengths; kernel, s, seed or draw out of range
+
+    Notes
+    -----
+    O(d) when kept, O(1) beside the checks when not.
+
+    Examples
+    --------
+    >>> randomized_kernel_sample(np.zeros(2), np.zeros(2), gaussian(1.0), 1.0, 0, 0)
+    1.0
+    """
+    kernel, s = _canonical("randomized_kernel_sample: kernel", kernel), _at_least_one("randomized_kernel_sample: s", s)
+    u, v = _two_points("randomized_kernel_sample", x, y, kernel)
+    key = _key(_seed("randomized_kernel_sample: seed", seed), _DRAWS)
+    draw = _seed("randomized_kernel_sample: draw", draw)
+    return s * _pair(kernel, u, v) if s * _uniform(key, draw) < 1.0 else 0.0
+
+
+@_compiled
+def randomized_kernel_quantize(x, y, kernel, bound, seed, draw):
+    """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b; its mean is k(x, y) (AMS section 6).
+
+    Calls with the draws of n (n + 1) / 2 pairs and b = max abs(K_ij) have the law of `quantize_gram`.
+
+    Parameters
+    ----------
+    x, y : (d,) arrays
+    kernel : Kernel
+    bound : float, positive: b, at least abs(k(x, y))
+    seed : int from 0 to 2**64 - 1
+    draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError : x or y empty, not 1-D, not finite or of different lengths; kernel, bound, seed or draw out of range
+
+    Notes
+    -----
+    O(d).
+
+    Examples
+    --------
+    >>> randomized_kernel_quantize(np.zeros(2), np.zeros(2), gaussian(1.0), 1.0, 0, 0)
+    1.0
+    """
+    kernel = _canonical("randomized_kernel_quantize: kernel", kernel)
+    u, v = _two_points("randomized_kernel_quantize", x, y, kernel)
+    bound = _positive("randomized_kernel_quantize: bound", bound)
+    key = _key(_seed("randomized_kernel_quantize: seed", seed), _DRAWS)
+    draw = _seed("randomized_kernel_quantize: draw", draw)
+    value = _pair(kernel, u, v)
+    if not abs(value) <= bound:
+        raise ValueError("randomized_kernel_quantize: bound must be at least abs(k(x, y))")
+    return bound if _uniform(key, draw) * 2.0 * bound < bound + value else -bound
+
+
+@_compiled
+def randomized_kernel_round(x, y, kernel, weight, s, seed, draw):
+    """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
+
+    Where s abs(a) >= 1 it is k. Its mean is k(x, y), and a sum of a_i times such kernels has the law of a rounded expansion: see `round_expansion`. (The paper
+    prints k / abs(a); the 1 / s is left out there.)
+
+    Parameters
+    ----------
+    x, y : (d,) arrays
+    kernel : Kernel
+    weight : float, a: the coefficient of the term in a unit vector; not 0
+    s : float, positive
+    seed : int from 0 to 2**64 - 1
+    draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError : x or y empty, not 1-D, not finite or of different lengths; weight 0; kernel, s, seed or draw out of range
+
+    Notes
+    -----
+    O(d) when kept, O(1) beside the checks when not.
+
+    Examples
+    --------
+    >>> randomized_kernel_round(np.zeros(2), np.zeros(2), gaussian(1.0), 0.5, 2.0, 0, 0)
+    1.0
+    """
+    kernel, weight = _canonical("randomized_kernel_round: kernel", kernel), _real("randomized_kernel_round: weight", weight)
+    u, v = _two_points("randomized_kernel_round", x, y, kernel)
+    s, key = _positive("randomized_kernel_round: s", s), _key(_seed("randomized_kernel_round: seed", seed), _DRAWS)
+    draw = _seed("randomized_kernel_round: draw", draw)
+    if weight == 0.0:
+        raise ValueError("randomized_kernel_round: weight must not be 0")
+    keep = min(1.0, s * abs(weight))
+    return _pair(kernel, u, v) / keep if _uniform(key, draw) < keep else 0.0
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -3715,6 +4312,8 @@ _METHODS = {
     "sample": "entry-sampled Gram matrix",
     "quantize": "1-bit Gram matrix",
     "sample-quantize": "sampled 1-bit Gram matrix",
+    "project": "Gram matrix of points projected by random signs",
+    "round": "features of held-out points by rounded coefficients",
 }
 
 
@@ -3805,7 +4404,7 @@ def _chosen_kernel(options, X):
     return makers[options.kernel](), sigma
 
 
-def _sketch(method, X, kernel, s, seed):
+def _sketch(method, X, kernel, s, dimension, seed):
     """(operator, kernel values computed to make it)."""
     n = X.shape[0]
     if method == "implicit":
@@ -3814,6 +4413,9 @@ def _sketch(method, X, kernel, s, seed):
         return gram(X, X, kernel), n * (n + 1) // 2
     if method == "quantize":
         return quantize_gram(X, kernel, seed), n * (n + 1) // 2
+    if method == "project":
+        projected = rademacher_projection(X, dimension, seed)
+        return gram(projected, projected, kernel), n * (n + 1) // 2
     A = sample_gram(X, kernel, s, seed) if method == "sample" else sample_quantize_gram(X, kernel, s, seed)
     on_diagonal = int(np.count_nonzero(np.repeat(np.arange(n), np.diff(A.indptr)) == A.indices))
     return A, (A.data.size + on_diagonal) // 2
@@ -3821,8 +4423,10 @@ def _sketch(method, X, kernel, s, seed):
 
 def _run(method, X, kernel, options, reference):
     """One row of the table: (row, Eigen)."""
+    if method == "round":
+        return _run_rounded(X, kernel, options)
     start = time.perf_counter()
-    A, evaluations = _sketch(method, X, kernel, options.s, options.seed)
+    A, evaluations = _sketch(method, X, kernel, options.s, options.dimension, options.seed)
     operator = center(A) if options.center else A
     solve = orthogonal_iteration if method == "orthogonal" else block_lanczos
     eigen = solve(operator, options.k, options.seed)
@@ -3835,13 +4439,41 @@ def _run(method, X, kernel, options, reference):
     if reference is not None:
         exact, norm, K = reference
         angle = principal_angles(exact.vectors, eigen.vectors)[0]
-        error = spectral_error(A, K, options.seed, 1e-3) / norm if isinstance(A, (CSR, Bits)) else 0.0
+        sketched = method not in ("lanczos", "implicit", "orthogonal")
+        error = spectral_error(A, K, options.seed, 1e-3) / norm if sketched else 0.0
     return (method, seconds, nbytes(A), evaluations, error, angle), eigen
+
+
+def _run_rounded(X, kernel, options):
+    """One row of the table for features of held-out points, evaluated exactly and with rounded coefficients."""
+    held_out = _held_out(X.shape[0])
+    new, old = X[:held_out], X[held_out:]
+    K = gram(old, old, kernel) if old.shape[0] <= _DENSE_POINTS else Implicit(old, kernel)
+    eigen = block_lanczos(center(K) if options.center else K, options.k, options.seed)
+    expansion = kpca_from_eigen(old, eigen)
+    if options.center:
+        expansion = center_expansion(expansion, kernel)
+    seconds, features = [], []
+    for evaluate in (lambda: expand(new, expansion, kernel),
+                     lambda: expand_rounded(new, expansion, kernel, options.rounding, options.seed)):
+        start = time.perf_counter()
+        features.append(evaluate())
+        seconds.append(time.perf_counter() - start)
+    thin = thin_expansion(expansion, round_expansion(expansion.coef, options.rounding, options.seed))
+    error = np.linalg.norm(features[1] - features[0]) / max(np.linalg.norm(features[0]), 1e-300)
+    options.notes.append(f"round: error of the features of {held_out} held-out points, relative in Frobenius norm, from "
+                         f"{thin.points.shape[0]} of {old.shape[0]} points; exact features took {seconds[0]:.3g} s, "
+                         f"{seconds[0] / seconds[1]:.1f} times as long")
+    return ("round", seconds[1], thin.points.nbytes + thin.coef.nbytes, held_out * thin.points.shape[0], error, float("nan")), eigen
+
+
+def _held_out(n):
+    return max(1, n // 10)
 
 
 def _compile_for(methods, X, options):
     """Run everything on a few points, so that compiling (or loading compiled code) is done and its time known."""
-    small = argparse.Namespace(**{**vars(options), "k": 1})
+    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": []})
     few = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype)
     dispatchers = [f for f in globals().values() if hasattr(f, "stats") and hasattr(f, "py_func")]
     kernel = gaussian(1.0)
@@ -3910,6 +4542,9 @@ def _parser():
     parser.add_argument("--gamma", type=float, help="factor in polynomial (default: 1 / columns)")
     parser.add_argument("--coef0", type=float, default=1.0, help="constant in polynomial (default %(default)s)")
     parser.add_argument("-s", type=float, default=4.0, help="keep one entry in s when sampling (default %(default)s)")
+    parser.add_argument("--dimension", type=int, default=64, help="coordinates to project to (default %(default)s)")
+    parser.add_argument("--rounding", type=float, default=20.0,
+                        help="s of rounded coefficients: at most s sqrt(n) survive (default %(default)s)")
     parser.add_argument("--center", action="store_true", help="kernel PCA about the mean in feature space")
     parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
     parser.add_argument("--no-errors", dest="errors", action="store_false", help="no comparison with the exact answer")
@@ -3939,6 +4574,13 @@ def _command(argv):
         raise _Refused(f"-k must be from 1 to {n}, the number of points")
     if not options.s >= 1:
         raise _Refused("-s must be at least 1")
+    if not options.dimension >= 1:
+        raise _Refused("--dimension must be at least 1")
+    if not options.rounding > 0:
+        raise _Refused("--rounding must be positive")
+    if "round" in methods and not (n > 1 and options.k <= n - _held_out(n)):
+        raise _Refused(f"-k must be at most {max(0, n - _held_out(n))} with --method round, which holds a tenth of the points out")
+    options.notes = []
     if not 0 <= options.seed < 2**64:
         raise _Refused("--seed must be from 0 to 2**64 - 1")
     kernel, sigma = _chosen_kernel(options, X)
@@ -3960,6 +4602,8 @@ def _command(argv):
         first = eigen if first is None else first
         print(f"{name:16}{seconds:9.3f}{_human(held):>12}{evaluations:15.4g}{error:13.3g}{np.degrees(angle):13.3g}"
               f"{eigen.residual.max():10.1e}", flush=True)
+    for note in options.notes:
+        print(note)
     print("eigenvalues / n (" + methods[0] + "): " + " ".join(f"{v / n:.4g}" for v in first.values[:10]))
     if options.o:
         np.savez(options.o, embedding=first.vectors * np.sqrt(np.maximum(first.values, 0.0)), values=first.values,

@@ -42,6 +42,18 @@ def linear(X, Y):
     return inner_products(X, Y)
 
 
+def rounded(coef, s, uniform):
+    """Rounded columns, given the uniform number of each row."""
+    norms = np.linalg.norm(coef, axis=0)
+    unit = coef / norms
+    up = np.sign(unit) / s * (uniform[:, None] < s * np.abs(unit))
+    return norms * np.where(np.abs(unit) >= 1 / s, unit, up)
+
+
+def projection_dimension(n, eps, beta):
+    return int(np.ceil((4 + 2 * beta) * np.log(n) / (eps ** 2 / 2 - eps ** 3 / 3)))
+
+
 def centered(K):
     n = len(K)
     H = np.eye(n) - np.ones((n, n)) / n

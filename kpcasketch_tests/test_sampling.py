@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sampled and quantized Gram matrices: symmetric, unbiased, of the stated variance and size, and evaluated only where kept."""
+"""Sampling techniques: sketches, rounded expansions, projections, random kernels: unbiased, of the stated law, and only work that is kept."""
 
 import numba
 import numpy as np
@@ -126,3 +126,148 @@ def test_a_kernel_with_nan_is_refused_instead_of_rounded():
     for sketch in (lambda: kp.quantize_gram(X, broken, 0), lambda: kp.sample_quantize_gram(X, broken, 2.0, 0)):
         with pytest.raises(ValueError, match="gram: kernel must have finite values on X"):
             sketch()
+
+
+def sparse_rows(rows, m):
+    out = np.zeros((len(rows.indptr) - 1, m))
+    for q in range(len(out)):
+        out[q, rows.indices[rows.indptr[q]:rows.indptr[q + 1]]] = rows.data[rows.indptr[q]:rows.indptr[q + 1]]
+    return out
+
+
+@pytest.mark.parametrize("m, k, s", [(1, 1, 0.5), (2, 1, 1.0), (700, 1, 6.0), (700, 3, 20.0), (50, 2, 1e9)])
+def test_rounding_is_the_naive_one_for_each_column(m, k, s):
+    coef = rng.standard_normal((m, k)) * [1e-3, 1.0, 50.0][:k]
+    key = kp._key(np.uint64(5), kp._ROUND_COEFFICIENTS)
+    uniform = np.array([kp._uniform(key, i) for i in range(m)])
+    rows = kp.round_expansion(coef, s, 5)
+    assert np.allclose(sparse_rows(rows, m).T, naive.rounded(coef, s, uniform), rtol=1e-12)
+    assert all((np.diff(rows.indices[a:b]) > 0).all() for a, b in zip(rows.indptr[:-1], rows.indptr[1:]))
+
+
+def test_rounding_takes_vectors_zeros_and_scales():
+    coef = rng.standard_normal(300)
+    one, column = kp.round_expansion(coef, 4.0, 1), kp.round_expansion(coef[:, None], 4.0, 1)
+    scaled, single = kp.round_expansion(1e-3 * coef, 4.0, 1), kp.round_expansion(coef.astype(np.float32), 4.0, 1)
+    assert np.array_equal(one.data, column.data) and np.array_equal(one.indices, scaled.indices)
+    assert np.allclose(scaled.data, 1e-3 * one.data) and abs(single.data.size - one.data.size) <= 2
+    assert kp.round_expansion(np.zeros((4, 2)), 2.0, 0).indptr.tolist() == [0, 0, 0]
+
+
+def test_rounded_expansions_are_unbiased_and_of_the_stated_variance():
+    a = rng.standard_normal(200)
+    a /= np.linalg.norm(a)
+    s = 9.0
+    draws = np.array([sparse_rows(kp.round_expansion(a, s, seed), 200)[0] for seed in range(4000)])
+    variance = np.where(np.abs(a) >= 1 / s, 0.0, np.abs(a) / s - a ** 2)
+    assert (np.abs(draws.mean(0) - a) <= 6 * np.sqrt(variance / 4000) + 1e-12).all()
+    assert (draws.var(0).sum() / variance.sum()) == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 2e-5)])
+def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance):
+    points, new = rng.standard_normal((500, 3)).astype(dtype), rng.standard_normal((130, 3)).astype(dtype)
+    f = kp.Expansion(points, rng.standard_normal((500, 4)).astype(dtype), np.ones(4), np.arange(4.0))
+    rows = kp.round_expansion(f.coef, 5.0, 8)
+    expected = naive.gaussian(new, points, 2.0) @ sparse_rows(rows, 500).T + f.offset
+    features = kp.expand_rounded(new, f, KERNEL, 5.0, 8)
+    assert features.dtype == dtype and np.abs(features - expected).max() < tolerance * np.abs(expected).max() * 10
+    thin = kp.thin_expansion(f, rows)
+    assert np.array_equal(kp.expand(new, thin, KERNEL), features)
+    assert np.array_equal(thin.points, points[np.unique(rows.indices)]) and len(thin.points) < 250
+
+
+def test_rounded_expansions_that_lose_every_term_are_their_offset():
+    f = kp.Expansion(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(1), np.array([7.0]))
+    assert kp.expand_rounded(np.ones((2, 1)), f, KERNEL, 1.0, 0).tolist() == [[7.0], [7.0]]
+
+
+def test_rounding_serves_kernel_machines_as_well():
+    # any coefficients, any points, an offset: the decision values of a trained machine
+    points, alpha = rng.standard_normal((4000, 2)), np.sign(rng.standard_normal(4000)) * 0.1
+    machine = kp.Expansion(points, alpha[:, None], np.ones(1), np.array([-0.5]))
+    exact = kp.expand(points[:50], machine, KERNEL)
+    rounded = [kp.expand_rounded(points[:50], machine, KERNEL, 20.0, seed) for seed in range(60)]
+    spread = np.linalg.norm(alpha) * np.sqrt(np.sqrt(4000) * 0.9 / 20)
+    assert np.abs(np.mean(rounded, 0) - exact).max() < 6 * spread / np.sqrt(60)
+
+
+def test_scale_and_triviality_are_those_of_theorem_5():
+    assert kp.rounding_scale(1000, 0.5, 0.6, 5.0) == pytest.approx(2 * 0.5 * np.sqrt(1000) / (0.6 * 5.0))
+    f = np.array([[-100.0, 1.0], [10.0, 30.0]])
+    assert kp.is_trivial(f, 1000, 5.0).tolist() == (f <= 5 * np.sqrt(np.log(1000))).tolist()
+
+
+@pytest.mark.parametrize("n, d, s", [(1, 1, 1), (3, 2, 5), (513, 70, 33), (40, 1100, 64), (5, 3, 129)])
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 1e-5)])
+def test_projection_is_the_product_with_its_signs(n, d, s, dtype, tolerance):
+    points = rng.standard_normal((n, d)).astype(dtype)
+    signs = kp.rademacher_projection(np.eye(d), s, 3) * np.sqrt(s)
+    assert np.array_equal(np.abs(signs.round()), np.ones((d, s))) and np.abs(signs - signs.round()).max() < 1e-12
+    projected = kp.rademacher_projection(points, s, 3)
+    assert projected.dtype == dtype
+    assert np.abs(projected - points.astype(float) @ signs.round() / np.sqrt(s)).max() < tolerance * np.sqrt(d) * 5
+    assert np.array_equal(kp.rademacher_projection(points[n // 2:], s, 3), projected[n // 2:])
+
+
+def test_signs_of_the_projection_are_fair_and_independent():
+    signs = kp.rademacher_projection(np.eye(400), 256, 1) * 16
+    assert stats.binomtest(int((signs > 0).sum()), signs.size, 0.5).pvalue > CHANCE
+    for products in (signs[:-1] * signs[1:], signs[:, :-1] * signs[:, 1:], signs[:, :128] * signs[:, 128:],
+                     signs * kp.rademacher_projection(np.eye(400), 256, 2) * 16):
+        assert stats.binomtest(int((products > 0).sum()), products.size, 0.5).pvalue > CHANCE
+    # columns do not depend on how many there are
+    assert np.array_equal(kp.rademacher_projection(np.eye(400), 64, 1) * 8, signs[:, :64])
+
+
+def test_kernels_of_projected_points_are_near_those_of_the_points():
+    points = rng.standard_normal((60, 3000)) / np.sqrt(3000)
+    projected = kp.rademacher_projection(points, 2000, 0)
+    for kernel in (kp.gaussian(1.0), kp.polynomial(3, 1.0, 1.0), kp.laplacian(1.0)):
+        exact = kp.gram(points, points, kernel)
+        assert np.abs(kp.gram(projected, projected, kernel) - exact).max() < 0.25 * exact.max()
+
+
+def test_projection_dimension_is_the_formula():
+    for n, eps, beta in ((2, 1.4, 0.0), (200, 0.5, 1.0), (10**6, 0.1, 2.0)):
+        assert kp.projection_dimension(n, eps, beta) == naive.projection_dimension(n, eps, beta)
+
+
+def test_projection_and_rounding_have_the_same_bits_for_any_number_of_threads(same_bits):
+    points = rng.standard_normal((1500, 600))
+    same_bits(kp.rademacher_projection, points, 40, 2**63 + 1)
+    same_bits(kp.round_expansion, points, 3.0, 1)
+
+
+@numba.njit
+def random_kernel_matrices(X, kernel, s, bound, coef, seed):
+    n = len(X)
+    sampled, quantized, rounded = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
+    for i in range(n):
+        rounded[i] = coef[i] * kp.randomized_kernel_round(X[0], X[i], kernel, coef[i], s, seed, i)
+        for j in range(i, n):
+            draw = i * n + j
+            sampled[i, j] = sampled[j, i] = kp.randomized_kernel_sample(X[i], X[j], kernel, s, seed, draw)
+            quantized[i, j] = quantized[j, i] = kp.randomized_kernel_quantize(X[i], X[j], kernel, bound, seed, draw)
+    return sampled, quantized, rounded
+
+
+def test_random_kernels_have_the_law_of_the_matrix_forms():
+    points, coef, s = X[:8], rng.standard_normal(8), 3.0
+    coef /= np.linalg.norm(coef)
+    f = kp.Expansion(points, coef[:, None], np.ones(1))
+    count = 3000
+    ours = [random_kernel_matrices(points, KERNEL, s, 1.0, coef, seed) for seed in range(count)]
+    forms = [(kp.dense(kp.sample_gram(points, KERNEL, s, seed)), kp.dense(kp.quantize_gram(points, KERNEL, seed)),
+              kp.expand_rounded(points[:1], f, KERNEL, s, seed)[0, 0]) for seed in range(count)]
+    for which in range(2):
+        mine, theirs = (np.array([one[which] for one in draws]) for draws in (ours, forms))
+        assert {*np.unique(mine.round(9))} == {*np.unique(theirs.round(9))}            # the same values ...
+        same = [stats.fisher_exact([[(m > 0).sum(), (m <= 0).sum()], [(t > 0).sum(), (t <= 0).sum()]]).pvalue
+                for m, t in zip(mine.reshape(count, -1).T, theirs.reshape(count, -1).T)]
+        assert min(same) > CHANCE                                                       # ... with the same frequencies
+        together = [((m[:, 0, 1] > 0) & (m[:, 0, 2] > 0)).sum() for m in (mine, theirs)]
+        assert stats.fisher_exact([[together[0], count - together[0]], [together[1], count - together[1]]]).pvalue > CHANCE
+    assert stats.ks_2samp([one[2].sum() for one in ours], [one[2] for one in forms]).pvalue > CHANCE
+    exact = naive.gaussian(points, points, 2.0)[0] @ coef
+    assert np.mean([one[2].sum() for one in ours]) == pytest.approx(exact, abs=6 / np.sqrt(s * count))

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m paper_checks [--paper ams] [--claim AMS-T1] [--full] [--data X.npy] [--seed 0]: a line for each claim, live.
+"""python -m paper_checks [--paper ams] [--claim AMS-T1] [--full] [--data X.npy] [--seed 0] [--report DIR]: a line for each claim, live.
 
 Exit status 0 if every claim ends well, 1 if one FAILS, is undecided or vacuous, 2 for a wrong request.
 """
 
 import argparse
 import importlib
+import importlib.util
+import pathlib
 import sys
 import textwrap
 import time
 
 import numpy as np
 
-from paper_checks import claims
+from paper_checks import claims, report
 
 PAPERS = {"ams": "ams2001"}
 
@@ -24,6 +26,8 @@ def parser():
     out.add_argument("--full", action="store_true", help="the papers' sizes (minutes) instead of quick ones")
     out.add_argument("--data", metavar="FILE.npy", help="an (n, d) array on which the data-dependent claims are checked")
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
+    out.add_argument("--report", metavar="DIR", type=pathlib.Path,
+                     help="write report.md and report.html with figures into this directory (matplotlib)")
     out.add_argument("--quiet", action="store_true", help="the table without the texts")
     return out
 
@@ -56,8 +60,12 @@ def main(argv=None):
     chosen = [c for c in claims.CLAIMS if options.claim is None or c.name.startswith(options.claim)]
     if not chosen:
         return refusal(f"no claim starts with {options.claim}")
+    if options.report and importlib.util.find_spec("matplotlib") is None:
+        return refusal("--report needs matplotlib: python -m pip install matplotlib")
+    if options.report and options.report.exists() and not options.report.is_dir():
+        return refusal(f"{options.report} is not a directory")
     print(f"{'claim':14}{'measured':>12}{'bound':>12}{'slack':>9}{'bound/trivial':>15}{'seconds':>9}  verdict")
-    bad, start = 0, time.perf_counter()
+    bad, results, start = 0, [], time.perf_counter()
     for one, verdict in claims.run(chosen, options):
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
@@ -68,7 +76,14 @@ def main(argv=None):
                 for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:
                     print("    " + line)
         bad += verdict.verdict not in claims.GOOD
+        results.append((one, verdict))
     print(f"{len(chosen)} claims, {len(chosen) - bad} judged well, {bad} not")
+    if options.report:
+        try:
+            paths = report.write(options.report, results, options)
+        except OSError as error:
+            return refusal(f"cannot write the report: {error}")
+        print("wrote " + ", ".join(str(path) for path in paths))
     return 1 if bad else 0
 
 

@@ -49,7 +49,30 @@ class Claim:
     errata: list = field(default_factory=list)
 
 
-CLAIMS = []
+@dataclass
+class Erratum:
+    """A place where the paper's text and the mathematics differ.
+
+    kind: "false" (under every reasonable reading), "misprint" (a slip of the pen) or "note" (right as meant; said for readers).
+    """
+    tag: str
+    paper: str
+    where: str
+    kind: str
+    stated: str
+    right: str
+    claim: str                                         # the claim whose text has the evidence
+
+
+@dataclass
+class Figure:
+    name: str
+    paper: str
+    caption: str
+    draw: Callable                                     # (matplotlib axes, options)
+
+
+CLAIMS, ERRATA, FIGURES = [], [], []
 
 
 def claim(name, paper, statement, errata=()):
@@ -57,6 +80,18 @@ def claim(name, paper, statement, errata=()):
     def register(check):
         CLAIMS.append(Claim(name, paper, statement, check, list(errata)))
         return check
+    return register
+
+
+def erratum(tag, paper, where, kind, stated, right, claim):
+    ERRATA.append(Erratum(tag, paper, where, kind, stated, right, claim))
+
+
+def figure(name, paper, caption):
+    """Register a picture for the report; its function draws on the axes it is given."""
+    def register(draw):
+        FIGURES.append(Figure(name, paper, caption, draw))
+        return draw
     return register
 
 

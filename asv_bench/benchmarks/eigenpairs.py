@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ten leading eigenvalues of n = 8000 points, against scikit-learn's randomized and ARPACK solvers."""
+"""Kernel PCA of n = 8000 points, and features of new ones, against scikit-learn's KernelPCA."""
 
 import numpy as np
 
@@ -36,3 +36,25 @@ class TopTen:
     def track_error_of_peer(self, eigen_solver):
         exact = kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 1, 1e-13).values
         return float(np.abs(self.model.fit(self.X).eigenvalues_ / exact - 1).max())
+
+
+class Features:
+    """Ten features of 8000 new points."""
+    timeout = 1200
+
+    def setup(self):
+        from sklearn.decomposition import KernelPCA
+        self.X, self.new = normal(size(8000), 8), normal(size(8000), 8, 1)
+        self.kernel = kp.gaussian(kp.median_bandwidth(self.X, 0))
+        self.model = KernelPCA(10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver="arpack", random_state=0).fit(self.X)
+        eigen = kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 0)
+        self.expansion = kp.center_expansion(kp.kpca_from_eigen(self.X, eigen), self.kernel)
+
+    @unit("times faster than KernelPCA.transform")
+    def track_ratio(self):
+        return ratio(lambda: self.model.transform(self.new), lambda: kp.expand(self.new, self.expansion, self.kernel))
+
+    @unit("largest difference, up to signs")
+    def track_error(self):
+        ours, theirs = kp.expand(self.new, self.expansion, self.kernel), self.model.transform(self.new)
+        return float(np.abs(ours - theirs * np.sign((ours * theirs).sum(0))).max())

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sampled and quantized Gram matrices: time and memory follow what is kept, and what error that buys."""
+"""Sampling techniques: time and memory follow what is kept, and what error that buys; projections against scikit-learn and BLAS."""
+
+import numpy as np
 
 import kpcasketch as kp
 
@@ -44,3 +46,79 @@ class QuantizeGram:
     def track_error(self):
         K = kp.Implicit(self.X, self.kernel)
         return kp.spectral_error(kp.quantize_gram(self.X, self.kernel, 0), K, 0, 1e-3) / kp.spectral_norm(K, 0, 1e-3)
+
+
+class RoundedFeatures:
+    """One feature of 1000 new points from 100,000, coefficients 1 / sqrt(m): f(x) is far above T sqrt(ln m)."""
+    params = [[2.0, 4.0, 8.0, 16.0]]
+    param_names = ["s"]
+    timeout = 1200
+
+    def setup(self, s):
+        m = size(100_000)
+        self.X, self.new, self.kernel = normal(m, 8), normal(1000, 8, 1), kp.gaussian(8.0)
+        self.f = kp.Expansion(self.X, np.full((m, 1), m ** -0.5), np.ones(1))
+
+    @unit("times faster than expand")
+    def track_ratio(self, s):
+        return ratio(lambda: kp.expand(self.new, self.f, self.kernel),
+                     lambda: kp.expand_rounded(self.new, self.f, self.kernel, s, 0), repeat=3)
+
+    @unit("surviving terms")
+    def track_terms(self, s):
+        return kp.round_expansion(self.f.coef, s, 0).data.size
+
+    @unit("largest relative error")
+    def track_error(self, s):
+        exact = kp.expand(self.new, self.f, self.kernel)
+        return float(np.abs(kp.expand_rounded(self.new, self.f, self.kernel, s, 0) / exact - 1).max())
+
+
+class Projection:
+    """100,000 points of 784 float32 coordinates to 64."""
+    params = [["scikit-learn", "stored matrix, BLAS"]]
+    param_names = ["peer"]
+    timeout = 1200
+
+    def setup(self, peer):
+        self.X = normal(size(100_000), 784, 0, np.float32)
+        if peer == "scikit-learn":
+            from sklearn.random_projection import SparseRandomProjection
+            self.peer = SparseRandomProjection(64, density=1, dense_output=True, random_state=0).fit(self.X[:10]).transform
+        else:
+            signs = np.sign(normal(784, 64, 1, np.float32)) / np.float32(8)
+            self.peer = lambda X: X @ signs
+
+    @unit("times faster")
+    def track_ratio(self, peer):
+        return ratio(lambda: self.peer(self.X), lambda: kp.rademacher_projection(self.X, 64, 0))
+
+    @unit("largest relative change of a squared distance between 300 points")
+    def track_error(self, peer):
+        few = self.X[:300].astype(float)
+        before, after = (((P[:, None] - P[None]) ** 2).sum(-1)[np.triu_indices(300, 1)]
+                         for P in (few, kp.rademacher_projection(few, 64, 0)))
+        return float(np.abs(after / before - 1).max())
+
+
+class WholePipeline:
+    """The points projected to 64 coordinates, the Gram matrix sampled and quantized, ten leading eigenpairs."""
+    timeout = 1200
+
+    def setup(self):
+        rng = np.random.default_rng(0)
+        digits = np.where(rng.random((10, 784)) < 0.2, 180.0, 0.0)      # ten shapes, strokes of random weight, noise
+        n = size(100_000)
+        self.X = (digits[rng.integers(0, 10, n)] * rng.uniform(0.5, 1.4, (n, 1)) + rng.normal(0, 20, (n, 784))).astype(np.float32)
+        self.kernel = kp.gaussian(kp.median_bandwidth(self.X, 0))
+
+    def sketch(self):
+        return kp.sample_quantize_gram(kp.rademacher_projection(self.X, 64, 0), self.kernel, 100.0, 0)
+
+    @unit("s")
+    def track_seconds(self):
+        return seconds(lambda: kp.block_lanczos(self.sketch(), 10, 0, 1e-3), repeat=1)[0]
+
+    @unit("bytes")
+    def track_bytes(self):
+        return kp.nbytes(self.sketch())

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The machinery of the checks: exact statistics, verdicts that can fail, and a report that shows them."""
+
+import argparse
+import math
+
+import pytest
+
+from paper_checks import __main__ as command
+from paper_checks import claims, report
+
+
+def test_failure_counts_are_judged_by_exact_tails():
+    assert claims.judge_failures(0, 59, 0.05) == claims.HOLDS
+    assert claims.judge_failures(0, 57, 0.05) == claims.UNDECIDED
+    assert claims.judge_failures(40, 100, 0.05) == claims.FAILS
+    lower, upper = claims.clopper_pearson(3, 50, 0.05)
+    assert lower == pytest.approx(0.0166, abs=2e-4) and upper == pytest.approx(0.1482, abs=2e-4)
+
+
+def test_a_check_that_raises_fails_and_a_vacuous_one_does_not_count():
+    def broken(options):
+        raise ZeroDivisionError("no")
+
+    def vacuous(options):
+        return claims.Verdict(claims.HOLDS, 0.1, 0.9, "", trivial=1.0)
+    results = [verdict for _, verdict in claims.run([claims.Claim("a", "x", "", broken), claims.Claim("b", "x", "", vacuous)], None)]
+    assert [r.verdict for r in results] == [claims.FAILS, claims.NOT_RUN]
+    assert "ZeroDivisionError" in results[0].text
+
+
+def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(claims, "ERRATA", [claims.Erratum("E0", "x", "lemma 1", "false", "a | b", "c < d", "one")])
+    monkeypatch.setattr(claims, "FIGURES", [claims.Figure("line", "x", "A line.", lambda axes, options: axes.plot([0, 1]))])
+    claim = claims.Claim("one", "x", "norms |A| <= 1", None)
+    verdict = claims.Verdict(claims.REFUTED, 2.0, 1.0, "because <of this>", trivial=math.inf)
+    paths = report.write(tmp_path / "new", [(claim, verdict)], argparse.Namespace(seed=0))
+    text, page = paths[0].read_text(), paths[1].read_text()
+    assert "norms \\|A\\| <= 1" in text and "refuted as stated" in text and "E0" in text and "](line.png)" in text
+    assert "because &lt;of this&gt;" in page and "data:image/png;base64" in page and "c &lt; d" in page
+    assert (tmp_path / "new" / "line.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["--claim", "AMS-unknown"], "no claim starts with"), (["--data", "no-such-file.npy"], "cannot read")])
+def test_wrong_requests_get_status_2(arguments, text, capsys):
+    try:
+        status = command.main(arguments)
+    except SystemExit as stop:
+        status = stop.code
+    assert status == 2 and text in capsys.readouterr().err
