@@ -4,6 +4,8 @@
 m points; K^ the sampled or quantized Gram matrix; E = K^ - K; b = max abs(K_ij); v = (k(x_1, x), ..., k(x_m, x)).
 """
 
+import importlib
+import importlib.util
 import itertools
 import math
 
@@ -569,10 +571,8 @@ def randomized_kernels(options):
                    f"(Kolmogorov-Smirnov p = {law:.2g}, {trials} each).", "s = 4, a = .1; m = 30 for the law of the sum", trivial=1e3)
 
 
-@claim("AMS-SVM", "ams", "Rounding serves any kernel expansion: the decision values of a trained support vector machine (sections 4 and 6).")
 def rounded_support_vectors(options):
-    from sklearn.datasets import load_digits
-    from sklearn.svm import SVC
+    load_digits, SVC = importlib.import_module("sklearn.datasets").load_digits, importlib.import_module("sklearn.svm").SVC
     digits = load_digits()
     X, y = digits.data, np.where(digits.target % 2, 1, -1)
     machine = SVC(C=10.0, gamma=1e-3).fit(X[:1200], y[:1200])
@@ -598,6 +598,11 @@ def rounded_support_vectors(options):
                    f"rounded, {'; '.join(rows)}. The terms of a kernel machine cancel, its values are small against |a| sqrt(m) = "
                    f"{size * math.sqrt(m):.0f}, so few terms can be spared: theorem 5 calls such values trivial.",
                    f"digits, odd against even, {m} support vectors", trivial=1.0)
+
+
+if importlib.util.find_spec("sklearn"):                # with the extra "checks"
+    claim("AMS-SVM", "ams", "Rounding serves any kernel expansion: the decision values of a trained support vector machine (sections 4 "
+          "and 6).")(rounded_support_vectors)
 
 
 erratum("E1", "ams", "theorem 6", "misprint", "P_ij = rho_ij/sqrt(d)", "rho_ij/sqrt(s)", "AMS-T6")
