@@ -3534,19 +3534,22 @@ def _columns(name, value):
 def _columns_overload(name, value):
     name_again = name.literal_value
     if _is_real_array(value, 1):
-        return lambda name, value: _vector(name_again, value).reshape(-1, 1)
+        return lambda name, value: _points(name_again, _vector(name_again, value).reshape(-1, 1))
     return lambda name, value: _in_double(_points(name_again, value))
 
 
 @_compiled
 def _rounded(A, s, key):
     m, k = A.shape
-    uniform, steps = np.empty(m), np.zeros(k)
+    uniform, steps, largest = np.empty(m), np.zeros(k), np.full(k, 1e-300)
     for i in range(m):
         uniform[i] = _uniform(key, i)
         for q in range(k):
-            steps[q] += A[i, q] * A[i, q]
-    steps = np.sqrt(steps) / s
+            largest[q] = max(largest[q], abs(A[i, q]))
+    for i in range(m):
+        for q in range(k):
+            steps[q] += (A[i, q] / largest[q]) ** 2    # squares of tiny coefficients would underflow
+    steps = largest * np.sqrt(steps) / s
     indptr = np.zeros(k + 1, np.int64)
     for i in range(m):
         for q in range(k):

@@ -152,6 +152,8 @@ def test_rounding_takes_vectors_zeros_and_scales():
     assert np.array_equal(one.data, column.data) and np.array_equal(one.indices, scaled.indices)
     assert np.allclose(scaled.data, 1e-3 * one.data) and abs(single.data.size - one.data.size) <= 2
     assert kp.round_expansion(np.zeros((4, 2)), 2.0, 0).indptr.tolist() == [0, 0, 0]
+    for size in (1e-200, 1e149):                       # squares underflowed, and nothing was rounded
+        assert np.array_equal(kp.round_expansion(size * coef, 4.0, 1).indices, one.indices)
 
 
 def test_rounded_expansions_are_unbiased_and_of_the_stated_variance():
