@@ -22,10 +22,14 @@ def normal(n, d, seed=0, dtype=np.float64):
 
 
 def seconds(*functions, repeat=5):
-    """Median seconds of each function, called in turn `repeat` times after one call to compile and warm up."""
+    """Median seconds of each function, called in turn `repeat` times after one call to compile and warm up.
+
+    The pause lets the threads of the function before go to sleep: OpenBLAS's spin on for 25 ms and slow down whoever is next.
+    """
     times = [[] for _ in functions]
     for turn in range(repeat + 1):
         for function, taken in zip(functions, times):
+            time.sleep(0.1)
             start = time.perf_counter()
             function()
             if turn:
