@@ -1993,8 +1993,9 @@ def _checked_rows(name, value):
 @overload(_checked_rows, prefer_literal=True)
 def _checked_rows_overload(name, value):
     name = name.literal_value
-    if _operator_class(value) is not CSR or not all(_is_real_array(t, 1) for t in value.types):
-        return _raise(f"{name} must be a CSR, got {value}", _no_rows)
+    if (_operator_class(value) is not CSR or not all(_is_real_array(t, 1) for t in value.types)
+            or not all(isinstance(t.dtype, types.Integer) for t in value.types[1:])):
+        return _raise(f"{name} must be a CSR with integer indices, got {value}", _no_rows)
     broken = f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in n + 1 steps"
 
     def rows(name, value):
@@ -3622,9 +3623,9 @@ def _thinned(E, rows):
 def expand_rounded(X, expansion, kernel, s, seed):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS section 4, theorem 5).
 
-    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features use the survivors of any of
-    them: with coordinated rounding of ten dense vectors these are 2.4 times those of one, against 10 for independent
-    rounding, at the same error of each feature; and whole tiles of kernel values run 5 times as fast as single ones.
+    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel values of the
+    points that survive in any of them. Coordinated rounding makes these 2.4 times the survivors of one of ten normal vectors
+    (172 against 70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their own, at the same error.
 
     Parameters
     ----------
@@ -3670,7 +3671,7 @@ def expand_rounded(X, expansion, kernel, s, seed):
 def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
-    With probability 1 - 1 / m^2 fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both trivial (at most
+    For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both trivial (at most
     T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x).
 
     Parameters
@@ -3705,7 +3706,10 @@ def rounding_scale(m, c, eps, T):
         raise ValueError("rounding_scale: eps must be below 2/3")
     if not T < c / eps * math.sqrt(m / math.log(m)):
         raise ValueError("rounding_scale: T must be below (c / eps) sqrt(m / ln m)")
-    return 2.0 * c * math.sqrt(m) / (eps * T)
+    s = 2.0 * c * math.sqrt(m) / (eps * T)
+    if not s < np.inf:
+        raise ValueError("rounding_scale: eps T must be larger: s is beyond the floating-point numbers")
+    return s
 
 
 @_compiled
@@ -3714,7 +3718,7 @@ def is_trivial(features, m, T):
 
     Parameters
     ----------
-    features : (q, k) array of f or f^; for other coefficient vectors, f / |a|
+    features : (q, k) array of f or f^, without offsets; for other coefficient vectors, f / |a|
     m : int, at least 2, points of the expansion
     T : float, positive
 
@@ -3783,8 +3787,9 @@ def _projected(X, s, key):
 def rademacher_projection(X, s, seed):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
 
-    With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between n points
-    are kept to 1 +- eps and all inner products to eps (|x|^2 + |y|^2) / 2 with probability 1 - n^-beta. (The paper prints 1 / sqrt(d)
+    With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between training and
+    test points, n together, are kept to 1 +- eps and all their inner products to eps (|x|^2 + |y|^2) / 2 with probability
+    1 - n^-beta. (The paper prints 1 / sqrt(d)
     for the scale, which is a misprint.) Sign (t, j) depends on the seed, t and j alone and is never stored, so training and
     test points, or batches of rows, are projected alike. Kernels of distances or inner products apply to the result.
 

@@ -106,6 +106,8 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), kp.round_expansion(np.ones((20, 2)), 9.0, 0)),
      "thin_expansion: rounded.indices must be from 0"),
     (lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), K), "thin_expansion: rounded must be a CSR"),
+    (lambda: kp.rounding_scale(100, 1.0, 1e-200, 1e-200), "rounding_scale: eps T must be larger"),
+    (lambda: kp.matmat(kp.CSR(np.ones(1), np.zeros(1), np.array([0, 1])), np.ones((1, 1))), "matmat: A must be a CSR with integer"),
     (lambda: kp.expand_rounded(X, kp.kpca(X, g, 2, 0), g, -1.0, 0), "expand_rounded: s must be positive"),
     (lambda: kp.expand_rounded(X[:, :2], kp.kpca(X, g, 2, 0), g, 1.0, 0), "expand_rounded: X and expansion.points must have"),
     (lambda: kp.rounding_scale(1, 1.0, 0.5, 1.0), "rounding_scale: m must be at least 2"),

@@ -13,10 +13,10 @@ import numpy as np
 from scipy import stats
 
 import kpcasketch as kp
-from paper_checks.claims import FAILS, HOLDS, MENDED, REFUTED, Verdict, binomial_p_value, claim, erratum, figure, \
+from paper_checks.claims import FAILS, HOLDS, MENDED, NOT_RUN, REFUTED, Verdict, binomial_p_value, claim, erratum, figure, \
     judge_failures, mean_limit, standard_errors
 
-CLAIMS_OF_CHANCE = 6                                   # judgements of failure counts in this file: Bonferroni
+CLAIMS_OF_CHANCE = 12                                  # judgements of failure counts in this file: Bonferroni
 
 
 def points(options, m, d=2):
@@ -72,11 +72,12 @@ def sampling_evaluates_what_it_keeps(options):
         kept = (A.data.size + diagonal) // 2
         lowest = min(lowest, binomial_p_value(kept, pairs, 1 / s))
         counts.append(f"s = {s}: {kept} of {pairs}")
-    control = binomial_p_value(kept, pairs, 1.02 / 2)
+    shifted = 1 + 12 / math.sqrt(pairs)                # twelve standard deviations
+    control = binomial_p_value(kept, pairs, shifted / 2)
     good = lowest > 1e-5 and control < 1e-5
     return Verdict(HOLDS if good else FAILS, -math.log10(lowest), 5.0,
                    f"smallest exact binomial p-value {lowest:.3g} (level 1e-5; the columns show -log10): {'; '.join(counts)}. "
-                   f"Control, s = 2 against 1.02/s: p = {control:.1g}, detected.", f"m = {m}, s = 2, 10, 50")
+                   f"Control, s = 2 against {shifted:.3g}/s: p = {control:.1g}, detected.", f"m = {m}, s = 2, 10, 50")
 
 
 @claim("AMS-Q", "ams", "Quantization: K^_ij = +b with probability 1/2 + K_ij/(2b), else -b; E K^ = K, Var = b^2 - K_ij^2, one bit "
@@ -136,7 +137,7 @@ def theorem_1_as_typed(options):
                    f"does. m = 2, sigma = 10, natural logarithm, entries -B, 0, B with the largest B allowed: the norm exceeds the "
                    f"bound with probability {probability:.4g} (exact enumeration), stated {bound:.3g}. The same for any base, with "
                    f"sigma large enough: {'; '.join(text for _, text in other)}. A normalisation, abs(E_ij) <= B = 1, is missing; "
-                   f"mended: P(|E| >= median + t) <= 2 exp(-t^2/(32 B^2)), which is the printed bound for t = 2 sigma sqrt(m), "
+                   f"mended: P(|E| >= median + t) <= 2 exp(-t^2/(32 B^2)), up to o(1) the printed bound for t = 2 sigma sqrt(m), "
                    f"held in {trials - excess} of {trials} trials where it allows a rate of {allowed:.3g} (control, a fortieth of t: "
                    f"{control} exceed it).",
                    "m = 2; mended form: m = 300, s = 2, Gaussian Gram matrix")
@@ -182,7 +183,8 @@ def four_sigma_rule(options):
     return Verdict(HOLDS if worst <= 4 < control else FAILS, worst, 4.0,
                    f"|E|/(sigma sqrt(m)): {'; '.join(texts)}. The hypothesis of theorem 1 allows none of these cases (natural "
                    f"logarithm: m = 4 to 2.4e7 excluded), so this is a rule of experience. Control, far fewer than one kept entry a "
-                   f"row (K = 1, m = {m}, s = 20 m): {control:.1f} > 4. Trivial: |K|/sqrt(m), for s = 2 and m = 1000.",
+                   f"row (K = 1, m = {m}, s = 20 m): {control:.1f} > 4. Trivial: |K|/sqrt(m), for s = 2 and m = 1000; at s of m/4 and m the rule is larger than "
+                   f"|K| and says nothing of use.",
                    "m = 200, 1000 (2000 with --full)", trivial=trivial)
 
 
@@ -226,7 +228,7 @@ def factor_four(options):
         ratios.append((norm / (realised * math.sqrt(m)), norm / (rms * math.sqrt(m)), 4 * largest / rms))
     identity = kp.spectral_error(kp.sample_gram(np.arange(200.0)[:, None], kp.gaussian(1e-3), 26.0, options.seed),
                                  np.eye(200), options.seed) / (math.sqrt(25 / 200) * math.sqrt(200))
-    good = all(1 <= lower and ratio <= right for lower, ratio, right in ratios)
+    good = all(1 <= lower and ratio <= right for lower, ratio, right in ratios) and identity > 4
     return Verdict(HOLDS if good else FAILS, max(ratio / right for _, ratio, right in ratios), 1.0,
                    f"First half (deterministic): |E|/(|E|_F/sqrt(m)) = {', '.join(f'{r[0]:.2f}' for r in ratios)} >= 1 over four "
                    f"bandwidths. Second half, an informal remark, judged with the factor 4 sigma_max/sigma_rms: |E|/(rms sqrt(m)) = "
@@ -274,13 +276,14 @@ def stable_subspaces(options):
     t = 1.0
     tight = subspace_ratios(np.zeros((2, 2)), np.diag([t, 0.0]), t, [t], 0.999 * t)[0].max()
     control = subspace_ratios(np.zeros((2, 2)), np.diag([t, 0.0]), 0.95 * t, [t], 0.999 * t)[0].max()
-    worst = max(worst, tight)
+    missing = subspace_ratios(np.diag([t, 0.0]), np.zeros((2, 2)), t, [1e-3 * t], 0.999 * t)[1].max()
+    tight, worst = min(tight, missing), max(worst, tight, missing)
     lowest = np.linalg.eigvalsh(A)[0]
-    return Verdict(HOLDS if worst <= 1 + 1e-9 < control else FAILS, worst, 1.0,
-                   f"left side times b/|E| over 60 thresholds, {'; '.join(texts)}; K = 0 with |E| = t, b = .999 t: {tight:.3f}, so the "
-                   f"bound is tight; control, |E| understated by 5 %: {control:.3f}, detected. Right sides at most {right:.2f}, the trivial "
-                   f"one is 1. A gap in the printed proof, not in the theorem: it multiplies by t and t - b, but K^ has eigenvalues down "
-                   f"to {lowest:.0f}; shifting K and K^ by the same multiple of I first closes it.",
+    return Verdict(HOLDS if worst <= 1 + 1e-9 < control and tight > 0.99 else FAILS, worst, 1.0,
+                   f"left side times b/|E| over 60 thresholds, {'; '.join(texts)}; K = 0 or K^ = 0 with |E| = t, b = .999 t: {tight:.3f}, so "
+                   f"both bounds are tight; control, |E| understated by 5 %: {control:.3f}, detected. Right sides at most {right:.2f}, the trivial "
+                   f"one is 1. A gap in the printed proof, not in the theorem: it multiplies by t and t - b, which at a t below {-lowest:.0f} "
+                   f"the eigenvalues of K^, down to {lowest:.0f}, do not allow; shifting K and K^ by the same multiple of I first closes it.",
                    f"m = {m}, s = 2; t from .075 m to .75 m", trivial=1.0 / right)
 
 
@@ -303,6 +306,8 @@ def blocks_of_features(options):
     X, _, K, A, error = sketched_pair(options, 1500)
     values = np.linalg.eigvalsh(K)[::-1]
     c = (values[0] - values[1]) / (2 * error)
+    if c <= 1:
+        return Verdict(NOT_RUN, math.nan, 1.0, f"the leading gap of these data is {c:.2f} times 2|E|", f"m = {len(X)}")
     real = rotation_error(K, A, 1)
     pairs = []
     for tight in (1.0001, 1.1, 2.0, 10.0):
@@ -319,11 +324,11 @@ def blocks_of_features(options):
         gap = np.sort(spectrum)[::-1][count - 1] - np.sort(spectrum)[::-1][count]
         random = max(random, rotation_error(K8, K8 + E, count) * gap / 2)
     worst = max(real * c, random, *(value for _, value in pairs))
-    return Verdict(HOLDS if worst <= 1 and c > 1 and max(pairs)[1] < worst + 1 and pairs[0][1] > 0.75 else FAILS, worst, 1.0,
+    return Verdict(HOLDS if worst <= 1 and pairs[0][1] > 0.75 else FAILS, worst, 1.0,
                    f"c |F^^T - R F^T|, which covers every x: {real * c:.3f} at c = {c:.1f} (l = 1; right side {1 / c:.2f}, trivial 2); "
                    f"{random:.3f} over 300 random 8 x 8 cases; worst 2 x 2 cases: "
                    f"{', '.join(f'{value:.3f} at c = {at:.4g}' for at, value in pairs)}. Control: with .75 in place of 1 the first of them would "
-                   f"fail. A gap in the printed proof (theorem 2 with b = 2c|E| gives enough for c >= 1.13 only): sin(2 theta) <= 1/c, "
+                   f"fail. A gap in the printed proof (theorem 2, with b = (2c - 1)|E| after Weyl, gives enough for c >= 1.13 only): sin(2 theta) <= 1/c, "
                    f"from the reflection J = 2 F^F^^T - I that commutes with K^, gives the constant .766 for every c >= 1.",
                    f"m = {len(X)}, s = 2, l = 1; 2 x 2 and 8 x 8 matrices", trivial=2 * c)
 
@@ -373,15 +378,14 @@ def rounded_deviations(v, s, trials, options):
 def rounded_expansions(options):
     m, trials = 1000, 20000
     X = np.random.default_rng(options.seed).standard_normal((m, 2)) * 0.15
-    v = kp.gram(X[:1], X, kp.gaussian(1.0))[0]
-    assert 0.7 < v.min() and v.max() <= 1
+    v = kp.gram(np.zeros((1, 2)), X, kp.gaussian(1.0))[0]
     texts, verdicts, worst = [], [], 0.0
     for s in (5.0, 10.0):
         deviations = np.abs(rounded_deviations(v, s, trials, options))
         for tail in (0.05, 0.01):
             t = math.sqrt(m * math.log(2 / tail) / 2) / s
             failures = int((deviations >= t).sum())
-            verdicts.append(judge_failures(failures, trials, tail, 8))
+            verdicts.append(judge_failures(failures, trials, tail, CLAIMS_OF_CHANCE))
             worst = max(worst, failures / trials / tail)
             texts.append(f"s = {s:g}, tail {tail}: {failures} of {trials}")
     # As typed: the interval [min k, max k] is narrow and far from 0.
@@ -389,12 +393,12 @@ def rounded_expansions(options):
     t = width * math.sqrt(m * math.log(2 / tail) / 2) / s
     deviations = rounded_deviations(v, s, trials, options)
     typed = int((np.abs(deviations) >= t).sum())
-    refuted = judge_failures(typed, trials, tail, 8) == FAILS
+    refuted = judge_failures(typed, trials, tail, CLAIMS_OF_CHANCE) == FAILS
     # Unbiased; and a tenth of the effort at the same t must fail.
     gap = abs(deviations.mean()) / (deviations.std() / math.sqrt(trials))
     t = math.sqrt(m * math.log(2 / 0.05) / 2) / 5.0
     control = int((np.abs(rounded_deviations(v, 0.5, 2000, options)) >= t).sum())
-    controlled = judge_failures(control, 2000, 0.05, 8) == FAILS
+    controlled = judge_failures(control, 2000, 0.05, CLAIMS_OF_CHANCE) == FAILS
     good = refuted and controlled and gap <= 5 and all(verdict == HOLDS for verdict in verdicts)
     return Verdict(REFUTED if good else FAILS, typed / trials, tail,
                    f"Mild: the interval must contain 0. k in [{v.min():.2f}, {v.max():.2f}], c = {width:.2f}, s = 5, t at a stated tail of {tail}: "
@@ -404,7 +408,8 @@ def rounded_expansions(options):
 
 
 def rounding_failure(m, eps, T, effort=1.0):
-    """(chance that theorem 5 fails, worst over f, exactly; the f / threshold at which) for identical points and equal coefficients.
+    """(chance that theorem 5 fails, worst over f, exactly; the f / threshold at which; the least deviation over the threshold with
+    which (2) fails anywhere), for identical points and equal coefficients.
 
     All kernel values at x equal some u in [-1, 1] (c = 1): f = u sqrt(m), f^ = u N / s with N binomial(m, s / sqrt(m)).
     """
@@ -412,22 +417,25 @@ def rounding_failure(m, eps, T, effort=1.0):
     count = stats.binom(m, min(1.0, s / math.sqrt(m)))
     threshold, N = T * math.sqrt(math.log(m)), np.arange(m + 1)
     chances, many = count.pmf(N), N >= 4 * m / (eps * T)
-    worst = (0.0, 0.0)
+    worst, least = (0.0, 0.0), math.inf
     for u in np.append(np.linspace(-1, 1, 401), threshold / math.sqrt(m) * np.array([1 - 1e-9, 1 + 1e-9, 1 / (1 + eps)])):
         f, rounded = u * math.sqrt(m), u * N / s
         close = ((1 - eps) * f <= rounded) & (rounded <= (1 + eps) * f) if f >= 0 else ((1 + eps) * f <= rounded) & (rounded <= (1 - eps) * f)
-        fails = many | ~(close | ((f <= threshold) & (rounded <= threshold)))
-        worst = max(worst, (float(chances[fails].sum()), f / threshold))
-    return worst
+        wrong = ~(close | ((f <= threshold) & (rounded <= threshold)))
+        worst = max(worst, (float(chances[many | wrong].sum()), f / threshold))
+        if wrong.any() and f > 0:
+            least = min(least, float(np.abs(rounded - f)[wrong].min() / threshold))
+    return *worst, least
 
 
 @claim("AMS-T5", "ams", "Theorem 5: 0 < eps < 2/3, T < (c/eps) sqrt(m/ln m), s = 2c sqrt(m)/(eps T); with probability 1 - 1/m^2 fewer "
        "than 4cm/(eps T) terms survive, and f(x), f^(x) are both trivial or f^ = (1 +- eps) f.", errata=["E9"])
 def relative_error_of_rounding(options):
-    rows, worst, controls = [], 0.0, []
+    rows, worst, controls, steps = [], 0.0, [], []
     for m, eps, T in ((1000, 0.6, 10.0), (20000, 0.5, 20.0), (100000, 0.3, 40.0)):
-        chance, where = rounding_failure(m, eps, T)
-        control, _ = rounding_failure(m, eps, T, effort=1 / 64)
+        chance, where, least = rounding_failure(m, eps, T)
+        control = rounding_failure(m, eps, T, effort=1 / 64)[0]
+        steps.append((eps, least))
         worst, controls = max(worst, chance * m ** 2), controls + [control * m ** 2]
         rows.append(f"m = {m}, eps = {eps}, T = {T:g} (bound on terms {4 / (eps * T):.2f} m, threshold {T * math.sqrt(math.log(m)):.0f} of at "
                     f"most {math.sqrt(m):.0f}): {chance:.2g} at f = {where:.2f} thresholds")
@@ -446,18 +454,18 @@ def relative_error_of_rounding(options):
         failures += bool((~trivial & (error > eps)).any() or rounded.data.size >= 4 * m / (eps * T))
         most, margin = max(most, rounded.data.size), max(margin, float(error.max()))
     kinds = kp.is_trivial(exact, m, T)[:, 0].tolist()
-    # E9: with eps = .6 a failure can come with a deviation below the printed (2 eps/3) T sqrt(ln m).
-    step = 0.6 / 1.6
-    good = worst <= 1 and min(controls) > 1 and failures == 0 and kinds == [False, True] and step < 0.4
+    # E9: with eps = .6 a failure can come with a deviation below the printed (2 eps/3) T sqrt(ln m), never below eps/(1 + eps).
+    printed_fails = steps[0][1] < 2 * steps[0][0] / 3
+    mended_holds = all(least >= eps / (1 + eps) - 1e-9 for eps, least in steps)
+    good = worst <= 1 and min(controls) > 1 and failures == 0 and kinds == [False, True] and printed_fails and mended_holds
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
                    f"Chance of failure times m^2, exactly, for identical points and equal coefficients, the worst of 404 values of f: "
                    f"{'; '.join(rows)}. Control, s / 64: times m^2 {', '.join(f'{c:.2g}' for c in controls)}. Gaussian kernel, m = 1000: "
                    f"{failures} failures of {trials} at f = {exact[0, 0]:.1f} and {exact[1, 0]:.1f} around the threshold "
                    f"{T * math.sqrt(math.log(m)):.1f}, at most {most} terms of {4 * m / (eps * T):.0f}, relative error at most {margin:.2f}. "
-                   f"A step of the proof is false for eps > 1/2, the theorem is not: f just above threshold/(1 + eps) = {1 / 1.6:.3f} thresholds "
-                   f"and f^ just above the threshold fail with a deviation of {step:.3f} thresholds at eps = .6, below the printed 2 eps/3 = .4; "
-                   f"eps/(1 + eps) is right, and leaves 2 m^-2.88.",
-                   "c = 1; three settings with 4c/eps < T", trivial=1e10)
+                   f"A step of the proof is false for eps > 1/2, the theorem is not: (2) fails at eps = .6 with a deviation of "
+                   f"{steps[0][1]:.4f} thresholds (f^ just above the threshold), below the printed 2 eps/3 = .4; eps/(1 + eps) = .375 is right, and "
+                   f"leaves 2 m^-2.88.", "c = 1; three settings with 4c/eps < T", trivial=1e6)
 
 
 def projected_pairs(options, n, d):
@@ -490,7 +498,8 @@ def projections(options):
     failures = int(((measured[:, 0] > eps) | (measured[:, 1] > eps / 2)).sum())
     control = sum(distortions(X, Y, s // 8, seed)[0] > eps for seed in seeds(options, 10))
     # As printed the projected lengths carry a factor s / d.
-    ratio = float(((kp.rademacher_projection(X, s, options.seed) * math.sqrt(s / d)) ** 2).sum() / (X ** 2).sum())
+    lengths = ((kp.rademacher_projection(X, s, options.seed) * math.sqrt(s / d)) ** 2).sum(1) / (X ** 2).sum(1)
+    ratio = float(lengths.mean())
     # E2: a positive semidefinite Gram matrix in which x, y and x - y keep their lengths to 1 +- eps, with y near -x.
     gap = 0.01
     x, y = np.array([1.0, 0.0]), np.array([-1.0, gap])
@@ -500,9 +509,9 @@ def projections(options):
     step = abs(xy - x @ y) / (eps * (x @ x + y @ y))
     few = [(m, t) for m in range(1, 30) for t in range(1, m + 1) if m * t + m + t > math.comb(m + t, 2)]
     verdict = judge_failures(failures, trials, delta, CLAIMS_OF_CHANCE)
-    good = verdict == HOLDS and control == 10 and abs(ratio - s / d) < 0.05 * s / d and possible and step > 1.4
+    good = verdict == HOLDS and control == 10 and abs(ratio - s / d) < 0.05 * s / d and lengths.max() < 1 - eps and possible and step > 1.4
     return Verdict(MENDED if good else verdict if verdict != HOLDS else FAILS, float(measured[:, 0].max()), eps,
-                   f"Scale: with the printed 1/sqrt(d) the squared lengths are {ratio:.4f} of the true ones, s/d = {s / d:.4f}, outside of 1 +- eps "
+                   f"Scale: with the printed 1/sqrt(d) the squared lengths are {ratio:.4f} of the true ones on average, s/d = {s / d:.4f}, outside of 1 +- eps "
                    f"for every point; with 1/sqrt(s), (2) and (3) failed in {failures} of {trials} trials, allowed rate {delta:.3f}; largest change "
                    f"of a distance {measured[:, 0].max():.3f}, of an inner product {measured[:, 1].max():.3f} (|x|^2 + |y|^2), where eps/2 = "
                    f"{eps / 2:.2f} is what x + y and x - y give. The printed route from x, y and x - y to (3) is false, (3) is not: kept "
@@ -512,8 +521,8 @@ def projections(options):
                    f"n = {n}, eps = {eps}, beta = {beta}, d = {d}, s = {s}, pairs near x = y and x = -y included", trivial=1.0)
 
 
-@claim("AMS-C", "ams", "Orthogonal iteration converges to the leading subspace at the rate lambda_{l+1}/lambda_l; a product with K^ costs "
-       "O(nnz) a vector.")
+@claim("AMS-C", "ams", "Orthogonal iteration converges to the leading subspace at the rate lambda_{l+1}/lambda_l; a product with K^ uses "
+       "its stored entries only.")
 def costs(options):
     data = np.random.default_rng(options.seed).standard_normal((600, 2)) * [1.0, 0.3]
     X, kernel, K, A, _ = sketched_pair(options, 600, data=data, kernel=kp.gaussian(1.0))
@@ -528,13 +537,16 @@ def costs(options):
     # The matrix is indefinite: the eigenvalues largest in size are not all largest.
     indefinite = np.eye(len(X)) - 5 * np.outer(vectors[:, 5], vectors[:, 5])
     found = kp.orthogonal_iteration(indefinite, 1, options.seed).values[0]
+    V = np.random.default_rng(options.seed).standard_normal((len(X), 3))
+    product = np.abs(kp.matmat(sketch, V) - A @ V).max()
     bytes_per_entry = kp.nbytes(sketch) / sketch.data.size
-    good = used.sum() >= 4 and abs(slope / expected - 1) < 0.05 and abs(found - 1) < 1e-6
+    good = used.sum() >= 4 and abs(slope / expected - 1) < 0.05 and abs(found - 1) < 1e-6 and product < 1e-10 \
+        and sketch.data.size == np.count_nonzero(A)
     return Verdict(HOLDS if good else FAILS, abs(slope / expected - 1), 0.05,
                    f"slope of ln sin(angle) per step {slope:.4f}, ln ratio of the eigenvalues {expected:.4f}; the columns show the relative "
                    f"difference. K^ holds {sketch.data.size} entries of {len(X) ** 2} at {bytes_per_entry:.1f} bytes. K^ is indefinite (its smallest "
                    f"eigenvalue is {values[-1]:.0f}), so the largest in size may be the wrong end: for I - 5 u u^T orthogonal iteration here "
-                   f"returns {found:.4f}, not -4. Orthonormalising costs O(m l^2), also at the start, where the text has O(ml).",
+                   f"returns {found:.4f}, not -4.",
                    f"m = {len(X)}, s = 2, l = {wanted}", trivial=1.0)
 
 
@@ -552,22 +564,24 @@ def randomized_kernels(options):
     for name, (form, variance) in forms.items():
         values = np.array([form(i) for i in range(draws)])
         gaps[name] = abs(values.mean() - exact) / math.sqrt(variance / draws)
-    # As printed the third takes the value k/abs(a) with probability s abs(a): s times too much.
-    printed = s * abs(weight) * exact / abs(weight)
+    # As printed the third takes the value k/abs(a) with the same probability: s times as much.
+    printed = float((s * values).mean())
+    astray = abs(printed - exact) / math.sqrt(s ** 2 * variance / draws)
     control = abs(1.05 * values.mean() - exact) / math.sqrt(variance / draws)
     # The sum of a_i k_i has the law of f^.
     rng, m, trials = np.random.default_rng(options.seed), 30, 1500
     X, a = rng.standard_normal((m, 2)), rng.standard_normal(m)
     a /= np.linalg.norm(a)
     f = kp.Expansion(X, a[:, None], np.ones(1))
-    ours = [sum(a[i] * kp.randomized_kernel_round(x, X[i], kernel, a[i], s, seed, i) for i in range(m)) for seed in seeds(options, trials)]
-    theirs = [kp.expand_rounded(x[None], f, kernel, s, seed)[0, 0] for seed in seeds(options, trials, 10 ** 6)]
+    ours = [round(sum(a[i] * kp.randomized_kernel_round(x, X[i], kernel, a[i], s, seed, i) for i in range(m)), 9)       # atoms meet
+            for seed in seeds(options, trials)]
+    theirs = [round(kp.expand_rounded(x[None], f, kernel, s, seed)[0, 0], 9) for seed in seeds(options, trials, 10 ** 6)]
     law = stats.ks_2samp(ours, theirs).pvalue
-    good = max(gaps.values()) <= 5 and control > 5 and law > 1e-5 and abs(printed / exact - s) < 1e-12
+    good = max(gaps.values()) <= 5 and control > 5 and law > 1e-5 and astray > 5
     return Verdict(MENDED if good else FAILS, max(gaps.values()), 5.0,
                    f"standard errors of the mean over {draws} draws: {', '.join(f'{name} {gap:.2f}' for name, gap in gaps.items())}; control, 5 % "
-                   f"more: {control:.1f}, detected. The printed third kernel, k/abs(a) with probability s abs(a), has mean {printed:.4f} = s k "
-                   f"for k = {exact:.4f}: the 1/s of section 4 is left out; k/(s abs(a)) is right. sum a_i k_i and the rounded expansion have one law "
+                   f"more: {control:.1f}, detected. The printed third kernel, k/abs(a) with probability s abs(a), has mean {printed:.4f} on the same "
+                   f"draws, {astray:.0f} standard errors from k = {exact:.4f}: the 1/s of section 4 is left out; k/(s abs(a)) is right. sum a_i k_i and the rounded expansion have one law "
                    f"(Kolmogorov-Smirnov p = {law:.2g}, {trials} each).", "s = 4, a = .1; m = 30 for the law of the sum", trivial=1e3)
 
 
@@ -610,10 +624,9 @@ erratum("E2", "ams", "theorem 6, proof of (3)", "false", "(3) follows from the l
         "that route gives 3 eps/2; x + y and x - y give eps/2 with the same s, so (3) is true", "AMS-T6")
 erratum("E3", "ams", "theorem 6, count", "note", "mt + m + t <= C(n, 2)", "fails for a handful of tiny m and t; 2mt vectors x +- y do for all", "AMS-T6")
 erratum("E4", "ams", "theorem 1", "false", "fails with probability at most 2 exp(-sigma^2 m/8)",
-        "needs entries of size at most 1, or the exponent -sigma^2 m/(8 b^2) with their bound b", "AMS-T1")
+        "needs entries of size at most 1, or the exponent -sigma^2 m/(8 b^2) with their bound b, up to o(1)", "AMS-T1")
 erratum("E5", "ams", "remark after theorem 1", "note", "within a factor 4 of any modification of the same mean squared entry",
         "4 sigma_max/sigma_rms; 4 for equal variances", "AMS-R4")
-erratum("E6", "ams", "theorem 1, range of use", "note", "4 sigma sqrt(m)", "as a rule of experience: with at least one kept entry a row", "AMS-T1-rule")
 erratum("E7", "ams", "theorem 4", "misprint", "abs(f^_n - f_n) <= |v|/c with f_n = lambda_n^-1/2 <a_n, v>",
         "for sqrt(lambda_n) f_n, as in theorem 3, and matching signs", "AMS-T4")
 erratum("E8", "ams", "section 4, (1)", "false", "k in an interval of width c", "abs(k) <= c, or an interval that contains 0", "AMS-S4")

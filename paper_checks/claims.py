@@ -53,7 +53,8 @@ class Claim:
 class Erratum:
     """A place where the paper's text and the mathematics differ.
 
-    kind: "false" (under every reasonable reading), "misprint" (a slip of the pen) or "note" (right as meant; said for readers).
+    kind: "false" (as typed; the claim says what is meant, and how much stands), "misprint" (a slip of the pen) or "note" (right as
+    meant; said for readers, and no erratum).
     """
     tag: str
     paper: str
@@ -107,7 +108,7 @@ def run(claims, options):
 
 def guard_vacuity(verdict):
     """A bound near the trivial one does not count as checked."""
-    if verdict.verdict == HOLDS and verdict.bound >= VACUOUS_AT * verdict.trivial:
+    if verdict.verdict in GOOD and verdict.bound >= VACUOUS_AT * verdict.trivial:
         verdict.verdict = NOT_RUN
     return verdict
 

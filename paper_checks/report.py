@@ -11,6 +11,7 @@ from paper_checks import claims
 
 COLUMNS = ("claim", "statement", "measured", "bound", "slack", "bound / trivial", "verdict", "with", "seed")
 ERRATA_COLUMNS = ("tag", "where", "kind", "stated", "right", "evidence in")
+TITLES = ("Errata", "Notes, no errata")
 STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 78em; margin: 2em auto; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .3em .6em;
 border-bottom: 1px solid #ddd } th { background: #f4f4f4 } img { max-width: 48em; width: 100% } .bad { color: #b00 }"""
@@ -43,7 +44,8 @@ def write(directory, results, options):
     errata = [e for e in claims.ERRATA if e.paper in papers and e.claim in names]
     pictures = [(figure, draw(figure, options)) for figure in claims.FIGURES if figure.paper in papers]
     rows = [claim_cells(claim, verdict, options.seed) for claim, verdict in results]
-    errata_rows = [(e.tag, e.where, e.kind, e.stated, e.right, e.claim) for e in errata]
+    errata_rows = [[(e.tag, e.where, e.kind, e.stated, e.right, e.claim) for e in errata if (e.kind == "note") == noted]
+                   for noted in (False, True)]
     paths = [directory / "report.md", directory / "report.html"]
     for figure, png in pictures:
         paths.append(directory / f"{figure.name}.png")
@@ -61,7 +63,8 @@ def markdown_table(columns, rows):
 def markdown(results, rows, errata_rows, pictures):
     parts = ["# Paper checks", markdown_table(COLUMNS, rows), "## What was found"]
     parts += [f"**{claim.name}** ({verdict.verdict}). {verdict.text}" for claim, verdict in results]
-    parts += ["## Errata and notes", markdown_table(ERRATA_COLUMNS, errata_rows)] if errata_rows else []
+    for title, group in zip(TITLES, errata_rows):
+        parts += [f"## {title}", markdown_table(ERRATA_COLUMNS, group)] if group else []
     parts += ["## Figures"] if pictures else []
     parts += [f"![{figure.name}]({figure.name}.png)\n\n{figure.caption}" for figure, _ in pictures]
     return "\n\n".join(parts) + "\n"
@@ -78,7 +81,8 @@ def page(results, rows, errata_rows, pictures):
     for claim, verdict in results:
         kind = "" if verdict.verdict in claims.GOOD else " class=bad"
         parts.append(f"<p{kind}><b>{html.escape(claim.name)}</b> ({html.escape(verdict.verdict)}). {html.escape(verdict.text)}</p>")
-    parts += ["<h2>Errata and notes</h2>", html_table(ERRATA_COLUMNS, errata_rows)] if errata_rows else []
+    for title, group in zip(TITLES, errata_rows):
+        parts += [f"<h2>{title}</h2>", html_table(ERRATA_COLUMNS, group)] if group else []
     parts += ["<h2>Figures</h2>"] if pictures else []
     for figure, png in pictures:
         data = base64.b64encode(png).decode()
