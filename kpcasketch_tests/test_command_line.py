@@ -62,6 +62,8 @@ def write(path, content):
     ("a.npy", X, ["-k", "0"], "-k must be from 1 to 150"), ("a.npy", X, ["-k", "151"], "-k must be"),
     ("a.npy", X, ["--sigma", "-1"], "sigma must be positive"), ("a.npy", X, ["--sigma", "wide"], "--sigma must be"),
     ("a.npy", X, ["--method", "magic"], "invalid choice"), ("a.npy", X, ["-s", "0.5"], "-s must be at least 1"),
+    ("a.npy", X, ["--dimension", "0"], "--dimension must be at least 1"), ("a.npy", X, ["--rounding", "0"], "--rounding must be"),
+    ("a.npy", X, ["--method", "round", "-k", "140"], "-k must be at most 135"),
     ("a.npy", X, ["--seed", "-1"], "--seed must be"), ("a.npy", X, ["--noisy", "5", "5"], "not both"),
     ("a.npy", X, ["-o", "no/such/place.npz"], "no such directory"), ("a.npy", X, ["--unknown"], "unrecognized"),
 ])
