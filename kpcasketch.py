@@ -4412,9 +4412,9 @@ def _chosen_kernel(options, X):
     return makers[options.kernel](), sigma
 
 
-def _sketch(method, X, kernel, s, dimension, seed):
+def _sketch(method, X, kernel, options):
     """(operator, kernel values computed to make it)."""
-    n = X.shape[0]
+    n, s, seed = X.shape[0], options.s, options.seed
     if method == "implicit":
         return Implicit(X, kernel), 0
     if method in ("lanczos", "orthogonal"):
@@ -4422,8 +4422,8 @@ def _sketch(method, X, kernel, s, dimension, seed):
     if method == "quantize":
         return quantize_gram(X, kernel, seed), n * (n + 1) // 2
     if method == "project":
-        projected = rademacher_projection(X, dimension, seed)
-        return gram(projected, projected, kernel), n * (n + 1) // 2
+        projected = rademacher_projection(X, options.dimension, seed)
+        return (gram(projected, projected, kernel), n * (n + 1) // 2) if options.stored else (Implicit(projected, kernel), 0)
     A = sample_gram(X, kernel, s, seed) if method == "sample" else sample_quantize_gram(X, kernel, s, seed)
     on_diagonal = int(np.count_nonzero(np.repeat(np.arange(n), np.diff(A.indptr)) == A.indices))
     return A, (A.data.size + on_diagonal) // 2
@@ -4434,12 +4434,12 @@ def _run(method, X, kernel, options, reference):
     if method == "round":
         return _run_rounded(X, kernel, options)
     start = time.perf_counter()
-    A, evaluations = _sketch(method, X, kernel, options.s, options.dimension, options.seed)
+    A, evaluations = _sketch(method, X, kernel, options)
     operator = center(A) if options.center else A
     solve = orthogonal_iteration if method == "orthogonal" else block_lanczos
     eigen = solve(operator, options.k, options.seed)
     seconds = time.perf_counter() - start
-    if method == "implicit":                           # one product more for the means of `center`
+    if isinstance(A, Implicit):                        # one product more for the means of `center`
         n, block = X.shape[0], min((options.k + 15) // 16, 4) * 16
         for width, products in ((block, eigen.iterations), (1, int(options.center))):
             evaluations += products * (n * (n + 1) // 2 if _use_symmetry(n, width, X) else n * n)
@@ -4454,9 +4454,9 @@ def _run(method, X, kernel, options, reference):
 
 def _run_rounded(X, kernel, options):
     """One row of the table for features of held-out points, evaluated exactly and with rounded coefficients."""
-    held_out = _held_out(X.shape[0])
-    new, old = X[:held_out], X[held_out:]
-    K = gram(old, old, kernel) if old.shape[0] <= _DENSE_POINTS else Implicit(old, kernel)
+    held_out, tenth = _held_out(X.shape[0]), np.arange(X.shape[0]) % 10 == 0
+    new, old = X[tenth], X[~tenth]
+    K = gram(old, old, kernel) if options.stored else Implicit(old, kernel)
     eigen = block_lanczos(center(K) if options.center else K, options.k, options.seed)
     expansion = kpca_from_eigen(old, eigen)
     if options.center:
@@ -4476,7 +4476,7 @@ def _run_rounded(X, kernel, options):
 
 
 def _held_out(n):
-    return max(1, n // 10)
+    return (n + 9) // 10
 
 
 def _compile_for(methods, X, options):
@@ -4490,7 +4490,7 @@ def _compile_for(methods, X, options):
         reference = None
         if options.errors:
             reference = block_lanczos(center(K) if options.center else K, 1, 0), spectral_norm(K, 0), K
-            if X.shape[0] > _DENSE_POINTS:
+            if not options.stored:
                 K = Implicit(few, kernel)
                 reference = block_lanczos(center(K) if options.center else K, 1, 0), spectral_norm(K, 0), K
         for method in methods:
@@ -4588,7 +4588,7 @@ def _command(argv):
         raise _Refused("--rounding must be positive")
     if "round" in methods and not (n > 1 and options.k <= n - _held_out(n)):
         raise _Refused(f"-k must be at most {max(0, n - _held_out(n))} with --method round, which holds a tenth of the points out")
-    options.notes = []
+    options.notes, options.stored = [], n <= _DENSE_POINTS
     if not 0 <= options.seed < 2**64:
         raise _Refused("--seed must be from 0 to 2**64 - 1")
     kernel, sigma = _chosen_kernel(options, X)
@@ -4598,7 +4598,7 @@ def _command(argv):
     reference = None
     if options.errors:
         with _Ticker("exact answer to compare with"):
-            K = gram(X, X, kernel) if n <= _DENSE_POINTS else Implicit(X, kernel)
+            K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
             exact = block_lanczos(center(K) if options.center else K, options.k, options.seed)
             reference = exact, spectral_norm(K, options.seed, 1e-3), K
     print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error / |K|':>13}{'angle (deg)':>13}"
