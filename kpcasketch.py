@@ -26,7 +26,12 @@ kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomi
 operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
 eigenpairs         block_lanczos, orthogonal_iteration, spectral_norm
 kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
-errors             spectral_error, frobenius_error, principal_angles, effective_dimension
+landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
+                   recursive_rls_practical, recursive_rls_accelerated; kmeans_select, rpcholesky, pivoted_cholesky
+leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
+Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
+learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
+errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles, effective_dimension
 data, command line random_noisy, main
 
 Papers, by the short names used below
@@ -61,14 +66,19 @@ from numba.extending import intrinsic, overload
 __version__ = "0.1.0"
 
 __all__ = [
-    "Bits", "CSR", "Centered", "Difference", "Eigen", "Expansion", "Implicit", "Kernel", "LowRank", "block_lanczos",
-    "cauchy", "center", "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension",
-    "expand", "expand_rounded", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "is_trivial",
-    "kpca", "kpca_from_eigen", "laplacian", "linear", "main", "matern", "matmat", "median_bandwidth", "nbytes",
-    "orthogonal_iteration", "polynomial", "precomputed", "principal_angles", "projection_dimension", "quantize_gram",
-    "rademacher_projection", "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round",
-    "randomized_kernel_sample", "rational_quadratic", "round_expansion", "rounding_scale", "sample_gram",
-    "sample_quantize_gram", "scaled", "spectral_error", "spectral_norm", "thin_expansion",
+    "Bits", "CSR", "Centered", "Clustering", "Correlations", "Difference", "Eigen", "Expansion", "Implicit", "Kernel",
+    "Landmarks", "LowRank", "NystromMap", "ReducedSet", "approximate_ridge_leverage_scores", "block_lanczos", "cauchy",
+    "center", "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension", "expand",
+    "expand_rounded", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "is_trivial", "kernel_cca",
+    "kernel_kmeans", "kernel_ridge", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "linear", "main",
+    "matern", "matmat", "median_bandwidth", "nbytes", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca",
+    "nystrom_map", "nystrom_ridge", "orthogonal_iteration", "pivoted_cholesky", "polynomial", "precomputed",
+    "principal_angles", "projection_cost", "projection_dimension", "quantize_gram", "rademacher_projection",
+    "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample",
+    "rational_quadratic", "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed",
+    "recursive_rls_practical", "ridge_leverage_scores", "rls_nystrom", "round_expansion", "rounding_scale",
+    "rpcholesky", "sample_gram", "sample_landmarks", "sample_quantize_gram", "scaled", "spectral_error",
+    "spectral_norm", "thin_expansion", "uniform_landmarks",
 ]
 
 
@@ -89,7 +99,8 @@ def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never"):
     """njit with the options of this file; cached except in `__main__` and where the source has no file of its own.
 
     A caller is compiled together with all that it calls, at every level anew. So a large function behind several thin
-    public ones is put into them with inline="always": half of the compile time of the eigensolvers.
+    public ones is put into them with inline="always": half of the compile time of the eigensolvers. And each literal given to
+    a function is a type of its own, for which it is compiled anew: hence np.int64(0) or np.bool_(True) where a large one is concerned.
     """
     if function is None:
         return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline)
@@ -277,6 +288,8 @@ def _register_tile(difference, rows, vectors, accumulate, transposed=False):
 
 _inner_products = _register_tile(difference=False, rows=4, vectors=_TILE_VECTORS, accumulate=False)
 _squared_distances = _register_tile(difference=True, rows=4, vectors=_TILE_VECTORS, accumulate=False)
+_add_panel = _register_tile(difference=False, rows=4, vectors=_TILE_VECTORS, accumulate=True)
+_add_transposed_panel = _register_tile(difference=False, rows=4, vectors=_TILE_VECTORS, accumulate=True, transposed=True)
 _add_product = _register_tile(difference=False, rows=_PRODUCT_ROWS, vectors=2, accumulate=True)
 _add_transposed_product = _register_tile(difference=False, rows=_PRODUCT_ROWS, vectors=2, accumulate=True, transposed=True)
 
@@ -334,6 +347,22 @@ def _tolerance(name, value):
 
 def _bandwidth(name, value):
     """value as float64, from 1e-150 to 1e150, so that its square is a number."""
+
+
+def _chance(name, value):
+    """value as float64, between 0 and 1."""
+
+
+def _eighth(name, value):
+    """value as float64, between 0 and 1/8: a failure probability."""
+
+
+def _thirty_second(name, value):
+    """value as float64, between 0 and 1/32: a failure probability."""
+
+
+def _proposals(name, value):
+    """value as int64, from 1 to 128: rows of a tile."""
 
 
 def _same_array(X, Y):
@@ -514,6 +543,10 @@ _limited(_positive_integer, _integer, 1, 2**63 - 1, "be at least 1")
 _limited(_at_least_one, _real, 1.0, np.inf, "be at least 1")
 _limited(_positive, _real, 5e-324, np.inf, "be positive")
 _limited(_tolerance, _real, 0.0, np.inf, "not be negative")
+_limited(_chance, _real, 5e-324, np.nextafter(1.0, 0.0), "be between 0 and 1")
+_limited(_eighth, _real, 5e-324, np.nextafter(0.125, 0.0), "be between 0 and 1/8")
+_limited(_thirty_second, _real, 5e-324, np.nextafter(0.03125, 0.0), "be between 0 and 1/32")
+_limited(_proposals, _integer, 1, 128, "be from 1 to 128")
 _limited(_bandwidth, _real, 1e-150, 1e150, "be positive, from 1e-150 to 1e150")
 
 
@@ -744,7 +777,8 @@ def _log_one_plus(t, one):
 # [1] Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 # ----------------------------------------------------------------------------------------------------------------------
 
-_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS = range(1, 11)
+(_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
+ _LANDMARKS) = range(1, 13)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1289,6 +1323,7 @@ def _call_kernel(typing, address, x, y):
 
 
 _BLOCK = 128                                           # rows and columns of a tile: 128 KB of float64, half of an L2 cache
+_RUN = 4 * _BLOCK                                      # columns in a row: memory is read 1.8 times as fast as by 128
 _PRODUCTS, _DISTANCES, _EXPANSION, _EVERY_PAIR = range(4)
 
 
@@ -1623,11 +1658,15 @@ def gram_diagonal(X, kernel):
 
 @_compiled
 def _diagonal(X, kernel):
-    out, value, column = np.empty(X.shape[0], X.dtype), np.zeros(_BLOCK, X.dtype), np.empty(1, np.int64)
+    out = np.full(X.shape[0], X.dtype.type(kernel.scale))               # radial kernels are 1 at 0, times their scale
     for i in range(X.shape[0]):
-        column[0] = i
-        _pair_values(kernel, X, i, column, value)
-        out[i] = value[0]
+        if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
+            out[i] = _looked_up(kernel, X, i, X, i)
+        elif kernel.kind == _POLYNOMIAL:
+            square = 0.0
+            for t in range(X.shape[1]):
+                square += X[i, t] * X[i, t]
+            out[i] = kernel.scale * (kernel.gamma * square + kernel.offset) ** np.int64(kernel.shape)
     return out
 
 
@@ -2120,8 +2159,7 @@ def _centered_product(A, V):
 def _dense_product(A, m, V):
     """A[:, :m] V for a C-ordered array; no BLAS, so that the bits do not depend on threads."""
     n, p = A.shape[0], V.shape[1]
-    run = 4 * _BLOCK                                   # memory is read 1.8 times as fast as by runs of 128 columns
-    rows, columns = _blocks(n), (m + run - 1) // run
+    rows, columns = _blocks(n), (m + _RUN - 1) // _RUN
     panels = _vector_panels(V)
     wide, segments = _padded_width(p, panels), _segments(rows, columns)
     slots = np.zeros((segments, rows * _BLOCK, wide))
@@ -2132,7 +2170,7 @@ def _dense_product(A, m, V):
         product = np.empty((_BLOCK, wide), V.dtype)
         for b in range(slot * columns // segments, (slot + 1) * columns // segments):
             product[:] = 0
-            begin, end = b * run, min(m, b * run + run)
+            begin, end = b * _RUN, min(m, b * _RUN + _RUN)
             _multiply_add(A, first, last, begin, end, p, panels, begin, product)
             for r in range(last - first):
                 for q in range(wide):
@@ -3746,7 +3784,6 @@ def is_trivial(features, m, T):
     return F <= T * math.sqrt(math.log(m))
 
 
-_RUN = 4 * _BLOCK                                      # rows and coordinates for which one block of signs serves
 
 
 @_compiled
@@ -4015,6 +4052,1645 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed, draw):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# 11. Reduced sets (RSKPCA)
+# ----------------------------------------------------------------------------------------------------------------------
+
+class ReducedSet(NamedTuple):
+    """Few points that stand for many.
+
+    centers (m, d); weights (m,) number of points each stands for; labels (n,) the center that stands for each point.
+    """
+    centers: np.ndarray
+    weights: np.ndarray
+    labels: np.ndarray
+
+
+@_compiled(parallel=True)
+def _nearest(X, panels, count):
+    """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
+    n, d = X.shape
+    width = panels.shape[2]
+    labels, distances = np.empty(n, np.int64), np.empty(n, X.dtype)
+    for block in prange(_blocks(n)):
+        _wide_vectors()
+        first = block * _BLOCK
+        last = min(n, first + _BLOCK)
+        tile = _new_tile(X)
+        for i in range(first, last):
+            labels[i], distances[i] = 0, np.inf
+        for q in range(panels.shape[0]):
+            for r in range(0, last - first, 4):
+                _squared_distances(X, first + r, n - 1, 0, d, panels[q], tile, r, 0)
+            for i in range(first, last):
+                for c in range(min(width, count - q * width)):
+                    if tile[i - first, c] < distances[i]:
+                        labels[i], distances[i] = q * width + c, tile[i - first, c]
+    return labels, distances
+
+
+@_compiled(parallel=True)
+def _come_closer(X, center, distances):
+    """distances[i] <- min(distances[i], |x_i - center|^2)."""
+    n = X.shape[0]
+    for block in prange(_blocks(n)):
+        for i in range(block * _BLOCK, min(n, block * _BLOCK + _BLOCK)):
+            total = 0.0
+            for t in range(X.shape[1]):
+                total += (X[i, t] - center[t]) * (X[i, t] - center[t])
+            distances[i] = min(distances[i], total)
+
+
+@_compiled
+def _pick(sums, u):
+    """Index drawn in proportion to the addends of the running sums, by a uniform u."""
+    return min(np.searchsorted(sums, u * sums[-1], side="right"), sums.shape[0] - 1)
+
+
+@_compiled
+def _spread_centers(X, k, key):
+    """k-means++ (Arthur, Vassilvitskii 2007): each center a point drawn in proportion to its squared distance to those before."""
+    n = X.shape[0]
+    centers, distances = np.empty((k, X.shape[1]), X.dtype), np.full(n, np.inf)
+    for c in range(k):
+        u = _uniform(key, c)
+        i = min(np.int64(u * n), n - 1)                # the first; and where all points are centers already
+        if c > 0:
+            _come_closer(X, centers[c - 1], distances)
+            sums = np.cumsum(distances)
+            if sums[-1] > 0.0:
+                i = _pick(sums, u)
+        centers[c] = X[i]
+    return centers
+
+
+@_compiled
+def _move_centers(X, labels, centers):
+    """Means of the points of each label, and their numbers; a center without points stays where it is."""
+    sums, counts = np.zeros(centers.shape), np.zeros(centers.shape[0])
+    for i in range(X.shape[0]):
+        total = sums[labels[i]]
+        counts[labels[i]] += 1.0
+        for t in range(X.shape[1]):
+            total[t] += X[i, t]
+    moved = centers.copy()
+    for c in range(centers.shape[0]):
+        if counts[c] > 0.0:
+            for t in range(X.shape[1]):
+                moved[c, t] = sums[c, t] / counts[c]
+    return moved, counts
+
+
+@_compiled
+def _lloyd(X, k, key, restarts, max_iterations):
+    """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
+    best = (np.empty((0, 0), X.dtype), np.empty(0), np.empty(0, np.int64), np.inf)
+    width = _tile_width(X)
+    for restart in range(restarts):
+        centers = _spread_centers(X, k, _bits(key, restart))
+        labels = np.full(X.shape[0], -1)
+        for iteration in range(max_iterations):
+            before = labels
+            labels, distances = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
+            cost = 0.0
+            for distance in distances:
+                cost += distance
+            if (labels == before).all():
+                break
+            centers, counts = _move_centers(X, labels, centers)
+        if cost < best[3]:
+            best = (centers, counts, labels, cost)
+    return best
+
+
+@_compiled
+def kmeans_select(X, m, seed, restarts=1, max_iterations=100):
+    """The m cluster centers of k-means as a reduced set, or as landmarks for `nystrom` (Zhang, Tsang, Kwok 2008; RLS section 3.1).
+
+    Lloyd's iteration from k-means++ starts: the best of `restarts` runs by the sum of squared distances.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers
+    seed : int from 0 to 2**64 - 1
+    restarts : int, at least 1
+    max_iterations : int, at least 1; passes over the points in each run
+
+    Returns
+    -------
+    ReducedSet; a center that lost all its points keeps its place, with weight 0
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; another argument out of range
+
+    Notes
+    -----
+    O(n m d) time an iteration, O(n + m d) memory.
+
+    Examples
+    --------
+    >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
+    [1.0, 2.0]
+    """
+    P = _points("kmeans_select: X", X)
+    m = _count("kmeans_select: m", m, P.shape[0])
+    key = _key(_seed("kmeans_select: seed", seed), _CENTERS)
+    restarts = _positive_integer("kmeans_select: restarts", restarts)
+    centers, counts, labels, _ = _lloyd(P, m, key, restarts, _positive_integer("kmeans_select: max_iterations", max_iterations))
+    return ReducedSet(centers, counts, labels)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 12. Ridge leverage scores (RLS)
+#
+# Everything here rests on one substitution: y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks,
+# plus a diagonal for scores. |y|^2 is what the landmarks explain of k(x, x), and the rows y(x)^T are the Nystrom factor:
+# half of the multiplications of a product with a square root, and as stable as a Cholesky factorisation. Points pass in
+# slabs of 8192 rows; nothing of size n x s is held but what the caller asks for.
+# ----------------------------------------------------------------------------------------------------------------------
+
+class Landmarks(NamedTuple):
+    """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a point kept with probability p; evaluations: kernel
+    values computed to select them."""
+    indices: np.ndarray
+    weights: np.ndarray
+    evaluations: int
+
+
+class NystromMap(NamedTuple):
+    """What maps points to Nystrom features: points (s, d), the landmarks, those that depend on the others last; factor (s, s),
+    lower triangular, factor factor^T the Gram matrix of the first `rank` of them, and 0 beyond."""
+    points: np.ndarray
+    factor: np.ndarray
+    rank: int
+
+
+_SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
+_DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
+
+
+@_compiled(parallel=True)
+def _substitute(kernel, pairs, below, corners, start, rows):
+    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2.
+
+    pairs: points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks)
+    holds columns up to start, and receives the others; if it is empty, they are forgotten.
+    """
+    n, m = pairs.X.shape[0], pairs.Y.shape[0]
+    out = np.empty(n)
+    for block in prange(_blocks(n)):
+        _wide_vectors()
+        first = block * _BLOCK
+        last = min(n, first + _BLOCK)
+        tile, squares, width = _new_tile(pairs.X), np.zeros(_BLOCK), below.shape[2]
+        columns = _aligned(_BLOCK * width, pairs.X).reshape(_BLOCK, width)
+        Y = rows[first:last] if rows.shape[0] > 0 else _aligned(_BLOCK * m, pairs.X).reshape(_BLOCK, m)
+        for begin in range(0, m, _BLOCK):
+            end = min(m, begin + _BLOCK)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            _subtract_known(Y, last - first, below, begin, end, start + begin, tile)
+            for r in range(0, last - first, width):
+                _solve_corner(tile, r, corners, begin, end, columns)
+            for r in range(last - first):
+                y = Y[r, start + begin:start + end]
+                for c in range(end - begin):
+                    y[c] = tile[r, c]
+                    squares[r] += tile[r, c] * tile[r, c]
+        out[first:last] = squares[:last - first]
+    return out
+
+
+@_compiled
+def _solve_corner(tile, first, corners, begin, end, columns):
+    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for side by side.
+
+    An inverse of L here, instead of substitution, would cost K~ half of its digits where landmarks nearly depend on each other.
+    """
+    count, width = end - begin, columns.shape[1]
+    for c in range(count):
+        for r in range(width):
+            columns[c, r] = tile[first + r, c]
+    for c in range(0, count, 4):                       # four landmarks: what is known by the micro-kernel, then each other
+        _add_panel(corners, begin + c, corners.shape[0] - 1, 0, c, columns, columns, c, 0)
+        for a in range(c, c + 4):
+            y = columns[a]
+            for b in range(c, a):
+                for r in range(width):
+                    y[r] += corners[begin + a, b] * columns[b, r]
+            for r in range(width):
+                y[r] *= corners[begin + a, a]
+    for r in range(width):
+        for c in range(count):
+            tile[first + r, c] = columns[c, r]
+
+
+@_compiled
+def _subtract_known(Y, count, below, begin, end, known, tile):
+    """tile -= Y[:count, :known] L[begin:end, :known]^T; below holds -L. Its panels are cut to what stays in the cache."""
+    width = below.shape[2]
+    for deep in range(0, known, _DEPTH):
+        for q in range(begin // width, (end + width - 1) // width):
+            panel = below[q, deep:min(known, deep + _DEPTH)]
+            for r in range(0, count, 4):
+                _add_panel(Y, r, count - 1, deep, min(known, deep + _DEPTH), panel, tile, r, q * width - begin)
+
+
+@_compiled
+def _panels(L, start, like):
+    """Rows of L from column `start` on, for `_substitute`: -L in panels; its diagonal blocks negated, with 1 / L_cc on the diagonal.
+
+    1 / 0 is taken as 0: a landmark left out, whose feature is 0.
+    """
+    m = L.shape[0]
+    columns = _blocks(m) * _BLOCK
+    corners = np.zeros((columns, _BLOCK), like.dtype)
+    for begin in range(0, m, _BLOCK):
+        for i in range(begin, min(m, begin + _BLOCK)):
+            for j in range(begin, i):
+                corners[i, j - begin] = -L[i, start + j]
+            if L[i, start + i] != 0.0:
+                corners[i, i - begin] = 1.0 / L[i, start + i]
+    return _pack(_in_precision(like, -L), _tile_width(like), columns), corners
+
+
+@_compiled
+def _residual_gram(kernel, Z, Y, known):
+    """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
+    count, tile = Z.shape[0], _new_tile(Z)
+    tile[:count, :count] = _gram(kernel, _prepare(kernel, Z, Z, True))
+    _subtract_known(Y, count, _pack(-Y, _tile_width(Z), _BLOCK), 0, count, known, tile)
+    return tile[:count, :count].astype(np.float64)
+
+
+@_compiled
+def _rounding(like, m):
+    """Error of a pivot of m terms, relative to the kernel value: roundings of the type add up like sqrt(m)."""
+    return 4.0 * math.sqrt(m) * (1.2e-7 if like.itemsize == 4 else 2.2e-16)
+
+
+@_compiled
+def _gather(P, rows, like):
+    """P[rows] in the precision of `like`."""
+    out = np.empty((rows.shape[0], P.shape[1]), like.dtype)
+    for i in range(rows.shape[0]):
+        for t in range(P.shape[1]):
+            out[i, t] = P[rows[i], t]
+    return out
+
+
+@_compiled
+def _draw(sizes, s, key):
+    """s of more points drawn one after the other without replacement, in proportion to their sizes; and inclusion chances.
+
+    Exponential clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one, point i
+    was included with probability 1 - exp(-size_i time), which makes sums weighted by its inverse unbiased (Cohen, Kaplan 2007).
+    """
+    n = sizes.shape[0]
+    clocks = np.empty(n)
+    for i in range(n):
+        clocks[i] = -math.log(_uniform(key, i)) / max(sizes[i], 1e-290)
+    time_of_next = np.partition(clocks, s)[s]
+    equals = s - (clocks < time_of_next).sum()         # of those that come with the next one, as many as are missing
+    indices, chances, count = np.empty(s, np.int64), np.empty(s), 0
+    for i in range(n):
+        if clocks[i] <= time_of_next:
+            if clocks[i] == time_of_next:
+                equals -= 1
+                if equals < 0:
+                    continue
+            indices[count], chances[count] = i, -math.expm1(-max(sizes[i], 1e-290) * time_of_next)
+            count += 1
+    return indices, chances
+
+
+@_compiled
+def _eliminate(H, chances, floor, bar):
+    """Pivots among candidates with residual Gram matrix H: their numbers in order, and the Cholesky factor of their part of H.
+
+    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots follow
+    the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not below the bar.
+    """
+    count, greedy = H.shape[0], chances.shape[0] == 0
+    initial, columns, chosen, found = np.diag(H).copy(), np.zeros((count, count)), np.empty(count, np.int64), 0
+    for step in range(count):
+        i = np.argmax(np.diag(H)) if greedy else step
+        if H[i, i] <= floor[i] or (H[i, i] < bar and found > 0 if greedy else chances[i] * initial[i] >= H[i, i]):
+            continue
+        column = H[:, i] / math.sqrt(H[i, i])
+        for a in range(count):
+            for b in range(count):
+                H[a, b] -= column[a] * column[b]
+        H[i], H[:, i] = 0.0, 0.0                       # exactly, where rounding would leave a trace
+        columns[:, found], chosen[found] = column, i
+        found += 1
+    chosen = chosen[:found].copy()
+    return chosen, columns[chosen, :found]
+
+
+@_compiled
+def _candidates(rest, count, share, key):
+    """Rows to choose pivots from, and the least residual to accept, so that no point outside could have come before.
+
+    share 1: the largest residuals, and each must exceed those outside. Below 1 it must exceed that share of them: then a draw in
+    proportion to the residuals finds many such at once, all over the data. share 0: one draw after the other, as pivots are.
+    """
+    n = rest.shape[0]
+    if share == 0.0:
+        sums, rows = np.cumsum(rest), np.empty(count, np.int64)
+        for c in range(count):
+            rows[c] = _pick(sums, _uniform(key, c))
+        return rows, 0.0
+    if count >= np.count_nonzero(rest):
+        return np.nonzero(rest)[0], 0.0
+    if share == 1.0:
+        order = np.argsort(-rest, kind="mergesort")
+        return order[:count].copy(), rest[order[count]]
+    rows, _ = _draw(rest, count, key)
+    largest = np.argmax(rest)
+    if not (rows == largest).any():
+        rows[0] = largest
+    return rows, share * rest[largest]
+
+
+@_compiled
+def _pivoted(P, kernel, shift, s, block, share, rounding, key):
+    """Partial Cholesky factorisation of K + diag(shift), several pivots at a time: Landmarks in order of choice, and the factor F.
+
+    rest is the diagonal of K + diag(shift) - F F^T; evaluations are -1 if it shows that K is not positive semidefinite.
+    """
+    n = P.shape[0]
+    F, diagonal = _new_matrix(n, s, P), _diagonal(P, kernel).astype(np.float64)
+    rest = diagonal + shift
+    indices, found, evaluations, turn = np.empty(s, np.int64), np.int64(0), n, 0
+    while found < s:
+        if not _sound_rest(rest, diagonal, shift, rounding, indices[:found]):
+            return Landmarks(indices[:found], np.ones(found), -1), F
+        if rest.max() == 0.0:
+            few = P[:_BLOCK]                           # a diagonal of zeros, and yet a matrix that is not 0
+            if found == 0 and np.abs(_residual_gram(kernel, few, few, np.int64(0))).max() > 0.0:
+                return Landmarks(indices[:0], np.ones(0), -1), F
+            break
+        candidates, bar = _candidates(rest, min(block, s - found), share, _bits(key, 2 * turn))
+        count = candidates.shape[0]
+        chances = np.empty(count if share == 0.0 else 0)
+        for c in range(chances.shape[0]):
+            chances[c] = _uniform(_bits(key, 2 * turn + 1), c)
+        turn += 1
+        Z, Y = _gather(P, candidates, P), _gather(F, candidates, P)
+        H = _residual_gram(kernel, Z, Y, found)
+        evaluations += count * count
+        for c in range(count):
+            H[c, c] += shift[candidates[c]]
+            rest[candidates[c]] = max(H[c, c], 0.0)    # what looks explained from here is: no endless proposals
+        chosen, corner = _eliminate(H, chances, rounding * diagonal[candidates], bar)
+        new = chosen.shape[0]
+        if new == 0:
+            continue
+        L = np.empty((new, found + new))
+        for a in range(new):
+            L[a, :found], L[a, found:] = Y[chosen[a], :found], corner[a]
+            indices[found + a] = candidates[chosen[a]]
+        below, corners = _panels(L, found, P)
+        rest -= _substitute(kernel, _prepare(kernel, P, Z[chosen], False), below, corners, found, F)
+        for a in range(new):
+            F[indices[found + a], found:found + new] = corner[a]
+        found += new
+        evaluations += n * new
+    return Landmarks(indices[:found].copy(), np.ones(found), evaluations), F
+
+
+@_compiled
+def _sound_rest(rest, diagonal, shift, rounding, pivots):
+    """Set to 0 what is rounding, and what pivots have left; False where a residual is NaN or clearly below its shift."""
+    for i in pivots:
+        rest[i] = 0.0
+    for i in range(rest.shape[0]):
+        if not rest[i] >= -max(1e-6, rounding) * abs(diagonal[i]) or not diagonal[i] >= 0.0:
+            return False
+        if rest[i] <= rounding * diagonal[i]:
+            rest[i] = 0.0
+    return True
+
+
+@_compiled
+def _factor(Z, kernel, shift):
+    """NystromMap for K(Z, Z) + diag(shift), and kernel values computed; rank is -1 if K is not positive semidefinite on Z.
+
+    In the order of choice, each pivot at least a tenth of the largest. Without pivoting a sorted sample of a smooth kernel
+    extrapolates, and rounding errors grow by the squares of huge coefficients, to the size of K itself.
+    """
+    m = Z.shape[0]
+    found, F = _pivoted(_in_double(Z), kernel, shift, m, np.int64(_BLOCK), 0.1, _rounding(Z, m), np.uint64(0))
+    rank, L = found.indices.shape[0], np.zeros((m, m))
+    order, left = np.empty(m, np.int64), np.ones(m, np.bool_)
+    order[:rank] = found.indices
+    left[found.indices] = False
+    order[rank:] = np.nonzero(left)[0]
+    for i in range(rank):
+        L[i, :i + 1] = F[order[i], :i + 1]
+    return NystromMap(_gather(Z, order, Z), L, rank if found.evaluations >= 0 else -1), found.evaluations
+
+
+@_compiled
+def _unexplained(P, rows, Z, L, kernel):
+    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z, slab by slab."""
+    out, none = np.empty(rows.shape[0]), np.empty((0, 0), Z.dtype)
+    below, corners = _panels(L, np.int64(0), Z)
+    for begin in range(0, rows.shape[0], _SLAB):
+        slab = _gather(P, rows[begin:begin + _SLAB], Z)
+        squares = _substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, np.int64(0), none)
+        out[begin:begin + _SLAB] = _diagonal(slab, kernel) - squares
+    return out
+
+
+@_compiled
+def _scores(P, rows, Z, shift, kernel, lam):
+    """Lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1, and the kernel values computed,
+    or -1 if K is not positive semidefinite.
+
+    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift). Points in
+    float32 are taken in float64 where lam does not stand clear of float32's rounding, a hundred times.
+    """
+    out = np.ones(rows.shape[0])
+    if Z.shape[0] == 0:                                # an empty sample explains nothing
+        return np.minimum(_diagonal(_gather(P, rows, P), kernel) / lam, 1.0), rows.shape[0]
+    found, evaluations = _factor(_in_double(Z), kernel, shift)
+    if found.rank < 0:
+        return out, -1
+    evaluations += rows.shape[0] * (found.rank + 1)
+    L = np.ascontiguousarray(found.factor[:found.rank, :found.rank])
+    if lam > 100.0 * _rounding(Z, Z.shape[0]) * _diagonal(Z, kernel).max():
+        rest = _unexplained(P, rows, _in_precision(Z, found.points[:found.rank]), L, kernel)
+    else:
+        rest = _unexplained(P, rows, found.points[:found.rank], L, kernel)
+    for i in range(rows.shape[0]):
+        if not abs(rest[i]) < np.inf:
+            return out, -1
+        out[i] = min(1.0, max(0.0, rest[i] / lam))
+    return out, evaluations
+
+
+@_compiled
+def ridge_leverage_scores(X, kernel, lam):
+    """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
+
+    They sum to the effective dimension. Eigenvalues below n 2^-52 of the largest are rounding, and count as 0.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    lam : float, positive ridge, in the units of the eigenvalues of K
+
+    Returns
+    -------
+    (n,) float64 array of numbers from 0 to 1
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; lam not positive; kernel not a Kernel, or with a negative eigenvalue on X
+
+    Notes
+    -----
+    O(n^3) time, O(n^2) memory: for a few thousand points. `approximate_ridge_leverage_scores` is for more.
+
+    Examples
+    --------
+    >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
+    [0.1, 0.4]
+    """
+    P = _in_double(_points("ridge_leverage_scores: X", X))
+    kernel, lam = _canonical("ridge_leverage_scores: kernel", kernel), _positive("ridge_leverage_scores: lam", lam)
+    _check_rows("ridge_leverage_scores: X", P, kernel)
+    scores, sound = _exact_scores(P, kernel, lam)
+    if not sound:
+        raise ValueError("ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
+    return scores
+
+
+@_compiled
+def _exact_scores(P, kernel, lam):
+    n = P.shape[0]
+    K, scores = _gram(kernel, _prepare(kernel, P, P, True)), np.zeros(n)
+    if not _all_below(K, np.inf):
+        return scores, False
+    values, vectors = _small_eigen(K, False)
+    if values[n - 1] < -1e-6 * abs(values[0]):
+        return scores, False
+    for q in range(n):
+        if values[q] > n * 2.2e-16 * values[0]:
+            share = values[q] / (values[q] + lam)
+            for i in range(n):
+                scores[i] += share * vectors[i, q] ** 2
+    return np.minimum(scores, 1.0), True
+
+
+def _landmark_points(name, landmarks, X):
+    """The landmarks as points: rows of X by Landmarks or by a vector of row numbers, or the points themselves."""
+
+
+@overload(_landmark_points, prefer_literal=True)
+def _landmark_points_overload(name, landmarks, X):
+    name_again = name.literal_value
+    outside = f"{name_again} must be row numbers from 0 to n - 1, at least one"
+    columns = f"{name_again} must have as many columns as X"
+    if _operator_class(landmarks) is Landmarks:
+        return lambda name, landmarks, X: _landmark_points(name_again, landmarks.indices, X)
+    if isinstance(landmarks, types.Array) and landmarks.ndim == 1 and isinstance(landmarks.dtype, types.Integer):
+        def rows(name, landmarks, X):
+            low, high = 0, np.int64(-1)
+            for i in landmarks:
+                low, high = min(low, np.int64(i)), max(high, np.int64(i))
+            if low < 0 or not 0 <= high < X.shape[0]:
+                raise ValueError(outside)
+            return _gather(X, landmarks, X)
+        return rows
+    if not _is_real_array(landmarks, 2):
+        return _raise_for_three(f"{name_again} must be Landmarks, a vector of row numbers or a 2-D array of points, "
+                                f"got {landmarks}")
+
+    def points(name, landmarks, X):
+        Z = _points(name_again, landmarks)
+        if Z.shape[1] != X.shape[1]:
+            raise ValueError(columns)
+        return _in_precision(X, Z)
+    return points
+
+
+def _raise_for_three(message):
+    def refuse(name, value, X):
+        if len(name) >= 0:
+            raise ValueError(message)
+        return X
+    return refuse
+
+
+@_compiled
+def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
+    """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
+
+    l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a sample
+    with S S^T <= I they are at least the exact scores (lemma 5); the cap mends that lemma's second part, which fails without.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
+    weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a plain subset
+    kernel : Kernel, positive semidefinite
+    lam : float, positive ridge, in the units of the eigenvalues of K
+
+    Returns
+    -------
+    (n,) float64 array of numbers from 0 to 1
+
+    Raises
+    ------
+    ValueError : X or landmarks malformed; weights not positive or not one a landmark; lam not positive; kernel not
+        positive semidefinite or not finite on X
+
+    Notes
+    -----
+    n s + n + s (s + 1) / 2 kernel values, O(n s (d + s / 2)) time; memory O(n + s^2) and slabs of 8192 rows of X. Their
+    rounding error is about 2^-52 k(x, x) / lam; float32 points are worked on in float32 only where lam stands clear of it.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> approximate_ridge_leverage_scores(X, np.array([0, 1]), np.ones(2), linear(), 5.0).round(12).tolist()
+    [0.1, 0.4]
+    """
+    P = _points("approximate_ridge_leverage_scores: X", X)
+    Z = _landmark_points("approximate_ridge_leverage_scores: landmarks", landmarks, P)
+    w = _vector("approximate_ridge_leverage_scores: weights", weights)
+    kernel = _canonical("approximate_ridge_leverage_scores: kernel", kernel)
+    lam = _positive("approximate_ridge_leverage_scores: lam", lam)
+    _check_rows("approximate_ridge_leverage_scores: X", P, kernel)
+    _check_rows("approximate_ridge_leverage_scores: landmarks", Z, kernel)
+    if w.shape[0] != Z.shape[0] or not w.min() > 0.0:
+        raise ValueError("approximate_ridge_leverage_scores: weights must hold one positive number for each landmark")
+    scores, evaluations = _scores(P, np.arange(P.shape[0]), Z, lam / w ** 2, kernel, lam)
+    if evaluations < 0:
+        raise ValueError("approximate_ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
+    return scores
+
+
+@_compiled
+def _all_points(n):
+    return Landmarks(np.arange(n), np.ones(n), 0)
+
+
+@_compiled
+def uniform_landmarks(n, s, seed):
+    """s of n points, uniformly and without replacement (the classic Nystrom method; RLS sections 1.1 and 5.2).
+
+    Parameters
+    ----------
+    n : int, at least 1; number of points
+    s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    Landmarks, indices ascending, weights sqrt(n / s)
+
+    Raises
+    ------
+    ValueError : n, s or seed out of range
+
+    Notes
+    -----
+    O(n) time and memory; no kernel values.
+
+    Examples
+    --------
+    >>> uniform_landmarks(5, 9, 0).indices.tolist()
+    [0, 1, 2, 3, 4]
+    """
+    n, s = _positive_integer("uniform_landmarks: n", n), _positive_integer("uniform_landmarks: s", s)
+    key = _key(_seed("uniform_landmarks: seed", seed), _LANDMARKS)
+    if s >= n:
+        return _all_points(n)
+    indices, _ = _draw(np.ones(n), s, key)
+    return Landmarks(indices, np.full(s, math.sqrt(n / s)), 0)
+
+
+@_compiled
+def _keep(chances, rows, key):
+    """Each of rows kept by a coin of its own: (rows, chances) of the kept."""
+    kept = np.zeros(rows.shape[0], np.bool_)
+    for j in range(rows.shape[0]):
+        kept[j] = _uniform(key, rows[j]) < chances[j]
+    return rows[kept], chances[kept]
+
+
+@_compiled
+def sample_landmarks(scores, delta, seed, oversampling=16.0):
+    """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
+
+    Each point is kept independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The sum counts as at least 1,
+    as the proof of lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with probability
+    1 - delta (theorem 3).
+
+    Parameters
+    ----------
+    scores : (n,) array, not negative
+    delta : float between 0 and 1/8, failure probability
+    seed : int from 0 to 2**64 - 1
+    oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
+
+    Returns
+    -------
+    Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all is possible where the scores sum to little
+
+    Raises
+    ------
+    ValueError : scores negative or not finite; delta, seed or oversampling out of range
+
+    Notes
+    -----
+    O(n) time and memory; the number of landmarks is random, 16 log(sum l / delta) sum l on average at most.
+
+    Examples
+    --------
+    >>> sample_landmarks(np.array([1.0, 0.0, 0.9]), 0.1, 0).indices.tolist()
+    [0, 2]
+    """
+    l = _vector("sample_landmarks: scores", scores)
+    delta = _eighth("sample_landmarks: delta", delta)
+    key = _key(_seed("sample_landmarks: seed", seed), _LANDMARKS)
+    oversampling = _positive("sample_landmarks: oversampling", oversampling)
+    if not l.min() >= 0.0:
+        raise ValueError("sample_landmarks: scores must not be negative")
+    return _sample_by(l, delta, oversampling, key)
+
+
+@_compiled
+def _sample_by(scores, delta, oversampling, key):
+    chances = np.minimum(1.0, oversampling * math.log(max(scores.sum(), 1.0) / delta) * scores)
+    indices, p = _keep(chances, np.arange(scores.shape[0]), key)
+    return Landmarks(indices, 1.0 / np.sqrt(p), 0)
+
+
+@_compiled
+def rls_nystrom(X, kernel, lam, delta, seed, oversampling=16.0):
+    """Landmarks by exact ridge leverage scores (RLS algorithm 1): K~ <= K <= K~ + lam I with probability 1 - delta (theorem 3).
+
+    `sample_landmarks` does the same from any overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
+    delta : float between 0 and 1/8, failure probability
+    seed : int from 0 to 2**64 - 1
+    oversampling : float, positive; the 16 of the paper
+
+    Returns
+    -------
+    Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p)
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; lam, delta, seed or oversampling out of range; kernel not positive
+        semidefinite or not finite on X
+
+    Notes
+    -----
+    O(n^3) time, O(n^2) memory, n (n + 1) / 2 kernel values: `recursive_rls` does without the exact scores.
+
+    Examples
+    --------
+    >>> rls_nystrom(np.array([[1.0], [2.0]]), linear(), 0.1, 0.1, 0).indices.tolist()
+    [0, 1]
+    """
+    P = _in_double(_points("rls_nystrom: X", X))
+    kernel, lam = _canonical("rls_nystrom: kernel", kernel), _positive("rls_nystrom: lam", lam)
+    _check_rows("rls_nystrom: X", P, kernel)
+    delta = _eighth("rls_nystrom: delta", delta)
+    key = _key(_seed("rls_nystrom: seed", seed), _LANDMARKS)
+    oversampling = _positive("rls_nystrom: oversampling", oversampling)
+    scores, sound = _exact_scores(P, kernel, lam)
+    if not sound:
+        raise ValueError("rls_nystrom: kernel must be finite and positive semidefinite on X")
+    found = _sample_by(scores, delta, oversampling, key)
+    return Landmarks(found.indices, found.weights, P.shape[0] * (P.shape[0] + 1) // 2)
+
+
+class _Rule(NamedTuple):
+    """What distinguishes algorithms 2 and 3 and their practical variants: see `_recursive`."""
+    lam: float                                         # ridge; 0: from the spectrum of the sample (algorithm 3)
+    size: int                                          # s; recursion ends at so many points
+    constant: float                                    # c in c k log(2 k / delta) <= s
+    factor: float                                      # in front of the scores
+    oversampling: float
+    delta: float
+    division: float                                    # of delta at each level down
+
+
+@_compiled
+def _depths(n, key):
+    """How many fair coins each point wins in a row: those with at least t are the points left after t halvings."""
+    out = np.empty(n, np.int8)
+    for i in range(n):
+        bits, depth = _bits(key, i), 0
+        while depth < 63 and bits & np.uint64(1):
+            bits >>= np.uint64(1)
+            depth += 1
+        out[i] = depth
+    return out
+
+
+@_compiled
+def _largest_rank(size, constant, delta):
+    """The largest k with constant k log(2 k / delta) <= size, but at least 1."""
+    k = 1
+    while constant * (k + 1) * math.log(2.0 * (k + 1) / delta) <= size:
+        k += 1
+    return k
+
+
+@_compiled
+def _tail_ridge(kernel, Z, weights, k, key):
+    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace.
+
+    The trace less the Ritz values of 6 steps of orthogonal iteration: a few per cent too much at most, where sigma falls slowly.
+    """
+    A = _gram(kernel, _prepare(kernel, Z, Z, True))
+    trace, tail = 0.0, 0.0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[0]):
+            A[i, j] *= weights[i] * weights[j]
+        trace += A[i, i]
+    if k < A.shape[0] and trace < np.inf:              # NaN and infinity are refused with the scores
+        Q, _ = _orthonormalize(_normal_matrix(A.shape[0], k, key), key)
+        for step in range(6):
+            Q, _ = _orthonormalize(_dense_product(A, A.shape[0], Q), key)
+        tail = trace - (Q * _dense_product(A, A.shape[0], Q)).sum()
+    floor = 2.2e-16 * trace
+    return max(tail / k, floor if floor > 0.0 else 1.0)
+
+
+@_compiled
+def _recursive(P, kernel, rule, drawn, key):
+    """RLS algorithms 2 and 3. Landmarks; their evaluations are -1 if the kernel is not positive semidefinite.
+
+    Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives scores
+    to the points of its level, and they a new sample. At the top `drawn` landmarks are drawn exactly, if it is not 0.
+    An empty first sample (s of one or two points) is replaced by the level above it.
+    """
+    n = P.shape[0]
+    depth = _depths(n, _bits(key, 0))
+    bottom, delta = 0, rule.delta
+    while True:
+        rows = np.nonzero(depth >= bottom)[0]
+        if rows.shape[0] <= (192.0 * math.log(1.0 / delta) if rule.lam > 0.0 else rule.size):
+            break
+        bottom, delta = bottom + 1, delta / rule.division
+    if rows.shape[0] == 0:
+        bottom, delta = bottom - 1, delta * rule.division
+        rows = np.nonzero(depth >= bottom)[0]
+    weights, evaluations = np.ones(rows.shape[0]), 0
+    for level in range(bottom - 1, -1, -1):
+        delta *= rule.division
+        Z = _gather(P, rows, P)
+        k, lam = _largest_rank(rule.size, rule.constant, delta), rule.lam
+        if lam == 0.0:
+            lam = _tail_ridge(kernel, _in_double(Z), weights, k, _bits(key, 3 * level + 1))
+            evaluations += Z.shape[0] * (Z.shape[0] + 1) // 2
+        rows = np.nonzero(depth >= level)[0]
+        scores, computed = _scores(P, rows, Z, lam / weights ** 2, kernel, lam)
+        if computed < 0:
+            return Landmarks(rows, scores, -1)
+        evaluations += computed
+        scores = np.minimum(1.0, rule.factor * scores)
+        many = math.log(max(scores.sum(), 1.0) / delta) if rule.lam > 0.0 else math.log(2.0 * k / delta)
+        chances = np.minimum(1.0, rule.oversampling * many * scores)
+        if level == 0 and drawn > 0:
+            rows, chances = _draw(chances, drawn, _bits(key, 2))
+        else:
+            level_rows, level_key = rows, _bits(key, 3 * level + 3)
+            rows, chances = _keep(chances, level_rows, level_key)
+            if rule.lam == 0.0 and rows.shape[0] <= k and level > 0:   # shows nothing beyond k: a plain sample instead
+                rows = level_rows[_draw(np.ones(level_rows.shape[0]), rule.size, level_key)[0]]
+                chances = np.full(rule.size, rule.size / level_rows.shape[0])
+        weights = 1.0 / np.sqrt(chances)
+    return Landmarks(rows, weights, evaluations)
+
+
+@_compiled
+def recursive_rls(X, kernel, lam, delta, seed, oversampling=16.0):
+    """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
+
+    1. Up to 192 log(1 / delta) points: all of them.  2. Half of the points, at random; a sample of these by this algorithm,
+    with delta / 3.  3. Scores of all points from that sample (lemma 6), times 3/2, capped at 1.  4. Each point kept with
+    probability min(1, 16 l_i log(sum l / delta)). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (theorem 7).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
+    delta : float between 0 and 1/32; failure probability is 3 delta
+    seed : int from 0 to 2**64 - 1
+    oversampling : float, positive; the 16 of the paper
+
+    Returns
+    -------
+    Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p)
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; lam, delta, seed or oversampling out of range; kernel not positive
+        semidefinite or not finite on X
+
+    Notes
+    -----
+    About 2 n s kernel values and O(n s (d + s)) time for s landmarks at a level; memory O(n + s^2) and slabs of 8192 rows.
+
+    Examples
+    --------
+    >>> recursive_rls(np.ones((900, 1)), linear(), 1.0, 0.01, 0).indices.size < 900
+    True
+    """
+    P = _points("recursive_rls: X", X)
+    kernel, lam = _canonical("recursive_rls: kernel", kernel), _positive("recursive_rls: lam", lam)
+    _check_rows("recursive_rls: X", P, kernel)
+    delta = _thirty_second("recursive_rls: delta", delta)
+    key = _key(_seed("recursive_rls: seed", seed), _LANDMARKS)
+    oversampling = _positive("recursive_rls: oversampling", oversampling)
+    found = _recursive(P, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), np.int64(0), key)
+    if found.evaluations < 0:
+        raise ValueError("recursive_rls: kernel must be finite and positive semidefinite on X")
+    return found
+
+
+@_compiled
+def recursive_rls_fixed(X, kernel, s, delta, seed, constant=640.0, oversampling=16.0):
+    """Landmarks by recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
+
+    As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the largest k
+    with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With probability
+    1 - 3 delta at most 2 s landmarks, and theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (theorem 10).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    s : int, at least 1; sample size; n or more returns all points
+    delta : float between 0 and 1/32; failure probability is 3 delta
+    seed : int from 0 to 2**64 - 1
+    constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem speaks
+        where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
+    oversampling : float, positive; the 16 of the paper
+
+    Returns
+    -------
+    Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p)
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
+        finite on X
+
+    Notes
+    -----
+    O(n s) kernel values, O(n s (d + s)) time; memory O(n + s^2) and slabs of 8192 rows. `recursive_rls_practical` has
+    smaller constants and returns exactly s landmarks.
+
+    Examples
+    --------
+    >>> recursive_rls_fixed(np.ones((900, 1)), linear(), 200, 0.01, 0).indices.size < 900
+    True
+    """
+    P = _points("recursive_rls_fixed: X", X)
+    kernel, s = _canonical("recursive_rls_fixed: kernel", kernel), _positive_integer("recursive_rls_fixed: s", s)
+    _check_rows("recursive_rls_fixed: X", P, kernel)
+    delta = _thirty_second("recursive_rls_fixed: delta", delta)
+    key = _key(_seed("recursive_rls_fixed: seed", seed), _LANDMARKS)
+    constant = _positive("recursive_rls_fixed: constant", constant)
+    oversampling = _positive("recursive_rls_fixed: oversampling", oversampling)
+    found = _recursive(P, kernel, _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0), np.int64(0), key)
+    if found.evaluations < 0:
+        raise ValueError("recursive_rls_fixed: kernel must be finite and positive semidefinite on X")
+    return found
+
+
+@_compiled(inline="always")
+def _practical(P, kernel, s, level_size, delta, key):
+    """The variant of RLS section 5: small constants, at each level delta itself, exactly s landmarks at the top."""
+    if s >= P.shape[0]:
+        return _all_points(P.shape[0])
+    return _recursive(P, kernel, _Rule(0.0, level_size, 4.0, 1.0, 1.0, delta, 1.0), s, key)
+
+
+@_compiled
+def recursive_rls_practical(X, kernel, s, delta, seed):
+    """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
+
+    `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each level, and
+    at the top s points drawn without replacement in proportion to their probabilities. The authors' program has log(s) where
+    the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice. No theorem covers it.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    s : int, at least 1; number of landmarks; n or more returns all points
+    delta : float between 0 and 1; a smaller one spreads the sample over more points
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 / sqrt(chance)
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
+        finite on X
+
+    Notes
+    -----
+    About 2 n s kernel values and n s (s + 2 d) multiplications; memory O(n + s^2) and slabs of 8192 rows.
+
+    Examples
+    --------
+    >>> recursive_rls_practical(np.arange(50.0).reshape(-1, 1), gaussian(5.0), 10, 0.1, 0).indices.size
+    10
+    """
+    P = _points("recursive_rls_practical: X", X)
+    kernel, s = _canonical("recursive_rls_practical: kernel", kernel), _positive_integer("recursive_rls_practical: s", s)
+    _check_rows("recursive_rls_practical: X", P, kernel)
+    delta = _chance("recursive_rls_practical: delta", delta)
+    key = _key(_seed("recursive_rls_practical: seed", seed), _LANDMARKS)
+    found = _practical(P, kernel, s, s, delta, key)
+    if found.evaluations < 0:
+        raise ValueError("recursive_rls_practical: kernel must be finite and positive semidefinite on X")
+    return found
+
+
+@_compiled
+def recursive_rls_accelerated(X, kernel, s, delta, seed):
+    """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1): as `recursive_rls_practical`, with
+    samples of sqrt((n s + s^3) / n) points below the top, so that scores cost as much as uniform Nystrom itself.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    s : int, at least 1; number of landmarks; n or more returns all points
+    delta : float between 0 and 1; a smaller one spreads the sample over more points
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    Landmarks, as of `recursive_rls_practical`
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
+        finite on X
+
+    Notes
+    -----
+    About 2 n r kernel values and n r (r + 2 d) multiplications for r = sqrt(s + s^3 / n); memory O(n + r^2) and slabs of
+    8192 rows.
+
+    Examples
+    --------
+    >>> recursive_rls_accelerated(np.arange(50.0).reshape(-1, 1), gaussian(5.0), 10, 0.1, 0).indices.size
+    10
+    """
+    P = _points("recursive_rls_accelerated: X", X)
+    kernel, s = _canonical("recursive_rls_accelerated: kernel", kernel), _positive_integer("recursive_rls_accelerated: s", s)
+    _check_rows("recursive_rls_accelerated: X", P, kernel)
+    delta = _chance("recursive_rls_accelerated: delta", delta)
+    key = _key(_seed("recursive_rls_accelerated: seed", seed), _LANDMARKS)
+    level_size = min(s, np.int64(math.ceil(math.sqrt(s + np.float64(s) ** 3 / P.shape[0]))))
+    found = _practical(P, kernel, s, level_size, delta, key)
+    if found.evaluations < 0:
+        raise ValueError("recursive_rls_accelerated: kernel must be finite and positive semidefinite on X")
+    return found
+
+
+@_compiled
+def rpcholesky(X, kernel, s, seed, block=64):
+    """Landmarks by randomly pivoted Cholesky, a rival of leverage scores (Chen, Epperly, Tropp, Webber 2025).
+
+    Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection (Epperly,
+    Tropp, Webber 2025) give pivots of the same law, many for each pass over the points; block = 1 is the simple algorithm.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1
+    block : int from 1 to 128, proposals at a time
+
+    Returns
+    -------
+    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
+        finite on X
+
+    Notes
+    -----
+    n (s + 1) kernel values and some for proposals, O(n s (d + s)) time. The factor F of n s numbers is held meanwhile, as
+    the algorithm needs it: its memory is O(n s).
+
+    Examples
+    --------
+    >>> rpcholesky(np.array([[0.0], [0.0], [9.0]]), gaussian(1.0), 2, 0).indices.size
+    2
+    """
+    P = _points("rpcholesky: X", X)
+    kernel, s = _canonical("rpcholesky: kernel", kernel), _positive_integer("rpcholesky: s", s)
+    _check_rows("rpcholesky: X", P, kernel)
+    key = _key(_seed("rpcholesky: seed", seed), _LANDMARKS)
+    block = _proposals("rpcholesky: block", block)
+    if s >= P.shape[0]:
+        return _all_points(P.shape[0])
+    none = np.zeros(P.shape[0])
+    found, _ = _pivoted(P, kernel, none, s, block, 0.0, _rounding(P, s), key)
+    if found.evaluations < 0:
+        raise ValueError("rpcholesky: kernel must be finite and positive semidefinite on X")
+    return found
+
+
+@_compiled
+def pivoted_cholesky(X, kernel, s, block=64):
+    """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
+
+    The pivots are those of one choice after the other; a pass over the points takes as many as are certain.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    s : int, at least 1; number of landmarks; n or more returns all points
+    block : int from 1 to 128, candidates at a time; it changes the time, not the result
+
+    Returns
+    -------
+    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
+        finite on X
+
+    Notes
+    -----
+    n (s + 1) kernel values and some for candidates, O(n s (d + s)) time and one pass over O(n s) memory for a few pivots at
+    best: several times slower than `rpcholesky`. Outliers come first, which is rarely what kernel PCA wants.
+
+    Examples
+    --------
+    >>> pivoted_cholesky(np.array([[0.0], [0.1], [9.0]]), gaussian(1.0), 2).indices.tolist()
+    [0, 2]
+    """
+    P = _points("pivoted_cholesky: X", X)
+    kernel, s = _canonical("pivoted_cholesky: kernel", kernel), _positive_integer("pivoted_cholesky: s", s)
+    _check_rows("pivoted_cholesky: X", P, kernel)
+    block = _proposals("pivoted_cholesky: block", block)
+    if s >= P.shape[0]:
+        return _all_points(P.shape[0])
+    none = np.zeros(P.shape[0])
+    found, _ = _pivoted(P, kernel, none, s, block, 1.0, _rounding(P, s), np.uint64(0))
+    if found.evaluations < 0:
+        raise ValueError("pivoted_cholesky: kernel must be finite and positive semidefinite on X")
+    return found
+
+
+@_compiled
+def nystrom_map(X, landmarks, kernel):
+    """What `nystrom_features` needs to map any point: the landmarks and the Cholesky factor of their Gram matrix (RLS section 2.1).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of `kmeans_select`
+    kernel : Kernel, positive semidefinite
+
+    Returns
+    -------
+    NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above 4 sqrt(s) roundings of
+    X's type, relative to k(x, x), depend on the others: they come last, with features 0, and rank is the number of others
+
+    Raises
+    ------
+    ValueError : X or landmarks malformed; kernel not positive semidefinite or not finite on the landmarks
+
+    Notes
+    -----
+    s (s + 1) / 2 kernel values, O(s^2 (d + s)) time, O(s^2) memory.
+
+    Examples
+    --------
+    >>> nystrom_map(np.array([[1.0], [2.0]]), np.array([1, 0]), linear()).rank
+    1
+    """
+    P = _points("nystrom_map: X", X)
+    Z = _landmark_points("nystrom_map: landmarks", landmarks, P)
+    kernel = _canonical("nystrom_map: kernel", kernel)
+    _check_rows("nystrom_map: landmarks", Z, kernel)
+    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    if found.rank < 0:
+        raise ValueError("nystrom_map: kernel must be finite and positive semidefinite on the landmarks")
+    return found
+
+
+def _checked_map(name, value):
+    """value with arrays in C order and sizes that agree."""
+
+
+@_compiled
+def _no_map():
+    return NystromMap(np.empty((1, 1)), np.empty((1, 1)), 0)
+
+
+@overload(_checked_map, prefer_literal=True)
+def _checked_map_overload(name, value):
+    name = name.literal_value
+    if _operator_class(value) is not NystromMap:
+        return _raise(f"{name} must be a NystromMap, as nystrom_map returns it, got {value}", _no_map)
+    points_name, factor_name = name + ".points", name + ".factor"
+    sizes = f"{name}.factor must have one row and one column for each landmark, and rank be from 0 to their number"
+
+    def check(name, value):
+        points, factor = _points(points_name, value.points), _in_double(_points(factor_name, value.factor))
+        if factor.shape[0] != points.shape[0] or factor.shape[1] != points.shape[0] or not 0 <= value.rank <= points.shape[0]:
+            raise ValueError(sizes)
+        return NystromMap(points, factor, np.int64(value.rank))
+    return check
+
+
+@_compiled
+def _map_features(P, found, kernel):
+    """Nystrom features of checked points."""
+    X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
+    if found.rank == 0:                                # a kernel that is 0
+        return np.zeros((X.shape[0], Z.shape[0]), X.dtype)
+    below, corners = _panels(np.ascontiguousarray(found.factor[:found.rank, :found.rank]), np.int64(0), Z)
+    F = _new_matrix(X.shape[0], Z.shape[0], X)
+    _substitute(kernel, _prepare(kernel, X, Z[:found.rank], False), below, corners, np.int64(0), F)
+    F[:, found.rank:] = 0.0
+    return F
+
+
+@_compiled
+def nystrom_features(X, map, kernel):
+    """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T with K~(x, x') = y(x).y(x') (RLS section 2.1, (35)).
+
+    K~ = K S (S^T K S)^+ S^T K; the rows are those of K S (S^T K S)^(+/2) up to a rotation of the feature space.
+
+    Parameters
+    ----------
+    X : (n, d) array, training or new points
+    map : NystromMap
+    kernel : Kernel, the one the map was made with
+
+    Returns
+    -------
+    (n, s) array, float32 if both X and the landmarks are float32, else float64
+
+    Raises
+    ------
+    ValueError : X empty, not 2-D, not finite or of another d; map malformed; kernel not a Kernel or not finite on X
+
+    Notes
+    -----
+    n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
+
+    Examples
+    --------
+    >>> found = nystrom_map(np.array([[1.0], [2.0]]), np.array([1]), linear())
+    >>> nystrom_features(np.array([[3.0]]), found, linear()).tolist()
+    [[3.0]]
+    """
+    P = _points("nystrom_features: X", X)
+    found = _checked_map("nystrom_features: map", map)
+    kernel = _canonical("nystrom_features: kernel", kernel)
+    if P.shape[1] != found.points.shape[1]:
+        raise ValueError("nystrom_features: X and map.points must have the same number of columns")
+    _check_rows("nystrom_features: X", P, kernel)
+    _check_rows("nystrom_features: map.points", found.points, kernel)
+    F = _map_features(P, found, kernel)
+    if not _all_below(F, np.inf):
+        raise ValueError("nystrom_features: kernel must be finite on X")
+    return F
+
+
+@_compiled
+def nystrom(X, landmarks, kernel):
+    """Nystrom factor F of the Gram matrix: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of `kmeans_select`
+    kernel : Kernel, positive semidefinite
+
+    Returns
+    -------
+    (n, s) array of X's precision; a column is 0 where a landmark depends on earlier ones (see `nystrom_map`, which tells the
+    rank)
+
+    Raises
+    ------
+    ValueError : X or landmarks malformed; kernel not positive semidefinite or not finite on X
+
+    Notes
+    -----
+    n s + s (s + 1) / 2 kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
+
+    Examples
+    --------
+    >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
+    [[1.0], [2.0]]
+    """
+    P = _points("nystrom: X", X)
+    Z = _landmark_points("nystrom: landmarks", landmarks, P)
+    kernel = _canonical("nystrom: kernel", kernel)
+    _check_rows("nystrom: X", P, kernel)
+    _check_rows("nystrom: landmarks", Z, kernel)
+    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    if found.rank < 0:
+        raise ValueError("nystrom: kernel must be finite and positive semidefinite on the landmarks")
+    F = _map_features(P, found, kernel)
+    if not _all_below(F, np.inf):
+        raise ValueError("nystrom: kernel must be finite on X")
+    return F
+
+
+@_compiled(parallel=True)
+def _moments(F, G, symmetric):
+    """F^T G in float64, tile by tile (of the upper half, if G is F); sums of 2048 rows in the precision of the factors."""
+    n, r, p = F.shape[0], F.shape[1], G.shape[1]
+    width, columns = _tile_width(F), _blocks(p)
+    out = np.zeros((r, p))
+    for t in prange(_blocks(r) * columns):
+        _wide_vectors()
+        a, b = t // columns, t % columns
+        if a <= b or not symmetric:
+            first, last, begin, end = a * _BLOCK, min(r, a * _BLOCK + _BLOCK), b * _BLOCK, min(p, b * _BLOCK + _BLOCK)
+            tile, panel = _new_tile(F), np.zeros((_DEPTH, width), F.dtype)
+            for run in range(0, n, 8 * _DEPTH):
+                tile[:] = 0
+                for deep in range(run, min(n, run + 8 * _DEPTH), _DEPTH):
+                    stop = min(n, deep + _DEPTH)
+                    for q in range(0, end - begin, width):
+                        for i in range(deep, stop):
+                            for c in range(min(width, end - begin - q)):
+                                panel[i - deep, c] = G[i, begin + q + c]
+                        for row in range(0, last - first, 4):
+                            _add_transposed_panel(F, first + row, r - 1, deep, stop, panel, tile, row, q)
+                for i in range(first, last):
+                    for j in range(begin, end):
+                        out[i, j] += tile[i - first, j - begin]
+    if symmetric:
+        for i in range(r):
+            for j in range(i):
+                out[i, j] = out[j, i]
+    return out
+
+
+@_compiled
+def _slab_moments(P, found, Y, kernel):
+    """F^T F and F^T Y of the Nystrom factor F of the points, slab by slab."""
+    s = found.points.shape[0]
+    squares, products = np.zeros((s, s)), np.zeros((s, Y.shape[1]))
+    for begin in range(0, P.shape[0], _SLAB):
+        F = _map_features(P[begin:begin + _SLAB], found, kernel)
+        squares += _moments(F, F, np.bool_(True))
+        products += _cross(F, s, _in_precision(F, Y[begin:begin + _SLAB]))
+    return squares, products
+
+
+@_compiled
+def _expansion_by_map(found, V, values):
+    """Features V^T y(x) as an expansion over the landmarks: coefficients C with L^T C = V, 0 for landmarks left out."""
+    L, C = found.factor, V.copy()
+    for i in range(L.shape[0] - 1, -1, -1):
+        C[i] = C[i] / L[i, i] if i < found.rank else 0.0 * C[i]
+        for j in range(i):
+            for q in range(C.shape[1]):
+                C[j, q] -= L[i, j] * C[i, q]
+    return Expansion(found.points, _in_precision(found.points, C), values, np.zeros(V.shape[1]))
+
+
+@_compiled
+def nystrom_kpca(X, landmarks, kernel, k, seed):
+    """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
+
+    Z = Phi^T S X with X = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space, and
+    for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps times what the
+    best k directions lose.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
+    kernel : Kernel, positive semidefinite
+    k : int from 1 to the number of landmarks
+    seed : int from 0 to 2**64 - 1
+
+    Returns
+    -------
+    Expansion over the landmarks only: s kernel values for each new point. values: eigenvalues of K~, 0 beyond its rank
+
+    Raises
+    ------
+    ValueError : X or landmarks malformed; k or seed out of range; kernel not positive semidefinite or not finite on X
+
+    Notes
+    -----
+    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0), linear()).round(12).tolist()
+    [[1.0], [2.0]]
+    """
+    P = _points("nystrom_kpca: X", X)
+    Z = _landmark_points("nystrom_kpca: landmarks", landmarks, P)
+    kernel, k = _canonical("nystrom_kpca: kernel", kernel), _integer("nystrom_kpca: k", k)
+    _check_rows("nystrom_kpca: X", P, kernel)
+    _check_rows("nystrom_kpca: landmarks", Z, kernel)
+    key = _key(_seed("nystrom_kpca: seed", seed), _START)
+    if not 1 <= k <= Z.shape[0]:
+        raise ValueError("nystrom_kpca: k must be from 1 to the number of landmarks")
+    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    if found.rank < 0:
+        raise ValueError("nystrom_kpca: kernel must be finite and positive semidefinite on the landmarks")
+    squares, _ = _slab_moments(P, found, np.zeros((P.shape[0], 1)), kernel)
+    if not _all_below(squares, np.inf):
+        raise ValueError("nystrom_kpca: kernel must be finite on X")
+    eigen = _lanczos(squares, k, key, 1e-12, 1000, False)
+    values = np.where(eigen.values > Z.shape[0] * 2.2e-16 * eigen.values[0], eigen.values, 0.0)
+    return _expansion_by_map(found, eigen.vectors * (values > 0.0), values)
+# ----------------------------------------------------------------------------------------------------------------------
+# 14. Downstream
+#
+# Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
+# ----------------------------------------------------------------------------------------------------------------------
+
+@_compiled
+def _solve_ridge(squares, products, lam):
+    """(F^T F + lam I)^-1 F^T Y."""
+    for i in range(squares.shape[0]):
+        squares[i, i] += lam
+    return np.linalg.solve(squares, products)
+
+
+@_compiled
+def kernel_ridge(F, Y, lam):
+    """Kernel ridge regression on a factor (RLS appendix C.1, (32)-(35)): w = (F^T F + lam I)^-1 F^T Y.
+
+    F w = K~ (K~ + lam I)^-1 Y on the training points; nystrom_features(new, map, kernel) @ w on others.
+
+    Parameters
+    ----------
+    F : (n, r) array, factor of K~ = F F^T
+    Y : (n,) or (n, t) array of targets
+    lam : float, positive ridge, in the units of the eigenvalues of K~
+
+    Returns
+    -------
+    (r, t) float64 array, t = 1 for a vector of targets
+
+    Raises
+    ------
+    ValueError : F or Y malformed or of different n; lam not positive
+
+    Notes
+    -----
+    O(n r^2 + r^3) time, O(r^2) memory. `nystrom_ridge` does it without holding F.
+
+    Examples
+    --------
+    >>> kernel_ridge(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 5.0).tolist()
+    [[0.5]]
+    """
+    A, T = _points("kernel_ridge: F", F), _columns("kernel_ridge: Y", Y)
+    lam = _positive("kernel_ridge: lam", lam)
+    if A.shape[0] != T.shape[0]:
+        raise ValueError("kernel_ridge: F and Y must have the same number of rows")
+    return _solve_ridge(_moments(A, A, np.bool_(True)), _in_double(_cross(A, A.shape[1], _in_precision(A, T))), lam)
+
+
+@_compiled
+def nystrom_ridge(X, Y, landmarks, kernel, lam):
+    """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
+
+    f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    Y : (n,) or (n, t) array of targets
+    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
+    kernel : Kernel, positive semidefinite
+    lam : float, positive ridge, in the units of the eigenvalues of K
+
+    Returns
+    -------
+    Expansion over the landmarks with t columns; expand(new, it, kernel) predicts. values are 0
+
+    Raises
+    ------
+    ValueError : X, Y or landmarks malformed; lam not positive; kernel not positive semidefinite or not finite on X
+
+    Notes
+    -----
+    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0), linear()).round(12).tolist()
+    [[0.5], [1.0]]
+    """
+    P, T = _points("nystrom_ridge: X", X), _columns("nystrom_ridge: Y", Y)
+    Z = _landmark_points("nystrom_ridge: landmarks", landmarks, P)
+    kernel, lam = _canonical("nystrom_ridge: kernel", kernel), _positive("nystrom_ridge: lam", lam)
+    _check_rows("nystrom_ridge: X", P, kernel)
+    _check_rows("nystrom_ridge: landmarks", Z, kernel)
+    if P.shape[0] != T.shape[0]:
+        raise ValueError("nystrom_ridge: X and Y must have the same number of rows")
+    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    if found.rank < 0:
+        raise ValueError("nystrom_ridge: kernel must be finite and positive semidefinite on the landmarks")
+    squares, products = _slab_moments(P, found, T, kernel)
+    if not _all_below(squares, np.inf):
+        raise ValueError("nystrom_ridge: kernel must be finite on X")
+    return _expansion_by_map(found, _solve_ridge(squares, products, lam), np.zeros(T.shape[1]))
+
+
+class Clustering(NamedTuple):
+    """labels (n,); centers (k, r) in the space of the factor's rows; cost: sum of squared distances to them."""
+    labels: np.ndarray
+    centers: np.ndarray
+    cost: float
+
+
+@_compiled
+def kernel_kmeans(F, k, seed, restarts=10, max_iterations=300):
+    """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
+
+    The cost is tr(K~ - C C^T K~ C C^T) for K~ = F F^T and C the normalised indicators of the clusters.
+
+    Parameters
+    ----------
+    F : (n, r) array, factor of K~ = F F^T
+    k : int from 1 to n, number of clusters
+    seed : int from 0 to 2**64 - 1
+    restarts : int, at least 1; the best run is kept
+    max_iterations : int, at least 1; passes over the rows in each run
+
+    Returns
+    -------
+    Clustering
+
+    Raises
+    ------
+    ValueError : F empty, not 2-D or not finite; another argument out of range
+
+    Notes
+    -----
+    O(n k r) time an iteration, O(n + k r) memory.
+
+    Examples
+    --------
+    >>> kernel_kmeans(np.array([[0.0], [1.0], [9.0]]), 2, 0).cost
+    0.5
+    """
+    A = _points("kernel_kmeans: F", F)
+    k = _count("kernel_kmeans: k", k, A.shape[0])
+    key = _key(_seed("kernel_kmeans: seed", seed), _CENTERS)
+    restarts = _positive_integer("kernel_kmeans: restarts", restarts)
+    centers, _, labels, cost = _lloyd(A, k, key, restarts, _positive_integer("kernel_kmeans: max_iterations", max_iterations))
+    return Clustering(labels, centers, cost)
+
+
+class Correlations(NamedTuple):
+    """values (k,) descending; weights of the canonical variates F w and G v, one column each: w (r, k), v (q, k)."""
+    values: np.ndarray
+    w: np.ndarray
+    v: np.ndarray
+
+
+@_compiled
+def _ridge_basis(F, lam, squared):
+    """B with F B = U D, U the left singular vectors of F and D = s^2 / (s^2 + lam), or its square root."""
+    values, V = _small_eigen(_moments(F, F, np.bool_(True)), False)
+    B = np.empty_like(V)
+    for q in range(V.shape[1]):
+        square = max(values[q], 0.0)
+        share = math.sqrt(square) / (square + lam) if squared else 1.0 / math.sqrt(square + lam)
+        for i in range(V.shape[0]):
+            B[i, q] = share * V[i, q]
+    return B
+
+
+@_compiled
+def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
+    """Regularised kernel canonical correlations of two views by their factors, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
+
+    Maximises f^T Phi_x^T Phi_y g. squared: under |(K_x + lam_x) alpha| = 1 and |(K_y + lam_y) beta| = 1, whose optimum is
+    sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the number of theorem 18. Else: under the constraints as the
+    paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is sigma_1(P_x^(1/2) P_y^(1/2)) with
+    P = K (K + lam)^-1, and not sigma_1(T).
+
+    Parameters
+    ----------
+    F : (n, r) array
+    G : (n, q) array
+    lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
+    k : int from 1 to min(r, q)
+    squared : bool, which program
+
+    Returns
+    -------
+    Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen
+
+    Raises
+    ------
+    ValueError : F or G empty, not 2-D, not finite or of different n; lam_x, lam_y not positive; k out of range
+
+    Notes
+    -----
+    O(n (r + q)^2 + (r + q)^3) time, O((r + q)^2) memory. Views are not centred: centre the columns of F and G for that.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1))
+    >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
+    (array([0.25]), array([0.5]))
+    """
+    A, B = _in_double(_points("kernel_cca: F", F)), _in_double(_points("kernel_cca: G", G))
+    lam_x, lam_y = _positive("kernel_cca: lam_x", lam_x), _positive("kernel_cca: lam_y", lam_y)
+    k = _integer("kernel_cca: k", k)
+    if A.shape[0] != B.shape[0]:
+        raise ValueError("kernel_cca: F and G must have the same number of rows")
+    if not 1 <= k <= min(A.shape[1], B.shape[1]):
+        raise ValueError("kernel_cca: k must be from 1 to the smaller number of columns")
+    left, right = _ridge_basis(A, lam_x, squared), _ridge_basis(B, lam_y, squared)
+    inner = _dense_product(np.ascontiguousarray(left.T), A.shape[1], _moments(A, B, np.bool_(False)))
+    a, values, b = np.linalg.svd(_dense_product(inner, B.shape[1], right), full_matrices=False)
+    w = _dense_product(left, left.shape[1], np.ascontiguousarray(a[:, :k]))
+    v = _dense_product(right, right.shape[1], np.ascontiguousarray(b[:k].T))
+    return Correlations(values[:k].copy(), w, v)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # 15. Errors
 # ----------------------------------------------------------------------------------------------------------------------
 
@@ -4194,27 +5870,35 @@ def effective_dimension(A, lam, seed, probes=32, steps=64):
         raise ValueError("effective_dimension: probes and steps must be at least 1")
     if not _symmetric(B):
         raise ValueError("effective_dimension: A must be symmetric")
-    n = _size(B)
-    if n <= 512:
-        K = _rows(B, 0, n)
-        if not _all_below(K, np.inf):
-            raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
-        return _ridge_share(np.linalg.eigvalsh(K), np.ones(n), lam)
-    return _trace_quadrature(B, lam, key, probes, min(steps, n))
-
-
-@_compiled
-def _ridge_share(values, weights, lam):
-    """sum_i weights_i values_i / (values_i + lam), negative rounding of the values cut."""
-    total = 0.0
-    for i in range(values.shape[0]):
-        total += weights[i] * max(values[i], 0.0) / (max(values[i], 0.0) + lam)
+    total = _spectral_sum(B, lam, key, probes, steps)
+    if not total < np.inf:
+        raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
     return total
 
 
 @_compiled
+def _sum_of(values, weights, lam):
+    """sum_i weights_i f(values_i): f(x) = x / (x + lam), negative rounding cut; or, for lam = 0, the negative part max(-x, 0)."""
+    total = 0.0
+    for i in range(values.shape[0]):
+        x = max(values[i], 0.0)
+        total += weights[i] * (x / (x + lam) if lam > 0.0 else x - values[i])
+    return total
+
+
+@_compiled
+def _spectral_sum(B, lam, key, probes, steps):
+    """tr f(B) for the f of `_sum_of`: up to 512 rows from the eigenvalues, beyond by quadrature; NaN if B is not finite."""
+    n = _size(B)
+    if n > 512:
+        return _trace_quadrature(B, lam, key, probes, min(steps, n))
+    K = _rows(B, 0, n)
+    return _sum_of(np.linalg.eigvalsh(K), np.ones(n), lam) if _all_below(K, np.inf) else np.nan
+
+
+@_compiled
 def _trace_quadrature(B, lam, key, probes, steps):
-    """Mean over random signs z of z^T B (B + lam)^-1 z by Lanczos with full orthogonalisation, all probes at once."""
+    """Mean over random signs z of z^T f(B) z by Lanczos with full orthogonalisation, all probes at once; NaN if not finite."""
     n = _size(B)
     basis = np.zeros((steps, probes, n))
     diagonal, beside = np.zeros((probes, steps)), np.zeros((probes, steps))
@@ -4225,7 +5909,7 @@ def _trace_quadrature(B, lam, key, probes, steps):
     for step in range(steps):
         W = np.ascontiguousarray(_in_double(_product(B, np.ascontiguousarray(basis[step].T))).T)
         if not _all_below(W, np.inf):
-            raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
+            return np.nan
         for q in range(probes):
             w = W[q]
             diagonal[q, step] = _dot(basis[step, q], w)
@@ -4250,8 +5934,125 @@ def _trace_quadrature(B, lam, key, probes, steps):
             if step + 1 < length[q]:
                 T[step, step + 1] = T[step + 1, step] = beside[q, step]
         nodes, vectors = np.linalg.eigh(T)
-        total += _ridge_share(nodes, vectors[0] ** 2, lam)
+        total += _sum_of(nodes, vectors[0] ** 2, lam)
     return n * total / probes
+
+
+def _trace(A):
+    """Trace of a checked operator."""
+
+
+@overload(_trace)
+def _trace_overload(A):
+    if isinstance(A, types.Array):
+        return lambda A: np.diag(A).astype(np.float64).sum()
+    return {CSR: _csr_trace, Bits: _bits_trace, Implicit: lambda A: _diagonal(A.X, A.kernel).astype(np.float64).sum(),
+            LowRank: lambda A: (_in_double(A.F) ** 2).sum(), Difference: lambda A: _trace(A.A) - _trace(A.B),
+            Centered: lambda A: _trace(A.A) - A.means.sum()}[_operator_class(A)]
+
+
+def _csr_trace(A):
+    total = 0.0
+    for i in range(_size(A)):
+        for q in range(A.indptr[i], A.indptr[i + 1]):
+            if A.indices[q] == i:
+                total += A.data[q]
+    return total
+
+
+def _bits_trace(A):
+    total = 0.0
+    for i in range(A.n):
+        total += A.scale if (A.words[i // 32, i] >> np.uint32(i % 32)) & np.uint32(1) else -A.scale
+    return total
+
+
+@_compiled
+def nuclear_error(A, B, seed, probes=32, steps=64):
+    """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference of two operators, which is never formed.
+
+    |D|_* = tr D + 2 tr D_-, D_- the negative part. The trace is exact; tr D_- is estimated as in `effective_dimension`. For a
+    Nystrom approximation (RLS (1)) K~ <= K, D_- is 0, and so the result is exact to rounding.
+
+    Parameters
+    ----------
+    A, B : (n, n) symmetric arrays or operators of the same size
+    seed : int from 0 to 2**64 - 1
+    probes : int, at least 1; random sign vectors. The error of the negative part falls like 1 / sqrt(probes)
+    steps : int, at least 1; Lanczos steps for each
+
+    Returns
+    -------
+    float, in the units of the entries
+
+    Raises
+    ------
+    ValueError : A or B malformed, not finite, not symmetric or of different sizes; seed, probes or steps out of range
+
+    Notes
+    -----
+    `steps` products of A and B with `probes` vectors; memory O(n probes steps). Up to 512 rows solved directly.
+
+    Examples
+    --------
+    >>> round(nuclear_error(np.eye(2), np.diag(np.array([3.0, 0.0])), 0), 12)
+    3.0
+    """
+    left, right = _checked("nuclear_error: A", A), _checked("nuclear_error: B", B)
+    key = _key(_seed("nuclear_error: seed", seed), _PROBES)
+    probes, steps = _positive_integer("nuclear_error: probes", probes), _positive_integer("nuclear_error: steps", steps)
+    if _size(left) != _size(right):
+        raise ValueError("nuclear_error: A and B must be of the same size")
+    if not (_symmetric(left) and _symmetric(right)):
+        raise ValueError("nuclear_error: A and B must be symmetric")
+    total = _trace(left) - _trace(right) + 2.0 * _spectral_sum(Difference(left, right), 0.0, key, probes, steps)
+    if not total < np.inf:
+        raise ValueError("nuclear_error: A and B must be finite (no NaN or infinity)")
+    return total
+
+
+@_compiled
+def projection_cost(A, V):
+    """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS theorem 14, (10)).
+
+    With the leading eigenvectors of a sketch it is the cost of kernel PCA, with normalised indicators of clusters that of
+    kernel k-means.
+
+    Parameters
+    ----------
+    A : (n, n) symmetric array or operator
+    V : (n, k) array of independent columns; they are made orthonormal
+
+    Returns
+    -------
+    float, in the units of the entries
+
+    Raises
+    ------
+    ValueError : A malformed or not finite; V empty, not 2-D, not finite, of another n or with dependent columns
+
+    Notes
+    -----
+    One product of A with k vectors; O(n k) memory.
+
+    Examples
+    --------
+    >>> projection_cost(np.diag(np.array([3.0, 1.0])), np.array([[2.0], [0.0]]))
+    1.0
+    """
+    B = _checked("projection_cost: A", A)
+    W = _in_double(_points("projection_cost: V", V))
+    if W.shape[0] != _size(B):
+        raise ValueError("projection_cost: V must have as many rows as A")
+    if W.shape[1] > W.shape[0]:
+        raise ValueError("projection_cost: V must not have more columns than rows")
+    Q, independent = _orthonormalize(W, np.uint64(0))
+    if not independent:
+        raise ValueError("projection_cost: V must have independent columns")
+    cost = _trace(B) - (Q * _in_double(_product(B, Q))).sum()
+    if not abs(cost) < np.inf:
+        raise ValueError("projection_cost: A must be finite (no NaN or infinity)")
+    return cost
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -4321,8 +6122,15 @@ _METHODS = {
     "quantize": "1-bit Gram matrix",
     "sample-quantize": "sampled 1-bit Gram matrix",
     "project": "Gram matrix of points projected by random signs",
+    "uniform": "Nystrom approximation, landmarks at random",
+    "rls": "Nystrom approximation, landmarks by recursive ridge leverage scores",
+    "rls-accelerated": "the same by the accelerated recursion",
+    "rpcholesky": "Nystrom approximation, landmarks by randomly pivoted Cholesky",
     "round": "features of held-out points by rounded coefficients",
 }
+
+
+_LANDMARK_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 
 
 class _Refused(Exception):
@@ -4412,9 +6220,22 @@ def _chosen_kernel(options, X):
     return makers[options.kernel](), sigma
 
 
+def _landmarks(method, X, kernel, s, seed):
+    if method == "uniform":
+        return uniform_landmarks(X.shape[0], s, seed)
+    if method == "rpcholesky":
+        return rpcholesky(X, kernel, s, seed)
+    recursion = recursive_rls_practical if method == "rls" else recursive_rls_accelerated
+    return recursion(X, kernel, s, 0.5 / math.log(max(s, 8)), seed)     # the log(s) of the authors' program
+
+
 def _sketch(method, X, kernel, options):
     """(operator, kernel values computed to make it)."""
-    n, s, seed = X.shape[0], options.s, options.seed
+    n, s, seed = X.shape[0], options.s or 4.0, options.seed
+    if method in _LANDMARK_METHODS:
+        s = min(n, int(options.s or 500))
+        found = _landmarks(method, X, kernel, s, seed)
+        return LowRank(nystrom(X, found, kernel)), found.evaluations + n * found.indices.size
     if method == "implicit":
         return Implicit(X, kernel), 0
     if method in ("lanczos", "orthogonal"):
@@ -4481,7 +6302,7 @@ def _held_out(n):
 
 def _compile_for(methods, X, options):
     """Run everything on a few points, so that compiling (or loading compiled code) is done and its time known."""
-    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": []})
+    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": [], "s": 2.0})
     few = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype)
     dispatchers = [f for f in globals().values() if hasattr(f, "stats") and hasattr(f, "py_func")]
     kernel = gaussian(1.0)
@@ -4549,7 +6370,7 @@ def _parser():
     parser.add_argument("--degree", type=int, default=3, help="degree of polynomial (default %(default)s)")
     parser.add_argument("--gamma", type=float, help="factor in polynomial (default: 1 / columns)")
     parser.add_argument("--coef0", type=float, default=1.0, help="constant in polynomial (default %(default)s)")
-    parser.add_argument("-s", type=float, default=4.0, help="keep one entry in s when sampling (default %(default)s)")
+    parser.add_argument("-s", type=float, help="keep one entry in s when sampling (default 4); number of landmarks (default 500)")
     parser.add_argument("--dimension", type=int, default=64, help="coordinates to project to (default %(default)s)")
     parser.add_argument("--rounding", type=float, default=20.0,
                         help="s of rounded coefficients: at most s sqrt(n) survive (default %(default)s)")
@@ -4580,8 +6401,13 @@ def _command(argv):
     n, d = X.shape
     if not 1 <= options.k <= n:
         raise _Refused(f"-k must be from 1 to {n}, the number of points")
-    if not options.s >= 1:
+    if options.s is not None and not options.s >= 1:
         raise _Refused("-s must be at least 1")
+    landmarks = [method for method in methods if method in _LANDMARK_METHODS]
+    if landmarks and not min(n, options.s or 500) >= options.k:
+        raise _Refused(f"-s must be at least {options.k}, the components, with --method {landmarks[0]}")
+    if landmarks and options.s and options.s != int(options.s):
+        raise _Refused(f"-s must be a whole number, of landmarks, with --method {landmarks[0]}")
     if not options.dimension >= 1:
         raise _Refused("--dimension must be at least 1")
     if not options.rounding > 0:

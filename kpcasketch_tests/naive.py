@@ -122,3 +122,55 @@ def splitmix64(seed, count):
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
         out.append(z ^ (z >> 31))
     return out
+
+
+def ridge_leverage_scores(K, lam):
+    return np.diag(K @ np.linalg.inv(K + lam * np.eye(len(K))))
+
+
+def approximate_ridge_leverage_scores(K, indices, weights, lam):
+    """Lemma 6 of RLS, before the cap."""
+    S = np.zeros((len(K), len(indices)))
+    S[indices, np.arange(len(indices))] = weights
+    inner = np.linalg.inv(S.T @ K @ S + lam * np.eye(len(indices)))
+    return np.diag(K - K @ S @ inner @ S.T @ K) / lam
+
+
+def nystrom(K, indices):
+    C = K[:, indices]
+    return C @ np.linalg.pinv(K[np.ix_(indices, indices)], rcond=1e-13, hermitian=True) @ C.T
+
+
+def kernel_ridge(K, y, lam):
+    return K @ np.linalg.solve(K + lam * np.eye(len(K)), y)
+
+
+def projection_cost(K, V):
+    Q = np.linalg.qr(V)[0]
+    P = Q @ Q.T
+    return np.trace(K - P @ K @ P)
+
+
+def nuclear_norm(A):
+    return np.abs(np.linalg.eigvalsh(A)).sum()
+
+
+def correlations(K_x, K_y, lam_x, lam_y, squared):
+    """Canonical correlations: singular values of P_x P_y, or of their square roots."""
+    roots = []
+    for K, lam in ((K_x, lam_x), (K_y, lam_y)):
+        values, vectors = np.linalg.eigh(K)
+        values = np.maximum(values, 0)
+        share = values / (values + lam)
+        roots.append((vectors * (share if squared else np.sqrt(share))) @ vectors.T)
+    return np.linalg.svd(roots[0] @ roots[1], compute_uv=False)
+
+
+def pivoted_cholesky(K, s):
+    """Pivots of greedy pivoted Cholesky."""
+    rest, pivots = K.copy(), []
+    for _ in range(s):
+        i = int(np.argmax(np.diag(rest)))
+        pivots.append(i)
+        rest = rest - np.outer(rest[:, i], rest[i]) / rest[i, i]
+    return pivots

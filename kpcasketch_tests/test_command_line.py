@@ -34,10 +34,20 @@ def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_all_methods_make_a_table_with_small_errors(points, capsys):
-    assert kp.main([points, "-k", "1", "--method", "all", "-s", "2"]) == 0
+    assert kp.main([points, "-k", "1", "--method", "all"]) == 0
     rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
     assert set(kp._METHODS) <= set(rows)
     assert float(rows["quantize"][-3]) < 0.5 and float(rows["implicit"][-2]) < 1e-4
+    assert all(float(rows[name][-3]) < 1e-6 for name in kp._LANDMARK_METHODS)             # all points are landmarks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", kp._LANDMARK_METHODS)
+def test_landmark_methods_take_their_number_from_s(points, tmp_path, capsys, method):
+    out = tmp_path / "out.npz"
+    assert kp.main([points, "-k", "2", "--sigma", "2", "--method", method, "-s", "30", "-o", str(out)]) == 0
+    row = next(line.split() for line in capsys.readouterr().out.splitlines() if line.startswith(method + " "))
+    assert row[2:4] == ["36", "kB"] and 0 < float(row[5]) < 0.05 and float(row[4]) >= 150 * 30
 
 
 def test_csv_with_and_without_header_and_npz_are_read(tmp_path):
@@ -62,6 +72,8 @@ def write(path, content):
     ("a.npy", X, ["-k", "0"], "-k must be from 1 to 150"), ("a.npy", X, ["-k", "151"], "-k must be"),
     ("a.npy", X, ["--sigma", "-1"], "sigma must be positive"), ("a.npy", X, ["--sigma", "wide"], "--sigma must be"),
     ("a.npy", X, ["--method", "magic"], "invalid choice"), ("a.npy", X, ["-s", "0.5"], "-s must be at least 1"),
+    ("a.npy", X, ["--method", "rls", "-s", "5"], "-s must be at least 10"),
+    ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "-s must be a whole number"),
     ("a.npy", X, ["--dimension", "0"], "--dimension must be at least 1"), ("a.npy", X, ["--rounding", "0"], "--rounding must be"),
     ("a.npy", X, ["--method", "round", "-k", "140"], "-k must be at most 135"),
     ("a.npy", X, ["--seed", "-1"], "--seed must be"), ("a.npy", X, ["--noisy", "5", "5"], "not both"),

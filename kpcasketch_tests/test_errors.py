@@ -57,3 +57,25 @@ def test_effective_dimension_errors_fall_with_more_probes():
     few = [kp.effective_dimension(K, 1.0, seed, 2, 40) - exact for seed in range(12)]
     many = [kp.effective_dimension(K, 1.0, seed, 32, 40) - exact for seed in range(12)]
     assert np.std(many) < 0.6 * np.std(few)
+
+
+def test_projection_cost_is_what_the_projection_loses():
+    V = rng.standard_normal((600, 3))
+    assert kp.projection_cost(K, V) == pytest.approx(naive.projection_cost(K, V), rel=1e-12)
+    assert kp.projection_cost(kp.Implicit(X, KERNEL), V) == pytest.approx(naive.projection_cost(K, V), rel=1e-12)
+    vectors = naive.eigenpairs(K, 3)[1]
+    assert kp.projection_cost(K, vectors) == pytest.approx(np.linalg.eigvalsh(K)[:-3].sum(), rel=1e-10)
+
+
+def test_nuclear_error_is_exact_where_the_difference_is_positive():
+    F = kp.nystrom(X, np.arange(0, 600, 20), KERNEL)
+    exact = naive.nuclear_norm(K - F @ F.T)
+    assert kp.nuclear_error(kp.Implicit(X, KERNEL), kp.LowRank(F), 0) == pytest.approx(exact, rel=1e-6)
+    assert kp.nuclear_error(K[:50, :50], np.eye(50), 0) == pytest.approx(naive.nuclear_norm(K[:50, :50] - np.eye(50)), rel=1e-12)
+    assert kp.nuclear_error(kp.dense(BITS), K, 0) == pytest.approx(naive.nuclear_norm(kp.dense(BITS) - K), rel=0.05)
+
+
+@pytest.mark.parametrize("operator", [BITS, kp.sample_gram(X, KERNEL, 3.0, 0), kp.center(K)], ids=lambda A: type(A).__name__)
+def test_projections_know_the_trace_of_every_operator(operator):
+    V = rng.standard_normal((600, 2))
+    assert kp.projection_cost(operator, V) == pytest.approx(naive.projection_cost(kp.dense(operator), V), rel=1e-9, abs=1e-8)

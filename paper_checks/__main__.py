@@ -16,7 +16,7 @@ import numpy as np
 
 from paper_checks import claims, report
 
-PAPERS = {"ams": "ams2001"}
+PAPERS = {"ams": "ams2001", "rls": "rls2017"}
 
 
 def parser():
@@ -25,6 +25,8 @@ def parser():
     out.add_argument("--claim", help="claims whose name starts with this only")
     out.add_argument("--full", action="store_true", help="the papers' sizes (minutes) instead of quick ones")
     out.add_argument("--data", metavar="FILE.npy", help="an (n, d) array on which the data-dependent claims are checked")
+    out.add_argument("--data-dir", metavar="DIR", type=pathlib.Path,
+                     help="a directory with the papers' data sets, covtype.npz, adult_a9a.npz, cpu_act.npz, for their figures")
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
     out.add_argument("--report", metavar="DIR", type=pathlib.Path,
                      help="write report.md and report.html with figures into this directory (matplotlib)")
@@ -55,6 +57,8 @@ def refusal(text):
 def main(argv=None):
     options = parser().parse_args(argv)
     options.data = load(options.data)
+    if options.data_dir is not None and not options.data_dir.is_dir():
+        return refusal(f"{options.data_dir} is not a directory")
     for paper in [options.paper] if options.paper else PAPERS:
         importlib.import_module(f"paper_checks.{PAPERS[paper]}")
     chosen = [c for c in claims.CLAIMS if options.claim is None or c.name.startswith(options.claim)]

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ridge regression, k-means and canonical correlations on a factor, against the dense matrices they stand for."""
+
+import numpy as np
+import pytest
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((300, 3))
+KERNEL = kp.gaussian(2.0)
+ROWS = np.arange(0, 300, 6)
+F = kp.nystrom(X, ROWS, KERNEL)
+LOW = F @ F.T
+Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1.0, 50.0])
+def test_ridge_regression_on_a_factor_is_that_on_its_matrix(lam):
+    expected = naive.kernel_ridge(LOW, Y, lam)
+    assert np.abs(F @ kp.kernel_ridge(F, Y, lam) - expected).max() < 1e-9
+    assert np.abs(F @ kp.kernel_ridge(F, Y[:, 0], lam) - expected[:, :1]).max() < 1e-9
+    expansion = kp.nystrom_ridge(X, Y, ROWS, KERNEL, lam)
+    assert np.abs(kp.expand(X, expansion, KERNEL) - expected).max() < 1e-9
+
+
+def test_predictions_are_those_of_formula_35():
+    new, lam = rng.standard_normal((40, 3)), 0.3
+    alpha = np.linalg.solve(LOW + lam * np.eye(300), Y)
+    K = naive.gaussian(X, X, 2.0)
+    expected = naive.gaussian(new, X[ROWS], 2.0) @ np.linalg.pinv(K[np.ix_(ROWS, ROWS)]) @ K[ROWS] @ alpha
+    assert np.abs(kp.expand(new, kp.nystrom_ridge(X, Y, ROWS, KERNEL, lam), KERNEL) - expected).max() < 1e-7
+    features = kp.nystrom_features(new, kp.nystrom_map(X, ROWS, KERNEL), KERNEL)
+    assert np.abs(features @ kp.kernel_ridge(F, Y, lam) - expected).max() < 1e-7
+
+
+def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
+    found = kp.kernel_kmeans(F, 4, 0)
+    indicators = np.eye(4)[found.labels]
+    C = indicators / np.sqrt(indicators.sum(0))
+    assert found.cost == pytest.approx(np.trace(LOW - C @ C.T @ LOW @ C @ C.T), rel=1e-10)
+    assert found.cost == pytest.approx(kp.projection_cost(kp.LowRank(F), indicators), rel=1e-10)
+    assert found.cost <= kp.kernel_kmeans(F, 4, 0, 1).cost
+    rings = np.concatenate([r * np.column_stack([np.cos(t), np.sin(t)]) for r, t in ((1, np.linspace(0, 6, 80)), (4, np.linspace(0, 6, 120)))])
+    factor = kp.nystrom(rings, np.arange(0, 200, 2), kp.polynomial(2, 1.0, 0.0))
+    labels = kp.kernel_kmeans(factor[:, :3].copy(), 2, 0).labels
+    assert labels.shape == (200,)
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_correlations_are_those_of_both_programs(squared):
+    G = kp.nystrom(Y + 0.1 * rng.standard_normal(Y.shape), np.arange(0, 300, 10), KERNEL)
+    found = kp.kernel_cca(F, G, 0.5, 2.0, 3, squared)
+    expected = naive.correlations(LOW, G @ G.T, 0.5, 2.0, squared)[:3]
+    assert found.values == pytest.approx(expected, abs=1e-10)
+    variates = F @ found.w, G @ found.v
+    assert np.abs(variates[0].T @ variates[1] - np.diag(expected)).max() < 1e-9
+    for factor, weights, lam in ((F, found.w, 0.5), (G, found.v, 2.0)):
+        square = factor.T @ factor
+        if squared:                                    # |(K + lam) alpha| = 1 with w = F^T alpha
+            inner = np.linalg.pinv(factor.T) @ weights
+            whitened = (factor @ factor.T + lam * np.eye(300)) @ inner
+            assert np.abs(np.linalg.norm(whitened, axis=0) - 1).max() < 1e-6
+        else:
+            assert np.abs(weights.T @ (square + lam * np.eye(len(square))) @ weights - np.eye(3)).max() < 1e-9
+
+
+def test_one_point_tells_the_two_programs_apart():
+    one = np.ones((1, 1))
+    assert kp.kernel_cca(one, one, 1.0, 1.0, 1).values == pytest.approx([0.25])
+    assert kp.kernel_cca(one, one, 1.0, 1.0, 1, False).values == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize("n, r, q", [(1, 1, 1), (3, 2, 5), (300, 130, 40), (2500, 33, 129)])
+def test_moments_are_the_product_of_the_factors(n, r, q):
+    A, B = rng.standard_normal((n, r)), rng.standard_normal((n, q))
+    assert np.abs(kp._moments(A, B, np.bool_(False)) - A.T @ B).max() < 1e-11
+    symmetric = kp._moments(A, A, np.bool_(True))
+    assert np.abs(symmetric - A.T @ A).max() < 1e-11 and np.array_equal(symmetric, symmetric.T)
+
+
+def test_downstream_has_the_same_bits_for_any_number_of_threads(same_bits):
+    same_bits(kp.kernel_kmeans, F, 3, 0)
+    same_bits(kp._moments, F, F, np.bool_(True))

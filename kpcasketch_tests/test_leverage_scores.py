@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ridge leverage scores, the samplers built on them, pivoted Cholesky and the Nystrom factor, against dense linear algebra."""
+
+import math
+import pathlib
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+from numba.extending import intrinsic
+from scipy import stats
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+rng = np.random.default_rng(0)
+N = 700
+X = rng.standard_normal((N, 2))
+KERNEL = kp.laplacian(5.0)
+K = naive.laplacian(X, X, 5.0)
+LAM = np.linalg.norm(K, 2) / 30
+CHANCE = 1e-8
+MANY = rng.standard_normal((2500, 2))
+SMOOTH, RIDGE = kp.gaussian(3.0), 500.0                # the theorems' constants need many points and a large ridge
+ROOM = {"recursive_rls": lambda s, seed: kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, seed),
+        "recursive_rls_fixed": lambda s, seed: kp.recursive_rls_fixed(MANY, SMOOTH, s, 0.03, seed),
+        "recursive_rls_practical": lambda s, seed: kp.recursive_rls_practical(X, KERNEL, s, 0.05, seed),
+        "recursive_rls_accelerated": lambda s, seed: kp.recursive_rls_accelerated(X, KERNEL, s, 0.05, seed),
+        "rpcholesky": lambda s, seed: kp.rpcholesky(X, KERNEL, s, seed)}
+
+
+@intrinsic
+def pointer(typing, address):
+    def codegen(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+    return types.CPointer(types.int64)(address), codegen
+
+
+def spectral_gap(indices):
+    return np.linalg.norm(K - naive.nystrom(K, indices), 2)
+
+
+@pytest.mark.parametrize("lam", [1e-3, 1.0, 1e3])
+def test_exact_scores_are_the_definition_and_sum_to_the_effective_dimension(lam):
+    scores = kp.ridge_leverage_scores(X, KERNEL, lam)
+    assert scores == pytest.approx(naive.ridge_leverage_scores(K, lam), rel=1e-9)
+    assert scores.sum() == pytest.approx(naive.effective_dimension(K, lam), rel=1e-10)
+
+
+def test_exact_scores_are_the_minimum_of_their_variational_form():
+    B, lam = np.linalg.cholesky(K[:40, :40] + 1e-12 * np.eye(40)), 0.3
+    for i in (0, 17, 39):
+        y = np.linalg.solve(B @ B.T + lam * np.eye(40), B @ B[i])
+        assert kp.ridge_leverage_scores(X[:40], KERNEL, lam)[i] == pytest.approx(
+            ((B[i] - y @ B) ** 2).sum() / lam + y @ y, rel=1e-9)
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (130, 3), (300, 128), (129, 129), (700, 300)])
+def test_approximate_scores_are_those_of_lemma_6(n, m):
+    indices, weights = rng.choice(n, m, replace=False), rng.uniform(0.5, 3, m)
+    expected = np.clip(naive.approximate_ridge_leverage_scores(K[:n, :n], indices, weights, LAM), 0, 1)
+    found = kp.approximate_ridge_leverage_scores(X[:n], indices, weights, KERNEL, LAM)
+    assert np.abs(found - expected).max() < 1e-13
+    landmarks = kp.Landmarks(indices, weights, 0)
+    assert np.array_equal(found, kp.approximate_ridge_leverage_scores(X[:n], landmarks, weights, KERNEL, LAM))
+    assert np.array_equal(found, kp.approximate_ridge_leverage_scores(X[:n], X[indices], weights, KERNEL, LAM))
+
+
+def test_scores_of_a_plain_subset_are_overestimates():
+    half = np.flatnonzero(rng.random(N) < 0.5)
+    found = kp.approximate_ridge_leverage_scores(X, half, np.ones(half.size), KERNEL, 0.1)
+    assert (found >= naive.ridge_leverage_scores(K, 0.1) - 1e-12).all() and found.max() <= 1.0
+
+
+@pytest.mark.parametrize("lam", [LAM, 1e-3, 1e-9])
+def test_float32_scores_are_right_for_any_ridge(lam):
+    # below a hundred roundings of float32 the work is done in float64
+    points = X.astype(np.float32)
+    indices = np.arange(0, N, 3)
+    exact = kp.approximate_ridge_leverage_scores(points.astype(float), indices, np.ones(indices.size), KERNEL, lam)
+    found = kp.approximate_ridge_leverage_scores(points, indices, np.ones(indices.size), KERNEL, lam)
+    assert np.abs(found - exact).max() < 0.02 * max(exact.max(), 1e-3)
+
+
+def test_scores_were_negative_or_nan_where_points_repeat():
+    points = np.repeat(X[:5], 60, 0)
+    for lam in (1e-20, 1e-10, 1.0):
+        exact = kp.ridge_leverage_scores(points, KERNEL, lam)
+        assert exact == pytest.approx(np.full(300, 1 / 60), rel=0.05) or lam == 1.0
+        near = kp.approximate_ridge_leverage_scores(points, np.arange(300), np.ones(300), KERNEL, lam)
+        assert (near >= 0).all() and (near <= 1).all() and (exact >= 0).all()
+    assert near == pytest.approx(exact, rel=1e-10)
+
+
+def test_uniform_landmarks_are_a_uniform_subset():
+    draws = [kp.uniform_landmarks(12, 5, seed) for seed in range(3000)]
+    assert all((np.diff(d.indices) > 0).all() and d.indices.size == 5 for d in draws)
+    assert draws[0].weights == pytest.approx(np.sqrt(12 / 5)) and draws[0].evaluations == 0
+    counts = np.bincount(np.concatenate([d.indices for d in draws]), minlength=12)
+    # each count is binomial(3000, 5/12); pairs are drawn without replacement
+    assert all(stats.binomtest(int(c), 3000, 5 / 12).pvalue > CHANCE for c in counts)
+    together = sum(0 in d.indices and 1 in d.indices for d in draws)
+    assert stats.binomtest(together, 3000, 5 * 4 / (12 * 11)).pvalue > CHANCE
+
+
+def test_points_are_kept_with_the_probability_of_algorithm_1():
+    scores, delta = np.array([0.001, 0.002, 0.004, 0.9, 0.5]), 0.1
+    p = np.minimum(1, 16 * scores * np.log(scores.sum() / delta))
+    counts = np.zeros(5)
+    for seed in range(3000):
+        found = kp.sample_landmarks(scores, delta, seed)
+        counts[found.indices] += 1
+        assert found.weights == pytest.approx(1 / np.sqrt(p[found.indices]))
+    assert all(stats.binomtest(int(c), 3000, q).pvalue > CHANCE for c, q in zip(counts, p))
+
+
+def test_algorithm_1_samples_by_its_exact_scores():
+    found = kp.rls_nystrom(X, KERNEL, LAM, 0.1, 5)
+    again = kp.sample_landmarks(kp.ridge_leverage_scores(X, KERNEL, LAM), 0.1, 5)
+    assert np.array_equal(found.indices, again.indices) and found.evaluations == N * (N + 1) // 2
+    assert spectral_gap(found.indices) <= LAM
+
+
+@pytest.mark.parametrize("name", ROOM)
+def test_landmarks_are_distinct_rows_with_weights_and_every_seed_gives_others(name):
+    found, other = ROOM[name](60, 0), ROOM[name](60, 1)
+    assert np.unique(found.indices).size == found.indices.size and 0 <= found.indices.min() and found.indices.max() < 2500
+    assert found.weights.shape == found.indices.shape and (found.weights >= 1.0).all() and found.evaluations > 0
+    assert not np.array_equal(found.indices, other.indices)
+    again = ROOM[name](60, 0)
+    assert np.array_equal(found.indices, again.indices) and np.array_equal(found.weights, again.weights)
+
+
+@pytest.mark.parametrize("name", list(ROOM)[2:])
+@pytest.mark.parametrize("s", [1, 2, 60, N - 1, N, N + 5])
+def test_fixed_sizes_are_kept_to(name, s):
+    found = ROOM[name](s, 0)
+    assert found.indices.size == min(s, N)
+    if s >= N:
+        assert np.array_equal(found.indices, np.arange(N)) and (found.weights == 1).all() and found.evaluations == 0
+
+
+@numba.njit
+def weight_sums(X, kernel, s, delta, trials):
+    out = np.zeros((trials, X.shape[0]))
+    for t in range(trials):
+        found = kp.recursive_rls_practical(X, kernel, s, delta, t)
+        out[t][found.indices] = found.weights ** 2
+    return out
+
+
+def test_squared_weights_of_an_exact_draw_are_unbiased():
+    # E S S^T = I: conditioned on the clock of the first point left out, each was included with the chance it is weighted by
+    points = np.concatenate([rng.standard_normal((40, 1)), [[9.0], [11.0]]])
+    draws = weight_sums(points, kp.gaussian(1.0), 12, 0.1, 4000)
+    error = np.abs(draws.mean(0) - 1) / (draws.std(0) / math.sqrt(len(draws)) + 1e-12)
+    assert error[draws.std(0) > 0].max() < 5.5
+    assert (np.count_nonzero(draws, 1) == 12).all()
+
+
+def test_recursion_of_algorithm_2_is_its_naive_form():
+    """The naive recursion, fed with the uniform numbers of the compiled one."""
+    lam, delta, seed, matrix = RIDGE, 0.03, 4, naive.gaussian(MANY, MANY, 3.0)
+    key = kp._key(seed, kp._LANDMARKS)
+    bits = [int(kp._bits(kp._bits(key, 0), i)) for i in range(2500)]
+    depth = np.array([next(t for t in range(64) if not b >> t & 1) for b in bits])
+
+    def recursion(level, delta):
+        rows = np.flatnonzero(depth >= level)
+        if rows.size <= 192 * math.log(1 / delta):
+            return rows, np.ones(rows.size)
+        sample, weights = recursion(level + 1, delta / 3)
+        place = np.searchsorted(rows, sample)
+        scores = 1.5 * naive.approximate_ridge_leverage_scores(matrix[np.ix_(rows, rows)], place, weights, lam)
+        scores = np.minimum(scores, 1)
+        p = np.minimum(1, 16 * scores * math.log(max(scores.sum(), 1) / delta))
+        uniform = np.array([kp._uniform(kp._bits(key, 3 * level + 3), i) for i in rows])
+        return rows[uniform < p], 1 / np.sqrt(p[uniform < p])
+
+    rows, weights = recursion(0, delta)
+    found = kp.recursive_rls(MANY, SMOOTH, lam, delta, seed)
+    assert 0 < rows.size < 1500 and np.array_equal(found.indices, rows) and found.weights == pytest.approx(weights, rel=1e-9)
+
+
+def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform():
+    matrix = naive.gaussian(MANY, MANY, 3.0)
+    F = kp.nystrom(MANY, kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, 0), SMOOTH)
+    assert np.linalg.norm(matrix - F @ F.T, 2) <= RIDGE < 0.6 * np.linalg.norm(matrix, 2)
+    cloud = np.concatenate([rng.standard_normal((680, 2)), 0.3 * rng.standard_normal((20, 2)) + 40])
+    matrix = naive.gaussian(cloud, cloud, 1.0)
+    kernel = kp.gaussian(1.0)
+    def error(indices):
+        return np.linalg.norm(matrix - naive.nystrom(matrix, indices), 2)
+    uniform = np.mean([error(kp.uniform_landmarks(N, 60, seed).indices) for seed in range(10)])
+    for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
+        assert np.mean([error(sampler(cloud, kernel, 60, 0.1, seed).indices) for seed in range(10)]) < 0.6 * uniform
+
+
+def test_evaluations_are_counted_as_a_kernel_that_counts_sees_them():
+    calls = np.zeros(1, np.int64)
+    address = calls.ctypes.data
+
+    @numba.njit
+    def counting(x, y):
+        numba.carray(pointer(address), 1)[0] += 1
+        return math.exp(-abs(x[0] - y[0]))
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)                           # so that no count is lost
+    try:
+        kernel = kp.custom(counting)
+        for sample in (lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0.1, 0),
+                       lambda: kp.rpcholesky(X[:300], kernel, 40, 0, 8)):
+            calls[0] = 0
+            claimed = sample().evaluations
+            # of the small symmetric matrix whose tail gives the ridge, a tile on the diagonal is computed whole
+            assert claimed <= calls[0] <= claimed * 1.1
+    finally:
+        numba.set_num_threads(before)
+
+
+@pytest.mark.parametrize("block", [1, 7, 128])
+def test_pivots_of_randomly_pivoted_cholesky_follow_their_law(block):
+    # three points: the exact law of the ordered pair of pivots, by enumeration
+    points = np.array([[0.0], [0.7], [2.5]])
+    matrix = naive.gaussian(points, points, 1.0)
+    law = {}
+    for i in range(3):
+        rest = np.diag(matrix) - matrix[:, i] ** 2
+        for j in range(3):
+            if i != j:
+                law[i, j] = rest[j] / rest.sum() / 3
+    counts = dict.fromkeys(law, 0)
+    for seed in range(2000):
+        counts[tuple(kp.rpcholesky(points, kp.gaussian(1.0), 2, seed, block).indices)] += 1
+    assert stats.chisquare([counts[p] for p in law], [2000 * law[p] for p in law]).pvalue > CHANCE
+
+
+def test_greedy_pivots_are_the_naive_ones_whatever_the_block():
+    expected = naive.pivoted_cholesky(K, 30)
+    for block in (1, 16, 128):
+        assert kp.pivoted_cholesky(X, KERNEL, 30, block).indices.tolist() == expected
+
+
+def test_pivoted_cholesky_ends_where_everything_is_explained():
+    points = np.repeat(X[:4], 50, 0)
+    for found in (kp.rpcholesky(points, KERNEL, 20, 0), kp.pivoted_cholesky(points, KERNEL, 20)):
+        assert found.indices.size == 4 and np.unique(points[found.indices], axis=0).shape[0] == 4
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (5, 3), (130, 129), (300, 128), (700, 257)])
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-11), (np.float32, 1e-4)])
+def test_factor_is_the_nystrom_approximation(n, m, dtype, tolerance):
+    indices = rng.choice(n, m, replace=False)
+    F = kp.nystrom(X[:n].astype(dtype), indices, KERNEL)
+    assert F.shape == (n, m) and F.dtype == dtype
+    assert np.abs(F.astype(float) @ F.T - naive.nystrom(K[:n, :n], indices)).max() < tolerance
+
+
+def test_landmarks_may_be_any_rows_or_any_points():
+    rows = np.array([3, 50, 9])
+    F = kp.nystrom(X, rows, KERNEL)
+    assert np.array_equal(F, kp.nystrom(X, kp.Landmarks(rows, np.ones(3), 0), KERNEL))
+    assert np.array_equal(F, kp.nystrom(X, X[rows], KERNEL))
+    centers = kp.kmeans_select(X, 9, 0).centers
+    C = naive.laplacian(X, centers, 5.0)
+    expected = C @ np.linalg.solve(naive.laplacian(centers, centers, 5.0), C.T)
+    F = kp.nystrom(X, centers, KERNEL)
+    assert np.abs(F @ F.T - expected).max() < 1e-12
+
+
+def test_repeated_landmarks_were_a_division_by_zero():
+    rows = np.array([3, 50, 3, 9, 50])
+    found = kp.nystrom_map(X, rows, KERNEL)
+    F = kp.nystrom(X, rows, KERNEL)
+    assert found.rank == 3 and (F[:, 3:] == 0).all() and np.isfinite(F).all()
+    assert np.abs(F @ F.T - naive.nystrom(K, rows[:2].tolist() + [9])).max() < 1e-12
+
+
+def test_a_smooth_kernel_of_low_numerical_rank_keeps_the_factor_below_the_matrix():
+    # 300 landmarks for a kernel of numerical rank 30: rounding must neither blow up nor push K~ above K
+    line = np.linspace(0, 1, 600)[:, None]
+    matrix = naive.gaussian(line, line, 1.0)
+    found = kp.nystrom_map(line, np.arange(0, 600, 2), kp.gaussian(1.0))
+    F = kp.nystrom(line, np.arange(0, 600, 2), kp.gaussian(1.0))
+    values = np.linalg.eigvalsh(matrix - F @ F.T)
+    assert found.rank < 60 and values[0] > -1e-10 and values[-1] < 1e-10
+
+
+def test_features_of_new_points_extend_the_factor():
+    rows = np.arange(0, N, 9)
+    found = kp.nystrom_map(X, rows, KERNEL)
+    new = rng.standard_normal((150, 2))
+    features, F = kp.nystrom_features(new, found, KERNEL), kp.nystrom(X, rows, KERNEL)
+    assert np.array_equal(kp.nystrom_features(X, found, KERNEL), F)
+    expected = naive.laplacian(new, X[rows], 5.0) @ np.linalg.solve(K[np.ix_(rows, rows)], K[rows])
+    assert np.abs(features @ F.T - expected).max() < 1e-12
+
+
+def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
+    rows, k = np.arange(0, N, 7), 4
+    expansion = kp.nystrom_kpca(X, rows, KERNEL, k, 0)
+    values, vectors = naive.eigenpairs(naive.nystrom(K, rows), k)
+    features = kp.expand(X, expansion, KERNEL)
+    assert expansion.points.shape == (rows.size, 2) and expansion.values == pytest.approx(values, rel=1e-11)
+    assert np.abs(np.abs(features) - np.abs(vectors * np.sqrt(values))).max() < 1e-9
+    inner = expansion.coef.T @ naive.laplacian(expansion.points, expansion.points, 5.0) @ expansion.coef
+    assert np.abs(inner - np.eye(k)).max() < 1e-11     # directions orthonormal in feature space
+    short = kp.nystrom_kpca(np.repeat(X[:3], 30, 0), np.array([0, 30, 60, 61]), KERNEL, 4, 0)
+    assert np.count_nonzero(short.values) == 3 and np.isfinite(short.coef).all()
+
+
+def test_slabs_join_without_a_seam():
+    points = rng.standard_normal((kp._SLAB + 300, 1))
+    rows = np.array([0, 5, kp._SLAB, kp._SLAB + 299])
+    scores = kp.approximate_ridge_leverage_scores(points, rows, np.ones(4), kp.gaussian(1.0), 0.5)
+    C = naive.gaussian(points, points[rows], 1.0)
+    inner = np.linalg.inv(C[rows] + 0.5 * np.eye(4))
+    expected = (1 - np.einsum("ij,jk,ik->i", C, inner, C)) / 0.5
+    assert np.abs(scores - np.minimum(expected, 1)).max() < 1e-13
+    expansion = kp.nystrom_kpca(points, rows, kp.gaussian(1.0), 2, 0)
+    F = kp.nystrom(points, rows, kp.gaussian(1.0))
+    assert expansion.values == pytest.approx(np.linalg.eigvalsh(F.T @ F)[::-1][:2], rel=1e-12)
+
+
+def test_precomputed_and_custom_kernels_give_the_same_landmarks():
+    rows = np.arange(N)[:, None]
+    intersection = kp.custom(numba.njit(lambda x, y: math.exp(-math.sqrt(((x - y) ** 2).sum()) / 5.0)))
+    expected = kp.recursive_rls_practical(X, KERNEL, 40, 0.1, 0).indices
+    assert np.array_equal(kp.recursive_rls_practical(rows, kp.precomputed(K), 40, 0.1, 0).indices, expected)
+    assert np.array_equal(kp.recursive_rls_practical(X, intersection, 40, 0.1, 0).indices, expected)
+
+
+def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
+    indefinite = kp.custom(numba.njit(lambda x, y: -((x - y) ** 2).sum()))
+    nowhere = kp.custom(numba.njit(lambda x, y: math.nan))
+    rows = np.arange(0, N, 7)
+    for kernel in (indefinite, nowhere):
+        for name, call in {
+                "ridge_leverage_scores": lambda: kp.ridge_leverage_scores(X, kernel, 1.0),
+                "approximate_ridge_leverage_scores": lambda: kp.approximate_ridge_leverage_scores(X, rows, np.ones(100), kernel, 1.0),
+                "rls_nystrom": lambda: kp.rls_nystrom(X, kernel, 1.0, 0.1, 0),
+                "recursive_rls": lambda: kp.recursive_rls(np.repeat(X, 3, 0), kernel, 1.0, 0.01, 0),
+                "recursive_rls_fixed": lambda: kp.recursive_rls_fixed(X, kernel, 100, 0.01, 0),
+                "recursive_rls_practical": lambda: kp.recursive_rls_practical(X, kernel, 100, 0.01, 0),
+                "recursive_rls_accelerated": lambda: kp.recursive_rls_accelerated(X, kernel, 100, 0.01, 0),
+                "rpcholesky": lambda: kp.rpcholesky(X, kernel, 100, 0), "pivoted_cholesky": lambda: kp.pivoted_cholesky(X, kernel, 9),
+                "nystrom_map": lambda: kp.nystrom_map(X, rows, kernel), "nystrom": lambda: kp.nystrom(X, rows, kernel),
+                "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, kernel, 2, 0)}.items():
+            with pytest.raises(ValueError, match=f"^{name}: kernel must be finite and positive semidefinite on"):
+                call()
+
+
+def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_bits):
+    points = rng.standard_normal((1500, 3))
+    kernel = kp.gaussian(1.0)
+    same_bits(kp.recursive_rls_practical, points, kernel, 150, 0.1, 0)
+    same_bits(kp.recursive_rls, points, kernel, 1.0, 0.01, 0)
+    same_bits(kp.rpcholesky, points, kernel, 150, 0)
+    same_bits(kp.nystrom, points, np.arange(0, 1500, 7), kernel)
+    same_bits(kp.nystrom_kpca, points, np.arange(0, 1500, 7), kernel, 3, 0)
+
+
+@pytest.mark.slow
+def test_landmarks_keep_to_their_memory_budget():
+    # n x s would be 400000 x 300 x 8 = 960 MB; allowed: a few numbers a point, s^2, slabs of 8192 rows
+    code = ("import resource, numpy as np, kpcasketch as kp\n"
+            "X = np.random.default_rng(0).standard_normal((400000, 3)); g = kp.gaussian(1.0)\n"
+            "few = X[:2000].copy(); rows = np.arange(0, 300)\n"
+            "def work(X):\n"
+            "    kp.approximate_ridge_leverage_scores(X, rows, np.ones(300), g, 1.0)\n"
+            "    found = kp.recursive_rls_accelerated(X, g, 300, 0.1, 0)\n"
+            "    kp.nystrom_kpca(X, found, g, 5, 0)\n"
+            "work(few)\n"
+            "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+            "work(X)\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)")
+    if sys.platform != "linux":
+        pytest.skip("reads Linux's peak memory in kB")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                         cwd=pathlib.Path(kp.__file__).parent)
+    assert int(run.stdout) < 150_000
