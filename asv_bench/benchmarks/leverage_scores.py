@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Landmarks and Nystrom features: time against a NumPy port of the same recursion and scikit-learn, error beside it."""
+
+import numpy as np
+
+import kpcasketch as kp
+
+from .common import normal, ratio, seconds, size, unit
+
+
+def gaussian(X, Y, sigma):
+    squares = (X ** 2).sum(1)[:, None] + (Y ** 2).sum(1) - 2 * X @ Y.T
+    return np.exp(-np.maximum(squares, 0) / (2 * sigma ** 2))
+
+
+def numpy_recursion(X, s, sigma, seed):
+    """The practical recursion in plain NumPy, bound by BLAS."""
+    rng = np.random.default_rng(seed)
+    n, log_s = len(X), np.log(s)
+    k = int(np.ceil(s / (4 * log_s)))
+    order = rng.permutation(n)
+    sizes = [n]
+    while sizes[-1] > s:
+        sizes.append((sizes[-1] + 1) // 2)
+    sample, weights = order[:sizes[-1]], np.ones(sizes[-1], X.dtype)
+    for level in range(len(sizes) - 2, -1, -1):
+        rows = order[:sizes[level]]
+        KS = gaussian(X[rows], X[sample], sigma)
+        SKS = gaussian(X[sample], X[sample], sigma)
+        weighted = SKS * weights * weights[:, None]
+        lam = max((np.trace(weighted) - np.linalg.eigvalsh(weighted)[-k:].sum()) / k, 1e-6)
+        inverse = np.linalg.inv(SKS + np.diag(lam / weights ** 2))
+        scores = np.clip((1 - ((KS @ inverse) * KS).sum(1)) / lam, 0, 1)
+        chances = np.minimum(1, log_s * scores)
+        if level == 0:
+            return rng.choice(n, s, replace=False, p=chances / chances.sum())
+        kept = rng.random(rows.size) < chances
+        sample, weights = rows[kept], (1 / np.sqrt(chances[kept])).astype(X.dtype)
+
+
+def delta(s):
+    return 0.5 / np.log(s)
+
+
+class Recursion:
+    """100,000 points, 10 coordinates, 2000 landmarks."""
+    params = [["float64", "float32"]]
+    param_names = ["dtype"]
+    timeout = 3000
+
+    def setup(self, dtype):
+        self.X, self.s = normal(size(100_000), 10, dtype=np.dtype(dtype)), min(2000, size(100_000) // 4)
+        self.sigma = kp.median_bandwidth(self.X, 0)
+        self.kernel = kp.gaussian(self.sigma)
+
+    @unit("times faster than NumPy")
+    def track_ratio(self, dtype):
+        return ratio(lambda: numpy_recursion(self.X, self.s, self.sigma, 0),
+                     lambda: kp.recursive_rls_practical(self.X, self.kernel, self.s, delta(self.s), 0), repeat=1)
+
+    @unit("times faster than NumPy's full recursion")
+    def track_ratio_accelerated(self, dtype):
+        return ratio(lambda: numpy_recursion(self.X, self.s, self.sigma, 0),
+                     lambda: kp.recursive_rls_accelerated(self.X, self.kernel, self.s, delta(self.s), 0), repeat=1)
+
+    @unit("error, accelerated over full")
+    def track_error_accelerated(self, dtype):
+        X = self.X[:size(20_000)]
+        s = min(self.s, len(X) // 4)
+        errors = [np.mean([kp.spectral_error(kp.Implicit(X, self.kernel), kp.LowRank(kp.nystrom(X, pick(X, self.kernel, s, delta(s), t),
+                                                                                               self.kernel)), 0, 0.02) for t in range(3)])
+                  for pick in (kp.recursive_rls_accelerated, kp.recursive_rls_practical)]
+        return errors[0] / errors[1]
+
+
+class Features:
+    """Uniform Nystrom features of 100,000 points against scikit-learn."""
+    params = [[500, 2000]]
+    param_names = ["s"]
+    timeout = 3000
+
+    def setup(self, s):
+        from sklearn.kernel_approximation import Nystroem
+        self.X, self.s = normal(size(100_000), 10), min(s, size(100_000) // 4)
+        self.sigma = kp.median_bandwidth(self.X, 0)
+        self.peer = Nystroem(gamma=1 / (2 * self.sigma ** 2), n_components=self.s, random_state=0)
+
+    @unit("times faster than scikit-learn")
+    def track_ratio(self, s):
+        kernel = kp.gaussian(self.sigma)
+        return ratio(lambda: self.peer.fit_transform(self.X),
+                     lambda: kp.nystrom(self.X, kp.uniform_landmarks(len(self.X), self.s, 0), kernel), repeat=1)
+
+
+class Landmarks:
+    """Error against seconds and kernel values for every sampler, on data with a small far cluster."""
+    params = [["uniform", "rls", "rls-accelerated", "rpcholesky"], [50, 200, 800]]
+    param_names = ["method", "s"]
+    timeout = 1200
+
+    def setup(self, method, s):
+        n = size(20_000)
+        few = max(4, n * 3 // 100)
+        self.X = np.concatenate([normal(n - few, 2), 0.1 * normal(few, 2, 1) + 30.0])
+        self.kernel, self.s = kp.gaussian(1.0), min(s, n // 4)
+
+    def pick(self, method, seed=0):
+        return kp._landmarks(method, self.X, self.kernel, self.s, seed)
+
+    @unit("s")
+    def track_seconds(self, method, s):
+        return seconds(lambda: kp.nystrom(self.X, self.pick(method), self.kernel), repeat=3)[0]
+
+    @unit("kernel values over n")
+    def track_evaluations(self, method, s):
+        return self.pick(method).evaluations / len(self.X)
+
+    @unit("spectral error")
+    def track_error(self, method, s):
+        K = kp.Implicit(self.X, self.kernel)
+        return float(np.mean([kp.spectral_error(K, kp.LowRank(kp.nystrom(self.X, self.pick(method, t), self.kernel)), 0, 0.02)
+                              for t in range(3)]))
+
+
+class Million:
+    """Accelerated selection of 1000 landmarks among a million points: no factor, memory O(n + s^2)."""
+    timeout = 1200
+
+    def setup(self):
+        self.X, self.s = normal(size(1_000_000), 10), min(1000, size(1_000_000) // 4)
+
+    @unit("s")
+    def track_seconds(self):
+        return seconds(lambda: kp.recursive_rls_accelerated(self.X, kp.gaussian(4.0), self.s, delta(self.s), 0), repeat=1)[0]
