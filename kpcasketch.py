@@ -4619,7 +4619,7 @@ def _landmark_points_overload(name, landmarks, X):
 
 
 def _raise_for_three(message):
-    def refuse(name, value, X):
+    def refuse(name, landmarks, X):
         if len(name) >= 0:
             raise ValueError(message)
         return X
