@@ -44,6 +44,8 @@ RLS     Musco, Musco, Recursive Sampling for the Nystrom Method, NIPS 2017
 """
 
 import argparse
+import copy
+import hashlib
 import importlib
 import inspect
 import math
@@ -51,6 +53,7 @@ import pathlib
 import sys
 import threading
 import time
+import uuid
 import zipfile
 from typing import NamedTuple
 
@@ -95,23 +98,24 @@ _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 
 
-def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never"):
-    """njit with the options of this file; cached except in `__main__` and where the source has no file of its own.
+# Machine code is cached on disk where another process would import this very module by its name.
+_CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ != "__main__"
+# The first part of the symbols of functions that stand apart: the same in every process that shares a cache, and only there.
+_SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
 
-    A caller is compiled together with all that it calls, at every level anew. So a large function behind several thin
-    public ones is put into them with inline="always": half of the compile time of the eigensolvers. And each literal given to
-    a function is a type of its own, for which it is compiled anew: hence np.int64(0) or np.bool_(True) where a large one is concerned.
-    """
+
+def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never", apart=False):
+    """njit with the options of this file; a public, parallel or large function is compiled apart from its callers."""
     if function is None:
-        return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline)
+        return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline, apart=apart)
     options = dict(parallel=parallel, fastmath=fastmath, inline=inline, nogil=True, error_model="numpy")
-    cached = globals().get("__name__") != "__main__"   # there, NamedTuples are pickled by value: no hit, one more file a run
     try:
-        compiled = njit(cache=cached, **options)(function)
-    except RuntimeError:                               # no cache location: exec'd source, read-only place
+        compiled = njit(cache=_CACHED, **options)(function)
+    except RuntimeError:                               # no place to cache in
         compiled = njit(**options)(function)
     if isinstance(compiled, CPUDispatcher):            # a plain function when NUMBA_DISABLE_JIT is set
         compiled.__class__ = _Function
+        compiled.apart = apart or parallel or function.__name__ in __all__
     return compiled
 
 
@@ -119,7 +123,12 @@ class _Function(CPUDispatcher):
     """A compiled function that refuses by name what numba cannot type, and takes whole numbers up to 2^64 - 1.
 
     Defaults are filled in before numba sees the arguments: it compiles anew for each number of arguments left out.
+
+    A function that stands `apart` is called through a symbol. Numba would put a copy of it into each caller, and again into
+    the callers of those, and optimise it there anew: a first call of `recursive_rls_fixed` then takes 137 s, not 83.
     """
+
+    apart = False
 
     def __call__(self, *args, **kwargs):
         if self.py_func.__defaults__:
@@ -143,10 +152,58 @@ class _Function(CPUDispatcher):
         numba.get_num_threads()
         return super()._compile_for_args(*args, **kwargs)
 
+    def get_call_template(self, args, kws):            # compiled code calls: a literal would be a type, and a compilation, of its own
+        def widened(t):
+            return types.unliteral(t) if isinstance(t, (types.IntegerLiteral, types.BooleanLiteral)) else t
+        return super().get_call_template([widened(t) for t in args], {name: widened(t) for name, t in kws.items()})
+
+    def add_overload(self, result):                    # called once for each signature, compiled now or loaded from disk
+        super().add_overload(result)
+        if not self.apart:
+            return
+        symbol = f"{_SYMBOLS}.{self.__name__}.{hashlib.sha1(repr(result.signature).encode()).hexdigest()}"
+        llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        declared = copy.copy(result.fndesc)
+        declared.mangled_name = symbol
+        instead = _Elsewhere(self.__name__, result.signature.args, symbol)
+        result.target_context.remove_user_function(result.entry_point)
+        result.target_context.insert_user_function(result.entry_point, declared, [instead])
+
     def _check_arguments(self, args, kwargs):
         names = self.py_func.__code__.co_varnames
         for name, value in [*zip(names, args), *kwargs.items()]:
             _require_typable(self.py_func.__name__, name, value)
+
+
+class _Elsewhere:
+    """What a caller links instead of a function that stands apart: no code, and, in its cached code, word of where to find it."""
+
+    def __init__(self, *where):
+        self.where = where
+        self._reload_init = {self}
+
+    def _ensure_finalized(self):
+        """Of a library: there is nothing to finish."""
+
+    def _get_module_for_linking(self):
+        return llvm.parse_assembly("")
+
+    def __call__(self):
+        """Numba calls this before it loads the caller's code; by then `_elsewhere` has done the work."""
+
+    def __reduce__(self):
+        return _elsewhere, self.where
+
+
+def _elsewhere(name, argument_types, symbol):
+    """Have a function ready, from disk or compiled, while cached code that calls it is read."""
+    try:
+        globals()[name].compile(argument_types)
+    except Exception as error:                         # this file has changed since
+        raise OSError(f"no {name} as the cached code knew it") from error
+    if llvm.address_of_symbol(symbol) is None:         # without it the process would end; OSError makes numba compile the caller anew
+        raise OSError(f"no {name} as the cached code knew it")
+    return _Elsewhere(name, argument_types, symbol)
 
 
 def _require_typable(function, name, value):
@@ -853,7 +910,7 @@ def _gap(key, counter, log_miss):
     return np.int64(min(math.floor(_log64(_uniform(key, counter)) / log_miss), 4.0e18))
 
 
-@_compiled
+@_compiled(apart=True)
 def _normal_matrix(n, p, key):
     """(n, p) standard normals; entry (i, j) depends on the key, i and j alone."""
     out = np.empty((n, p))
@@ -1393,7 +1450,7 @@ def _pack(Y, width, columns):
     return panels
 
 
-@_compiled
+@_compiled(apart=True)
 def _prepare(kernel, X, Y, symmetric):
     """Choose how tiles compute, and bring both point sets to that form.
 
@@ -2528,7 +2585,7 @@ class Eigen(NamedTuple):
     residual: np.ndarray
 
 
-@_compiled
+@_compiled(apart=True)
 def _orthonormalize(W, key):
     """Orthonormal columns spanning those of W, by Gram-Schmidt done twice; True if all of them did span.
 
@@ -2591,7 +2648,7 @@ def _largest_size(values):
     return largest if largest > 0.0 else 1.0
 
 
-@_compiled
+@_compiled(apart=True)
 def _tridiagonalize(A, Z):
     """Householder reflections H of a symmetric A (overwritten): diagonals d, e of H A H^T; Z becomes H Z."""
     n = A.shape[0]
@@ -2625,7 +2682,7 @@ def _tridiagonalize(A, Z):
     return d, e
 
 
-@_compiled
+@_compiled(apart=True)
 def _diagonalize(d, e, Z):
     """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes the eigenvalues, Z turns along."""
     n = d.shape[0]
@@ -2659,7 +2716,7 @@ def _diagonalize(d, e, Z):
                 q[t] = c * q[t] - s * p_t
 
 
-@_compiled
+@_compiled(apart=True)
 def _small_eigen(H, by_size):
     """Eigenpairs of a small symmetric matrix, descending (by absolute value if by_size).
 
@@ -2679,7 +2736,7 @@ def _small_eigen(H, by_size):
     return scale * found[order], np.ascontiguousarray(rows[order].T)
 
 
-@_compiled
+@_compiled(apart=True)
 def _residual_norms(R, Y, k, scale):
     """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
     S = R / scale
@@ -2719,7 +2776,7 @@ def _symmetric_overload(A):
     return sampled
 
 
-@_compiled
+@_compiled(apart=True)
 def _csr_symmetric(A):
     V = _normal_matrix(_size(A), 2, _key(0, _PROBES))
     W = _in_double(_csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)))
@@ -2730,7 +2787,7 @@ def _csr_symmetric(A):
     return not abs(total) > 100.0 * _precision(A) * size
 
 
-@_compiled(inline="always")
+@_compiled(apart=True)
 def _lanczos(A, k, key, tol, max_iterations, by_size):
     """Block Lanczos with full orthogonalisation and thick restarts; Eigen of the k largest values (or abs values).
 
@@ -2977,7 +3034,7 @@ class Expansion(NamedTuple):
 _DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
 
 
-@_compiled
+@_compiled(apart=True)
 def _expansion_of(X, eigen):
     """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0."""
     n, k = eigen.vectors.shape
@@ -3211,7 +3268,7 @@ def _checked_expansion_overload(name, value):
     return check
 
 
-@_compiled
+@_compiled(apart=True)
 def _features(X, E, kernel):
     """Features of checked points by a checked expansion."""
     P, Q = _common_precision(X, E.points), _common_precision(E.points, X)
@@ -3353,7 +3410,7 @@ def _largest_entry(kernel, pairs):
     return largest.sum() if np.isnan(largest.sum()) else largest.max()
 
 
-@_compiled
+@_compiled(apart=True)
 def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a positive semidefinite kernel; custom and precomputed ones are searched."""
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
@@ -3577,7 +3634,7 @@ def _columns_overload(name, value):
     return lambda name, value: _in_double(_points(name_again, value))
 
 
-@_compiled
+@_compiled(apart=True)
 def _rounded(A, s, key):
     m, k = A.shape
     uniform, steps, largest = np.empty(m), np.zeros(k), np.full(k, 1e-300)
@@ -3641,7 +3698,7 @@ def thin_expansion(expansion, rounded):
     return _thinned(E, rows)
 
 
-@_compiled
+@_compiled(apart=True)
 def _thinned(E, rows):
     place = np.full(E.points.shape[0], -1)
     for i in rows.indices:
@@ -4106,7 +4163,7 @@ def _pick(sums, u):
     return min(np.searchsorted(sums, u * sums[-1], side="right"), sums.shape[0] - 1)
 
 
-@_compiled
+@_compiled(apart=True)
 def _spread_centers(X, k, key):
     """k-means++ (Arthur, Vassilvitskii 2007): each center a point drawn in proportion to its squared distance to those before."""
     n = X.shape[0]
@@ -4140,7 +4197,7 @@ def _move_centers(X, labels, centers):
     return moved, counts
 
 
-@_compiled
+@_compiled(apart=True)
 def _lloyd(X, k, key, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
     best = (np.empty((0, 0), X.dtype), np.empty(0), np.empty(0, np.int64), np.inf)
@@ -4164,9 +4221,10 @@ def _lloyd(X, k, key, restarts, max_iterations):
 
 @_compiled
 def kmeans_select(X, m, seed, restarts=1, max_iterations=100):
-    """The m cluster centers of k-means as a reduced set, or as landmarks for `nystrom` (Zhang, Tsang, Kwok 2008; RLS section 3.1).
+    """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
 
-    Lloyd's iteration from k-means++ starts: the best of `restarts` runs by the sum of squared distances.
+    Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of this
+    kind are those of Zhang, Tsang, Kwok (2008).
 
     Parameters
     ----------
@@ -4314,7 +4372,7 @@ def _panels(L, start, like):
     return _pack(_in_precision(like, -L), _tile_width(like), columns), corners
 
 
-@_compiled
+@_compiled(apart=True)
 def _residual_gram(kernel, Z, Y, known):
     """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
     count, tile = Z.shape[0], _new_tile(Z)
@@ -4339,7 +4397,7 @@ def _gather(P, rows, like):
     return out
 
 
-@_compiled
+@_compiled(apart=True)
 def _draw(sizes, s, key):
     """s of more points drawn one after the other without replacement, in proportion to their sizes; and inclusion chances.
 
@@ -4413,7 +4471,7 @@ def _candidates(rest, count, share, key):
     return rows, share * rest[largest]
 
 
-@_compiled
+@_compiled(apart=True)
 def _pivoted(P, kernel, shift, s, block, share, rounding, key):
     """Partial Cholesky factorisation of K + diag(shift), several pivots at a time: Landmarks in order of choice, and the factor F.
 
@@ -4422,13 +4480,13 @@ def _pivoted(P, kernel, shift, s, block, share, rounding, key):
     n = P.shape[0]
     F, diagonal = _new_matrix(n, s, P), _diagonal(P, kernel).astype(np.float64)
     rest = diagonal + shift
-    indices, found, evaluations, turn = np.empty(s, np.int64), np.int64(0), n, 0
+    indices, found, evaluations, turn = np.empty(s, np.int64), 0, n, 0
     while found < s:
         if not _sound_rest(rest, diagonal, shift, rounding, indices[:found]):
             return Landmarks(indices[:found], np.ones(found), -1), F
         if rest.max() == 0.0:
             few = P[:_BLOCK]                           # a diagonal of zeros, and yet a matrix that is not 0
-            if found == 0 and np.abs(_residual_gram(kernel, few, few, np.int64(0))).max() > 0.0:
+            if found == 0 and np.abs(_residual_gram(kernel, few, few, 0)).max() > 0.0:
                 return Landmarks(indices[:0], np.ones(0), -1), F
             break
         candidates, bar = _candidates(rest, min(block, s - found), share, _bits(key, 2 * turn))
@@ -4473,7 +4531,7 @@ def _sound_rest(rest, diagonal, shift, rounding, pivots):
     return True
 
 
-@_compiled
+@_compiled(apart=True)
 def _factor(Z, kernel, shift):
     """NystromMap for K(Z, Z) + diag(shift), and kernel values computed; rank is -1 if K is not positive semidefinite on Z.
 
@@ -4492,19 +4550,19 @@ def _factor(Z, kernel, shift):
     return NystromMap(_gather(Z, order, Z), L, rank if found.evaluations >= 0 else -1), found.evaluations
 
 
-@_compiled
+@_compiled(apart=True)
 def _unexplained(P, rows, Z, L, kernel):
     """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z, slab by slab."""
     out, none = np.empty(rows.shape[0]), np.empty((0, 0), Z.dtype)
-    below, corners = _panels(L, np.int64(0), Z)
+    below, corners = _panels(L, 0, Z)
     for begin in range(0, rows.shape[0], _SLAB):
         slab = _gather(P, rows[begin:begin + _SLAB], Z)
-        squares = _substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, np.int64(0), none)
+        squares = _substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, 0, none)
         out[begin:begin + _SLAB] = _diagonal(slab, kernel) - squares
     return out
 
 
-@_compiled
+@_compiled(apart=True)
 def _scores(P, rows, Z, shift, kernel, lam):
     """Lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1, and the kernel values computed,
     or -1 if K is not positive semidefinite.
@@ -4569,7 +4627,7 @@ def ridge_leverage_scores(X, kernel, lam):
     return scores
 
 
-@_compiled
+@_compiled(apart=True)
 def _exact_scores(P, kernel, lam):
     n = P.shape[0]
     K, scores = _gram(kernel, _prepare(kernel, P, P, True)), np.zeros(n)
@@ -4775,9 +4833,10 @@ def _sample_by(scores, delta, oversampling, key):
 
 @_compiled
 def rls_nystrom(X, kernel, lam, delta, seed, oversampling=16.0):
-    """Landmarks by exact ridge leverage scores (RLS algorithm 1): K~ <= K <= K~ + lam I with probability 1 - delta (theorem 3).
+    """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
-    `sample_landmarks` does the same from any overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
+    K~ <= K <= K~ + lam I with probability 1 - delta (theorem 3). `sample_landmarks` does the same from any overestimates of
+    the scores. A tighter error eps lam is another lam (corollary 4).
 
     Parameters
     ----------
@@ -4852,7 +4911,7 @@ def _largest_rank(size, constant, delta):
     return k
 
 
-@_compiled
+@_compiled(apart=True)
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace.
 
@@ -4873,7 +4932,7 @@ def _tail_ridge(kernel, Z, weights, k, key):
     return max(tail / k, floor if floor > 0.0 else 1.0)
 
 
-@_compiled
+@_compiled(apart=True)
 def _recursive(P, kernel, rule, drawn, key):
     """RLS algorithms 2 and 3. Landmarks; their evaluations are -1 if the kernel is not positive semidefinite.
 
@@ -4961,7 +5020,7 @@ def recursive_rls(X, kernel, lam, delta, seed, oversampling=16.0):
     delta = _thirty_second("recursive_rls: delta", delta)
     key = _key(_seed("recursive_rls: seed", seed), _LANDMARKS)
     oversampling = _positive("recursive_rls: oversampling", oversampling)
-    found = _recursive(P, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), np.int64(0), key)
+    found = _recursive(P, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), 0, key)
     if found.evaluations < 0:
         raise ValueError("recursive_rls: kernel must be finite and positive semidefinite on X")
     return found
@@ -5002,7 +5061,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed, constant=640.0, oversampling=
 
     Examples
     --------
-    >>> recursive_rls_fixed(np.ones((900, 1)), linear(), 200, 0.01, 0).indices.size < 900
+    >>> recursive_rls_fixed(np.arange(900.0).reshape(900, 1), linear(), 200, 0.01, 0).indices.size < 900
     True
     """
     P = _points("recursive_rls_fixed: X", X)
@@ -5012,7 +5071,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed, constant=640.0, oversampling=
     key = _key(_seed("recursive_rls_fixed: seed", seed), _LANDMARKS)
     constant = _positive("recursive_rls_fixed: constant", constant)
     oversampling = _positive("recursive_rls_fixed: oversampling", oversampling)
-    found = _recursive(P, kernel, _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0), np.int64(0), key)
+    found = _recursive(P, kernel, _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0), 0, key)
     if found.evaluations < 0:
         raise ValueError("recursive_rls_fixed: kernel must be finite and positive semidefinite on X")
     return found
@@ -5073,8 +5132,10 @@ def recursive_rls_practical(X, kernel, s, delta, seed):
 
 @_compiled
 def recursive_rls_accelerated(X, kernel, s, delta, seed):
-    """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1): as `recursive_rls_practical`, with
-    samples of sqrt((n s + s^3) / n) points below the top, so that scores cost as much as uniform Nystrom itself.
+    """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
+
+    As `recursive_rls_practical`, with samples of sqrt((n s + s^3) / n) points below the top, so that scores cost as much as
+    uniform Nystrom itself.
 
     Parameters
     ----------
@@ -5117,7 +5178,7 @@ def recursive_rls_accelerated(X, kernel, s, delta, seed):
 
 @_compiled
 def rpcholesky(X, kernel, s, seed, block=64):
-    """Landmarks by randomly pivoted Cholesky, a rival of leverage scores (Chen, Epperly, Tropp, Webber 2025).
+    """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
     Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection (Epperly,
     Tropp, Webber 2025) give pivots of the same law, many for each pass over the points; block = 1 is the simple algorithm.
@@ -5210,7 +5271,7 @@ def pivoted_cholesky(X, kernel, s, block=64):
 
 @_compiled
 def nystrom_map(X, landmarks, kernel):
-    """What `nystrom_features` needs to map any point: the landmarks and the Cholesky factor of their Gram matrix (RLS section 2.1).
+    """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
     Parameters
     ----------
@@ -5271,15 +5332,15 @@ def _checked_map_overload(name, value):
     return check
 
 
-@_compiled
+@_compiled(apart=True)
 def _map_features(P, found, kernel):
     """Nystrom features of checked points."""
     X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
     if found.rank == 0:                                # a kernel that is 0
         return np.zeros((X.shape[0], Z.shape[0]), X.dtype)
-    below, corners = _panels(np.ascontiguousarray(found.factor[:found.rank, :found.rank]), np.int64(0), Z)
+    below, corners = _panels(np.ascontiguousarray(found.factor[:found.rank, :found.rank]), 0, Z)
     F = _new_matrix(X.shape[0], Z.shape[0], X)
-    _substitute(kernel, _prepare(kernel, X, Z[:found.rank], False), below, corners, np.int64(0), F)
+    _substitute(kernel, _prepare(kernel, X, Z[:found.rank], False), below, corners, 0, F)
     F[:, found.rank:] = 0.0
     return F
 
@@ -5401,19 +5462,19 @@ def _moments(F, G, symmetric):
     return out
 
 
-@_compiled
+@_compiled(apart=True)
 def _slab_moments(P, found, Y, kernel):
     """F^T F and F^T Y of the Nystrom factor F of the points, slab by slab."""
     s = found.points.shape[0]
     squares, products = np.zeros((s, s)), np.zeros((s, Y.shape[1]))
     for begin in range(0, P.shape[0], _SLAB):
         F = _map_features(P[begin:begin + _SLAB], found, kernel)
-        squares += _moments(F, F, np.bool_(True))
+        squares += _moments(F, F, True)
         products += _cross(F, s, _in_precision(F, Y[begin:begin + _SLAB]))
     return squares, products
 
 
-@_compiled
+@_compiled(apart=True)
 def _expansion_by_map(found, V, values):
     """Features V^T y(x) as an expansion over the landmarks: coefficients C with L^T C = V, 0 for landmarks left out."""
     L, C = found.factor, V.copy()
@@ -5482,7 +5543,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed):
 # Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
 # ----------------------------------------------------------------------------------------------------------------------
 
-@_compiled
+@_compiled(apart=True)
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y."""
     for i in range(squares.shape[0]):
@@ -5523,7 +5584,7 @@ def kernel_ridge(F, Y, lam):
     lam = _positive("kernel_ridge: lam", lam)
     if A.shape[0] != T.shape[0]:
         raise ValueError("kernel_ridge: F and Y must have the same number of rows")
-    return _solve_ridge(_moments(A, A, np.bool_(True)), _in_double(_cross(A, A.shape[1], _in_precision(A, T))), lam)
+    return _solve_ridge(_moments(A, A, True), _in_double(_cross(A, A.shape[1], _in_precision(A, T))), lam)
 
 
 @_compiled
@@ -5627,10 +5688,10 @@ class Correlations(NamedTuple):
     v: np.ndarray
 
 
-@_compiled
+@_compiled(apart=True)
 def _ridge_basis(F, lam, squared):
     """B with F B = U D, U the left singular vectors of F and D = s^2 / (s^2 + lam), or its square root."""
-    values, V = _small_eigen(_moments(F, F, np.bool_(True)), False)
+    values, V = _small_eigen(_moments(F, F, True), False)
     B = np.empty_like(V)
     for q in range(V.shape[1]):
         square = max(values[q], 0.0)
@@ -5683,7 +5744,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     if not 1 <= k <= min(A.shape[1], B.shape[1]):
         raise ValueError("kernel_cca: k must be from 1 to the smaller number of columns")
     left, right = _ridge_basis(A, lam_x, squared), _ridge_basis(B, lam_y, squared)
-    inner = _dense_product(np.ascontiguousarray(left.T), A.shape[1], _moments(A, B, np.bool_(False)))
+    inner = _dense_product(np.ascontiguousarray(left.T), A.shape[1], _moments(A, B, False))
     a, values, b = np.linalg.svd(_dense_product(inner, B.shape[1], right), full_matrices=False)
     w = _dense_product(left, left.shape[1], np.ascontiguousarray(a[:, :k]))
     v = _dense_product(right, right.shape[1], np.ascontiguousarray(b[:k].T))
@@ -5886,7 +5947,7 @@ def _sum_of(values, weights, lam):
     return total
 
 
-@_compiled
+@_compiled(apart=True)
 def _spectral_sum(B, lam, key, probes, steps):
     """tr f(B) for the f of `_sum_of`: up to 512 rows from the eigenvalues, beyond by quadrature; NaN if B is not finite."""
     n = _size(B)
@@ -5896,7 +5957,7 @@ def _spectral_sum(B, lam, key, probes, steps):
     return _sum_of(np.linalg.eigvalsh(K), np.ones(n), lam) if _all_below(K, np.inf) else np.nan
 
 
-@_compiled
+@_compiled(apart=True)
 def _trace_quadrature(B, lam, key, probes, steps):
     """Mean over random signs z of z^T f(B) z by Lanczos with full orthogonalisation, all probes at once; NaN if not finite."""
     n = _size(B)

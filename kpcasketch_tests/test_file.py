@@ -81,6 +81,22 @@ def test_code_compiled_on_top_of_cached_parallel_code_survives_being_loaded(tmp_
 
 
 @pytest.mark.slow
+def test_cached_callers_are_compiled_anew_when_what_they_call_has_changed(tmp_path):
+    # functions that stand apart are called through symbols; cached code with an unknown symbol would end the process
+    source = pathlib.Path(kp.__file__).read_text(encoding="utf-8")
+    (tmp_path / "user.py").write_text("import sys, numba, kpcasketch as kp\n\n\n@numba.njit(cache=True)\ndef kind():\n"
+                                      "    return kp.linear().kind\n\n\nprint(kind(), sum(kind.stats.cache_hits.values()))\n")
+    outputs = []
+    for version in (source, source, source.replace("_SYMBOLS = ", "_SYMBOLS = 'other' + "), source.replace("def linear(", "def linear(*none, ")):
+        (tmp_path / "kpcasketch.py").write_text(version, encoding="utf-8")
+        run = subprocess.run([sys.executable, "user.py"], capture_output=True, text=True, cwd=tmp_path,
+                             env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")})
+        assert run.returncode == 0, run.stderr
+        outputs.append(run.stdout.split())
+    assert [hits for _, hits in outputs] == ["0", "1", "0", "0"] and len({kind for kind, _ in outputs}) == 1
+
+
+@pytest.mark.slow
 def test_implicit_kernel_pca_keeps_to_its_memory_budget():
     # 20000 points: the Gram matrix would be 3.2 GB; the basis is 20000 x 98 x 8 = 16 MB
     code = ("import resource, numpy as np, kpcasketch as kp\n"

@@ -70,7 +70,9 @@ class Figure:
     name: str
     paper: str
     caption: str
-    draw: Callable                                     # (matplotlib axes, options)
+    draw: Callable                                     # (matplotlib axes or an array of them, options)
+    rows: int = 1
+    columns: Callable | None = None                    # options -> number of panels beside each other
 
 
 CLAIMS, ERRATA, FIGURES = [], [], []
@@ -88,10 +90,10 @@ def erratum(tag, paper, where, kind, stated, right, claim):
     ERRATA.append(Erratum(tag, paper, where, kind, stated, right, claim))
 
 
-def figure(name, paper, caption):
-    """Register a picture for the report; its function draws on the axes it is given."""
+def figure(name, paper, caption, rows=1, columns=None):
+    """Register a picture for the report; its function draws on the axes it is given, an array of them if `columns` is."""
     def register(draw):
-        FIGURES.append(Figure(name, paper, caption, draw))
+        FIGURES.append(Figure(name, paper, caption, draw, rows, columns))
         return draw
     return register
 

@@ -29,8 +29,9 @@ def claim_cells(claim, verdict, seed):
 
 def draw(figure, options):
     """The picture as PNG bytes."""
-    canvas = importlib.import_module("matplotlib.figure").Figure(figsize=(7, 4), layout="constrained")
-    figure.draw(canvas.subplots(), options)
+    columns = figure.columns(options) if figure.columns else 1
+    canvas = importlib.import_module("matplotlib.figure").Figure(figsize=(3 + 4 * columns, 4 * figure.rows), layout="constrained")
+    figure.draw(canvas.subplots(figure.rows, columns, squeeze=figure.columns is None), options)
     buffer = io.BytesIO()
     canvas.savefig(buffer, format="png", dpi=120)
     return buffer.getvalue()
