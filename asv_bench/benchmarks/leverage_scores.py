@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Landmarks and Nystrom features: time against a NumPy port of the same recursion and scikit-learn, error beside it."""
 
+import resource
+
 import numpy as np
 
 import kpcasketch as kp
@@ -122,6 +124,48 @@ class Landmarks:
                               for t in range(3)]))
 
 
+class Uneven:
+    """Landmarks and time until every one of 5 samples has a small error: a cloud, and a far cluster of 1 point in 200."""
+    params = [["uniform", "scikit-learn"]]
+    param_names = ["peer"]
+    timeout = 3000
+
+    def setup(self, peer):
+        n = size(20_000)
+        few = n // 200
+        self.X = np.concatenate([normal(n - few, 2), 0.1 * normal(few, 2, 1) + 30.0])
+        self.kernel, self.target = kp.gaussian(1.0), few / 20
+
+    def recursive(self, s, seed):
+        return kp.nystrom(self.X, kp.recursive_rls_practical(self.X, self.kernel, s, delta(s), seed), self.kernel)
+
+    def peer(self, peer, s, seed):
+        if peer == "uniform":
+            return kp.nystrom(self.X, kp.uniform_landmarks(len(self.X), s, seed), self.kernel)
+        from sklearn.kernel_approximation import Nystroem
+        return Nystroem(gamma=0.5, n_components=s, random_state=seed).fit_transform(self.X)
+
+    def enough(self, features):
+        """The first of 20, 40, 80, ... landmarks with which 5 samples of 5 reach the error."""
+        K, s = kp.Implicit(self.X, self.kernel), 20
+        while s < len(self.X) and any(kp.spectral_error(K, kp.LowRank(features(s, seed)), 0, 0.02) > self.target for seed in range(5)):
+            s *= 2
+        return s
+
+    def sizes(self, peer):
+        return self.enough(lambda s, seed: self.peer(peer, s, seed)), self.enough(self.recursive)
+
+    @unit("times fewer landmarks")
+    def track_landmarks(self, peer):
+        theirs, ours = self.sizes(peer)
+        return theirs / ours
+
+    @unit("times faster")
+    def track_ratio(self, peer):
+        theirs, ours = self.sizes(peer)
+        return ratio(lambda: self.peer(peer, theirs, 0), lambda: self.recursive(ours, 0))
+
+
 class Million:
     """Accelerated selection of 1000 landmarks among a million points: no factor, memory O(n + s^2)."""
     timeout = 1200
@@ -129,6 +173,16 @@ class Million:
     def setup(self):
         self.X, self.s = normal(size(1_000_000), 10), min(1000, size(1_000_000) // 4)
 
+    def select(self, X):
+        return kp.recursive_rls_accelerated(X, kp.gaussian(4.0), self.s, delta(self.s), 0)
+
     @unit("s")
     def track_seconds(self):
-        return seconds(lambda: kp.recursive_rls_accelerated(self.X, kp.gaussian(4.0), self.s, delta(self.s), 0), repeat=1)[0]
+        return seconds(lambda: self.select(self.X), repeat=1)[0]
+
+    @unit("MB beyond the points")
+    def track_memory(self):
+        self.select(self.X[:2 * self.s])               # compiled
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.select(self.X)
+        return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
