@@ -233,6 +233,7 @@ try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
     _AVX512 = False
+_X86 = llvm.get_process_triple().startswith("x86_64")
 _VECTOR_BYTES = 64 if _AVX512 else 32
 _TILE_VECTORS = 4 if _AVX512 else 2
 _PRODUCT_ROWS = 8 if _AVX512 else 4
@@ -255,6 +256,41 @@ def _wide_vectors(typing):
             set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
     return types.void(), codegen
+
+
+@intrinsic
+def _denormals_to_zero(typing):
+    """Have numbers below 1e-308 (float32: 1e-38) taken for 0 by this thread, and return its former state for `_restore`.
+
+    A product with such numbers takes a hundred times as long, and kernel values of points far apart bring many: 20,000 points
+    with a far cluster took 8 s for what now takes .3 s. On x86 only; elsewhere nothing is changed.
+    """
+    def codegen(context, builder, signature, args):
+        if not _X86:
+            return ir.Constant(ir.IntType(32), 0)
+        place = cgutils.alloca_once(builder, ir.IntType(32))
+        former = _control_register(builder, "llvm.x86.sse.stmxcsr", place)
+        builder.store(builder.or_(former, ir.Constant(ir.IntType(32), 0x8040)), place)     # flush to zero, denormals are zero
+        _control_register(builder, "llvm.x86.sse.ldmxcsr", place)
+        return former
+    return types.uint32(), codegen
+
+
+@intrinsic
+def _restore(typing, state):
+    """Undo `_denormals_to_zero`."""
+    def codegen(context, builder, signature, args):
+        if _X86:
+            _control_register(builder, "llvm.x86.sse.ldmxcsr", cgutils.alloca_once_value(builder, args[0]))
+        return context.get_dummy_value()
+    return types.void(types.uint32), codegen
+
+
+def _control_register(builder, instruction, place):
+    """Run an instruction on the register and a place in memory; what is there afterwards."""
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t]), instruction)
+    builder.call(function, [builder.bitcast(place, cgutils.voidptr_t)])
+    return builder.load(place)
 
 
 @_compiled
@@ -1837,6 +1873,7 @@ def _gram_product(kernel, pairs, V):
     tasks = segments if pairs.symmetric else rows * segments
     for task in prange(tasks):
         _wide_vectors()
+        state = _denormals_to_zero()
         slot = task % segments
         start, stop = task * tiles // segments, (task + 1) * tiles // segments
         if not pairs.symmetric:
@@ -1859,6 +1896,7 @@ def _gram_product(kernel, pairs, V):
                 for c in range(end - begin):
                     for q in range(wide):
                         slots[slot, begin + c, q] += product[c, q]
+        _restore(state)
     return _sum_slots(slots, n, p, V)
 
 
@@ -2222,6 +2260,7 @@ def _dense_product(A, m, V):
     slots = np.zeros((segments, rows * _BLOCK, wide))
     for task in prange(rows * segments):
         _wide_vectors()
+        state = _denormals_to_zero()
         a, slot = task // segments, task % segments
         first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
         product = np.empty((_BLOCK, wide), V.dtype)
@@ -2232,6 +2271,7 @@ def _dense_product(A, m, V):
             for r in range(last - first):
                 for q in range(wide):
                     slots[slot, first + r, q] += product[r, q]
+        _restore(state)
     return _sum_slots(slots, n, p, V)
 
 
@@ -2245,9 +2285,11 @@ def _cross(U, m, V):
     slots = np.zeros((parts, (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS, _padded_width(p, panels)), V.dtype)
     for part in prange(parts):
         _wide_vectors()
+        state = _denormals_to_zero()
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
             begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
             _multiply_add_transposed(U, begin, end, 0, m, p, panels, begin, slots[part])
+        _restore(state)
     return _sum_slots(slots, m, p, V)
 
 
@@ -4299,6 +4341,7 @@ def _substitute(kernel, pairs, below, corners, start, rows):
     out = np.empty(n)
     for block in prange(_blocks(n)):
         _wide_vectors()
+        state = _denormals_to_zero()
         first = block * _BLOCK
         last = min(n, first + _BLOCK)
         tile, squares, width = _new_tile(pairs.X), np.zeros(_BLOCK), below.shape[2]
@@ -4316,6 +4359,7 @@ def _substitute(kernel, pairs, below, corners, start, rows):
                     y[c] = tile[r, c]
                     squares[r] += tile[r, c] * tile[r, c]
         out[first:last] = squares[:last - first]
+        _restore(state)
     return out
 
 
@@ -4377,7 +4421,9 @@ def _residual_gram(kernel, Z, Y, known):
     """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
     count, tile = Z.shape[0], _new_tile(Z)
     tile[:count, :count] = _gram(kernel, _prepare(kernel, Z, Z, True))
+    state = _denormals_to_zero()
     _subtract_known(Y, count, _pack(-Y, _tile_width(Z), _BLOCK), 0, count, known, tile)
+    _restore(state)
     return tile[:count, :count].astype(np.float64)
 
 
@@ -4955,7 +5001,8 @@ def _recursive(P, kernel, rule, drawn, key):
     for level in range(bottom - 1, -1, -1):
         delta *= rule.division
         Z = _gather(P, rows, P)
-        k, lam = _largest_rank(rule.size, rule.constant, delta), rule.lam
+        size = min(drawn, 4 * rule.size) if level == 0 and drawn > 0 else rule.size    # a small sample shows no more of a tail
+        k, lam = _largest_rank(size, rule.constant, delta), rule.lam
         if lam == 0.0:
             lam = _tail_ridge(kernel, _in_double(Z), weights, k, _bits(key, 3 * level + 1))
             evaluations += Z.shape[0] * (Z.shape[0] + 1) // 2
@@ -5134,8 +5181,8 @@ def recursive_rls_practical(X, kernel, s, delta, seed):
 def recursive_rls_accelerated(X, kernel, s, delta, seed):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
 
-    As `recursive_rls_practical`, with samples of sqrt((n s + s^3) / n) points below the top, so that scores cost as much as
-    uniform Nystrom itself.
+    As `recursive_rls_practical`, with samples of r = sqrt((n s + s^3) / n) points below the top, so that scores cost as much as
+    uniform Nystrom itself. At the top k is that of min(s, 4 r), since s points are drawn: errors fall by up to a fifth.
 
     Parameters
     ----------
@@ -5156,7 +5203,7 @@ def recursive_rls_accelerated(X, kernel, s, delta, seed):
 
     Notes
     -----
-    About 2 n r kernel values and n r (r + 2 d) multiplications for r = sqrt(s + s^3 / n); memory O(n + r^2) and slabs of
+    About 2 n r kernel values and n r (r + 2 d) multiplications; memory O(n + r^2) and slabs of
     8192 rows.
 
     Examples
@@ -5438,6 +5485,7 @@ def _moments(F, G, symmetric):
     out = np.zeros((r, p))
     for t in prange(_blocks(r) * columns):
         _wide_vectors()
+        state = _denormals_to_zero()
         a, b = t // columns, t % columns
         if a <= b or not symmetric:
             first, last, begin, end = a * _BLOCK, min(r, a * _BLOCK + _BLOCK), b * _BLOCK, min(p, b * _BLOCK + _BLOCK)
@@ -5455,6 +5503,7 @@ def _moments(F, G, symmetric):
                 for i in range(first, last):
                     for j in range(begin, end):
                         out[i, j] += tile[i - first, j - begin]
+        _restore(state)
     if symmetric:
         for i in range(r):
             for j in range(i):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every operator multiplies, densifies and weighs like the matrix it stands for."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -77,3 +78,25 @@ def test_scipy_sparse_arrays_are_operators():
 
 def test_centering_a_shifted_matrix_changes_nothing():
     assert np.abs(kp.dense(kp.center(K + 7.0)) - naive.centered(K)).max() < 1e-12
+
+
+@numba.njit(parallel=True)
+def halves(x, out):
+    for i in numba.prange(out.size):
+        out[i] = 0.5 * x
+
+
+def test_denormal_numbers_stay_numbers_after_a_product():
+    # products take them for 0, in whichever thread they run; far clusters made them, and each cost a hundred operations
+    X = np.concatenate([np.random.default_rng(0).standard_normal((300, 2)), np.random.default_rng(1).standard_normal((20, 2)) + 26.0])
+    kernel = kp.gaussian(1.0)
+    K = kp.gram(X, X, kernel)
+    assert (np.abs(K[K != 0]) < 1e-300).any()
+    F = kp.nystrom(X, np.arange(0, 320, 2), kernel)
+    for product in (kp.gram_matmat(X, X, F, kernel), kp.matmat(K, F)):
+        np.testing.assert_allclose(product, K @ F, atol=1e-12)
+    kp.matmat(kp.LowRank(F), F)
+    kp.pivoted_cholesky(X, kernel, 50)
+    out = np.empty(1000)
+    halves(1e-308, out)
+    assert (out == 5e-309).all() and np.array([1e-308])[0] * 0.5 > 0
