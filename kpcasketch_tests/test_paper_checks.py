@@ -4,11 +4,12 @@
 import argparse
 import math
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from paper_checks import __main__ as command
-from paper_checks import claims, report
+from paper_checks import claims, report, rls2017
 
 
 def test_failure_counts_are_judged_by_exact_tails():
@@ -44,10 +45,24 @@ def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments, text", [
-    (["--claim", "AMS-unknown"], "no claim starts with"), (["--data", "no-such-file.npy"], "cannot read")])
+    (["--claim", "AMS-unknown"], "no claim starts with"), (["--data", "no-such-file.npy"], "cannot read"),
+    (["--data-dir", "no-such-folder"], "is not a directory")])
 def test_wrong_requests_get_status_2(arguments, text, capsys):
     try:
         status = command.main(arguments)
     except SystemExit as stop:
         status = stop.code
     assert status == 2 and text in capsys.readouterr().err
+
+
+def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
+    X = np.random.default_rng(0).integers(0, 9, (50, 3))
+    X[:, 1] = 4
+    np.savez(tmp_path / "covtype.npz", X=X, part=np.arange(50) % 2)
+    np.savez(tmp_path / "cpu_act.npz", X=X)
+    options = argparse.Namespace(data_dir=tmp_path, data=None, seed=0)
+    (first, points, _), (second, everything, _) = rls2017.data_sets(options)
+    assert (first, second) == ("Covertype", "cpu_act") and points.shape == (25, 2) and everything.shape == (50, 2)
+    assert np.allclose(everything.mean(0), 0) and np.allclose(points.std(0), 1)
+    options.data_dir = None
+    assert [name for name, _, _ in rls2017.data_sets(options)] == ["uneven", "rough"]
