@@ -2830,6 +2830,61 @@ def _csr_symmetric(A):
 
 
 @_compiled(apart=True)
+def _extend_basis(Q, H, size, W, R, k, by_size):
+    """The block W joins the basis Q[:, :size], with H = Q^T A Q; R = A W keeps what lies off the basis.
+
+    (values, Y, residual): all Ritz values, their vectors in terms of Q, and k norms of A v - value v over the largest size.
+    """
+    new = size + W.shape[1]
+    Q[:, size:new] = W
+    for sweep in range(2):                             # twice is enough: R leaves the basis to rounding
+        C = _cross(Q, new, R)
+        R -= _dense_product(Q, new, C)
+        H[:new, size:new] += C
+    H[size:new, :size] = H[:size, size:new].T
+    values, Y = _small_eigen(H[:new, :new], by_size)
+    residual, found = np.full(k, np.inf), min(k, new)
+    residual[:found] = _residual_norms(R, Y[size:], found, _largest_size(values))
+    return values, Y, residual
+
+
+@_compiled(apart=True)
+def _next_block(Q, size, R, key):
+    """Orthonormal columns that span R, off the basis Q[:, :size]."""
+    W, _ = _orthonormalize(R, key)
+    for attempt in range(5):                           # a tiny R, or a random column in it, is not yet off the basis
+        C = _cross(Q, size, W)
+        if np.abs(C).max() <= 1e-14:
+            break
+        W -= _dense_product(Q, size, C)
+        W, _ = _orthonormalize(W, key + np.uint64(2**32))
+    return W
+
+
+@_compiled(apart=True)
+def _ritz_vectors(Q, Y, count):
+    """The first `count` columns of Q Y, Y of as many rows as the basis has columns in use."""
+    return _dense_product(Q, Y.shape[0], np.ascontiguousarray(Y[:, :count]))
+
+
+@_compiled(apart=True)
+def _restart(Q, H, values, Y, kept):
+    """The basis becomes the first `kept` Ritz vectors."""
+    Q[:, :kept] = _ritz_vectors(Q, Y, kept)
+    H[:] = 0.0
+    for i in range(kept):
+        H[i, i] = values[i]
+
+
+@_compiled(apart=True)
+def _eigen(values, vectors, k, iterations, residual):
+    """The first k pairs as Eigen."""
+    leading = vectors[:, :k].copy()
+    _fix_signs(leading)
+    return Eigen(values[:k].copy(), leading, iterations, residual)
+
+
+@_compiled(apart=True)
 def _lanczos(A, k, key, tol, max_iterations, by_size):
     """Block Lanczos with full orthogonalisation and thick restarts; Eigen of the k largest values (or abs values).
 
@@ -2847,58 +2902,27 @@ def _lanczos(A, k, key, tol, max_iterations, by_size):
         if not _all_below(K, np.inf):
             return Eigen(np.zeros(k), np.zeros((n, k)), 0, np.full(k, np.inf))
         values, vectors = _small_eigen(K, by_size)
-        vectors = vectors[:, :k].copy()
-        _fix_signs(vectors)
-        return Eigen(values[:k].copy(), vectors, 1, np.full(k, precision))
+        return _eigen(values, vectors, k, 1, np.full(k, precision))
     Q, H = np.zeros((n, limit)), np.zeros((limit, limit))
     W, _ = _orthonormalize(_normal_matrix(n, block, _bits(key, 0)), key)
-    size, iterations = 0, 0
-    values, Y, residual = np.zeros(k), np.zeros((k, k)), np.full(k, np.inf)
-    best, improved = np.inf, 0
+    size, iterations, best, improved = 0, 0, np.inf, 0
     while True:
-        Q[:, size:size + block] = W
-        old, size = size, size + block
         R = _in_double(_product(A, W))
         iterations += 1
         if not _all_below(R, np.inf):
-            return Eigen(np.zeros(k), np.zeros((n, k)), 0, residual)
-        for sweep in range(2):                         # twice is enough: R leaves the basis to rounding
-            C = _cross(Q, size, R)
-            R -= _dense_product(Q, size, C)
-            H[:size, old:size] += C
-        H[old:size, :old] = H[:old, old:size].T
-        values, Y = _small_eigen(H[:size, :size], by_size)
-        found = min(k, size)
-        residual[:found] = _residual_norms(R, Y[old:size], found, _largest_size(values))
+            return Eigen(np.zeros(k), np.zeros((n, k)), 0, np.full(k, np.inf))
+        values, Y, residual = _extend_basis(Q, H, size, W, R, k, by_size)
+        size += block
         if residual.max() < 0.9 * best:
             best, improved = residual.max(), iterations
         rounding = best < 1e-9 and iterations - improved >= 10          # what is left is the rounding of A's products
         if size >= k and (best <= max(tol, 16.0 * precision) or rounding or iterations >= max_iterations):
             break
-        W, again = _orthonormalize(R, _bits(key, iterations))
-        for attempt in range(5):                       # a tiny R, or a random column in it, is not yet off the basis
-            C = _cross(Q, size, W)
-            if np.abs(C).max() <= 1e-14:
-                break
-            W -= _dense_product(Q, size, C)
-            W, again = _orthonormalize(W, _bits(key, iterations + 2**32))
+        W = _next_block(Q, size, R, _bits(key, iterations))
         if size + block > limit:
-            kept = k + block
-            Q[:, :kept] = _dense_product(Q, size, _leading_columns(Y, size, kept))
-            size = kept
-            H[:] = 0.0
-            for i in range(size):
-                H[i, i] = values[i]
-        else:
-            H[:, size:] = 0.0
-    vectors = _dense_product(Q, size, _leading_columns(Y, size, k))
-    _fix_signs(vectors)
-    return Eigen(values[:k].copy(), vectors, iterations, np.maximum(residual, precision))
-
-
-@_compiled
-def _leading_columns(Y, rows, count):
-    return np.ascontiguousarray(Y[:rows, :count])
+            size = k + block
+            _restart(Q, H, values, Y, size)
+    return _eigen(values, _ritz_vectors(Q, Y, k), k, iterations, np.maximum(residual, precision))
 
 
 @_compiled
@@ -5203,8 +5227,7 @@ def recursive_rls_accelerated(X, kernel, s, delta, seed):
 
     Notes
     -----
-    About 2 n r kernel values and n r (r + 2 d) multiplications; memory O(n + r^2) and slabs of
-    8192 rows.
+    About 2 n r kernel values and n r (r + 2 d) multiplications; memory O(n + r^2) and slabs of 8192 rows.
 
     Examples
     --------
@@ -5586,6 +5609,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed):
     eigen = _lanczos(squares, k, key, 1e-12, 1000, False)
     values = np.where(eigen.values > Z.shape[0] * 2.2e-16 * eigen.values[0], eigen.values, 0.0)
     return _expansion_by_map(found, eigen.vectors * (values > 0.0), values)
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # 14. Downstream
 #
@@ -5598,6 +5623,17 @@ def _solve_ridge(squares, products, lam):
     for i in range(squares.shape[0]):
         squares[i, i] += lam
     return np.linalg.solve(squares, products)
+
+
+def _in_shape_of(Y, weights):
+    """weights (r, t), or their one column if the targets Y are a vector."""
+
+
+@overload(_in_shape_of)
+def _in_shape_of_overload(Y, weights):
+    if _is_real_array(Y, 1):
+        return lambda Y, weights: weights[:, 0].copy()
+    return lambda Y, weights: weights
 
 
 @_compiled
@@ -5614,7 +5650,7 @@ def kernel_ridge(F, Y, lam):
 
     Returns
     -------
-    (r, t) float64 array, t = 1 for a vector of targets
+    (r, t) float64 array; (r,) for a vector of targets
 
     Raises
     ------
@@ -5627,13 +5663,14 @@ def kernel_ridge(F, Y, lam):
     Examples
     --------
     >>> kernel_ridge(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 5.0).tolist()
-    [[0.5]]
+    [0.5]
     """
     A, T = _points("kernel_ridge: F", F), _columns("kernel_ridge: Y", Y)
     lam = _positive("kernel_ridge: lam", lam)
     if A.shape[0] != T.shape[0]:
         raise ValueError("kernel_ridge: F and Y must have the same number of rows")
-    return _solve_ridge(_moments(A, A, True), _in_double(_cross(A, A.shape[1], _in_precision(A, T))), lam)
+    products = _in_double(_cross(A, A.shape[1], _in_precision(A, T)))
+    return _in_shape_of(Y, _solve_ridge(_moments(A, A, True), products, lam))
 
 
 @_compiled

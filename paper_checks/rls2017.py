@@ -272,16 +272,22 @@ def scores_without_the_matrix(options):
                    f"out: {control:.2g}.", f"n = {n} + 60 duplicates, s = {m}")
 
 
+@functools.lru_cache(maxsize=2)
+def recursion_runs(seed, n=12_000, delta=0.03, trials=33):
+    """Algorithm 2 for theorems 7 and 8."""
+    B, values = features(seed, n)
+    lam = 0.4 * values[2]
+    runs = [kp.recursive_rls(B, kp.linear(), lam, delta, 1000 * seed + t) for t in range(trials)]
+    return B, values, lam, delta, runs
+
+
 @claim("RLS-T7", "rls", "Theorem 7 (algorithm 2): with probability 1 - 3 delta, s <= 384 d_eff log(d_eff/delta), K~ <= K <= K~ + lam I; O(n s) "
        "kernel values.", errata=["E39", "E40"])
 def algorithm_2_keeps_its_promise(options):
-    n, delta, trials = 12_000, 0.03, 33
-    B, values = features(options.seed, n)
-    lam = 0.4 * values[2]
-    d = (values / (values + lam)).sum()
+    B, values, lam, delta, runs = recursion_runs(options.seed)
+    n, trials, d = len(B), len(runs), (values / (values + lam)).sum()
     errors, sizes, failures, evaluations, control = [], [], 0, 0.0, 0
-    for seed in seeds(options, trials):
-        found = kp.recursive_rls(B, kp.linear(), lam, delta, seed)
+    for seed, found in zip(seeds(options, trials), runs):
         s = found.indices.size
         errors.append(feature_error(B, found.indices))
         sizes.append(s)
@@ -307,15 +313,13 @@ def algorithm_2_keeps_its_promise(options):
 
 @claim("RLS-T8", "rls", "Theorem 8: the weighted S of algorithm 2 satisfies half and 3/2 of B^T B + lam with probability 1 - 3 delta.")
 def recursion_keeps_the_spectrum(options):
-    n, delta, trials = 25_000, 0.03, 33
-    B, values = features(options.seed, n)
-    lam = 0.4 * values[2]
+    B, values, lam, delta, runs = recursion_runs(options.seed)
+    n, trials = len(B), len(runs)
     inverse = np.linalg.inv(np.linalg.cholesky(B.T @ B + lam * np.eye(B.shape[1])))
     A = B @ inverse.T
     d = (values / (values + lam)).sum() + 1
     norms, sizes, control = [], [], 0
-    for seed in seeds(options, trials):
-        found = kp.recursive_rls(B, kp.linear(), lam, delta, seed)
+    for seed, found in zip(seeds(options, trials), runs):
         sizes.append(found.indices.size)
         norms.append(spectral_deviation(A, found))
         few = kp.recursive_rls(B, kp.linear(), lam, delta, seed, 0.3)
@@ -359,12 +363,13 @@ def algorithm_3_keeps_its_promise(options):
         errors.append(feature_error(B, found.indices))
         sizes.append(found.indices.size)
         failures += errors[-1] > lam or sizes[-1] > 2 * s
+    for seed in seeds(options, 6):
         few = kp.recursive_rls_fixed(B, kp.linear(), s, delta, seed, 640.0, 0.005)
         control += few.indices.size == 0 or feature_error(B, few.indices) > lam
-    good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and control > trials // 3 and 2 * s < 0.8 * n
+    good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and control > 2 and 2 * s < 0.8 * n
     return Verdict(HOLDS if good else FAILS, max(errors), lam,
                    f"largest of {trials} errors at k = 1, the only k of which the theorem speaks at this size with c = 640, what its own "
-                   f"accounting comes to; s' at most {max(sizes)} <= 2 s = {2 * s}. Control, oversampling .005: {control} of {trials} fail. The "
+                   f"accounting comes to; s' at most {max(sizes)} <= 2 s = {2 * s}. Control, oversampling .005: {control} of 6 fail. The "
                    f"comment beside step 9 says 3/2 where the step has 5, which the proof needs (9/2). The proof takes lambda' <= lambda~ <= "
                    f"3 lambda' from (47), which does not give it: a sample scaled by sqrt(.9) meets (47) and has lambda~ = .9 lambda'. "
                    f"A step of the proof: the theorem, its c left open, is not refuted.", f"features, n = {n}, s = {s}, delta = {delta}",
@@ -436,7 +441,7 @@ def risk(K, lam, z, noise):
 @claim("RLS-T15", "rls", "Theorem 15: ridge regression on K~ with error eps lam has risk at most (1 + 3 eps) times that on K, with probability "
        "1 - delta.")
 def ridge_regression_keeps_its_risk(options):
-    n, lam, noise, delta, trials = 700, 20.0, 0.05, 0.1, 29
+    n, lam, noise, delta, trials = 700, 20.0, 0.05, 0.1, 6
     X, kernel = rough(options, n)
     K = kp.gram(X, X, kernel)
     results, effective = [], []
@@ -506,7 +511,7 @@ def linear_machines(options):
     K = kp.gram(X, X, kernel)
     exact, _ = support_vector_machine(K, seen, C)
     worst, least, rows = 0.0, np.inf, []
-    for s in (600, 300, 100, 10):
+    for s in (600, 100, 10):
         landmarks = kp.nystrom_map(X, kp.recursive_rls_practical(X, kernel, s, 0.5 / math.log(s), options.seed), kernel)
         F = kp.nystrom_features(X, landmarks, kernel)
         error = np.linalg.eigvalsh(K - F @ F.T)[-1]
