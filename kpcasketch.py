@@ -5404,15 +5404,15 @@ def _checked_map_overload(name, value):
 
 @_compiled(apart=True)
 def _map_features(P, found, kernel):
-    """Nystrom features of checked points."""
+    """Nystrom features of checked points, and whether they are finite: as their squares are, which need no pass over them."""
     X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
     if found.rank == 0:                                # a kernel that is 0
-        return np.zeros((X.shape[0], Z.shape[0]), X.dtype)
+        return np.zeros((X.shape[0], Z.shape[0]), X.dtype), True
     below, corners = _panels(np.ascontiguousarray(found.factor[:found.rank, :found.rank]), 0, Z)
     F = _new_matrix(X.shape[0], Z.shape[0], X)
-    _substitute(kernel, _prepare(kernel, X, Z[:found.rank], False), below, corners, 0, F)
+    squares = _substitute(kernel, _prepare(kernel, X, Z[:found.rank], False), below, corners, 0, F)
     F[:, found.rank:] = 0.0
-    return F
+    return F, squares.sum() < np.inf
 
 
 @_compiled
@@ -5452,8 +5452,8 @@ def nystrom_features(X, map, kernel):
         raise ValueError("nystrom_features: X and map.points must have the same number of columns")
     _check_rows("nystrom_features: X", P, kernel)
     _check_rows("nystrom_features: map.points", found.points, kernel)
-    F = _map_features(P, found, kernel)
-    if not _all_below(F, np.inf):
+    F, finite = _map_features(P, found, kernel)
+    if not finite:
         raise ValueError("nystrom_features: kernel must be finite on X")
     return F
 
@@ -5494,8 +5494,8 @@ def nystrom(X, landmarks, kernel):
     found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
     if found.rank < 0:
         raise ValueError("nystrom: kernel must be finite and positive semidefinite on the landmarks")
-    F = _map_features(P, found, kernel)
-    if not _all_below(F, np.inf):
+    F, finite = _map_features(P, found, kernel)
+    if not finite:
         raise ValueError("nystrom: kernel must be finite on X")
     return F
 
@@ -5540,7 +5540,7 @@ def _slab_moments(P, found, Y, kernel):
     s = found.points.shape[0]
     squares, products = np.zeros((s, s)), np.zeros((s, Y.shape[1]))
     for begin in range(0, P.shape[0], _SLAB):
-        F = _map_features(P[begin:begin + _SLAB], found, kernel)
+        F, _ = _map_features(P[begin:begin + _SLAB], found, kernel)
         squares += _moments(F, F, True)
         products += _cross(F, s, _in_precision(F, Y[begin:begin + _SLAB]))
     return squares, products

@@ -125,21 +125,21 @@ class Landmarks:
 
 
 class Uneven:
-    """Landmarks and time until every one of 5 samples has a small error: a cloud, and a far cluster of 1 point in 200."""
-    params = [["uniform", "scikit-learn"]]
-    param_names = ["peer"]
+    """Landmarks and time until every one of 5 samples has a small error: a cloud, and a far cluster of 1 point in 200 or 500."""
+    params = [["uniform", "scikit-learn"], [200, 500]]
+    param_names = ["peer", "one in"]
     timeout = 3000
 
-    def setup(self, peer):
+    def setup(self, peer, one_in):
         n = size(20_000)
-        few = n // 200
+        few = max(2, n // one_in)
         self.X = np.concatenate([normal(n - few, 2), 0.1 * normal(few, 2, 1) + 30.0])
         self.kernel, self.target = kp.gaussian(1.0), few / 20
 
     def recursive(self, s, seed):
         return kp.nystrom(self.X, kp.recursive_rls_practical(self.X, self.kernel, s, delta(s), seed), self.kernel)
 
-    def peer(self, peer, s, seed):
+    def features(self, peer, s, seed):
         if peer == "uniform":
             return kp.nystrom(self.X, kp.uniform_landmarks(len(self.X), s, seed), self.kernel)
         from sklearn.kernel_approximation import Nystroem
@@ -153,17 +153,17 @@ class Uneven:
         return s
 
     def sizes(self, peer):
-        return self.enough(lambda s, seed: self.peer(peer, s, seed)), self.enough(self.recursive)
+        return self.enough(lambda s, seed: self.features(peer, s, seed)), self.enough(self.recursive)
 
     @unit("times fewer landmarks")
-    def track_landmarks(self, peer):
+    def track_landmarks(self, peer, one_in):
         theirs, ours = self.sizes(peer)
         return theirs / ours
 
     @unit("times faster")
-    def track_ratio(self, peer):
+    def track_ratio(self, peer, one_in):
         theirs, ours = self.sizes(peer)
-        return ratio(lambda: self.peer(peer, theirs, 0), lambda: self.recursive(ours, 0))
+        return ratio(lambda: self.features(peer, theirs, 0), lambda: self.recursive(ours, 0))
 
 
 class Million:
