@@ -4247,6 +4247,18 @@ def _spread_centers(X, k, key):
 
 
 @_compiled
+def _within_clusters(X, labels, centers):
+    """Sum of squared distances of the points to the centers of their labels."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        center, distance = centers[labels[i]], 0.0
+        for t in range(X.shape[1]):
+            distance += (np.float64(X[i, t]) - center[t]) ** 2
+        total += distance
+    return total
+
+
+@_compiled
 def _move_centers(X, labels, centers):
     """Means of the points of each label, and their numbers; a center without points stays where it is."""
     sums, counts = np.zeros(centers.shape), np.zeros(centers.shape[0])
@@ -4273,13 +4285,11 @@ def _lloyd(X, k, key, restarts, max_iterations):
         labels = np.full(X.shape[0], -1)
         for iteration in range(max_iterations):
             before = labels
-            labels, distances = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
-            cost = 0.0
-            for distance in distances:
-                cost += distance
+            labels, _ = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
             if (labels == before).all():
                 break
             centers, counts = _move_centers(X, labels, centers)
+        cost = _within_clusters(X, labels, centers)
         if cost < best[3]:
             best = (centers, counts, labels, cost)
     return best
@@ -4542,6 +4552,17 @@ def _candidates(rest, count, share, key):
 
 
 @_compiled(apart=True)
+def _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
+    """Whether K + diag(shift) - F F^T, whose diagonal is 0 to rounding, is so at 128 points: else K is not positive semidefinite."""
+    count = min(P.shape[0], _BLOCK)
+    rows = np.arange(count) * P.shape[0] // count
+    rest = _residual_gram(kernel, _gather(P, rows, P), _gather(F, rows, P), found)
+    for c in range(count):
+        rest[c, c] += shift[rows[c]]
+    return np.abs(rest).max() <= 10.0 * math.sqrt(rounding) * diagonal.max()
+
+
+@_compiled(apart=True)
 def _pivoted(P, kernel, shift, s, block, share, rounding, key):
     """Partial Cholesky factorisation of K + diag(shift), several pivots at a time: Landmarks in order of choice, and the factor F.
 
@@ -4555,9 +4576,8 @@ def _pivoted(P, kernel, shift, s, block, share, rounding, key):
         if not _sound_rest(rest, diagonal, shift, rounding, indices[:found]):
             return Landmarks(indices[:found], np.ones(found), -1), F
         if rest.max() == 0.0:
-            few = P[:_BLOCK]                           # a diagonal of zeros, and yet a matrix that is not 0
-            if found == 0 and np.abs(_residual_gram(kernel, few, few, 0)).max() > 0.0:
-                return Landmarks(indices[:0], np.ones(0), -1), F
+            if not _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
+                return Landmarks(indices[:found], np.ones(found), -1), F
             break
         candidates, bar = _candidates(rest, min(block, s - found), share, _bits(key, 2 * turn))
         count = candidates.shape[0]
@@ -4585,6 +4605,8 @@ def _pivoted(P, kernel, shift, s, block, share, rounding, key):
             F[indices[found + a], found:found + new] = corner[a]
         found += new
         evaluations += n * new
+    if not _sound_rest(rest, diagonal, shift, rounding, indices[:found]):
+        evaluations = -1
     return Landmarks(indices[:found].copy(), np.ones(found), evaluations), F
 
 
@@ -4594,7 +4616,7 @@ def _sound_rest(rest, diagonal, shift, rounding, pivots):
     for i in pivots:
         rest[i] = 0.0
     for i in range(rest.shape[0]):
-        if not rest[i] >= -max(1e-6, rounding) * abs(diagonal[i]) or not diagonal[i] >= 0.0:
+        if not rest[i] >= -max(1e-6, rounding) * abs(diagonal[i]) or not 0.0 <= diagonal[i] < np.inf:
             return False
         if rest[i] <= rounding * diagonal[i]:
             rest[i] = 0.0
@@ -4622,13 +4644,19 @@ def _factor(Z, kernel, shift):
 
 @_compiled(apart=True)
 def _unexplained(P, rows, Z, L, kernel):
-    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z, slab by slab."""
+    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z, slab by slab: at least a rounding of k(x, x), so that no ridge
+    below it makes a score too small; NaN where it is clearly negative, and the kernel not positive semidefinite.
+    """
+    bound = 10.0 * math.sqrt(_rounding(Z, Z.shape[0]))   # a pivot at its floor passes the square root of its error on
     out, none = np.empty(rows.shape[0]), np.empty((0, 0), Z.dtype)
     below, corners = _panels(L, 0, Z)
     for begin in range(0, rows.shape[0], _SLAB):
         slab = _gather(P, rows[begin:begin + _SLAB], Z)
         squares = _substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, 0, none)
-        out[begin:begin + _SLAB] = _diagonal(slab, kernel) - squares
+        diagonal = _diagonal(slab, kernel).astype(np.float64)
+        for i in range(slab.shape[0]):
+            rest = diagonal[i] - squares[i]
+            out[begin + i] = max(rest, 2.2e-16 * diagonal[i]) if rest >= -bound * diagonal[i] else np.nan
     return out
 
 
@@ -4798,7 +4826,10 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     _check_rows("approximate_ridge_leverage_scores: landmarks", Z, kernel)
     if w.shape[0] != Z.shape[0] or not w.min() > 0.0:
         raise ValueError("approximate_ridge_leverage_scores: weights must hold one positive number for each landmark")
-    scores, evaluations = _scores(P, np.arange(P.shape[0]), Z, lam / w ** 2, kernel, lam)
+    shift = lam / w / w
+    if not shift.max() < np.inf:
+        raise ValueError("approximate_ridge_leverage_scores: weights must not be so small that lam / weights^2 overflows")
+    scores, evaluations = _scores(P, np.arange(P.shape[0]), Z, shift, kernel, lam)
     if evaluations < 0:
         raise ValueError("approximate_ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
     return scores
@@ -4974,9 +5005,9 @@ def _depths(n, key):
 
 @_compiled
 def _largest_rank(size, constant, delta):
-    """The largest k with constant k log(2 k / delta) <= size, but at least 1."""
+    """The largest k with constant k log(2 k / delta) <= size, from 1 to size."""
     k = 1
-    while constant * (k + 1) * math.log(2.0 * (k + 1) / delta) <= size:
+    while k < size and constant * (k + 1) * math.log(2.0 * (k + 1) / delta) <= size:
         k += 1
     return k
 
@@ -5619,10 +5650,20 @@ def nystrom_kpca(X, landmarks, kernel, k, seed):
 
 @_compiled(apart=True)
 def _solve_ridge(squares, products, lam):
-    """(F^T F + lam I)^-1 F^T Y."""
+    """(F^T F + lam I)^-1 F^T Y, lam at least 100 roundings of tr F^T F: below that the matrix may be singular."""
+    ridge = max(lam, 2.2e-14 * np.trace(squares))
     for i in range(squares.shape[0]):
-        squares[i, i] += lam
+        squares[i, i] += ridge
     return np.linalg.solve(squares, products)
+
+
+@_compiled
+def _column_sizes(T):
+    """The largest size in each column, or 1 where all is 0: targets divided by it fit any precision."""
+    out = np.empty(T.shape[1])
+    for q in range(T.shape[1]):
+        out[q] = _largest_size(T[:, q])
+    return out
 
 
 def _in_shape_of(Y, weights):
@@ -5646,7 +5687,7 @@ def kernel_ridge(F, Y, lam):
     ----------
     F : (n, r) array, factor of K~ = F F^T
     Y : (n,) or (n, t) array of targets
-    lam : float, positive ridge, in the units of the eigenvalues of K~
+    lam : float, positive ridge, in the units of the eigenvalues of K~; not below 100 roundings of tr K~ in effect
 
     Returns
     -------
@@ -5669,8 +5710,9 @@ def kernel_ridge(F, Y, lam):
     lam = _positive("kernel_ridge: lam", lam)
     if A.shape[0] != T.shape[0]:
         raise ValueError("kernel_ridge: F and Y must have the same number of rows")
-    products = _in_double(_cross(A, A.shape[1], _in_precision(A, T)))
-    return _in_shape_of(Y, _solve_ridge(_moments(A, A, True), products, lam))
+    sizes = _column_sizes(T)
+    products = _in_double(_cross(A, A.shape[1], _in_precision(A, T / sizes)))
+    return _in_shape_of(Y, _solve_ridge(_moments(A, A, True), products, lam) * sizes)
 
 
 @_compiled
@@ -5693,7 +5735,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
 
     Raises
     ------
-    ValueError : X, Y or landmarks malformed; lam not positive; kernel not positive semidefinite or not finite on X
+    ValueError : X, Y or landmarks malformed; lam not positive; kernel not positive semidefinite or not finite on X;
+        coefficients beyond the type of X
 
     Notes
     -----
@@ -5715,10 +5758,14 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
     if found.rank < 0:
         raise ValueError("nystrom_ridge: kernel must be finite and positive semidefinite on the landmarks")
-    squares, products = _slab_moments(P, found, T, kernel)
+    sizes = _column_sizes(T)
+    squares, products = _slab_moments(P, found, T / sizes, kernel)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_ridge: kernel must be finite on X")
-    return _expansion_by_map(found, _solve_ridge(squares, products, lam), np.zeros(T.shape[1]))
+    expansion = _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(T.shape[1]))
+    if not _all_below(expansion.coef, np.inf):
+        raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
+    return expansion
 
 
 class Clustering(NamedTuple):
@@ -5776,12 +5823,13 @@ class Correlations(NamedTuple):
 
 @_compiled(apart=True)
 def _ridge_basis(F, lam, squared):
-    """B with F B = U D, U the left singular vectors of F and D = s^2 / (s^2 + lam), or its square root."""
+    """B with F B = U D, U the left singular vectors of F and D = s^2 / (s^2 + lam), or its square root; 0 where s^2 is rounding."""
     values, V = _small_eigen(_moments(F, F, True), False)
-    B = np.empty_like(V)
+    B, rounding = np.empty_like(V), max(F.shape[0], F.shape[1]) * 2.2e-16 * values[0]
     for q in range(V.shape[1]):
-        square = max(values[q], 0.0)
-        share = math.sqrt(square) / (square + lam) if squared else 1.0 / math.sqrt(square + lam)
+        square, share = values[q], 0.0
+        if square > rounding:
+            share = math.sqrt(square) / (square + lam) if squared else 1.0 / math.sqrt(square + lam)
         for i in range(V.shape[0]):
             B[i, q] = share * V[i, q]
     return B
@@ -5806,7 +5854,8 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
     Returns
     -------
-    Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen
+    Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or are 0 beyond the
+    ranks of F and G
 
     Raises
     ------

@@ -83,3 +83,35 @@ def test_moments_are_the_product_of_the_factors(n, r, q):
 def test_downstream_has_the_same_bits_for_any_number_of_threads(same_bits):
     same_bits(kp.kernel_kmeans, F, 3, 0)
     same_bits(kp._moments, F, F, np.bool_(True))
+
+
+@pytest.mark.parametrize("lam", [1e-12, 1e-14, 1e-300])
+@pytest.mark.parametrize("squared", [True, False])
+def test_correlations_of_views_without_full_rank_exceeded_1(lam, squared):
+    low = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 10))
+    assert np.abs(kp.kernel_cca(low, low, lam, lam, 4, squared).values - [1, 1, 1, 0]).max() < 1e-9
+    assert (kp.kernel_cca(0 * low, low, lam, lam, 2, squared).values == 0).all()
+
+
+@pytest.mark.parametrize("lam", [1e-16, 1e-300])
+def test_ridge_regression_on_dependent_columns_was_singular(lam):
+    assert np.abs(np.ones((5, 2)) @ kp.kernel_ridge(np.ones((5, 2)), np.arange(5.0), lam) - 2).max() < 1e-9
+    assert (kp.kernel_ridge(np.zeros((5, 2)), np.arange(5.0), lam) == 0).all()
+
+
+@pytest.mark.parametrize("scale", [1e40, 1e-50])
+def test_targets_beyond_float32_were_lost_on_a_factor_in_float32(scale):
+    single = F.astype(np.float32)
+    small = kp.kernel_ridge(single, Y, 1.0)
+    assert np.allclose(kp.kernel_ridge(single, scale * Y, 1.0), scale * small, rtol=1e-5, atol=1e-5 * scale)
+
+
+def test_coefficients_overflowed_float32_without_a_word():
+    with pytest.raises(ValueError, match="nystrom_ridge: Y must not be so large"):
+        kp.nystrom_ridge(X.astype(np.float32), 1e40 * Y, ROWS[:9], KERNEL, 1.0)
+
+
+def test_cost_of_clusters_stopped_early_was_that_of_centers_before():
+    points = np.arange(6.0).reshape(-1, 1) ** 2
+    found = kp.kernel_kmeans(points, 2, 0, 1, 1)
+    assert found.cost == pytest.approx(((points - found.centers[found.labels]) ** 2).sum())

@@ -382,3 +382,42 @@ def test_landmarks_keep_to_their_memory_budget():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                          cwd=pathlib.Path(kp.__file__).parent)
     assert int(run.stdout) < 150_000
+
+
+@pytest.mark.parametrize("lam", [1e-16, 1e-300])
+def test_a_ridge_below_rounding_made_landmarks_lose_their_scores(lam):
+    apart, kernel = np.arange(900.0).reshape(-1, 1) * 100, kp.gaussian(1.0)
+    assert (kp.approximate_ridge_leverage_scores(apart, np.arange(9), np.ones(9), kernel, lam) == 1).all()
+    assert kp.recursive_rls(apart, kernel, lam, 0.03, 0).indices.size == 900
+
+
+def test_a_tiny_constant_made_the_rank_be_counted_without_end():
+    assert kp.recursive_rls_fixed(X, KERNEL, 50, 0.01, 0, 1e-12).indices.size > 0
+
+
+@pytest.mark.parametrize("K", [[[1.0, 2, 0], [2, 1, 0], [0, 0, 1]], [[1.0, 1, 1], [1, 1, 2], [1, 2, 1]], [[1.0, 0, 0], [0, 0, 5], [0, 5, 0]]])
+def test_kernels_not_positive_semidefinite_passed_where_the_last_pivot_hid_them(K):
+    rows, kernel = np.arange(3.0).reshape(-1, 1), kp.precomputed(np.array(K))
+    for refused in (lambda: kp.nystrom_map(rows, np.arange(3), kernel), lambda: kp.pivoted_cholesky(rows, kernel, 2),
+                    lambda: kp.rpcholesky(rows, kernel, 2, 0)):
+        with pytest.raises(ValueError, match="kernel|precomputed"):
+            refused()
+
+
+def test_points_explained_more_than_wholly_got_a_score_of_0():
+    rows, kernel = np.arange(2.0).reshape(-1, 1), kp.precomputed(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(ValueError, match="approximate_ridge_leverage_scores: kernel must be"):
+        kp.approximate_ridge_leverage_scores(rows, np.arange(1), np.ones(1), kernel, 0.1)
+
+
+def test_tiny_weights_were_blamed_on_the_kernel():
+    with pytest.raises(ValueError, match="weights must not be so small"):
+        kp.approximate_ridge_leverage_scores(X, np.arange(2), np.array([1.0, 1e-200]), KERNEL, 0.3)
+
+
+def test_a_point_with_an_infinite_kernel_value_was_left_out_in_silence():
+    points, kernel = np.array([[1e6], [1.0], [2.0], [3.0]]), kp.polynomial(64, 1.0, 0.0)
+    for refused in (lambda: kp.nystrom_map(points, np.arange(2), kernel), lambda: kp.pivoted_cholesky(points, kernel, 2),
+                    lambda: kp.rpcholesky(points, kernel, 2, 0)):
+        with pytest.raises(ValueError, match="kernel must be finite"):
+            refused()
