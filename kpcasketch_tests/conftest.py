@@ -39,3 +39,8 @@ def same_bits(threads):
         for a, b, c in zip(once, again, wide, strict=True):
             assert np.array_equal(a, b) and np.array_equal(a, c)
     return check
+
+
+def pytest_addoption(parser):
+    parser.addoption("--attacks", type=int, default=12, help="random data sets for each test of test_attack.py (default %(default)s)")
+    parser.addoption("--attack-seed", type=int, default=0, help="the first of their seeds (default %(default)s)")

@@ -4,13 +4,17 @@
 import numpy as np
 
 
+def wide(X):
+    """X in float64, or as it is where it is wider: extended precision has room for any power of a float64."""
+    return np.asarray(X, np.result_type(X, float))
+
+
 def squared_distances(X, Y):
-    X, Y = np.asarray(X, float), np.asarray(Y, float)
-    return ((X[:, None, :] - Y[None, :, :]) ** 2).sum(-1)
+    return ((wide(X)[:, None, :] - wide(Y)[None, :, :]) ** 2).sum(-1)
 
 
 def inner_products(X, Y):
-    return np.asarray(X, float) @ np.asarray(Y, float).T
+    return wide(X) @ wide(Y).T
 
 
 def gaussian(X, Y, sigma):
@@ -139,6 +143,18 @@ def approximate_ridge_leverage_scores(K, indices, weights, lam):
 def nystrom(K, indices):
     C = K[:, indices]
     return C @ np.linalg.pinv(K[np.ix_(indices, indices)], rcond=1e-13, hermitian=True) @ C.T
+
+
+def unexplained(K, indices, shift=0.0):
+    """diag(K - C (A + shift I)^-1 C^T) for the columns C = K[:, indices] and their rows A, by elimination in the precision of K."""
+    C, A = K[:, indices].copy(), K[np.ix_(indices, indices)] + np.diag(np.broadcast_to(shift, len(indices)))
+    rest = np.diag(K).copy()
+    for j in range(len(indices)):
+        rest = rest - C[:, j] ** 2 / A[j, j]
+        factors = A[j, j + 1:] / A[j, j]
+        C[:, j + 1:] -= np.outer(C[:, j], factors)
+        A[j + 1:, j + 1:] -= np.outer(A[j + 1:, j], factors)
+    return rest
 
 
 def kernel_ridge(K, y, lam):

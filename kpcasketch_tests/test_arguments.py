@@ -29,7 +29,8 @@ BAD_VALUES = [
     (np.full((3, 3), np.nan), "must be finite"), (np.full((3, 3), np.inf), "must be finite"),
     (np.full((3, 3), 1e200), "below 1e"), (np.zeros((3, 3), np.float16), "float16"),
     (np.zeros((3, 3), object), "object"), (np.zeros((3, 3), complex), "must hold real numbers"),
-    (np.zeros((3, 3), ">f8"), "native byte order"), ([[1.0, 2.0]], "must be a NumPy array")]
+    (np.zeros((3, 3), ">f8"), "native byte order"), ({1.0, 2.0}, "must be a NumPy array"), ([[1.0], [2.0, 3.0]], "must be a NumPy array"),
+    (np.ma.masked_array(np.zeros((3, 3))), "must be a plain array, got a masked one")]
 BAD_TYPES = [(np.zeros(3), "must be a 2-D array"), (np.zeros((2, 2, 2)), "must be a 2-D array"), ("text", "2-D array"),
              (None, "2-D array")]
 # Types are judged while compiling, seconds for each function: all of them on one function, one of them on each.
@@ -163,6 +164,19 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.approximate_ridge_leverage_scores(X, np.array([1]), np.ones(1), g, -1.0),
      "approximate_ridge_leverage_scores: lam must be positive"),
     (lambda: kp.uniform_landmarks(9, 0, 0), "uniform_landmarks: s must be at least 1"),
+    (lambda: kp.uniform_landmarks(6, 2**63, 0), r"uniform_landmarks: s must be below 2\*\*63"),
+    (lambda: kp.scaled(kp.scaled(g, 1e-300), 1e-300), "scaled: kappa times the factors of before must be from 1e-300"),
+    (lambda: kp.scaled(kp.scaled(g, 1e300), 1e300), "scaled: kappa times the factors of before must be"),
+    (lambda: kp.gram(X, X, g._replace(kind=99)), "gram: kernel must be a Kernel as its maker returned it"),
+    (lambda: kp.gram(X, X, g._replace(kind=7, address=4096)), "gram: kernel must be a Kernel as its maker returned it"),
+    (lambda: kp.gram(X, X, kp.precomputed(K)._replace(table=np.ones((2, 3)))), "gram: kernel must be a Kernel as its maker"),
+    (lambda: kp.gram(X, X, kp.polynomial(2, 1.0, 0.0)._replace(shape=1e18)), "gram: kernel must be a Kernel as its maker"),
+    (lambda: kp.gram(X.astype(np.float32), X.astype(np.float32), kp.scaled(g, 1e200)), "gram: kernel must be scaled by 1e-37 to 1e37"),
+    (lambda: kp.gram(1e9 * X, 1e9 * X, kp.polynomial(60, 1.0, 0.0)), "gram: kernel must have finite values"),
+    (lambda: kp.gram_diagonal(1e9 * X, kp.polynomial(60, 1.0, 0.0)), "gram_diagonal: kernel must have finite values"),
+    (lambda: kp.sample_gram(1e9 * X, kp.polynomial(60, 1.0, 0.0), 1.0, 0), "sample_gram: kernel must have finite values"),
+    (lambda: kp.sample_quantize_gram(X, kp.scaled(g, 1e20), 1e300, 0), "sample_quantize_gram: s must not be so large"),
+    (lambda: kp.dense(kp.Implicit(1e9 * X, kp.polynomial(60, 1.0, 0.0))), "dense: A must be finite"),
     (lambda: kp.uniform_landmarks(0, 1, 0), "uniform_landmarks: n must be at least 1"),
     (lambda: kp.sample_landmarks(np.array([0.5, -0.1]), 0.1, 0), "sample_landmarks: scores must not be negative"),
     (lambda: kp.sample_landmarks(np.array([0.5, np.nan]), 0.1, 0), "sample_landmarks: scores must be finite"),
@@ -224,3 +238,28 @@ def test_functions_are_callable_from_compiled_code():
         return kp.gram(X, X, kernel).sum() + kp.gram_diagonal(X, kernel).sum()
     expected = 3 * kp.gram(X, X, kp.gaussian(2.0)).sum() + 3 * len(X)
     assert user(X) == pytest.approx(expected, rel=1e-14)
+
+
+def test_lists_of_numbers_are_taken_like_asarray_takes_them():
+    assert np.array_equal(kp.gram([[1, 2], [3, 4]], [[1.0, 2.0]], g), kp.gram(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0]]), g))
+
+
+def test_arguments_may_be_given_by_name():
+    assert np.array_equal(kp.gram(X=X, Y=X, kernel=g), K) and kp.median_bandwidth(X, seed=0) == kp.median_bandwidth(X, 0)
+
+
+def test_read_only_arrays_were_copied_in_every_call():
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    assert np.array_equal(kp.gram(read_only, read_only, g), K)
+    assert np.shares_memory(kp.kpca_from_eigen(read_only, kp.block_lanczos(K, 1, 0)).points, read_only)
+    for operator in (kp.LowRank(read_only), kp.Implicit(read_only, g)):
+        assert np.array_equal(kp.matmat(operator, np.eye(9)), kp.matmat(type(operator)(X, *operator[1:]), np.eye(9)))
+
+
+def test_a_custom_kernel_of_another_process_ended_this_one():
+    mine = kp.custom(numba.njit(lambda x, y: 1.0))
+    assert (kp.gram(X, X, mine) == 1.0).all()
+    for foreign in (mine._replace(offset=mine.offset + 1.0), mine._replace(address=mine.address + 16), kp.Kernel(*[*mine[:4], 0.0, *mine[5:]])):
+        with pytest.raises(ValueError, match="in this process"):
+            kp.gram(X, X, foreign)

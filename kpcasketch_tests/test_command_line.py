@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line: a table for good input, one line and status 2 for bad, and the file working alone."""
 
+import io
+import os
 import pathlib
 import shutil
 import subprocess
@@ -59,13 +61,19 @@ def test_csv_with_and_without_header_and_npz_are_read(tmp_path):
         assert np.allclose(kp._load_points(str(tmp_path / name), key), X)
 
 
+def empty_archive():
+    buffer = io.BytesIO()
+    np.savez(buffer)
+    return buffer.getvalue()
+
+
 def write(path, content):
     path.write_bytes(content) if isinstance(content, bytes) else np.save(path, content, allow_pickle=True)
     return str(path)
 
 
 @pytest.mark.parametrize("name, content, options, text", [
-    ("a.npy", np.array([{}], object), [], "Object arrays cannot be loaded"),
+    ("a.npy", np.array([{}], object), [], "it holds text or Python objects"),
     ("a.npy", np.full((3, 2), np.nan), [], "NaN"), ("a.npy", np.zeros(3), [], "2-D"), ("a.npy", b"junk", [], "cannot read"),
     ("a.npz", b"junk", [], "cannot read"), ("a.csv", b"1,2\n3\n", [], "cannot read"), ("a.txt", b"1", [], "not a .npy"),
     ("a.npy", np.zeros((0, 2)), [], "no numbers"), ("a.npy", np.array([["x"]]), [], "real numbers"),
@@ -78,6 +86,10 @@ def write(path, content):
     ("a.npy", X, ["--method", "round", "-k", "140"], "-k must be at most 135"),
     ("a.npy", X, ["--seed", "-1"], "--seed must be"), ("a.npy", X, ["--noisy", "5", "5"], "not both"),
     ("a.npy", X, ["-o", "no/such/place.npz"], "no such directory"), ("a.npy", X, ["--unknown"], "unrecognized"),
+    ("a.npy", X, ["-o", "."], "is a directory"), ("a.npy", X, ["-o", "/dev/null/x.npz"], "no such directory"),
+    ("a.npy", X, ["--method", "uniform", "-s", "inf"], "-s must be at least 1, and finite"), ("a.npy", X, ["--key", "X"], "--key is for"),
+    ("a.npy", b"just text", [], "it holds text or Python objects"), ("a.csv", b"", [], "holds no numbers"),
+    ("a.npz", empty_archive(), [], "holds no arrays"),
 ])
 def test_bad_files_and_options_get_one_line_and_status_2(tmp_path, capsys, name, content, options, text):
     assert kp.main([write(tmp_path / name, content), *options]) == 2
@@ -121,3 +133,37 @@ def test_the_source_works_when_pasted_or_executed(tmp_path, name):
                             capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert not list(pathlib.Path(tmp_path).glob("__pycache__/*.nbc"))
+
+
+@pytest.mark.parametrize("name, content", [
+    ("bom.csv", b'\xef\xbb\xbf1,2\n3,4\n'), ("quoted.csv", b'"a","b"\n"1","2"\n"3","4"\n'), ("letters.csv", b"e,i\n1,2\n3,4\n"),
+    ("named.csv", b'\xef\xbb\xbf"n,f",inf\n1,2\n3,4\n')])
+def test_csv_files_as_spreadsheets_write_them_are_read(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    assert kp._load_points(str(tmp_path / name), None).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_an_array_under_the_name_of_an_archive_ended_in_a_traceback(tmp_path):
+    with open(tmp_path / "a.npz", "wb") as file:
+        np.save(file, X)
+    assert np.array_equal(kp._load_points(str(tmp_path / "a.npz"), None), X)
+
+
+def test_the_name_of_the_file_written_is_the_one_said(points, tmp_path, capsys):
+    assert kp.main([points, "-k", "1", "--no-errors", "-o", str(tmp_path / "out")]) == 0
+    assert f"wrote {tmp_path / 'out.npz'}" in capsys.readouterr().out and (tmp_path / "out.npz").exists()
+
+
+def test_a_picture_of_an_unknown_kind_is_refused_before_the_work(points, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    assert kp.main([points, "-k", "1", "--plot", str(tmp_path / "p.xyz")]) == 2
+    assert "--plot must name a file that ends in" in capsys.readouterr().err
+
+
+def test_a_reader_who_leaves_early_gets_no_traceback(points):
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = subprocess.run([sys.executable, "-c", "import sys, kpcasketch; sys.exit(kpcasketch.main(sys.argv[1:]))", points, "-k", "1",
+                          "--no-errors"], stdout=writer, stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(kp.__file__).parent)
+    os.close(writer)
+    assert run.returncode == 1 and run.stderr == ""

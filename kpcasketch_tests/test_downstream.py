@@ -115,3 +115,10 @@ def test_cost_of_clusters_stopped_early_was_that_of_centers_before():
     points = np.arange(6.0).reshape(-1, 1) ** 2
     found = kp.kernel_kmeans(points, 2, 0, 1, 1)
     assert found.cost == pytest.approx(((points - found.centers[found.labels]) ** 2).sum())
+
+
+def test_a_small_ridge_was_lost_in_float32():
+    u = np.random.default_rng(0).standard_normal(8192)
+    F = np.c_[u, u + 1e-3 * np.random.default_rng(1).standard_normal(8192)].astype(np.float32)
+    y = np.random.default_rng(2).standard_normal(8192)
+    assert kp.kernel_ridge(F, y, 1e-4) == pytest.approx(kp.kernel_ridge(F.astype(float), y, 1e-4), rel=1e-9)

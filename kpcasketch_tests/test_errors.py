@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Error measures against dense linear algebra."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -17,7 +19,8 @@ BITS = kp.quantize_gram(X, KERNEL, 0)
 
 def test_spectral_and_frobenius_error_are_the_dense_norms():
     E = kp.dense(BITS) - K
-    assert kp.spectral_error(BITS, K, 0) == pytest.approx(np.linalg.norm(E, 2), rel=1e-8)
+    assert kp.spectral_error(BITS, K, 0) == pytest.approx(np.linalg.norm(E, 2), rel=1e-2)
+    assert kp.spectral_error(BITS, K, 0, 1e-6) == pytest.approx(np.linalg.norm(E, 2), rel=1e-8)
     assert kp.frobenius_error(BITS, K) == pytest.approx(np.linalg.norm(E), rel=1e-12)
     assert kp.frobenius_error(kp.Implicit(X, KERNEL), K) < 1e-12
 
@@ -79,3 +82,25 @@ def test_nuclear_error_is_exact_where_the_difference_is_positive():
 def test_projections_know_the_trace_of_every_operator(operator):
     V = rng.standard_normal((600, 2))
     assert kp.projection_cost(operator, V) == pytest.approx(naive.projection_cost(kp.dense(operator), V), rel=1e-9, abs=1e-8)
+
+
+def test_the_nuclear_norm_of_a_rank_one_difference_was_negative():
+    u = rng.standard_normal(600)
+    for sign in (1.0, -1.0):
+        for probes in (1, 4, 16):
+            found = kp.nuclear_error(sign * np.outer(u, u), np.zeros((600, 600)), 0, probes)
+            assert found == pytest.approx(u @ u, rel=1e-9)
+
+
+def test_the_nuclear_norm_is_never_below_the_trace_and_errs_as_stated():
+    # 79 directions of equal weight: more than 16 probes deflate, so the worst case of the standard error, 2 / probes
+    Q = np.linalg.qr(rng.standard_normal((600, 79)))[0]
+    D, zero = (Q * np.r_[np.ones(40), -np.ones(39)]) @ Q.T, np.zeros((600, 600))
+    D = (D + D.T) / 2
+    found = np.array([kp.nuclear_error(D, zero, seed) for seed in range(20)]) / 79
+    assert abs(found.mean() - 1) < 4 * 0.125 / math.sqrt(20) and found.std() < 2 * 0.125
+    trace = np.trace(D + 0.2 * K)
+    assert all(kp.nuclear_error(D, -0.2 * K, seed, 1, 3) >= trace for seed in range(10))
+    dense = rng.standard_normal((600, 600))
+    dense += dense.T
+    assert kp.nuclear_error(dense, zero, 0) == pytest.approx(naive.nuclear_norm(dense), rel=0.1)

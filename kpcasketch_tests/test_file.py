@@ -63,6 +63,53 @@ def test_prange_over_a_conditional_expression_ran_on_one_thread():
     assert calls and not [part for call in calls for part in ast.walk(call) if isinstance(part, ast.IfExp)]
 
 
+@pytest.mark.slow
+def test_functions_loaded_from_a_shared_cache_lost_those_they_call(tmp_path):
+    # the third process died: code made on top of cached code was kept without word of what that code calls
+    code = ("import sys, numpy as np, kpcasketch as kp\n"
+            "X = np.random.default_rng(0).standard_normal((300, 2))\n"
+            "for name in sys.argv[1:]:\n"
+            "    found = kp.rpcholesky(X.astype(name), kp.gaussian(1.0), 20, 0)\n"
+            "    print(name, found.indices.sum(), kp.gram_matmat(X.astype(name), X.astype(name), X[:, :1], kp.gaussian(1.0)).sum())\n")
+
+    def start(*names):
+        return subprocess.Popen([sys.executable, "-c", code, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)})
+
+    rng, outputs = np.random.default_rng(0), set()
+    # Processes at once, round by round; from the fourth round on with files of the cache missing or cut short.
+    for number, processes in enumerate([[["float64"]], [["float32"], ["float32"]], [["float32"]], [["float32", "float64"], ["float64"]],
+                                        [["float64", "float32"]]]):
+        files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+        for path in rng.choice(files, len(files) // 4, replace=False) if number >= 3 else []:
+            path.unlink() if rng.random() < 0.5 else path.write_bytes(path.read_bytes()[:int(rng.integers(path.stat().st_size))])
+        for process in [start(*names) for names in processes]:
+            out, error = process.communicate()
+            assert process.returncode == 0, error
+            outputs |= set(out.splitlines())
+    assert len(outputs) == 2, outputs
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.slow
+def test_threads_started_before_they_were_needed_and_a_forked_child_died(tmp_path):
+    code = ("import os, sys, numpy as np, kpcasketch as kp\n"
+            "kernel = kp.gaussian(2.0)\n"
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    os._exit(0 if kp.gram(np.eye(5), np.eye(5), kernel).shape == (5, 5) else 1)\n"
+            "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))")
+    for _ in range(2):                                 # compiled, and loaded from disk
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=pathlib.Path(kp.__file__).parent,
+                       env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}, timeout=300)
+
+
+def test_without_the_compiler_the_import_says_so():
+    run = subprocess.run([sys.executable, "-c", "import kpcasketch"], capture_output=True, text=True,
+                         cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
+    assert run.returncode == 1 and "unset NUMBA_DISABLE_JIT" in run.stderr
+
+
 def test_only_the_standard_library_numpy_and_numba_are_imported():
     modules = {(node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
                for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, (ast.Import, ast.ImportFrom))}

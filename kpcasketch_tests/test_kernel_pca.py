@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -91,3 +92,14 @@ def test_float32_points_give_float32_features():
 
 def test_kpca_has_the_same_bits_for_any_number_of_threads(same_bits):
     same_bits(kp.kpca, X, KERNEL, 3, 5)
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "digits", "breast_cancer"])
+def test_eigenvalues_of_well_known_data_are_those_of_scipy(name):
+    # those of iris were wrong: 150 points were just beyond the size of a direct solution
+    points = getattr(pytest.importorskip("sklearn.datasets"), "load_" + name)().data
+    sigma = kp.median_bandwidth(points, 0)
+    for kernel in (kp.gaussian(sigma), kp.laplacian(sigma), kp.matern(1.5, sigma), kp.cauchy(sigma), kp.polynomial(2, 1 / sigma ** 2, 1.0)):
+        K = kp.gram(points, points, kernel)
+        exact = scipy.linalg.eigh(K, eigvals_only=True, subset_by_index=(len(K) - 10, len(K) - 1))[::-1]
+        assert np.abs(kp.kpca(points, kernel, 10, 0).values - exact).max() <= 1e-10 * exact[0]

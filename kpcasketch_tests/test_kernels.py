@@ -183,3 +183,39 @@ def test_median_bandwidth_is_the_median_distance_and_never_zero():
     assert kp.median_bandwidth(large, 1) == pytest.approx(kp.median_bandwidth(large, 2), rel=0.05)
     assert kp.median_bandwidth(large, 1) != kp.median_bandwidth(large, 2)
 
+
+
+SCALE_FREE = {
+    "gaussian": (kp.gaussian, naive.gaussian), "laplacian": (kp.laplacian, naive.laplacian), "cauchy": (kp.cauchy, naive.cauchy),
+    "matern 2.5": (lambda sigma: kp.matern(2.5, sigma), lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma)),
+    "rational_quadratic": (lambda sigma: kp.rational_quadratic(0.7, sigma), lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.7, sigma)),
+    "polynomial": (lambda sigma: kp.polynomial(2, 1 / sigma ** 2, 0.5), lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma ** 2, 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", SCALE_FREE)
+@pytest.mark.parametrize("dtype, rounding, exponents", [(np.float64, 2.3e-16, (-139, -30, -7, 7, 30, 139)),
+                                                        (np.float32, 1.2e-7, (-30, -12, -6, 6, 12, 16))])
+def test_parameters_clamped_to_float32_made_tiny_points_all_alike(name, dtype, rounding, exponents):
+    make, reference = SCALE_FREE[name]
+    for d in (3, 20):
+        plain = points(40, d).astype(dtype)
+        for exponent in exponents:
+            unit = 2.0 ** round(exponent * 3.3219)     # a power of two: the points stay what they are
+            expected = reference(plain, plain, 1.7)
+            K = kp.gram((plain * dtype(unit)).astype(dtype), (plain * dtype(unit)).astype(dtype), make(1.7 * unit))
+            assert np.abs(K - expected).max() <= (4 * d + 60) * rounding * np.abs(expected).max()
+
+
+def test_a_huge_factor_times_a_kernel_value_of_zero_was_nan():
+    for dtype, factors in ((np.float32, (1e22, 1e36)), (np.float64, (1e22, 1e300))):
+        X = np.array([[0.0], [1.0], [1e9]], dtype)
+        for kappa in factors:
+            for kernel in (kp.matern(2.5, 1.0), kp.matern(1.5, 1.0), kp.gaussian(1.0)):
+                K = kp.gram(X, X, kp.scaled(kernel, kappa))
+                assert np.allclose(K / dtype(kappa), kp.gram(X, X, kernel), rtol=1e-6) and (K[2, :2] == 0).all()
+
+
+def test_the_median_of_tiny_distances_was_one():
+    # squares of gaps of 1e-170 are 0
+    assert kp.median_bandwidth(points(50, 2) * 1e-170, 0) == pytest.approx(1e-170 * kp.median_bandwidth(points(50, 2), 0), rel=1e-12)

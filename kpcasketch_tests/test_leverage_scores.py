@@ -87,12 +87,13 @@ def test_float32_scores_are_right_for_any_ridge(lam):
 
 def test_scores_were_negative_or_nan_where_points_repeat():
     points = np.repeat(X[:5], 60, 0)
-    for lam in (1e-20, 1e-10, 1.0):
+    for lam in (1e-20, 1e-5, 1.0):
         exact = kp.ridge_leverage_scores(points, KERNEL, lam)
-        assert exact == pytest.approx(np.full(300, 1 / 60), rel=0.05) or lam == 1.0
+        assert exact == pytest.approx(np.full(300, 1 / 60), rel=0.05) or lam != 1e-5
+        assert (exact >= 1 / 62).all() or lam == 1.0
         near = kp.approximate_ridge_leverage_scores(points, np.arange(300), np.ones(300), KERNEL, lam)
         assert (near >= 0).all() and (near <= 1).all() and (exact >= 0).all()
-    assert near == pytest.approx(exact, rel=1e-10)
+    assert near == pytest.approx(exact, rel=1e-8)
 
 
 def test_uniform_landmarks_are_a_uniform_subset():
@@ -421,3 +422,57 @@ def test_a_point_with_an_infinite_kernel_value_was_left_out_in_silence():
                     lambda: kp.rpcholesky(points, kernel, 2, 0)):
         with pytest.raises(ValueError, match="kernel must be finite"):
             refused()
+
+
+@pytest.mark.parametrize("sampler", [kp.recursive_rls_practical, kp.recursive_rls_accelerated], ids=lambda f: f.__name__)
+def test_all_points_came_back_where_a_half_was_empty(sampler):
+    for n in (2, 3, 4, 5):
+        for s in range(1, n):
+            for seed in range(40):
+                assert sampler(X[:n], KERNEL, s, 0.1, seed).indices.size == s
+
+
+def test_a_ridge_below_the_rounding_of_the_matrix_left_points_out_that_matter():
+    assert kp.rls_nystrom(np.diag([1e9, 1.0]), kp.linear(), 1e-3, 0.1, 0).indices.tolist() == [0, 1]
+    assert kp.ridge_leverage_scores(np.diag([1e9, 1.0]), kp.linear(), 1e-3).min() > 0.99
+
+
+def test_an_empty_sample_did_not_look_at_the_diagonal():
+    matrix = 1e-9 * np.eye(3000)
+    matrix[7, 7] = -1.0
+    for seed in range(6):
+        with pytest.raises(ValueError, match="recursive_rls: kernel must be finite and positive semidefinite"):
+            kp.recursive_rls(np.arange(3000)[:, None], kp.precomputed(matrix), 1e-3, 0.01, seed)
+
+
+@pytest.mark.parametrize("d, dtype", [(16, np.float32), (784, np.float32), (784, np.float64), (3000, np.float64)])
+@pytest.mark.parametrize("steepness", [2.0, 15.9])
+def test_copies_of_points_left_residuals_where_distances_are_expanded(d, dtype, steepness):
+    sites = np.random.default_rng(d).standard_normal((40, d))
+    points = np.repeat(sites, 6, 0).astype(dtype)
+    norms = 2 * ((sites - sites.mean(0)) ** 2).sum(1).max()
+    kernel = kp.gaussian(float(np.sqrt(0.5 * norms / steepness)))
+    for found in (kp.rpcholesky(points, kernel, 100, 0), kp.pivoted_cholesky(points, kernel, 100)):
+        assert np.array_equal(np.unique(found.indices // 6), np.arange(40)) and found.indices.size == 40
+    assert kp.nystrom_map(points, np.arange(0, 240, 2), kernel).rank == 40
+
+
+def test_low_rank_kernels_in_float32_were_refused_as_not_positive():
+    points = (1e7 * np.random.default_rng(0).standard_normal((128, 16))).astype(np.float32)
+    for seed in range(10):
+        assert kp.rpcholesky(points, kp.linear(), 60, seed).indices.size >= 16
+        assert kp.rpcholesky(points[:, :2].copy(), kp.polynomial(2, 1e-14, 0.5), 60, seed).indices.size >= 6
+
+
+def test_a_plain_sample_instead_of_a_small_one_is_unbiased():
+    # it was drawn with the random numbers that had found the small one too small
+    key = kp._key(0, kp._LANDMARKS)
+    assert len({int(kp._bits(key, 3 * level + place)) for level in range(1, 20) for place in (1, 2, 3)}) == 57
+
+
+def test_only_the_landmarks_of_a_map_are_read():
+    large = np.full((1000, 2), np.nan)
+    large[[3, 500]] = X[:2]
+    assert kp.nystrom_map(large, np.array([3, 500]), KERNEL).rank == 2
+    counted = np.arange(60).reshape(30, 2)
+    assert kp.nystrom_map(counted, np.array([3, 5]), KERNEL).points.dtype == np.float64

@@ -274,3 +274,11 @@ def test_random_kernels_have_the_law_of_the_matrix_forms():
     assert stats.ks_2samp(sums, features).pvalue > CHANCE
     exact = naive.gaussian(points, points, 2.0)[0] @ coef
     assert np.mean([one[2].sum() for one in ours]) == pytest.approx(exact, abs=6 / np.sqrt(s * count))
+
+
+@pytest.mark.parametrize("s", [1e17, 1e18, 1e19, 1e20, 1e300])
+def test_gaps_that_overflow_ended_the_process_or_left_the_matrix(s):
+    points = np.random.default_rng(0).standard_normal((50, 2))
+    for sketch in (kp.sample_gram, kp.sample_quantize_gram):
+        A = sketch(points, KERNEL, s, 0)
+        assert A.indices.size == A.data.size == A.indptr[-1] and A.indices.max(initial=0) < 50

@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random attack: sizes around every internal limit, extreme but legal parameters, data that numerical code dislikes.
+
+Each function is called on them, compared with `naive.py` or dense linear algebra, and held to its promises: right to rounding or
+refused by name, sorted, orthonormal, residuals true, exact counts, inputs untouched, the same bits twice.
+
+    python -m pytest kpcasketch_tests/test_attack.py --attacks 500 --attack-seed 1000
+    python -m kpcasketch_tests.test_attack SECONDS FIRST_SEED      # until the time is over; prints the number of calls
+
+What is not reached: more than 800 points (paths for large n are tested one by one elsewhere: implicit kernel PCA beyond 8192
+points, slabs of 8192 rows, bases of 512 MB), custom kernels, calls from compiled code, several processes, the command line.
+"""
+
+import collections
+import math
+import sys
+import time
+import traceback
+
+import numpy as np
+import pytest
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+# Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 256 rows without LAPACK, 512 for traces.
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 128, 129, 130, 144, 145, 146, 147, 148, 149, 150, 160, 161, 162,
+         163, 164, 165, 166, 170, 255, 256, 257, 258, 300, 383, 385, 511, 512, 513, 514, 640]
+DIMENSIONS = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64]
+CALLS = collections.Counter()
+
+
+def call(function, *arguments):
+    """The result of a call made twice, on arguments that it must leave alone."""
+    CALLS[function.__name__] += 2
+    before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    results = [function(*arguments), function(*arguments)]
+    assert all(np.array_equal(a, b) for a, b in zip(arguments, before) if isinstance(a, np.ndarray)), "an argument was changed"
+    assert same(*results), "two calls gave different results"
+    return results[0]
+
+
+def same(a, b):
+    if isinstance(a, tuple):
+        return all(same(x, y) for x, y in zip(a, b, strict=True))
+    return np.array_equal(a, b, equal_nan=True)
+
+
+class Case:
+    """A data set and a kernel, with its Gram matrix in extended precision."""
+
+    def __init__(self, seed):
+        self.seed, self.rng = seed, np.random.default_rng(seed)
+        rng = self.rng
+        self.n, d = int(rng.choice(SIZES)), int(rng.choice(DIMENSIONS))
+        self.single = rng.random() < 0.3
+        kinds = ["normal", "normal", "constant", "zero", "repeated", "collinear", "clusters", "outlier", "grid", "mixed", "sorted"]
+        self.data = str(rng.choice(kinds))
+        X = self.points(self.data, self.n, d)
+        size = 10.0 ** rng.uniform(*((-12, 12) if self.single else (-100, 100))) if rng.random() < 0.2 else 1.0
+        self.X = np.ascontiguousarray(X * size, dtype=np.float32 if self.single else np.float64)
+        self.eps = 1.2e-7 if self.single else 2.2e-16
+        self.choose_kernel(size)
+
+    def points(self, kind, n, d):
+        rng = self.rng
+        X = rng.standard_normal((n, d))
+        if kind == "constant":
+            X[:] = X[0]
+        elif kind == "zero":
+            X[:] = 0.0
+        elif kind == "repeated":
+            X = X[rng.integers(0, max(1, n // 5), n)]
+        elif kind == "collinear":
+            X = np.outer(rng.standard_normal(n), rng.standard_normal(d))
+        elif kind == "clusters":
+            X[rng.random(n) < 0.3] += 10.0 ** rng.uniform(1, 4)
+        elif kind == "outlier":
+            X[rng.integers(n)] *= 1e4
+        elif kind == "grid":
+            X = rng.integers(0, 3, (n, d)).astype(float)
+        elif kind == "mixed":
+            X = X * 10.0 ** rng.uniform(-4, 4, d)
+        elif kind == "sorted":
+            X = np.sort(X, axis=0)
+        return X
+
+    def choose_kernel(self, size):
+        rng = self.rng
+        typical = size * math.sqrt(self.X.shape[1])
+        sigma = float(typical * 10.0 ** (rng.uniform(-6, 6) if rng.random() < 0.3 else rng.uniform(-1, 1)))
+        self.kind = str(rng.choice(["gaussian", "gaussian", "laplacian", "matern", "rational_quadratic", "cauchy", "polynomial", "linear"]))
+        wide = self.X.astype(np.longdouble)
+        if self.kind in ("gaussian", "laplacian", "cauchy"):
+            self.kernel, exact = getattr(kp, self.kind)(sigma), getattr(naive, self.kind)(wide, wide, np.longdouble(sigma))
+        elif self.kind == "matern":
+            nu = float(rng.choice([0.5, 1.5, 2.5]))
+            self.kernel, exact = kp.matern(nu, sigma), naive.matern(wide, wide, nu, np.longdouble(sigma))
+        elif self.kind == "rational_quadratic":
+            alpha = float(10.0 ** rng.uniform(-2, 3))
+            self.kernel = kp.rational_quadratic(alpha, sigma)
+            exact = naive.rational_quadratic(wide, wide, alpha, np.longdouble(sigma))
+        else:
+            degree, gamma, coef0 = (1, 1.0, 0.0) if self.kind == "linear" else (int(rng.integers(1, 5)), 1 / sigma ** 2, float(rng.random()))
+            self.kernel = kp.linear() if self.kind == "linear" else kp.polynomial(degree, gamma, coef0)
+            exact = naive.polynomial(wide, wide, degree, np.longdouble(gamma), coef0)
+        if rng.random() < 0.2:
+            kappa = float(10.0 ** rng.uniform(-20, 20))
+            self.kernel, exact = kp.scaled(self.kernel, kappa), exact * np.longdouble(kappa)
+        self.representable = abs(exact).max() < (1e37 if self.single else 1e300)
+        self.exact = exact
+        self.K = exact.astype(float)
+        # Values differ by roundings of d terms each, more where distances are expanded, and by that of points times gamma.
+        terms = 2 * self.X.shape[1] + 60 + (16 * math.sqrt(self.X.shape[1]) if self.X.shape[1] >= 16 else 0)
+        power = self.kernel.shape if self.kind == "polynomial" else 1.0
+        self.tolerance = float(terms * power * self.eps * abs(exact).max()) if self.representable else math.inf
+
+    def __str__(self):
+        return f"seed {self.seed}: {self.data} {self.X.shape} {self.X.dtype}, {self.kernel[:5]}"
+
+
+def attack_gram(case):
+    X, kernel = case.X, case.kernel
+    K = call(kp.gram, X, X, kernel)
+    assert np.array_equal(K, K.T) and np.abs(K - case.exact).max() <= case.tolerance
+    assert np.abs(call(kp.gram, X, X.copy(), kernel) - case.exact).max() <= case.tolerance
+    assert np.abs(call(kp.gram_diagonal, X, kernel) - np.diag(case.exact)).max() <= case.tolerance
+    V = case.rng.standard_normal((case.n, int(case.rng.choice([1, 2, 4, 5, 8, 16, 17, 33]))))
+    for other in (X, X.copy()):
+        product = call(kp.gram_matmat, X, other, V, kernel)
+        assert np.abs(product - case.K @ V).max() <= (case.tolerance + case.eps * abs(case.K).max()) * (2 + np.abs(V).sum(0).max())
+    few = X[:case.rng.integers(1, case.n + 1)]
+    assert np.abs(call(kp.gram, few, X, kernel) - case.exact[:len(few)]).max() <= case.tolerance
+
+
+def attack_bandwidth(case):
+    found = call(kp.median_bandwidth, case.X, case.seed)
+    distances = np.sqrt(naive.squared_distances(*[case.X.astype(np.longdouble)] * 2)[np.triu_indices(case.n, 1)])
+    if distances.size == 0 or distances.max() == 0:
+        assert found == 1.0
+    elif case.n <= 1000:
+        distances = distances if np.median(distances) > 0 and np.sort(distances)[distances.size // 2] > 0 else distances[distances > 0]
+        assert abs(found - float(np.median(distances))) <= 1e-10 * found
+
+
+def attack_sampling(case):
+    X, kernel, n = case.X, case.kernel, case.n
+    s = float(case.rng.choice([1.0, 1.5, 4.0, 30.0, 1e3, 1e17, 1e19]))
+    if not abs(case.exact).max() * s < (1e36 if case.single else 1e300):
+        return
+    A = call(kp.sample_gram, X, kernel, s, case.seed)
+    entries = call(kp.dense, A)
+    kept = entries != 0
+    assert np.array_equal(entries, entries.T) and A.indptr[-1] == A.data.size == A.indices.size
+    assert all((np.diff(A.indices[a:b]) > 0).all() for a, b in zip(A.indptr[:-1], A.indptr[1:]))
+    assert np.abs(entries[kept] - s * case.K[kept]).max(initial=0) <= 2 * s * case.tolerance
+    assert A.data.size == n * n if s == 1.0 else A.data.size <= n * n
+    B = call(kp.quantize_gram, X, kernel, case.seed)
+    bits = call(kp.dense, B)
+    assert np.array_equal(bits, bits.T) and (np.abs(bits) == B.scale).all()
+    assert abs(B.scale - np.diag(case.K).max()) <= case.tolerance
+    C = call(kp.sample_quantize_gram, X, kernel, s, case.seed)
+    assert np.array_equal(C.indices, A.indices) and np.allclose(np.abs(C.data), s * B.scale, rtol=4 * case.eps)
+    V = case.rng.standard_normal((n, 3))
+    for operator, matrix in ((A, entries), (B, bits), (C, kp.dense(C))):
+        error = np.abs(call(kp.matmat, operator, V) - matrix @ V).max()
+        assert error <= 100 * case.eps * (np.abs(matrix) @ np.abs(V)).max() + 1e-300
+
+
+def symmetric_matrix(case):
+    """A symmetric matrix with a spectrum that eigensolvers dislike, and its eigenvalues."""
+    rng, n = case.rng, max(case.n, 2)
+    kind = str(rng.choice(["normal", "clusters", "low rank", "geometric", "opposite", "identity", "hidden", "gram", "tiny off-diagonal"]))
+    if kind == "gram":
+        return (case.K + case.K.T) / 2 if np.abs(case.K).max() > 1e-250 else np.eye(case.n)
+    if kind == "normal":
+        A = rng.standard_normal((n, n))
+        return A + A.T
+    if kind == "tiny off-diagonal":
+        return np.diag(rng.integers(1, 4, n).astype(float)) + np.full((n, n), 10.0 ** rng.uniform(-200, -100))
+    values = {"clusters": rng.choice([3.0, 1.0, 0.5], n), "low rank": np.r_[rng.standard_normal(min(n, 5)), np.zeros(max(0, n - 5))],
+              "geometric": 10.0 ** -np.linspace(0, 20, n), "opposite": np.where(np.arange(n) % 2, 1.0, -1.0) * (1 + np.arange(n) // 4),
+              "identity": np.ones(n), "hidden": np.r_[1.0, np.full(n - 1, 0.9)]}[kind]
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    A = (Q * values) @ Q.T * 10.0 ** (rng.uniform(-100, 100) if rng.random() < 0.2 else 0.0)
+    return (A + A.T) / 2
+
+
+def check_eigen(A, eigen, k, tol):
+    values = np.linalg.eigvalsh(A)[::-1]
+    scale = max(np.abs(values).max(), 1e-300)
+    assert eigen.vectors.shape == (len(A), k) and (np.diff(eigen.values) <= 1e-12 * scale).all()
+    assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(k)).max() < 1e-11
+    true = np.linalg.norm(A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0)
+    assert (true <= 1.1 * eigen.residual + 1e-12).all() and eigen.residual.max() <= max(1.1 * tol, 1e-9)
+    assert np.abs(eigen.values - values[:k]).max() <= max(tol, 1e-10) * scale
+    largest = np.abs(eigen.vectors).argmax(0)
+    assert (eigen.vectors[largest, np.arange(k)] > 0).all()
+
+
+def attack_eigenpairs(case):
+    A = symmetric_matrix(case)
+    n = len(A)
+    k = int(case.rng.choice([1, min(n, 2), min(n, 5), min(n, 10), min(n, 17), n, int(case.rng.integers(1, n + 1))]))
+    tol = float(case.rng.choice([1e-8, 1e-12]))
+    check_eigen(A, call(kp.block_lanczos, A, k, case.seed, tol), k, tol)
+    norm = np.linalg.norm(A, 2)
+    for tol in (0.1, 0.03, 1e-2, 1e-6):
+        found = call(kp.spectral_norm, A, case.seed, tol)
+        assert (1 - tol) * norm <= found * (1 + 1e-12) and found <= norm * (1 + 1e-12)
+    if n <= 160:
+        eigen = call(kp.orthogonal_iteration, A, min(k, 5), case.seed, 1e-6, 300)
+        scale = max(norm, 1e-300)
+        true = np.linalg.norm(A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0)
+        assert (true <= 1.2 * eigen.residual + 1e-12).all()
+        assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(min(k, 5))).max() < 1e-11
+
+
+def attack_kernel_pca(case):
+    X, kernel, n = case.X, case.kernel, case.n
+    k = int(case.rng.integers(1, min(n, 20) + 1))
+    scale = np.abs(case.K).max() * n + 1e-300
+    for function, matrix in ((kp.kpca, case.K), (kp.centered_kpca, naive.centered(case.K))):
+        model = call(function, X, kernel, k, case.seed)
+        values = np.linalg.eigvalsh(matrix)[::-1][:k]
+        allowed = n * case.tolerance + (n + 100) * case.eps * scale
+        cut = model.values == 0
+        assert np.abs(model.values - values)[~cut].max(initial=0) <= allowed and (values[cut] <= 2 * allowed).all()
+        features = call(kp.expand, X, model, kernel)
+        assert features.shape == (n, k) and np.isfinite(features).all()
+        # Features have inner products that sum to the eigenvalues, as far as rounding leaves the small ones alone.
+        strong = model.values > 1e4 * allowed
+        assert np.allclose((features.astype(float) ** 2).sum(0)[strong], model.values[strong], rtol=1e-3)
+
+
+def attack_leverage(case):
+    if case.kind in ("polynomial", "linear") and case.K.max() > 1e100:
+        return
+    X, kernel, n = case.X, case.kernel, case.n
+    top = max(np.linalg.norm(case.K, 2), 1e-300)
+    lam = float(top * 10.0 ** case.rng.uniform(-9, 1)) if case.rng.random() < 0.9 else float(top * 1e-17)
+    values, vectors = np.linalg.eigh(case.K)
+    exact = (vectors ** 2 @ (np.maximum(values, 0) / (np.maximum(values, 0) + lam)))
+    blur = 10 * (n * case.tolerance + n * 2.2e-16 * top) / lam
+    scores = call(kp.ridge_leverage_scores, X, kernel, lam)
+    assert (scores >= 0).all() and (scores <= 1).all() and (scores >= exact - 1e-9 - 4 * blur).all()
+    assert (np.abs(scores - exact) <= 1e-9 + 4 * blur).all()
+    m = int(case.rng.integers(1, n + 1))
+    rows, weights = case.rng.choice(n, m, replace=False), case.rng.uniform(0.5, 3, m)
+    near = call(kp.approximate_ridge_leverage_scores, X, rows, weights, kernel, lam)
+    assert (near >= 0).all() and (near <= 1).all()
+    if blur < 1e-3 and n <= 300:
+        expected = np.clip(naive.unexplained(case.exact, rows, lam / weights ** 2) / lam, 0, 1)
+        assert np.abs(near - expected.astype(float)).max() <= 1e-6 + blur
+    s = int(case.rng.integers(1, n + 3))
+    for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
+        check_landmarks(call(sampler, X, kernel, s, 0.1, case.seed), n, min(s, n))
+    check_landmarks(call(kp.recursive_rls, X, kernel, lam, 0.03, case.seed), n, None)
+    check_landmarks(call(kp.recursive_rls_fixed, X, kernel, s, 0.03, case.seed), n, None)
+    check_landmarks(call(kp.rls_nystrom, X, kernel, lam, 0.1, case.seed), n, None)
+    check_landmarks(call(kp.uniform_landmarks, n, s, case.seed), n, min(s, n))
+
+
+def check_landmarks(found, n, count):
+    indices = found.indices
+    assert np.unique(indices).size == indices.size and (indices >= 0).all() and (indices < n).all()
+    assert count is None or indices.size == count
+    assert found.weights.shape == indices.shape and (found.weights >= 1 - 1e-12).all() and np.isfinite(found.weights).all()
+    assert found.evaluations >= 0
+
+
+def attack_nystrom(case):
+    X, kernel, n = case.X, case.kernel, case.n
+    top = max(np.abs(case.K).max(), 1e-300)
+    s = int(case.rng.integers(1, n + 1))
+    for found in (call(kp.rpcholesky, X, kernel, s, case.seed), call(kp.pivoted_cholesky, X, kernel, s)):
+        assert 0 <= found.indices.size <= min(s, n) and np.unique(found.indices).size == found.indices.size
+        if found.indices.size < min(s, n):             # nothing but rounding may be left
+            left = naive.unexplained(case.exact, found.indices)
+            assert left.max() <= (1e-2 if case.single else 1e-6) * top
+    distinct = np.unique(X, axis=0).shape[0]
+    assert s >= n or found.indices.size <= distinct
+    rows = case.rng.choice(n, s, replace=False)
+    F = call(kp.nystrom, X, rows, kernel).astype(float)
+    assert F.shape == (n, s) and np.isfinite(F).all()
+    left = case.K / top - (F / math.sqrt(top)) @ (F / math.sqrt(top)).T
+    rounding = math.sqrt(case.eps) if case.single else 1e-8
+    assert np.abs(left[rows][:, rows]).max() <= 30 * rounding
+    assert np.linalg.eigvalsh(left)[0] >= -30 * rounding * n
+    mapped = call(kp.nystrom_map, X, rows, kernel)
+    assert 0 <= mapped.rank <= min(s, distinct)
+    assert np.array_equal(call(kp.nystrom_features, X, mapped, kernel), F.astype(X.dtype))
+    k = int(case.rng.integers(1, s + 1))
+    model = call(kp.nystrom_kpca, X, rows, kernel, k, case.seed)
+    values = np.linalg.eigvalsh((F / math.sqrt(top)).T @ (F / math.sqrt(top)))[::-1][:k]
+    assert np.abs(model.values / top - values).max() <= (1e-4 if case.single else 1e-10) * n and (np.diff(model.values) <= 0).all()
+
+
+def attack_errors(case):
+    A, B = symmetric_matrix(case), symmetric_matrix(case)
+    B = np.ascontiguousarray(np.resize(B, A.shape)) if A.shape != B.shape else B
+    B = (B + B.T) / 2
+    norm, n = np.linalg.norm(A - B, 2), len(A)
+    rounding = 1e-13 * (np.linalg.norm(A, 2) + np.linalg.norm(B, 2)) * math.sqrt(n)
+    found = call(kp.spectral_error, A, B, case.seed)
+    assert (1 - 0.01) * norm - rounding <= found <= norm + rounding
+    if 1e-140 < np.abs(A - B).max() < 1e140:
+        assert abs(call(kp.frobenius_error, A, B) - np.linalg.norm(A - B)) <= 1e-12 * np.linalg.norm(A - B) + rounding
+    exact, trace = naive.nuclear_norm(A - B), abs(np.trace(A - B))
+    found = call(kp.nuclear_error, A, B, case.seed)
+    assert trace - n * rounding <= found * (1 + 1e-12) and abs(found - exact) <= (0.6 if n > 512 else 1e-10) * exact + n * rounding
+    k = int(case.rng.integers(1, n + 1))
+    V = case.rng.standard_normal((n, k))
+    cost = call(kp.projection_cost, A, V)
+    assert abs(cost - naive.projection_cost(A, V)) <= 1e-9 * n * np.linalg.norm(A, 2)
+    W = case.rng.standard_normal((n, int(case.rng.integers(1, n + 1))))
+    assert np.abs(call(kp.principal_angles, V, W) - naive.principal_angles(V, W)).max() <= 1e-6
+    P = A @ (A / max(np.linalg.norm(A, 2), 1e-300)) if np.abs(A).max() > 1e-100 else np.eye(n)
+    P = (P + P.T) / 2
+    lam = float(np.linalg.norm(P, 2) * 10.0 ** case.rng.uniform(-5, 1)) or 1.0
+    values = np.maximum(np.linalg.eigvalsh(P), 0)
+    expected = (values / (values + lam)).sum()
+    assert abs(call(kp.effective_dimension, P, lam, case.seed) - expected) <= (0.6 * expected if n > 512 else 1e-6 * n)
+
+
+def attack_expansions(case):
+    X, kernel, n = case.X, case.kernel, case.n
+    coef = case.rng.standard_normal((n, int(case.rng.integers(1, 4)))) * 10.0 ** (case.rng.uniform(-100, 100) if case.rng.random() < 0.2 else 0)
+    coef[case.rng.random(n) < 0.2] = 0.0
+    s = float(10.0 ** case.rng.uniform(-1, 3))
+    rounded = call(kp.round_expansion, coef, s, case.seed)
+    norms = np.linalg.norm(coef / max(np.abs(coef).max(), 1e-300), axis=0) * max(np.abs(coef).max(), 1e-300)
+    for q in range(coef.shape[1]):
+        rows, data = rounded.indices[slice(*rounded.indptr[q:q + 2])], rounded.data[slice(*rounded.indptr[q:q + 2])]
+        assert (np.diff(rows) > 0).all() and (data * coef[rows, q] > 0).all()
+        assert np.allclose(np.abs(data), np.maximum(np.abs(coef[rows, q]), norms[q] / s), rtol=1e-12)
+        large = np.flatnonzero(np.abs(coef[:, q]) >= norms[q] / s * (1 + 1e-9))
+        assert np.isin(large[coef[large, q] != 0], rows).all()
+    if np.abs(coef).max() < 1e10 and not case.single:
+        model = kp.Expansion(X, coef, np.ones(coef.shape[1]))
+        expected = case.K @ coef
+        size = (np.abs(case.K) @ np.abs(coef)).max() * 1e-12 + case.tolerance * np.abs(coef).sum() + 1e-300
+        assert np.abs(call(kp.expand, X, model, kernel) - expected).max() <= size
+        thin = call(kp.thin_expansion, model, rounded)
+        assert same(call(kp.expand_rounded, X, model, kernel, s, case.seed), kp.expand(X, thin, kernel))
+
+
+def attack_learning(case):
+    rng, n, r = case.rng, case.n, int(case.rng.integers(1, 9))
+    F = rng.standard_normal((n, r)) * 10.0 ** rng.uniform(-3, 3, r)
+    if rng.random() < 0.3:
+        F[:, -1] = F[:, 0] + 1e-3 * rng.standard_normal(n) * F[:, 0].std()
+    F = F.astype(case.X.dtype)
+    y = rng.standard_normal(n)
+    wide = F.astype(float)
+    lam = float((wide ** 2).sum() * 10.0 ** rng.uniform(-9, 2)) or 1.0
+    found = call(kp.kernel_ridge, F, y, lam)
+    expected = np.linalg.solve(wide.T @ wide + lam * np.eye(r), wide.T @ y)
+    condition = ((wide ** 2).sum() + lam) / lam
+    assert np.abs(wide @ (found - expected)).max() <= 1e-13 * condition * np.linalg.norm(y) + 1e-12
+    k = int(rng.integers(1, min(n, 6) + 1))
+    clusters = call(kp.kernel_kmeans, F, k, case.seed, 2)
+    cost = ((wide - clusters.centers[clusters.labels]) ** 2).sum()
+    assert clusters.labels.min() >= 0 and clusters.labels.max() < k and abs(cost - clusters.cost) <= 1e-5 * cost + 1e-300
+    assert clusters.cost <= ((wide - wide.mean(0)) ** 2).sum() * (1 + 1e-4) + 1e-300
+    reduced = call(kp.kmeans_select, case.X, k, case.seed)
+    assert reduced.weights.sum() == n and (np.bincount(reduced.labels, minlength=k) == reduced.weights).all()
+    G = rng.standard_normal((n, r))
+    for squared in (True, False):
+        found = call(kp.kernel_cca, wide, G, lam, 1.0, min(r, 3), squared)
+        expected = naive.correlations(wide @ wide.T, G @ G.T, lam, 1.0, squared)[:min(r, 3)]
+        assert np.abs(found.values[:len(expected)] - expected).max() <= 1e-6
+
+
+def attack_projection(case):
+    s = int(case.rng.integers(1, 40))
+    Z = call(kp.rademacher_projection, case.X, s, case.seed)
+    signs = np.sqrt(s) * kp.rademacher_projection(np.eye(case.X.shape[1]), s, case.seed)
+    expected = case.X.astype(float) @ signs / np.sqrt(s)
+    allowed = 50 * case.eps * np.abs(case.X.astype(float)).sum(1, keepdims=True) + 1e-300
+    assert (np.abs(np.abs(signs) - 1) < 1e-12).all() and (np.abs(Z - expected) <= allowed).all()
+    x, y = case.X[0].astype(float), case.X[-1].astype(float)
+    value = case.K[0, -1]
+    bound = max(np.diag(case.K).max(), abs(value)) * 1.01
+    if 1e-200 < bound < 1e200:
+        weight = float(case.rng.uniform(0.01, 1))
+        assert call(kp.randomized_kernel_sample, x, y, case.kernel, 3.0, case.seed, 5) in (
+            0.0, pytest.approx(3 * value, rel=1e-4, abs=3 * case.tolerance))
+        assert abs(call(kp.randomized_kernel_quantize, x, y, case.kernel, bound, case.seed, 5)) == bound
+        found = call(kp.randomized_kernel_round, x, y, case.kernel, weight, 2.0, case.seed, 5)
+        assert found == 0.0 or found == pytest.approx(value / min(1.0, 2 * weight), rel=1e-4, abs=3 * case.tolerance / weight)
+
+
+ATTACKS = {name[7:]: function for name, function in sorted(globals().items()) if name.startswith("attack_")}
+
+
+def run(name, seed):
+    """One attack; a case whose kernel values no number holds must be refused by name."""
+    case = Case(seed)
+    try:
+        if case.representable:
+            ATTACKS[name](case)
+        elif name not in ("eigenpairs", "errors", "learning"):
+            with pytest.raises(ValueError, match="must"):
+                kp.gram(case.X, case.X, case.kernel)
+    except Exception as error:
+        place = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == __file__][-1]
+        raise AssertionError(f"{name}, {case}, line {place.lineno}, {place.line}: {error}") from error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ATTACKS)
+def test_random_attack(name, pytestconfig):
+    first = pytestconfig.getoption("--attack-seed")
+    for seed in range(first, first + pytestconfig.getoption("--attacks")):
+        run(name, seed)
+
+
+def main(seconds, first):
+    """Attack until the time is over, and go on after a failure."""
+    end, seed, failures = time.perf_counter() + seconds, first, 0
+    while time.perf_counter() < end:
+        for name in ATTACKS:
+            try:
+                run(name, seed)
+            except AssertionError as error:
+                failures += 1
+                print(error, flush=True)
+        seed += 1
+    print(f"{sum(CALLS.values())} calls of {len(CALLS)} functions, seeds {first} to {seed - 1}: {failures} failures")
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]), int(sys.argv[2])))
