@@ -3247,8 +3247,9 @@ def _step(search, R, summands):
         best, improved = residual, iterations
     stalled = best < 1e-9 and iterations - improved >= 10               # what is left is the rounding of A's products
     converged = size >= k and (best <= max(search.tol, 16.0 * search.precision, 16.0 * rounding) or stalled)
-    if converged and first >= 0 and size + block <= limit and not stalled:
-        # Not before vectors that the start block hardly saw have had the time to show, as long as the basis has room.
+    if converged and first >= 0 and size + block <= limit and not stalled and (search.tol > 1e-4 or known > 0):
+        # Not before vectors that the start block hardly saw have had the time to show, as long as the basis has room. With a smaller tol
+        # they have: a residual of tol leaves eigenvalues larger by tol sqrt(n / block) at most to hide.
         margin = max(search.tol, 16.0 * search.precision, 16.0 * rounding) * scale
         converged = _nothing_missed(values, Y, (values > values[k - 1] + 0.5 * margin).sum(), first, block, R, values[k - 1] + margin)
     if iterations >= search.max_iterations and size >= k:
@@ -5081,11 +5082,15 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
 
     They matter where diagonals differ: a pivot that has lost most of its large k_jj passes the rounding of that on to small k_ii.
     """
-    for a in range(found, found + new):
-        j = pivots[a]
-        growth = 2.0 * value_rounding / F[j, a]
-        for i in range(variances.shape[0]):
-            variances[i] += (growth * F[i, a]) ** 2 * diagonal[i] * diagonal[j]
+    growth = np.empty(new)
+    for a in range(new):
+        j = pivots[found + a]
+        growth[a] = diagonal[j] * (2.0 * value_rounding / F[j, found + a]) ** 2
+    for i in range(variances.shape[0]):
+        total, y = 0.0, F[i, found:found + new]
+        for a in range(new):
+            total += growth[a] * y[a] * y[a]
+        variances[i] += total * diagonal[i]
 
 
 @_compiled

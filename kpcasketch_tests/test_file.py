@@ -70,7 +70,7 @@ def test_functions_loaded_from_a_shared_cache_lost_those_they_call(tmp_path):
             "X = np.random.default_rng(0).standard_normal((300, 2))\n"
             "for name in sys.argv[1:]:\n"
             "    found = kp.rpcholesky(X.astype(name), kp.gaussian(1.0), 20, 0)\n"
-            "    print(name, found.indices.sum(), kp.gram_matmat(X.astype(name), X.astype(name), X[:, :1], kp.gaussian(1.0)).sum())\n")
+            "    print(name, found.indices.tolist())\n")
 
     def start(*names):
         return subprocess.Popen([sys.executable, "-c", code, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -81,7 +81,7 @@ def test_functions_loaded_from_a_shared_cache_lost_those_they_call(tmp_path):
     for number, processes in enumerate([[["float64"]], [["float32"], ["float32"]], [["float32"]], [["float32", "float64"], ["float64"]],
                                         [["float64", "float32"]]]):
         files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
-        for path in rng.choice(files, len(files) // 4, replace=False) if number >= 3 else []:
+        for path in rng.choice(files, len(files) // 10, replace=False) if number >= 3 else []:
             path.unlink() if rng.random() < 0.5 else path.write_bytes(path.read_bytes()[:int(rng.integers(path.stat().st_size))])
         for process in [start(*names) for names in processes]:
             out, error = process.communicate()
