@@ -3697,7 +3697,7 @@ def kpca(X, kernel, k, seed):
 
     Notes
     -----
-    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 2 k + 128)) memory (k up to 16).
+    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k + 256)) memory (k up to 16).
     For the eigenvectors, residuals or another tolerance, call `block_lanczos` and `kpca_from_eigen`.
 
     Examples
@@ -5078,7 +5078,7 @@ def _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
 
 @_compiled
 def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
-    """Add the squared errors that new columns bring into the residuals: 2 y_i sqrt(k_ii) sqrt(k_jj / pivot_j) roundings of values.
+    """Add the squared errors that new columns bring into the residuals, relative to k_ii: 2 y_i sqrt(k_jj / (pivot_j k_ii)) roundings.
 
     They matter where diagonals differ: a pivot that has lost most of its large k_jj passes the rounding of that on to small k_ii.
     """
@@ -5090,7 +5090,7 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
         total, y = 0.0, F[i, found:found + new]
         for a in range(new):
             total += growth[a] * y[a] * y[a]
-        variances[i] += total * diagonal[i]
+        variances[i] += total / diagonal[i] if diagonal[i] > 0.0 else 0.0
 
 
 @_compiled
@@ -5102,7 +5102,7 @@ def _sound_rest(rest, diagonal, floor, pivots):
     for i in pivots:
         rest[i] = 0.0
     for i in range(rest.shape[0]):
-        if not 0.0 <= diagonal[i] < np.inf or not rest[i] >= -10.0 * math.sqrt(floor[i] * diagonal[i]):
+        if not 0.0 <= diagonal[i] < np.inf or not rest[i] >= -10.0 * math.sqrt(floor[i]) * math.sqrt(diagonal[i]):
             return False
         if rest[i] <= floor[i]:
             rest[i] = 0.0
@@ -5153,7 +5153,7 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
         for a in range(new):
             F[indices[found + a], found:found + new] = corner[a]
         _add_variances(variances, F, found, new, indices, diagonal, value_rounding)
-        floor = rounding * diagonal + np.sqrt(variances)
+        floor = (rounding + np.sqrt(variances)) * diagonal
         found += new
         evaluations += n * new
     if not _sound_rest(rest, diagonal, floor, indices[:found]):
@@ -6255,7 +6255,7 @@ def kernel_ridge(F, Y, lam):
 
     Notes
     -----
-    O(n r^2 + r^3) time, O(r^2) memory. `nystrom_ridge` does it without holding F.
+    O(n r^2 + r^3) time, in float64; O(r^2) memory and 8192 rows of F. `nystrom_ridge` does it without holding F.
 
     Examples
     --------
@@ -6300,7 +6300,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
 
     Notes
     -----
-    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
+    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on in float64 whatever
+    the type of X: a small ridge is lost in the rounding of float32.
 
     Examples
     --------

@@ -476,3 +476,10 @@ def test_only_the_landmarks_of_a_map_are_read():
     assert kp.nystrom_map(large, np.array([3, 500]), KERNEL).rank == 2
     counted = np.arange(60).reshape(30, 2)
     assert kp.nystrom_map(counted, np.array([3, 5]), KERNEL).points.dtype == np.float64
+
+
+def test_tiny_kernel_values_were_refused_as_not_positive():
+    # 1e-186: the product of two of them is 0
+    points = 1e-93 * np.random.default_rng(0).standard_normal((165, 1))
+    for found in (kp.rpcholesky(points, kp.linear(), 9, 0), kp.recursive_rls_practical(points, kp.linear(), 9, 0.1, 0)):
+        assert found.indices.size in (1, 9)

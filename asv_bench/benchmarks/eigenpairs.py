@@ -38,6 +38,32 @@ class TopTen:
         return float(np.abs(self.model.fit(self.X).eigenvalues_ / exact - 1).max())
 
 
+class ErrorNorm:
+    """Spectral norm of what the one-bit sketch changes, to 1 %: a spectrum without a gap."""
+    timeout = 1200
+
+    def setup(self):
+        from scipy.sparse.linalg import LinearOperator, eigsh
+        X = normal(size(5000), 5)
+        kernel = kp.gaussian(2.0)
+        self.K, self.B = kp.gram(X, X, kernel), kp.quantize_gram(X, kernel, 0)
+        gap = self.K - kp.dense(self.B)
+        self.peer = lambda tol: abs(eigsh(LinearOperator(gap.shape, lambda v: gap @ v), 1, which="LM", tol=tol)[0][0])
+        self.exact = self.peer(1e-10)
+
+    @unit("times faster than ARPACK on the dense difference")
+    def track_ratio(self):
+        return ratio(lambda: self.peer(1e-2), lambda: kp.spectral_error(self.K, self.B, 0), repeat=3)
+
+    @unit("largest relative error of ten seeds")
+    def track_error(self):
+        return max(1 - kp.spectral_error(self.K, self.B, seed) / self.exact for seed in range(10))
+
+    @unit("relative error of the peer")
+    def track_error_of_peer(self):
+        return float(abs(1 - self.peer(1e-2) / self.exact))
+
+
 class Features:
     """Ten features of 8000 new points."""
     timeout = 1200
