@@ -3760,7 +3760,9 @@ def centered_kpca(X, kernel, k, seed):
         eigen = _lanczos(Centered(Implicit(P, kernel), np.empty(0)), k, key, 1e-13, 1000)
     if eigen.iterations == 0:
         raise ValueError("centered_kpca: the Gram matrix must be finite (no NaN or infinity)")
-    return center_expansion(_expansion_of(P, eigen), kernel)
+    found = _expansion_of(P, eigen)
+    coef = _centred(found.coef, _column_means(found.coef))              # sums of 0 to the last bit: large kernel values multiply them
+    return center_expansion(Expansion(P, coef, found.values, found.offset), kernel)
 
 
 @_compiled
@@ -5240,7 +5242,7 @@ def _scores(P, rows, Z, shift, kernel, lam):
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
 
-    They sum to the effective dimension. Eigenvalues below n 2^-52 of the largest are lost in rounding, and count as that much: so for
+    They sum to the effective dimension. Eigenvalues below 4 sqrt(n) 2^-52 of the largest are lost in rounding, and count as that: so for
     a ridge near it or below, scores err upward, and no point that matters is left out.
 
     Parameters
@@ -5284,7 +5286,7 @@ def _exact_scores(P, kernel, lam):
     values, vectors = _small_eigen(K, False)
     if values[n - 1] < -1e-6 * abs(values[0]):
         return scores, False
-    rounding = n * 2.2e-16 * values[0]
+    rounding = 4.0 * math.sqrt(n) * 2.2e-16 * values[0]
     for q in range(n):
         value = max(values[q], rounding)               # what is lost in rounding may have been as large
         for i in range(n):

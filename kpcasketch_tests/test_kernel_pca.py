@@ -103,3 +103,14 @@ def test_eigenvalues_of_well_known_data_are_those_of_scipy(name):
         K = kp.gram(points, points, kernel)
         exact = scipy.linalg.eigh(K, eigvals_only=True, subset_by_index=(len(K) - 10, len(K) - 1))[::-1]
         assert np.abs(kp.kpca(points, kernel, 10, 0).values - exact).max() <= 1e-10 * exact[0]
+
+
+def test_an_outlier_spoilt_the_centred_features_of_later_components():
+    # coefficients that sum to 1e-9, not 0, times kernel values of 1e9
+    points = np.random.default_rng(0).standard_normal((40, 5))
+    points[3] *= 1e4
+    K = naive.linear(points, points)
+    model = kp.centered_kpca(points, kp.linear(), 4, 0)
+    assert np.abs(model.coef.sum(0)).max() < 1e-15
+    features = kp.expand(points, model, kp.linear())
+    assert np.allclose((features ** 2).sum(0), np.linalg.eigvalsh(naive.centered(K))[::-1][:4], rtol=1e-6)
