@@ -171,15 +171,14 @@ def nuclear_norm(A):
     return np.abs(np.linalg.eigvalsh(A)).sum()
 
 
-def correlations(K_x, K_y, lam_x, lam_y, squared):
-    """Canonical correlations: singular values of P_x P_y, or of their square roots."""
+def correlations(F, G, lam_x, lam_y, squared):
+    """Canonical correlations of K_x = F F^T and K_y = G G^T: singular values of P_x P_y, or of their square roots."""
     roots = []
-    for K, lam in ((K_x, lam_x), (K_y, lam_y)):
-        values, vectors = np.linalg.eigh(K)
-        values = np.maximum(values, 0)
-        share = values / (values + lam)
-        roots.append((vectors * (share if squared else np.sqrt(share))) @ vectors.T)
-    return np.linalg.svd(roots[0] @ roots[1], compute_uv=False)
+    for factor, lam in ((F, lam_x), (G, lam_y)):
+        vectors, values, _ = np.linalg.svd(factor, full_matrices=False)
+        share = values ** 2 / (values ** 2 + lam)
+        roots.append(vectors * (share if squared else np.sqrt(share)))
+    return np.linalg.svd(roots[0].T @ roots[1], compute_uv=False)
 
 
 def pivoted_cholesky(K, s):

@@ -239,6 +239,7 @@ def attack_leverage(case):
     X, kernel, n = case.X, case.kernel, case.n
     top = max(np.linalg.norm(case.K, 2), 1e-300)
     lam = float(top * 10.0 ** case.rng.uniform(-9, 1)) if case.rng.random() < 0.9 else float(top * 1e-17)
+    lam = max(lam, 1e-300)                             # less is refused
     values, vectors = np.linalg.eigh(case.K)
     exact = (vectors ** 2 @ (np.maximum(values, 0) / (np.maximum(values, 0) + lam)))
     blur = 10 * (n * case.tolerance + n * 2.2e-16 * top) / lam
@@ -368,8 +369,8 @@ def attack_learning(case):
     G = rng.standard_normal((n, r))
     for squared in (True, False):
         found = call(kp.kernel_cca, wide, G, lam, 1.0, min(r, 3), squared)
-        expected = naive.correlations(wide @ wide.T, G @ G.T, lam, 1.0, squared)[:min(r, 3)]
-        assert np.abs(found.values[:len(expected)] - expected).max() <= 1e-6
+        expected = naive.correlations(wide, G, lam, 1.0, squared)[:min(r, 3)]
+        assert np.abs(found.values[:len(expected)] - expected).max() <= 1e-10 * math.sqrt((wide ** 2).sum() / lam) + 1e-10
 
 
 def attack_projection(case):

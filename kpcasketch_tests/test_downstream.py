@@ -52,7 +52,7 @@ def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
 def test_correlations_are_those_of_both_programs(squared):
     G = kp.nystrom(Y + 0.1 * rng.standard_normal(Y.shape), np.arange(0, 300, 10), KERNEL)
     found = kp.kernel_cca(F, G, 0.5, 2.0, 3, squared)
-    expected = naive.correlations(LOW, G @ G.T, 0.5, 2.0, squared)[:3]
+    expected = naive.correlations(F, G, 0.5, 2.0, squared)[:3]
     assert found.values == pytest.approx(expected, abs=1e-10)
     variates = F @ found.w, G @ found.v
     assert np.abs(variates[0].T @ variates[1] - np.diag(expected)).max() < 1e-9
@@ -122,3 +122,10 @@ def test_a_small_ridge_was_lost_in_float32():
     F = np.c_[u, u + 1e-3 * np.random.default_rng(1).standard_normal(8192)].astype(np.float32)
     y = np.random.default_rng(2).standard_normal(8192)
     assert kp.kernel_ridge(F, y, 1e-4) == pytest.approx(kp.kernel_ridge(F.astype(float), y, 1e-4), rel=1e-9)
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_a_direction_of_a_view_1e_8_times_smaller_than_another_was_lost(squared):
+    view = rng.standard_normal((300, 3)) * [1e4, 1.0, 1e-4]
+    expected = naive.correlations(view, F, 1e-9, 1.0, squared)[:3]
+    assert kp.kernel_cca(view, F, 1e-9, 1.0, 3, squared).values == pytest.approx(expected, rel=1e-6)

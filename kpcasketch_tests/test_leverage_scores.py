@@ -483,3 +483,23 @@ def test_tiny_kernel_values_were_refused_as_not_positive():
     points = 1e-93 * np.random.default_rng(0).standard_normal((165, 1))
     for found in (kp.rpcholesky(points, kp.linear(), 9, 0), kp.recursive_rls_practical(points, kp.linear(), 9, 0.1, 0)):
         assert found.indices.size in (1, 9)
+
+
+def test_a_ridge_whose_inverse_is_infinite_gave_nan():
+    assert (kp.ridge_leverage_scores(np.zeros((9, 2)), kp.linear(), 1e-300) == 0).all()
+    with pytest.raises(ValueError, match="^ridge_leverage_scores: lam must be positive, at least 1e-300"):
+        kp.ridge_leverage_scores(np.zeros((9, 2)), kp.linear(), 1e-317)
+
+
+def test_powers_of_very_different_size_were_taken_for_an_indefinite_kernel():
+    points = np.sort(np.random.default_rng(50068).standard_normal((161, 3)), axis=0).astype(np.float32)
+    kernel = kp.polynomial(3, 283775.9, 0.75)          # values from 1e11 to 1e21
+    for s in (10, 63, 160):
+        assert kp.pivoted_cholesky(points, kernel, s).indices.size <= s
+        assert kp.rpcholesky(points, kernel, s, 0).indices.size <= s
+    assert np.isfinite(kp.nystrom(points, np.arange(100), kernel)).all()
+
+
+def test_a_ridge_whose_root_has_no_inverse_in_float32_was_taken_for_an_indefinite_kernel():
+    points = np.zeros((7, 5), np.float32)
+    assert (kp.approximate_ridge_leverage_scores(points, np.arange(4), np.ones(4), kp.linear(), 1e-290) == 0).all()
