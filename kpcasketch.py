@@ -3,7 +3,8 @@
 
 Copy this file next to your notebook, or install it. Everything is a function on plain arrays, callable from Python and
 from your own `@njit` code; nothing is hidden in objects, and no random state is kept: the same seed gives the same bits,
-whatever the number of threads.
+whatever the number of threads. Seeds are 0 unless given. A call that has to be compiled first says so on stderr (QUIET = True, or
+KPCASKETCH_QUIET in the environment, keeps it silent); `warm_up()` compiles everything at once.
 
     import numpy as np
     import kpcasketch as kp
@@ -12,7 +13,7 @@ whatever the number of threads.
     kernel = kp.gaussian(kp.median_bandwidth(X, 0))
     K = kp.quantize_gram(X, kernel, 0)                  # one bit an entry
     eigen = kp.block_lanczos(K, 10, 0)                  # largest eigenvalues, vectors, residuals
-    features = kp.expand(X, kp.kpca_from_eigen(X, eigen), kernel)
+    features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
     print(kp.spectral_error(K, kp.Implicit(X, kernel), 0) / eigen.values[0])
 
 Functions by task
@@ -32,7 +33,7 @@ leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
 Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
 learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles, effective_dimension
-data, command line random_noisy, main
+data, command line random_noisy, save, load, warm_up, main
 
 Papers, by the short names used below
 -------------------------------------
@@ -47,15 +48,19 @@ import argparse
 import contextlib
 import copy
 import csv
+import functools
 import hashlib
 import importlib
 import inspect
+import linecache
 import math
 import os
 import pathlib
 import re
 import secrets
+import shutil
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -70,9 +75,10 @@ from llvmlite import ir
 from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, overload, register_jitable
 
 __version__ = "0.1.0"
 
@@ -81,30 +87,47 @@ __all__ = [
     "Landmarks", "LowRank", "NystromMap", "ReducedSet", "approximate_ridge_leverage_scores", "block_lanczos", "cauchy",
     "center", "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension", "expand",
     "expand_rounded", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "is_trivial", "kernel_cca",
-    "kernel_kmeans", "kernel_ridge", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "linear", "main",
+    "kernel_kmeans", "kernel_ridge", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "linear", "load", "main",
     "matern", "matmat", "median_bandwidth", "nbytes", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca",
     "nystrom_map", "nystrom_ridge", "orthogonal_iteration", "pivoted_cholesky", "polynomial", "precomputed",
     "principal_angles", "projection_cost", "projection_dimension", "quantize_gram", "rademacher_projection",
     "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample",
     "rational_quadratic", "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed",
     "recursive_rls_practical", "ridge_leverage_scores", "rls_nystrom", "round_expansion", "rounding_scale",
-    "rpcholesky", "sample_gram", "sample_landmarks", "sample_quantize_gram", "scaled", "spectral_error",
-    "spectral_norm", "thin_expansion", "uniform_landmarks",
+    "rpcholesky", "sample_gram", "sample_landmarks", "sample_quantize_gram", "save", "scaled", "spectral_error",
+    "spectral_norm", "thin_expansion", "uniform_landmarks", "warm_up",
 ]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# How this file is built
+#
+# Rooms follow each other like sections of a paper, and a function uses only what stands above it. The path of a call: from Python, the
+# shell of a public function (written by `_shell` from the kinds of its arguments) runs as Python, brings each argument to one
+# form or refuses it by name, and calls the compiled body; from compiled code the same shell is compiled. The body prepares and calls
+# parallel cores. A core's loop over `prange` is one call of a function that stands apart (compiled once, where a body inside is
+# compiled four times), with the index brought to int64; each task writes to its own slot, and slots are added in order, so the
+# bits do not depend on threads. No `raise`, `break` or BLAS inside.
+#
+# What a caller waits for is the number of units that numba compiles. Arrays are made by `_zeros`, `_zero_matrix`, `_new_matrix`
+# and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring ten units or forty.
+#
+# A new kernel: a number beside _GAUSSIAN, a maker, a branch in `_apply_kernel`. A new operator: a tuple, its functions, an entry in
+# `_OPERATORS`. A new sampler of landmarks: a public function that returns `Landmarks`, and a call in `_calls`. A new purpose of random
+# numbers: a name beside _START. A new kind of argument: a function beside `_points` that returns the lines of the shell.
+# ----------------------------------------------------------------------------------------------------------------------
+
+# ----------------------------------------------------------------------------------------------------------------------
 # 1. Compilation
 #
-# Every function below is compiled by `_compiled`. It caches machine code on disk where that is possible, keeps NaN and
-# infinity meaningful, releases the GIL, and turns an argument that numba cannot type into a ValueError that names it.
+# Every function below is compiled by `_compiled`: machine code is kept on disk where that is possible, NaN and infinity stay
+# meaningful, and the GIL is released. A public function is declared by `_public`, with the kinds of its arguments (room 2).
 # ----------------------------------------------------------------------------------------------------------------------
 
 # Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning.
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 # The order of operations stands as written: range reductions and hashes depend on it.
 _STRICT = {"contract"}
-
 
 if numba.config.DISABLE_JIT:
     raise ImportError("kpcasketch is compiled by numba and does not run as plain Python: unset NUMBA_DISABLE_JIT")
@@ -115,50 +138,65 @@ _CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ != "__
 _SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
 
 
+# What this file knows of numba beyond its documentation, all of it used in this room: that a dispatcher's class may be replaced by a
+# subclass; that `add_overload` is called once for each signature, compiled or loaded, with the library and its `_reload_init`, what
+# to run before the code is loaded again; that `insert_user_function` decides what a caller links; that `get_call_template` is
+# asked by compiled callers; and how the cache names, saves and loads its files. Where that has not been tried, plain njit serves:
+# slower to start, and nothing is kept on disk. KPCASKETCH_APART=1 or 0 in the environment overrules the choice.
+_TRIED = sys.platform.startswith("linux") and numba.version_info.short <= (0, 68)
+_NEEDED = [(CPUDispatcher, "add_overload _compile_for_args enable_caching get_call_template"),
+           (FunctionCache, "load_overload save_overload"),
+           (IndexDataCacheFile, "_data_name _load_index _save_data _save_index load")]
+_APART = (os.environ.get("KPCASKETCH_APART", str(int(_TRIED))) == "1"
+          and all(hasattr(owner, name) for owner, names in _NEEDED for name in names.split()))
+
+_standing_apart = {}                                   # functions that stand apart, by name
+
+
 def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never", apart=False):
-    """njit with the options of this file; a public, parallel or large function is compiled apart from its callers."""
+    """njit with the options of this file; a parallel, large or public function is compiled apart from its callers."""
     if function is None:
         return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline, apart=apart)
     compiled = njit(parallel=parallel, fastmath=fastmath, inline=inline, nogil=True, error_model="numpy")(function)
+    if not _APART:
+        return compiled
     compiled.__class__ = _Function
-    compiled.apart = apart or parallel or function.__name__ in __all__
-    compiled.parameters = inspect.signature(function)
+    if apart or parallel:
+        compiled.apart = True
+        _standing_apart[function.__name__] = compiled
     if _CACHED:
         with contextlib.suppress(RuntimeError):        # no place to cache in
             compiled.enable_caching()
     return compiled
 
 
+def _public(glue=False, **kinds):
+    """Declare a public function with the kinds of its arguments: what it is called with is canonical.
+
+    A shell is written around it (see `_shell`), which brings each argument to that form or refuses it. Called from Python the
+    shell runs as Python, which costs nothing to compile; called from compiled code it is compiled as well. A function that is but
+    `glue` between others, or works on numbers alone, runs as Python, too, when it is called from there.
+    """
+    def declare(body):
+        core = _compiled(body, apart=True)
+        make = _shell(body, kinds)
+        public = njit(nogil=True, error_model="numpy")(make(core))
+        public.__class__ = _Public
+        public.from_python = make(body if glue else core)
+        public.kinds = kinds
+        functools.update_wrapper(public, body)
+        return public
+    return declare
+
+
 class _Function(CPUDispatcher):
-    """A compiled function that refuses by name what numba cannot type, and takes whole numbers up to 2^64 - 1.
+    """A compiled function.
 
-    Defaults are filled in before numba sees the arguments: it compiles anew for each number of arguments left out.
-
-    A function that stands `apart` is called through a symbol. Numba would put a copy of it into each caller, and again into
+    One that stands `apart` is called through a symbol. Numba would put a copy of it into each caller, and again into
     the callers of those, and optimise it there anew: a first call of `recursive_rls_fixed` then takes 137 s, not 83.
     """
 
     apart = False
-
-    def __call__(self, *args, **kwargs):
-        if kwargs or self.py_func.__defaults__:
-            bound = self.parameters.bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
-        if any(type(value) not in _PLAIN for value in args):
-            args = [value if type(value) in _PLAIN else _plain(self, place, value) for place, value in enumerate(args)]
-        try:
-            return super().__call__(*args)
-        except OverflowError:                          # numba takes every Python int for an int64 it has met before
-            unsigned = {id(v): np.uint64(v) for v in args if type(v) is int and 2**63 <= v < 2**64}
-            if not unsigned:
-                self._check_arguments(args, {})
-                raise
-            return super().__call__(*[unsigned.get(id(v), v) for v in args])
-
-    def _compile_for_args(self, *args, **kwargs):      # runs before a first use, compiled now or loaded from disk
-        self._check_arguments(args, kwargs)
-        return super()._compile_for_args(*args, **kwargs)
 
     def enable_caching(self):
         self._cache = _Cache(self.py_func)
@@ -183,10 +221,75 @@ class _Function(CPUDispatcher):
         result.target_context.remove_user_function(result.entry_point)
         result.target_context.insert_user_function(result.entry_point, declared, [instead])
 
-    def _check_arguments(self, args, kwargs):
-        names = self.py_func.__code__.co_varnames
-        for name, value in [*zip(names, args), *kwargs.items()]:
-            _require_typable(self.py_func.__name__, name, value)
+
+    def _compile_for_args(self, *args, **kwargs):      # a first call: compiled now, or loaded from disk
+        if getattr(_waiting, "told", False):
+            return super()._compile_for_args(*args, **kwargs)
+        note = threading.Timer(_PATIENCE, _tell, [self.__name__])
+        note.daemon = _waiting.told = True
+        note.start()
+        try:
+            return super()._compile_for_args(*args, **kwargs)
+        finally:
+            note.cancel()
+            _waiting.told = False
+
+
+# Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
+QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
+_PATIENCE = 2.0                                        # seconds
+_waiting = threading.local()                           # told: whether a call in this thread is being watched
+
+
+def _tell(name):
+    if not QUIET:
+        where = f"in {_DIRECTORY}" if _DIRECTORY else "on disk" if _CACHED else "for this process"
+        print(f"kpcasketch: {name.lstrip('_')} is being compiled for this machine, once; it is kept {where}", file=sys.stderr, flush=True)
+
+
+class _Public(CPUDispatcher):
+    """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
+
+    def __call__(self, *args, **kwargs):
+        try:
+            return self.from_python(*args, **kwargs)
+        except TypeError:
+            carrier = {"expansion", "map"} & set(self.kinds)
+            if carrier and len(args) > len(self.kinds) and any(isinstance(value, Kernel) for value in args):
+                raise TypeError(f"{self.__name__}: {carrier.pop()} carries its kernel, which is not an argument of its own") from None
+            raise
+        finally:
+            if getattr(_lent, "views", None):
+                _return_views()
+
+    def __reduce__(self):                              # found by name in another process, which has its own compiled code
+        return self.__name__
+
+
+def _own_directory():
+    """Where compiled code is kept: named after the contents of this file, so that copies share it and an edited one has its own.
+
+    Under NUMBA_CACHE_DIR, or else in the user's cache directory; None where neither can be written to, and numba chooses.
+    """
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    root = pathlib.Path(numba.config.CACHE_DIR or os.path.join(home, "kpcasketch"))
+    try:
+        contents = pathlib.Path(__file__).read_bytes() + __name__.encode()
+        own = root / f"kpcasketch-{hashlib.sha1(contents).hexdigest()[:16]}"
+        own.mkdir(parents=True, exist_ok=True)
+        os.utime(own)
+        with tempfile.TemporaryFile(dir=own):
+            pass
+        versions = sorted(root.glob("kpcasketch-*"), key=lambda path: path.stat().st_mtime)
+        for old in versions[:-_VERSIONS_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+        return own
+    except OSError:
+        return None
+
+
+_VERSIONS_KEPT = 8
+_DIRECTORY = _own_directory() if _CACHED and _APART else None
 
 
 class _Cache(FunctionCache):
@@ -194,7 +297,10 @@ class _Cache(FunctionCache):
 
     def __init__(self, function):
         super().__init__(function)
-        self._cache_file = _CacheFile(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+        stamp = self._impl.locator.get_source_stamp()
+        if _DIRECTORY:
+            self._cache_path, stamp = str(_DIRECTORY), _DIRECTORY.name
+        self._cache_file = _CacheFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, signature, target_context):
         try:
@@ -262,52 +368,13 @@ class _Elsewhere:
 def _elsewhere(name, argument_types, symbol):
     """Have a function ready, from disk or compiled, while cached code that calls it is read."""
     try:
-        globals()[name].compile(argument_types)
+        _standing_apart[name].compile(argument_types)
     except Exception as error:                         # this file has changed since
         raise OSError(f"no {name} as the cached code knew it") from error
     if llvm.address_of_symbol(symbol) is None:         # OSError makes numba compile the caller anew
         raise OSError(f"no {name} as the cached code knew it")
     return _Elsewhere(name, argument_types, symbol)
 
-
-_PLAIN = {np.ndarray, int, float, bool, np.float64, np.int64}          # what numba is given as it is, without a further look
-
-
-def _plain(function, place, value):
-    """value in a form that numba types: lists of numbers as arrays; masked arrays, whose mask it would not see, are refused."""
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        parts = [part if type(part) in _PLAIN else _plain(function, place, part) for part in value]
-        return value if all(part is old for part, old in zip(parts, value)) else type(value)(*parts)
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"{function.__name__}: {function.py_func.__code__.co_varnames[place]} must be a plain array, got a masked one; "
-                         f"fill or drop what is masked")
-    if isinstance(value, list):
-        try:
-            return np.asarray(value)
-        except ValueError:                             # rows of different lengths: refused by name with other types
-            return value
-    return value
-
-
-def _require_typable(function, name, value):
-    if isinstance(value, np.ndarray):
-        if value.dtype not in _ARRAY_TYPES:
-            raise ValueError(f"{function}: {name} must hold real numbers (float64, float32, integers or booleans in "
-                             f"native byte order), got dtype {value.dtype}")
-    elif isinstance(value, tuple):
-        for field, part in zip(getattr(value, "_fields", map(str, range(len(value)))), value):
-            _require_typable(function, f"{name}.{field}", part)
-    elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if not -2**63 <= value < 2**64:
-            raise ValueError(f"{function}: {name} must fit in 64 bits, got {value}")
-    elif not isinstance(value, (bool, float, complex, str, np.generic, np.random.Generator, type(None))):
-        if not hasattr(value, "_numba_type_"):
-            raise ValueError(f"{function}: {name} must be a NumPy array, a number or a tuple of this module, "
-                             f"got {type(value).__name__}")
-
-
-_ARRAY_TYPES = [np.dtype(t) for t in (np.float64, np.float32, np.int8, np.int16, np.int32, np.int64,
-                                      np.uint8, np.uint16, np.uint32, np.uint64, np.bool_)]
 
 # One vector register: 64 bytes with AVX-512, 32 elsewhere, and the columns of a register tile that leave no spill
 # (4 rows x 4 vectors fill 16 of 32 registers; 4 rows x 2 vectors 8 of 16). Products with few vectors have panels of two
@@ -332,7 +399,7 @@ def _address(typing, array):
 
 
 @intrinsic
-def _writeable(typing, array):
+def _as_writeable(typing, array):
     """The array as numba's type of writeable ones: nothing in this file writes to an argument, and each type compiles everything anew."""
     def codegen(context, builder, signature, args):
         return impl_ret_borrowed(context, builder, signature.return_type, args[0])
@@ -410,8 +477,153 @@ else:
 @_compiled
 def _new_matrix(n, m, like):
     """Uninitialised (n, m) array of the type of `like`."""
-    out = np.empty((n, m), like.dtype)
+    out = np.empty(n * m, like.dtype)
     _advise_huge_pages(_address(out), out.size * out.itemsize)
+    return out.reshape(n, m)
+
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+@_compiled
+def _zeros(size, dtype):
+    """Vector of zeros: np.empty and np.zeros are compiled anew for each number of dimensions and way of naming a type; this once."""
+    out = np.empty(size, dtype)
+    for i in range(size):
+        out[i] = 0
+    return out
+
+
+@_compiled
+def _zero_matrix(n, m):
+    return _zeros(n * m, _FLOAT64).reshape(n, m)
+
+
+@_compiled
+def _ones(count):
+    out = _zeros(count, _FLOAT64)
+    for i in range(count):
+        out[i] = 1.0
+    return out
+
+
+@_compiled
+def _transposed(A):
+    """A^T in C order."""
+    out = np.empty(A.size, A.dtype).reshape(A.shape[1], A.shape[0])
+    for a in range(0, A.shape[0], 64):                 # by blocks: columns come from memory once
+        for j in range(A.shape[1]):
+            for i in range(a, min(a + 64, A.shape[0])):
+                out[j, i] = A[i, j]
+    return out
+
+
+@_compiled
+def _largest(values):
+    """max abs(value) of a vector, NaN if one is NaN; 0 for none."""
+    largest = 0.0
+    for value in values:
+        if not abs(value) <= largest:
+            largest = abs(value)
+    return largest
+
+
+@_compiled
+def _numbers(n):
+    """0, 1, ... n - 1."""
+    out = np.empty(n, np.int64)
+    for i in range(n):
+        out[i] = i
+    return out
+
+
+@_compiled
+def _sum(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@_compiled
+def _capped(values, factor):
+    """min(1, factor value) of each."""
+    out = _zeros(values.shape[0], _FLOAT64)
+    for i in range(values.shape[0]):
+        out[i] = min(1.0, factor * values[i])
+    return out
+
+
+@_compiled
+def _inverse_roots(values):
+    out = _zeros(values.shape[0], _FLOAT64)
+    for i in range(values.shape[0]):
+        out[i] = 1.0 / math.sqrt(values[i])
+    return out
+
+
+@_compiled
+def _inner(U, V):
+    """sum_ij U_ij V_ij."""
+    total = 0.0
+    for i in range(U.shape[0]):
+        for j in range(U.shape[1]):
+            total += U[i, j] * V[i, j]
+    return total
+
+
+@_compiled
+def _negated(values):
+    out = _zeros(values.shape[0], _FLOAT64)
+    for i in range(values.shape[0]):
+        out[i] = -values[i]
+    return out
+
+
+@_compiled
+def _corner(L, size):
+    """The leading rows and columns of L."""
+    out = _zero_matrix(size, size)
+    for i in range(size):
+        for j in range(size):
+            out[i, j] = L[i, j]
+    return out
+
+
+@_compiled
+def _put(A, first, W):
+    """A[:, first:first + columns] = W."""
+    for i in range(W.shape[0]):
+        for q in range(W.shape[1]):
+            A[i, first + q] = W[i, q]
+
+
+@_compiled
+def _add(R, factor, S):
+    """R += factor S, in place."""
+    for i in range(R.shape[0]):
+        for j in range(R.shape[1]):
+            R[i, j] += factor * S[i, j]
+
+
+@_compiled
+def _descending(values, by_size):
+    """Numbers of the values in falling order (of size, if by_size); equals keep their order. By insertion: they come nearly sorted."""
+    order = np.empty(values.shape[0], np.int64)
+    for i in range(values.shape[0]):
+        value, place = abs(values[i]) if by_size else values[i], i
+        while place > 0 and (abs(values[order[place - 1]]) if by_size else values[order[place - 1]]) < value:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = i
+    return order
+
+
+@_compiled
+def _unit_matrix(n):
+    out = _zero_matrix(n, n)
+    for i in range(n):
+        out[i, i] = 1.0
     return out
 
 
@@ -481,165 +693,474 @@ _add_transposed_product = _register_tile(difference=False, rows=_PRODUCT_ROWS, v
 # ----------------------------------------------------------------------------------------------------------------------
 # 2. Arguments
 #
-# Shells bring what the caller gives to one form (C order, float64 or float32, uint64 seed) or refuse it, before any
-# work. Types are looked at while compiling, values when running; texts are constants, so that refusing costs nothing.
+# A kind says how one argument of a public function is brought to canonical form (C order, float64 or float32, int64, uint64
+# seeds, tuples of such), and what its values must be: lines of the shell, in which {f} is the function, {a} the argument as
+# given and {a}_ as canonical. What a line calls works in Python and in compiled code alike: there, types are judged while
+# compiling (`overload`), values when running.
 # ----------------------------------------------------------------------------------------------------------------------
 
-def _points(name, value):
-    """value as a finite, C-ordered (n, d) array of float64, or float32 if it is float32."""
+def _require(condition, text):
+    """Line of a shell that refuses an argument."""
+    return f"if not ({condition}): raise ValueError('{{f}}: {text}')"
 
 
-def _matrix(name, value):
-    """value, a 2-D array of real numbers of any kind, with at least one row and one column."""
+def _shell(body, kinds):
+    """A maker of the shell of a public function: make(core) is a function of the same name and arguments."""
+    name, parameters = body.__name__, list(inspect.signature(body).parameters)
+    if set(parameters) != set(kinds):
+        raise TypeError(f"{name}: every argument must have a kind")
+    lines = [line.format(f=name, a=argument) for argument, kind in kinds.items() for line in kind]
+    source = "\n".join(["def make(core):", f"    def {name}({', '.join(parameters)}):", *["        " + line for line in lines],
+                        f"        return core({', '.join(a + '_' for a in parameters)})", f"    return {name}"])
+    file = f"<arguments of {name}>"
+    linecache.cache[file] = len(source), None, source.splitlines(True), file          # so that tracebacks show the lines
+    made = {}
+    exec(compile(source, file, "exec"), globals(), made)
+
+    def make(core):
+        shell = made["make"](core)
+        shell.__defaults__, shell.__doc__ = body.__defaults__, body.__doc__
+        return shell
+    return make
 
 
-def _unchecked_points(name, value):
-    """value in the form of `_points`; whether it is finite shows in the result of a linear map of it, which is smaller."""
+_LIMIT = "1e17 if {p}.itemsize == 4 else 1e150"        # squares of larger coordinates overflow
 
 
-def _vector(name, value):
-    """value as a finite, contiguous vector of float64."""
+def _points(columns=None, rows=None, same_rows=None, finite=True, double=False):
+    """Points, a row each: as many columns as those of another argument, as many rows; in float64 whatever they come in."""
+    bring = f"_as_same('{{f}}: {{a}}', {{a}}, {columns}, {columns}_)" if columns else "_as_points('{f}: {a}', {a})"
+    lines = [f"{{a}}_ = _to_double({bring})" if double else f"{{a}}_ = {bring}", *_sound_points("{a}_", "{a}", finite)]
+    if columns:
+        lines.append(_require(f"{{a}}_.shape[1] == {columns}_.shape[1]", f"{columns} and {{a}} must have the same number of columns"))
+    if rows:
+        lines.append(_require(f"{{a}}_.shape[0] == _size({rows}_)", f"{{a}} must have as many rows as {rows}"))
+    if same_rows:
+        lines.append(_require(f"{{a}}_.shape[0] == {same_rows}_.shape[0]", f"{same_rows} and {{a}} must have the same number of rows"))
+    return lines
 
 
-def _seed(name, value):
+def _sound_points(place, name, finite=True):
+    lines = [_require(f"{place}.size > 0", f"{name} must have at least one row and one column")]
+    if finite:
+        lines.append(_require(f"_all_below({place}, {_LIMIT.replace('{p}', place)})",
+                              f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)"))
+    return lines
+
+
+def _kernel(*points, vectors=False):
+    """A kernel, which goes with these points."""
+    return ["{a}_ = _as_kernel('{f}: {a}', {a})",
+            *_sound_kernel("{a}_", "{a}", [(f"{p}_.reshape(1, -1)" if vectors else f"{p}_", p) for p in points])]
+
+
+def _sound_kernel(kernel, name, points):
+    lines = [_require(f"_is_sound({kernel})", f"{name} must be a Kernel as its maker returned it; of custom(f), in this process "
+                                              f"(call custom again where it was stored)")]
+    for place, p in points:
+        lines += [_require(f"{place}.itemsize == 8 or 1e-37 <= {kernel}.scale <= 1e37",
+                           f"{name} must be scaled by 1e-37 to 1e37 with points in float32"),
+                  _require(f"{kernel}.kind != _PRECOMPUTED or {place}.shape[1] == 1",
+                           f"{p} must have one column, of row numbers, with a precomputed kernel"),
+                  _require(f"{kernel}.kind != _PRECOMPUTED or _are_rows({place}, {kernel}.table.shape[0])",
+                           f"{p} must hold whole numbers from 0 to N - 1 with a precomputed (N, N) kernel")]
+    return lines
+
+
+def _number(bring, condition="True", limit=""):
+    return [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})"] + ([_require(condition, "{a} must " + limit)] if limit else [])
+
+
+def _integer(low=None, high=None):
+    if low is None:
+        return _number("_as_integer")
+    limit = f"be at least {low}" if high is None else f"be from {low} to {high}"
+    return _number("_as_integer", f"{low} <= {{a}}_ <= {high or 2**63 - 1}", limit)
+
+
+def _count(of, limit="n, the number of points or rows"):
+    """A whole number from 1 to the size of another argument."""
+    return _number("_as_integer", f"1 <= {{a}}_ <= _size({of}_)", f"be from 1 to {limit}")
+
+
+def _real(condition="True", limit=""):
+    """A real number; the condition is on x."""
+    return _number("_as_real", re.sub(r"\bx\b", "{a}_", condition), limit)
+
+
+def _below(limit):
+    return [_require(f"{{a}}_ < {limit}", f"{{a}} must be below {limit}")]
+
+
+def _between(low, high, limit):
+    return _real(f"{low} < x < {high}", f"be between {limit}")
+
+
+_share = ["{a}_ = _as_share('{f}: {a}', {a})"]
+_seed = ["{a}_ = _as_seed('{f}: {a}', {a})"]
+_flag = ["{a}_ = _as_flag('{f}: {a}', {a})"]
+_positive = _real("x >= 1e-300", "be positive, at least 1e-300")                  # so that its inverse is a number
+_tolerance = _real("x >= 0.0", "not be negative")
+_bandwidth = _real("1e-150 <= x <= 1e150", "be positive, from 1e-150 to 1e150")     # so that its square is one
+
+
+def _vector(like=None):
+    lines = ["{a}_ = _as_vector('{f}: {a}', {a})", _require("{a}_.size > 0", "{a} must have at least one entry"),
+             _require("_all_below({a}_.reshape(1, -1), math.inf)", "{a} must be finite (no NaN or infinity)")]
+    if like:
+        lines.append(_require(f"{{a}}_.size == {like}_.size", f"{like} and {{a}} must be of the same length"))
+    return lines
+
+
+def _columns(rows=None, keep_vectors=False):
+    """One or several columns of numbers, in float64; a vector is one column, and stays a vector if that is to be kept."""
+    bring = "_as_targets" if keep_vectors else "_as_columns"
+    place = "_in_columns({a}_)" if keep_vectors else "{a}_"
+    lines = [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})", *_sound_points(place, "{a}")]
+    if rows:
+        lines.append(_require(f"{{a}}_.shape[0] == {rows}_.shape[0]", f"{rows} and {{a}} must have the same number of rows"))
+    return lines
+
+
+def _operator(like=None):
+    """A symmetric operator of room 6, of the size of another one."""
+    lines = ["{a}_ = _as_operator('{f}: {a}', {a})", "flaw = _flaw({a}_)"]
+    lines += [_require(f"flaw != {number}", text) for number, text in enumerate(_FLAWS) if number > 0]
+    if like:
+        lines.append(_require(f"_size({{a}}_) == _size({like}_)", f"{like} and {{a}} must be of the same size"))
+    return lines
+
+
+_FLAWS = ["", "{a} must be square, with at least one row",
+          "{a}.indptr must rise from 0 to the length of {a}.data and {a}.indices, in n + 1 steps",
+          "{a}.indices must be from 0 to n - 1",
+          "{a}.words must have ceil(n / 32) rows and n columns, n at least 1",
+          "{a}.scale must be finite",
+          "{a}.X must have rows and columns, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
+          "{a}.kernel must be a Kernel as its maker returned it, and go with {a}.X: row numbers if it is precomputed, scaled by 1e-37 to 1e37 in float32",
+          "{a}.F must have rows and columns, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
+          "{a}.A and {a}.B must be of the same size",
+          "{a}.means must hold one number for each row of {a}.A"]
+
+
+def _sparse_rows():
+    """A CSR, not necessarily square."""
+    return ["{a}_ = _as_rows('{f}: {a}', {a})", _require("_rise({a}_)", _FLAWS[2])]
+
+
+def _eigen(of):
+    return ["{a}_ = _as_eigen('{f}: {a}', {a})", *_sound_points("{a}_.vectors", "{a}.vectors"),
+            _require("{a}_.values.size == {a}_.residual.size == {a}_.vectors.shape[1]",
+                     "{a}.values and {a}.residual must hold one number for each vector"),
+            _require(f"{{a}}_.vectors.shape[0] == {of}_.shape[0]", f"{{a}}.vectors must have one row for each point of {of}")]
+
+
+def _expansion(on=None):
+    """An expansion, to be applied to other points."""
+    lines = [*_model("_as_expansion", on), *_sound_points("{a}_.coef", "{a}.coef"),
+             _require("{a}_.coef.shape[0] == {a}_.points.shape[0]", "{a}.coef must have one row for each point"),
+             _require("{a}_.offset.size == {a}_.coef.shape[1]",
+                      "{a}.offset must be empty or hold one number for each column of {a}.coef")]
+    return lines
+
+
+def _map(on):
+    size = "{a}_.points.shape[0]"
+    return [*_model("_as_map", on), *_sound_points("{a}_.factor", "{a}.factor"),
+            _require(f"{{a}}_.factor.shape[0] == {{a}}_.factor.shape[1] == {size} and 0 <= {{a}}_.rank <= {size}",
+                     "{a}.factor must have one row and one column for each landmark, and rank be from 0 to their number")]
+
+
+def _model(bring, on):
+    """Lines for what expansions and maps have in common: points and a kernel."""
+    points = [("{a}_.points", "{a}.points")] + ([(f"{on}_", on)] if on else [])
+    lines = [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})", *_sound_points("{a}_.points", "{a}.points")]
+    if on:
+        lines.append(_require(f"{on}_.shape[1] == {{a}}_.points.shape[1]", f"{on} and {{a}}.points must have the same number of columns"))
+    return lines + _sound_kernel("{a}_.kernel", "{a}.kernel", points)
+
+
+def _landmarks(of):
+    """Landmarks, row numbers or points: brought to points, of the precision of those that they are landmarks of."""
+    return [f"{{a}}_ = _as_landmarks('{{f}}: {{a}}', {{a}}, {of}_)", *_sound_points("{a}_", "{a}"),
+            _require(f"{{a}}_.shape[1] == {of}_.shape[1]", f"{{a}} must have as many columns as {of}")]
+
+
+# What the lines call.
+
+_either = register_jitable                             # runs as Python where Python calls it, and compiled where compiled code does
+_lent = threading.local()                              # views of read-only arrays, made during a call
+
+
+class _Lent:
+    """The memory of a read-only array as if it could be written to, which nothing in this file does."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
+
+
+def _writeable(array):
+    """A view that numba types like any other array: read-only ones are a type of their own, and everything would be compiled anew."""
+    if array.flags.writeable or array.size == 0:
+        return array if array.flags.writeable else array.copy()
+    view = np.asarray(_Lent(array))
+    _views().append(view)
+    return view
+
+
+def _views():
+    if not hasattr(_lent, "views"):                    # the first call in this thread
+        _lent.views = []
+    return _lent.views
+
+
+def _return_views():
+    for view in _lent.views:
+        view.flags.writeable = False
+    _lent.views.clear()
+
+
+def _as_array(name, value, ndim, dtype=None):
+    """value in C order and native float64 (float32 if it is that and no dtype is asked for), as it is where it is so already."""
+    if type(value) is np.ndarray and value.ndim == ndim and value.flags.carray and value.dtype in (dtype or _FLOATS):
+        return value
+    what = f"a {ndim}-D array of real numbers"
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be a plain array, got a masked one; fill or drop what is masked")
+    if isinstance(value, list):
+        with contextlib.suppress(ValueError):          # rows of different lengths stay a list
+            value = np.asarray(value)
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"{name} must be {what}, got {type(value).__name__}")
+    if value.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}")
+    if value.ndim != ndim:
+        raise ValueError(f"{name} must be {what}, got a {value.ndim}-D one")
+    wanted = dtype[0] if dtype else np.float32 if value.dtype == np.float32 else np.float64
+    return _writeable(np.asarray(np.require(value, wanted, ["C", "A"])))
+
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_DOUBLE = (np.dtype(np.float64),)
+
+
+def _as_points(name, value, part=""):
+    """value as a 2-D array in C order, of float64, or float32 if it is float32; `part` is its name in a tuple."""
+    return _as_array(name + part, value, 2)
+
+
+def _as_vector(name, value, part=""):
+    """value as a contiguous vector of float64."""
+    return _as_array(name + part, value, 1, _DOUBLE)
+
+
+def _as_same(name, value, other, other_canonical):
+    """`_as_points`; of the very array that was given for the other argument, what that was brought to."""
+    return other_canonical if value is other else _as_points(name, value)
+
+
+def _as_columns(name, value):
+    """value as a 2-D array of float64; a vector is one column."""
+    return _in_columns(_as_targets(name, value))
+
+
+def _as_targets(name, value):
+    """value as a vector or a 2-D array of float64."""
+    if not isinstance(value, (list, np.ndarray)) or np.ndim(value) == 1:
+        return _as_array(name, value, 1, _DOUBLE)
+    return _as_array(name, value, 2, _DOUBLE)
+
+
+def _in_columns(T):
+    """A vector as one column, a 2-D array as it is."""
+    return T.reshape(-1, 1) if T.ndim == 1 else T
+
+
+def _as_seed(name, value):
     """value as uint64."""
+    value = _as_whole(name, value, "an integer from 0 to 2**64 - 1")
+    if value < 0:
+        raise ValueError(f"{name} must not be negative")
+    if value >= 2**64:
+        raise ValueError(f"{name} must fit in 64 bits, got {value}")
+    return np.uint64(value)
 
 
-def _integer(name, value):
+def _as_integer(name, value):
     """value as int64."""
+    value = _as_whole(name, value, "an integer")
+    if not -2**63 <= value < 2**63:
+        raise ValueError(f"{name} must be below 2**63")
+    return value
 
 
-def _real(name, value):
-    """value as float64."""
+def _as_whole(name, value, what):
+    if type(value) is int:
+        return value
+    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(scalar, (int, np.integer)) or isinstance(scalar, bool):
+        raise ValueError(f"{name} must be {what}, got {type(value).__name__}")
+    return int(scalar)
 
 
-def _count(name, value, n):
-    """value as int64 from 1 to n."""
+def _as_real(name, value):
+    """value as a finite float64."""
+    if type(value) is not float:
+        scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        if not isinstance(scalar, (int, float, np.integer, np.floating)) or isinstance(scalar, bool):
+            raise ValueError(f"{name} must be a real number, got {type(value).__name__}")
+        try:
+            value = float(scalar)
+        except OverflowError:                          # a whole number beyond the range of float64
+            value = math.inf
+    if not abs(value) < math.inf:
+        raise ValueError(f"{name} must be finite")
+    return value
 
 
-def _positive_integer(name, value):
-    """value as int64, at least 1."""
+def _as_share(name, value):
+    """value as float64 between 0 and 1; 0 for None."""
+    if value is None:
+        return 0.0
+    value = _as_real(name, value)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must be between 0 and 1")
+    return value
 
 
-def _at_least_one(name, value):
-    """value as float64, at least 1."""
+def _as_flag(name, value):
+    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(scalar, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {type(value).__name__}")
+    return bool(scalar)
 
 
-def _positive(name, value):
-    """value as float64, above 0: at least 1e-300."""
+def _converter(cls, what, convert):
+    """A function of a name and a value that converts a tuple of class cls, and refuses anything else."""
+    def bring(name, value):
+        if not isinstance(value, cls):
+            raise ValueError(f"{name} must be {what}, got {type(value).__name__}")
+        return convert(name, value)
+
+    @overload(bring, prefer_literal=True)
+    def bring_overload(name, value):
+        _refuse_unless(getattr(value, "instance_class", None) is cls, name, what, value)
+        return convert
+    return bring
 
 
-def _tolerance(name, value):
-    """value as float64, not negative."""
+# The same in compiled code, by types.
 
-
-def _bandwidth(name, value):
-    """value as float64, from 1e-150 to 1e150, so that its square is a number."""
-
-
-def _chance(name, value):
-    """value as float64, between 0 and 1."""
-
-
-def _eighth(name, value):
-    """value as float64, between 0 and 1/8: a failure probability."""
-
-
-def _thirty_second(name, value):
-    """value as float64, between 0 and 1/32: a failure probability."""
-
-
-def _proposals(name, value):
-    """value as int64, from 1 to 128: rows of a tile."""
-
-
-def _plain_array(value):
-    """value in C order and float64 or float32; as it is where it is so already, read-only or not, else converted."""
-
-
-def _same_array(X, Y):
-    """Whether X and Y are the same array, so that a Gram matrix is symmetric."""
-
-
-def _is_real_array(t, ndim):
-    return (isinstance(t, types.Array) and t.ndim == ndim
+def _is_real_array(t, *ndims):
+    return (isinstance(t, types.Array) and t.ndim in ndims
             and isinstance(t.dtype, (types.Float, types.Integer, types.Boolean)))
 
 
-def _raise(message, stand_in):
-    """An implementation that refuses whatever it is given; `stand_in` gives its result a type, so that callers compile."""
-    def refuse(name, value):
-        if len(name) >= 0:
-            raise ValueError(message)
-        return stand_in()
-    return refuse
+def _refuse_unless(accepted, name, what, given):
+    if not accepted:
+        raise TypingError(f"{getattr(name, 'literal_value', 'an argument')} must be {what}, got {given}")
 
 
-@_compiled
-def _no_points():
-    return np.empty((1, 1))
+@overload(_as_points, prefer_literal=True)
+def _as_points_overload(name, value, part=""):
+    _refuse_unless(_is_real_array(value, 2), name, "a 2-D array of real numbers", value)
+    return lambda name, value, part="": _plain_array(value)
 
 
-@_compiled
-def _no_vector():
-    return np.empty(1)
+@overload(_as_vector, prefer_literal=True)
+def _as_vector_overload(name, value, part=""):
+    _refuse_unless(_is_real_array(value, 1), name, "a 1-D array of real numbers", value)
+    return lambda name, value, part="": _in_double(_plain_array(value))
 
 
-@_compiled
-def _no_seed():
-    return np.uint64(0)
+@overload(_as_same, prefer_literal=True)
+def _as_same_overload(name, value, other, other_canonical):
+    if value != other:
+        return lambda name, value, other, other_canonical: _as_points(name, value)
+    return lambda name, value, other, other_canonical: other_canonical if _same_array(value, other) else _as_points(name, value)
 
 
-@_compiled
-def _no_integer():
-    return np.int64(0)
+@overload(_as_columns, prefer_literal=True)
+def _as_columns_overload(name, value):
+    return lambda name, value: _in_columns(_as_targets(name, value))
 
 
-@_compiled
-def _no_real():
-    return 0.0
+@overload(_as_targets, prefer_literal=True)
+def _as_targets_overload(name, value):
+    _refuse_unless(_is_real_array(value, 1, 2), name, "a 1-D or 2-D array of real numbers", value)
+    return lambda name, value: _in_double(_plain_array(value))
 
 
-@overload(_points, prefer_literal=True)
-def _points_overload(name, value):
-    name_again = name.literal_value
-    if not _is_real_array(value, 2):
-        return _raise(f"{name_again} must be a 2-D array of real numbers, got {value}", _no_points)
-    limit = np.float32(1e17) if value.dtype == types.float32 else 1e150
-    infinite = f"{name_again} must be finite (no NaN or infinity) and below {limit:.0e} in size"
-
-    def points(name, value):
-        out = _unchecked_points(name_again, value)
-        if not _all_below(out, limit):                 # squares of larger entries overflow
-            raise ValueError(infinite)
-        return out
-    return points
+@overload(_in_columns, inline="always")
+def _in_columns_overload(T):
+    return (lambda T: T.reshape(-1, 1)) if T.ndim == 1 else (lambda T: T)
 
 
-@overload(_unchecked_points, prefer_literal=True)
-def _unchecked_points_overload(name, value):
-    name_again = name.literal_value
-    return lambda name, value: _plain_array(_matrix(name_again, value))
+@overload(_as_seed, prefer_literal=True)
+def _as_seed_overload(name, value):
+    _refuse_unless(isinstance(value, types.Integer), name, "an integer from 0 to 2**64 - 1", value)
+    text = f"{getattr(name, 'literal_value', 'seed')} must not be negative"
+
+    def seed(name, value):
+        if value < 0:
+            raise ValueError(text)
+        return np.uint64(value)
+    return seed if value.signed else lambda name, value: np.uint64(value)
 
 
-@overload(_matrix, prefer_literal=True)
-def _matrix_overload(name, value):
-    name = name.literal_value
-    if not _is_real_array(value, 2):
-        return _raise(f"{name} must be a 2-D array of real numbers, got {value}", _no_points)
-    empty = f"{name} must have at least one row and one column"
+@overload(_as_integer, prefer_literal=True)
+def _as_integer_overload(name, value):
+    _refuse_unless(isinstance(value, types.Integer), name, "an integer", value)
+    text = f"{getattr(name, 'literal_value', 'an integer')} must be below 2**63"
 
-    def matrix(name, value):
-        if value.shape[0] < 1 or value.shape[1] < 1:
-            raise ValueError(empty)
-        return value
-    return matrix
+    def integer(name, value):
+        if value > np.uint64(2**63 - 1):
+            raise ValueError(text)
+        return np.int64(value)
+    return (lambda name, value: np.int64(value)) if value.signed else integer
+
+
+@overload(_as_real, prefer_literal=True)
+def _as_real_overload(name, value):
+    _refuse_unless(isinstance(value, (types.Integer, types.Float)), name, "a real number", value)
+    text = f"{getattr(name, 'literal_value', 'a number')} must be finite"
+
+    def real(name, value):
+        if not abs(np.float64(value)) < np.inf:
+            raise ValueError(text)
+        return np.float64(value)
+    return real
+
+
+@overload(_as_share, prefer_literal=True)
+def _as_share_overload(name, value):
+    if isinstance(value, types.NoneType):
+        return lambda name, value: 0.0
+    _refuse_unless(isinstance(value, (types.Integer, types.Float)), name, "a real number or None", value)
+    text = f"{getattr(name, 'literal_value', 'a number')} must be between 0 and 1"
+
+    def share(name, value):
+        if not 0.0 < value < 1.0:
+            raise ValueError(text)
+        return np.float64(value)
+    return share
+
+
+@overload(_as_flag, prefer_literal=True)
+def _as_flag_overload(name, value):
+    _refuse_unless(isinstance(value, types.Boolean), name, "True or False", value)
+    return lambda name, value: value
+
+
+def _plain_array(value):
+    """value in C order and float64 or float32; as it is where it is so already, read-only or not, else converted. Compiled code only."""
 
 
 @overload(_plain_array)
 def _plain_array_overload(value):
     if value.layout == "C" and value.aligned and value.dtype in (types.float32, types.float64):
-        return (lambda value: value) if value.mutable else (lambda value: _writeable(value))
+        return (lambda value: value) if value.mutable else (lambda value: _as_writeable(value))
     dtype = np.float32 if value.dtype == types.float32 else np.float64
 
     def converted(value):
@@ -647,6 +1168,77 @@ def _plain_array_overload(value):
         out[:] = value
         return out
     return converted
+
+
+def _to_double(X):
+    """X in float64."""
+    return X if X.dtype == np.float64 else X.astype(np.float64)
+
+
+@overload(_to_double)
+def _to_double_overload(X):
+    return lambda X: _in_double(X)
+
+
+def _to_precision(like, V):
+    """V in the precision of `like`."""
+    return V if V.dtype == like.dtype else V.astype(like.dtype)
+
+
+@overload(_to_precision)
+def _to_precision_overload(like, V):
+    return lambda like, V: _in_precision(like, V)
+
+
+# Intrinsics, so that arrays which are in the right form already cost nothing to compile.
+
+def _converted(context, builder, given, wanted, value):
+    """Code for an array in the type that is wanted."""
+    if given == wanted:
+        return impl_ret_borrowed(context, builder, wanted, value)
+    dtype = np.float32 if wanted.dtype == types.float32 else np.float64
+    return context.compile_internal(builder, lambda X: X.astype(dtype), wanted(given), [value])
+
+
+def _of_dtype(t, dtype):
+    return t if t.dtype == dtype else t.copy(dtype=dtype, layout=t.layout if t.layout in "CF" else "C", readonly=False)
+
+
+@intrinsic
+def _in_double(typing, X):
+    """X in float64."""
+    wanted = _of_dtype(X, types.float64)
+    return wanted(X), lambda context, builder, signature, args: _converted(context, builder, X, wanted, args[0])
+
+
+@intrinsic
+def _in_precision(typing, like, V):
+    """V in the precision of `like`."""
+    wanted = _of_dtype(V, like.dtype)
+    return wanted(like, V), lambda context, builder, signature, args: _converted(context, builder, V, wanted, args[1])
+
+
+@intrinsic
+def _common_precision(typing, X, Y):
+    """X in float32 if both arrays are float32, else in float64."""
+    wanted = _of_dtype(X, X.dtype if X.dtype == Y.dtype else types.float64)
+    return wanted(X, Y), lambda context, builder, signature, args: _converted(context, builder, X, wanted, args[0])
+
+
+@intrinsic
+def _same_array(typing, X, Y):
+    """Whether X and Y are the same array, so that a Gram matrix is symmetric."""
+    def codegen(context, builder, signature, args):
+        if X != Y:
+            return context.get_constant(types.boolean, False)
+        a, b = [context.make_array(X)(context, builder, value) for value in args]
+        same = builder.icmp_unsigned("==", a.data, b.data)
+        for left, right in ((a.shape, b.shape), (a.strides, b.strides)):
+            for k in range(X.ndim):
+                equal = builder.icmp_signed("==", builder.extract_value(left, k), builder.extract_value(right, k))
+                same = builder.and_(same, equal)
+        return same
+    return types.boolean(X, Y), codegen
 
 
 @_compiled
@@ -659,112 +1251,6 @@ def _all_below(X, limit):
         if bad:
             return False
     return True
-
-
-@overload(_vector, prefer_literal=True)
-def _vector_overload(name, value):
-    name = name.literal_value
-    if not _is_real_array(value, 1):
-        return _raise(f"{name} must be a 1-D array of real numbers, got {value}", _no_vector)
-    empty, infinite = f"{name} must have at least one entry", f"{name} must be finite (no NaN or infinity)"
-
-    def vector(name, value):
-        if value.shape[0] < 1:
-            raise ValueError(empty)
-        out = np.empty(value.shape[0])
-        out[:] = value
-        if not _all_below(out.reshape(1, -1), np.inf):
-            raise ValueError(infinite)
-        return out
-    return vector
-
-
-@overload(_seed, prefer_literal=True)
-def _seed_overload(name, value):
-    name = name.literal_value
-    if not isinstance(value, types.Integer):
-        return _raise(f"{name} must be an integer from 0 to 2**64 - 1, got {value}", _no_seed)
-    negative = f"{name} must not be negative"
-    if not value.signed:
-        return lambda name, value: np.uint64(value)
-
-    def checked(name, value):
-        if value < 0:
-            raise ValueError(negative)
-        return np.uint64(value)
-    return checked
-
-
-@overload(_integer, prefer_literal=True)
-def _integer_overload(name, value):
-    if not isinstance(value, types.Integer):
-        return _raise(f"{name.literal_value} must be an integer, got {value}", _no_integer)
-    if value.signed:
-        return lambda name, value: np.int64(value)
-    too_large = f"{name.literal_value} must be below 2**63"
-
-    def integer(name, value):
-        if value > np.uint64(2**63 - 1):
-            raise ValueError(too_large)
-        return np.int64(value)
-    return integer
-
-
-@overload(_real, prefer_literal=True)
-def _real_overload(name, value):
-    if not isinstance(value, (types.Integer, types.Float)):
-        return _raise(f"{name.literal_value} must be a real number, got {value}", _no_real)
-    infinite = f"{name.literal_value} must be finite"
-
-    def real(name, value):
-        if not abs(np.float64(value)) < np.inf:
-            raise ValueError(infinite)
-        return np.float64(value)
-    return real
-
-
-@overload(_count, prefer_literal=True)
-def _count_overload(name, value, n):
-    outside = f"{name.literal_value} must be from 1 to n, the number of points or rows"
-
-    def count(name, value, n):
-        count = _integer(name, value)
-        if not 1 <= count <= n:
-            raise ValueError(outside)
-        return count
-    return count
-
-
-def _limited(stub, convert, low, high, limit):
-    """Implement `stub`: convert(name, value), refused outside of low to high."""
-    @overload(stub, prefer_literal=True)
-    def limited(name, value):
-        outside = f"{name.literal_value} must {limit}"
-
-        def check(name, value):
-            number = convert(name, value)
-            if not low <= number <= high:
-                raise ValueError(outside)
-            return number
-        return check
-
-
-_limited(_positive_integer, _integer, 1, 2**63 - 1, "be at least 1")
-_limited(_at_least_one, _real, 1.0, np.inf, "be at least 1")
-_limited(_positive, _real, 1e-300, np.inf, "be positive, at least 1e-300")     # so that its inverse is a number
-_limited(_tolerance, _real, 0.0, np.inf, "not be negative")
-_limited(_chance, _real, 5e-324, np.nextafter(1.0, 0.0), "be between 0 and 1")
-_limited(_eighth, _real, 5e-324, np.nextafter(0.125, 0.0), "be between 0 and 1/8")
-_limited(_thirty_second, _real, 5e-324, np.nextafter(0.03125, 0.0), "be between 0 and 1/32")
-_limited(_proposals, _integer, 1, 128, "be from 1 to 128")
-_limited(_bandwidth, _real, 1e-150, 1e150, "be positive, from 1e-150 to 1e150")
-
-
-@overload(_same_array)
-def _same_array_overload(X, Y):
-    if X == Y and isinstance(X, types.Array):
-        return lambda X, Y: X.shape == Y.shape and X.strides == Y.strides and _address(X) == _address(Y)
-    return lambda X, Y: False
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -946,27 +1432,24 @@ def _cos32(x):
     return _negated_if_even(r + r * z * q, rounded)
 
 
-def _exp(x):
-    """e^x in the precision of x."""
+def _by_precision(double, single):
+    """An intrinsic that calls one of two functions, by the type of its argument."""
+    @intrinsic
+    def choose(typing, x):
+        function = typing.resolve_value_type(single if x == types.float32 else double)
+        signature = function.get_call_type(typing, (x,), {})
+
+        def codegen(context, builder, _, args):
+            call = context.get_function(function, signature)
+            context.add_linking_libs(getattr(call, "libs", ()))
+            return call(builder, args)
+        return signature.return_type(x), codegen
+    return choose
 
 
-def _log(x):
-    """Natural logarithm in the precision of x."""
-
-
-def _cos(x):
-    """cos x in the precision of x, for abs(x) <= 2^20 (float64) or 2^13 (float32)."""
-
-
-def _by_precision(function, double, single):
-    @overload(function)
-    def choose(x):
-        return (lambda x: single(x)) if x == types.float32 else (lambda x: double(x))
-
-
-_by_precision(_exp, _exp64, _exp32)
-_by_precision(_log, _log64, _log32)
-_by_precision(_cos, _cos64, _cos32)
+_exp = _by_precision(_exp64, _exp32)
+_log = _by_precision(_log64, _log32)
+_cos = _by_precision(_cos64, _cos32)                   # for abs(x) <= 2^20 (float64) or 2^13 (float32)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1066,7 +1549,7 @@ def _gap(key, counter, log_miss):
 @_compiled(apart=True)
 def _normal_matrix(n, p, key):
     """(n, p) standard normals; entry (i, j) depends on the key, i and j alone."""
-    out = np.empty((n, p))
+    out = np.empty(n * p, _FLOAT64).reshape(n, p)
     for i in range(n):
         row = _bits(key, i)
         for j in range(p):
@@ -1077,8 +1560,7 @@ def _normal_matrix(n, p, key):
 # ----------------------------------------------------------------------------------------------------------------------
 # 5. Kernels
 #
-# A kernel is a tuple of numbers, one table and one address, made by the functions below. A new kernel is one number
-# here, one maker and one branch of `_apply_kernel`.
+# A kernel is a tuple of numbers, one table and one address, made by the functions below.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # Kernels of the squared distance come first, the smooth ones among them before the others.
@@ -1106,12 +1588,7 @@ class Kernel(NamedTuple):
         return Kernel, tuple(self)
 
 
-@_compiled
-def _make_kernel(kind, gamma, shape, offset):
-    return Kernel(kind, 1.0, gamma, shape, offset, 0, np.empty((0, 0)))
-
-
-@_compiled
+@_public(glue=True, sigma=_bandwidth)
 def gaussian(sigma):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)).
 
@@ -1139,11 +1616,10 @@ def gaussian(sigma):
     >>> gram(X, X, gaussian(1.0)).round(4).tolist()
     [[1.0, 0.3679], [0.3679, 1.0]]
     """
-    sigma = _bandwidth("gaussian: sigma", sigma)
-    return _make_kernel(_GAUSSIAN, 0.5 / (sigma * sigma), 0.0, 0.0)
+    return Kernel(_GAUSSIAN, 1.0, 0.5 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))
 
 
-@_compiled
+@_public(glue=True, sigma=_bandwidth)
 def laplacian(sigma):
     """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm.
 
@@ -1171,11 +1647,10 @@ def laplacian(sigma):
     >>> gram(X, X, laplacian(1.0)).round(4).tolist()
     [[1.0, 0.1353], [0.1353, 1.0]]
     """
-    sigma = _bandwidth("laplacian: sigma", sigma)
-    return _make_kernel(_EXPONENTIAL, 1.0 / sigma, 0.0, 0.0)
+    return Kernel(_EXPONENTIAL, 1.0, 1.0 / sigma, 0.0, 0.0, 0, np.empty((0, 0)))
 
 
-@_compiled
+@_public(glue=True, nu=_real("x == 0.5 or x == 1.5 or x == 2.5", "be 0.5, 1.5 or 2.5"), sigma=_bandwidth)
 def matern(nu, sigma):
     """Matern kernel of smoothness nu, for the three values of nu with a closed form; a = sqrt(2 nu) |x - y| / sigma.
 
@@ -1204,14 +1679,12 @@ def matern(nu, sigma):
     >>> gram(X, X, matern(1.5, 1.0)).round(4).tolist()
     [[1.0, 0.4834], [0.4834, 1.0]]
     """
-    nu, sigma = _real("matern: nu", nu), _bandwidth("matern: sigma", sigma)
-    if nu != 0.5 and nu != 1.5 and nu != 2.5:
-        raise ValueError("matern: nu must be 0.5, 1.5 or 2.5")
     kind = _EXPONENTIAL if nu == 0.5 else (_MATERN_3_2 if nu == 1.5 else _MATERN_5_2)
-    return _make_kernel(kind, math.sqrt(2.0 * nu) / sigma, 0.0, 0.0)
+    return Kernel(kind, 1.0, math.sqrt(2.0 * nu) / sigma, 0.0, 0.0, 0, np.empty((0, 0)))
 
 
-@_compiled
+@_public(glue=True, alpha=_real("1e-3 <= x <= 1e6", "be positive, from 1e-3 to 1e6"),
+         sigma=_real("1e-140 <= x <= 1e140", "be positive, from 1e-140 to 1e140"))
 def rational_quadratic(alpha, sigma):
     """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Source: textbook.
 
@@ -1238,15 +1711,10 @@ def rational_quadratic(alpha, sigma):
     >>> gram(X, X, rational_quadratic(2.0, 1.0)).round(4).tolist()
     [[1.0, 0.25], [0.25, 1.0]]
     """
-    alpha, sigma = _real("rational_quadratic: alpha", alpha), _real("rational_quadratic: sigma", sigma)
-    if not 1e-3 <= alpha <= 1e6:
-        raise ValueError("rational_quadratic: alpha must be positive, from 1e-3 to 1e6")
-    if not 1e-140 <= sigma <= 1e140:
-        raise ValueError("rational_quadratic: sigma must be positive, from 1e-140 to 1e140")
-    return _make_kernel(_RATIONAL, 0.5 / (alpha * sigma * sigma), alpha, 0.0)
+    return Kernel(_RATIONAL, 1.0, 0.5 / (alpha * sigma * sigma), alpha, 0.0, 0, np.empty((0, 0)))
 
 
-@_compiled
+@_public(glue=True, sigma=_bandwidth)
 def cauchy(sigma):
     """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Source: textbook.
 
@@ -1272,11 +1740,10 @@ def cauchy(sigma):
     >>> gram(X, X, cauchy(1.0)).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    sigma = _bandwidth("cauchy: sigma", sigma)
-    return _make_kernel(_CAUCHY, 1.0 / (sigma * sigma), 0.0, 0.0)
+    return Kernel(_CAUCHY, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))
 
 
-@_compiled
+@_public(glue=True, degree=_integer(1, 64), gamma=_real('x > 0.0', 'be positive'), coef0=_tolerance)
 def polynomial(degree, gamma, coef0):
     """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5 names it beside the radial ones).
 
@@ -1304,16 +1771,10 @@ def polynomial(degree, gamma, coef0):
     >>> gram(X, X, polynomial(2, 1.0, 1.0)).tolist()
     [[36.0]]
     """
-    degree = _integer("polynomial: degree", degree)
-    gamma, coef0 = _real("polynomial: gamma", gamma), _tolerance("polynomial: coef0", coef0)
-    if not 1 <= degree <= 64:
-        raise ValueError("polynomial: degree must be from 1 to 64")
-    if not gamma > 0.0:
-        raise ValueError("polynomial: gamma must be positive")
-    return _make_kernel(_POLYNOMIAL, gamma, np.float64(degree), coef0)
+    return Kernel(_POLYNOMIAL, 1.0, gamma, float(degree), coef0, 0, np.empty((0, 0)))
 
 
-@_compiled
+@_public(glue=True)
 def linear():
     """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Source: textbook.
 
@@ -1331,10 +1792,10 @@ def linear():
     >>> gram(X, X, linear()).tolist()
     [[5.0]]
     """
-    return _make_kernel(_POLYNOMIAL, 1.0, 1.0, 0.0)
+    return Kernel(_POLYNOMIAL, 1.0, 1.0, 1.0, 0.0, 0, np.empty((0, 0)))
 
 
-@_compiled
+@_public(K=_points(double=True))
 def precomputed(K):
     """A given symmetric matrix as a kernel; the points are then an (n, 1) array of row numbers.
 
@@ -1362,13 +1823,9 @@ def precomputed(K):
     >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
     [[1.0], [2.0]]
     """
-    K = _in_double(_points("precomputed: K", K))
     if K.shape[0] != K.shape[1]:
         raise ValueError("precomputed: K must be square")
-    largest = 0.0
-    for i in range(K.shape[0]):
-        for j in range(K.shape[1]):
-            largest = max(largest, abs(K[i, j]))
+    largest = _largest_coordinate(K)
     for a in range(0, K.shape[0], 64):                 # by blocks: columns of K come from memory once
         for b in range(0, a + 1, 64):
             for i in range(a, min(a + 64, K.shape[0])):
@@ -1442,10 +1899,10 @@ def custom(f):
             raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
         _custom_kernels[f] = by_address
     address = _custom_kernels[f].address
-    return _make_kernel(_CUSTOM, 0.0, 0.0, _signed(address))._replace(address=address)
+    return Kernel(_CUSTOM, 1.0, 0.0, 0.0, _signed(address), address, np.empty((0, 0)))
 
 
-@_compiled
+@_public(glue=True, kernel=_kernel(), kappa=_real('x > 0.0', 'be positive'))
 def scaled(kernel, kappa):
     """The kernel times a positive constant: kappa k(x, y). Source: textbook.
 
@@ -1472,67 +1929,12 @@ def scaled(kernel, kappa):
     >>> gram(X, X, scaled(gaussian(1.0), 0.5)).tolist()
     [[0.5]]
     """
-    kernel, kappa = _canonical("scaled: kernel", kernel), _real("scaled: kappa", kappa)
-    if not kappa > 0.0:
-        raise ValueError("scaled: kappa must be positive")
     if not 1e-300 <= kernel.scale * kappa <= 1e300:
         raise ValueError("scaled: kappa times the factors of before must be from 1e-300 to 1e300")
     return Kernel(kernel.kind, kernel.scale * kappa, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
 
 
-def _in_double(X):
-    """X in float64."""
-
-
-@overload(_in_double)
-def _in_double_overload(X):
-    return (lambda X: X) if X.dtype == types.float64 else (lambda X: X.astype(np.float64))
-
-
-def _in_precision(like, V):
-    """V in the precision of `like`."""
-
-
-@overload(_in_precision)
-def _in_precision_overload(like, V):
-    if like.dtype == V.dtype:
-        return lambda like, V: V
-    return lambda like, V: V.astype(like.dtype)
-
-
-def _common_precision(X, Y):
-    """X in float32 if both arrays are float32, else in float64."""
-
-
-@overload(_common_precision)
-def _common_precision_overload(X, Y):
-    if X.dtype == Y.dtype:
-        return lambda X, Y: X
-    return lambda X, Y: _in_double(X)
-
-
-def _canonical(name, value):
-    """value with every field of one type, so that all kernels share compiled code."""
-
-
-@overload(_canonical, prefer_literal=True)
-def _canonical_overload(name, value):
-    if getattr(value, "instance_class", None) is not Kernel:
-        return _raise(f"{name.literal_value} must be a Kernel, made by gaussian(sigma) or its companions, got {value}",
-                      linear)
-    changed = (f"{name.literal_value} must be a Kernel as its maker returned it; of custom(f), in this process (call custom again "
-               f"where it was stored)")
-
-    def canonical(name, value):
-        kernel = Kernel(np.int64(value.kind), np.float64(value.scale), np.float64(value.gamma), np.float64(value.shape),
-                        np.float64(value.offset), np.int64(value.address), _in_double(_plain_array(value.table)))
-        if not _is_sound(kernel):
-            raise ValueError(changed)
-        return kernel
-    return canonical
-
-
-@_compiled
+@_either
 def _is_sound(kernel):
     """Whether code can run with the kernel, whoever made it."""
     if not 0 <= kernel.kind <= _PRECOMPUTED or not 0.0 < kernel.scale < np.inf or kernel.table.shape[0] != kernel.table.shape[1]:
@@ -1544,27 +1946,19 @@ def _is_sound(kernel):
     return 0.0 <= kernel.gamma < np.inf and 0.0 <= kernel.shape < np.inf and 0.0 <= kernel.offset < np.inf
 
 
-def _check_kernel(name, X, kernel):
-    """Refuse a kernel that the points X do not go with: row numbers of a precomputed one, factors beyond float32."""
+@_either
+def _are_rows(X, count):
+    """Whether the points X are numbers of rows, one each, of a matrix of so many."""
+    numbers = X[:, 0]
+    return bool((numbers == np.floor(numbers)).all() and numbers.min() >= 0 and numbers.max() < count)
 
 
-@overload(_check_kernel, prefer_literal=True)
-def _check_kernel_overload(name, X, kernel):
-    one_column = f"{name.literal_value} must have one column, of row numbers, with a precomputed kernel"
-    out_of_range = f"{name.literal_value} must hold whole numbers from 0 to N - 1 with a precomputed (N, N) kernel"
-    beyond = f"{name.literal_value.split(':')[0]}: kernel must be scaled by 1e-37 to 1e37 with points in float32"
-    single = X.dtype == types.float32
+def _convert_kernel(name, value):
+    return Kernel(int(value.kind), float(value.scale), float(value.gamma), float(value.shape), float(value.offset), int(value.address),
+                  _to_double(_as_points(name, value.table, ".table")))
 
-    def check(name, X, kernel):
-        if single and not 1e-37 <= kernel.scale <= 1e37:
-            raise ValueError(beyond)
-        if kernel.kind == _PRECOMPUTED:
-            if X.shape[1] != 1:
-                raise ValueError(one_column)
-            for i in range(X.shape[0]):
-                if X[i, 0] != math.floor(X[i, 0]) or not 0 <= X[i, 0] < kernel.table.shape[0]:
-                    raise ValueError(out_of_range)
-    return check
+
+_as_kernel = _converter(Kernel, "a Kernel, made by gaussian(sigma) or its companions", _convert_kernel)
 
 
 @intrinsic
@@ -1584,7 +1978,7 @@ _PRODUCTS, _DISTANCES, _EXPANSION, _EVERY_PAIR = range(4)
 _EXPANDED_BELOW = 16.0
 
 
-@_compiled
+@_compiled(inline="always")
 def _blocks(n):
     return (n + _BLOCK - 1) // _BLOCK
 
@@ -1604,7 +1998,7 @@ class _Pairs(NamedTuple):
 @_compiled
 def _squares(X):
     """Squared norms of the rows; zeros fill the last block up."""
-    out = np.zeros((X.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK, X.dtype)
+    out = _zeros((X.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK, X.dtype)
     for i in range(X.shape[0]):
         total = 0.0
         for j in range(X.shape[1]):
@@ -1615,7 +2009,7 @@ def _squares(X):
 
 @_compiled
 def _centred(X, centre):
-    out = np.empty_like(X)
+    out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             out[i, j] = X[i, j] - centre[j]
@@ -1624,14 +2018,16 @@ def _centred(X, centre):
 
 @_compiled
 def _column_means(X):
-    out = np.zeros(X.shape[1])
+    out = _zeros(X.shape[1], _FLOAT64)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             out[j] += X[i, j]
-    return out / X.shape[0]
+    for j in range(X.shape[1]):
+        out[j] /= X.shape[0]
+    return out
 
 
-@_compiled
+@_compiled(inline="always")
 def _tile_width(like):
     """Columns of one panel: what the micro-kernel holds in registers."""
     return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
@@ -1670,15 +2066,15 @@ def _at_scale(kernel, X, Y, symmetric):
     steepness = kernel.gamma if has_kink else math.sqrt(kernel.gamma)
     if X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED or 1e-6 <= steepness <= 1e6:
         return kernel.gamma, X, Y
-    room = 1e17 / max(_largest_coordinate(X), _largest_coordinate(Y), 1e-45)
-    factor = 2.0 ** math.floor(math.log2(min(steepness, room)))
+    room = 1e17 / max(max(_largest_coordinate(X), _largest_coordinate(Y)), 1e-45)
+    factor = 2.0 ** math.floor(math.log2(room if room < steepness else steepness))
     Xs = _times(X, factor)
     return kernel.gamma / factor / (1.0 if has_kink else factor), Xs, Xs if symmetric else _times(Y, factor)
 
 
 @_compiled
 def _times(X, factor):
-    out = np.empty_like(X)
+    out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             out[i, j] = np.float64(X[i, j]) * factor
@@ -1694,7 +2090,8 @@ def _prepare(kernel, X, Y, symmetric):
     below 16 the direct sum is no better than by a small factor, and the expansion is used; else, for kernels with
     a kink at 0, and where d < 16 makes it cheap, the direct sum.
     """
-    no_squares, no_panels = np.empty(0, X.dtype), np.empty((0, 0, 0), X.dtype)
+    no_squares = np.empty(0, X.dtype)
+    no_panels = no_squares.reshape(0, 0, 0)
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         return _Pairs(_EVERY_PAIR, kernel.gamma, X, Y, no_squares, no_squares, no_panels, symmetric)
     columns = (Y.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK
@@ -1707,12 +2104,12 @@ def _prepare(kernel, X, Y, symmetric):
         Yc = _centred(Y, centre)
         Xc = Yc if symmetric else _centred(X, centre)
         x_squares, y_squares = _squares(Xc), _squares(Yc)
-        if _steepness(kernel, gamma) * (x_squares.max() + y_squares.max()) <= _EXPANDED_BELOW:
+        if _steepness(kernel, gamma) * (_largest(x_squares) + _largest(y_squares)) <= _EXPANDED_BELOW:
             return _Pairs(_EXPANSION, gamma, Xc, Yc, x_squares, y_squares, _pack(Yc, width, columns), symmetric)
     return _Pairs(_DISTANCES, gamma, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
 
 
-@_compiled
+@_compiled(inline="always")
 def _steepness(kernel, gamma):
     """Largest relative change of a kernel value for a change of the squared distance by 1."""
     return gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
@@ -1807,7 +2204,7 @@ def _pair_values(kernel, gamma, X, i, columns, values):
     _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
 
 
-@_compiled
+@_compiled(inline="always")
 def _new_tile(like):
     """Buffer for one tile; rows are padded so that reading down a column does not fall on the same cache lines."""
     stride = _BLOCK + 64 // like.itemsize
@@ -1843,7 +2240,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     _apply_kernel(kernel, pairs.gamma, tile, last - first)
 
 
-@_compiled
+@_compiled(inline="always")
 def _tile_count(pairs):
     rows, columns = _blocks(pairs.X.shape[0]), _blocks(pairs.Y.shape[0])
     return rows * (rows + 1) // 2 if pairs.symmetric else rows * columns
@@ -1863,26 +2260,32 @@ def _tile_place(pairs, t):
     return a, a + t - (a * columns - a * (a - 1) // 2)
 
 
+@_compiled(apart=True)
+def _fill_gram(kernel, pairs, run, out):
+    """Write four tiles of the Gram matrix."""
+    _wide_vectors()
+    n, m, tiles, tile = pairs.X.shape[0], pairs.Y.shape[0], _tile_count(pairs), _new_tile(pairs.X)
+    for t in range(4 * run, min(tiles, 4 * run + 4)):
+        a, b = _tile_place(pairs, t)
+        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
+        begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+        _fill_tile(kernel, pairs, first, last, begin, end, tile)
+        for i in range(first, last):
+            row, values = out[i, begin:end], tile[i - first]
+            for j in range(end - begin):
+                row[j] = values[j]
+        if pairs.symmetric:                            # a diagonal tile mirrors itself: its halves differ by rounding
+            for j in range(begin, end):
+                for i in range(first, min(last, j)):
+                    out[j, i] = tile[i - first, j - begin]
+
+
 @_compiled(parallel=True)
 def _gram(kernel, pairs):
     """The Gram matrix, tile by tile; of a symmetric one the upper half is computed."""
-    n, m = pairs.X.shape[0], pairs.Y.shape[0]
-    out = _new_matrix(n, m, pairs.X)
-    tiles = _tile_count(pairs)
-    for run in prange((tiles + 3) // 4):
-        _wide_vectors()
-        tile = _new_tile(pairs.X)
-        for t in range(4 * run, min(tiles, 4 * run + 4)):
-            a, b = _tile_place(pairs, t)
-            first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
-            begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
-            _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            for i in range(first, last):
-                out[i, begin:end] = tile[i - first, :end - begin]
-            if pairs.symmetric:                        # a diagonal tile mirrors itself: its halves differ by rounding
-                for j in range(begin, end):
-                    for i in range(first, min(last, j)):
-                        out[j, i] = tile[i - first, j - begin]
+    out = _new_matrix(pairs.X.shape[0], pairs.Y.shape[0], pairs.X)
+    for run in prange((_tile_count(pairs) + 3) // 4):
+        _fill_gram(kernel, pairs, np.int64(run), out)
     return out
 
 
@@ -1897,13 +2300,13 @@ def _value_limit(kernel, X, Y):
     return kernel.scale
 
 
-@_compiled
+@_compiled(inline="always")
 def _largest_number(like):
     """Below it, a number and some roundings of it are finite in the type of `like`."""
     return 1e38 if like.itemsize == 4 else 1e308
 
 
-@_compiled
+@_public(X=_points(), Y=_points("X"), kernel=_kernel("X", "Y"))
 def gram(X, Y, kernel):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
@@ -1933,22 +2336,14 @@ def gram(X, Y, kernel):
     >>> gram(X, X, gaussian(1.0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    same = _same_array(X, Y)
-    P = _points("gram: X", X)
-    Q = _points("gram: Y", Y)
-    if P.shape[1] != Q.shape[1]:
-        raise ValueError("gram: X and Y must have the same number of columns")
-    kernel = _canonical("gram: kernel", kernel)
-    _check_kernel("gram: X", P, kernel)
-    _check_kernel("gram: Y", Q, kernel)
-    P, Q = _common_precision(P, Q), _common_precision(Q, P)
-    K = _gram(kernel, _prepare(kernel, P, Q, same))
+    P, Q = _common_precision(X, Y), _common_precision(Y, X)
+    K = _gram(kernel, _prepare(kernel, P, Q, _same_array(X, Y)))
     if not _value_limit(kernel, P, Q) < _largest_number(P) and not _all_below(K, np.inf):
         raise ValueError("gram: kernel must have finite values on X and Y, in their precision")
     return K
 
 
-@_compiled
+@_public(X=_points(), kernel=_kernel("X"))
 def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
@@ -1974,10 +2369,7 @@ def gram_diagonal(X, kernel):
     >>> gram_diagonal(np.array([[3.0], [4.0]]), linear()).tolist()
     [9.0, 16.0]
     """
-    P = _points("gram_diagonal: X", X)
-    kernel = _canonical("gram_diagonal: kernel", kernel)
-    _check_kernel("gram_diagonal: X", P, kernel)
-    diagonal = _diagonal(P, kernel)
+    diagonal = _diagonal(X, kernel)
     if not _all_below(diagonal.reshape(1, -1), np.inf):
         raise ValueError("gram_diagonal: kernel must have finite values on X, in the precision of X")
     return diagonal
@@ -1985,8 +2377,9 @@ def gram_diagonal(X, kernel):
 
 @_compiled
 def _diagonal(X, kernel):
-    out = np.full(X.shape[0], X.dtype.type(kernel.scale))               # radial kernels are 1 at 0, times their scale
+    out = np.empty(X.shape[0], X.dtype)
     for i in range(X.shape[0]):
+        out[i] = kernel.scale                          # radial kernels are 1 at 0, times their scale
         if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
             out[i] = _looked_up(kernel, X, i, X, i)
         elif kernel.kind == _POLYNOMIAL:
@@ -2007,7 +2400,7 @@ def _vector_panels(V):
     m, p = V.shape
     rows = _blocks(m) * _BLOCK
     if p <= 4:
-        panels = np.zeros((1, p, rows), V.dtype)
+        panels = _zeros(p * rows, V.dtype).reshape(1, p, rows)
         for j in range(m):
             for q in range(p):
                 panels[0, q, j] = V[j, q]
@@ -2022,7 +2415,7 @@ def _vector_panels(V):
     return panels
 
 
-@_compiled
+@_compiled(inline="always")
 def _padded_width(p, panels):
     """Columns of a buffer that `_multiply_add` can write to."""
     return p if p <= 4 else panels.shape[0] * panels.shape[2]
@@ -2066,9 +2459,10 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
 @_compiled
 def _sum_slots(slots, n, p, like):
     """Sum over the first axis, in order, for the first n rows and p columns, in the precision of `like`."""
-    out, total = np.empty((n, p), like.dtype), np.empty(p)
+    out, total = np.empty(n * p, like.dtype).reshape(n, p), np.empty(p, _FLOAT64)
     for i in range(n):
-        total[:] = 0.0
+        for q in range(p):
+            total[q] = 0.0
         for s in range(slots.shape[0]):
             addend = slots[s, i]
             for q in range(p):
@@ -2078,7 +2472,7 @@ def _sum_slots(slots, n, p, like):
     return out
 
 
-@_compiled
+@_compiled(inline="always")
 def _segments(row_blocks, column_blocks):
     """Pieces in which columns are cut so that a few rows still make 64 tasks; depends on the sizes alone."""
     return max(1, min(column_blocks, 64 // row_blocks))
@@ -2088,53 +2482,59 @@ _SYMMETRIC_SLOTS = 16                                  # partial results of a sy
 _SYMMETRIC_LIMIT = 2**20
 
 
-@_compiled
+@_compiled(inline="always")
 def _use_symmetry(n, p, like):
     """Whether partial results of a symmetric product with p vectors keep to the limit."""
     width = 2 * _VECTOR_BYTES // like.itemsize
     return n * (p if p <= 4 else (p + width - 1) // width * width) <= _SYMMETRIC_LIMIT
 
 
+@_compiled(apart=True)
+def _add_tiles(kernel, pairs, V, panels, slots, task):
+    """Add the products of one task's tiles to its slot."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    n, m, p, wide, segments = pairs.X.shape[0], pairs.Y.shape[0], V.shape[1], slots.shape[2], slots.shape[0]
+    columns, tiles, slot = _blocks(m), _tile_count(pairs), task % segments
+    start, stop = task * tiles // segments, (task + 1) * tiles // segments
+    if not pairs.symmetric:
+        start = task // segments * columns + slot * columns // segments
+        stop = task // segments * columns + (slot + 1) * columns // segments
+    tile, product = _new_tile(pairs.X), _aligned(_BLOCK * wide, V).reshape(_BLOCK, wide)
+    for t in range(start, stop):
+        a, b = _tile_place(pairs, t)
+        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
+        begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+        _fill_tile(kernel, pairs, first, last, begin, end, tile)
+        product[:] = 0
+        _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
+        for r in range(last - first):
+            for q in range(wide):
+                slots[slot, first + r, q] += product[r, q]
+        if pairs.symmetric and b > a:
+            product[:] = 0
+            _multiply_add_transposed(tile, 0, last - first, 0, end - begin, p, panels, first, product)
+            for c in range(end - begin):
+                for q in range(wide):
+                    slots[slot, begin + c, q] += product[c, q]
+    _restore(state)
+
+
 @_compiled(parallel=True)
 def _gram_product(kernel, pairs, V):
     """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
     n, m, p = pairs.X.shape[0], pairs.Y.shape[0], V.shape[1]
-    rows, columns, tiles = _blocks(n), _blocks(m), _tile_count(pairs)
-    panels = _vector_panels(V)
+    rows, columns, panels = _blocks(n), _blocks(m), _vector_panels(V)
     wide = _padded_width(p, panels)
     segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
-    slots = np.zeros((segments, rows * _BLOCK, wide))
+    slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
     tasks = segments if pairs.symmetric else rows * segments
     for task in prange(tasks):
-        _wide_vectors()
-        state = _denormals_to_zero()
-        slot = task % segments
-        start, stop = task * tiles // segments, (task + 1) * tiles // segments
-        if not pairs.symmetric:
-            start = task // segments * columns + slot * columns // segments
-            stop = task // segments * columns + (slot + 1) * columns // segments
-        tile, product = _new_tile(pairs.X), np.empty((_BLOCK, wide), V.dtype)
-        for t in range(start, stop):
-            a, b = _tile_place(pairs, t)
-            first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
-            begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
-            _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            product[:] = 0
-            _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
-            for r in range(last - first):
-                for q in range(wide):
-                    slots[slot, first + r, q] += product[r, q]
-            if pairs.symmetric and b > a:
-                product[:] = 0
-                _multiply_add_transposed(tile, 0, last - first, 0, end - begin, p, panels, first, product)
-                for c in range(end - begin):
-                    for q in range(wide):
-                        slots[slot, begin + c, q] += product[c, q]
-        _restore(state)
+        _add_tiles(kernel, pairs, V, panels, slots, np.int64(task))
     return _sum_slots(slots, n, p, V)
 
 
-@_compiled
+@_public(X=_points(), Y=_points("X"), V=_points(rows="Y"), kernel=_kernel("X", "Y"))
 def gram_matmat(X, Y, V, kernel):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
@@ -2166,43 +2566,32 @@ def gram_matmat(X, Y, V, kernel):
     >>> gram_matmat(X, X, np.ones((2, 1)), gaussian(1.0)).round(4).tolist()
     [[1.6065], [1.6065]]
     """
-    same = _same_array(X, Y)
-    P = _points("gram_matmat: X", X)
-    Q = _points("gram_matmat: Y", Y)
-    W = _points("gram_matmat: V", V)
-    if P.shape[1] != Q.shape[1]:
-        raise ValueError("gram_matmat: X and Y must have the same number of columns")
-    if W.shape[0] != Q.shape[0]:
-        raise ValueError("gram_matmat: V must have as many rows as Y")
-    kernel = _canonical("gram_matmat: kernel", kernel)
-    _check_kernel("gram_matmat: X", P, kernel)
-    _check_kernel("gram_matmat: Y", Q, kernel)
-    P, Q = _common_precision(P, Q), _common_precision(Q, P)
-    halve = same and _use_symmetry(P.shape[0], W.shape[1], P)
-    out = _gram_product(kernel, _prepare(kernel, P, Q, halve), _in_precision(P, W))
-    if not _all_below(out, np.inf):
+    P, Q = _common_precision(X, Y), _common_precision(Y, X)
+    halve = _same_array(X, Y) and _use_symmetry(P.shape[0], V.shape[1], P)
+    product = _gram_product(kernel, _prepare(kernel, P, Q, halve), _in_precision(P, V))
+    if not _all_below(product, np.inf):
         raise ValueError("gram_matmat: kernel must have finite values, and so must the product")
-    return out
+    return product
 
 
 @_compiled
 def _gather(P, rows, like):
     """P[rows] in the precision of `like`."""
-    out = np.empty((rows.shape[0], P.shape[1]), like.dtype)
+    out = np.empty(rows.shape[0] * P.shape[1], like.dtype).reshape(rows.shape[0], P.shape[1])
     for i in range(rows.shape[0]):
         for t in range(P.shape[1]):
             out[i, t] = P[rows[i], t]
     return out
 
 
-@_compiled
-def median_bandwidth(X, seed):
+@_public(X=_points(finite=False), seed=_seed)
+def median_bandwidth(X, seed=0):
     """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
 
     Parameters
     ----------
     X : (n, d) array
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -2222,14 +2611,14 @@ def median_bandwidth(X, seed):
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
     2.0
     """
-    whole = _matrix("median_bandwidth: X", X)
-    key = _key(_seed("median_bandwidth: seed", seed), _PAIRS)
-    n = whole.shape[0]
-    chosen, size = np.arange(n), min(n, 1000)
+    key, n = _key(seed, _PAIRS), X.shape[0]
+    chosen, size = _numbers(n), min(n, 1000)
     for i in range(size):                              # the first steps of a Fisher-Yates shuffle
         j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
         chosen[i], chosen[j] = chosen[j], chosen[i]
-    P = _points("median_bandwidth: X", _gather(whole, chosen[:size], np.empty(0)))
+    P = _gather(X, chosen[:size], np.empty(0))
+    if not _all_below(P, 1e17 if X.itemsize == 4 else 1e150):
+        raise ValueError("median_bandwidth: X must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
     unit = 2.0 ** math.floor(math.log2(max(_largest_coordinate(P), 1e-300)))           # squares of tiny gaps would be 0
     P = _times(P, 1.0 / unit)
     distances = np.empty(max(1, size * (size - 1) // 2))
@@ -2256,8 +2645,8 @@ def median_bandwidth(X, seed):
 # 6. Operators
 #
 # Symmetric n x n matrices in whatever form is cheapest: a dense array, or one of the tuples below. `matmat` multiplies
-# any of them; the eigensolvers and error measures see nothing else. A new operator is one tuple and one branch in
-# `_checked`, `_product`, `_rows`, `_size` and `_precision`.
+# any of them; the eigensolvers and error measures see nothing else. A new operator is one tuple, its functions, and one entry in
+# `_OPERATORS`, which names them.
 # ----------------------------------------------------------------------------------------------------------------------
 
 class CSR(NamedTuple):
@@ -2297,179 +2686,52 @@ class Centered(NamedTuple):
     means: np.ndarray
 
 
-def _checked(name, value):
-    """The operator `value` with arrays in C order and contents that no product can trip over."""
+class _Form(NamedTuple):
+    """What everything else needs of one form of operator, as functions of it: see `_OPERATORS`, which has an entry for each."""
+    convert: object                                    # (name, A): with arrays in C order
+    flaw: object                                       # (A): which of _FLAWS it has, 0 for none
+    size: object                                       # (A): number of rows
+    precision: object                                  # (A): relative rounding error of a product
+    product: object                                    # (A, V): A V in the operator's precision
+    measured_product: object                           # (A, V): see `_measured_product`
+    rows: object                                       # (A, first, last): rows first to last - 1, in float64
+    trace: object                                      # (A)
+    symmetric: object                                  # (A): whether it looks so
+    held: object                                       # (A): bytes of its arrays
 
 
-def _operator_class(t):
-    return getattr(t, "instance_class", None)
+def _form(t):
+    """The entry of a type of numba's, or of a class."""
+    return _OPERATORS.get(np.ndarray if isinstance(t, types.Array) else getattr(t, "instance_class", t))
 
 
-@overload(_checked, prefer_literal=True)
-def _checked_overload(name, value):
-    name = name.literal_value
-    if _is_real_array(value, 2):
-        return _checked_dense(name, value)
-    if _operator_class(value) is CSR and all(_is_real_array(t, 1) for t in value.types):
-        return _checked_csr(name)
-    if _operator_class(value) is Bits and value.types[0].ndim == 2 and value.types[0].dtype == types.uint32:
-        return _checked_bits(name, value.types[0])
-    if _operator_class(value) is Implicit:
-        X_name, kernel_name = name + ".X", name + ".kernel"
-
-        def implicit(name, value):
-            X, kernel = _points(X_name, value.X), _canonical(kernel_name, value.kernel)
-            _check_kernel(X_name, X, kernel)
-            return Implicit(X, kernel)
-        return implicit
-    if _operator_class(value) is LowRank:
-        F_name = name + ".F"
-        return lambda name, value: LowRank(_points(F_name, value.F))
-    if _operator_class(value) is Difference:
-        A_name, B_name, unequal = name + ".A", name + ".B", f"{name}.A and {name}.B must be of the same size"
-
-        def both(name, value):
-            left, right = _checked(A_name, value.A), _checked(B_name, value.B)
-            if _size(left) != _size(right):
-                raise ValueError(unequal)
-            return Difference(left, right)
-        return both
-    if _operator_class(value) is Centered:
-        A_name, wrong = name + ".A", f"{name}.means must hold one number for each row of {name}.A"
-
-        def centered(name, value):
-            inner = _checked(A_name, value.A)
-            if value.means.shape[0] != _size(inner):
-                raise ValueError(wrong)
-            return Centered(inner, value.means)
-        return centered
-    return _raise(f"{name} must be a square array of real numbers or an operator (CSR, Bits, Implicit, LowRank, Difference, "
-                  f"Centered), got {value}", _no_points)
+def _by_form(function, inline="never"):
+    """Have function(A, ...) do in compiled code what the entry of A says."""
+    field = function.__name__[1:]
+    overload(function, strict=False, inline=inline)(lambda A, *others: getattr(_form(A), field))
+    return function
 
 
-def _checked_dense(name, value):
-    not_square = f"{name} must be square, with at least one row"
-
-    def dense(name, value):
-        if value.shape[0] != value.shape[1] or value.shape[0] < 1:
-            raise ValueError(not_square)
-        return _plain_array(value)
-    return dense
-
-
-def _checked_rows(name, value):
-    """The CSR `value`, not necessarily square, with arrays of one type and an indptr that holds together."""
-
-
-@overload(_checked_rows, prefer_literal=True)
-def _checked_rows_overload(name, value):
-    name = name.literal_value
-    if (_operator_class(value) is not CSR or not all(_is_real_array(t, 1) for t in value.types)
-            or not all(isinstance(t.dtype, types.Integer) for t in value.types[1:])):
-        return _raise(f"{name} must be a CSR with integer indices, got {value}", _no_rows)
-    broken = f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in n + 1 steps"
-
-    def rows(name, value):
-        n = value.indptr.shape[0] - 1
-        if n < 1 or value.indptr[0] != 0 or value.indptr[n] != value.data.shape[0] or value.indices.shape[0] != value.data.shape[0]:
-            raise ValueError(broken)
-        for i in range(n):
-            if value.indptr[i] > value.indptr[i + 1]:
-                raise ValueError(broken)
-        return CSR(_floating(np.ascontiguousarray(value.data)), np.ascontiguousarray(value.indices), value.indptr.astype(np.int64))
-    return rows
-
-
-@_compiled
-def _no_rows():
-    return CSR(np.empty(1), np.empty(1, np.int64), np.empty(1, np.int64))
-
-
-def _checked_csr(name):
-    outside, name_again = f"{name}.indices must be from 0 to n - 1", name
-
-    def csr(name, value):
-        A = _checked_rows(name_again, value)
-        low, high = 0, 0
-        for index in A.indices:
-            low, high = min(low, index), max(high, index)
-        if low < 0 or high >= A.indptr.shape[0] - 1:
-            raise ValueError(outside)
-        return A
-    return csr
-
-
-def _checked_bits(name, words):
-    name_again, wrong = name, f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1"
-    infinite = f"{name}.scale must be finite"
-
-    def bits(name, value):
-        if value.n < 1 or value.words.shape[1] != value.n or value.words.shape[0] != (value.n + 31) // 32:
-            raise ValueError(wrong)
-        if not abs(value.scale) < np.inf:
-            raise ValueError(infinite)
-        return Bits(_writeable(value.words), np.float64(value.scale), np.int64(value.n))
-
-    if words.layout == "C":
-        return bits
-    return lambda name, value: _checked(name_again, Bits(value.words.copy(), value.scale, value.n))
-
-
-def _floating(data):
-    """data, in float64 unless it is floating already."""
-
-
-@overload(_floating)
-def _floating_overload(data):
-    if data.dtype in (types.float64, types.float32):
-        return lambda data: data
-    return lambda data: data.astype(np.float64)
-
-
+@_by_form
 def _size(A):
     """Number of rows of an operator."""
+    return _form(type(A)).size(A)
 
 
-@overload(_size)
-def _size_overload(A):
-    if isinstance(A, types.Array):
-        return lambda A: A.shape[0]
-    return {CSR: lambda A: A.indptr.shape[0] - 1, Bits: lambda A: A.n, Implicit: lambda A: A.X.shape[0],
-            LowRank: lambda A: A.F.shape[0], Difference: lambda A: _size(A.A),
-            Centered: lambda A: _size(A.A)}[_operator_class(A)]
+@_by_form
+def _flaw(A):
+    """Number in `_FLAWS` of what is wrong with the contents of an operator; 0 if no product can trip over them."""
+    return _form(type(A)).flaw(A)
 
 
+@_by_form
 def _precision(A):
     """Relative rounding error of a product: that of the data's type."""
 
 
-@overload(_precision)
-def _precision_overload(A):
-    def number_type(t):
-        if isinstance(t, types.Array):
-            return t.dtype
-        if _operator_class(t) is Bits:
-            return types.float64
-        if _operator_class(t) is Difference:
-            return min(number_type(t.types[0]), number_type(t.types[1]), key=lambda dtype: dtype.bitwidth)
-        return number_type(t.types[0])
-    epsilon = float(np.finfo(np.float32 if number_type(A) == types.float32 else np.float64).eps)
-    return lambda A: epsilon
-
-
+@functools.partial(_by_form, inline="always")
 def _product(A, V):
     """A V for a checked operator, in the operator's precision (Bits: in that of V)."""
-
-
-@overload(_product, inline="always")
-def _product_overload(A, V):
-    if isinstance(A, types.Array):
-        return lambda A, V: _dense_product(A, A.shape[1], _in_precision(A, V))
-    return {CSR: lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)),
-            Bits: lambda A, V: _bits_product(A.words, A.scale, V),
-            Implicit: _implicit_product, LowRank: _low_rank_product,
-            Difference: lambda A, V: _product(A.A, V) - _product(A.B, V),
-            Centered: _centered_product}[_operator_class(A)]
 
 
 def _implicit_product(A, V):
@@ -2487,17 +2749,9 @@ def _centered_product(A, V):
     return _centred(W, _column_means(W))
 
 
+@functools.partial(_by_form, inline="always")
 def _measured_product(A, V):
     """(A V in float64, the largest norm of a column of what was added up to it): the result may be nothing but its rounding."""
-
-
-@overload(_measured_product, inline="always")
-def _measured_product_overload(A, V):
-    if _operator_class(A) is Difference:
-        return _measured_difference
-    if _operator_class(A) is Centered:
-        return _measured_centered
-    return _measured_plain
 
 
 def _measured_plain(A, V):
@@ -2519,68 +2773,86 @@ def _measured_centered(A, V):
 @_compiled
 def _largest_column(W):
     """Largest Euclidean norm of a column."""
-    sums = np.zeros(W.shape[1])
-    largest = max(_largest_coordinate(W), 1e-300)
+    largest, most = max(_largest_coordinate(W), 1e-300), 0.0
+    sums = _zeros(W.shape[1], _FLOAT64)
     for i in range(W.shape[0]):
         for q in range(W.shape[1]):
             sums[q] += (W[i, q] / largest) ** 2
-    return largest * math.sqrt(sums.max())
+    for q in range(W.shape[1]):
+        most = max(most, sums[q])
+    return largest * math.sqrt(most)
+
+
+@_compiled(apart=True)
+def _add_rows(A, m, V, panels, slots, task):
+    """Add the product of one block of rows and one segment of columns to its slot."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    p, wide, segments, columns = V.shape[1], slots.shape[2], slots.shape[0], (m + _RUN - 1) // _RUN
+    a, slot = task // segments, task % segments
+    first, last = a * _BLOCK, min(A.shape[0], a * _BLOCK + _BLOCK)
+    product = _aligned(_BLOCK * wide, V).reshape(_BLOCK, wide)
+    for b in range(slot * columns // segments, (slot + 1) * columns // segments):
+        product[:] = 0
+        begin, end = b * _RUN, min(m, b * _RUN + _RUN)
+        _multiply_add(A, first, last, begin, end, p, panels, begin, product)
+        for r in range(last - first):
+            for q in range(wide):
+                slots[slot, first + r, q] += product[r, q]
+    _restore(state)
 
 
 @_compiled(parallel=True)
 def _dense_product(A, m, V):
     """A[:, :m] V for a C-ordered array; no BLAS, so that the bits do not depend on threads."""
-    n, p = A.shape[0], V.shape[1]
+    n, p, panels = A.shape[0], V.shape[1], _vector_panels(V)
     rows, columns = _blocks(n), (m + _RUN - 1) // _RUN
-    panels = _vector_panels(V)
     wide, segments = _padded_width(p, panels), _segments(rows, columns)
-    slots = np.zeros((segments, rows * _BLOCK, wide))
+    slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
     for task in prange(rows * segments):
-        _wide_vectors()
-        state = _denormals_to_zero()
-        a, slot = task // segments, task % segments
-        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
-        product = np.empty((_BLOCK, wide), V.dtype)
-        for b in range(slot * columns // segments, (slot + 1) * columns // segments):
-            product[:] = 0
-            begin, end = b * _RUN, min(m, b * _RUN + _RUN)
-            _multiply_add(A, first, last, begin, end, p, panels, begin, product)
-            for r in range(last - first):
-                for q in range(wide):
-                    slots[slot, first + r, q] += product[r, q]
-        _restore(state)
+        _add_rows(A, m, V, panels, slots, np.int64(task))
     return _sum_slots(slots, n, p, V)
+
+
+@_compiled(apart=True)
+def _add_columns(U, m, V, panels, slots, part):
+    """Add the inner products over one run of rows to its slot."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    n, parts, blocks = U.shape[0], slots.shape[0], _blocks(U.shape[0])
+    for b in range(part * blocks // parts, (part + 1) * blocks // parts):
+        begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
+        _multiply_add_transposed(U, begin, end, 0, m, V.shape[1], panels, begin, slots[part])
+    _restore(state)
 
 
 @_compiled(parallel=True)
 def _cross(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
-    n, p = U.shape[0], V.shape[1]
-    blocks = _blocks(n)
-    parts = min(64, blocks)
-    panels = _vector_panels(V)
-    slots = np.zeros((parts, (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS, _padded_width(p, panels)), V.dtype)
+    p, panels = V.shape[1], _vector_panels(V)
+    parts, rows, wide = min(64, _blocks(U.shape[0])), (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS, _padded_width(p, panels)
+    slots = _zeros(parts * rows * wide, V.dtype).reshape(parts, rows, wide)
     for part in prange(parts):
-        _wide_vectors()
-        state = _denormals_to_zero()
-        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-            begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
-            _multiply_add_transposed(U, begin, end, 0, m, p, panels, begin, slots[part])
-        _restore(state)
+        _add_columns(U, m, V, panels, slots, np.int64(part))
     return _sum_slots(slots, m, p, V)
+
+
+@_compiled(apart=True)
+def _multiply_rows(data, indices, indptr, V, block, out):
+    for i in range(block * _BLOCK, min(out.shape[0], block * _BLOCK + _BLOCK)):
+        row = out[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            a, v = data[q], V[indices[q]]
+            for c in range(V.shape[1]):
+                row[c] += a * v[c]
 
 
 @_compiled(parallel=True)
 def _csr_product(data, indices, indptr, V):
     n, p = indptr.shape[0] - 1, V.shape[1]
-    out = np.zeros((n, p), V.dtype)
+    out = _zeros(n * p, V.dtype).reshape(n, p)
     for block in prange(_blocks(n)):
-        for i in range(block * _BLOCK, min(n, block * _BLOCK + _BLOCK)):
-            row = out[i]
-            for q in range(indptr[i], indptr[i + 1]):
-                a, v = data[q], V[indices[q]]
-                for c in range(p):
-                    row[c] += a * v[c]
+        _multiply_rows(data, indices, indptr, V, np.int64(block), out)
     return out
 
 
@@ -2638,87 +2910,46 @@ def _fill_tables(V, first_row, first_column, table, twice):
             size *= 2
 
 
+@_compiled(apart=True)
+def _look_up(words, scale, V, task, groups, out):
+    """The product of one block of 4096 rows and one group of columns."""
+    lanes, rows = 64 // V.itemsize, 4096
+    first, column = task // groups * rows, task % groups * lanes
+    last = min(out.shape[0], first + rows)
+    table = _aligned(1024 * lanes, V).reshape(1024, lanes)
+    twice = _aligned(8 * lanes, V).reshape(8, lanes)
+    total = _aligned(rows * lanes, V).reshape(rows, lanes)
+    total[:] = 0
+    for chunk in range(words.shape[0]):
+        _fill_tables(V, 32 * chunk, column, table, twice)
+        for i in range(first, last):
+            w = np.uint64(words[chunk, i])
+            _add_table_rows(total, np.uint64(i - first), table, w & np.uint64(255),
+                            np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
+                            np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
+                            np.uint64(768) + (w >> np.uint64(24)))
+    for i in range(first, last):
+        for c in range(min(lanes, V.shape[1] - column)):
+            out[i, column + c] = scale * total[i - first, c]
+
+
 @_compiled(parallel=True)
 def _bits_product(words, scale, V):
     """Four look-ups of 8 bits each replace 32 multiply-adds. Blocks of 4096 rows pay for their tables."""
-    chunks, n = words.shape
-    p = V.shape[1]
-    lanes = 64 // V.itemsize
-    out = np.empty((n, p), V.dtype)
-    groups, rows = (p + lanes - 1) // lanes, 4096
-    for task in prange((n + rows - 1) // rows * groups):
-        first, column = task // groups * rows, task % groups * lanes
-        last = min(n, first + rows)
-        table = _aligned(1024 * lanes, V).reshape(1024, lanes)
-        twice = _aligned(8 * lanes, V).reshape(8, lanes)
-        total = _aligned(rows * lanes, V).reshape(rows, lanes)
-        total[:] = 0
-        for chunk in range(chunks):
-            _fill_tables(V, 32 * chunk, column, table, twice)
-            for i in range(first, last):
-                w = np.uint64(words[chunk, i])
-                _add_table_rows(total, np.uint64(i - first), table, w & np.uint64(255),
-                                np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
-                                np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
-                                np.uint64(768) + (w >> np.uint64(24)))
-        for i in range(first, last):
-            for c in range(min(lanes, p - column)):
-                out[i, column + c] = scale * total[i - first, c]
+    n, p, lanes = words.shape[1], V.shape[1], 64 // V.itemsize
+    out, groups = _new_matrix(n, p, V), (p + lanes - 1) // lanes
+    for task in prange((n + 4095) // 4096 * groups):
+        _look_up(words, scale, V, np.int64(task), groups, out)
     return out
 
 
-@_compiled
-def matmat(A, V):
-    """Product A V of an operator and a block of vectors (AMS section 2, step 2a of orthogonal iteration).
-
-    Parameters
-    ----------
-    A : (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered
-    V : (n, p) array; taken in the precision of A's data
-
-    Returns
-    -------
-    (n, p) array in the precision of A's data (Bits: of V)
-
-    Raises
-    ------
-    ValueError : A malformed; V empty, not 2-D, not finite or with another number of rows; a product that is not finite
-
-    Notes
-    -----
-    Time: dense O(n^2 p); CSR O(nnz p); Bits n^2 / 8 table look-ups for every 16 float32 or 8 float64 columns;
-    Implicit O(n^2 (d + p)); LowRank O(n r p). Memory O(n p), and partial sums of at most 128 MB.
-
-    Examples
-    --------
-    >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
-    [[1.0, 2.0], [2.0, 4.0]]
-    """
-    B = _checked("matmat: A", A)
-    W = _points("matmat: V", V)
-    if W.shape[0] != _size(B):
-        raise ValueError("matmat: V must have as many rows as A")
-    out = _product(B, W)
-    if not _all_below(out, np.inf):
-        raise ValueError("matmat: A must be finite, and so must A V")
-    return out
-
-
+@_by_form
 def _rows(A, first, last):
     """Rows first to last - 1 of a checked operator, as a float64 array."""
 
 
-@overload(_rows)
-def _rows_overload(A, first, last):
-    if isinstance(A, types.Array):
-        return lambda A, first, last: A[first:last].astype(np.float64)
-    return {CSR: _csr_rows, Bits: _bits_rows, Implicit: _implicit_rows, LowRank: _low_rank_rows,
-            Difference: lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
-            Centered: _centered_rows}[_operator_class(A)]
-
-
 def _csr_rows(A, first, last):
-    out = np.zeros((last - first, A.indptr.shape[0] - 1))
+    out = _zero_matrix(last - first, A.indptr.shape[0] - 1)
     for i in range(first, last):
         for q in range(A.indptr[i], A.indptr[i + 1]):
             out[i - first, A.indices[q]] += A.data[q]
@@ -2752,7 +2983,259 @@ def _centered_rows(A, first, last):
     return out
 
 
-@_compiled
+@_by_form
+def _trace(A):
+    """Trace of a checked operator."""
+
+
+def _csr_trace(A):
+    total = 0.0
+    for i in range(_size(A)):
+        for q in range(A.indptr[i], A.indptr[i + 1]):
+            if A.indices[q] == i:
+                total += A.data[q]
+    return total
+
+
+def _bits_trace(A):
+    total = 0.0
+    for i in range(A.n):
+        total += A.scale if (A.words[i // 32, i] >> np.uint32(i % 32)) & np.uint32(1) else -A.scale
+    return total
+
+
+@_by_form
+def _symmetric(A):
+    """Whether A looks symmetric: dense arrays are compared with their transpose at 4096 random places, CSR by x.Ay = y.Ax."""
+
+
+def _dense_symmetric(A):
+    n, largest, gap = A.shape[0], 0.0, 0.0
+    for t in range(4096):
+        i, j = np.int64(_uniform(_key(0, _PROBES), 2 * t) * n), np.int64(_uniform(_key(0, _PROBES), 2 * t + 1) * n)
+        largest = max(largest, abs(A[i, j]))
+        gap = max(gap, abs(A[i, j] - A[j, i]))
+    return not gap > 1e-5 * largest
+
+
+@_compiled(apart=True)
+def _csr_symmetric(A):
+    V = _normal_matrix(_size(A), 2, _key(0, _PROBES))
+    W = _in_double(_csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)))
+    total, size = 0.0, 0.0
+    for i in range(V.shape[0]):
+        total += V[i, 0] * W[i, 1] - V[i, 1] * W[i, 0]
+        size += abs(V[i, 0] * W[i, 1]) + abs(V[i, 1] * W[i, 0])
+    return not abs(total) > 100.0 * _precision(A) * size
+
+
+@_by_form
+def _held(A):
+    """Bytes of the arrays of a checked operator."""
+
+
+def _array_flaw(A):
+    return 0 if A.shape[0] == A.shape[1] and A.shape[0] > 0 else 1
+
+
+def _epsilon(A):
+    return 2.220446049250313e-16 if A.itemsize == 8 else 1.1920928955078125e-07
+
+
+def _array_bytes(A):
+    return A.size * A.itemsize
+
+
+for _function in (_array_flaw, _epsilon, _array_bytes):
+    _either(_function)
+
+
+def _as_entries(name, value, part=""):
+    """value as a contiguous vector of floats, in the precision that it has."""
+    return _as_array(name + part, value, 1)
+
+
+@overload(_as_entries, prefer_literal=True)
+def _as_entries_overload(name, value, part=""):
+    _refuse_unless(_is_real_array(value, 1), name, "a CSR of real numbers", value)
+    return lambda name, value, part="": _plain_array(value)
+
+
+def _as_indices(name, value, part=""):
+    """value as a contiguous vector of whole numbers: int32 if it is that, else int64."""
+    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a CSR with integer indices, got {type(value).__name__}")
+    wanted = np.int32 if value.dtype == np.int32 else np.int64
+    return _writeable(np.asarray(np.require(value, wanted, ["C", "A"])))
+
+
+@overload(_as_indices, prefer_literal=True)
+def _as_indices_overload(name, value, part=""):
+    _refuse_unless(isinstance(value, types.Array) and value.ndim == 1 and isinstance(value.dtype, types.Integer), name,
+                   "a CSR with integer indices", value)
+    dtype = np.int32 if value.dtype == types.int32 else np.int64
+    return lambda name, value, part="": value.astype(dtype)
+
+
+def _as_words(name, value, part=""):
+    """value as a 2-D array of uint32 in C order."""
+    if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.uint32:
+        raise ValueError(f"{name} must be Bits with words of uint32, got {type(value).__name__}")
+    return _writeable(np.asarray(np.require(value, np.uint32, ["C", "A"])))
+
+
+@overload(_as_words, prefer_literal=True)
+def _as_words_overload(name, value, part=""):
+    _refuse_unless(isinstance(value, types.Array) and value.ndim == 2 and value.dtype == types.uint32, name, "Bits with words of uint32", value)
+    return lambda name, value, part="": np.ascontiguousarray(value)
+
+
+def _convert_csr(name, A):
+    return CSR(_as_entries(name, A.data, ".data"), _as_indices(name, A.indices, ".indices"),
+               _as_indices(name, A.indptr, ".indptr").astype(np.int64))
+
+
+_as_rows = _converter(CSR, "a CSR with integer indices", _convert_csr)
+
+
+@_either
+def _rise(A):
+    """Whether the row pointers of a CSR go with its entries."""
+    n = A.indptr.shape[0] - 1
+    if n < 1 or A.indptr[0] != 0 or A.indptr[n] != A.data.shape[0] or A.indices.shape[0] != A.data.shape[0]:
+        return False
+    return bool((A.indptr[1:] >= A.indptr[:-1]).all())
+
+
+def _csr_flaw(A):
+    if not _rise(A):
+        return 2
+    inside = A.indices.shape[0] == 0 or (A.indices.min() >= 0 and A.indices.max() < A.indptr.shape[0] - 1)
+    return 0 if inside else 3
+
+
+def _bits_flaw(A):
+    if A.n < 1 or A.words.shape[1] != A.n or A.words.shape[0] != (A.n + 31) // 32:
+        return 4
+    return 0 if abs(A.scale) < math.inf else 5
+
+
+def _implicit_flaw(A):
+    if A.X.size == 0 or not _all_below(A.X, 1e17 if A.X.itemsize == 4 else 1e150):
+        return 6
+    sound = _is_sound(A.kernel) and (A.X.itemsize == 8 or 1e-37 <= A.kernel.scale <= 1e37)
+    if sound and A.kernel.kind == _PRECOMPUTED:
+        sound = A.X.shape[1] == 1 and _are_rows(A.X, A.kernel.table.shape[0])
+    return 0 if sound else 7
+
+
+def _low_rank_flaw(A):
+    return 0 if A.F.size > 0 and _all_below(A.F, 1e17 if A.F.itemsize == 4 else 1e150) else 8
+
+
+def _difference_flaw(A):
+    if _flaw(A.A) != 0:
+        return _flaw(A.A)
+    if _flaw(A.B) != 0:
+        return _flaw(A.B)
+    return 0 if _size(A.A) == _size(A.B) else 9
+
+
+def _centered_flaw(A):
+    if _flaw(A.A) != 0:
+        return _flaw(A.A)
+    return 0 if A.means.shape[0] == _size(A.A) else 10
+
+
+def _dense_product_of(A, V):
+    return _dense_product(A, A.shape[1], _in_precision(A, V))
+
+
+_OPERATORS = {
+    np.ndarray: _Form(
+        lambda name, A: _as_points(name, A), lambda A: _array_flaw(A), lambda A: A.shape[0], lambda A: _epsilon(A), _dense_product_of,
+        _measured_plain, lambda A, first, last: A[first:last].astype(np.float64), lambda A: np.diag(A).astype(np.float64).sum(),
+        _dense_symmetric, lambda A: _array_bytes(A)),
+    CSR: _Form(
+        _convert_csr, _csr_flaw, lambda A: A.indptr.shape[0] - 1, lambda A: _epsilon(A.data),
+        lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)), _measured_plain, _csr_rows, _csr_trace,
+        lambda A: _csr_symmetric(A), lambda A: _array_bytes(A.data) + _array_bytes(A.indices) + _array_bytes(A.indptr)),
+    Bits: _Form(
+        lambda name, A: Bits(_as_words(name, A.words, ".words"), float(A.scale), int(A.n)), _bits_flaw, lambda A: A.n,
+        lambda A: 2.220446049250313e-16, lambda A, V: _bits_product(A.words, A.scale, V), _measured_plain, _bits_rows, _bits_trace,
+        lambda A: True, lambda A: _array_bytes(A.words)),
+    Implicit: _Form(
+        lambda name, A: Implicit(_as_points(name, A.X, ".X"), _as_kernel(name, A.kernel)), _implicit_flaw, lambda A: A.X.shape[0],
+        lambda A: _epsilon(A.X), _implicit_product, _measured_plain, _implicit_rows,
+        lambda A: _diagonal(A.X, A.kernel).astype(np.float64).sum(), lambda A: True,
+        lambda A: _array_bytes(A.X) + _array_bytes(A.kernel.table)),
+    LowRank: _Form(
+        lambda name, A: LowRank(_as_points(name, A.F, ".F")), _low_rank_flaw, lambda A: A.F.shape[0], lambda A: _epsilon(A.F),
+        _low_rank_product, _measured_plain, _low_rank_rows, lambda A: (_in_double(A.F) ** 2).sum(), lambda A: True,
+        lambda A: _array_bytes(A.F)),
+    Difference: _Form(
+        lambda name, A: Difference(_as_operator(name, A.A), _as_operator(name, A.B)), _difference_flaw, lambda A: _size(A.A),
+        lambda A: max(_precision(A.A), _precision(A.B)), lambda A, V: _product(A.A, V) - _product(A.B, V), _measured_difference,
+        lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last), lambda A: _trace(A.A) - _trace(A.B),
+        lambda A: _symmetric(A.A) and _symmetric(A.B), lambda A: _held(A.A) + _held(A.B)),
+    Centered: _Form(
+        lambda name, A: Centered(_as_operator(name, A.A), _as_vector(name, A.means, ".means")), _centered_flaw, lambda A: _size(A.A),
+        lambda A: _precision(A.A), _centered_product, _measured_centered, _centered_rows, lambda A: _trace(A.A) - A.means.sum(),
+        lambda A: _symmetric(A.A), lambda A: _held(A.A) + _array_bytes(A.means)),
+}
+
+
+def _as_operator(name, value):
+    """The operator `value` with arrays in C order."""
+    form = _form(np.ndarray if isinstance(value, (list, np.ndarray)) else type(value))
+    if form is None:
+        raise ValueError(f"{name} must be {_OPERATORS_IN_WORDS}, got {type(value).__name__}")
+    return form.convert(name, value)
+
+
+_OPERATORS_IN_WORDS = "a square array of real numbers or an operator (CSR, Bits, Implicit, LowRank, Difference, Centered)"
+
+
+@overload(_as_operator, prefer_literal=True)
+def _as_operator_overload(name, value):
+    _refuse_unless(_form(value) is not None, name, _OPERATORS_IN_WORDS, value)
+    return _form(value).convert
+
+
+@_public(A=_operator(), V=_points(rows="A"))
+def matmat(A, V):
+    """Product A V of an operator and a block of vectors (AMS section 2, step 2a of orthogonal iteration).
+
+    Parameters
+    ----------
+    A : (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered
+    V : (n, p) array; taken in the precision of A's data
+
+    Returns
+    -------
+    (n, p) array in the precision of A's data (Bits: of V)
+
+    Raises
+    ------
+    ValueError : A malformed; V empty, not 2-D, not finite or with another number of rows; a product that is not finite
+
+    Notes
+    -----
+    Time: dense O(n^2 p); CSR O(nnz p); Bits n^2 / 8 table look-ups for every 16 float32 or 8 float64 columns;
+    Implicit O(n^2 (d + p)); LowRank O(n r p). Memory O(n p), and partial sums of at most 128 MB.
+
+    Examples
+    --------
+    >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+    product = _product(A, V)
+    if not _all_below(product, np.inf):
+        raise ValueError("matmat: A must be finite, and so must A V")
+    return product
+
+
+@_public(A=_operator())
 def dense(A):
     """Any operator as a dense array, for small n and for tests. Source: textbook.
 
@@ -2777,14 +3260,13 @@ def dense(A):
     >>> dense(LowRank(np.array([[1.0], [2.0]]))).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
-    B = _checked("dense: A", A)
-    entries = _rows(B, 0, _size(B))
+    entries = _rows(A, 0, _size(A))
     if not _all_below(entries, np.inf):
         raise ValueError("dense: A must be finite (no NaN or infinity)")
     return entries
 
 
-@_compiled
+@_public(A=_operator())
 def nbytes(A):
     """Bytes that an operator's arrays hold (the space that AMS section 3 reduces).
 
@@ -2809,24 +3291,10 @@ def nbytes(A):
     >>> nbytes(LowRank(np.zeros((5, 2))))
     80
     """
-    return _held(_checked("nbytes: A", A))
+    return _held(A)
 
 
-def _held(A):
-    """Bytes of the arrays of a checked operator."""
-
-
-@overload(_held)
-def _held_overload(A):
-    if isinstance(A, types.Array):
-        return lambda A: A.size * A.itemsize
-    return {CSR: lambda A: _held(A.data) + _held(A.indices) + _held(A.indptr), Bits: lambda A: _held(A.words),
-            Implicit: lambda A: _held(A.X) + _held(A.kernel.table), LowRank: lambda A: _held(A.F),
-            Difference: lambda A: _held(A.A) + _held(A.B),
-            Centered: lambda A: _held(A.A) + _held(A.means)}[_operator_class(A)]
-
-
-@_compiled
+@_public(A=_operator(), B=_operator("A"))
 def difference(A, B):
     """The operator A - B, never formed (the error matrix of AMS section 3 when A is a sketch of B).
 
@@ -2851,13 +3319,10 @@ def difference(A, B):
     >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
-    left, right = _checked("difference: A", A), _checked("difference: B", B)
-    if _size(left) != _size(right):
-        raise ValueError("difference: A and B must be of the same size")
-    return Difference(left, right)
+    return Difference(A, B)
 
 
-@_compiled
+@_public(A=_operator())
 def center(A):
     """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
 
@@ -2882,12 +3347,11 @@ def center(A):
     >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
     [[0.5, -0.5], [-0.5, 0.5]]
     """
-    B = _checked("center: A", A)
-    n = _size(B)
-    sums = _product(B, np.ones((n, 1)))
+    n = _size(A)
+    sums = _product(A, np.ones((n, 1)))
     if not _all_below(sums, np.inf):
         raise ValueError("center: A must be finite")
-    return Centered(B, _in_double(sums[:, 0].copy()) / n)
+    return Centered(A, _in_double(sums[:, 0].copy()) / n)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -2914,13 +3378,13 @@ def _orthonormalize(W, key):
     A column that depends on the ones before it (or is 0) is replaced by a random one.
     """
     n, p = W.shape
-    V = np.ascontiguousarray(W.T)
+    V = _transposed(W)
     independent = True
     for q in range(p):
         v = V[q]
         attempt = 0
         while True:
-            size = max(np.abs(v).max(), 1e-300)        # squares of tiny or huge entries would not fit
+            size = max(_largest(v), 1e-300)            # squares of tiny or huge entries would not fit
             for i in range(n):
                 v[i] /= size
             before = math.sqrt(_dot(v, v))
@@ -2940,7 +3404,7 @@ def _orthonormalize(W, key):
             attempt += 1
         for i in range(n):
             v[i] /= after
-    return np.ascontiguousarray(V.T), independent
+    return _transposed(V), independent
 
 
 @_compiled
@@ -2964,12 +3428,10 @@ def _fix_signs(vectors):
                 vectors[i, q] = -vectors[i, q]
 
 
-@_compiled
+@_compiled(inline="always")
 def _largest_size(values):
     """max abs(value), or 1 if all are 0: a scale to divide by."""
-    largest = 0.0
-    for value in values:
-        largest = max(largest, abs(value))
+    largest = _largest(values)
     return largest if largest > 0.0 else 1.0
 
 
@@ -2977,13 +3439,14 @@ def _largest_size(values):
 def _tridiagonalize(A, Z):
     """Householder reflections H of a symmetric A (overwritten): diagonals d, e of H A H^T; Z becomes H Z."""
     n = A.shape[0]
-    d, e, w, u = np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
+    d, e, w, u = _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
     for j in range(n - 1):
         v, m = A[j, j + 1:].copy(), n - j - 1
-        d[j], size = A[j, j], np.abs(v).max()
+        d[j], size = A[j, j], _largest(v)
         if size < 1e-290:                              # far below the rounding of A, whose largest entry is 1
             continue
-        v /= size                                      # squares of tiny entries would underflow, and beta be infinite
+        for i in range(m):                             # squares of tiny entries would underflow, and beta be infinite
+            v[i] /= size
         norm = math.sqrt(_dot(v, v))
         v[0] += norm if v[0] > 0.0 else -norm          # I - beta v v^T takes the row to (e_j, 0, ..., 0)
         e[j] = -size * norm if v[0] > 0.0 else size * norm
@@ -2993,7 +3456,8 @@ def _tridiagonalize(A, Z):
         half = 0.5 * beta * _dot(w[:m], v)
         for i in range(m):
             w[i] -= half * v[i]
-        u[:] = 0.0
+        for t in range(n):
+            u[t] = 0.0
         for i in range(m):
             row, z = A[j + 1 + i, j + 1:], Z[j + 1 + i]
             for t in range(m):
@@ -3043,31 +3507,40 @@ def _diagonalize(d, e, Z):
 
 
 @_compiled(apart=True)
-def _small_eigen(H, by_size):
-    """Eigenpairs of a small symmetric matrix, descending (by absolute value if by_size).
+def _small_eigen(H, size, by_size):
+    """Eigenpairs of a small symmetric matrix, the leading rows and columns of H, descending (by absolute value if by_size).
 
     Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the products that follow a call wait for
     the cores (ten eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without).
     """
-    n, scale = H.shape[0], _largest_size(H.copy().ravel())              # squares of tiny entries would underflow
-    A = 0.5 * (H / scale + H.T / scale)
-    if n > 256:
+    A, scale = _zero_matrix(size, size), 0.0           # squares of tiny entries would underflow
+    for i in range(size):
+        scale = max(scale, _largest(H[i, :size]))
+    scale = scale if scale > 0.0 else 1.0
+    for i in range(size):
+        for j in range(size):
+            A[i, j] = 0.5 * (H[i, j] / scale + H[j, i] / scale)
+    if size > 256:
         found, columns = np.linalg.eigh(A)
-        rows = np.ascontiguousarray(columns.T)
+        rows = columns.T
     else:
-        rows = np.eye(n)
+        rows = _unit_matrix(size)
         found, e = _tridiagonalize(A, rows)
         _diagonalize(found, e, rows)
-    order = np.argsort(-np.abs(found) if by_size else -found, kind="mergesort")
-    return scale * found[order], np.ascontiguousarray(rows[order].T)
+    order = _descending(found, by_size)
+    values, vectors = _zeros(size, _FLOAT64), _zero_matrix(size, size)
+    for q in range(size):
+        values[q] = scale * found[order[q]]
+        for i in range(size):
+            vectors[i, q] = rows[order[q], i]
+    return values, vectors
 
 
 @_compiled(apart=True)
 def _residual_norms(R, Y, k, scale):
     """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
-    S = R / scale
-    G = _cross(S, S.shape[1], S)
-    out = np.empty(k)
+    S = _times(R, 1.0 / scale)
+    G, out = _cross(S, S.shape[1], S), _zeros(k, _FLOAT64)
     for i in range(k):
         total = 0.0
         for a in range(G.shape[0]):
@@ -3077,71 +3550,43 @@ def _residual_norms(R, Y, k, scale):
     return out
 
 
-def _symmetric(A):
-    """Whether A looks symmetric: dense arrays are compared with their transpose at 4096 random places, CSR by x.Ay = y.Ax."""
-
-
-@overload(_symmetric)
-def _symmetric_overload(A):
-    if _operator_class(A) is Difference:
-        return lambda A: _symmetric(A.A) and _symmetric(A.B)
-    if _operator_class(A) is Centered:
-        return lambda A: _symmetric(A.A)
-    if _operator_class(A) is CSR:
-        return lambda A: _csr_symmetric(A)
-    if not isinstance(A, types.Array):
-        return lambda A: True
-
-    def sampled(A):
-        n, largest, gap = A.shape[0], 0.0, 0.0
-        for t in range(4096):
-            i, j = np.int64(_uniform(_key(0, _PROBES), 2 * t) * n), np.int64(_uniform(_key(0, _PROBES), 2 * t + 1) * n)
-            largest = max(largest, abs(A[i, j]))
-            gap = max(gap, abs(A[i, j] - A[j, i]))
-        return not gap > 1e-5 * largest
-    return sampled
-
-
-@_compiled(apart=True)
-def _csr_symmetric(A):
-    V = _normal_matrix(_size(A), 2, _key(0, _PROBES))
-    W = _in_double(_csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)))
-    total, size = 0.0, 0.0
-    for i in range(V.shape[0]):
-        total += V[i, 0] * W[i, 1] - V[i, 1] * W[i, 0]
-        size += abs(V[i, 0] * W[i, 1]) + abs(V[i, 1] * W[i, 0])
-    return not abs(total) > 100.0 * _precision(A) * size
-
-
 @_compiled(apart=True)
 def _extend_basis(Q, H, size, W, R):
     """The block W joins the orthonormal basis Q[:, :size], with H = Q^T A Q; R = A W keeps what lies off the basis."""
     new = size + W.shape[1]
-    Q[:, size:new] = W
+    _put(Q, size, W)
     for sweep in range(2):                             # twice is enough: R leaves the basis to rounding
         C = _cross(Q, new, R)
-        R -= _dense_product(Q, new, C)
-        H[:new, size:new] += C
-    H[size:new, :size] = H[:size, size:new].T
+        _add(R, -1.0, _dense_product(Q, new, C))
+        for a in range(new):
+            for q in range(C.shape[1]):
+                H[a, size + q] += C[a, q]
+    for a in range(size):
+        for q in range(W.shape[1]):
+            H[size + q, a] = H[a, size + q]
 
 
 @_compiled(apart=True)
 def _next_block(Q, size, R, key):
     """Orthonormal columns that span R, off the basis Q[:, :size]; there must be room for them, n >= size + columns."""
-    W, _ = _orthonormalize(R, key)
+    W, _ = _orthonormalize(R, _bits(key, 0))
     for attempt in range(5):                           # a tiny R, or a random column in it, is not yet off the basis
         C = _cross(Q, size, W)
-        if np.abs(C).max() <= 1e-14:
+        if _largest(C.reshape(-1)) <= 1e-14:
             break
-        W -= _dense_product(Q, size, C)
-        W, _ = _orthonormalize(W, key + np.uint64(2**32))
+        _add(W, -1.0, _dense_product(Q, size, C))
+        W, _ = _orthonormalize(W, _bits(key, 1))
     return W
 
 
 @_compiled(apart=True)
 def _combined(Q, Y, count):
     """The first `count` columns of Q Y, Y of as many rows as the basis has columns in use."""
-    return _dense_product(Q, Y.shape[0], np.ascontiguousarray(Y[:, :count]))
+    leading = _zero_matrix(Y.shape[0], count)
+    for i in range(Y.shape[0]):
+        for q in range(count):
+            leading[i, q] = Y[i, q]
+    return _dense_product(Q, Y.shape[0], leading)
 
 
 # What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j with
@@ -3170,7 +3615,7 @@ def _nothing_missed(values, Y, known, first, block, R, level):
 
     values, Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them.
     """
-    F, scale = np.zeros((block, block)), _largest_size(values)
+    F, scale = _zero_matrix(block, block), _largest_size(values)
     last = Y.shape[0] - block
     for i in range(known, values.shape[0]):
         share = scale / (level - values[i])
@@ -3178,15 +3623,14 @@ def _nothing_missed(values, Y, known, first, block, R, level):
             for b in range(block):
                 F[a, b] += share * Y[first + a, i] * Y[last + b, i]
     size = max(_largest_coordinate(R), 1e-300)
-    S = R / size                                       # squares of tiny or huge entries would not fit
-    reach = _dense_product(_dense_product(F, block, _cross(S, block, S)), block, np.ascontiguousarray(F.T))
-    norm = size / scale * math.sqrt(max(_small_eigen(reach, False)[0][0], 0.0))
+    S = _times(R, 1.0 / size)                          # squares of tiny or huge entries would not fit
+    reach = _dense_product(_dense_product(F, block, _cross(S, block, S)), block, _transposed(F))
+    norm = size / scale * math.sqrt(max(_small_eigen(reach, block, False)[0][0], 0.0))
     return norm < _start_cosine(R.shape[0], block, _MISSED)
 
 
 class _Search(NamedTuple):
     """Block Lanczos between two products: what is wanted, and how far it has come. Its arrays are written to by the steps."""
-    k: int
     tol: float
     max_iterations: int
     precision: float
@@ -3195,17 +3639,17 @@ class _Search(NamedTuple):
     Q: np.ndarray                                      # (n, columns), orthonormal basis
     AQ: np.ndarray                                     # A Q
     H: np.ndarray                                      # Q^T A Q
-    size: int                                          # columns of Q in use
-    first: int                                         # where the random start block stands in Q; -1 after a restart
-    known: int                                         # Ritz vectors that had converged before the start block was drawn
-    total: float                                       # sum of their values
-    iterations: int
-    best: float                                        # least residual so far, and the iteration that it is of
-    improved: int
-    finished: bool
+    at: np.ndarray                                     # whole numbers: _SIZE ... _FINISHED
+    level: np.ndarray                                  # real numbers: _TOTAL, _BEST
     values: np.ndarray                                 # the result, as of Eigen
     vectors: np.ndarray
     residual: np.ndarray
+
+
+# at: columns of Q in use; where the random start block stands in Q, or -1 after a restart; Ritz vectors that had converged before
+# it was drawn; products so far; the product that gave the least residual; whether it has ended.
+_SIZE, _FIRST, _KNOWN, _ITERATIONS, _IMPROVED, _FINISHED = range(6)
+_TOTAL, _BEST = range(2)                               # level: sum of the known values; the least residual
 
 
 @_compiled(apart=True)
@@ -3216,61 +3660,68 @@ def _start_search(n, k, key, tol, max_iterations, precision):
     block = min((k + 15) // 16, 4) * 16
     limit = 2 * k + 8 * block
     direct = n <= limit + block
-    W = np.eye(n) if direct else _orthonormalize(_normal_matrix(n, block, _bits(key, 0)), key)[0]
+    W = _unit_matrix(n) if direct else _orthonormalize(_normal_matrix(n, block, _bits(key, 0)), key)[0]
     columns = 0 if direct else limit
-    Q, AQ, H = np.zeros((n, columns)), np.zeros((n, columns)), np.zeros((columns, columns))
-    return _Search(k, tol, max_iterations, precision, key, W, Q, AQ, H, 0, 0, 0, 0.0, 0, np.inf, 0, False,
-                   np.zeros(k), np.zeros((n, k)), np.full(k, np.inf))
+    level = _zeros(2, _FLOAT64)
+    level[_BEST] = np.inf
+    return _Search(tol, max_iterations, precision, key, W, _zero_matrix(n, columns), _zero_matrix(n, columns),
+                   _zero_matrix(columns, columns), np.zeros(6, np.int64), level, _zeros(k, _FLOAT64), _zero_matrix(n, k), _zeros(k, _FLOAT64))
 
 
 @_compiled(apart=True)
 def _step(search, R, summands):
-    """The search after one more product, R = A W; summands: norm of what was added up to it, see `_measured_product`."""
-    k, Q, AQ, H, W = search.k, search.Q, search.AQ, search.H, search.W
-    n, block, limit = R.shape[0], W.shape[1], Q.shape[1]
-    iterations, size, first, known, total = search.iterations + 1, search.size, search.first, search.known, search.total
+    """One more product, R = A W, enters the search; summands: norm of what was added up to it, see `_measured_product`."""
+    Q, AQ, H, W, at, level, k = search.Q, search.AQ, search.H, search.W, search.at, search.level, search.values.shape[0]
+    n, block, limit, size, first = R.shape[0], W.shape[1], Q.shape[1], at[_SIZE], at[_FIRST]
     if not _all_below(R, np.inf):
-        return _stopped(search, 0, search.values, search.vectors, search.residual)
+        at[_ITERATIONS], at[_FINISHED] = 0, 1
+        return
+    at[_ITERATIONS] += 1
+    iterations = at[_ITERATIONS]
     if limit == 0:
-        values, vectors = _small_eigen(R, False)
-        return _result(search, 1, values, vectors, _combined(R, vectors, k), k, summands)
-    AQ[:, size:size + block] = R
+        values, vectors = _small_eigen(R, n, False)
+        _finish(search, values, vectors, _combined(R, vectors, k), summands)
+        return
+    _put(AQ, size, R)
     _extend_basis(Q, H, size, W, R)
     size += block
-    values, Y = _small_eigen(H[:size, :size], False)
+    values, Y = _small_eigen(H, size, False)
     scale = _largest_size(values)
-    rounding = search.precision * summands / scale
-    residual = np.inf
+    rounding = 16.0 * max(search.precision, search.precision * summands / scale)
     if size >= k:
-        residual = _residual_norms(R, Y[size - block:], k, scale).max()
-    best, improved = search.best, search.improved
-    if residual < 0.9 * best:
-        best, improved = residual, iterations
-    stalled = best < 1e-9 and iterations - improved >= 10               # what is left is the rounding of A's products
-    converged = size >= k and (best <= max(search.tol, 16.0 * search.precision, 16.0 * rounding) or stalled)
-    if converged and first >= 0 and size + block <= limit and not stalled and (search.tol > 1e-4 or known > 0):
+        residual = _largest(_residual_norms(R, Y[size - block:], k, scale))
+        if residual < 0.9 * level[_BEST]:
+            level[_BEST], at[_IMPROVED] = residual, iterations
+    stalled = level[_BEST] < 1e-9 and iterations - at[_IMPROVED] >= 10     # what is left is the rounding of A's products
+    margin = max(search.tol, rounding) * scale
+    converged = size >= k and (level[_BEST] * scale <= margin or stalled)
+    if converged and first >= 0 and size + block <= limit and not stalled and (search.tol > 1e-4 or at[_KNOWN] > 0):
         # Not before vectors that the start block hardly saw have had the time to show, as long as the basis has room. With a smaller tol
         # they have: a residual of tol leaves eigenvalues larger by tol sqrt(n / block) at most to hide.
-        margin = max(search.tol, 16.0 * search.precision, 16.0 * rounding) * scale
-        converged = _nothing_missed(values, Y, (values > values[k - 1] + 0.5 * margin).sum(), first, block, R, values[k - 1] + margin)
-    if iterations >= search.max_iterations and size >= k:
-        return _result(search, iterations, values, _combined(Q, Y, k), _combined(AQ, Y, k), k, summands)
+        above = 0
+        while above < size and values[above] > values[k - 1] + 0.5 * margin:
+            above += 1
+        converged = _nothing_missed(values, Y, above, first, block, R, values[k - 1] + margin)
+    found = 0.0
+    for q in range(min(k, size)):
+        found += values[q]
+    again = converged and _may_repeat(values, k, block)
+    if again and at[_KNOWN] > 0:
+        again = found > level[_TOTAL] + max(search.tol, 16.0 * search.precision) * scale
+    if (size >= k and iterations >= search.max_iterations) or (converged and not again):
+        _finish(search, values, _combined(Q, Y, k), _combined(AQ, Y, k), summands)
+        return
     if converged:
-        found = values[:k].sum()
-        if not _may_repeat(values, k, block) or (known > 0 and found <= total + max(search.tol, 16.0 * search.precision) * scale):
-            return _result(search, iterations, values, _combined(Q, Y, k), _combined(AQ, Y, k), k, summands)
         # More copies of a repeated eigenvalue may exist than the start block had vectors: another one, off what is found, shows them.
-        AQ[:, :k] = _combined(AQ, Y, k)
-        _restart(Q, H, values, Y, k)
-        size, first, known, total, best, improved = k, k, k, found, np.inf, iterations
+        _restart(search, values, Y, k)
+        size, at[_FIRST], at[_KNOWN], at[_IMPROVED] = k, k, k, iterations
+        level[_TOTAL], level[_BEST] = found, np.inf
         R = _normal_matrix(n, block, _bits(search.key, iterations) ^ np.uint64(1))
     elif size + block > limit:
-        size, first = k + block, -1
-        AQ[:, :size] = _combined(AQ, Y, size)
-        _restart(Q, H, values, Y, size)
-    W = _next_block(Q, size, R, _bits(search.key, iterations))
-    return _Search(k, search.tol, search.max_iterations, search.precision, search.key, W, Q, AQ, H, size, first, known, total,
-                   iterations, best, improved, False, search.values, search.vectors, search.residual)
+        size, at[_FIRST] = k + block, -1
+        _restart(search, values, Y, size)
+    at[_SIZE] = size
+    _put(W, 0, _next_block(Q, size, R, _bits(search.key, iterations)))
 
 
 @_compiled
@@ -3283,41 +3734,43 @@ def _may_repeat(values, k, block):
 
 
 @_compiled(apart=True)
-def _restart(Q, H, values, Y, kept):
+def _restart(search, values, Y, kept):
     """The basis becomes the first `kept` Ritz vectors."""
-    Q[:, :kept] = _combined(Q, Y, kept)
-    H[:] = 0.0
-    for i in range(kept):
-        H[i, i] = values[i]
+    _put(search.AQ, 0, _combined(search.AQ, Y, kept))
+    _keep_ritz_vectors(search.Q, search.H, values, Y, kept)
 
 
 @_compiled(apart=True)
-def _result(search, iterations, values, vectors, products, k, summands):
-    """The search, finished with its first k pairs; their residuals come from A times the vectors, whatever led to these."""
-    leading, residual, scale = vectors[:, :k].copy(), np.zeros(k), _largest_size(values)
-    for q in range(k):
-        for i in range(leading.shape[0]):
-            residual[q] += ((products[i, q] - values[q] * leading[i, q]) / scale) ** 2
-    _fix_signs(leading)
+def _keep_ritz_vectors(Q, H, values, Y, kept):
+    _put(Q, 0, _combined(Q, Y, kept))
+    for i in range(H.shape[0]):
+        for j in range(H.shape[0]):
+            H[i, j] = values[i] if i == j and i < kept else 0.0
+
+
+@_compiled(apart=True)
+def _finish(search, values, vectors, products, summands):
+    """End with the first k pairs; their residuals come from A times the vectors, whatever led to these."""
+    k, scale = search.values.shape[0], _largest_size(values)
     rounding = search.precision * max(1.0, summands / scale)
-    return _stopped(search, iterations, values[:k].copy(), leading, np.maximum(np.sqrt(residual), rounding))
-
-
-@_compiled
-def _stopped(search, iterations, values, vectors, residual):
-    return _Search(search.k, search.tol, search.max_iterations, search.precision, search.key, search.W, search.Q, search.AQ, search.H,
-                   search.size, search.first, search.known, search.total, iterations, search.best, search.improved, True,
-                   values, vectors, residual)
+    for q in range(k):
+        total = 0.0
+        for i in range(vectors.shape[0]):
+            total += ((products[i, q] - values[q] * vectors[i, q]) / scale) ** 2
+            search.vectors[i, q] = vectors[i, q]
+        search.values[q], search.residual[q] = values[q], max(math.sqrt(total), rounding)
+    _fix_signs(search.vectors)
+    search.at[_FINISHED] = 1
 
 
 @_compiled(apart=True)
 def _lanczos(A, k, key, tol, max_iterations):
     """Block Lanczos with full orthogonalisation and thick restarts; Eigen of the k largest values, of 0 iterations if A is not finite."""
     search = _start_search(_size(A), k, key, tol, max_iterations, _precision(A))
-    while not search.finished:
+    while search.at[_FINISHED] == 0:
         R, summands = _measured_product(A, search.W)
-        search = _step(search, R, summands)
-    return Eigen(search.values, search.vectors, search.iterations, search.residual)
+        _step(search, R, summands)
+    return Eigen(search.values, search.vectors, search.at[_ITERATIONS], search.residual)
 
 
 class _NormSearch(NamedTuple):
@@ -3329,24 +3782,21 @@ class _NormSearch(NamedTuple):
     W: np.ndarray                                      # as in _Search
     Q: np.ndarray
     H: np.ndarray
-    size: int
-    first: int
-    iterations: int
-    summands: float                                    # largest norm of what products were added up from
-    finished: bool
-    norm: float                                        # NaN if A is not finite
+    at: np.ndarray
+    level: np.ndarray                                  # _NORM, NaN if A is not finite; _SUMMANDS
 
 
+_NORM, _SUMMANDS = range(2)                            # the result; largest norm of what products were added up from
 _NORM_BLOCK, _NORM_COLUMNS = 16, 768                   # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
 
 
 @_compiled(apart=True)
 def _start_norm(n, key, tol, max_iterations, precision):
     direct = n <= 256
-    W = np.eye(n) if direct else _orthonormalize(_normal_matrix(n, _NORM_BLOCK, _bits(key, 0)), key)[0]
+    W = _unit_matrix(n) if direct else _orthonormalize(_normal_matrix(n, _NORM_BLOCK, _bits(key, 0)), key)[0]
     columns = 0 if direct else 10 * _NORM_BLOCK
-    return _NormSearch(tol, max_iterations, precision, key, W, np.zeros((n, columns)), np.zeros((columns, columns)), 0, 0, 0, 0.0,
-                       False, 0.0)
+    return _NormSearch(tol, max_iterations, precision, key, W, _zero_matrix(n, columns), _zero_matrix(columns, columns),
+                       np.zeros(6, np.int64), _zeros(2, _FLOAT64))
 
 
 @_compiled(apart=True)
@@ -3356,52 +3806,48 @@ def _norm_step(search, R, summands):
     The basis grows, to 512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in the
     spectrum) it is started anew from the largest Ritz vectors, and the search ends when the residual of the first is below tol.
     """
-    W, Q, H, precision = search.W, search.Q, search.H, search.precision
-    n, block, iterations, first = R.shape[0], W.shape[1], search.iterations + 1, search.first
-    summands, finished, norm = max(summands, search.summands), False, search.norm
+    W, Q, H, at, level, precision = search.W, search.Q, search.H, search.at, search.level, search.precision
+    n, block, first = R.shape[0], W.shape[1], at[_FIRST]
+    at[_ITERATIONS] += 1
+    iterations, level[_SUMMANDS] = at[_ITERATIONS], max(summands, level[_SUMMANDS])
     if not _all_below(R, np.inf):
-        return _with_norm(search, np.nan)
+        level[_NORM], at[_FINISHED] = np.nan, 1
+        return search
     if Q.shape[1] == 0:
-        return _with_norm(search, abs(_small_eigen(R, True)[0][0]))
-    limit = min(_NORM_COLUMNS, max(10 * block, 2**26 // n), n - block) // block * block
-    if search.size + block > Q.shape[1]:
+        level[_NORM], at[_FINISHED] = abs(_small_eigen(R, n, True)[0][0]), 1
+        return search
+    limit = min(min(_NORM_COLUMNS, max(10 * block, 2**26 // n)), n - block) // block * block
+    if at[_SIZE] + block > Q.shape[1]:
         columns = min(limit, 2 * Q.shape[1])
-        Q, H = _widened(Q, columns), _widened(np.ascontiguousarray(_widened(H, columns).T), columns)      # H is symmetric
-    _extend_basis(Q, H, search.size, W, R)
-    size = search.size + block
+        Q, H = _widened(Q, n, columns), _widened(H, columns, columns)
+    _extend_basis(Q, H, at[_SIZE], W, R)
+    size = at[_SIZE] + block
     full = size + block > limit
     if iterations <= 8 or iterations % 4 == 0 or full or first < 0 or iterations >= search.max_iterations:
-        values, Y = _small_eigen(H[:size, :size], True)
-        norm = abs(values[0])
-        rounding = 16.0 * precision * summands
-        level = max((1.0 + search.tol) * norm, norm + rounding)
+        values, Y = _small_eigen(H, size, True)
+        norm, rounding = abs(values[0]), 16.0 * precision * level[_SUMMANDS]
+        beyond = max((1.0 + search.tol) * norm, norm + rounding)
+        level[_NORM] = norm
         if norm <= rounding or iterations >= search.max_iterations:
-            finished = True
+            at[_FINISHED] = 1
         elif first >= 0:
-            finished = _nothing_missed(values, Y, 0, 0, block, R, level) and _nothing_missed(values, Y, 0, 0, block, R, -level)
+            at[_FINISHED] = _nothing_missed(values, Y, 0, 0, block, R, beyond) and _nothing_missed(values, Y, 0, 0, block, R, -beyond)
         else:
-            finished = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(search.tol * norm, rounding)
-        if full and not finished:
-            size, first = 2 * block, -1
-            _restart(Q, H, values, Y, size)
-    if not finished:
-        W = _next_block(Q, size, R, _bits(search.key, iterations))
-    return _NormSearch(search.tol, search.max_iterations, precision, search.key, W, Q, H, size, first, iterations, summands, finished, norm)
+            at[_FINISHED] = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(search.tol * norm, rounding)
+        if full and at[_FINISHED] == 0:
+            size, at[_FIRST] = 2 * block, -1
+            _keep_ritz_vectors(Q, H, values, Y, size)
+    at[_SIZE] = size
+    if at[_FINISHED] == 0:
+        _put(W, 0, _next_block(Q, size, R, _bits(search.key, iterations)))
+    return _NormSearch(search.tol, search.max_iterations, precision, search.key, W, Q, H, at, level)
 
 
 @_compiled
-def _with_norm(search, norm):
-    return _NormSearch(search.tol, search.max_iterations, search.precision, search.key, search.W, search.Q, search.H, search.size,
-                       search.first, search.iterations, search.summands, True, norm)
-
-
-@_compiled
-def _widened(Q, columns):
-    """Q with more columns, of zeros."""
-    out = np.zeros((Q.shape[0], columns))
-    for i in range(Q.shape[0]):
-        for j in range(Q.shape[1]):
-            out[i, j] = Q[i, j]
+def _widened(Q, rows, columns):
+    """Q in the corner of a larger matrix of zeros."""
+    out = _zero_matrix(rows, columns)
+    _put(out, 0, Q)
     return out
 
 
@@ -3409,14 +3855,14 @@ def _widened(Q, columns):
 def _norm(A, key, tol, max_iterations):
     """Largest size of an eigenvalue of A; NaN if A is not finite."""
     search = _start_norm(_size(A), key, tol, max_iterations, _precision(A))
-    while not search.finished:
+    while search.at[_FINISHED] == 0:
         R, summands = _measured_product(A, search.W)
         search = _norm_step(search, R, summands)
-    return search.norm
+    return search.level[_NORM]
 
 
-@_compiled
-def block_lanczos(A, k, seed, tol=1e-8, max_iterations=1000):
+@_public(A=_operator(), k=_count("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
 
     AMS section 2 (footnote 1) prefers Lanczos to orthogonal iteration. Largest means algebraically largest: the sketched
@@ -3426,7 +3872,7 @@ def block_lanczos(A, k, seed, tol=1e-8, max_iterations=1000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's type.
         Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A loose tol (1e-2) does
         not promise that none is missed which is larger by less than a few tol: for that there is `spectral_norm`
@@ -3452,21 +3898,16 @@ def block_lanczos(A, k, seed, tol=1e-8, max_iterations=1000):
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
-    B = _checked("block_lanczos: A", A)
-    k = _count("block_lanczos: k", k, _size(B))
-    key = _key(_seed("block_lanczos: seed", seed), _START)
-    tol = _tolerance("block_lanczos: tol", tol)
-    max_iterations = _positive_integer("block_lanczos: max_iterations", max_iterations)
-    if not _symmetric(B):
+    if not _symmetric(A):
         raise ValueError("block_lanczos: A must be symmetric")
-    eigen = _lanczos(B, k, key, tol, max_iterations)
+    eigen = _lanczos(A, k, _key(seed, _START), tol, max_iterations)
     if eigen.iterations == 0:
         raise ValueError("block_lanczos: A must be finite (no NaN or infinity)")
     return eigen
 
 
-@_compiled
-def orthogonal_iteration(A, k, seed, tol=1e-8, max_iterations=10000):
+@_public(A=_operator(), k=_count("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
 
     1. Q: random orthonormal (n, k).  2. Until converged: (a) Q <- A Q, (b) Q <- orthonormalize(Q).
@@ -3477,7 +3918,7 @@ def orthogonal_iteration(A, k, seed, tol=1e-8, max_iterations=10000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
         subspace is invariant to tol. Not below 16 roundings of A's type
     max_iterations : int, at least 1; products with k vectors
@@ -3500,41 +3941,41 @@ def orthogonal_iteration(A, k, seed, tol=1e-8, max_iterations=10000):
     >>> orthogonal_iteration(np.diag(np.array([3.0, 1.0, -5.0])), 1, 0).values.round(6).tolist()
     [3.0]
     """
-    B = _checked("orthogonal_iteration: A", A)
-    k = _count("orthogonal_iteration: k", k, _size(B))
-    key = _key(_seed("orthogonal_iteration: seed", seed), _START)
-    tol = _tolerance("orthogonal_iteration: tol", tol)
-    max_iterations = _positive_integer("orthogonal_iteration: max_iterations", max_iterations)
-    n, precision = _size(B), _precision(B)
-    if not _symmetric(B):
+    if not _symmetric(A):
         raise ValueError("orthogonal_iteration: A must be symmetric")
+    n, precision, key = _size(A), _precision(A), _key(seed, _START)
     Q, _ = _orthonormalize(_normal_matrix(n, k, _bits(key, 0)), _bits(key, 1))
     shift, iterations, best, improved = 0.0, 0, np.inf, 0
     while True:
-        Z = _in_double(_product(B, Q))
+        Z = _in_double(_product(A, Q))
         iterations += 1
         if not _all_below(Z, np.inf):
             raise ValueError("orthogonal_iteration: A must be finite (no NaN or infinity)")
         T = _cross(Q, k, Z)
-        values, Y = _small_eigen(T, False)
-        R = Z - _dense_product(Q, k, T)
+        values, Y = _small_eigen(T, k, False)
+        R = Z.copy()
+        _add(R, -1.0, _dense_product(Q, k, T))
         residual = _residual_norms(R, Y, k, _largest_size(values))
         settled = -values[k - 1] <= shift * (1.0 + 1e-6)
-        if (settled and residual.max() <= max(tol, 16.0 * precision)) or iterations >= max_iterations:
+        worst = _largest(residual)
+        if (settled and worst <= max(tol, 16.0 * precision)) or iterations >= max_iterations:
             break
         shift = max(shift, -values[k - 1])
-        if residual.max() < 0.9 * best:
-            best, improved = residual.max(), iterations
+        if worst < 0.9 * best:
+            best, improved = worst, iterations
         if iterations - improved >= 100:               # +lambda and -lambda alike: a mixture that stays as it is
             shift = max(shift, _largest_size(values))
-        Q, _ = _orthonormalize(Z + shift * Q, _bits(key, iterations + 1))
+        _add(Z, shift, Q)
+        Q, _ = _orthonormalize(Z, _bits(key, iterations + 1))
     vectors = _dense_product(Q, k, Y)
     _fix_signs(vectors)
-    return Eigen(values, vectors, iterations, np.maximum(residual, precision))
+    for q in range(k):
+        residual[q] = max(residual[q], precision)
+    return Eigen(values, vectors, iterations, residual)
 
 
-@_compiled
-def spectral_norm(A, seed, tol=1e-2, max_iterations=1000):
+@_public(A=_operator(), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size (textbook: Lanczos at both ends).
 
     The stopping rule is a posteriori and needs no gap in the spectrum, in the manner of Kuczynski and Wozniakowski (1992).
@@ -3542,7 +3983,7 @@ def spectral_norm(A, seed, tol=1e-2, max_iterations=1000):
     Parameters
     ----------
     A : (n, n) symmetric array or operator
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; relative error. The true norm is below (1 + tol) times the result but for a chance of 2e-6
         over seeds, whatever the spectrum, unless the basis was full before that was sure. 768 columns suffice for 1 % up to
         n near 87,000 (beyond, 512 MB hold fewer), and for far smaller tol where the spectrum has gaps; where they do not, it ends
@@ -3567,13 +4008,9 @@ def spectral_norm(A, seed, tol=1e-2, max_iterations=1000):
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
-    B = _checked("spectral_norm: A", A)
-    key = _key(_seed("spectral_norm: seed", seed), _START)
-    tol = _tolerance("spectral_norm: tol", tol)
-    max_iterations = _positive_integer("spectral_norm: max_iterations", max_iterations)
-    if not _symmetric(B):
+    if not _symmetric(A):
         raise ValueError("spectral_norm: A must be symmetric")
-    norm = _norm(B, key, tol, max_iterations)
+    norm = _norm(A, _key(seed, _START), tol, max_iterations)
     if not norm < np.inf:
         raise ValueError("spectral_norm: A must be finite (no NaN or infinity)")
     return norm
@@ -3588,33 +4025,52 @@ class Expansion(NamedTuple):
 
     Expansions over all of X hold X itself and no copy, where it is a C-ordered array of floats: do not change it afterwards.
     points (c, d); coef (c, k); values (k,) eigenvalues; offset (k,), or empty for none: what centring (or the threshold of
-    a kernel machine) adds.
+    a kernel machine) adds; kernel.
     """
     points: np.ndarray
     coef: np.ndarray
     values: np.ndarray
-    offset: np.ndarray = np.empty(0)
+    offset: np.ndarray
+    kernel: Kernel
+
+
+def _convert_eigen(name, value):
+    return Eigen(_as_vector(name, value.values, ".values"), _to_double(_as_points(name, value.vectors, ".vectors")), int(value.iterations),
+                 _as_vector(name, value.residual, ".residual"))
+
+
+_as_eigen = _converter(Eigen, "an Eigen, as the eigensolvers return it", _convert_eigen)
+
+
+def _convert_expansion(name, value):
+    points, coef = _as_points(name, value.points, ".points"), _as_points(name, value.coef, ".coef")
+    offset = _as_vector(name, value.offset, ".offset")
+    return Expansion(points, _to_precision(points, coef), _as_vector(name, value.values, ".values"),
+                     offset if offset.shape[0] > 0 else np.zeros(coef.shape[1]), _as_kernel(name, value.kernel))
+
+
+_as_expansion = _converter(Expansion, "an Expansion", _convert_expansion)
 
 
 _DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
 
 
 @_compiled(apart=True)
-def _expansion_of(X, eigen):
+def _expansion_of(X, kernel, eigen):
     """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0."""
     n, k = eigen.vectors.shape
-    coef, values = np.zeros((n, k), X.dtype), np.zeros(k)
+    coef, values = _zeros(n * k, X.dtype).reshape(n, k), _zeros(k, _FLOAT64)
     floor = n * 2.220446049250313e-16 * max(eigen.values[0], 0.0)
     for q in range(k):
         if eigen.values[q] > max(floor, eigen.residual[q] * eigen.values[0]):
             values[q] = eigen.values[q]
             for i in range(n):
                 coef[i, q] = eigen.vectors[i, q] / math.sqrt(eigen.values[q])
-    return Expansion(X, coef, values, np.zeros(k))
+    return Expansion(X, coef, values, _zeros(k, _FLOAT64), kernel)
 
 
-@_compiled
-def kpca_from_eigen(X, eigen):
+@_public(X=_points(), kernel=_kernel("X"), eigen=_eigen("X"))
+def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
 
     f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n.
@@ -3622,6 +4078,7 @@ def kpca_from_eigen(X, eigen):
     Parameters
     ----------
     X : (n, d) array, the training points
+    kernel : Kernel, of the Gram matrix
     eigen : Eigen of their Gram matrix
 
     Returns
@@ -3631,7 +4088,7 @@ def kpca_from_eigen(X, eigen):
 
     Raises
     ------
-    ValueError : X empty, not 2-D or not finite; eigen not an Eigen, or of another n
+    ValueError : X empty, not 2-D or not finite; kernel not a Kernel; eigen not an Eigen, or of another n
 
     Notes
     -----
@@ -3640,43 +4097,14 @@ def kpca_from_eigen(X, eigen):
     Examples
     --------
     >>> X = np.array([[1.0], [2.0]])
-    >>> kpca_from_eigen(X, block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
+    >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
     """
-    P = _points("kpca_from_eigen: X", X)
-    found = _checked_eigen("kpca_from_eigen: eigen", eigen)
-    if found.vectors.shape[0] != P.shape[0]:
-        raise ValueError("kpca_from_eigen: eigen.vectors must have one row for each point of X")
-    return _expansion_of(P, found)
+    return _expansion_of(X, kernel, eigen)
 
 
-@_compiled
-def _no_eigen():
-    return Eigen(np.empty(1), np.empty((1, 1)), np.int64(0), np.empty(1))
-
-
-def _checked_eigen(name, value):
-    """value with arrays in C order and sizes that agree."""
-
-
-@overload(_checked_eigen, prefer_literal=True)
-def _checked_eigen_overload(name, value):
-    name = name.literal_value
-    if _operator_class(value) is not Eigen:
-        return _raise(f"{name} must be an Eigen, as the eigensolvers return it, got {value}", _no_eigen)
-    vectors_name, sizes = name + ".vectors", f"{name}.values and {name}.residual must hold one number for each vector"
-
-    def check(name, value):
-        vectors = _in_double(_points(vectors_name, value.vectors))
-        if value.values.shape[0] != vectors.shape[1] or value.residual.shape[0] != vectors.shape[1]:
-            raise ValueError(sizes)
-        return Eigen(np.ascontiguousarray(value.values), vectors, np.int64(value.iterations),
-                     np.ascontiguousarray(value.residual))
-    return check
-
-
-@_compiled
-def kpca(X, kernel, k, seed):
+@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+def kpca(X, kernel, k, seed=0):
     """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
 
     f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x) for the largest eigenvalues lambda_n of K and their vectors a^n.
@@ -3686,7 +4114,7 @@ def kpca(X, kernel, k, seed):
     X : (n, d) array
     kernel : Kernel
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -3704,24 +4132,28 @@ def kpca(X, kernel, k, seed):
     Examples
     --------
     >>> X = np.array([[1.0], [2.0]])
-    >>> expand(X, kpca(X, linear(), 1, 0), linear()).round(12).tolist()
+    >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    P = _points("kpca: X", X)
-    kernel, k = _canonical("kpca: kernel", kernel), _count("kpca: k", k, P.shape[0])
-    _check_kernel("kpca: X", P, kernel)
-    key = _key(_seed("kpca: seed", seed), _START)
-    if P.shape[0] <= _DENSE_POINTS:
-        eigen = _lanczos(_gram(kernel, _prepare(kernel, P, P, True)), k, key, 1e-13, 1000)
+    key = np.uint64(_key(seed, _START))                # where this runs as Python, numba has made a Python int of it
+    if X.shape[0] <= _DENSE_POINTS:
+        eigen = _lanczos(_gram(kernel, _prepare(kernel, X, X, True)), k, key, 1e-13, 1000)
     else:
-        eigen = _lanczos(Implicit(P, kernel), k, key, 1e-13, 1000)
+        eigen = _lanczos(Implicit(X, kernel), k, key, 1e-13, 1000)
     if eigen.iterations == 0:
         raise ValueError("kpca: the Gram matrix must be finite (no NaN or infinity)")
-    return _expansion_of(P, eigen)
+    return _expansion_of(X, kernel, eigen)
 
 
-@_compiled
-def centered_kpca(X, kernel, k, seed):
+@_compiled(apart=True)
+def _with_mean_zero(E):
+    """The expansion with the offset that gives its features mean 0 over its own points."""
+    features = _gram_product(E.kernel, _prepare(E.kernel, E.points, E.points, False), E.coef)
+    return Expansion(E.points, E.coef, E.values, -_column_means(features), E.kernel)
+
+
+@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
 
     The features of `kpca` for H K H, H = I - 1 1^T / n: on the training points they have mean 0.
@@ -3731,7 +4163,7 @@ def centered_kpca(X, kernel, k, seed):
     X : (n, d) array
     kernel : Kernel
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -3748,26 +4180,23 @@ def centered_kpca(X, kernel, k, seed):
     Examples
     --------
     >>> X = np.array([[1.0], [2.0], [6.0]])
-    >>> expand(X, centered_kpca(X, linear(), 1, 0), linear()).round(12).tolist()
+    >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
     """
-    P = _points("centered_kpca: X", X)
-    kernel, k = _canonical("centered_kpca: kernel", kernel), _count("centered_kpca: k", k, P.shape[0])
-    _check_kernel("centered_kpca: X", P, kernel)
-    key = _key(_seed("centered_kpca: seed", seed), _START)
-    if P.shape[0] <= _DENSE_POINTS:
-        eigen = _lanczos(Centered(_gram(kernel, _prepare(kernel, P, P, True)), np.empty(0)), k, key, 1e-13, 1000)
+    key = np.uint64(_key(seed, _START))                # where this runs as Python, numba has made a Python int of it
+    if X.shape[0] <= _DENSE_POINTS:
+        eigen = _lanczos(Centered(_gram(kernel, _prepare(kernel, X, X, True)), np.empty(0)), k, key, 1e-13, 1000)
     else:
-        eigen = _lanczos(Centered(Implicit(P, kernel), np.empty(0)), k, key, 1e-13, 1000)
+        eigen = _lanczos(Centered(Implicit(X, kernel), np.empty(0)), k, key, 1e-13, 1000)
     if eigen.iterations == 0:
         raise ValueError("centered_kpca: the Gram matrix must be finite (no NaN or infinity)")
-    found = _expansion_of(P, eigen)
+    found = _expansion_of(X, kernel, eigen)
     coef = _centred(found.coef, _column_means(found.coef))              # sums of 0 to the last bit: large kernel values multiply them
-    return center_expansion(Expansion(P, coef, found.values, found.offset), kernel)
+    return _with_mean_zero(Expansion(X, coef, found.values, found.offset, kernel))
 
 
-@_compiled
-def center_expansion(expansion, kernel):
+@_public(expansion=_expansion())
+def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
     For eigenvectors a of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature of x by a constant,
@@ -3776,7 +4205,6 @@ def center_expansion(expansion, kernel):
     Parameters
     ----------
     expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
-    kernel : Kernel
 
     Returns
     -------
@@ -3784,7 +4212,7 @@ def center_expansion(expansion, kernel):
 
     Raises
     ------
-    ValueError : expansion malformed; kernel not a Kernel
+    ValueError : expansion malformed
 
     Notes
     -----
@@ -3794,67 +4222,31 @@ def center_expansion(expansion, kernel):
     --------
     >>> X = np.array([[1.0], [2.0], [6.0]])
     >>> eigen = block_lanczos(center(gram(X, X, linear())), 1, 0)
-    >>> expand(X, center_expansion(kpca_from_eigen(X, eigen), linear()), linear()).round(12).tolist()
+    >>> expand(X, center_expansion(kpca_from_eigen(X, linear(), eigen))).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
     """
-    E = _checked_expansion("center_expansion: expansion", expansion)
-    kernel = _canonical("center_expansion: kernel", kernel)
-    _check_kernel("center_expansion: expansion.points", E.points, kernel)
-    features = _gram_product(kernel, _prepare(kernel, E.points, E.points, False), E.coef)
-    return Expansion(E.points, E.coef, E.values, -_column_means(features))
-
-
-@_compiled
-def _no_expansion():
-    return Expansion(np.empty((1, 1)), np.empty((1, 1)), np.empty(1), np.empty(1))
-
-
-def _checked_expansion(name, value):
-    """value with arrays in C order, coefficients in the precision of the points, and an offset."""
-
-
-@overload(_checked_expansion, prefer_literal=True)
-def _checked_expansion_overload(name, value):
-    name = name.literal_value
-    if _operator_class(value) is not Expansion:
-        return _raise(f"{name} must be an Expansion, got {value}", _no_expansion)
-    points_name, coef_name = name + ".points", name + ".coef"
-    rows = f"{name}.coef must have one row for each point"
-    columns = f"{name}.offset must be empty or hold one number for each column of {name}.coef"
-
-    def check(name, value):
-        points, coef = _points(points_name, value.points), _points(coef_name, value.coef)
-        if coef.shape[0] != points.shape[0]:
-            raise ValueError(rows)
-        offset = np.zeros(coef.shape[1])
-        if value.offset.shape[0] == coef.shape[1]:
-            offset[:] = value.offset
-        elif value.offset.shape[0] != 0:
-            raise ValueError(columns)
-        return Expansion(points, _in_precision(points, coef), np.ascontiguousarray(value.values), offset)
-    return check
+    return _with_mean_zero(expansion)
 
 
 @_compiled(apart=True)
-def _features(X, E, kernel):
-    """Features of checked points by a checked expansion."""
+def _features(X, E):
+    """Features of points by an expansion."""
     P, Q = _common_precision(X, E.points), _common_precision(E.points, X)
-    features = _gram_product(kernel, _prepare(kernel, P, Q, False), _in_precision(P, E.coef))
+    features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), _in_precision(P, E.coef))
     for i in range(features.shape[0]):
         for q in range(features.shape[1]):
             features[i, q] += E.offset[q]
     return features
 
 
-@_compiled
-def expand(X, expansion, kernel):
+@_public(X=_points(), expansion=_expansion("X"))
+def expand(X, expansion):
     """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
 
     Parameters
     ----------
     X : (q, d) array of new points
-    expansion : Expansion over c points, of k components
-    kernel : Kernel, the one the expansion was made with
+    expansion : Expansion over c points, of k components; it carries its kernel
 
     Returns
     -------
@@ -3862,7 +4254,7 @@ def expand(X, expansion, kernel):
 
     Raises
     ------
-    ValueError : X empty, not 2-D, not finite or of another d; expansion malformed; kernel not a Kernel
+    ValueError : X empty, not 2-D, not finite or of another d; expansion malformed
 
     Notes
     -----
@@ -3871,19 +4263,12 @@ def expand(X, expansion, kernel):
     Examples
     --------
     >>> X = np.array([[0.0], [2.0]])
-    >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1)), gaussian(1.0)).round(4).tolist()
+    >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))).round(4).tolist()
     [[1.1353], [1.1353]]
     """
-    P = _points("expand: X", X)
-    E = _checked_expansion("expand: expansion", expansion)
-    kernel = _canonical("expand: kernel", kernel)
-    if P.shape[1] != E.points.shape[1]:
-        raise ValueError("expand: X and expansion.points must have the same number of columns")
-    _check_kernel("expand: X", P, kernel)
-    _check_kernel("expand: expansion.points", E.points, kernel)
-    features = _features(P, E, kernel)
+    features = _features(X, expansion)
     if not _all_below(features, np.inf):
-        raise ValueError("expand: kernel and expansion must give finite features")
+        raise ValueError("expand: expansion must give finite features on X")
     return features
 
 
@@ -3917,64 +4302,79 @@ def _kept(key, i, log_miss, n, columns):
         j += 1
 
 
+@_compiled(apart=True)
+def _count_kept(keep, log_miss, n, run, upper, lower):
+    """Entries that one run of rows keeps: on and right of the diagonal by row, left of it by row and by run of columns."""
+    columns = np.empty(n, np.int64)
+    for i in range(_run_start(run, n), _run_start(run + 1, n)):
+        upper[i] = _kept(keep, i, log_miss, n, columns)
+        for c in range(upper[i]):
+            if columns[c] > i:
+                lower[run + 1, columns[c]] += 1
+
+
+@_compiled(apart=True)
+def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, run, upper, place, sketch):
+    """Evaluate what one run of rows keeps, and write each entry and its mirror image."""
+    _wide_vectors()
+    n, data, indices, indptr = X.shape[0], sketch.data, sketch.indices, sketch.indptr
+    columns, values = np.empty(n, np.int64), _zeros(_blocks(n) * _BLOCK, X.dtype)
+    for i in range(_run_start(run, n), _run_start(run + 1, n)):
+        count = min(_kept(keep, i, log_miss, n, columns), upper[i])
+        _pair_values(kernel, gamma, X, i, columns[:count], values)
+        row = _bits(coin, i)
+        at = indptr[i + 1] - count
+        for c in range(count):
+            j, value = columns[c], s * values[c]
+            if bound >= 0.0:
+                value = s * bound if _uniform(row, j) * 2.0 * bound < bound + values[c] else -s * bound
+            data[at + c], indices[at + c] = value, j
+            if j > i:                                  # the mirror image; runs come in order, so columns rise in each row
+                mirror = indptr[j] + place[j]
+                data[mirror], indices[mirror] = value, i
+                place[j] += 1
+
+
 @_compiled(parallel=True)
 def _sampled(kernel, gamma, X, s, keep, coin, bound):
     """CSR of the kept entries: s k(x_i, x_j), or +-s bound by a coin of mean s k(x_i, x_j) if bound >= 0; X, gamma of `_at_scale`."""
-    n = X.shape[0]
-    log_miss = math.log1p(-1.0 / s)
-    upper = np.zeros(n, np.int64)
-    lower = np.zeros((_RUNS + 1, n), np.int64)         # entries left of the diagonal, by row and by run of columns
+    n, log_miss = X.shape[0], math.log1p(-1.0 / s)
+    upper, indptr = np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+    lower = np.zeros((_RUNS + 1) * n, np.int64).reshape(_RUNS + 1, n)
     for run in prange(_RUNS):
-        columns = np.empty(n, np.int64)
-        for i in range(_run_start(run, n), _run_start(run + 1, n)):
-            upper[i] = _kept(keep, i, log_miss, n, columns)
-            for c in range(upper[i]):
-                if columns[c] > i:
-                    lower[run + 1, columns[c]] += 1
-    indptr = np.zeros(n + 1, np.int64)
+        _count_kept(keep, log_miss, n, np.int64(run), upper, lower)
     for i in range(n):
         for run in range(_RUNS):
             lower[run + 1, i] += lower[run, i]
         indptr[i + 1] = indptr[i] + lower[_RUNS, i] + upper[i]
-    data, indices = _new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0]
+    sketch = CSR(_new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0], indptr)
     for run in prange(_RUNS):
-        _wide_vectors()
-        columns, values = np.empty(n, np.int64), np.zeros(_blocks(n) * _BLOCK, X.dtype)
-        place = lower[run]
-        for i in range(_run_start(run, n), _run_start(run + 1, n)):
-            count = min(_kept(keep, i, log_miss, n, columns), upper[i])
-            _pair_values(kernel, gamma, X, i, columns[:count], values)
-            row = _bits(coin, i)
-            at = indptr[i + 1] - count
-            for c in range(count):
-                j, value = columns[c], s * values[c]
-                if bound >= 0.0:
-                    value = s * bound if _uniform(row, j) * 2.0 * bound < bound + values[c] else -s * bound
-                data[at + c], indices[at + c] = value, j
-                if j > i:                              # the mirror image; runs come in order, so columns rise in each row
-                    mirror = indptr[j] + place[j]
-                    data[mirror], indices[mirror] = value, i
-                    place[j] += 1
-    return CSR(data, indices, indptr)
+        _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(run), upper, lower[run], sketch)
+    return sketch
+
+
+@_compiled(apart=True)
+def _largest_in_tiles(kernel, pairs, run, tile):
+    n, m, tiles, largest = pairs.X.shape[0], pairs.Y.shape[0], _tile_count(pairs), 0.0
+    for t in range(4 * run, min(tiles, 4 * run + 4)):
+        a, b = _tile_place(pairs, t)
+        first, last, begin, end = a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+        _fill_tile(kernel, pairs, first, last, begin, end, tile)
+        for r in range(last - first):
+            for c in range(end - begin):
+                if not abs(tile[r, c]) <= largest:     # NaN enters too, and stays
+                    largest = abs(tile[r, c])
+    return largest
 
 
 @_compiled(parallel=True)
 def _largest_entry(kernel, pairs):
-    """max abs(K_ij), one number for each run of tiles."""
-    n, m = pairs.X.shape[0], pairs.Y.shape[0]
-    tiles = _tile_count(pairs)
-    largest = np.zeros((tiles + 3) // 4)
-    for run in prange((tiles + 3) // 4):
-        tile = _new_tile(pairs.X)
-        for t in range(4 * run, min(tiles, 4 * run + 4)):
-            a, b = _tile_place(pairs, t)
-            first, last, begin, end = a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
-            _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            for r in range(last - first):
-                for c in range(end - begin):
-                    if not abs(tile[r, c]) <= largest[run]:             # NaN enters too, and stays
-                        largest[run] = abs(tile[r, c])
-    return largest.sum() if np.isnan(largest.sum()) else largest.max()
+    """max abs(K_ij), NaN if one is."""
+    runs = (_tile_count(pairs) + 3) // 4
+    largest = _zeros(runs, _FLOAT64)
+    for run in prange(runs):
+        largest[run] = _largest_in_tiles(kernel, pairs, np.int64(run), _new_tile(pairs.X))
+    return _largest(largest)
 
 
 @_compiled(apart=True)
@@ -3982,11 +4382,11 @@ def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a positive semidefinite kernel; custom and precomputed ones are searched."""
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         return _largest_entry(kernel, _prepare(kernel, X, X, True))
-    return np.float64(_diagonal(X, kernel).max())
+    return np.float64(_largest(_diagonal(X, kernel)))
 
 
-@_compiled
-def sample_gram(X, kernel, s, seed):
+@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1"), seed=_seed)
+def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
     K^_ij = s K_ij with probability 1 / s, else 0, independently for i <= j. E K^ = K, Var K^_ij = (s - 1) K_ij^2; the
@@ -3997,7 +4397,7 @@ def sample_gram(X, kernel, s, seed):
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
     s : float, at least 1
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4019,21 +4419,18 @@ def sample_gram(X, kernel, s, seed):
     >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    P = _points("sample_gram: X", X)
-    kernel, s = _canonical("sample_gram: kernel", kernel), _at_least_one("sample_gram: s", s)
-    _check_kernel("sample_gram: X", P, kernel)
-    keep = _key(_seed("sample_gram: seed", seed), _KEEP)
-    if P.shape[0] >= 2**31:
+    if X.shape[0] >= 2**31:
         raise ValueError("sample_gram: X must have fewer than 2**31 rows")
-    gamma, Q, _ = _at_scale(kernel, P, P, True)
-    sketch = _sampled(kernel, gamma, Q, s, keep, keep, -1.0)
-    if not s * _value_limit(kernel, P, P) < _largest_number(P) and not _all_below(sketch.data.reshape(1, -1), np.inf):
+    keep = _key(seed, _KEEP)
+    gamma, P, _ = _at_scale(kernel, X, X, True)
+    sketch = _sampled(kernel, gamma, P, s, keep, keep, -1.0)
+    if not s * _value_limit(kernel, X, X) < _largest_number(X) and not _all_below(sketch.data.reshape(1, -1), np.inf):
         raise ValueError("sample_gram: kernel must have finite values on X, and s times them must be finite in the precision of X")
     return sketch
 
 
-@_compiled
-def sample_quantize_gram(X, kernel, s, seed):
+@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1"), seed=_seed)
+def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
 
     A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2.
@@ -4043,7 +4440,7 @@ def sample_quantize_gram(X, kernel, s, seed):
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
     s : float, at least 1
-    seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
+    seed : int from 0 to 2**64 - 1, by default 0; keeps the same pairs as `sample_gram` of the same seed
 
     Returns
     -------
@@ -4064,51 +4461,15 @@ def sample_quantize_gram(X, kernel, s, seed):
     >>> dense(sample_quantize_gram(X, gaussian(1.0), 1, 0)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    P = _points("sample_quantize_gram: X", X)
-    kernel, s = _canonical("sample_quantize_gram: kernel", kernel), _at_least_one("sample_quantize_gram: s", s)
-    _check_kernel("sample_quantize_gram: X", P, kernel)
-    seed = _seed("sample_quantize_gram: seed", seed)
-    if P.shape[0] >= 2**31:
+    if X.shape[0] >= 2**31:
         raise ValueError("sample_quantize_gram: X must have fewer than 2**31 rows")
-    bound = _entry_bound(kernel, P)
+    bound = _entry_bound(kernel, X)
     if not bound < np.inf:
         raise ValueError("sample_quantize_gram: kernel must have finite values on X")
-    if not s * bound < _largest_number(P):
+    if not s * bound < _largest_number(X):
         raise ValueError("sample_quantize_gram: s must not be so large that s times the largest entry overflows the precision of X")
-    gamma, Q, _ = _at_scale(kernel, P, P, True)
-    return _sampled(kernel, gamma, Q, s, _key(seed, _KEEP), _key(seed, _ROUND_KEPT), bound)
-
-
-@_compiled(parallel=True)
-def _quantized(kernel, pairs, bound, coin):
-    """Words of `Bits`: each tile above the diagonal is drawn once and written twice."""
-    n = pairs.X.shape[0]
-    words = _new_matrix((n + 31) // 32, n, np.empty(0, np.uint32))
-    words[:] = 0
-    tiles = _tile_count(pairs)
-    slope = 0.5 / bound if bound > 0.0 else 0.0
-    for run in prange((tiles + 3) // 4):
-        _wide_vectors()
-        tile, bits = _new_tile(pairs.X), np.zeros((_BLOCK, _BLOCK), np.uint32)
-        for t in range(4 * run, min(tiles, 4 * run + 4)):
-            a, b = _tile_place(pairs, t)
-            first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
-            begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
-            _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            bits[:] = 0
-            for i in range(first, last):
-                row = _bits(coin, i)
-                up = bits[i - first]
-                for c in range(end - begin):
-                    up[c] = _uniform(row, begin + c) < 0.5 + slope * tile[i - first, c]
-            if a == b:                                 # pair (i, j) is drawn from row min(i, j)
-                for r in range(last - first):
-                    for c in range(r):
-                        bits[r, c] = bits[c, r]
-            _write_words(bits, first, last, begin, end, words)
-            if b > a:
-                _write_words(bits.T.copy(), begin, end, first, last, words)
-    return words
+    gamma, P, _ = _at_scale(kernel, X, X, True)
+    return _sampled(kernel, gamma, P, s, _key(seed, _KEEP), _key(seed, _ROUND_KEPT), bound)
 
 
 @_compiled
@@ -4120,8 +4481,46 @@ def _write_words(bits, first, last, begin, end, words):
             word[j] |= up[j - begin] << shift
 
 
-@_compiled
-def quantize_gram(X, kernel, seed):
+@_compiled(apart=True)
+def _draw_words(kernel, pairs, slope, coin, run, words):
+    """Draw four tiles on and above the diagonal, and write each of them and its mirror image."""
+    _wide_vectors()
+    n, tiles, tile = pairs.X.shape[0], _tile_count(pairs), _new_tile(pairs.X)
+    bits = np.zeros(_BLOCK * _BLOCK, np.uint32).reshape(_BLOCK, _BLOCK)
+    for t in range(4 * run, min(tiles, 4 * run + 4)):
+        a, b = _tile_place(pairs, t)
+        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
+        begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
+        _fill_tile(kernel, pairs, first, last, begin, end, tile)
+        bits[:] = 0
+        for i in range(first, last):
+            row = _bits(coin, i)
+            up = bits[i - first]
+            for c in range(end - begin):
+                up[c] = _uniform(row, begin + c) < 0.5 + slope * tile[i - first, c]
+        if a == b:                                     # pair (i, j) is drawn from row min(i, j)
+            for r in range(last - first):
+                for c in range(r):
+                    bits[r, c] = bits[c, r]
+        _write_words(bits, first, last, begin, end, words)
+        if b > a:
+            _write_words(_transposed(bits), begin, end, first, last, words)
+
+
+@_compiled(parallel=True)
+def _quantized(kernel, pairs, bound, coin):
+    """Words of `Bits`: each tile above the diagonal is drawn once and written twice."""
+    n = pairs.X.shape[0]
+    words = _new_matrix((n + 31) // 32, n, np.empty(0, np.uint32))
+    words[:] = 0
+    slope = 0.5 / bound if bound > 0.0 else 0.0
+    for run in prange((_tile_count(pairs) + 3) // 4):
+        _draw_words(kernel, pairs, slope, coin, np.int64(run), words)
+    return words
+
+
+@_public(X=_points(), kernel=_kernel("X"), seed=_seed)
+def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
     K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max abs(K_ij), independently for i <= j. E K^ = K,
@@ -4131,7 +4530,7 @@ def quantize_gram(X, kernel, seed):
     ----------
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4151,18 +4550,14 @@ def quantize_gram(X, kernel, seed):
     >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    P = _points("quantize_gram: X", X)
-    kernel = _canonical("quantize_gram: kernel", kernel)
-    _check_kernel("quantize_gram: X", P, kernel)
-    coin = _key(_seed("quantize_gram: seed", seed), _ROUND_UP)
-    bound = _entry_bound(kernel, P)
+    bound = _entry_bound(kernel, X)
     if not bound < np.inf:
         raise ValueError("quantize_gram: kernel must have finite values on X")
-    return Bits(_quantized(kernel, _prepare(kernel, P, P, True), bound, coin), bound, P.shape[0])
+    return Bits(_quantized(kernel, _prepare(kernel, X, X, True), bound, _key(seed, _ROUND_UP)), bound, X.shape[0])
 
 
-@_compiled
-def round_expansion(coef, s, seed):
+@_public(coef=_columns(), s=_positive, seed=_seed)
+def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
 
     For a unit vector a: a_i stays if abs(a_i) >= 1 / s, else it becomes sign(a_i) / s with probability s abs(a_i), or 0. So
@@ -4174,7 +4569,7 @@ def round_expansion(coef, s, seed):
     ----------
     coef : (m,) or (m, k) array
     s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4193,51 +4588,39 @@ def round_expansion(coef, s, seed):
     >>> round_expansion(np.array([0.6, -0.8]), 2.0, 0).data.tolist()
     [0.6, -0.8]
     """
-    A = _columns("round_expansion: coef", coef)
-    s = _positive("round_expansion: s", s)
-    return _rounded(A, s, _key(_seed("round_expansion: seed", seed), _ROUND_COEFFICIENTS))
-
-
-def _columns(name, value):
-    """value as a finite (m, k) array of float64; a vector is one column."""
-
-
-@overload(_columns, prefer_literal=True)
-def _columns_overload(name, value):
-    name_again = name.literal_value
-    if _is_real_array(value, 1):
-        return lambda name, value: _points(name_again, _vector(name_again, value).reshape(-1, 1))
-    return lambda name, value: _in_double(_points(name_again, value))
+    return _rounded(coef, s, _key(seed, _ROUND_COEFFICIENTS))
 
 
 @_compiled(apart=True)
 def _rounded(A, s, key):
     m, k = A.shape
-    uniform, steps, largest = np.empty(m), np.zeros(k), np.full(k, 1e-300)
+    steps, largest, indptr = _zeros(k, _FLOAT64), _zeros(k, _FLOAT64), np.zeros(k + 1, np.int64)
     for i in range(m):
-        uniform[i] = _uniform(key, i)
         for q in range(k):
-            largest[q] = max(largest[q], abs(A[i, q]))
+            largest[q] = max(max(largest[q], abs(A[i, q])), 1e-300)
     for i in range(m):
         for q in range(k):
             steps[q] += (A[i, q] / largest[q]) ** 2    # squares of tiny coefficients would underflow
-    steps = largest * np.sqrt(steps) / s
-    indptr = np.zeros(k + 1, np.int64)
+    for q in range(k):
+        steps[q] = largest[q] * math.sqrt(steps[q]) / s
     for i in range(m):
+        u = _uniform(key, i)
         for q in range(k):
-            indptr[q + 1] += uniform[i] * steps[q] < abs(A[i, q])       # steps[q] <= abs(A[i, q]) included
-    indptr = np.cumsum(indptr)
-    data, indices, place = np.empty(indptr[k]), np.empty(indptr[k], np.int64), indptr.copy()
+            indptr[q + 1] += u * steps[q] < abs(A[i, q])                # steps[q] <= abs(A[i, q]) included
+    for q in range(k):
+        indptr[q + 1] += indptr[q]
+    data, indices, place = _zeros(indptr[k], _FLOAT64), np.empty(indptr[k], np.int64), indptr.copy()
     for i in range(m):
+        u = _uniform(key, i)
         for q in range(k):
-            if uniform[i] * steps[q] < abs(A[i, q]):
+            if u * steps[q] < abs(A[i, q]):
                 value = max(abs(A[i, q]), steps[q])
                 data[place[q]], indices[place[q]] = (value if A[i, q] > 0.0 else -value), i
                 place[q] += 1
     return CSR(data, indices, indptr)
 
 
-@_compiled
+@_public(expansion=_expansion(), rounded=_sparse_rows())
 def thin_expansion(expansion, rounded):
     """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
 
@@ -4260,38 +4643,39 @@ def thin_expansion(expansion, rounded):
 
     Examples
     --------
-    >>> f = Expansion(np.array([[0.0], [1.0]]), np.array([[0.0], [2.0]]), np.ones(1))
+    >>> f = Expansion(np.array([[0.0], [1.0]]), np.array([[0.0], [2.0]]), np.ones(1), np.empty(0), linear())
     >>> thin_expansion(f, round_expansion(f.coef, 1.0, 0)).points.tolist()
     [[1.0]]
     """
-    E = _checked_expansion("thin_expansion: expansion", expansion)
-    rows = _checked_rows("thin_expansion: rounded", rounded)
-    if rows.indptr.shape[0] != E.coef.shape[1] + 1:
+    if rounded.indptr.shape[0] != expansion.coef.shape[1] + 1:
         raise ValueError("thin_expansion: rounded must have one row for each column of expansion.coef")
-    for i in rows.indices:
-        if not 0 <= i < E.points.shape[0]:
+    for i in rounded.indices:
+        if not 0 <= i < expansion.points.shape[0]:
             raise ValueError("thin_expansion: rounded.indices must be from 0 to m - 1, the number of points")
-    return _thinned(E, rows)
+    return _thinned(expansion, rounded)
 
 
 @_compiled(apart=True)
 def _thinned(E, rows):
-    place = np.full(E.points.shape[0], -1)
+    place, survivors, count = np.zeros(E.points.shape[0], np.int64), np.empty(E.points.shape[0], np.int64), 0
     for i in rows.indices:
-        place[i] = 0
-    survivors = np.flatnonzero(place == 0)
-    if survivors.shape[0] == 0:
-        survivors = np.zeros(1, np.int64)              # with coefficients 0: f^ is the offset
-    place[survivors] = np.arange(survivors.shape[0])
-    coef = np.zeros((survivors.shape[0], E.coef.shape[1]), E.coef.dtype)
-    for q in range(E.coef.shape[1]):
+        place[i] = 1
+    for i in range(place.shape[0]):
+        if place[i]:
+            survivors[count], place[i] = i, count
+            count += 1
+    if count == 0:                                     # with coefficients 0: f^ is the offset
+        survivors[0], count = 0, 1
+    k = E.coef.shape[1]
+    coef = _zeros(count * k, E.coef.dtype).reshape(count, k)
+    for q in range(k):
         for t in range(rows.indptr[q], rows.indptr[q + 1]):
             coef[place[rows.indices[t]], q] += rows.data[t]
-    return Expansion(E.points[survivors], coef, E.values, E.offset)
+    return Expansion(_gather(E.points, survivors[:count], E.points), coef, E.values, E.offset, E.kernel)
 
 
-@_compiled
-def expand_rounded(X, expansion, kernel, s, seed):
+@_public(X=_points(), expansion=_expansion("X"), s=_positive, seed=_seed)
+def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS section 4, theorem 5).
 
     f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel values of the
@@ -4302,9 +4686,8 @@ def expand_rounded(X, expansion, kernel, s, seed):
     ----------
     X : (q, d) array of new points
     expansion : Expansion over m points, of k features
-    kernel : Kernel, the one the expansion was made with
     s : float, positive; `rounding_scale` for the s of theorem 5
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4321,24 +4704,18 @@ def expand_rounded(X, expansion, kernel, s, seed):
     Examples
     --------
     >>> X = np.array([[0.0], [2.0]])
-    >>> expand_rounded(X, Expansion(X, np.ones((2, 1)), np.ones(1)), gaussian(1.0), 2.0, 0).round(4).tolist()
+    >>> expand_rounded(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0)), 2.0, 0).round(4).tolist()
     [[1.1353], [1.1353]]
     """
-    P = _points("expand_rounded: X", X)
-    E = _checked_expansion("expand_rounded: expansion", expansion)
-    kernel, s = _canonical("expand_rounded: kernel", kernel), _positive("expand_rounded: s", s)
-    key = _key(_seed("expand_rounded: seed", seed), _ROUND_COEFFICIENTS)
-    if P.shape[1] != E.points.shape[1]:
-        raise ValueError("expand_rounded: X and expansion.points must have the same number of columns")
-    _check_kernel("expand_rounded: X", P, kernel)
-    _check_kernel("expand_rounded: expansion.points", E.points, kernel)
-    features = _features(P, _thinned(E, _rounded(_in_double(E.coef), s, key)), kernel)
+    rounded = _rounded(_in_double(expansion.coef), s, _key(seed, _ROUND_COEFFICIENTS))
+    features = _features(X, _thinned(expansion, rounded))
     if not _all_below(features, np.inf):
-        raise ValueError("expand_rounded: kernel and expansion must give finite features")
+        raise ValueError("expand_rounded: expansion must give finite features on X")
     return features
 
 
-@_compiled
+@_public(glue=True, m=_integer(2), c=_positive, eps=_positive + _below("2/3"),
+         T=_positive)
 def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
@@ -4369,21 +4746,14 @@ def rounding_scale(m, c, eps, T):
     >>> rounding_scale(10000, 1.0, 0.5, 20.0)
     20.0
     """
-    m, c = _positive_integer("rounding_scale: m", m), _positive("rounding_scale: c", c)
-    eps, T = _positive("rounding_scale: eps", eps), _positive("rounding_scale: T", T)
-    if m < 2:
-        raise ValueError("rounding_scale: m must be at least 2")
-    if not eps < 2.0 / 3.0:
-        raise ValueError("rounding_scale: eps must be below 2/3")
     if not T < c / eps * math.sqrt(m / math.log(m)):
         raise ValueError("rounding_scale: T must be below (c / eps) sqrt(m / ln m)")
-    s = 2.0 * c * math.sqrt(m) / (eps * T)
-    if not s < np.inf:
+    if not eps * T * 1e300 > c * math.sqrt(m):
         raise ValueError("rounding_scale: eps T must be larger: s is beyond the floating-point numbers")
-    return s
+    return 2.0 * c * math.sqrt(m) / (eps * T)
 
 
-@_compiled
+@_public(features=_points(), m=_integer(2), T=_positive)
 def is_trivial(features, m, T):
     """Which features are trivial in the sense of AMS theorem 5: f(x) <= T sqrt(ln m), for unit coefficient vectors.
 
@@ -4410,13 +4780,7 @@ def is_trivial(features, m, T):
     >>> is_trivial(np.array([[2.0, 40.0]]), 10000, 10.0).tolist()
     [[True, False]]
     """
-    F = _points("is_trivial: features", features)
-    m, T = _positive_integer("is_trivial: m", m), _positive("is_trivial: T", T)
-    if m < 2:
-        raise ValueError("is_trivial: m must be at least 2")
-    return F <= T * math.sqrt(math.log(m))
-
-
+    return features <= T * math.sqrt(math.log(m))
 
 
 @_compiled
@@ -4432,29 +4796,34 @@ def _fill_signs(key, begin, end, panels):
                 signs[j] = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(j)) & np.uint64(1)))
 
 
+@_compiled(apart=True)
+def _project_rows(X, s, key, task, out):
+    _wide_vectors()
+    d, width = X.shape[1], 2 * _VECTOR_BYTES // X.itemsize
+    count, scale = (s + width - 1) // width, X.dtype.type(1.0 / math.sqrt(s))
+    first, last = task * _RUN, min(X.shape[0], task * _RUN + _RUN)
+    panels = _aligned(count * _RUN * width, X).reshape(count, _RUN, width)
+    product = _aligned(_RUN * count * width, X).reshape(_RUN, count * width)
+    product[:] = 0
+    for begin in range(0, d, _RUN):
+        end = min(d, begin + _RUN)
+        _fill_signs(key, begin, end, panels)
+        _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
+    for i in range(first, last):
+        for j in range(s):
+            out[i, j] = scale * product[i - first, j]
+
+
 @_compiled(parallel=True)
 def _projected(X, s, key):
-    n, d = X.shape
-    out, width = _new_matrix(n, s, X), 2 * _VECTOR_BYTES // X.itemsize
-    count, scale = (s + width - 1) // width, X.dtype.type(1.0 / math.sqrt(s))
-    for task in prange((n + _RUN - 1) // _RUN):
-        _wide_vectors()
-        first, last = task * _RUN, min(n, task * _RUN + _RUN)
-        panels = _aligned(count * _RUN * width, X).reshape(count, _RUN, width)
-        product = _aligned(_RUN * count * width, X).reshape(_RUN, count * width)
-        product[:] = 0
-        for begin in range(0, d, _RUN):
-            end = min(d, begin + _RUN)
-            _fill_signs(key, begin, end, panels)
-            _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
-        for i in range(first, last):
-            for j in range(s):
-                out[i, j] = scale * product[i - first, j]
+    out = _new_matrix(X.shape[0], s, X)
+    for task in prange((X.shape[0] + _RUN - 1) // _RUN):
+        _project_rows(X, s, key, np.int64(task), out)
     return out
 
 
-@_compiled
-def rademacher_projection(X, s, seed):
+@_public(X=_points(finite=False), s=_integer(1), seed=_seed)
+def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
 
     With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between training and
@@ -4467,7 +4836,7 @@ def rademacher_projection(X, s, seed):
     ----------
     X : (n, d) array
     s : int, at least 1
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4486,13 +4855,13 @@ def rademacher_projection(X, s, seed):
     >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
     [[1.5, 1.5, 1.5, 1.5]]
     """
-    P = _unchecked_points("rademacher_projection: X", X)
-    s = _positive_integer("rademacher_projection: s", s)
-    projected = _projected(P, s, _key(_seed("rademacher_projection: seed", seed), _SIGNS))
-    return _points("rademacher_projection: X", projected)               # NaN, infinity and huge numbers of X are in here
+    projected = _projected(X, s, _key(seed, _SIGNS))
+    if not _all_below(projected, 1e17 if X.itemsize == 4 else 1e150):   # NaN, infinity and huge numbers of X are in here
+        raise ValueError("rademacher_projection: X must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
+    return projected
 
 
-@_compiled
+@_public(glue=True, n=_integer(2), eps=_positive + _below("3/2"), beta=_tolerance)
 def projection_dimension(n, eps, beta):
     """Dimension that keeps distances between n points to 1 +- eps with probability 1 - n^-beta (AMS theorem 6).
 
@@ -4521,48 +4890,25 @@ def projection_dimension(n, eps, beta):
     >>> projection_dimension(200, 0.5, 1.0)
     382
     """
-    n = _positive_integer("projection_dimension: n", n)
-    eps, beta = _positive("projection_dimension: eps", eps), _tolerance("projection_dimension: beta", beta)
-    if n < 2:
-        raise ValueError("projection_dimension: n must be at least 2")
-    if not eps < 1.5:
-        raise ValueError("projection_dimension: eps must be below 3/2")
-    dimension = (4.0 + 2.0 * beta) * math.log(n) / (eps * eps / 2.0 - eps * eps * eps / 3.0)
-    if not dimension < 9e18:
+    rate = eps * eps / 2.0 - eps * eps * eps / 3.0
+    if not (4.0 + 2.0 * beta) * math.log(n) < 9e18 * rate:
         raise ValueError("projection_dimension: eps must be larger, or beta smaller: the dimension is beyond 64 bits")
-    return np.int64(math.ceil(dimension))
-
-
-def _two_points(function, x, y, kernel):
-    """x and y as vectors of one length that the kernel takes."""
-
-
-@overload(_two_points, prefer_literal=True)
-def _two_points_overload(function, x, y, kernel):
-    x_name, y_name = f"{function.literal_value}: x", f"{function.literal_value}: y"
-    unequal = f"{function.literal_value}: x and y must be of the same length"
-
-    def two_points(function, x, y, kernel):
-        u, v = _vector(x_name, x), _vector(y_name, y)
-        if u.shape[0] != v.shape[0]:
-            raise ValueError(unequal)
-        _check_kernel(x_name, u.reshape(1, -1), kernel)
-        _check_kernel(y_name, v.reshape(1, -1), kernel)
-        return u, v
-    return two_points
+    return int(math.ceil((4.0 + 2.0 * beta) * math.log(n) / rate))
 
 
 @_compiled
 def _pair(kernel, x, y):
     """k(x, y) for two vectors."""
-    points, column, value = np.empty((2, x.shape[0])), np.ones(1, np.int64), np.zeros(_BLOCK)
-    points[0], points[1] = x, y
+    points, column, value = _zero_matrix(2, x.shape[0]), np.ones(1, np.int64), _zeros(_BLOCK, _FLOAT64)
+    for t in range(x.shape[0]):
+        points[0, t], points[1, t] = x[t], y[t]
     _pair_values(kernel, kernel.gamma, points, 0, column, value)
     return value[0]
 
 
-@_compiled
-def randomized_kernel_sample(x, y, kernel, s, seed, draw):
+@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True), s=_real("x >= 1.0", "be at least 1"),
+         seed=_seed, draw=_seed)
+def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     """Sampled kernel: s k(x, y) with probability 1 / s, else 0; its mean is k(x, y) (AMS section 6).
 
     Calls with the draws of n (n + 1) / 2 pairs have the law of `sample_gram`.
@@ -4572,7 +4918,7 @@ def randomized_kernel_sample(x, y, kernel, s, seed, draw):
     x, y : (d,) arrays
     kernel : Kernel
     s : float, at least 1
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -4592,15 +4938,12 @@ def randomized_kernel_sample(x, y, kernel, s, seed, draw):
     >>> randomized_kernel_sample(np.zeros(2), np.zeros(2), gaussian(1.0), 1.0, 0, 0)
     1.0
     """
-    kernel, s = _canonical("randomized_kernel_sample: kernel", kernel), _at_least_one("randomized_kernel_sample: s", s)
-    u, v = _two_points("randomized_kernel_sample", x, y, kernel)
-    key = _key(_seed("randomized_kernel_sample: seed", seed), _DRAWS)
-    draw = _seed("randomized_kernel_sample: draw", draw)
-    return s * _pair(kernel, u, v) if s * _uniform(key, draw) < 1.0 else 0.0
+    return s * _pair(kernel, x, y) if s * _uniform(_key(seed, _DRAWS), draw) < 1.0 else 0.0
 
 
-@_compiled
-def randomized_kernel_quantize(x, y, kernel, bound, seed, draw):
+@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True), bound=_positive, seed=_seed,
+         draw=_seed)
+def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b; its mean is k(x, y) (AMS section 6).
 
     Calls with the draws of n (n + 1) / 2 pairs and b = max abs(K_ij) have the law of `quantize_gram`.
@@ -4610,7 +4953,7 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed, draw):
     x, y : (d,) arrays
     kernel : Kernel
     bound : float, positive: b, at least abs(k(x, y))
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -4630,19 +4973,15 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed, draw):
     >>> randomized_kernel_quantize(np.zeros(2), np.zeros(2), gaussian(1.0), 1.0, 0, 0)
     1.0
     """
-    kernel = _canonical("randomized_kernel_quantize: kernel", kernel)
-    u, v = _two_points("randomized_kernel_quantize", x, y, kernel)
-    bound = _positive("randomized_kernel_quantize: bound", bound)
-    key = _key(_seed("randomized_kernel_quantize: seed", seed), _DRAWS)
-    draw = _seed("randomized_kernel_quantize: draw", draw)
-    value = _pair(kernel, u, v)
+    value = _pair(kernel, x, y)
     if not abs(value) <= bound:
         raise ValueError("randomized_kernel_quantize: bound must be at least abs(k(x, y))")
-    return bound if _uniform(key, draw) * 2.0 * bound < bound + value else -bound
+    return bound if _uniform(_key(seed, _DRAWS), draw) * 2.0 * bound < bound + value else -bound
 
 
-@_compiled
-def randomized_kernel_round(x, y, kernel, weight, s, seed, draw):
+@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True), 
+         weight=_real("x != 0.0", "not be 0"), s=_positive, seed=_seed, draw=_seed)
+def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
 
     Where s abs(a) >= 1 it is k. Its mean is k(x, y), and a sum of a_i times such kernels has the law of a rounded expansion: see `round_expansion`. (The paper
@@ -4654,7 +4993,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed, draw):
     kernel : Kernel
     weight : float, a: the coefficient of the term in a unit vector; not 0
     s : float, positive
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -4674,14 +5013,8 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed, draw):
     >>> randomized_kernel_round(np.zeros(2), np.zeros(2), gaussian(1.0), 0.5, 2.0, 0, 0)
     1.0
     """
-    kernel, weight = _canonical("randomized_kernel_round: kernel", kernel), _real("randomized_kernel_round: weight", weight)
-    u, v = _two_points("randomized_kernel_round", x, y, kernel)
-    s, key = _positive("randomized_kernel_round: s", s), _key(_seed("randomized_kernel_round: seed", seed), _DRAWS)
-    draw = _seed("randomized_kernel_round: draw", draw)
-    if weight == 0.0:
-        raise ValueError("randomized_kernel_round: weight must not be 0")
     keep = min(1.0, s * abs(weight))
-    return _pair(kernel, u, v) / keep if _uniform(key, draw) < keep else 0.0
+    return _pair(kernel, x, y) / keep if _uniform(_key(seed, _DRAWS), draw) < keep else 0.0
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -4698,61 +5031,80 @@ class ReducedSet(NamedTuple):
     labels: np.ndarray
 
 
+@_compiled(apart=True)
+def _nearest_of_block(X, panels, count, block, labels, distances):
+    _wide_vectors()
+    n, d, width, tile, first = X.shape[0], X.shape[1], panels.shape[2], _new_tile(X), block * _BLOCK
+    last = min(n, first + _BLOCK)
+    for i in range(first, last):
+        labels[i], distances[i] = 0, np.inf
+    for q in range(panels.shape[0]):
+        for r in range(0, last - first, 4):
+            _squared_distances(X, first + r, n - 1, 0, d, panels[q], tile, r, 0)
+        for i in range(first, last):
+            for c in range(min(width, count - q * width)):
+                if tile[i - first, c] < distances[i]:
+                    labels[i], distances[i] = q * width + c, tile[i - first, c]
+
+
 @_compiled(parallel=True)
 def _nearest(X, panels, count):
     """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
-    n, d = X.shape
-    width = panels.shape[2]
-    labels, distances = np.empty(n, np.int64), np.empty(n, X.dtype)
-    for block in prange(_blocks(n)):
-        _wide_vectors()
-        first = block * _BLOCK
-        last = min(n, first + _BLOCK)
-        tile = _new_tile(X)
-        for i in range(first, last):
-            labels[i], distances[i] = 0, np.inf
-        for q in range(panels.shape[0]):
-            for r in range(0, last - first, 4):
-                _squared_distances(X, first + r, n - 1, 0, d, panels[q], tile, r, 0)
-            for i in range(first, last):
-                for c in range(min(width, count - q * width)):
-                    if tile[i - first, c] < distances[i]:
-                        labels[i], distances[i] = q * width + c, tile[i - first, c]
+    labels, distances = np.empty(X.shape[0], np.int64), np.empty(X.shape[0], X.dtype)
+    for block in prange(_blocks(X.shape[0])):
+        _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
     return labels, distances
+
+
+@_compiled(apart=True)
+def _closer_in_block(X, center, block, distances):
+    for i in range(block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK)):
+        total = 0.0
+        for t in range(X.shape[1]):
+            total += (X[i, t] - center[t]) * (X[i, t] - center[t])
+        distances[i] = min(distances[i], total)
 
 
 @_compiled(parallel=True)
 def _come_closer(X, center, distances):
     """distances[i] <- min(distances[i], |x_i - center|^2)."""
-    n = X.shape[0]
-    for block in prange(_blocks(n)):
-        for i in range(block * _BLOCK, min(n, block * _BLOCK + _BLOCK)):
-            total = 0.0
-            for t in range(X.shape[1]):
-                total += (X[i, t] - center[t]) * (X[i, t] - center[t])
-            distances[i] = min(distances[i], total)
+    for block in prange(_blocks(X.shape[0])):
+        _closer_in_block(X, center, np.int64(block), distances)
 
 
 @_compiled
 def _pick(sums, u):
     """Index drawn in proportion to the addends of the running sums, by a uniform u."""
-    return min(np.searchsorted(sums, u * sums[-1], side="right"), sums.shape[0] - 1)
+    goal, low, high = u * sums[-1], 0, sums.shape[0] - 1
+    while low < high:                                  # the first sum above the goal
+        middle = (low + high) // 2
+        if sums[middle] > goal:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @_compiled(apart=True)
 def _spread_centers(X, k, key):
     """k-means++ (Arthur, Vassilvitskii 2007): each center a point drawn in proportion to its squared distance to those before."""
     n = X.shape[0]
-    centers, distances = np.empty((k, X.shape[1]), X.dtype), np.full(n, np.inf)
+    centers, distances, sums = _new_matrix(k, X.shape[1], X), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
+    for i in range(n):
+        distances[i] = np.inf
     for c in range(k):
         u = _uniform(key, c)
         i = min(np.int64(u * n), n - 1)                # the first; and where all points are centers already
         if c > 0:
             _come_closer(X, centers[c - 1], distances)
-            sums = np.cumsum(distances)
-            if sums[-1] > 0.0:
+            total = 0.0
+            for j in range(n):
+                total += distances[j]
+                sums[j] = total
+            if total > 0.0:
                 i = _pick(sums, u)
-        centers[c] = X[i]
+        for t in range(X.shape[1]):
+            centers[c, t] = X[i, t]
     return centers
 
 
@@ -4771,7 +5123,7 @@ def _within_clusters(X, labels, centers):
 @_compiled
 def _move_centers(X, labels, centers):
     """Means of the points of each label, and their numbers; a center without points stays where it is."""
-    sums, counts = np.zeros(centers.shape), np.zeros(centers.shape[0])
+    sums, counts = _zero_matrix(centers.shape[0], centers.shape[1]), _zeros(centers.shape[0], _FLOAT64)
     for i in range(X.shape[0]):
         total = sums[labels[i]]
         counts[labels[i]] += 1.0
@@ -4785,18 +5137,29 @@ def _move_centers(X, labels, centers):
     return moved, counts
 
 
+@_compiled
+def _equal(a, b):
+    """Whether two vectors of whole numbers are the same."""
+    if a.shape[0] != b.shape[0]:
+        return False
+    for i in range(a.shape[0]):
+        if a[i] != b[i]:
+            return False
+    return True
+
+
 @_compiled(apart=True)
 def _lloyd(X, k, key, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
-    best = (np.empty((0, 0), X.dtype), np.empty(0), np.empty(0, np.int64), np.inf)
+    best = (X[:0], _zeros(0, _FLOAT64), np.empty(0, np.int64), np.inf)
     width = _tile_width(X)
     for restart in range(restarts):
         centers = _spread_centers(X, k, _bits(key, restart))
-        labels = np.full(X.shape[0], -1)
+        labels = np.empty(0, np.int64)
         for iteration in range(max_iterations):
             before = labels
             labels, _ = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
-            if (labels == before).all():
+            if _equal(labels, before):
                 break
             centers, counts = _move_centers(X, labels, centers)
         cost = _within_clusters(X, labels, centers)
@@ -4805,8 +5168,8 @@ def _lloyd(X, k, key, restarts, max_iterations):
     return best
 
 
-@_compiled
-def kmeans_select(X, m, seed, restarts=1, max_iterations=100):
+@_public(X=_points(), m=_count("X"), seed=_seed, restarts=_integer(1), max_iterations=_integer(1))
+def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
 
     Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of this
@@ -4816,7 +5179,7 @@ def kmeans_select(X, m, seed, restarts=1, max_iterations=100):
     ----------
     X : (n, d) array
     m : int from 1 to n, number of centers
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     restarts : int, at least 1
     max_iterations : int, at least 1; passes over the points in each run
 
@@ -4837,11 +5200,7 @@ def kmeans_select(X, m, seed, restarts=1, max_iterations=100):
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
     [1.0, 2.0]
     """
-    P = _points("kmeans_select: X", X)
-    m = _count("kmeans_select: m", m, P.shape[0])
-    key = _key(_seed("kmeans_select: seed", seed), _CENTERS)
-    restarts = _positive_integer("kmeans_select: restarts", restarts)
-    centers, counts, labels, _ = _lloyd(P, m, key, restarts, _positive_integer("kmeans_select: max_iterations", max_iterations))
+    centers, counts, labels, _ = _lloyd(X, m, _key(seed, _CENTERS), restarts, max_iterations)
     return ReducedSet(centers, counts, labels)
 
 
@@ -4864,47 +5223,23 @@ class Landmarks(NamedTuple):
 
 class NystromMap(NamedTuple):
     """What maps points to Nystrom features: points (s, d), the landmarks, those that depend on the others last; factor (s, s),
-    lower triangular, factor factor^T the Gram matrix of the first `rank` of them, and 0 beyond."""
+    lower triangular, factor factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel."""
     points: np.ndarray
     factor: np.ndarray
     rank: int
+    kernel: Kernel
+
+
+def _convert_map(name, value):
+    return NystromMap(_as_points(name, value.points, ".points"), _to_double(_as_points(name, value.factor, ".factor")), int(value.rank),
+                      _as_kernel(name, value.kernel))
+
+
+_as_map = _converter(NystromMap, "a NystromMap, as nystrom_map returns it", _convert_map)
 
 
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
 _DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
-
-
-@_compiled(parallel=True)
-def _substitute(kernel, pairs, below, corners, start, rows):
-    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2.
-
-    pairs: points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks)
-    holds columns up to start, and receives the others; if it is empty, they are forgotten.
-    """
-    n, m = pairs.X.shape[0], pairs.Y.shape[0]
-    out = np.empty(n)
-    for block in prange(_blocks(n)):
-        _wide_vectors()
-        state = _denormals_to_zero()
-        first = block * _BLOCK
-        last = min(n, first + _BLOCK)
-        tile, squares, width = _new_tile(pairs.X), np.zeros(_BLOCK), below.shape[2]
-        columns = _aligned(_BLOCK * width, pairs.X).reshape(_BLOCK, width)
-        Y = rows[first:last] if rows.shape[0] > 0 else _aligned(_BLOCK * m, pairs.X).reshape(_BLOCK, m)
-        for begin in range(0, m, _BLOCK):
-            end = min(m, begin + _BLOCK)
-            _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            _subtract_known(Y, last - first, below, begin, end, start + begin, tile)
-            for r in range(0, last - first, width):
-                _solve_corner(tile, r, corners, begin, end, columns)
-            for r in range(last - first):
-                y = Y[r, start + begin:start + end]
-                for c in range(end - begin):
-                    y[c] = tile[r, c]
-                    squares[r] += tile[r, c] * tile[r, c]
-        out[first:last] = squares[:last - first]
-        _restore(state)
-    return out
 
 
 @_compiled
@@ -4950,25 +5285,65 @@ def _panels(L, start, like):
     """
     m = L.shape[0]
     columns = _blocks(m) * _BLOCK
-    corners = np.zeros((columns, _BLOCK), like.dtype)
+    corners = _zeros(columns * _BLOCK, like.dtype).reshape(columns, _BLOCK)
     for begin in range(0, m, _BLOCK):
         for i in range(begin, min(m, begin + _BLOCK)):
             for j in range(begin, i):
                 corners[i, j - begin] = -L[i, start + j]
             if L[i, start + i] != 0.0:
                 corners[i, i - begin] = 1.0 / L[i, start + i]
-    return _pack(_in_precision(like, -L), _tile_width(like), columns), corners
+    return _pack(_in_precision(like, _times(L, -1.0)), _tile_width(like), columns), corners
+
+
+@_compiled(apart=True)
+def _substitute_block(kernel, pairs, below, corners, start, rows, block, out):
+    """`_substitute` for 128 points."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], block * _BLOCK, below.shape[2]
+    last = min(n, first + _BLOCK)
+    tile, columns = _new_tile(pairs.X), _aligned(_BLOCK * width, pairs.X).reshape(_BLOCK, width)
+    Y = rows[first:last] if rows.shape[0] > 0 else _aligned(_BLOCK * m, pairs.X).reshape(_BLOCK, m)
+    for begin in range(0, m, _BLOCK):
+        end = min(m, begin + _BLOCK)
+        _fill_tile(kernel, pairs, first, last, begin, end, tile)
+        _subtract_known(Y, last - first, below, begin, end, start + begin, tile)
+        for r in range(0, last - first, width):
+            _solve_corner(tile, r, corners, begin, end, columns)
+        for r in range(last - first):
+            y = Y[r, start + begin:start + end]
+            for c in range(end - begin):
+                y[c] = tile[r, c]
+                out[first + r] += tile[r, c] * tile[r, c]
+    _restore(state)
+
+
+@_compiled(parallel=True)
+def _substitute(kernel, pairs, below, corners, start, rows):
+    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2.
+
+    pairs: points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks)
+    holds columns up to start, and receives the others; if it is empty, they are forgotten.
+    """
+    out = _zeros(pairs.X.shape[0], _FLOAT64)
+    for block in prange(_blocks(pairs.X.shape[0])):
+        _substitute_block(kernel, pairs, below, corners, start, rows, np.int64(block), out)
+    return out
 
 
 @_compiled(apart=True)
 def _residual_gram(kernel, Z, Y, known):
     """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
     count, tile = Z.shape[0], _new_tile(Z)
-    tile[:count, :count] = _gram(kernel, _prepare(kernel, Z, Z, True))
+    K, out = _gram(kernel, _prepare(kernel, Z, Z, True)), _zero_matrix(count, count)
+    _put(tile, 0, K)
     state = _denormals_to_zero()
-    _subtract_known(Y, count, _pack(-Y, _tile_width(Z), _BLOCK), 0, count, known, tile)
+    _subtract_known(Y, count, _pack(_times(Y, -1.0), _tile_width(Z), _BLOCK), 0, count, known, tile)
     _restore(state)
-    return tile[:count, :count].astype(np.float64)
+    for i in range(count):
+        for j in range(count):
+            out[i, j] = tile[i, j]
+    return out
 
 
 @_compiled
@@ -5008,12 +5383,13 @@ def _draw(sizes, s, key):
     was included with probability 1 - exp(-size_i time), which makes sums weighted by its inverse unbiased (Cohen, Kaplan 2007).
     """
     n = sizes.shape[0]
-    clocks = np.empty(n)
+    clocks = _zeros(n, _FLOAT64)
     for i in range(n):
         clocks[i] = -math.log(_uniform(key, i)) / max(sizes[i], 1e-290)
-    time_of_next = np.partition(clocks, s)[s]
-    equals = s - (clocks < time_of_next).sum()         # of those that come with the next one, as many as are missing
-    indices, chances, count = np.empty(s, np.int64), np.empty(s), 0
+    time_of_next, equals = _in_order(clocks.copy(), s), s
+    for i in range(n):                                 # of those that come with the next one, as many as are missing
+        equals -= clocks[i] < time_of_next
+    indices, chances, count = np.empty(s, np.int64), _zeros(s, _FLOAT64), 0
     for i in range(n):
         if clocks[i] <= time_of_next:
             if clocks[i] == time_of_next:
@@ -5026,27 +5402,66 @@ def _draw(sizes, s, key):
 
 
 @_compiled
+def _in_order(values, place):
+    """What would stand at a place if the values, which are moved about, were sorted (Hoare's selection, middle of three)."""
+    low, high = 0, values.shape[0] - 1
+    while low < high:
+        a, b, c = values[low], values[(low + high) // 2], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return values[place]
+
+
+@_compiled
 def _eliminate(H, chances, floor, bar):
     """Pivots among candidates with residual Gram matrix H: their numbers in order, and the Cholesky factor of their part of H.
 
     With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots follow
     the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not below the bar.
     """
-    count, greedy = H.shape[0], chances.shape[0] == 0
-    initial, columns, chosen, found = np.diag(H).copy(), np.zeros((count, count)), np.empty(count, np.int64), 0
+    count, greedy, found = H.shape[0], chances.shape[0] == 0, 0
+    initial, column, columns, chosen = _zeros(count, _FLOAT64), _zeros(count, _FLOAT64), _zero_matrix(count, count), np.empty(count, np.int64)
+    for i in range(count):
+        initial[i] = H[i, i]
     for step in range(count):
-        i = np.argmax(np.diag(H)) if greedy else step
+        i = step
+        if greedy:
+            i = 0
+            for a in range(count):
+                if H[a, a] > H[i, i]:
+                    i = a
         if H[i, i] <= floor[i] or (H[i, i] < bar and found > 0 if greedy else chances[i] * initial[i] >= H[i, i]):
             continue
-        column = H[:, i] / math.sqrt(H[i, i])
+        root = math.sqrt(H[i, i])
         for a in range(count):
+            column[a] = H[a, i] / root
+        for a in range(count):
+            columns[a, found] = column[a]
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
-        H[i], H[:, i] = 0.0, 0.0                       # exactly, where rounding would leave a trace
-        columns[:, found], chosen[found] = column, i
+        for a in range(count):                         # exactly 0, where rounding would leave a trace
+            H[i, a], H[a, i] = 0.0, 0.0
+        chosen[found] = i
         found += 1
-    chosen = chosen[:found].copy()
-    return chosen, columns[chosen, :found]
+    corner = _zero_matrix(found, found)
+    for a in range(found):
+        for b in range(found):
+            corner[a, b] = columns[chosen[a], b]
+    return chosen[:found].copy(), corner
 
 
 @_compiled
@@ -5056,33 +5471,71 @@ def _candidates(rest, count, share, key):
     share 1: the largest residuals, and each must exceed those outside. Below 1 it must exceed that share of them: then a draw in
     proportion to the residuals finds many such at once, all over the data. share 0: one draw after the other, as pivots are.
     """
-    n = rest.shape[0]
+    n, left, largest = rest.shape[0], 0, 0
+    for i in range(n):
+        left += rest[i] != 0.0
+        if rest[i] > rest[largest]:
+            largest = i
     if share == 0.0:
-        sums, rows = np.cumsum(rest), np.empty(count, np.int64)
+        sums, rows, total = _zeros(n, _FLOAT64), np.empty(count, np.int64), 0.0
+        for i in range(n):
+            total += rest[i]
+            sums[i] = total
         for c in range(count):
             rows[c] = _pick(sums, _uniform(key, c))
         return rows, 0.0
-    if count >= np.count_nonzero(rest):
-        return np.nonzero(rest)[0], 0.0
+    if count >= left:
+        return _rows_above(rest, 0.0, left, 0), 0.0
     if share == 1.0:
-        order = np.argsort(-rest, kind="mergesort")
-        return order[:count].copy(), rest[order[count]]
+        bar = -_in_order(_negated(rest), count)
+        above = 0
+        for i in range(n):
+            above += rest[i] > bar
+        return _by_size(rest, _rows_above(rest, bar, count, count - above)), bar
     rows, _ = _draw(rest, count, key)
-    largest = np.argmax(rest)
-    if not (rows == largest).any():
+    inside = False
+    for c in range(count):
+        inside |= rows[c] == largest
+    if not inside:
         rows[0] = largest
     return rows, share * rest[largest]
+
+
+@_compiled
+def _rows_above(values, bar, count, equals):
+    """Numbers of the values above the bar, and of the first few that are equal to it: `count` of them in all."""
+    rows, found = np.empty(count, np.int64), 0
+    for i in range(values.shape[0]):
+        if values[i] > bar or (values[i] == bar and equals > 0):
+            equals -= values[i] == bar
+            rows[found] = i
+            found += 1
+    return rows
+
+
+@_compiled
+def _by_size(values, rows):
+    """The rows in falling order of their values; equals keep their order."""
+    few, out = _zeros(rows.shape[0], _FLOAT64), np.empty(rows.shape[0], np.int64)
+    for c in range(rows.shape[0]):
+        few[c] = values[rows[c]]
+    order = _descending(few, False)
+    for c in range(rows.shape[0]):
+        out[c] = rows[order[c]]
+    return out
 
 
 @_compiled(apart=True)
 def _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
     """Whether K + diag(shift) - F F^T, whose diagonal is 0 to rounding, is so at 128 points: else K is not positive semidefinite."""
     count = min(P.shape[0], _BLOCK)
-    rows = np.arange(count) * P.shape[0] // count
+    rows = np.empty(count, np.int64)
+    for c in range(count):
+        rows[c] = c * P.shape[0] // count
     rest = _residual_gram(kernel, _gather(P, rows, P), _gather(F, rows, P), found)
     for c in range(count):
         rest[c, c] += shift[rows[c]]
-    return np.abs(rest).max() <= 10.0 * math.sqrt(rounding) * diagonal.max()
+    return _largest_coordinate(rest) <= 10.0 * math.sqrt(rounding) * _largest(diagonal)
 
 
 @_compiled
@@ -5091,7 +5544,7 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
 
     They matter where diagonals differ: a pivot that has lost most of its large k_jj passes the rounding of that on to small k_ii.
     """
-    growth = np.empty(new)
+    growth = _zeros(new, _FLOAT64)
     for a in range(new):
         j = pivots[found + a]
         growth[a] = diagonal[j] * (2.0 * value_rounding / F[j, found + a]) ** 2
@@ -5130,20 +5583,23 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
     above the floor, the error that rest has in the precision of `like`, is taken for 0.
     """
     n = P.shape[0]
-    F, diagonal = _new_matrix(n, s, P), _diagonal(P, kernel).astype(np.float64)
-    rest, rounding, value_rounding = diagonal + shift, _rounding(kernel, like, s), _rounding(kernel, like, 1)
-    floor, variances, definite = rounding * diagonal, np.zeros(n), _is_definite(kernel)
+    F, diagonal = _new_matrix(n, s, P), _in_double(_diagonal(P, kernel))
+    rounding, value_rounding, definite = _rounding(kernel, like, s), _rounding(kernel, like, 1), _is_definite(kernel)
+    rest, floor, variances = _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
+    for i in range(n):
+        rest[i], floor[i] = diagonal[i] + shift[i], rounding * diagonal[i]
     indices, found, evaluations, turn = np.empty(s, np.int64), 0, n, 0
     while found < s:
         if not _sound_rest(rest, diagonal, floor, indices[:found], definite):
-            return Landmarks(indices[:found], np.ones(found), -1), F
-        if rest.max() == 0.0:
+            evaluations = -1
+            break
+        if _largest(rest) == 0.0:
             if not definite and not _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
-                return Landmarks(indices[:found], np.ones(found), -1), F
+                evaluations = -1
             break
         candidates, bar = _candidates(rest, min(block, s - found), share, _bits(key, 2 * turn))
         count = candidates.shape[0]
-        chances = np.empty(count if share == 0.0 else 0)
+        chances, floors = _zeros(count if share == 0.0 else 0, _FLOAT64), _zeros(count, _FLOAT64)
         for c in range(chances.shape[0]):
             chances[c] = _uniform(_bits(key, 2 * turn + 1), c)
         turn += 1
@@ -5151,27 +5607,33 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
         H = _residual_gram(kernel, Z, Y, found)
         evaluations += count * count
         for c in range(count):
-            H[c, c] += shift[candidates[c]]
-            rest[candidates[c]] = max(H[c, c], 0.0)    # what looks explained from here is: no endless proposals
-        chosen, corner = _eliminate(H, chances, floor[candidates], bar)
+            i = candidates[c]
+            H[c, c] += shift[i]
+            rest[i], floors[c] = max(H[c, c], 0.0), floor[i]            # what looks explained from here is: no endless proposals
+        chosen, corner = _eliminate(H, chances, floors, bar)
         new = chosen.shape[0]
         if new == 0:
             continue
-        L = np.empty((new, found + new))
+        L = _zero_matrix(new, found + new)
         for a in range(new):
-            L[a, :found], L[a, found:] = Y[chosen[a], :found], corner[a]
+            for b in range(found):
+                L[a, b] = Y[chosen[a], b]
             indices[found + a] = candidates[chosen[a]]
+        _put(L, found, corner)
         below, corners = _panels(L, found, P)
-        rest -= _substitute(kernel, _prepare(kernel, P, Z[chosen], False), below, corners, found, F)
+        squares = _substitute(kernel, _prepare(kernel, P, _gather(Z, chosen, P), False), below, corners, found, F)
         for a in range(new):
-            F[indices[found + a], found:found + new] = corner[a]
+            for b in range(new):
+                F[indices[found + a], found + b] = corner[a, b]
         _add_variances(variances, F, found, new, indices, diagonal, value_rounding)
-        floor = (rounding + np.sqrt(variances)) * diagonal
+        for i in range(n):
+            rest[i] -= squares[i]
+            floor[i] = (rounding + math.sqrt(variances[i])) * diagonal[i]
         found += new
         evaluations += n * new
-    if not _sound_rest(rest, diagonal, floor, indices[:found], definite):
+    if evaluations >= 0 and not _sound_rest(rest, diagonal, floor, indices[:found], definite):
         evaluations = -1
-    return Landmarks(indices[:found].copy(), np.ones(found), evaluations), F
+    return Landmarks(indices[:found].copy(), _ones(found), evaluations), F
 
 
 @_compiled(apart=True)
@@ -5183,14 +5645,18 @@ def _factor(Z, kernel, shift):
     """
     m = Z.shape[0]
     found, F = _pivoted(_in_double(Z), kernel, shift, m, np.int64(_BLOCK), 0.1, Z, np.uint64(0))
-    rank, L = found.indices.shape[0], np.zeros((m, m))
-    order, left = np.empty(m, np.int64), np.ones(m, np.bool_)
-    order[:rank] = found.indices
-    left[found.indices] = False
-    order[rank:] = np.nonzero(left)[0]
+    rank, L, order, left = found.indices.shape[0], _zero_matrix(m, m), np.empty(m, np.int64), _ones(m)
     for i in range(rank):
-        L[i, :i + 1] = F[order[i], :i + 1]
-    return NystromMap(_gather(Z, order, Z), L, rank if found.evaluations >= 0 else -1), found.evaluations
+        order[i] = found.indices[i]
+        left[order[i]] = 0.0
+        for j in range(i + 1):
+            L[i, j] = F[order[i], j]
+    place = rank
+    for i in range(m):
+        if left[i] != 0.0:
+            order[place] = i
+            place += 1
+    return NystromMap(_gather(Z, order, Z), L, rank if found.evaluations >= 0 else -1, kernel), found.evaluations
 
 
 @_compiled(apart=True)
@@ -5200,23 +5666,24 @@ def _unexplained(P, rows, Z, L, kernel):
     """
     # A pivot at its floor passes the square root of its error on.
     bound = np.inf if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, Z, Z.shape[0]))
-    out, none = np.empty(rows.shape[0]), np.empty((0, 0), Z.dtype)
+    out, none = _zeros(rows.shape[0], _FLOAT64), Z[:0]
     below, corners = _panels(L, 0, Z)
     for begin in range(0, rows.shape[0], _SLAB):
         slab = _gather(P, rows[begin:begin + _SLAB], Z)
         squares = _substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, 0, none)
-        diagonal = _diagonal(slab, kernel).astype(np.float64)
+        diagonal = _diagonal(slab, kernel)
         for i in range(slab.shape[0]):
-            rest = diagonal[i] - squares[i]
-            sound = abs(rest) < np.inf and (diagonal[i] == 0.0 or rest >= -bound * diagonal[i])
-            out[begin + i] = max(rest, 2.2e-16 * diagonal[i]) if sound else np.nan
+            whole = np.float64(diagonal[i])
+            rest = whole - squares[i]
+            sound = abs(rest) < np.inf and (whole == 0.0 or rest >= -bound * whole)
+            out[begin + i] = max(rest, 2.2e-16 * whole) if sound else np.nan
     return out
 
 
 @_compiled
 def _diagonal_at(P, rows, kernel):
     """k(x, x) for x = P[rows], slab by slab."""
-    out = np.empty(rows.shape[0])
+    out = _zeros(rows.shape[0], _FLOAT64)
     for begin in range(0, rows.shape[0], _SLAB):
         slab = _diagonal(_gather(P, rows[begin:begin + _SLAB], P), kernel)
         for i in range(slab.shape[0]):
@@ -5232,15 +5699,15 @@ def _scores(P, rows, Z, shift, kernel, lam):
     (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift). Points in
     float32 are taken in float64 where lam does not stand clear of float32's rounding, a hundred times.
     """
-    out = np.ones(rows.shape[0])
+    out = _ones(rows.shape[0])
     found, evaluations = _factor(_in_double(Z), kernel, shift)
     if found.rank < 0:
         return out, -1
     evaluations += rows.shape[0] * (found.rank + 1)
-    L = np.ascontiguousarray(found.factor[:found.rank, :found.rank])
+    L = _corner(found.factor, found.rank)
     if found.rank == 0:                                # an empty sample, or a kernel that is 0 on it, explains nothing
         rest = _diagonal_at(P, rows, kernel)
-    elif lam > max(100.0 * _rounding(kernel, Z, Z.shape[0]) * _diagonal(Z, kernel).max(), 1e-30):      # 1 / sqrt(lam) is a float32
+    elif lam > max(100.0 * _rounding(kernel, Z, Z.shape[0]) * _largest(_diagonal(Z, kernel)), 1e-30):      # 1 / sqrt(lam) is a float32
         rest = _unexplained(P, rows, _in_precision(Z, found.points[:found.rank]), L, kernel)
     else:
         rest = _unexplained(P, rows, found.points[:found.rank], L, kernel)
@@ -5251,7 +5718,7 @@ def _scores(P, rows, Z, shift, kernel, lam):
     return out, evaluations
 
 
-@_compiled
+@_public(X=_points(double=True), kernel=_kernel("X"), lam=_positive)
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
 
@@ -5281,10 +5748,7 @@ def ridge_leverage_scores(X, kernel, lam):
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
-    P = _in_double(_points("ridge_leverage_scores: X", X))
-    kernel, lam = _canonical("ridge_leverage_scores: kernel", kernel), _positive("ridge_leverage_scores: lam", lam)
-    _check_kernel("ridge_leverage_scores: X", P, kernel)
-    scores, sound = _exact_scores(P, kernel, lam)
+    scores, sound = _exact_scores(X, kernel, lam)
     if not sound:
         raise ValueError("ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
     return scores
@@ -5293,10 +5757,10 @@ def ridge_leverage_scores(X, kernel, lam):
 @_compiled(apart=True)
 def _exact_scores(P, kernel, lam):
     n = P.shape[0]
-    K, scores = _gram(kernel, _prepare(kernel, P, P, True)), np.zeros(n)
+    K, scores = _gram(kernel, _prepare(kernel, P, P, True)), _zeros(n, _FLOAT64)
     if not _all_below(K, np.inf):
         return scores, False
-    values, vectors = _small_eigen(K, False)
+    values, vectors = _small_eigen(K, n, False)
     if not _is_definite(kernel) and values[n - 1] < -1e-6 * abs(values[0]):
         return scores, False
     rounding = 4.0 * math.sqrt(n) * 2.2e-16 * values[0]
@@ -5304,50 +5768,40 @@ def _exact_scores(P, kernel, lam):
         value = max(values[q], rounding)               # what is lost in rounding may have been as large
         for i in range(n):
             scores[i] += value / (value + lam) * vectors[i, q] ** 2
-    return np.minimum(scores, 1.0), True
+    return _capped(scores, 1.0), True
 
 
-def _landmark_points(name, landmarks, X):
-    """The landmarks as points: rows of X by Landmarks or by a vector of row numbers, or the points themselves."""
+_LANDMARKS_IN_WORDS = "Landmarks, a vector of row numbers or a 2-D array of points"
 
 
-@overload(_landmark_points, prefer_literal=True)
-def _landmark_points_overload(name, landmarks, X):
-    name_again = name.literal_value
-    outside = f"{name_again} must be row numbers from 0 to n - 1, at least one"
-    columns = f"{name_again} must have as many columns as X"
-    if _operator_class(landmarks) is Landmarks:
-        return lambda name, landmarks, X: _landmark_points(name_again, landmarks.indices, X)
-    if isinstance(landmarks, types.Array) and landmarks.ndim == 1 and isinstance(landmarks.dtype, types.Integer):
-        def rows(name, landmarks, X):
-            low, high = 0, np.int64(-1)
-            for i in landmarks:
-                low, high = min(low, np.int64(i)), max(high, np.int64(i))
-            if low < 0 or not 0 <= high < X.shape[0]:
+def _as_landmarks(name, value, X):
+    """The landmarks as points of X's precision: rows of X by Landmarks or by a vector of row numbers, or the points themselves."""
+    rows = value.indices if isinstance(value, Landmarks) else np.asarray(value) if isinstance(value, list) else value
+    if not isinstance(rows, np.ndarray) or rows.ndim not in (1, 2) or (rows.ndim == 1 and rows.size > 0 and rows.dtype.kind not in "iu"):
+        raise ValueError(f"{name} must be {_LANDMARKS_IN_WORDS}, got {type(value).__name__}")
+    if rows.ndim == 2:
+        return _to_precision(X, _as_points(name, rows))
+    if rows.size == 0 or rows.min() < 0 or rows.max() >= X.shape[0]:
+        raise ValueError(f"{name} must be row numbers from 0 to n - 1, at least one")
+    return X[rows]
+
+
+@overload(_as_landmarks, prefer_literal=True)
+def _as_landmarks_overload(name, value, X):
+    outside = f"{getattr(name, 'literal_value', 'landmarks')} must be row numbers from 0 to n - 1, at least one"
+    if getattr(value, "instance_class", None) is Landmarks:
+        return lambda name, value, X: _as_landmarks(name, value.indices, X)
+    if isinstance(value, types.Array) and value.ndim == 1 and isinstance(value.dtype, types.Integer):
+        def rows(name, value, X):
+            if value.shape[0] == 0 or value.min() < 0 or value.max() >= X.shape[0]:
                 raise ValueError(outside)
-            return _gather(X, landmarks, _plain_array(X[:0]))
+            return _gather(X, value, X)
         return rows
-    if not _is_real_array(landmarks, 2):
-        return _raise_for_three(f"{name_again} must be Landmarks, a vector of row numbers or a 2-D array of points, "
-                                f"got {landmarks}")
-
-    def points(name, landmarks, X):
-        Z = _points(name_again, landmarks)
-        if Z.shape[1] != X.shape[1]:
-            raise ValueError(columns)
-        return _in_precision(_plain_array(X[:0]), Z)
-    return points
+    _refuse_unless(_is_real_array(value, 2), name, _LANDMARKS_IN_WORDS, value)
+    return lambda name, value, X: _in_precision(X, _as_points(name, value))
 
 
-def _raise_for_three(message):
-    def refuse(name, landmarks, X):
-        if len(name) >= 0:
-            raise ValueError(message)
-        return X
-    return refuse
-
-
-@_compiled
+@_public(X=_points(), landmarks=_landmarks("X"), weights=_vector(), kernel=_kernel("X", "landmarks"), lam=_positive)
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
@@ -5382,19 +5836,12 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     >>> approximate_ridge_leverage_scores(X, np.array([0, 1]), np.ones(2), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
-    P = _points("approximate_ridge_leverage_scores: X", X)
-    Z = _landmark_points("approximate_ridge_leverage_scores: landmarks", landmarks, P)
-    w = _vector("approximate_ridge_leverage_scores: weights", weights)
-    kernel = _canonical("approximate_ridge_leverage_scores: kernel", kernel)
-    lam = _positive("approximate_ridge_leverage_scores: lam", lam)
-    _check_kernel("approximate_ridge_leverage_scores: X", P, kernel)
-    _check_kernel("approximate_ridge_leverage_scores: landmarks", Z, kernel)
-    if w.shape[0] != Z.shape[0] or not w.min() > 0.0:
+    if weights.shape[0] != landmarks.shape[0] or not weights.min() > 0.0:
         raise ValueError("approximate_ridge_leverage_scores: weights must hold one positive number for each landmark")
-    shift = lam / w / w
+    shift = lam / weights / weights
     if not shift.max() < np.inf:
         raise ValueError("approximate_ridge_leverage_scores: weights must not be so small that lam / weights^2 overflows")
-    scores, evaluations = _scores(P, np.arange(P.shape[0]), Z, shift, kernel, lam)
+    scores, evaluations = _scores(X, _numbers(X.shape[0]), landmarks, shift, kernel, lam)
     if evaluations < 0:
         raise ValueError("approximate_ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
     return scores
@@ -5402,18 +5849,18 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
 
 @_compiled
 def _all_points(n):
-    return Landmarks(np.arange(n), np.ones(n), 0)
+    return Landmarks(_numbers(n), _ones(n), 0)
 
 
-@_compiled
-def uniform_landmarks(n, s, seed):
+@_public(n=_integer(1), s=_integer(1), seed=_seed)
+def uniform_landmarks(n, s, seed=0):
     """s of n points, uniformly and without replacement (the classic Nystrom method; RLS sections 1.1 and 5.2).
 
     Parameters
     ----------
     n : int, at least 1; number of points
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5432,25 +5879,25 @@ def uniform_landmarks(n, s, seed):
     >>> uniform_landmarks(5, 9, 0).indices.tolist()
     [0, 1, 2, 3, 4]
     """
-    n, s = _positive_integer("uniform_landmarks: n", n), _positive_integer("uniform_landmarks: s", s)
-    key = _key(_seed("uniform_landmarks: seed", seed), _LANDMARKS)
     if s >= n:
         return _all_points(n)
-    indices, _ = _draw(np.ones(n), s, key)
+    indices, _ = _draw(_ones(n), s, _key(seed, _LANDMARKS))
     return Landmarks(indices, np.full(s, math.sqrt(n / s)), 0)
 
 
 @_compiled
 def _keep(chances, rows, key):
     """Each of rows kept by a coin of its own: (rows, chances) of the kept."""
-    kept = np.zeros(rows.shape[0], np.bool_)
+    kept, shares, count = np.empty(rows.shape[0], np.int64), _zeros(rows.shape[0], _FLOAT64), 0
     for j in range(rows.shape[0]):
-        kept[j] = _uniform(key, rows[j]) < chances[j]
-    return rows[kept], chances[kept]
+        if _uniform(key, rows[j]) < chances[j]:
+            kept[count], shares[count] = rows[j], chances[j]
+            count += 1
+    return kept[:count].copy(), shares[:count].copy()
 
 
-@_compiled
-def sample_landmarks(scores, delta, seed, oversampling=16.0):
+@_public(scores=_vector(), delta=_between(0.0, 0.125, "0 and 1/8"), seed=_seed, oversampling=_positive)
+def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
 
     Each point is kept independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The sum counts as at least 1,
@@ -5461,7 +5908,7 @@ def sample_landmarks(scores, delta, seed, oversampling=16.0):
     ----------
     scores : (n,) array, not negative
     delta : float between 0 and 1/8, failure probability
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
 
     Returns
@@ -5481,24 +5928,21 @@ def sample_landmarks(scores, delta, seed, oversampling=16.0):
     >>> sample_landmarks(np.array([1.0, 0.0, 0.9]), 0.1, 0).indices.tolist()
     [0, 2]
     """
-    l = _vector("sample_landmarks: scores", scores)
-    delta = _eighth("sample_landmarks: delta", delta)
-    key = _key(_seed("sample_landmarks: seed", seed), _LANDMARKS)
-    oversampling = _positive("sample_landmarks: oversampling", oversampling)
-    if not l.min() >= 0.0:
+    if not scores.min() >= 0.0:
         raise ValueError("sample_landmarks: scores must not be negative")
-    return _sample_by(l, delta, oversampling, key)
+    return _sample_by(scores, delta, oversampling, _key(seed, _LANDMARKS))
 
 
 @_compiled
 def _sample_by(scores, delta, oversampling, key):
-    chances = np.minimum(1.0, oversampling * math.log(max(scores.sum(), 1.0) / delta) * scores)
-    indices, p = _keep(chances, np.arange(scores.shape[0]), key)
-    return Landmarks(indices, 1.0 / np.sqrt(p), 0)
+    factor = oversampling * math.log(max(_sum(scores), 1.0) / delta)
+    indices, p = _keep(_capped(scores, factor), _numbers(scores.shape[0]), key)
+    return Landmarks(indices, _inverse_roots(p), 0)
 
 
-@_compiled
-def rls_nystrom(X, kernel, lam, delta, seed, oversampling=16.0):
+@_public(X=_points(double=True), kernel=_kernel("X"), lam=_positive, delta=_between(0.0, 0.125, "0 and 1/8"),
+         seed=_seed, oversampling=_positive)
+def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
     K~ <= K <= K~ + lam I with probability 1 - delta (theorem 3). `sample_landmarks` does the same from any overestimates of
@@ -5510,7 +5954,7 @@ def rls_nystrom(X, kernel, lam, delta, seed, oversampling=16.0):
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
     delta : float between 0 and 1/8, failure probability
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper
 
     Returns
@@ -5531,17 +5975,11 @@ def rls_nystrom(X, kernel, lam, delta, seed, oversampling=16.0):
     >>> rls_nystrom(np.array([[1.0], [2.0]]), linear(), 0.1, 0.1, 0).indices.tolist()
     [0, 1]
     """
-    P = _in_double(_points("rls_nystrom: X", X))
-    kernel, lam = _canonical("rls_nystrom: kernel", kernel), _positive("rls_nystrom: lam", lam)
-    _check_kernel("rls_nystrom: X", P, kernel)
-    delta = _eighth("rls_nystrom: delta", delta)
-    key = _key(_seed("rls_nystrom: seed", seed), _LANDMARKS)
-    oversampling = _positive("rls_nystrom: oversampling", oversampling)
-    scores, sound = _exact_scores(P, kernel, lam)
+    scores, sound = _exact_scores(X, kernel, lam)
     if not sound:
         raise ValueError("rls_nystrom: kernel must be finite and positive semidefinite on X")
-    found = _sample_by(scores, delta, oversampling, key)
-    return Landmarks(found.indices, found.weights, P.shape[0] * (P.shape[0] + 1) // 2)
+    found = _sample_by(scores, delta, oversampling, _key(seed, _LANDMARKS))
+    return Landmarks(found.indices, found.weights, X.shape[0] * (X.shape[0] + 1) // 2)
 
 
 class _Rule(NamedTuple):
@@ -5558,7 +5996,7 @@ class _Rule(NamedTuple):
 @_compiled
 def _depths(n, key):
     """How many fair coins each point wins in a row: those with at least t are the points left after t halvings."""
-    out = np.empty(n, np.int8)
+    out = np.empty(n, np.int64)
     for i in range(n):
         bits, depth = _bits(key, i), 0
         while depth < 63 and bits & np.uint64(1):
@@ -5593,9 +6031,20 @@ def _tail_ridge(kernel, Z, weights, k, key):
         Q, _ = _orthonormalize(_normal_matrix(A.shape[0], k, key), key)
         for step in range(6):
             Q, _ = _orthonormalize(_dense_product(A, A.shape[0], Q), key)
-        tail = trace - (Q * _dense_product(A, A.shape[0], Q)).sum()
+        tail = trace - _inner(Q, _dense_product(A, A.shape[0], Q))
     floor = 2.2e-16 * trace
-    return max(tail / k, floor, 1e-280) if trace > 0.0 else 1.0         # of denormal numbers the inverse is infinite
+    return max(max(tail / k, floor), 1e-280) if trace > 0.0 else 1.0         # of denormal numbers the inverse is infinite
+
+
+@_compiled
+def _left_after(depth, halvings):
+    """Numbers of the points that are left after so many halvings."""
+    rows, count = np.empty(depth.shape[0], np.int64), 0
+    for i in range(depth.shape[0]):
+        if depth[i] >= halvings:
+            rows[count] = i
+            count += 1
+    return rows[:count].copy()
 
 
 @_compiled(apart=True)
@@ -5606,19 +6055,18 @@ def _recursive(P, kernel, rule, drawn, key):
     to the points of its level, and they a new sample. At the top `drawn` landmarks are drawn exactly, if it is not 0.
     An empty half of a few points is replaced by one of them.
     """
-    n = P.shape[0]
-    depth = _depths(n, _bits(key, 0))
+    depth = _depths(P.shape[0], _bits(key, 0))
     bottom, delta = 0, rule.delta
     while True:
-        rows = np.nonzero(depth >= bottom)[0]
+        rows = _left_after(depth, bottom)
         if rows.shape[0] <= (192.0 * math.log(1.0 / delta) if rule.lam > 0.0 else rule.size):
             break
         bottom, delta = bottom + 1, delta / rule.division
     if rows.shape[0] == 0:
-        above = np.nonzero(depth >= bottom - 1)[0]
+        above = _left_after(depth, bottom - 1)
         place = np.int64(_uniform(_bits(key, 3 * bottom + 2), 0) * above.shape[0])
-        rows = above[place:place + 1]
-    weights, evaluations = np.ones(rows.shape[0]), 0
+        rows = above[place:place + 1].copy()
+    weights, evaluations = _ones(rows.shape[0]), 0
     for level in range(bottom - 1, -1, -1):
         delta *= rule.division
         Z = _gather(P, rows, P)
@@ -5627,29 +6075,34 @@ def _recursive(P, kernel, rule, drawn, key):
         if lam == 0.0:
             lam = _tail_ridge(kernel, _in_double(Z), weights, k, _bits(key, 3 * level + 1))
             evaluations += Z.shape[0] * (Z.shape[0] + 1) // 2
-        rows = np.nonzero(depth >= level)[0]
-        scores, computed = _scores(P, rows, Z, lam / weights ** 2, kernel, lam)
+        rows = _left_after(depth, level)
+        for i in range(weights.shape[0]):
+            weights[i] = lam / weights[i] ** 2         # the shift of lemma 6
+        scores, computed = _scores(P, rows, Z, weights, kernel, lam)
         if computed < 0:
             return Landmarks(rows, scores, -1)
         evaluations += computed
-        scores = np.minimum(1.0, rule.factor * scores)
-        many = math.log(max(scores.sum(), 1.0) / delta) if rule.lam > 0.0 else math.log(2.0 * k / delta)
-        chances = np.minimum(1.0, rule.oversampling * many * scores)
+        scores = _capped(scores, rule.factor)
+        many = math.log(max(_sum(scores), 1.0) / delta) if rule.lam > 0.0 else math.log(2.0 * k / delta)
+        chances = _capped(scores, rule.oversampling * many)
         if level == 0 and drawn > 0:
             rows, chances = _draw(chances, drawn, _bits(key, 2))
         else:
-            level_rows, level_key = rows, _bits(key, 3 * level + 3)
-            rows, chances = _keep(chances, level_rows, level_key)
+            level_rows = rows
+            rows, chances = _keep(chances, level_rows, _bits(key, 3 * level + 3))
             if rule.lam == 0.0 and rows.shape[0] <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding that out.
-                rows = level_rows[_draw(np.ones(level_rows.shape[0]), rule.size, _bits(key, 3 * level + 2))[0]]
-                chances = np.full(rule.size, rule.size / level_rows.shape[0])
-        weights = 1.0 / np.sqrt(chances)
+                plain, _ = _draw(_ones(level_rows.shape[0]), rule.size, _bits(key, 3 * level + 2))
+                rows, chances = np.empty(rule.size, np.int64), _ones(rule.size)
+                for i in range(rule.size):
+                    rows[i], chances[i] = level_rows[plain[i]], rule.size / level_rows.shape[0]
+        weights = _inverse_roots(chances)
     return Landmarks(rows, weights, evaluations)
 
 
-@_compiled
-def recursive_rls(X, kernel, lam, delta, seed, oversampling=16.0):
+@_public(X=_points(), kernel=_kernel("X"), lam=_positive, delta=_between(0.0, 0.03125, "0 and 1/32"),
+         seed=_seed, oversampling=_positive)
+def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
     1. Up to 192 log(1 / delta) points: all of them.  2. Half of the points, at random; a sample of these by this algorithm,
@@ -5663,7 +6116,7 @@ def recursive_rls(X, kernel, lam, delta, seed, oversampling=16.0):
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
     delta : float between 0 and 1/32; failure probability is 3 delta
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper
 
     Returns
@@ -5684,20 +6137,15 @@ def recursive_rls(X, kernel, lam, delta, seed, oversampling=16.0):
     >>> recursive_rls(np.ones((900, 1)), linear(), 1.0, 0.01, 0).indices.size < 900
     True
     """
-    P = _points("recursive_rls: X", X)
-    kernel, lam = _canonical("recursive_rls: kernel", kernel), _positive("recursive_rls: lam", lam)
-    _check_kernel("recursive_rls: X", P, kernel)
-    delta = _thirty_second("recursive_rls: delta", delta)
-    key = _key(_seed("recursive_rls: seed", seed), _LANDMARKS)
-    oversampling = _positive("recursive_rls: oversampling", oversampling)
-    found = _recursive(P, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), 0, key)
+    found = _recursive(X, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), 0, _key(seed, _LANDMARKS))
     if found.evaluations < 0:
         raise ValueError("recursive_rls: kernel must be finite and positive semidefinite on X")
     return found
 
 
-@_compiled
-def recursive_rls_fixed(X, kernel, s, delta, seed, constant=640.0, oversampling=16.0):
+@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), delta=_between(0.0, 0.03125, "0 and 1/32"),
+         seed=_seed, constant=_positive, oversampling=_positive)
+def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
 
     As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the largest k
@@ -5714,7 +6162,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed, constant=640.0, oversampling=
     kernel : Kernel, positive semidefinite
     s : int, at least 1; sample size; n or more returns all points
     delta : float between 0 and 1/32; failure probability is 3 delta
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem speaks
         where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
     oversampling : float, positive; the 16 of the paper
@@ -5738,14 +6186,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed, constant=640.0, oversampling=
     >>> recursive_rls_fixed(np.arange(900.0).reshape(900, 1), linear(), 200, 0.01, 0).indices.size < 900
     True
     """
-    P = _points("recursive_rls_fixed: X", X)
-    kernel, s = _canonical("recursive_rls_fixed: kernel", kernel), _positive_integer("recursive_rls_fixed: s", s)
-    _check_kernel("recursive_rls_fixed: X", P, kernel)
-    delta = _thirty_second("recursive_rls_fixed: delta", delta)
-    key = _key(_seed("recursive_rls_fixed: seed", seed), _LANDMARKS)
-    constant = _positive("recursive_rls_fixed: constant", constant)
-    oversampling = _positive("recursive_rls_fixed: oversampling", oversampling)
-    found = _recursive(P, kernel, _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0), 0, key)
+    found = _recursive(X, kernel, _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0), 0, _key(seed, _LANDMARKS))
     if found.evaluations < 0:
         raise ValueError("recursive_rls_fixed: kernel must be finite and positive semidefinite on X")
     return found
@@ -5753,27 +6194,30 @@ def recursive_rls_fixed(X, kernel, s, delta, seed, constant=640.0, oversampling=
 
 @_compiled(inline="always")
 def _practical(P, kernel, s, level_size, delta, key):
-    """The variant of RLS section 5: small constants, at each level delta itself, exactly s landmarks at the top."""
+    """The variant of RLS section 5: small constants, at each level delta itself (0 for the authors' choice), exactly s landmarks at the top."""
     if s >= P.shape[0]:
         return _all_points(P.shape[0])
+    if delta == 0.0:                                   # log(2 k / delta) is about the log(s) of the authors' program
+        delta = 0.5 / math.log(max(s, 8))
     return _recursive(P, kernel, _Rule(0.0, level_size, 4.0, 1.0, 1.0, delta, 1.0), s, key)
 
 
-@_compiled
-def recursive_rls_practical(X, kernel, s, delta, seed):
+@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), seed=_seed, delta=_share)
+def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
 
     `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each level, and
     at the top s points drawn without replacement in proportion to their probabilities. The authors' program has log(s) where
-    the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice. No theorem covers it.
+    the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice, and the default (s counted as at least 8). No
+    theorem covers it.
 
     Parameters
     ----------
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    delta : float between 0 and 1; a smaller one spreads the sample over more points
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
+    delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
     -------
@@ -5790,22 +6234,17 @@ def recursive_rls_practical(X, kernel, s, delta, seed):
 
     Examples
     --------
-    >>> recursive_rls_practical(np.arange(50.0).reshape(-1, 1), gaussian(5.0), 10, 0.1, 0).indices.size
+    >>> recursive_rls_practical(np.arange(50.0).reshape(-1, 1), gaussian(5.0), 10).indices.size
     10
     """
-    P = _points("recursive_rls_practical: X", X)
-    kernel, s = _canonical("recursive_rls_practical: kernel", kernel), _positive_integer("recursive_rls_practical: s", s)
-    _check_kernel("recursive_rls_practical: X", P, kernel)
-    delta = _chance("recursive_rls_practical: delta", delta)
-    key = _key(_seed("recursive_rls_practical: seed", seed), _LANDMARKS)
-    found = _practical(P, kernel, s, s, delta, key)
+    found = _practical(X, kernel, s, s, delta, _key(seed, _LANDMARKS))
     if found.evaluations < 0:
         raise ValueError("recursive_rls_practical: kernel must be finite and positive semidefinite on X")
     return found
 
 
-@_compiled
-def recursive_rls_accelerated(X, kernel, s, delta, seed):
+@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), seed=_seed, delta=_share)
+def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
 
     As `recursive_rls_practical`, with samples of r = sqrt((n s + s^3) / n) points below the top, so that scores cost as much as
@@ -5816,8 +6255,8 @@ def recursive_rls_accelerated(X, kernel, s, delta, seed):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    delta : float between 0 and 1; a smaller one spreads the sample over more points
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
+    delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
     -------
@@ -5834,23 +6273,18 @@ def recursive_rls_accelerated(X, kernel, s, delta, seed):
 
     Examples
     --------
-    >>> recursive_rls_accelerated(np.arange(50.0).reshape(-1, 1), gaussian(5.0), 10, 0.1, 0).indices.size
+    >>> recursive_rls_accelerated(np.arange(50.0).reshape(-1, 1), gaussian(5.0), 10).indices.size
     10
     """
-    P = _points("recursive_rls_accelerated: X", X)
-    kernel, s = _canonical("recursive_rls_accelerated: kernel", kernel), _positive_integer("recursive_rls_accelerated: s", s)
-    _check_kernel("recursive_rls_accelerated: X", P, kernel)
-    delta = _chance("recursive_rls_accelerated: delta", delta)
-    key = _key(_seed("recursive_rls_accelerated: seed", seed), _LANDMARKS)
-    level_size = min(s, np.int64(math.ceil(math.sqrt(s + np.float64(s) ** 3 / P.shape[0]))))
-    found = _practical(P, kernel, s, level_size, delta, key)
+    level_size = min(s, np.int64(math.ceil(math.sqrt(s + np.float64(s) ** 3 / X.shape[0]))))
+    found = _practical(X, kernel, s, level_size, delta, _key(seed, _LANDMARKS))
     if found.evaluations < 0:
         raise ValueError("recursive_rls_accelerated: kernel must be finite and positive semidefinite on X")
     return found
 
 
-@_compiled
-def rpcholesky(X, kernel, s, seed, block=64):
+@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), seed=_seed, block=_integer(1, 128))
+def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
     Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection (Epperly,
@@ -5861,7 +6295,7 @@ def rpcholesky(X, kernel, s, seed, block=64):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     block : int from 1 to 128, proposals at a time
 
     Returns
@@ -5883,21 +6317,15 @@ def rpcholesky(X, kernel, s, seed, block=64):
     >>> rpcholesky(np.array([[0.0], [0.0], [9.0]]), gaussian(1.0), 2, 0).indices.size
     2
     """
-    P = _points("rpcholesky: X", X)
-    kernel, s = _canonical("rpcholesky: kernel", kernel), _positive_integer("rpcholesky: s", s)
-    _check_kernel("rpcholesky: X", P, kernel)
-    key = _key(_seed("rpcholesky: seed", seed), _LANDMARKS)
-    block = _proposals("rpcholesky: block", block)
-    if s >= P.shape[0]:
-        return _all_points(P.shape[0])
-    none = np.zeros(P.shape[0])
-    found, _ = _pivoted(P, kernel, none, s, block, 0.0, P, key)
+    if s >= X.shape[0]:
+        return _all_points(X.shape[0])
+    found, _ = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 0.0, X, _key(seed, _LANDMARKS))
     if found.evaluations < 0:
         raise ValueError("rpcholesky: kernel must be finite and positive semidefinite on X")
     return found
 
 
-@_compiled
+@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), block=_integer(1, 128))
 def pivoted_cholesky(X, kernel, s, block=64):
     """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
 
@@ -5929,20 +6357,15 @@ def pivoted_cholesky(X, kernel, s, block=64):
     >>> pivoted_cholesky(np.array([[0.0], [0.1], [9.0]]), gaussian(1.0), 2).indices.tolist()
     [0, 2]
     """
-    P = _points("pivoted_cholesky: X", X)
-    kernel, s = _canonical("pivoted_cholesky: kernel", kernel), _positive_integer("pivoted_cholesky: s", s)
-    _check_kernel("pivoted_cholesky: X", P, kernel)
-    block = _proposals("pivoted_cholesky: block", block)
-    if s >= P.shape[0]:
-        return _all_points(P.shape[0])
-    none = np.zeros(P.shape[0])
-    found, _ = _pivoted(P, kernel, none, s, block, 1.0, P, np.uint64(0))
+    if s >= X.shape[0]:
+        return _all_points(X.shape[0])
+    found, _ = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 1.0, X, np.uint64(0))
     if found.evaluations < 0:
         raise ValueError("pivoted_cholesky: kernel must be finite and positive semidefinite on X")
     return found
 
 
-@_compiled
+@_public(X=_points(finite=False), landmarks=_landmarks("X"), kernel=_kernel("landmarks"))
 def nystrom_map(X, landmarks, kernel):
     """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
@@ -5970,55 +6393,29 @@ def nystrom_map(X, landmarks, kernel):
     >>> nystrom_map(np.array([[1.0], [2.0]]), np.array([1, 0]), linear()).rank
     1
     """
-    Z = _points("nystrom_map: X", _landmark_points("nystrom_map: landmarks", landmarks, _matrix("nystrom_map: X", X)))
-    kernel = _canonical("nystrom_map: kernel", kernel)
-    _check_kernel("nystrom_map: landmarks", Z, kernel)
-    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
     if found.rank < 0:
         raise ValueError("nystrom_map: kernel must be finite and positive semidefinite on the landmarks")
     return found
 
 
-def _checked_map(name, value):
-    """value with arrays in C order and sizes that agree."""
-
-
-@_compiled
-def _no_map():
-    return NystromMap(np.empty((1, 1)), np.empty((1, 1)), 0)
-
-
-@overload(_checked_map, prefer_literal=True)
-def _checked_map_overload(name, value):
-    name = name.literal_value
-    if _operator_class(value) is not NystromMap:
-        return _raise(f"{name} must be a NystromMap, as nystrom_map returns it, got {value}", _no_map)
-    points_name, factor_name = name + ".points", name + ".factor"
-    sizes = f"{name}.factor must have one row and one column for each landmark, and rank be from 0 to their number"
-
-    def check(name, value):
-        points, factor = _points(points_name, value.points), _in_double(_points(factor_name, value.factor))
-        if factor.shape[0] != points.shape[0] or factor.shape[1] != points.shape[0] or not 0 <= value.rank <= points.shape[0]:
-            raise ValueError(sizes)
-        return NystromMap(points, factor, np.int64(value.rank))
-    return check
-
-
 @_compiled(apart=True)
-def _map_features(P, found, kernel):
+def _map_features(P, found):
     """Nystrom features of checked points, and whether they are finite: as their squares are, which need no pass over them."""
     X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
     if found.rank == 0:                                # a kernel that is 0
-        return np.zeros((X.shape[0], Z.shape[0]), X.dtype), True
-    below, corners = _panels(np.ascontiguousarray(found.factor[:found.rank, :found.rank]), 0, Z)
+        return _zeros(X.shape[0] * Z.shape[0], X.dtype).reshape(X.shape[0], Z.shape[0]), True
+    below, corners = _panels(_corner(found.factor, found.rank), 0, Z)
     F = _new_matrix(X.shape[0], Z.shape[0], X)
-    squares = _substitute(kernel, _prepare(kernel, X, Z[:found.rank], False), below, corners, 0, F)
-    F[:, found.rank:] = 0.0
-    return F, squares.sum() < np.inf
+    squares = _substitute(found.kernel, _prepare(found.kernel, X, Z[:found.rank], False), below, corners, 0, F)
+    for i in range(F.shape[0]):
+        for j in range(found.rank, F.shape[1]):
+            F[i, j] = 0.0
+    return F, _sum(squares) < np.inf
 
 
-@_compiled
-def nystrom_features(X, map, kernel):
+@_public(X=_points(), map=_map("X"))
+def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T with K~(x, x') = y(x).y(x') (RLS section 2.1, (35)).
 
     K~ = K S (S^T K S)^+ S^T K; the rows are those of K S (S^T K S)^(+/2) up to a rotation of the feature space.
@@ -6026,8 +6423,7 @@ def nystrom_features(X, map, kernel):
     Parameters
     ----------
     X : (n, d) array, training or new points
-    map : NystromMap
-    kernel : Kernel, the one the map was made with
+    map : NystromMap; it carries its kernel
 
     Returns
     -------
@@ -6035,7 +6431,7 @@ def nystrom_features(X, map, kernel):
 
     Raises
     ------
-    ValueError : X empty, not 2-D, not finite or of another d; map malformed; kernel not a Kernel or not finite on X
+    ValueError : X empty, not 2-D, not finite or of another d; map malformed; kernel not finite on X
 
     Notes
     -----
@@ -6044,23 +6440,16 @@ def nystrom_features(X, map, kernel):
     Examples
     --------
     >>> found = nystrom_map(np.array([[1.0], [2.0]]), np.array([1]), linear())
-    >>> nystrom_features(np.array([[3.0]]), found, linear()).tolist()
+    >>> nystrom_features(np.array([[3.0]]), found).tolist()
     [[3.0]]
     """
-    P = _points("nystrom_features: X", X)
-    found = _checked_map("nystrom_features: map", map)
-    kernel = _canonical("nystrom_features: kernel", kernel)
-    if P.shape[1] != found.points.shape[1]:
-        raise ValueError("nystrom_features: X and map.points must have the same number of columns")
-    _check_kernel("nystrom_features: X", P, kernel)
-    _check_kernel("nystrom_features: map.points", found.points, kernel)
-    F, finite = _map_features(P, found, kernel)
+    F, finite = _map_features(X, map)
     if not finite:
         raise ValueError("nystrom_features: kernel must be finite on X")
     return F
 
 
-@_compiled
+@_public(X=_points(), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"))
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F of the Gram matrix: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
@@ -6088,47 +6477,47 @@ def nystrom(X, landmarks, kernel):
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
     """
-    P = _points("nystrom: X", X)
-    Z = _landmark_points("nystrom: landmarks", landmarks, P)
-    kernel = _canonical("nystrom: kernel", kernel)
-    _check_kernel("nystrom: X", P, kernel)
-    _check_kernel("nystrom: landmarks", Z, kernel)
-    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
     if found.rank < 0:
         raise ValueError("nystrom: kernel must be finite and positive semidefinite on the landmarks")
-    F, finite = _map_features(P, found, kernel)
+    F, finite = _map_features(X, found)
     if not finite:
         raise ValueError("nystrom: kernel must be finite on X")
     return F
 
 
+@_compiled(apart=True)
+def _add_moments(F, G, a, b, out):
+    """One tile of F^T G, added to what is there."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    n, r, width = F.shape[0], F.shape[1], _tile_width(F)
+    first, last, begin, end = a * _BLOCK, min(r, a * _BLOCK + _BLOCK), b * _BLOCK, min(G.shape[1], b * _BLOCK + _BLOCK)
+    tile, panel = _new_tile(F), _zeros(_DEPTH * width, F.dtype).reshape(_DEPTH, width)
+    for run in range(0, n, 8 * _DEPTH):
+        tile[:] = 0
+        for deep in range(run, min(n, run + 8 * _DEPTH), _DEPTH):
+            stop = min(n, deep + _DEPTH)
+            for q in range(0, end - begin, width):
+                for i in range(deep, stop):
+                    for c in range(min(width, end - begin - q)):
+                        panel[i - deep, c] = G[i, begin + q + c]
+                for row in range(0, last - first, 4):
+                    _add_transposed_panel(F, first + row, r - 1, deep, stop, panel, tile, row, q)
+        for i in range(first, last):
+            for j in range(begin, end):
+                out[i, j] += tile[i - first, j - begin]
+    _restore(state)
+
+
 @_compiled(parallel=True)
 def _moments(F, G, symmetric):
     """F^T G in float64, tile by tile (of the upper half, if G is F); sums of 2048 rows in the precision of the factors."""
-    n, r, p = F.shape[0], F.shape[1], G.shape[1]
-    width, columns = _tile_width(F), _blocks(p)
-    out = np.zeros((r, p))
+    r, p = F.shape[1], G.shape[1]
+    out, columns = _zero_matrix(r, p), _blocks(p)
     for t in prange(_blocks(r) * columns):
-        _wide_vectors()
-        state = _denormals_to_zero()
-        a, b = t // columns, t % columns
-        if a <= b or not symmetric:
-            first, last, begin, end = a * _BLOCK, min(r, a * _BLOCK + _BLOCK), b * _BLOCK, min(p, b * _BLOCK + _BLOCK)
-            tile, panel = _new_tile(F), np.zeros((_DEPTH, width), F.dtype)
-            for run in range(0, n, 8 * _DEPTH):
-                tile[:] = 0
-                for deep in range(run, min(n, run + 8 * _DEPTH), _DEPTH):
-                    stop = min(n, deep + _DEPTH)
-                    for q in range(0, end - begin, width):
-                        for i in range(deep, stop):
-                            for c in range(min(width, end - begin - q)):
-                                panel[i - deep, c] = G[i, begin + q + c]
-                        for row in range(0, last - first, 4):
-                            _add_transposed_panel(F, first + row, r - 1, deep, stop, panel, tile, row, q)
-                for i in range(first, last):
-                    for j in range(begin, end):
-                        out[i, j] += tile[i - first, j - begin]
-        _restore(state)
+        if not symmetric or t // columns <= t % columns:
+            _add_moments(F, G, np.int64(t // columns), np.int64(t % columns), out)
     if symmetric:
         for i in range(r):
             for j in range(i):
@@ -6137,14 +6526,14 @@ def _moments(F, G, symmetric):
 
 
 @_compiled(apart=True)
-def _slab_moments(P, found, Y, kernel, like):
+def _slab_moments(P, found, Y, like):
     """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab."""
     s = found.points.shape[0]
-    squares, products = np.zeros((s, s)), np.zeros((s, Y.shape[1]))
+    squares, products = _zero_matrix(s, s), _zero_matrix(s, Y.shape[1])
     for begin in range(0, P.shape[0], _SLAB):
-        F, _ = _map_features(_in_precision(like, P[begin:begin + _SLAB]), found, kernel)
-        squares += _moments(F, F, True)
-        products += _cross(F, s, _in_precision(F, Y[begin:begin + _SLAB]))
+        F, _ = _map_features(_in_precision(like, P[begin:begin + _SLAB]), found)
+        _add(squares, 1.0, _moments(F, F, True))
+        _add(products, 1.0, _cross(F, s, _in_precision(F, Y[begin:begin + _SLAB])))
     return squares, products
 
 
@@ -6153,15 +6542,17 @@ def _expansion_by_map(found, V, values):
     """Features V^T y(x) as an expansion over the landmarks: coefficients C with L^T C = V, 0 for landmarks left out."""
     L, C = found.factor, V.copy()
     for i in range(L.shape[0] - 1, -1, -1):
-        C[i] = C[i] / L[i, i] if i < found.rank else 0.0 * C[i]
+        for q in range(C.shape[1]):
+            C[i, q] = C[i, q] / L[i, i] if i < found.rank else 0.0
         for j in range(i):
             for q in range(C.shape[1]):
                 C[j, q] -= L[i, j] * C[i, q]
-    return Expansion(found.points, _in_precision(found.points, C), values, np.zeros(V.shape[1]))
+    return Expansion(found.points, _in_precision(found.points, C), values, _zeros(V.shape[1], _FLOAT64), found.kernel)
 
 
-@_compiled
-def nystrom_kpca(X, landmarks, kernel, k, seed):
+@_public(X=_points(), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"),
+         k=_count("landmarks", "the number of landmarks"), seed=_seed)
+def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
     Z = Phi^T S X with X = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space, and
@@ -6174,7 +6565,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed):
     landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
     kernel : Kernel, positive semidefinite
     k : int from 1 to the number of landmarks
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -6191,26 +6582,23 @@ def nystrom_kpca(X, landmarks, kernel, k, seed):
     Examples
     --------
     >>> X = np.array([[1.0], [2.0]])
-    >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0), linear()).round(12).tolist()
+    >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    P = _points("nystrom_kpca: X", X)
-    Z = _landmark_points("nystrom_kpca: landmarks", landmarks, P)
-    kernel, k = _canonical("nystrom_kpca: kernel", kernel), _integer("nystrom_kpca: k", k)
-    _check_kernel("nystrom_kpca: X", P, kernel)
-    _check_kernel("nystrom_kpca: landmarks", Z, kernel)
-    key = _key(_seed("nystrom_kpca: seed", seed), _START)
-    if not 1 <= k <= Z.shape[0]:
-        raise ValueError("nystrom_kpca: k must be from 1 to the number of landmarks")
-    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
     if found.rank < 0:
         raise ValueError("nystrom_kpca: kernel must be finite and positive semidefinite on the landmarks")
-    squares, _ = _slab_moments(P, found, np.zeros((P.shape[0], 1)), kernel, P)
+    squares, _ = _slab_moments(X, found, _zero_matrix(X.shape[0], 1), X)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_kpca: kernel must be finite on X")
-    eigen = _lanczos(squares, k, key, 1e-12, 1000)
-    values = np.where(eigen.values > Z.shape[0] * 2.2e-16 * eigen.values[0], eigen.values, 0.0)
-    return _expansion_by_map(found, eigen.vectors * (values > 0.0), values)
+    eigen = _lanczos(squares, k, _key(seed, _START), 1e-12, 1000)
+    values, vectors = _zeros(k, _FLOAT64), _zero_matrix(landmarks.shape[0], k)
+    for q in range(k):
+        if eigen.values[q] > landmarks.shape[0] * 2.2e-16 * eigen.values[0]:
+            values[q] = eigen.values[q]
+            for i in range(landmarks.shape[0]):
+                vectors[i, q] = eigen.vectors[i, q]
+    return _expansion_by_map(found, vectors, values)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -6222,7 +6610,10 @@ def nystrom_kpca(X, landmarks, kernel, k, seed):
 @_compiled(apart=True)
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y, lam at least 100 roundings of tr F^T F: below that the matrix may be singular."""
-    ridge = max(lam, 2.2e-14 * np.trace(squares))
+    trace = 0.0
+    for i in range(squares.shape[0]):
+        trace += squares[i, i]
+    ridge = max(lam, 2.2e-14 * trace)
     for i in range(squares.shape[0]):
         squares[i, i] += ridge
     return np.linalg.solve(squares, products)
@@ -6231,28 +6622,39 @@ def _solve_ridge(squares, products, lam):
 @_compiled
 def _column_sizes(T):
     """The largest size in each column, or 1 where all is 0: targets divided by it fit any precision."""
-    out = np.empty(T.shape[1])
+    out = np.empty(T.shape[1], _FLOAT64)
     for q in range(T.shape[1]):
-        out[q] = _largest_size(T[:, q])
+        out[q] = 0.0
+        for i in range(T.shape[0]):
+            out[q] = max(out[q], abs(T[i, q]))
+        out[q] = out[q] if out[q] > 0.0 else 1.0
+    return out
+
+
+@_compiled
+def _by_columns(T, sizes, divide):
+    """Each column of T divided by its size, or multiplied with it."""
+    out = _zero_matrix(T.shape[0], T.shape[1])
+    for i in range(T.shape[0]):
+        for q in range(T.shape[1]):
+            out[i, q] = T[i, q] / sizes[q] if divide else T[i, q] * sizes[q]
     return out
 
 
 def _in_shape_of(Y, weights):
-    """weights (r, t), or their one column if the targets Y are a vector."""
+    """weights (r, t), or their one column if the targets Y are a vector. Compiled code only."""
 
 
 @overload(_in_shape_of)
 def _in_shape_of_overload(Y, weights):
-    if _is_real_array(Y, 1):
-        return lambda Y, weights: weights[:, 0].copy()
-    return lambda Y, weights: weights
+    return (lambda Y, weights: weights[:, 0].copy()) if Y.ndim == 1 else (lambda Y, weights: weights)
 
 
-@_compiled
+@_public(F=_points(), Y=_columns("F", keep_vectors=True), lam=_positive)
 def kernel_ridge(F, Y, lam):
     """Kernel ridge regression on a factor (RLS appendix C.1, (32)-(35)): w = (F^T F + lam I)^-1 F^T Y.
 
-    F w = K~ (K~ + lam I)^-1 Y on the training points; nystrom_features(new, map, kernel) @ w on others.
+    F w = K~ (K~ + lam I)^-1 Y on the training points; nystrom_features(new, map) @ w on others.
 
     Parameters
     ----------
@@ -6277,20 +6679,17 @@ def kernel_ridge(F, Y, lam):
     >>> kernel_ridge(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 5.0).tolist()
     [0.5]
     """
-    A, T = _points("kernel_ridge: F", F), _columns("kernel_ridge: Y", Y)
-    lam = _positive("kernel_ridge: lam", lam)
-    if A.shape[0] != T.shape[0]:
-        raise ValueError("kernel_ridge: F and Y must have the same number of rows")
-    sizes, r = _column_sizes(T), A.shape[1]
-    squares, products = np.zeros((r, r)), np.zeros((r, T.shape[1]))
-    for begin in range(0, A.shape[0], _SLAB):          # in float64: a small ridge is lost in the rounding of float32
-        slab = _in_double(A[begin:begin + _SLAB])
-        squares += _moments(slab, slab, True)
-        products += _cross(slab, r, T[begin:begin + _SLAB] / sizes)
-    return _in_shape_of(Y, _solve_ridge(squares, products, lam) * sizes)
+    T = _in_columns(Y)
+    sizes, r = _column_sizes(T), F.shape[1]
+    squares, products = _zero_matrix(r, r), _zero_matrix(r, T.shape[1])
+    for begin in range(0, F.shape[0], _SLAB):          # in float64: a small ridge is lost in the rounding of float32
+        slab = _in_double(F[begin:begin + _SLAB])
+        _add(squares, 1.0, _moments(slab, slab, True))
+        _add(products, 1.0, _cross(slab, r, _by_columns(T[begin:begin + _SLAB], sizes, True)))
+    return _in_shape_of(Y, _by_columns(_solve_ridge(squares, products, lam), sizes, False))
 
 
-@_compiled
+@_public(X=_points(), Y=_columns("X"), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"), lam=_positive)
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
 
@@ -6306,7 +6705,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
 
     Returns
     -------
-    Expansion over the landmarks with t columns; expand(new, it, kernel) predicts. values are 0
+    Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
 
     Raises
     ------
@@ -6321,24 +6720,17 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     Examples
     --------
     >>> X = np.array([[1.0], [2.0]])
-    >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0), linear()).round(12).tolist()
+    >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [[0.5], [1.0]]
     """
-    P, T = _points("nystrom_ridge: X", X), _columns("nystrom_ridge: Y", Y)
-    Z = _landmark_points("nystrom_ridge: landmarks", landmarks, P)
-    kernel, lam = _canonical("nystrom_ridge: kernel", kernel), _positive("nystrom_ridge: lam", lam)
-    _check_kernel("nystrom_ridge: X", P, kernel)
-    _check_kernel("nystrom_ridge: landmarks", Z, kernel)
-    if P.shape[0] != T.shape[0]:
-        raise ValueError("nystrom_ridge: X and Y must have the same number of rows")
-    found, _ = _factor(Z, kernel, np.zeros(Z.shape[0]))
+    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
     if found.rank < 0:
         raise ValueError("nystrom_ridge: kernel must be finite and positive semidefinite on the landmarks")
-    sizes = _column_sizes(T)
-    squares, products = _slab_moments(P, found, T / sizes, kernel, T)
+    sizes = _column_sizes(Y)
+    squares, products = _slab_moments(X, found, _by_columns(Y, sizes, True), Y)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_ridge: kernel must be finite on X")
-    expansion = _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(T.shape[1]))
+    expansion = _expansion_by_map(found, _by_columns(_solve_ridge(squares, products, lam), sizes, False), _zeros(Y.shape[1], _FLOAT64))
     if not _all_below(expansion.coef, np.inf):
         raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
     return expansion
@@ -6351,8 +6743,8 @@ class Clustering(NamedTuple):
     cost: float
 
 
-@_compiled
-def kernel_kmeans(F, k, seed, restarts=10, max_iterations=300):
+@_public(F=_points(), k=_count("F"), seed=_seed, restarts=_integer(1), max_iterations=_integer(1))
+def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
 
     The cost is tr(K~ - C C^T K~ C C^T) for K~ = F F^T and C the normalised indicators of the clusters.
@@ -6361,7 +6753,7 @@ def kernel_kmeans(F, k, seed, restarts=10, max_iterations=300):
     ----------
     F : (n, r) array, factor of K~ = F F^T
     k : int from 1 to n, number of clusters
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     restarts : int, at least 1; the best run is kept
     max_iterations : int, at least 1; passes over the rows in each run
 
@@ -6382,11 +6774,7 @@ def kernel_kmeans(F, k, seed, restarts=10, max_iterations=300):
     >>> kernel_kmeans(np.array([[0.0], [1.0], [9.0]]), 2, 0).cost
     0.5
     """
-    A = _points("kernel_kmeans: F", F)
-    k = _count("kernel_kmeans: k", k, A.shape[0])
-    key = _key(_seed("kernel_kmeans: seed", seed), _CENTERS)
-    restarts = _positive_integer("kernel_kmeans: restarts", restarts)
-    centers, _, labels, cost = _lloyd(A, k, key, restarts, _positive_integer("kernel_kmeans: max_iterations", max_iterations))
+    centers, _, labels, cost = _lloyd(F, k, _key(seed, _CENTERS), restarts, max_iterations)
     return Clustering(labels, centers, cost)
 
 
@@ -6408,7 +6796,7 @@ def _ridge_basis(F, lam, squared):
         Q, _ = _orthonormalize(F, np.uint64(0))
         R = _cross(Q, r, F)
     _, values, rows = np.linalg.svd(R, full_matrices=False)
-    B, rounding = np.zeros((r, r)), max(F.shape[0], r) * 2.2e-16 * values[0]
+    B, rounding = _zero_matrix(r, r), max(F.shape[0], r) * 2.2e-16 * values[0]
     for q in range(values.shape[0]):
         if values[q] > rounding:
             square = values[q] * values[q]
@@ -6418,7 +6806,7 @@ def _ridge_basis(F, lam, squared):
     return B
 
 
-@_compiled
+@_public(F=_points(double=True), G=_points(double=True, same_rows="F"), lam_x=_positive, lam_y=_positive, k=_integer(), squared=_flag)
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularised kernel canonical correlations of two views by their factors, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
 
@@ -6454,16 +6842,11 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
     (array([0.25]), array([0.5]))
     """
-    A, B = _in_double(_points("kernel_cca: F", F)), _in_double(_points("kernel_cca: G", G))
-    lam_x, lam_y = _positive("kernel_cca: lam_x", lam_x), _positive("kernel_cca: lam_y", lam_y)
-    k = _integer("kernel_cca: k", k)
-    if A.shape[0] != B.shape[0]:
-        raise ValueError("kernel_cca: F and G must have the same number of rows")
-    if not 1 <= k <= min(A.shape[1], B.shape[1]):
+    if not 1 <= k <= min(F.shape[1], G.shape[1]):
         raise ValueError("kernel_cca: k must be from 1 to the smaller number of columns")
-    left, right = _ridge_basis(A, lam_x, squared), _ridge_basis(B, lam_y, squared)
-    inner = _dense_product(np.ascontiguousarray(left.T), A.shape[1], _moments(A, B, False))
-    a, values, b = np.linalg.svd(_dense_product(inner, B.shape[1], right), full_matrices=False)
+    left, right = _ridge_basis(F, lam_x, squared), _ridge_basis(G, lam_y, squared)
+    inner = _dense_product(_transposed(left), F.shape[1], _moments(F, G, False))
+    a, values, b = np.linalg.svd(_dense_product(inner, G.shape[1], right), full_matrices=False)
     w = _dense_product(left, left.shape[1], np.ascontiguousarray(a[:, :k]))
     v = _dense_product(right, right.shape[1], np.ascontiguousarray(b[:k].T))
     return Correlations(values[:k].copy(), w, v)
@@ -6473,14 +6856,14 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 # 15. Errors
 # ----------------------------------------------------------------------------------------------------------------------
 
-@_compiled
-def spectral_error(A, B, seed, tol=1e-2, max_iterations=1000):
+@_public(A=_operator(), B=_operator("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
 
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A difference below the
         rounding of products with A and B comes out as such
     max_iterations : int, at least 1; products of each with 16 vectors
@@ -6502,21 +6885,15 @@ def spectral_error(A, B, seed, tol=1e-2, max_iterations=1000):
     >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
     2.0
     """
-    left, right = _checked("spectral_error: A", A), _checked("spectral_error: B", B)
-    key = _key(_seed("spectral_error: seed", seed), _START)
-    tol = _tolerance("spectral_error: tol", tol)
-    max_iterations = _positive_integer("spectral_error: max_iterations", max_iterations)
-    if _size(left) != _size(right):
-        raise ValueError("spectral_error: A and B must be of the same size")
-    if not (_symmetric(left) and _symmetric(right)):
+    if not (_symmetric(A) and _symmetric(B)):
         raise ValueError("spectral_error: A and B must be symmetric")
-    norm = _norm(Difference(left, right), key, tol, max_iterations)
+    norm = _norm(Difference(A, B), _key(seed, _START), tol, max_iterations)
     if not norm < np.inf:
         raise ValueError("spectral_error: A and B must be finite (no NaN or infinity)")
     return norm
 
 
-@_compiled
+@_public(A=_operator(), B=_operator("A"))
 def frobenius_error(A, B):
     """Frobenius norm |A - B|_F of the difference of two operators, exactly, a block of rows at a time. Source: textbook.
 
@@ -6541,14 +6918,10 @@ def frobenius_error(A, B):
     >>> frobenius_error(np.eye(2), LowRank(np.zeros((2, 1)))) ** 2
     2.0000000000000004
     """
-    left, right = _checked("frobenius_error: A", A), _checked("frobenius_error: B", B)
-    n = _size(left)
-    if n != _size(right):
-        raise ValueError("frobenius_error: A and B must be of the same size")
-    total = 0.0
+    n, total = _size(A), 0.0
     for first in range(0, n, _BLOCK):
         last = min(n, first + _BLOCK)
-        U, V = _rows(left, first, last), _rows(right, first, last)
+        U, V = _rows(A, first, last), _rows(B, first, last)
         for r in range(last - first):
             for j in range(n):
                 total += (U[r, j] - V[r, j]) ** 2
@@ -6557,7 +6930,7 @@ def frobenius_error(A, B):
     return math.sqrt(total)
 
 
-@_compiled
+@_public(U=_points(double=True), V=_points(double=True, same_rows="U"))
 def principal_angles(U, V):
     """Principal angles between the column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
 
@@ -6585,14 +6958,10 @@ def principal_angles(U, V):
     >>> principal_angles(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])).round(12).tolist()
     [0.785398163397]
     """
-    P = _in_double(_points("principal_angles: U", U))
-    Q = _in_double(_points("principal_angles: V", V))
-    if P.shape[0] != Q.shape[0]:
-        raise ValueError("principal_angles: U and V must have the same number of rows")
-    if P.shape[1] > P.shape[0] or Q.shape[1] > Q.shape[0]:
+    if U.shape[1] > U.shape[0] or V.shape[1] > V.shape[0]:
         raise ValueError("principal_angles: U and V must not have more columns than rows")
-    P, independent_p = _orthonormalize(P, np.uint64(0))
-    Q, independent_q = _orthonormalize(Q, np.uint64(0))
+    P, independent_p = _orthonormalize(U, np.uint64(0))
+    Q, independent_q = _orthonormalize(V, np.uint64(0))
     if not (independent_p and independent_q):
         raise ValueError("principal_angles: U and V must have independent columns")
     if P.shape[1] < Q.shape[1]:
@@ -6601,7 +6970,7 @@ def principal_angles(U, V):
     left, cosines, right = np.linalg.svd(C, full_matrices=False)
     sines = np.linalg.svd(Q - _dense_product(P, P.shape[1], C), full_matrices=False)[1]
     count = Q.shape[1]
-    angles = np.empty(count)
+    angles = np.empty(count, _FLOAT64)
     for i in range(count):                             # cosines descend, sines too: the i-th largest angle
         cosine, sine = cosines[count - 1 - i], sines[i]
         angles[i] = math.asin(min(1.0, sine)) if cosine * cosine > 0.5 else math.acos(min(1.0, cosine))
@@ -6611,8 +6980,8 @@ def principal_angles(U, V):
 _SOLVED_DIRECTLY = 512                                 # rows up to which traces come from all eigenvalues
 
 
-@_compiled
-def effective_dimension(A, lam, seed, probes=32, steps=64):
+@_public(A=_operator(), lam=_positive, seed=_seed, probes=_integer(1), steps=_integer(1))
+def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
 
     Block Lanczos quadrature: tr f(A) is the mean over random signs z of z^T f(A) z, and that comes from the Lanczos
@@ -6622,7 +6991,7 @@ def effective_dimension(A, lam, seed, probes=32, steps=64):
     ----------
     A : (n, n) symmetric positive semidefinite array or operator
     lam : float, positive ridge, in the units of A's eigenvalues
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
     steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
 
@@ -6643,20 +7012,15 @@ def effective_dimension(A, lam, seed, probes=32, steps=64):
     >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
     1.25
     """
-    B = _checked("effective_dimension: A", A)
-    lam = _positive("effective_dimension: lam", lam)
-    key = _key(_seed("effective_dimension: seed", seed), _PROBES)
-    probes, steps = _integer("effective_dimension: probes", probes), _integer("effective_dimension: steps", steps)
-    if probes < 1 or steps < 1:
-        raise ValueError("effective_dimension: probes and steps must be at least 1")
-    if not _symmetric(B):
+    if not _symmetric(A):
         raise ValueError("effective_dimension: A must be symmetric")
-    n = _size(B)
+    n = _size(A)
     if n <= _SOLVED_DIRECTLY:
-        K = _rows(B, 0, n)
-        total = _sum_of(_SHARES, np.linalg.eigvalsh(K), np.ones(n), lam) if _all_below(K, np.inf) else np.nan
+        K = _rows(A, 0, n)
+        total = _sum_of(_SHARES, np.linalg.eigvalsh(K), _ones(n), lam) if _all_below(K, np.inf) else np.nan
     else:
-        total = _trace_quadrature(B, _SHARES, lam, _random_signs(n, probes, key) / math.sqrt(probes), min(steps, n))
+        signs = _times(_random_signs(n, probes, _key(seed, _PROBES)), 1.0 / math.sqrt(probes))
+        total = _trace_quadrature(A, _SHARES, lam, signs, min(steps, n))
     if not total < np.inf:
         raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
     return total
@@ -6693,7 +7057,7 @@ def _random_signs(n, probes, key):
 def _first_of_basis(starts, steps):
     """(basis (steps, probes, n) whose first vectors are the columns of `starts`, made of norm 1; their squared norms)."""
     n, probes = starts.shape
-    basis, squares = np.zeros((steps, probes, n)), np.zeros(probes)
+    basis, squares = np.zeros((steps, probes, n)), _zeros(probes, _FLOAT64)
     for q in range(probes):
         for i in range(n):
             squares[q] += starts[i, q] ** 2
@@ -6729,7 +7093,7 @@ def _gauss_sum(part, lam, diagonal, beside, length, squares):
     """sum_q squares_q e_1^T f(T_q) e_1 for the Lanczos matrices T_q and the f of `_sum_of`."""
     total = 0.0
     for q in range(squares.shape[0]):
-        T = np.zeros((length[q], length[q]))
+        T = _zero_matrix(length[q], length[q])
         for step in range(length[q]):
             T[step, step] = diagonal[q, step]
             if step + 1 < length[q]:
@@ -6747,46 +7111,17 @@ def _trace_quadrature(B, part, lam, starts, steps):
     """
     probes = starts.shape[1]
     basis, squares = _first_of_basis(starts, steps)
-    diagonal, beside, length = np.zeros((probes, steps)), np.zeros((probes, steps)), np.full(probes, steps)
+    diagonal, beside, length = _zero_matrix(probes, steps), _zero_matrix(probes, steps), np.full(probes, steps)
     for step in range(steps):
-        W = np.ascontiguousarray(_in_double(_product(B, np.ascontiguousarray(basis[step].T))).T)
+        W = _transposed(_in_double(_product(B, _transposed(basis[step]))))
         if not _all_below(W, np.inf):
             return np.nan
         _next_of_basis(basis, W, diagonal, beside, length, step)
     return _gauss_sum(part, lam, diagonal, beside, length, squares)
 
 
-def _trace(A):
-    """Trace of a checked operator."""
-
-
-@overload(_trace)
-def _trace_overload(A):
-    if isinstance(A, types.Array):
-        return lambda A: np.diag(A).astype(np.float64).sum()
-    return {CSR: _csr_trace, Bits: _bits_trace, Implicit: lambda A: _diagonal(A.X, A.kernel).astype(np.float64).sum(),
-            LowRank: lambda A: (_in_double(A.F) ** 2).sum(), Difference: lambda A: _trace(A.A) - _trace(A.B),
-            Centered: lambda A: _trace(A.A) - A.means.sum()}[_operator_class(A)]
-
-
-def _csr_trace(A):
-    total = 0.0
-    for i in range(_size(A)):
-        for q in range(A.indptr[i], A.indptr[i + 1]):
-            if A.indices[q] == i:
-                total += A.data[q]
-    return total
-
-
-def _bits_trace(A):
-    total = 0.0
-    for i in range(A.n):
-        total += A.scale if (A.words[i // 32, i] >> np.uint32(i % 32)) & np.uint32(1) else -A.scale
-    return total
-
-
-@_compiled
-def nuclear_error(A, B, seed, probes=16, steps=64):
+@_public(A=_operator(), B=_operator("A"), seed=_seed, probes=_integer(1), steps=_integer(1))
+def nuclear_error(A, B, seed=0, probes=16, steps=64):
     """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference D of two operators, which is never formed.
 
     |D|_* = tr D + 2 tr D_-, or -tr D + 2 tr D_+ if tr D < 0, D_- and D_+ the negative and the positive part. The trace is exact,
@@ -6796,7 +7131,7 @@ def nuclear_error(A, B, seed, probes=16, steps=64):
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
         sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the result at
         worst, where a few more directions than `probes` make up all of it; a percent and less where many do
@@ -6819,21 +7154,15 @@ def nuclear_error(A, B, seed, probes=16, steps=64):
     >>> round(nuclear_error(np.eye(2), np.diag(np.array([3.0, 0.0])), 0), 12)
     3.0
     """
-    left, right = _checked("nuclear_error: A", A), _checked("nuclear_error: B", B)
-    key = _key(_seed("nuclear_error: seed", seed), _PROBES)
-    probes, steps = _positive_integer("nuclear_error: probes", probes), _positive_integer("nuclear_error: steps", steps)
-    n = _size(left)
-    if n != _size(right):
-        raise ValueError("nuclear_error: A and B must be of the same size")
-    if not (_symmetric(left) and _symmetric(right)):
+    if not (_symmetric(A) and _symmetric(B)):
         raise ValueError("nuclear_error: A and B must be symmetric")
-    D, trace = Difference(left, right), _trace(left) - _trace(right)
+    n, D, trace = _size(A), Difference(A, B), _trace(A) - _trace(B)
     if n <= _SOLVED_DIRECTLY:
         E = _rows(D, 0, n)
         total = np.abs(np.linalg.eigvalsh(E)).sum() if _all_below(E, np.inf) else np.nan
     else:
-        part = _NEGATIVE_PART if trace >= 0.0 else _POSITIVE_PART
-        total = abs(trace) + 2.0 * _trace_quadrature(D, part, 0.0, _leading_and_random(D, min(probes, n), key), min(steps, n))
+        part, starts = _NEGATIVE_PART if trace >= 0.0 else _POSITIVE_PART, _leading_and_random(D, min(probes, n), _key(seed, _PROBES))
+        total = abs(trace) + 2.0 * _trace_quadrature(D, part, 0.0, starts, min(steps, n))
     if not total < np.inf:
         raise ValueError("nuclear_error: A and B must be finite (no NaN or infinity)")
     return max(total, abs(trace))
@@ -6858,15 +7187,15 @@ def _with_signs(V, key):
     starts = np.full((n, 2 * probes), np.nan)
     if _all_below(V, np.inf):
         V, _ = _orthonormalize(V, _bits(key, 2**33 + 3))
-        Z = _random_signs(n, probes, key) / math.sqrt(probes)
-        Z -= _dense_product(V, probes, _cross(V, probes, Z))
+        Z = _times(_random_signs(n, probes, key), 1.0 / math.sqrt(probes))
+        _add(Z, -1.0, _dense_product(V, probes, _cross(V, probes, Z)))
         for i in range(n):
             for q in range(probes):
                 starts[i, q], starts[i, probes + q] = V[i, q], Z[i, q]
     return starts
 
 
-@_compiled
+@_public(A=_operator(), V=_points(double=True, rows="A"))
 def projection_cost(A, V):
     """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS theorem 14, (10)).
 
@@ -6895,16 +7224,12 @@ def projection_cost(A, V):
     >>> projection_cost(np.diag(np.array([3.0, 1.0])), np.array([[2.0], [0.0]]))
     1.0
     """
-    B = _checked("projection_cost: A", A)
-    W = _in_double(_points("projection_cost: V", V))
-    if W.shape[0] != _size(B):
-        raise ValueError("projection_cost: V must have as many rows as A")
-    if W.shape[1] > W.shape[0]:
+    if V.shape[1] > V.shape[0]:
         raise ValueError("projection_cost: V must not have more columns than rows")
-    Q, independent = _orthonormalize(W, np.uint64(0))
+    Q, independent = _orthonormalize(V, np.uint64(0))
     if not independent:
         raise ValueError("projection_cost: V must have independent columns")
-    cost = _trace(B) - (Q * _in_double(_product(B, Q))).sum()
+    cost = _trace(A) - _inner(Q, _in_double(_product(A, Q)))
     if not abs(cost) < np.inf:
         raise ValueError("projection_cost: A must be finite (no NaN or infinity)")
     return cost
@@ -6914,8 +7239,8 @@ def projection_cost(A, V):
 # 16. Command line
 # ----------------------------------------------------------------------------------------------------------------------
 
-@_compiled
-def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):
+@_public(n=_integer(1), d=_integer(1), seed=_seed, signal=_integer(1), zeta=_positive, decay=_integer(0))
+def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 
     S (n, signal) and F (n, d) standard normal, D_ii = 1 - (i - 1) / decay, U (signal, d) random orthonormal rows.
@@ -6923,7 +7248,7 @@ def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):
     Parameters
     ----------
     n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
-    seed : int from 0 to 2**64 - 1
+    seed : int from 0 to 2**64 - 1, by default 0
     signal : int, at least 1; strong directions, cut to d
     zeta : float, positive; signal to noise
     decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has it
@@ -6945,14 +7270,7 @@ def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):
     >>> random_noisy(4, 3, 0).shape
     (4, 3)
     """
-    n, d, signal = _integer("random_noisy: n", n), _integer("random_noisy: d", d), _integer("random_noisy: signal", signal)
-    decay, zeta = _integer("random_noisy: decay", decay), _real("random_noisy: zeta", zeta)
-    key = _key(_seed("random_noisy: seed", seed), _DATA)
-    if n < 1 or d < 1 or signal < 1:
-        raise ValueError("random_noisy: n, d and signal must be at least 1")
-    if not zeta > 0.0:
-        raise ValueError("random_noisy: zeta must be positive")
-    signal = min(signal, d)
+    signal, key = min(signal, d), _key(seed, _DATA)
     if decay != 0 and decay < signal:
         raise ValueError("random_noisy: decay must be 0 or at least signal")
     S = _normal_matrix(n, signal, _bits(key, 0))
@@ -6962,11 +7280,185 @@ def random_noisy(n, d, seed, signal=50, zeta=10.0, decay=0):
         strength = 1.0 - q / (decay if decay > 0 else d)
         for i in range(n):
             S[i, q] *= strength
-    X = _dense_product(S, signal, np.ascontiguousarray(U.T))
+    X = _dense_product(S, signal, _transposed(U))
     for i in range(n):
         for j in range(d):
             X[i, j] += F[i, j] / zeta
     return X
+
+
+_TUPLES = (Bits, CSR, Centered, Clustering, Correlations, Difference, Eigen, Expansion, Implicit, Kernel, Landmarks, LowRank, NystromMap,
+           ReducedSet)
+
+
+def save(path, model):
+    """Write any tuple of this module to a .npz file, without pickles. Source: textbook.
+
+    Parameters
+    ----------
+    path : str or path, as of numpy.savez
+    model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    ValueError : model not such a tuple; a kernel of `custom`, whose code lives in this process alone
+
+    Notes
+    -----
+    Called from Python only. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "" names the class.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
+    (None, 0, 0.125)
+    """
+    arrays = {}
+
+    def put(name, value):
+        if isinstance(value, _TUPLES):
+            if isinstance(value, Kernel) and value.address:
+                raise ValueError("save: model must not hold a kernel of custom(f), whose code lives in this process alone")
+            arrays[name] = np.array(type(value).__name__)
+            for field, part in value._asdict().items():
+                put(f"{name}.{field}" if name else field, part)
+        else:
+            arrays[name] = np.asarray(value)
+
+    if not isinstance(model, _TUPLES):
+        raise ValueError(f"save: model must be a tuple of this module, got {type(model).__name__}")
+    put("", model)
+    np.savez(path, **{name or "class": value for name, value in arrays.items()})
+
+
+def load(path):
+    """Read what `save` wrote. Source: textbook.
+
+    Parameters
+    ----------
+    path : str or path of a .npz file
+
+    Returns
+    -------
+    the tuple, of the class and with the types that it had
+
+    Raises
+    ------
+    ValueError : a file that `save` did not write
+
+    Notes
+    -----
+    Called from Python only. Pickles are never loaded. What the file holds is checked by the functions that it is given to.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> save(file, uniform_landmarks(3, 3)), file.seek(0), load(file).indices.tolist()
+    (None, 0, [0, 1, 2])
+    """
+    classes = {cls.__name__: cls for cls in _TUPLES}
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file) if isinstance(file, np.lib.npyio.NpzFile) else {}
+
+    def get(name):
+        value = arrays[name]
+        if value.dtype.kind != "U":
+            return value[()].item() if value.ndim == 0 else value
+        return classes[str(value)](*[get(f"{name}.{field}" if name != "class" else field) for field in classes[str(value)]._fields])
+
+    try:
+        return get("class")
+    except (KeyError, TypeError):
+        raise ValueError(f"load: {path} must be a file that save has written") from None
+
+
+def warm_up(float32=False, progress=True):
+    """Compile every public function now, so that later calls find them ready. Source: textbook.
+
+    Parameters
+    ----------
+    float32 : bool, compile for points in float32 and not for those in float64
+    progress : bool, print a line for each function
+
+    Returns
+    -------
+    float, seconds that it took
+
+    Notes
+    -----
+    Called from Python only, or as `python -m kpcasketch --warm-up [float32]`. Each function runs once, on 20 points. A few minutes;
+    seconds where compiled code is on disk.
+
+    Examples
+    --------
+    >>> callable(warm_up)
+    True
+    """
+    global QUIET
+    quiet, QUIET = QUIET, True                         # a line for each function says enough
+    calls, start = _calls(np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32 if float32 else np.float64)), time.perf_counter()
+    try:
+        for number, (name, call) in enumerate(calls.items(), 1):
+            before = time.perf_counter()
+            with _Ticker(name):
+                call()
+            if progress:
+                print(f"{number:3} of {len(calls)}  {name:36}{time.perf_counter() - before:7.1f} s", flush=True)
+    finally:
+        QUIET = quiet
+    return time.perf_counter() - start
+
+
+def _calls(X):
+    """One call of each public function, on the points X."""
+    n, kernel, rows = X.shape[0], gaussian(2.0), np.arange(0, X.shape[0], 2)
+    K, V, y = (X @ X.T).astype(X.dtype), X.copy(), X[:, 0].copy()
+    eigen = lambda: block_lanczos(K, 2)                # noqa: E731
+    expansion = Expansion(X, X[:, :2].copy(), np.ones(2), np.empty(0), kernel)
+    return {
+        "gaussian": lambda: gaussian(1.0), "laplacian": lambda: laplacian(1.0), "matern": lambda: matern(1.5, 1.0),
+        "rational_quadratic": lambda: rational_quadratic(1.0, 1.0), "cauchy": lambda: cauchy(1.0),
+        "polynomial": lambda: polynomial(2, 1.0, 1.0), "linear": linear, "scaled": lambda: scaled(kernel, 2.0),
+        "precomputed": lambda: precomputed(K), "custom": lambda: custom(njit(lambda x, y: x[0] * y[0])),
+        "gram": lambda: gram(X, X, kernel), "gram_diagonal": lambda: gram_diagonal(X, kernel),
+        "gram_matmat": lambda: gram_matmat(X, X, V, kernel), "median_bandwidth": lambda: median_bandwidth(X),
+        "block_lanczos": eigen, "orthogonal_iteration": lambda: orthogonal_iteration(K, 2), "spectral_norm": lambda: spectral_norm(K),
+        "kpca": lambda: kpca(X, kernel, 2), "expand": lambda: expand(X, expansion), "centered_kpca": lambda: centered_kpca(X, kernel, 2),
+        "kpca_from_eigen": lambda: kpca_from_eigen(X, kernel, eigen()), "center_expansion": lambda: center_expansion(expansion),
+        "quantize_gram": lambda: matmat(quantize_gram(X, kernel), V), "sample_gram": lambda: matmat(sample_gram(X, kernel, 2.0), V),
+        "sample_quantize_gram": lambda: sample_quantize_gram(X, kernel, 2.0),
+        "round_expansion": lambda: round_expansion(V, 2.0), "expand_rounded": lambda: expand_rounded(X, expansion, 2.0),
+        "thin_expansion": lambda: thin_expansion(expansion, round_expansion(expansion.coef, 2.0)),
+        "rounding_scale": lambda: rounding_scale(100, 1.0, 0.5, 1.0), "is_trivial": lambda: is_trivial(V, 100, 1.0),
+        "rademacher_projection": lambda: rademacher_projection(X, 4), "projection_dimension": lambda: projection_dimension(10, 0.5, 1.0),
+        "randomized_kernel_sample": lambda: randomized_kernel_sample(X[0], X[1], kernel, 2.0),
+        "randomized_kernel_quantize": lambda: randomized_kernel_quantize(X[0], X[1], kernel, 1.0),
+        "randomized_kernel_round": lambda: randomized_kernel_round(X[0], X[1], kernel, 1.0, 1.0),
+        "uniform_landmarks": lambda: uniform_landmarks(n, 5), "sample_landmarks": lambda: sample_landmarks(np.ones(n), 0.1),
+        "recursive_rls_accelerated": lambda: recursive_rls_accelerated(X, kernel, 5),
+        "recursive_rls_practical": lambda: recursive_rls_practical(X, kernel, 5), "recursive_rls": lambda: recursive_rls(X, kernel, 1.0, 0.01),
+        "recursive_rls_fixed": lambda: recursive_rls_fixed(X, kernel, 5, 0.01), "rls_nystrom": lambda: rls_nystrom(X, kernel, 1.0, 0.1),
+        "rpcholesky": lambda: rpcholesky(X, kernel, 5), "pivoted_cholesky": lambda: pivoted_cholesky(X, kernel, 5),
+        "ridge_leverage_scores": lambda: ridge_leverage_scores(X, kernel, 1.0), "kmeans_select": lambda: kmeans_select(X, 3),
+        "approximate_ridge_leverage_scores": lambda: approximate_ridge_leverage_scores(X, rows, np.ones(rows.size), kernel, 1.0),
+        "nystrom": lambda: nystrom(X, rows, kernel), "nystrom_map": lambda: nystrom_map(X, rows, kernel),
+        "nystrom_features": lambda: nystrom_features(X, nystrom_map(X, rows, kernel)),
+        "nystrom_kpca": lambda: nystrom_kpca(X, rows, kernel, 2), "nystrom_ridge": lambda: nystrom_ridge(X, y, rows, kernel, 1.0),
+        "kernel_ridge": lambda: kernel_ridge(X, y, 1.0), "kernel_kmeans": lambda: kernel_kmeans(X, 2),
+        "kernel_cca": lambda: kernel_cca(X, X, 1.0, 1.0, 1),
+        "matmat": lambda: matmat(Implicit(X, kernel), V), "dense": lambda: dense(LowRank(X)), "nbytes": lambda: nbytes(K),
+        "difference": lambda: difference(K, LowRank(X)), "center": lambda: center(K),
+        "spectral_error": lambda: spectral_error(K, LowRank(X)), "frobenius_error": lambda: frobenius_error(K, LowRank(X)),
+        "nuclear_error": lambda: nuclear_error(K, LowRank(X)), "projection_cost": lambda: projection_cost(K, V),
+        "principal_angles": lambda: principal_angles(V, V), "effective_dimension": lambda: effective_dimension(K, 1.0),
+        "random_noisy": lambda: random_noisy(5, 3),
+    }
 
 
 _METHODS = {
@@ -7101,7 +7593,7 @@ def _landmarks(method, X, kernel, s, seed):
     if method == "rpcholesky":
         return rpcholesky(X, kernel, s, seed)
     recursion = recursive_rls_practical if method == "rls" else recursive_rls_accelerated
-    return recursion(X, kernel, s, 0.5 / math.log(max(s, 8)), seed)     # the log(s) of the authors' program
+    return recursion(X, kernel, s, seed)
 
 
 def _sketch(method, X, kernel, options):
@@ -7125,7 +7617,7 @@ def _sketch(method, X, kernel, options):
     return A, (A.data.size + on_diagonal) // 2
 
 
-def _run(method, X, kernel, options, reference):
+def _run(method, X, kernel, options):
     """One row of the table: (row, Eigen)."""
     if method == "round":
         return _run_rounded(X, kernel, options)
@@ -7140,12 +7632,26 @@ def _run(method, X, kernel, options, reference):
         for width, products in ((block, eigen.iterations), (1, int(options.center))):
             evaluations += products * (n * (n + 1) // 2 if _use_symmetry(n, width, X) else n * n)
     error = angle = float("nan")
-    if reference is not None:
-        exact, norm, K = reference
-        angle = principal_angles(exact.vectors, eigen.vectors)[0]
-        sketched = method not in ("lanczos", "implicit", "orthogonal")
-        error = spectral_error(A, K, options.seed) / norm if sketched else 0.0
+    if options.errors:
+        error = angle = 0.0
+        if method == "lanczos" and options.exact is None and options.stored:
+            options.exact = eigen
+        else:
+            angle = principal_angles(_exact(X, kernel, options).vectors, eigen.vectors)[0]
+        if method not in ("lanczos", "implicit", "orthogonal"):
+            K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
+            if options.norm is None:
+                options.norm = spectral_norm(K, options.seed, 1e-3)
+            error = spectral_error(A, K, options.seed) / options.norm
     return (method, seconds, nbytes(A), evaluations, error, angle), eigen
+
+
+def _exact(X, kernel, options):
+    """Eigenpairs to compare with, found when they are first needed."""
+    if options.exact is None:
+        K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
+        options.exact = block_lanczos(center(K) if options.center else K, options.k, options.seed)
+    return options.exact
 
 
 def _run_rounded(X, kernel, options):
@@ -7154,12 +7660,12 @@ def _run_rounded(X, kernel, options):
     new, old = X[tenth], X[~tenth]
     K = gram(old, old, kernel) if options.stored else Implicit(old, kernel)
     eigen = block_lanczos(center(K) if options.center else K, options.k, options.seed)
-    expansion = kpca_from_eigen(old, eigen)
+    expansion = kpca_from_eigen(old, kernel, eigen)
     if options.center:
-        expansion = center_expansion(expansion, kernel)
+        expansion = center_expansion(expansion)
     seconds, features = [], []
-    for evaluate in (lambda: expand(new, expansion, kernel),
-                     lambda: expand_rounded(new, expansion, kernel, options.rounding, options.seed)):
+    for evaluate in (lambda: expand(new, expansion),
+                     lambda: expand_rounded(new, expansion, options.rounding, options.seed)):
         start = time.perf_counter()
         features.append(evaluate())
         seconds.append(time.perf_counter() - start)
@@ -7175,27 +7681,14 @@ def _held_out(n):
     return (n + 9) // 10
 
 
-def _compile_for(methods, X, options):
-    """Run everything on a few points, so that compiling (or loading compiled code) is done and its time known."""
-    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": [], "s": 2.0})
+def _compile_for(method, X, options):
+    """Run a method on a few points, so that it is compiled (or loaded from disk) before it is timed; seconds that it took."""
+    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": [], "s": 2.0, "exact": None, "norm": None})
     few = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype)
-    dispatchers = [f for f in globals().values() if hasattr(f, "stats") and hasattr(f, "py_func")]
-    kernel = gaussian(1.0)
-    with _Ticker("compiling for this machine, once; kept on disk where possible") as ticker:
-        K = gram(few, few, kernel)
-        reference = None
-        if options.errors:
-            reference = block_lanczos(center(K) if options.center else K, 1, 0), spectral_norm(K, 0), K
-            if not options.stored:
-                K = Implicit(few, kernel)
-                reference = block_lanczos(center(K) if options.center else K, 1, 0), spectral_norm(K, 0), K
-        for method in methods:
-            _run(method, few, kernel, small, reference)
-    compiled = sum(sum(f.stats.cache_misses.values()) for f in dispatchers)
-    if compiled or ticker.seconds > 20:
-        print(f"first run: compiled in {ticker.seconds:.1f} s (kept on disk for the next runs where possible)")
-    else:
-        print(f"compiled code loaded in {ticker.seconds:.1f} s")
+    start = time.perf_counter()
+    with _Ticker(f"compiling {method} for this machine, once"):
+        _run(method, few, gaussian(1.0), small)
+    return time.perf_counter() - start
 
 
 def _check_writeable(path):
@@ -7273,6 +7766,8 @@ def _parser():
     parser.add_argument("--center", action="store_true", help="kernel PCA about the mean in feature space")
     parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
     parser.add_argument("--no-errors", dest="errors", action="store_false", help="no comparison with the exact answer")
+    parser.add_argument("--warm-up", nargs="?", const="float64", choices=["float64", "float32"],
+                        help="compile every function for points of this type, and do nothing else")
     parser.add_argument("-o", metavar="OUT.npz", help="write embedding, values, vectors and residual")
     parser.add_argument("--plot", metavar="FILE.png", help="draw the first two components and the spectrum (matplotlib)")
     return parser
@@ -7280,6 +7775,9 @@ def _parser():
 
 def _command(argv):
     options = _parser().parse_args(argv)
+    if options.warm_up:
+        print(f"every function is ready: {warm_up(options.warm_up == 'float32'):.1f} s")
+        return
     labels = None
     if options.points and options.noisy:
         raise _Refused("give a file or --noisy, not both")
@@ -7322,24 +7820,19 @@ def _command(argv):
     kernel, sigma = _chosen_kernel(options, X)
     print(f"{source}: {n} points, {d} coordinates, {X.dtype}; {options.kernel} kernel"
           + (f", sigma {sigma:.6g}" if sigma else "") + f"; k = {options.k}, seed {options.seed}", flush=True)
-    _compile_for(methods, X, options)
-    reference = None
-    if options.errors:
-        with _Ticker("exact answer to compare with"):
-            K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
-            exact = block_lanczos(center(K) if options.center else K, options.k, options.seed)
-            reference = exact, spectral_norm(K, options.seed, 1e-3), K
     print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error / |K|':>13}{'angle (deg)':>13}"
-          f"{'residual':>10}")
-    first = None
+          f"{'residual':>10}", flush=True)
+    first, compiling, options.exact, options.norm = None, 0.0, None, None
     for method in methods:
+        compiling += _compile_for(method, X, options)
         with _Ticker(method):
-            (name, seconds, held, evaluations, error, angle), eigen = _run(method, X, kernel, options, reference)
+            (name, seconds, held, evaluations, error, angle), eigen = _run(method, X, kernel, options)
         first = eigen if first is None else first
         print(f"{name:16}{seconds:9.3f}{_human(held):>12}{evaluations:15.4g}{error:13.3g}{np.degrees(angle):13.3g}"
               f"{eigen.residual.max():10.1e}", flush=True)
     for note in options.notes:
         print(note)
+    print(f"besides, {compiling:.1f} s for compiling, or for loading what an earlier run has kept on disk")
     print("eigenvalues / n (" + methods[0] + "): " + " ".join(f"{v / n:.4g}" for v in first.values[:10]))
     if options.o:
         np.savez(options.o, embedding=first.vectors * np.sqrt(np.maximum(first.values, 0.0)), values=first.values,

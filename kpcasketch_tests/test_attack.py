@@ -226,7 +226,7 @@ def attack_kernel_pca(case):
         allowed = n * case.tolerance + (n + 100) * case.eps * scale
         cut = model.values == 0
         assert np.abs(model.values - values)[~cut].max(initial=0) <= allowed and (values[cut] <= 2 * allowed).all()
-        features = call(kp.expand, X, model, kernel)
+        features = call(kp.expand, X, model)
         assert features.shape == (n, k) and np.isfinite(features).all()
         # Features have inner products that sum to the eigenvalues, as far as rounding leaves the small ones alone.
         strong = model.values > 1e4 * allowed
@@ -255,7 +255,7 @@ def attack_leverage(case):
         assert np.abs(near - expected.astype(float)).max() <= 1e-6 + blur
     s = int(case.rng.integers(1, n + 3))
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
-        check_landmarks(call(sampler, X, kernel, s, 0.1, case.seed), n, min(s, n))
+        check_landmarks(call(sampler, X, kernel, s, case.seed, 0.1), n, min(s, n))
     check_landmarks(call(kp.recursive_rls, X, kernel, lam, 0.03, case.seed), n, None)
     check_landmarks(call(kp.recursive_rls_fixed, X, kernel, s, 0.03, case.seed), n, None)
     check_landmarks(call(kp.rls_nystrom, X, kernel, lam, 0.1, case.seed), n, None)
@@ -290,7 +290,7 @@ def attack_nystrom(case):
     assert np.linalg.eigvalsh(left)[0] >= -30 * rounding * n
     mapped = call(kp.nystrom_map, X, rows, kernel)
     assert 0 <= mapped.rank <= min(s, distinct)
-    assert np.array_equal(call(kp.nystrom_features, X, mapped, kernel), F.astype(X.dtype))
+    assert np.array_equal(call(kp.nystrom_features, X, mapped), F.astype(X.dtype))
     k = int(case.rng.integers(1, s + 1))
     model = call(kp.nystrom_kpca, X, rows, kernel, k, case.seed)
     values = np.linalg.eigvalsh((F / math.sqrt(top)).T @ (F / math.sqrt(top)))[::-1][:k]
@@ -338,12 +338,12 @@ def attack_expansions(case):
         large = np.flatnonzero(np.abs(coef[:, q]) >= norms[q] / s * (1 + 1e-9))
         assert np.isin(large[coef[large, q] != 0], rows).all()
     if np.abs(coef).max() < 1e10 and not case.single:
-        model = kp.Expansion(X, coef, np.ones(coef.shape[1]))
+        model = kp.Expansion(X, coef, np.ones(coef.shape[1]), np.empty(0), kernel)
         expected = case.K @ coef
         size = (np.abs(case.K) @ np.abs(coef)).max() * 1e-12 + case.tolerance * np.abs(coef).sum() + 1e-300
-        assert np.abs(call(kp.expand, X, model, kernel) - expected).max() <= size
+        assert np.abs(call(kp.expand, X, model) - expected).max() <= size
         thin = call(kp.thin_expansion, model, rounded)
-        assert same(call(kp.expand_rounded, X, model, kernel, s, case.seed), kp.expand(X, thin, kernel))
+        assert same(call(kp.expand_rounded, X, model, s, case.seed), kp.expand(X, thin))
 
 
 def attack_learning(case):

@@ -84,12 +84,12 @@ def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it()
     matrices = [B + B.T for B in blocks] + [np.zeros((5, 5)), np.diag(np.r_[np.ones(30), -np.ones(30)]), np.outer(blocks[3][0], blocks[3][0]),
                                             1e-200 * (blocks[3] + blocks[3].T), 1e200 * (blocks[3] + blocks[3].T)]
     for A in matrices:
-        values, vectors = kp._small_eigen(A, False)
+        values, vectors = kp._small_eigen(A, len(A), False)
         scale = max(np.abs(A).max(), 1e-300)
         assert np.abs(values - np.linalg.eigvalsh(A / scale)[::-1] * scale).max() <= 1e-13 * len(A) * scale
         assert np.abs(A / scale @ vectors - vectors * values / scale).max() <= 1e-13 * len(A)
         assert np.abs(vectors.T @ vectors - np.eye(len(A))).max() < 1e-13
-        assert np.all(np.diff(np.abs(kp._small_eigen(A, True)[0])) <= 1e-12 * scale)
+        assert np.all(np.diff(np.abs(kp._small_eigen(A, len(A), True)[0])) <= 1e-12 * scale)
 
 
 def test_sparse_matrices_that_are_not_symmetric_are_refused():
@@ -233,7 +233,7 @@ def test_the_cosine_that_a_start_block_is_trusted_to_have_is_a_quantile_of_its_l
     for n, block, chance in ((300, 16, 1e-6), (5000, 16, 1e-6), (1000, 64, 1e-6), (400, 16, 0.1)):
         quantile = math.sqrt(stats.beta.ppf(chance, block / 2, (n - block) / 2))
         assert 0.5 * quantile < kp._start_cosine(n, block, chance) <= quantile * (1 + 1e-9)
-    starts = [np.linalg.norm(np.linalg.qr(kp._normal_matrix(400, 16, kp._key(seed, 1)))[0][0]) for seed in range(400)]
+    starts = [np.linalg.norm(np.linalg.qr(kp._normal_matrix(400, 16, np.uint64(kp._key(seed, 1))))[0][0]) for seed in range(400)]
     assert stats.kstest(np.square(starts), stats.beta(8, 192).cdf).pvalue > 1e-8
 
 

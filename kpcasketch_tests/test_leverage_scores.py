@@ -27,8 +27,8 @@ MANY = rng.standard_normal((2500, 2))
 SMOOTH, RIDGE = kp.gaussian(3.0), 500.0                # the theorems' constants need many points and a large ridge
 ROOM = {"recursive_rls": lambda s, seed: kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, seed),
         "recursive_rls_fixed": lambda s, seed: kp.recursive_rls_fixed(MANY, SMOOTH, s, 0.03, seed),
-        "recursive_rls_practical": lambda s, seed: kp.recursive_rls_practical(X, KERNEL, s, 0.05, seed),
-        "recursive_rls_accelerated": lambda s, seed: kp.recursive_rls_accelerated(X, KERNEL, s, 0.05, seed),
+        "recursive_rls_practical": lambda s, seed: kp.recursive_rls_practical(X, KERNEL, s, seed, 0.05),
+        "recursive_rls_accelerated": lambda s, seed: kp.recursive_rls_accelerated(X, KERNEL, s, seed, 0.05),
         "rpcholesky": lambda s, seed: kp.rpcholesky(X, KERNEL, s, seed)}
 
 
@@ -148,7 +148,7 @@ def test_fixed_sizes_are_kept_to(name, s):
 def weight_sums(X, kernel, s, delta, trials):
     out = np.zeros((trials, X.shape[0]))
     for t in range(trials):
-        found = kp.recursive_rls_practical(X, kernel, s, delta, t)
+        found = kp.recursive_rls_practical(X, kernel, s, t, delta)
         out[t][found.indices] = found.weights ** 2
     return out
 
@@ -165,8 +165,8 @@ def test_squared_weights_of_an_exact_draw_are_unbiased():
 def test_recursion_of_algorithm_2_is_its_naive_form():
     """The naive recursion, fed with the uniform numbers of the compiled one."""
     lam, delta, seed, matrix = RIDGE, 0.03, 4, naive.gaussian(MANY, MANY, 3.0)
-    key = kp._key(seed, kp._LANDMARKS)
-    bits = [int(kp._bits(kp._bits(key, 0), i)) for i in range(2500)]
+    key = np.uint64(kp._key(seed, kp._LANDMARKS))
+    bits = [int(kp._bits(np.uint64(kp._bits(key, 0)), i)) for i in range(2500)]
     depth = np.array([next(t for t in range(64) if not b >> t & 1) for b in bits])
 
     def recursion(level, delta):
@@ -178,7 +178,7 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
         scores = 1.5 * naive.approximate_ridge_leverage_scores(matrix[np.ix_(rows, rows)], place, weights, lam)
         scores = np.minimum(scores, 1)
         p = np.minimum(1, 16 * scores * math.log(max(scores.sum(), 1) / delta))
-        uniform = np.array([kp._uniform(kp._bits(key, 3 * level + 3), i) for i in rows])
+        uniform = np.array([kp._uniform(np.uint64(kp._bits(key, 3 * level + 3)), i) for i in rows])
         return rows[uniform < p], 1 / np.sqrt(p[uniform < p])
 
     rows, weights = recursion(0, delta)
@@ -197,7 +197,7 @@ def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform():
         return np.linalg.norm(matrix - naive.nystrom(matrix, indices), 2)
     uniform = np.mean([error(kp.uniform_landmarks(N, 60, seed).indices) for seed in range(10)])
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
-        assert np.mean([error(sampler(cloud, kernel, 60, 0.1, seed).indices) for seed in range(10)]) < 0.6 * uniform
+        assert np.mean([error(sampler(cloud, kernel, 60, seed, 0.1).indices) for seed in range(10)]) < 0.6 * uniform
 
 
 def test_evaluations_are_counted_as_a_kernel_that_counts_sees_them():
@@ -212,7 +212,7 @@ def test_evaluations_are_counted_as_a_kernel_that_counts_sees_them():
     numba.set_num_threads(1)                           # so that no count is lost
     try:
         kernel = kp.custom(counting)
-        for sample in (lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0.1, 0),
+        for sample in (lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0, 0.1),
                        lambda: kp.rpcholesky(X[:300], kernel, 40, 0, 8)):
             calls[0] = 0
             claimed = sample().evaluations
@@ -294,8 +294,8 @@ def test_features_of_new_points_extend_the_factor():
     rows = np.arange(0, N, 9)
     found = kp.nystrom_map(X, rows, KERNEL)
     new = rng.standard_normal((150, 2))
-    features, F = kp.nystrom_features(new, found, KERNEL), kp.nystrom(X, rows, KERNEL)
-    assert np.array_equal(kp.nystrom_features(X, found, KERNEL), F)
+    features, F = kp.nystrom_features(new, found), kp.nystrom(X, rows, KERNEL)
+    assert np.array_equal(kp.nystrom_features(X, found), F)
     expected = naive.laplacian(new, X[rows], 5.0) @ np.linalg.solve(K[np.ix_(rows, rows)], K[rows])
     assert np.abs(features @ F.T - expected).max() < 1e-12
 
@@ -304,7 +304,7 @@ def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
     rows, k = np.arange(0, N, 7), 4
     expansion = kp.nystrom_kpca(X, rows, KERNEL, k, 0)
     values, vectors = naive.eigenpairs(naive.nystrom(K, rows), k)
-    features = kp.expand(X, expansion, KERNEL)
+    features = kp.expand(X, expansion)
     assert expansion.points.shape == (rows.size, 2) and expansion.values == pytest.approx(values, rel=1e-11)
     assert np.abs(np.abs(features) - np.abs(vectors * np.sqrt(values))).max() < 1e-9
     inner = expansion.coef.T @ naive.laplacian(expansion.points, expansion.points, 5.0) @ expansion.coef
@@ -329,9 +329,9 @@ def test_slabs_join_without_a_seam():
 def test_precomputed_and_custom_kernels_give_the_same_landmarks():
     rows = np.arange(N)[:, None]
     intersection = kp.custom(numba.njit(lambda x, y: math.exp(-math.sqrt(((x - y) ** 2).sum()) / 5.0)))
-    expected = kp.recursive_rls_practical(X, KERNEL, 40, 0.1, 0).indices
-    assert np.array_equal(kp.recursive_rls_practical(rows, kp.precomputed(K), 40, 0.1, 0).indices, expected)
-    assert np.array_equal(kp.recursive_rls_practical(X, intersection, 40, 0.1, 0).indices, expected)
+    expected = kp.recursive_rls_practical(X, KERNEL, 40, 0, 0.1).indices
+    assert np.array_equal(kp.recursive_rls_practical(rows, kp.precomputed(K), 40, 0, 0.1).indices, expected)
+    assert np.array_equal(kp.recursive_rls_practical(X, intersection, 40, 0, 0.1).indices, expected)
 
 
 def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
@@ -345,8 +345,8 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
                 "rls_nystrom": lambda: kp.rls_nystrom(X, kernel, 1.0, 0.1, 0),
                 "recursive_rls": lambda: kp.recursive_rls(np.repeat(X, 3, 0), kernel, 1.0, 0.01, 0),
                 "recursive_rls_fixed": lambda: kp.recursive_rls_fixed(X, kernel, 100, 0.01, 0),
-                "recursive_rls_practical": lambda: kp.recursive_rls_practical(X, kernel, 100, 0.01, 0),
-                "recursive_rls_accelerated": lambda: kp.recursive_rls_accelerated(X, kernel, 100, 0.01, 0),
+                "recursive_rls_practical": lambda: kp.recursive_rls_practical(X, kernel, 100, 0, 0.01),
+                "recursive_rls_accelerated": lambda: kp.recursive_rls_accelerated(X, kernel, 100, 0, 0.01),
                 "rpcholesky": lambda: kp.rpcholesky(X, kernel, 100, 0), "pivoted_cholesky": lambda: kp.pivoted_cholesky(X, kernel, 9),
                 "nystrom_map": lambda: kp.nystrom_map(X, rows, kernel), "nystrom": lambda: kp.nystrom(X, rows, kernel),
                 "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, kernel, 2, 0)}.items():
@@ -357,7 +357,7 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
 def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_bits):
     points = rng.standard_normal((1500, 3))
     kernel = kp.gaussian(1.0)
-    same_bits(kp.recursive_rls_practical, points, kernel, 150, 0.1, 0)
+    same_bits(kp.recursive_rls_practical, points, kernel, 150, 0, 0.1)
     same_bits(kp.recursive_rls, points, kernel, 1.0, 0.01, 0)
     same_bits(kp.rpcholesky, points, kernel, 150, 0)
     same_bits(kp.nystrom, points, np.arange(0, 1500, 7), kernel)
@@ -372,7 +372,7 @@ def test_landmarks_keep_to_their_memory_budget():
             "few = X[:2000].copy(); rows = np.arange(0, 300)\n"
             "def work(X):\n"
             "    kp.approximate_ridge_leverage_scores(X, rows, np.ones(300), g, 1.0)\n"
-            "    found = kp.recursive_rls_accelerated(X, g, 300, 0.1, 0)\n"
+            "    found = kp.recursive_rls_accelerated(X, g, 300, 0, 0.1)\n"
             "    kp.nystrom_kpca(X, found, g, 5, 0)\n"
             "work(few)\n"
             "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
@@ -429,7 +429,7 @@ def test_all_points_came_back_where_a_half_was_empty(sampler):
     for n in (2, 3, 4, 5):
         for s in range(1, n):
             for seed in range(40):
-                assert sampler(X[:n], KERNEL, s, 0.1, seed).indices.size == s
+                assert sampler(X[:n], KERNEL, s, seed, 0.1).indices.size == s
 
 
 def test_a_ridge_below_the_rounding_of_the_matrix_left_points_out_that_matter():
@@ -466,7 +466,7 @@ def test_low_rank_kernels_in_float32_were_refused_as_not_positive():
 
 def test_a_plain_sample_instead_of_a_small_one_is_unbiased():
     # it was drawn with the random numbers that had found the small one too small
-    key = kp._key(0, kp._LANDMARKS)
+    key = np.uint64(kp._key(0, kp._LANDMARKS))
     assert len({int(kp._bits(key, 3 * level + place)) for level in range(1, 20) for place in (1, 2, 3)}) == 57
 
 
@@ -481,7 +481,7 @@ def test_only_the_landmarks_of_a_map_are_read():
 def test_tiny_kernel_values_were_refused_as_not_positive():
     # 1e-186: the product of two of them is 0
     points = 1e-93 * np.random.default_rng(0).standard_normal((165, 1))
-    for found in (kp.rpcholesky(points, kp.linear(), 9, 0), kp.recursive_rls_practical(points, kp.linear(), 9, 0.1, 0)):
+    for found in (kp.rpcholesky(points, kp.linear(), 9, 0), kp.recursive_rls_practical(points, kp.linear(), 9, 0, 0.1)):
         assert found.indices.size in (1, 9)
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every operator multiplies, densifies and weighs like the matrix it stands for."""
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 import pytest
@@ -100,3 +102,20 @@ def test_denormal_numbers_stay_numbers_after_a_product():
     out = np.empty(1000)
     halves(1e-308, out)
     assert (out == 5e-309).all() and np.array([1e-308])[0] * 0.5 > 0
+
+
+class Diagonal(NamedTuple):
+    """A form of operator that the file does not know."""
+    values: np.ndarray
+
+
+def test_a_new_operator_is_a_tuple_and_an_entry_of_functions(monkeypatch):
+    monkeypatch.setitem(kp._OPERATORS, Diagonal, kp._Form(
+        lambda name, A: Diagonal(kp._as_vector(name, A.values)), lambda A: 0, lambda A: A.values.size, lambda A: 2.2e-16,
+        lambda A, V: A.values.reshape(-1, 1) * V, kp._measured_plain, lambda A, first, last: np.diag(A.values)[first:last],
+        lambda A: A.values.sum(), lambda A: True, lambda A: A.values.nbytes))
+    values = np.arange(1.0, 301.0)
+    A = Diagonal(values)
+    assert np.array_equal(kp.matmat(A, np.eye(300)), np.diag(values)) and np.array_equal(kp.dense(A), np.diag(values))
+    assert kp.block_lanczos(A, 3).values == pytest.approx([300, 299, 298]) and kp.nbytes(A) == 2400
+    assert kp.spectral_error(A, np.diag(values) + np.eye(300)) == pytest.approx(1.0, rel=0.01)

@@ -138,7 +138,7 @@ def sparse_rows(rows, m):
 @pytest.mark.parametrize("m, k, s", [(1, 1, 0.5), (2, 1, 1.0), (700, 1, 6.0), (700, 3, 20.0), (50, 2, 1e9)])
 def test_rounding_is_the_naive_one_for_each_column(m, k, s):
     coef = rng.standard_normal((m, k)) * [1e-3, 1.0, 50.0][:k]
-    key = kp._key(np.uint64(5), kp._ROUND_COEFFICIENTS)
+    key = np.uint64(kp._key(np.uint64(5), kp._ROUND_COEFFICIENTS))
     uniform = np.array([kp._uniform(key, i) for i in range(m)])
     rows = kp.round_expansion(coef, s, 5)
     assert np.allclose(sparse_rows(rows, m).T, naive.rounded(coef, s, uniform), rtol=1e-12)
@@ -169,27 +169,27 @@ def test_rounded_expansions_are_unbiased_and_of_the_stated_variance():
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 2e-5)])
 def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance):
     points, new = rng.standard_normal((500, 3)).astype(dtype), rng.standard_normal((130, 3)).astype(dtype)
-    f = kp.Expansion(points, rng.standard_normal((500, 4)).astype(dtype), np.ones(4), np.arange(4.0))
+    f = kp.Expansion(points, rng.standard_normal((500, 4)).astype(dtype), np.ones(4), np.arange(4.0), KERNEL)
     rows = kp.round_expansion(f.coef, 5.0, 8)
     expected = naive.gaussian(new, points, 2.0) @ sparse_rows(rows, 500).T + f.offset
-    features = kp.expand_rounded(new, f, KERNEL, 5.0, 8)
+    features = kp.expand_rounded(new, f, 5.0, 8)
     assert features.dtype == dtype and np.abs(features - expected).max() < tolerance * np.abs(expected).max() * 10
     thin = kp.thin_expansion(f, rows)
-    assert np.array_equal(kp.expand(new, thin, KERNEL), features)
+    assert np.array_equal(kp.expand(new, thin), features)
     assert np.array_equal(thin.points, points[np.unique(rows.indices)]) and len(thin.points) < 250
 
 
 def test_rounded_expansions_that_lose_every_term_are_their_offset():
-    f = kp.Expansion(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(1), np.array([7.0]))
-    assert kp.expand_rounded(np.ones((2, 1)), f, KERNEL, 1.0, 0).tolist() == [[7.0], [7.0]]
+    f = kp.Expansion(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(1), np.array([7.0]), KERNEL)
+    assert kp.expand_rounded(np.ones((2, 1)), f, 1.0, 0).tolist() == [[7.0], [7.0]]
 
 
 def test_rounding_serves_kernel_machines_as_well():
     # any coefficients, any points, an offset: the decision values of a trained machine
     points, alpha = rng.standard_normal((4000, 2)), np.sign(rng.standard_normal(4000)) * 0.1
-    machine = kp.Expansion(points, alpha[:, None], np.ones(1), np.array([-0.5]))
-    exact = kp.expand(points[:50], machine, KERNEL)
-    rounded = [kp.expand_rounded(points[:50], machine, KERNEL, 20.0, seed) for seed in range(60)]
+    machine = kp.Expansion(points, alpha[:, None], np.ones(1), np.array([-0.5]), KERNEL)
+    exact = kp.expand(points[:50], machine)
+    rounded = [kp.expand_rounded(points[:50], machine, 20.0, seed) for seed in range(60)]
     spread = np.linalg.norm(alpha) * np.sqrt(np.sqrt(4000) * 0.9 / 20)
     assert np.abs(np.mean(rounded, 0) - exact).max() < 6 * spread / np.sqrt(60)
 
@@ -257,11 +257,11 @@ def random_kernel_matrices(X, kernel, s, bound, coef, seed):
 def test_random_kernels_have_the_law_of_the_matrix_forms():
     points, coef, s = X[:8], rng.standard_normal(8), 3.0
     coef /= np.linalg.norm(coef)
-    f = kp.Expansion(points, coef[:, None], np.ones(1))
+    f = kp.Expansion(points, coef[:, None], np.ones(1), np.empty(0), KERNEL)
     count = 3000
     ours = [random_kernel_matrices(points, KERNEL, s, 1.0, coef, seed) for seed in range(count)]
     forms = [(kp.dense(kp.sample_gram(points, KERNEL, s, seed)), kp.dense(kp.quantize_gram(points, KERNEL, seed)),
-              kp.expand_rounded(points[:1], f, KERNEL, s, seed)[0, 0]) for seed in range(count)]
+              kp.expand_rounded(points[:1], f, s, seed)[0, 0]) for seed in range(count)]
     for which in range(2):
         mine, theirs = (np.array([one[which] for one in draws]) for draws in (ours, forms))
         assert {*np.unique(mine.round(9))} == {*np.unique(theirs.round(9))}            # the same values ...

@@ -444,11 +444,11 @@ def relative_error_of_rounding(options):
     rng = np.random.default_rng(options.seed)
     X, kernel, s = rng.standard_normal((m, 2)) * 0.15, kp.gaussian(1.0), kp.rounding_scale(m, 1.0, eps, T)
     x = np.array([[0.0, 0.0], [0.6, 0.0]])
-    f = kp.Expansion(X, np.full((m, 1), m ** -0.5), np.ones(1))
-    exact, failures, most, margin = kp.expand(x, f, kernel), 0, 0, 0.0
+    f = kp.Expansion(X, np.full((m, 1), m ** -0.5), np.ones(1), np.empty(0), kernel)
+    exact, failures, most, margin = kp.expand(x, f), 0, 0, 0.0
     for seed in seeds(options, trials):
         rounded = kp.round_expansion(f.coef, s, seed)
-        near = kp.expand(x, kp.thin_expansion(f, rounded), kernel)
+        near = kp.expand(x, kp.thin_expansion(f, rounded))
         trivial = kp.is_trivial(exact, m, T) & kp.is_trivial(near, m, T)
         error = np.abs(near / exact - 1)
         failures += bool((~trivial & (error > eps)).any() or rounded.data.size >= 4 * m / (eps * T))
@@ -572,10 +572,10 @@ def randomized_kernels(options):
     rng, m, trials = np.random.default_rng(options.seed), 30, 1500
     X, a = rng.standard_normal((m, 2)), rng.standard_normal(m)
     a /= np.linalg.norm(a)
-    f = kp.Expansion(X, a[:, None], np.ones(1))
+    f = kp.Expansion(X, a[:, None], np.ones(1), np.empty(0), kernel)
     ours = [round(sum(a[i] * kp.randomized_kernel_round(x, X[i], kernel, a[i], s, seed, i) for i in range(m)), 9)       # atoms meet
             for seed in seeds(options, trials)]
-    theirs = [round(kp.expand_rounded(x[None], f, kernel, s, seed)[0, 0], 9) for seed in seeds(options, trials, 10 ** 6)]
+    theirs = [round(kp.expand_rounded(x[None], f, s, seed)[0, 0], 9) for seed in seeds(options, trials, 10 ** 6)]
     law = stats.ks_2samp(ours, theirs).pvalue
     good = max(gaps.values()) <= 5 and control > 5 and law > 1e-5 and astray > 5
     return Verdict(MENDED if good else FAILS, max(gaps.values()), 5.0,
@@ -591,17 +591,17 @@ def rounded_support_vectors(options):
     X, y = digits.data, np.where(digits.target % 2, 1, -1)
     machine = SVC(C=10.0, gamma=1e-3).fit(X[:1200], y[:1200])
     kernel = kp.gaussian(math.sqrt(0.5 / 1e-3))
-    f = kp.Expansion(machine.support_vectors_, machine.dual_coef_.T.copy(), np.ones(1), machine.intercept_)
-    exact = kp.expand(X[1200:], f, kernel)[:, 0]
+    f = kp.Expansion(machine.support_vectors_, machine.dual_coef_.T.copy(), np.ones(1), machine.intercept_, kernel)
+    exact = kp.expand(X[1200:], f)[:, 0]
     agreement = np.abs(exact - machine.decision_function(X[1200:])).max()
     m, size = len(f.points), np.linalg.norm(f.coef)
     s, trials, tail = math.sqrt(m) / 2, 300, 0.01
-    values = np.array([kp.expand_rounded(X[1200:1201], f, kernel, s, seed)[0, 0] for seed in seeds(options, trials)])
+    values = np.array([kp.expand_rounded(X[1200:1201], f, s, seed)[0, 0] for seed in seeds(options, trials)])
     t = size * math.sqrt(m * math.log(2 / tail) / 2) / s
     failures, control = (int((np.abs(values - exact[0]) >= limit).sum()) for limit in (t, t / 32))
     rows = []
     for factor in (0.5, 2, 8):
-        rounded = kp.expand_rounded(X[1200:], f, kernel, factor * math.sqrt(m), options.seed)[:, 0]
+        rounded = kp.expand_rounded(X[1200:], f, factor * math.sqrt(m), options.seed)[:, 0]
         kept = kp.round_expansion(f.coef, factor * math.sqrt(m), options.seed).data.size
         rows.append(f"s = {factor} sqrt(m): {kept} of {m} vectors, accuracy {(np.sign(rounded) == y[1200:]).mean():.3f}")
     verdict = judge_failures(failures, trials, tail, CLAIMS_OF_CHANCE)
@@ -671,10 +671,10 @@ def draw_subspaces(axes, options):
 def draw_rounding(axes, options):
     rng, m = np.random.default_rng(options.seed), 4000
     X, new, kernel = rng.standard_normal((m, 3)), rng.standard_normal((100, 3)), kp.gaussian(4.0)
-    f = kp.Expansion(X, np.full((m, 1), m ** -0.5), np.ones(1))
-    exact, rows = kp.expand(new, f, kernel), []
+    f = kp.Expansion(X, np.full((m, 1), m ** -0.5), np.ones(1), np.empty(0), kernel)
+    exact, rows = kp.expand(new, f), []
     for s in np.geomspace(0.5, 32, 13):
-        errors = [np.abs(kp.expand_rounded(new, f, kernel, s, seed) / exact - 1).max() for seed in seeds(options, 10)]
+        errors = [np.abs(kp.expand_rounded(new, f, s, seed) / exact - 1).max() for seed in seeds(options, 10)]
         rows.append((s, np.median(errors), kp.round_expansion(f.coef, s, options.seed).data.size / m))
     s, error, share = zip(*rows)
     axes.loglog(s, error, "o-", label="largest relative error (median of 10 seeds)")

@@ -419,7 +419,7 @@ def kernel_pca_over_landmarks(options):
         expansion = kp.nystrom_kpca(X, found, kernel, k, 0)
         inner = expansion.coef.T @ kp.gram(expansion.points, expansion.points, kernel) @ expansion.coef
         crooked = max(crooked, np.abs(inner - np.eye(k)).max())
-        lost = np.trace(K) - (kp.expand(X, expansion, kernel) ** 2).sum()
+        lost = np.trace(K) - (kp.expand(X, expansion) ** 2).sum()
         gap = max(gap, abs(lost - (np.trace(K) - expansion.values.sum())) / tail)
         worst = max(worst, lost / tail)
         rows = kp.uniform_landmarks(1500, 4, t)
@@ -512,8 +512,8 @@ def linear_machines(options):
     exact, _ = support_vector_machine(K, seen, C)
     worst, least, rows = 0.0, np.inf, []
     for s in (600, 100, 10):
-        landmarks = kp.nystrom_map(X, kp.recursive_rls_practical(X, kernel, s, 0.5 / math.log(s), options.seed), kernel)
-        F = kp.nystrom_features(X, landmarks, kernel)
+        landmarks = kp.nystrom_map(X, kp.recursive_rls_practical(X, kernel, s, options.seed), kernel)
+        F = kp.nystrom_features(X, landmarks)
         error = np.linalg.eigvalsh(K - F @ F.T)[-1]
         lam = error if s == 600 else lam               # the control keeps the ridge of 600 landmarks
         value, size = support_vector_machine(F @ F.T, seen, C)
@@ -521,7 +521,7 @@ def linear_machines(options):
         control = (value - exact) / (lam * size / 2)
         linear = importlib.import_module("sklearn.svm").LinearSVC(C=C, loss="hinge", intercept_scaling=10.0, max_iter=200_000).fit(F, seen)
         rows.append(f"s = {s}: lam = {error:.3g}, optimum {value:.4g}, LinearSVC on F right in "
-                    f"{linear.score(kp.nystrom_features(test, landmarks, kernel), unseen):.3f}")
+                    f"{linear.score(kp.nystrom_features(test, landmarks), unseen):.3f}")
     good = worst <= 1 and least > -1e-6 * exact and control > 1
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
                    f"largest growth of the optimum over lam |a|^2 / 2, lam = |K - K~|, and it never falls; optimum on K {exact:.4g}; "
@@ -599,8 +599,8 @@ def kernel_values_grow_like_n_s(options):
     for n in (10_000, 20_000, 40_000):
         X = np.random.default_rng(options.seed).standard_normal((n, 3))
         level = math.ceil(math.sqrt(s + s ** 3 / n))
-        rows.append((kp.recursive_rls_practical(X, kp.gaussian(1.0), s, 0.1, options.seed).evaluations / (n * s),
-                     kp.recursive_rls_accelerated(X, kp.gaussian(1.0), s, 0.1, options.seed).evaluations / (n * level)))
+        rows.append((kp.recursive_rls_practical(X, kp.gaussian(1.0), s, options.seed, 0.1).evaluations / (n * s),
+                     kp.recursive_rls_accelerated(X, kp.gaussian(1.0), s, options.seed, 0.1).evaluations / (n * level)))
     largest = max(max(row) for row in rows)
     good = largest <= 9 and max(r[0] for r in rows) < 2 * min(r[0] for r in rows)
     return Verdict(HOLDS if good else FAILS, largest, 9.0,
@@ -615,8 +615,8 @@ def sample_curves(X, kernel, sizes, seed, trials):
     """Mean spectral errors, and median seconds of selection and factor, for each size, by method."""
     K = kp.gram(X, X, kernel)
     methods = {"uniform": lambda s, t: kp.uniform_landmarks(len(X), s, t),
-               "recursive": lambda s, t: kp.recursive_rls_practical(X, kernel, s, 0.5 / math.log(s), t),
-               "accelerated": lambda s, t: kp.recursive_rls_accelerated(X, kernel, s, 0.5 / math.log(s), t)}
+               "recursive": lambda s, t: kp.recursive_rls_practical(X, kernel, s, t),
+               "accelerated": lambda s, t: kp.recursive_rls_accelerated(X, kernel, s, t)}
     curves = {}
     for name, pick in methods.items():
         kp.nystrom(X, pick(sizes[0], seed), kernel)    # compiled before it is timed

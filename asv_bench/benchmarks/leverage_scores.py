@@ -58,18 +58,18 @@ class Recursion:
     @unit("times faster than NumPy")
     def track_ratio(self, dtype):
         return ratio(lambda: numpy_recursion(self.X, self.s, self.sigma, 0),
-                     lambda: kp.recursive_rls_practical(self.X, self.kernel, self.s, delta(self.s), 0), repeat=1)
+                     lambda: kp.recursive_rls_practical(self.X, self.kernel, self.s, 0), repeat=1)
 
     @unit("times faster than NumPy's full recursion")
     def track_ratio_accelerated(self, dtype):
         return ratio(lambda: numpy_recursion(self.X, self.s, self.sigma, 0),
-                     lambda: kp.recursive_rls_accelerated(self.X, self.kernel, self.s, delta(self.s), 0), repeat=1)
+                     lambda: kp.recursive_rls_accelerated(self.X, self.kernel, self.s, 0), repeat=1)
 
     @unit("error, accelerated over full")
     def track_error_accelerated(self, dtype):
         X = self.X[:size(20_000)]
         s = min(self.s, len(X) // 4)
-        errors = [np.mean([kp.spectral_error(kp.Implicit(X, self.kernel), kp.LowRank(kp.nystrom(X, pick(X, self.kernel, s, delta(s), t),
+        errors = [np.mean([kp.spectral_error(kp.Implicit(X, self.kernel), kp.LowRank(kp.nystrom(X, pick(X, self.kernel, s, t),
                                                                                                self.kernel)), 0, 0.02) for t in range(3)])
                   for pick in (kp.recursive_rls_accelerated, kp.recursive_rls_practical)]
         return errors[0] / errors[1]
@@ -137,7 +137,7 @@ class Uneven:
         self.kernel, self.target = kp.gaussian(1.0), few / 20
 
     def recursive(self, s, seed):
-        return kp.nystrom(self.X, kp.recursive_rls_practical(self.X, self.kernel, s, delta(s), seed), self.kernel)
+        return kp.nystrom(self.X, kp.recursive_rls_practical(self.X, self.kernel, s, seed), self.kernel)
 
     def features(self, peer, s, seed):
         if peer == "uniform":
@@ -174,7 +174,7 @@ class Million:
         self.X, self.s = normal(size(1_000_000), 10), min(1000, size(1_000_000) // 4)
 
     def select(self, X):
-        return kp.recursive_rls_accelerated(X, kp.gaussian(4.0), self.s, delta(self.s), 0)
+        return kp.recursive_rls_accelerated(X, kp.gaussian(4.0), self.s, 0)
 
     @unit("s")
     def track_seconds(self):

@@ -39,3 +39,40 @@ class Starting:
     def track_first_result_cold(self):
         with tempfile.TemporaryDirectory() as empty:
             return run(FIRST, NUMBA_CACHE_DIR=empty)[0]
+
+
+UNITS = """
+from numba.core import event
+
+
+class Units(event.Listener):
+    ended = 0
+
+    def on_start(self, event):
+        pass
+
+    def on_end(self, event):
+        self.ended += 1
+
+
+units = Units()
+event.register("numba:compile", units)
+import numpy as np, kpcasketch as kp
+X = np.random.default_rng(0).standard_normal((2000, 8))
+{call}
+print(units.ended)
+"""
+
+
+class Units:
+    """Units that a first call compiles: the same number on every machine, and what a caller waits for."""
+
+    timeout = 1200
+    params = [["kp.gram(X, X, kp.gaussian(2.0))", "kp.kpca(X, kp.gaussian(3.0), 5)",
+               "kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100)", "kp.main(['-k', '2'])"]]
+    param_names = ["call"]
+
+    @unit("compiled units")
+    def track_units(self, call):
+        with tempfile.TemporaryDirectory() as empty:
+            return int(run(UNITS.format(call=call), NUMBA_CACHE_DIR=empty)[1].split()[-1])

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a first call costs, what is said meanwhile, and where compiled code is kept."""
+
+import inspect
+import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba.core import event
+
+import kpcasketch as kp
+
+FILE = pathlib.Path(kp.__file__)
+X = np.random.default_rng(0).standard_normal((30, 3))
+g = kp.gaussian(2.0)
+
+COUNT = """
+import sys
+import numpy as np
+from numba.core import event
+
+
+class Units(event.Listener):
+    ended = 0
+
+    def on_start(self, event):
+        pass
+
+    def on_end(self, event):
+        self.ended += 1
+
+
+units = Units()
+event.register("numba:compile", units)
+import kpcasketch as kp
+X = np.random.default_rng(0).standard_normal((2000, 8))
+{call}
+print(units.ended)
+"""
+
+
+def run(code, folder=FILE.parent, **environment):
+    settings = {**os.environ, "NUMBA_CACHE_DIR": "", "KPCASKETCH_QUIET": "1", **environment}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, timeout=1200,
+                            env={name: value for name, value in settings.items() if value})
+    assert result.returncode == 0, result.stderr
+    return result.stdout, result.stderr
+
+
+# What a caller waits for is the number of units, which is the same on every machine.
+@pytest.mark.slow
+@pytest.mark.parametrize("call, limit", [
+    ("kp.gram(X, X, kp.gaussian(2.0))", 35),
+    ("kp.kpca(X, kp.gaussian(3.0), 5, 0)", 100),
+    ("kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100, 0)", 130),
+], ids=["gram", "kpca", "recursive_rls_accelerated"])
+def test_a_first_call_compiles_few_units(call, limit, tmp_path):
+    assert int(run(COUNT.format(call=call), NUMBA_CACHE_DIR=str(tmp_path))[0]) <= limit
+
+
+class _Units(event.Listener):
+    def __init__(self):
+        self.ended = 0
+
+    def on_start(self, event):
+        pass
+
+    def on_end(self, event):
+        self.ended += 1
+
+
+def test_arguments_in_other_forms_compile_nothing_new(tmp_path):
+    whole = np.arange(90.0).reshape(30, 3) % 7
+    read_only = whole.copy()
+    read_only.flags.writeable = False
+    np.save(tmp_path / "X.npy", whole)
+    forms = [whole.astype(int), np.asfortranarray(whole), read_only, np.load(tmp_path / "X.npy", mmap_mode="r"), whole.tolist(),
+             whole.astype(np.float16), whole.astype(">f8"), np.repeat(whole, 2, axis=0)[::2]]
+    calls = [lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)), lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
+             lambda X, k, s, seed: kp.quantize_gram(X, kp.laplacian(s), seed).words,
+             lambda X, k, s, seed: kp.sample_gram(X, kp.gaussian(s), s, seed).data,
+             lambda X, k, s, seed: kp.recursive_rls_practical(X, kp.gaussian(s), k, seed).indices,
+             lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))), lambda X, k, s, seed: kp.median_bandwidth(X, seed)]
+    expected = [call(whole, 2, 2.0, 5) for call in calls]
+    units = _Units()
+    event.register("numba:compile", units)
+    try:
+        for form in forms:
+            for call, result in zip(calls, expected):
+                assert np.array_equal(call(form, np.int32(2), np.float32(2.0), np.int64(5)), result)
+        for call in calls:
+            call(whole, np.array(2), np.array(2.0), 2**63 + 5)
+        assert units.ended == 0
+    finally:
+        event.unregister("numba:compile", units)
+    assert not read_only.flags.writeable
+
+
+def test_results_that_are_views_of_read_only_points_cannot_be_written_to():
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    points = kp.kpca(read_only, g, 2).points
+    assert np.shares_memory(points, read_only) and not points.flags.writeable
+
+
+def test_every_argument_has_a_kind():
+    for name in kp.__all__:
+        function = getattr(kp, name)
+        if hasattr(function, "kinds"):
+            assert list(inspect.signature(function).parameters) == list(inspect.signature(function.py_func).parameters)
+            assert set(function.kinds) == set(inspect.signature(function).parameters)
+        else:
+            assert inspect.isclass(function) or name in ("custom", "load", "main", "save", "warm_up")
+
+
+def test_seeds_are_0_unless_given():
+    for name in kp.__all__:
+        parameters = {} if inspect.isclass(getattr(kp, name)) else inspect.signature(getattr(kp, name)).parameters
+        assert "seed" not in parameters or parameters["seed"].default == 0, name
+
+
+def test_warm_up_calls_every_function():
+    functions = {name for name in kp.__all__ if not inspect.isclass(getattr(kp, name))}
+    assert set(kp._calls(X)) == functions - {"load", "main", "save", "warm_up"}
+
+
+def test_public_functions_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(kp.gram)) is kp.gram
+
+
+GRAM = "import numpy as np, kpcasketch as kp; X = np.eye(5); print(kp.gram(X, X, kp.gaussian(1.0)).sum())"
+
+
+@pytest.mark.slow
+def test_copies_share_compiled_code_and_an_edited_one_does_not(tmp_path):
+    for folder in ("a", "b", "c"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(FILE, tmp_path / folder)
+    home = {"XDG_CACHE_HOME": str(tmp_path / "home")}
+    call = COUNT.format(call="print(kp.gram(X[:9], X[:9], kp.gaussian(2.0)).sum())")
+    first = run(call, tmp_path / "a", **home)[0].split()
+    assert int(first[1]) > 10
+    (tmp_path / "b" / "kpcasketch.py").touch()
+    assert run(call, tmp_path / "b", **home)[0].split() == [first[0], "0"]
+    edited = tmp_path / "c" / "kpcasketch.py"
+    edited.write_text(edited.read_text().replace("values[j] = _exp(-gamma * values[j])", "values[j] = 2 * _exp(-gamma * values[j])"))
+    changed = run(call, tmp_path / "c", **home)[0].split()
+    assert float(changed[0]) == pytest.approx(2 * float(first[0]))
+    for old in range(12):                              # more versions than are kept
+        (tmp_path / "home" / "kpcasketch" / f"kpcasketch-{old:016}").mkdir()
+    run("import kpcasketch", tmp_path / "a", **home)
+    kept = list((tmp_path / "home" / "kpcasketch").iterdir())
+    assert len(kept) <= kp._VERSIONS_KEPT
+    assert run(call, tmp_path / "a", **home)[0].split() == [first[0], "0"]
+
+
+@pytest.mark.slow
+def test_a_long_first_call_says_what_it_waits_for(tmp_path):
+    _, said = run(GRAM, KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))
+    assert said.count("gram is being compiled for this machine, once; it is kept in") == 1 and len(said.splitlines()) == 1
+    assert run(GRAM, KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[1] == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", [{"XDG_CACHE_HOME": "/dev/null/nowhere"}, {"KPCASKETCH_APART": "0"}], ids=["no home", "plain njit"])
+def test_the_file_works_without_a_cache_of_its_own(environment, tmp_path):
+    shutil.copy(FILE, tmp_path)
+    assert float(run(GRAM, tmp_path, **environment)[0]) == kp.gram(np.eye(5), np.eye(5), kp.gaussian(1.0)).sum()
+
+
+@pytest.mark.parametrize("model", [
+    kp.scaled(kp.matern(1.5, 2.0), 3.0), kp.kpca(X, g, 2), kp.nystrom_map(X, np.arange(5), g), kp.quantize_gram(X, g), kp.sample_gram(X, g, 2.0),
+    kp.uniform_landmarks(9, 3), kp.Implicit(X, g), kp.Difference(X @ X.T, kp.LowRank(X)), kp.block_lanczos(X @ X.T, 2), kp.kernel_kmeans(X, 2),
+], ids=lambda model: type(model).__name__)
+def test_what_is_saved_is_loaded(model, tmp_path):
+    def equal(a, b):
+        return type(a) is type(b) and (all(map(equal, a, b)) if isinstance(a, tuple) else np.array_equal(a, b))
+
+    kp.save(tmp_path / "model.npz", model)
+    assert equal(kp.load(tmp_path / "model.npz"), model) and equal(pickle.loads(pickle.dumps(model)), model)
+    np.savez(tmp_path / "fields.npz", **{name: value for name, value in model._asdict().items() if not isinstance(value, tuple)})
+
+
+def test_fields_that_came_back_as_arrays_without_dimensions_compile_nothing(tmp_path):
+    kernel = kp.Kernel(*[np.asarray(value) for value in g])
+    eigen = kp.block_lanczos(X @ X.T, 2)
+    expected = kp.expand(X, kp.kpca_from_eigen(X, g, eigen))
+    units = _Units()
+    event.register("numba:compile", units)
+    try:
+        again = kp.kpca_from_eigen(X, kernel, eigen._replace(iterations=np.asarray(eigen.iterations)))
+        assert np.array_equal(kp.expand(X, again), expected) and units.ended == 0
+    finally:
+        event.unregister("numba:compile", units)
+
+
+def test_files_that_save_did_not_write_are_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", X=X)
+    with pytest.raises(ValueError, match="^load: .* must be a file that save has written"):
+        kp.load(tmp_path / "other.npz")
+    with pytest.raises(ValueError, match="^save: model must be a tuple of this module, got ndarray"):
+        kp.save(tmp_path / "x.npz", X)
+
+
+def test_a_kernel_given_to_a_model_that_carries_its_own_is_refused():
+    with pytest.raises(TypeError, match="carries its kernel"):
+        kp.expand(X, kp.kpca(X, g, 2), g)
+
+
+@pytest.mark.slow
+def test_a_new_kernel_is_a_number_a_maker_and_a_branch(tmp_path):
+    source = FILE.read_text()
+    for old, new in [
+        ("_MATERN_5_2, _POLYNOMIAL, _CUSTOM, _PRECOMPUTED = range(9)", "_MATERN_5_2, _BUMP, _POLYNOMIAL, _CUSTOM, _PRECOMPUTED = range(10)"),
+        ("@_public(glue=True)\ndef linear(", "@_public(glue=True, sigma=_bandwidth)\ndef bump(sigma):\n"
+         "    return Kernel(_BUMP, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))\n\n\n@_public(glue=True)\ndef linear("),
+        ("    else:\n        bases = np", "    elif kernel.kind == _BUMP:\n        for i in range(rows):\n            values = tile[i]\n"
+         "            for j in range(_BLOCK):\n                values[j] = max(one - gamma * values[j], one - one)\n    else:\n        bases = np"),
+    ]:
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    (tmp_path / "kpcasketch.py").write_text(source)
+    code = "import numpy as np, kpcasketch as kp; print(kp.gram(np.array([[0.0], [1.0], [5.0]]), np.zeros((1, 1)), kp.bump(2.0)).ravel().tolist())"
+    assert run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].strip() == "[1.0, 0.75, 0.0]"
