@@ -74,11 +74,16 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
-from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.errors import TypingError
-from numba.core.registry import CPUDispatcher
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload, register_jitable
+
+try:                                                   # private parts, which `_NEEDED` looks for before they are used
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+except ImportError:
+    FunctionCache = IndexDataCacheFile = object
+
+CPUDispatcher = type(njit(lambda: None))
 
 __version__ = "0.1.0"
 
@@ -181,7 +186,8 @@ def _public(glue=False, **kinds):
         core = _compiled(body, apart=True)
         make = _shell(body, kinds)
         public = njit(nogil=True, error_model="numpy")(make(core))
-        public.__class__ = _Public
+        with contextlib.suppress(TypeError):           # else Python's calls are compiled, too
+            public.__class__ = _Public
         public.from_python = make(body if glue else core)
         public.kinds = kinds
         functools.update_wrapper(public, body)
@@ -2922,9 +2928,10 @@ def _look_up(words, scale, V, task, groups, out):
     total[:] = 0
     for chunk in range(words.shape[0]):
         _fill_tables(V, 32 * chunk, column, table, twice)
-        for i in range(first, last):
-            w = np.uint64(words[chunk, i])
-            _add_table_rows(total, np.uint64(i - first), table, w & np.uint64(255),
+        row = words[chunk, first:last]                 # counted from 0, so that LLVM need not look for negative indices: 1.5 x
+        for i in range(row.shape[0]):
+            w = np.uint64(row[i])
+            _add_table_rows(total, np.uint64(i), table, w & np.uint64(255),
                             np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
                             np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
                             np.uint64(768) + (w >> np.uint64(24)))
