@@ -227,7 +227,6 @@ class _Function(CPUDispatcher):
         result.target_context.remove_user_function(result.entry_point)
         result.target_context.insert_user_function(result.entry_point, declared, [instead])
 
-
     def _compile_for_args(self, *args, **kwargs):      # a first call: compiled now, or loaded from disk
         if getattr(_waiting, "told", False):
             return super()._compile_for_args(*args, **kwargs)

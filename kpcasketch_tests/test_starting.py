@@ -183,7 +183,10 @@ def test_what_is_saved_is_loaded(model, tmp_path):
 
     kp.save(tmp_path / "model.npz", model)
     assert equal(kp.load(tmp_path / "model.npz"), model) and equal(pickle.loads(pickle.dumps(model)), model)
-    np.savez(tmp_path / "fields.npz", **{name: value for name, value in model._asdict().items() if not isinstance(value, tuple)})
+    plain = {name: value for name, value in model._asdict().items() if not isinstance(value, tuple)}
+    np.savez(tmp_path / "fields.npz", **plain)
+    with np.load(tmp_path / "fields.npz", allow_pickle=False) as fields:
+        assert all(np.array_equal(fields[name], value) for name, value in plain.items())
 
 
 def test_fields_that_came_back_as_arrays_without_dimensions_compile_nothing(tmp_path):

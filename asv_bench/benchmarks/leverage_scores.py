@@ -40,10 +40,6 @@ def numpy_recursion(X, s, sigma, seed):
         sample, weights = rows[kept], (1 / np.sqrt(chances[kept])).astype(X.dtype)
 
 
-def delta(s):
-    return 0.5 / np.log(s)
-
-
 class Recursion:
     """100,000 points, 10 coordinates, 2000 landmarks."""
     params = [["float64", "float32"]]
