@@ -2,9 +2,9 @@
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
 Copy this file next to your notebook, or install it. Everything is a function on plain arrays, callable from Python and
-from your own `@njit` code; nothing is hidden in objects, and no random state is kept: the same seed gives the same bits,
-whatever the number of threads. Seeds are 0 unless given. A call that has to be compiled first says so on stderr (QUIET = True, or
-KPCASKETCH_QUIET in the environment, keeps it silent); `warm_up()` compiles everything at once.
+from your own `@njit` code; nothing is hidden in objects, and no random state is kept: the same seed gives the same
+bits, whatever the number of threads. Seeds are 0 unless given. A call that has to be compiled first says so on stderr
+(QUIET = True, or KPCASKETCH_QUIET in the environment, keeps it silent); `warm_up()` compiles everything at once.
 
     import numpy as np
     import kpcasketch as kp
@@ -17,23 +17,41 @@ KPCASKETCH_QUIET in the environment, keeps it silent); `warm_up()` compiles ever
     print(kp.spectral_error(K, kp.Implicit(X, kernel), 0) / eigen.values[0])
 
 Functions by task
------------------
-kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear, custom, precomputed, scaled
-Gram matrices      gram, gram_diagonal, gram_matmat, median_bandwidth
-sketches (AMS 3)   sample_gram, quantize_gram, sample_quantize_gram
-features (AMS 4)   round_expansion, thin_expansion, expand_rounded, rounding_scale, is_trivial
-projection (AMS 5) rademacher_projection, projection_dimension
-kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomized_kernel_round
-operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
-eigenpairs         block_lanczos, orthogonal_iteration, spectral_norm
-kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
+----------------- kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear,
+custom, precomputed, scaled Gram matrices      gram, gram_diagonal, gram_matmat, median_bandwidth sketches (AMS 3)
+sample_gram, quantize_gram, sample_quantize_gram features (AMS 4)   round_expansion, thin_expansion, expand_rounded,
+rounding_scale, is_trivial projection (AMS 5) rademacher_projection, projection_dimension kernels (AMS 6)
+randomized_kernel_sample, randomized_kernel_quantize, randomized_kernel_round operators          CSR, Bits, Implicit,
+LowRank, Difference (difference), Centered (center); matmat, dense, nbytes eigenpairs         block_lanczos,
+orthogonal_iteration, spectral_norm kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
                    recursive_rls_practical, recursive_rls_accelerated; kmeans_select, rpcholesky, pivoted_cholesky
-leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
-Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
-learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
-errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles, effective_dimension
-data, command line random_noisy, save, load, warm_up, main
+leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores Nystrom (RLS)      nystrom, nystrom_map,
+nystrom_features, nystrom_kpca, nystrom_ridge learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
+errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
+effective_dimension data, command line random_noisy, save, load, warm_up, main
+
+Results, and what they feed
+---------------------------
+Kernel       of the makers; an argument of whatever takes points. Expansion and NystromMap carry theirs
+operators    a square array, CSR, Bits, Implicit, LowRank, Difference, Centered: for matmat, eigensolvers and errors
+Eigen        of the eigensolvers, for kpca_from_eigen
+Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; thinned, rounded and centred
+Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
+NystromMap   of nystrom_map, for nystrom_features
+ReducedSet   of kmeans_select; its centers are points, and so landmarks
+Clustering, Correlations    of kernel_kmeans and kernel_cca
+
+Which method, which s, which delta
+----------------------------------
+Up to 8000 points kpca is exact and takes seconds; with Implicit, block_lanczos goes on to 100,000 in little memory.
+Where n^2 numbers do not fit but n^2 bits do, quantize_gram serves the eigenvalues well above 2 sqrt(n) max K;
+sample_gram spares kernel values that are dear, and errs by sqrt(s) times that. For many points, and for fast features
+of new ones, take landmarks: recursive_rls_accelerated where clusters are uneven, uniform_landmarks where they are
+not, rpcholesky for the smallest error with s landmarks. Begin with s = 20 times the components wanted, and double it
+until nuclear_error or spectral_error of LowRank(nystrom(...)) is below the eigenvalues that matter. delta: leave it
+None; for the promise of a theorem instead, recursive_rls with lam, the error allowed, and a delta below 1/32 for its
+chance of failure.
 
 Papers, by the short names used below
 -------------------------------------
@@ -107,28 +125,34 @@ __all__ = [
 # ----------------------------------------------------------------------------------------------------------------------
 # How this file is built
 #
-# Rooms follow each other like sections of a paper, and a function uses only what stands above it. The path of a call: from Python, the
-# shell of a public function (written by `_shell` from the kinds of its arguments) runs as Python, brings each argument to one
-# form or refuses it by name, and calls the compiled body; from compiled code the same shell is compiled. The body prepares and calls
-# parallel cores. A core's loop over `prange` is one call of a function that stands apart (compiled once, where a body inside is
-# compiled four times), with the index brought to int64; each task writes to its own slot, and slots are added in order, so the
-# bits do not depend on threads. No `raise`, `break` or BLAS inside.
+# Rooms follow each other like sections of a paper, and a function uses only what stands above it. The path of a call:
+# from Python, the shell of a public function (written by `_shell` from the kinds of its arguments) runs as Python,
+# brings each argument to one form or refuses it by name, and calls the compiled body; from compiled code the same shell
+# is compiled. The body prepares and calls parallel cores. A core's loop over `prange` is one call of a function that
+# stands apart (compiled once, where a body inside is compiled four times), with the index brought to int64; each task
+# writes to its own slot, and slots are added in order, so the bits do not depend on threads. No `raise`, `break` or
+# BLAS inside.
 #
-# What a caller waits for is the number of units that numba compiles. Arrays are made by `_zeros`, `_zero_matrix`, `_new_matrix`
-# and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring ten units or forty.
+# What a caller waits for is the number of units that numba compiles. Arrays are made by `_zeros`, `_zero_matrix`,
+# `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring
+# ten units or forty.
 #
-# A new kernel: a number beside _GAUSSIAN, a maker, a branch in `_apply_kernel`. A new operator: a tuple, its functions, an entry in
-# `_OPERATORS`. A new sampler of landmarks: a public function that returns `Landmarks`, and a call in `_calls`. A new purpose of random
-# numbers: a name beside _START. A new kind of argument: a function beside `_points` that returns the lines of the shell.
+# A new kernel: a number beside _GAUSSIAN, a maker, a branch in `_apply_kernel`. A new operator: a tuple, its functions,
+# an entry in `_OPERATORS`. A new sampler of landmarks: a public function that returns `Landmarks`, and a call in
+# `_calls`. A new purpose of random numbers: a name beside _START. A new kind of argument: a function beside `_points`
+# that returns the lines of the shell.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 1. Compilation
 #
-# Every function below is compiled by `_compiled`: machine code is kept on disk where that is possible, NaN and infinity stay
-# meaningful, and the GIL is released. A public function is declared by `_public`, with the kinds of its arguments (room 2).
+# Every function below is compiled by `_compiled`: machine code is kept on disk where that is possible, NaN and infinity
+# stay meaningful, and the GIL is released. A public function is declared by `_public`, with the kinds of its arguments
+# (room 2).
 # ----------------------------------------------------------------------------------------------------------------------
 
+# 1.1 Decorators
+#
 # Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning.
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 # The order of operations stands as written: range reductions and hashes depend on it.
@@ -139,15 +163,17 @@ if numba.config.DISABLE_JIT:
 
 # Machine code is cached on disk where another process would import this very module by its name.
 _CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ != "__main__"
-# The first part of the symbols of functions that stand apart: the same in every process that shares a cache, and only there.
+# The first part of the symbols of functions that stand apart: the same in every process that shares a cache, and only
+# there.
 _SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
 
 
-# What this file knows of numba beyond its documentation, all of it used in this room: that a dispatcher's class may be replaced by a
-# subclass; that `add_overload` is called once for each signature, compiled or loaded, with the library and its `_reload_init`, what
-# to run before the code is loaded again; that `insert_user_function` decides what a caller links; that `get_call_template` is
-# asked by compiled callers; and how the cache names, saves and loads its files. Where that has not been tried, plain njit serves:
-# slower to start, and nothing is kept on disk. KPCASKETCH_APART=1 or 0 in the environment overrules the choice.
+# What this file knows of numba beyond its documentation, all of it used in this room: that a dispatcher's class may be
+# replaced by a subclass; that `add_overload` is called once for each signature, compiled or loaded, with the library
+# and its `_reload_init`, what to run before the code is loaded again; that `insert_user_function` decides what a caller
+# links; that `get_call_template` is asked by compiled callers; and how the cache names, saves and loads its files.
+# Where that has not been tried, plain njit serves: slower to start, and nothing is kept on disk. KPCASKETCH_APART=1 or
+# 0 in the environment overrules the choice.
 _TRIED = sys.platform.startswith("linux") and numba.version_info.short <= (0, 68)
 _NEEDED = [(CPUDispatcher, "add_overload _compile_for_args enable_caching get_call_template"),
            (FunctionCache, "load_overload save_overload"),
@@ -175,26 +201,6 @@ def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never", 
     return compiled
 
 
-def _public(glue=False, **kinds):
-    """Declare a public function with the kinds of its arguments: what it is called with is canonical.
-
-    A shell is written around it (see `_shell`), which brings each argument to that form or refuses it. Called from Python the
-    shell runs as Python, which costs nothing to compile; called from compiled code it is compiled as well. A function that is but
-    `glue` between others, or works on numbers alone, runs as Python, too, when it is called from there.
-    """
-    def declare(body):
-        core = _compiled(body, apart=True)
-        make = _shell(body, kinds)
-        public = njit(nogil=True, error_model="numpy")(make(core))
-        with contextlib.suppress(TypeError):           # else Python's calls are compiled, too
-            public.__class__ = _Public
-        public.from_python = make(body if glue else core)
-        public.kinds = kinds
-        functools.update_wrapper(public, body)
-        return public
-    return declare
-
-
 class _Function(CPUDispatcher):
     """A compiled function.
 
@@ -207,15 +213,17 @@ class _Function(CPUDispatcher):
     def enable_caching(self):
         self._cache = _Cache(self.py_func)
 
-    def get_call_template(self, args, kws):            # compiled code calls: a literal would be a type, and a compilation, of its own
+    # Compiled code calls: a literal would be a type, and a compilation, of its own.
+    def get_call_template(self, args, kws):
         def widened(t):
             return types.unliteral(t) if isinstance(t, (types.IntegerLiteral, types.BooleanLiteral)) else t
         return super().get_call_template([widened(t) for t in args], {name: widened(t) for name, t in kws.items()})
 
-    def add_overload(self, result):                    # called once for each signature, compiled now or loaded from disk
+    def add_overload(self, result):  # called once for each signature, compiled now or loaded from disk
         super().add_overload(result)
-        # What has to run before this code is loaded has to run before its callers are, too. Numba 0.68 forgets that when this code
-        # itself came from disk: a caller then asked for a symbol that nobody had made, or for threads that nobody had started.
+        # What has to run before this code is loaded has to run before its callers are, too. Numba 0.68 forgets that
+        # when this code itself came from disk: a caller then asked for a symbol that nobody had made, or for threads
+        # that nobody had started.
         result.library._reload_init.update(result.reload_init or ())
         if not self.apart:
             return
@@ -223,58 +231,53 @@ class _Function(CPUDispatcher):
         llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
         declared = copy.copy(result.fndesc)
         declared.mangled_name = symbol
-        instead = _Elsewhere(self.__name__, result.signature.args, symbol)
+        instead = _StandIn(self.__name__, result.signature.args, symbol)
         result.target_context.remove_user_function(result.entry_point)
         result.target_context.insert_user_function(result.entry_point, declared, [instead])
 
     def _compile_for_args(self, *args, **kwargs):      # a first call: compiled now, or loaded from disk
-        if getattr(_waiting, "told", False):
+        with _watched(self.__name__.lstrip("_")):
             return super()._compile_for_args(*args, **kwargs)
-        note = threading.Timer(_PATIENCE, _tell, [self.__name__])
-        note.daemon = _waiting.told = True
-        note.start()
-        try:
-            return super()._compile_for_args(*args, **kwargs)
-        finally:
-            note.cancel()
-            _waiting.told = False
 
 
+# 1.2 Word to whoever waits
+#
 # Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _PATIENCE = 2.0                                        # seconds
 _waiting = threading.local()                           # told: whether a call in this thread is being watched
 
 
+@contextlib.contextmanager
+def _watched(name):
+    """Have it said if what happens meanwhile takes longer than a caller would think; once, whatever it calls for."""
+    if getattr(_waiting, "told", False):
+        yield
+        return
+    note = threading.Timer(_PATIENCE, _tell, [name])
+    note.daemon = _waiting.told = True
+    note.start()
+    try:
+        yield
+    finally:
+        note.cancel()
+        _waiting.told = False
+
+
 def _tell(name):
     if not QUIET:
         where = f"in {_DIRECTORY}" if _DIRECTORY else "on disk" if _CACHED else "for this process"
-        print(f"kpcasketch: {name.lstrip('_')} is being compiled for this machine, once; it is kept {where}", file=sys.stderr, flush=True)
+        print(f"kpcasketch: {name} is being compiled for this machine, once; it is kept {where}",
+              file=sys.stderr, flush=True)
 
 
-class _Public(CPUDispatcher):
-    """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
-
-    def __call__(self, *args, **kwargs):
-        try:
-            return self.from_python(*args, **kwargs)
-        except TypeError:
-            carrier = {"expansion", "map"} & set(self.kinds)
-            if carrier and len(args) > len(self.kinds) and any(isinstance(value, Kernel) for value in args):
-                raise TypeError(f"{self.__name__}: {carrier.pop()} carries its kernel, which is not an argument of its own") from None
-            raise
-        finally:
-            if getattr(_lent, "views", None):
-                _return_views()
-
-    def __reduce__(self):                              # found by name in another process, which has its own compiled code
-        return self.__name__
-
+# 1.3 Compiled code on disk
 
 def _own_directory():
-    """Where compiled code is kept: named after the contents of this file, so that copies share it and an edited one has its own.
+    """Where compiled code is kept: named after this file's contents; copies share it and an edited one has its own.
 
-    Under NUMBA_CACHE_DIR, or else in the user's cache directory; None where neither can be written to, and numba chooses.
+    Under NUMBA_CACHE_DIR, or else in the user's cache directory; None where neither can be written to, and numba
+    chooses.
     """
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     root = pathlib.Path(numba.config.CACHE_DIR or os.path.join(home, "kpcasketch"))
@@ -298,7 +301,7 @@ _DIRECTORY = _own_directory() if _CACHED and _APART else None
 
 
 class _Cache(FunctionCache):
-    """Numba's cache on disk, of which a file that is missing, cut short or cannot be written costs a compilation and no more."""
+    """Numba's cache on disk: a file that is missing, cut short or cannot be written costs a compilation and no more."""
 
     def __init__(self, function):
         super().__init__(function)
@@ -322,8 +325,8 @@ class _CacheFile(IndexDataCacheFile):
     """The cache of one function: an index of signatures, and a file for each."""
 
     def save(self, key, data):
-        # Numba numbers the files, and two processes that save at once give the same number to two signatures. Named after the
-        # signature, a file can only be replaced by an equal one; at worst the index loses an entry.
+        # Numba numbers the files, and two processes that save at once give the same number to two signatures. Named
+        # after the signature, a file can only be replaced by an equal one; at worst the index loses an entry.
         number = int(hashlib.sha1(repr((self._source_stamp, key)).encode()).hexdigest()[:15], 16)
         known = self._load_index()
         if not known:                                  # files of an earlier version of this source
@@ -344,14 +347,14 @@ class _CacheFile(IndexDataCacheFile):
 
 
 def _symbols_known(cached):
-    """Whether every function that stands apart and is called by this code has an address: without, LLVM would end the process."""
-    code = cached[0][2][0]                             # (library, ...), a library being (name, kind, (machine code, bitcode))
+    """Whether all functions that stand apart and are called here have addresses; else LLVM would end the process."""
+    code = cached[0][2][0]  # (library, ...), a library being (name, kind, (machine code, bitcode))
     names = set(re.findall(re.escape(_SYMBOLS.encode()) + rb"\.\w+\.[0-9a-f]{40}", code))
     return all(llvm.address_of_symbol(name.decode()) is not None for name in names)
 
 
-class _Elsewhere:
-    """What a caller links instead of a function that stands apart: no code, and, in its cached code, word of where to find it."""
+class _StandIn:
+    """What a caller links instead of a function that stands apart: no code, but word of where to find it."""
 
     def __init__(self, *where):
         self.where = where
@@ -364,13 +367,13 @@ class _Elsewhere:
         return llvm.parse_assembly("")
 
     def __call__(self):
-        """Numba calls this before it loads the caller's code; by then `_elsewhere` has done the work."""
+        """Numba calls this before it loads the caller's code; by then `_ready_again` has done the work."""
 
     def __reduce__(self):
-        return _elsewhere, self.where
+        return _ready_again, self.where
 
 
-def _elsewhere(name, argument_types, symbol):
+def _ready_again(name, argument_types, symbol):
     """Have a function ready, from disk or compiled, while cached code that calls it is read."""
     try:
         _standing_apart[name].compile(argument_types)
@@ -378,9 +381,11 @@ def _elsewhere(name, argument_types, symbol):
         raise OSError(f"no {name} as the cached code knew it") from error
     if llvm.address_of_symbol(symbol) is None:         # OSError makes numba compile the caller anew
         raise OSError(f"no {name} as the cached code knew it")
-    return _Elsewhere(name, argument_types, symbol)
+    return _StandIn(name, argument_types, symbol)
 
 
+# 1.4 Registers and memory
+#
 # One vector register: 64 bytes with AVX-512, 32 elsewhere, and the columns of a register tile that leave no spill
 # (4 rows x 4 vectors fill 16 of 32 registers; 4 rows x 2 vectors 8 of 16). Products with few vectors have panels of two
 # registers, and rows to match: 36 against 31 billion multiply-adds a second for 8 rows and 4.
@@ -405,7 +410,7 @@ def _address(typing, array):
 
 @intrinsic
 def _as_writeable(typing, array):
-    """The array as numba's type of writeable ones: nothing in this file writes to an argument, and each type compiles everything anew."""
+    """The array as one that can be written to, which nothing here does; each type would be compiled anew."""
     def codegen(context, builder, signature, args):
         return impl_ret_borrowed(context, builder, signature.return_type, args[0])
     return array.copy(readonly=False)(array), codegen
@@ -423,17 +428,18 @@ def _wide_vectors(typing):
 
 @intrinsic
 def _denormals_to_zero(typing):
-    """Have numbers below 1e-308 (float32: 1e-38) taken for 0 by this thread, and return its former state for `_restore`.
+    """Have this thread take numbers below 1e-308 (float32: 1e-38) for 0, and return its former state for `_restore`.
 
-    A product with such numbers takes a hundred times as long, and kernel values of points far apart bring many: 20,000 points
-    with a far cluster took 8 s for what now takes .3 s. On x86 only; elsewhere nothing is changed.
+    A product with such numbers takes a hundred times as long, and kernel values of points far apart bring many: 20,000
+    points with a far cluster took 8 s for what now takes .3 s. On x86 only; elsewhere nothing is changed.
     """
     def codegen(context, builder, signature, args):
         if not _X86:
             return ir.Constant(ir.IntType(32), 0)
         place = cgutils.alloca_once(builder, ir.IntType(32))
         former = _control_register(builder, "llvm.x86.sse.stmxcsr", place)
-        builder.store(builder.or_(former, ir.Constant(ir.IntType(32), 0x8040)), place)     # flush to zero, denormals are zero
+        # Flush to zero, denormals are zero.
+        builder.store(builder.or_(former, ir.Constant(ir.IntType(32), 0x8040)), place)
         _control_register(builder, "llvm.x86.sse.ldmxcsr", place)
         return former
     return types.uint32(), codegen
@@ -451,7 +457,8 @@ def _restore(typing, state):
 
 def _control_register(builder, instruction, place):
     """Run an instruction on the register and a place in memory; what is there afterwards."""
-    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t]), instruction)
+    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
+    function = cgutils.get_or_insert_function(builder.module, kind, instruction)
     builder.call(function, [builder.bitcast(place, cgutils.voidptr_t)])
     return builder.load(place)
 
@@ -487,12 +494,14 @@ def _new_matrix(n, m, like):
     return out.reshape(n, m)
 
 
-_FLOAT64 = np.dtype(np.float64)
+# 1.5 Arrays, and loops in the place of NumPy's, which bring ten units each
+
+_FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 
 
 @_compiled
 def _zeros(size, dtype):
-    """Vector of zeros: np.empty and np.zeros are compiled anew for each number of dimensions and way of naming a type; this once."""
+    """Vector of zeros. np.zeros is compiled anew for each number of dimensions and way of naming a type; this once."""
     out = np.empty(size, dtype)
     for i in range(size):
         out[i] = 0
@@ -536,7 +545,7 @@ def _largest(values):
 @_compiled
 def _numbers(n):
     """0, 1, ... n - 1."""
-    out = np.empty(n, np.int64)
+    out = np.empty(n, _INT64)
     for i in range(n):
         out[i] = i
     return out
@@ -578,14 +587,6 @@ def _inner(U, V):
 
 
 @_compiled
-def _negated(values):
-    out = _zeros(values.shape[0], _FLOAT64)
-    for i in range(values.shape[0]):
-        out[i] = -values[i]
-    return out
-
-
-@_compiled
 def _corner(L, size):
     """The leading rows and columns of L."""
     out = _zero_matrix(size, size)
@@ -613,8 +614,8 @@ def _add(R, factor, S):
 
 @_compiled
 def _descending(values, by_size):
-    """Numbers of the values in falling order (of size, if by_size); equals keep their order. By insertion: they come nearly sorted."""
-    order = np.empty(values.shape[0], np.int64)
+    """Numbers of the values in falling order (of size, if by_size), by insertion: they come nearly sorted."""
+    order = np.empty(values.shape[0], _INT64)
     for i in range(values.shape[0]):
         value, place = abs(values[i]) if by_size else values[i], i
         while place > 0 and (abs(values[order[place - 1]]) if by_size else values[order[place - 1]]) < value:
@@ -625,6 +626,31 @@ def _descending(values, by_size):
 
 
 @_compiled
+def _in_order(values, place):
+    """What would stand at a place if the values, which are moved about, were sorted (Hoare's selection)."""
+    low, high = 0, values.shape[0] - 1
+    while low < high:
+        a, b, c = values[low], values[(low + high) // 2], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return values[place]
+
+
+@_compiled
 def _unit_matrix(n):
     out = _zero_matrix(n, n)
     for i in range(n):
@@ -632,12 +658,15 @@ def _unit_matrix(n):
     return out
 
 
-def _register_tile(difference, rows, vectors, accumulate, transposed=False):
+# 1.6 The micro-kernel
+
+def _register_tile(subtract, rows, vectors, accumulate, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
 
-    out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :], or sum_t (X[i:i+rows, t] - panel[t, :])^2; transposed,
-    with X^T in the place of X. Rows past `last` repeat row `last`. The sums stay in registers over t; written as plain
-    loops they go through memory and reach half the speed (40 against 76 billion multiply-adds a second, d = 54).
+    out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :], or sum_t (X[i:i+rows, t] - panel[t, :])^2;
+    transposed, with X^T in the place of X. Rows past `last` repeat row `last`. The sums stay in registers over t;
+    written as plain loops they go through memory and reach half the speed (40 against 76 billion multiply-adds a
+    second, d = 54).
     """
     @intrinsic
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
@@ -673,10 +702,10 @@ def _register_tile(difference, rows, vectors, accumulate, transposed=False):
                 columns = builder.gep(panel.data, [builder.mul(builder.sub(t, start), index(vectors * lanes))])
                 ys = [builder.load(at(columns, v * lanes), align=itemsize) for v in range(vectors)]
                 for k in range(rows):
-                    x = builder.insert_element(vector(ir.Undefined), builder.load(entry(numbers[k], t)), ir.IntType(32)(0))
-                    x = builder.shuffle_vector(x, vector(ir.Undefined), splat)
+                    x, empty = builder.load(entry(numbers[k], t)), vector(ir.Undefined)
+                    x = builder.shuffle_vector(builder.insert_element(empty, x, ir.IntType(32)(0)), empty, splat)
                     for v in range(vectors):
-                        a, b = (builder.fsub(x, ys[v]),) * 2 if difference else (x, ys[v])
+                        a, b = (builder.fsub(x, ys[v]),) * 2 if subtract else (x, ys[v])
                         product = builder.fmul(a, b, flags=flags)
                         builder.store(builder.fadd(builder.load(sums[k][v]), product, flags=flags), sums[k][v])
             for k in range(rows):
@@ -687,22 +716,24 @@ def _register_tile(difference, rows, vectors, accumulate, transposed=False):
     return register_tile
 
 
-_inner_products = _register_tile(difference=False, rows=4, vectors=_TILE_VECTORS, accumulate=False)
-_squared_distances = _register_tile(difference=True, rows=4, vectors=_TILE_VECTORS, accumulate=False)
-_add_panel = _register_tile(difference=False, rows=4, vectors=_TILE_VECTORS, accumulate=True)
-_add_transposed_panel = _register_tile(difference=False, rows=4, vectors=_TILE_VECTORS, accumulate=True, transposed=True)
-_add_product = _register_tile(difference=False, rows=_PRODUCT_ROWS, vectors=2, accumulate=True)
-_add_transposed_product = _register_tile(difference=False, rows=_PRODUCT_ROWS, vectors=2, accumulate=True, transposed=True)
+_inner_products = _register_tile(False, 4, _TILE_VECTORS, accumulate=False)
+_squared_distances = _register_tile(True, 4, _TILE_VECTORS, accumulate=False)
+_add_panel = _register_tile(False, 4, _TILE_VECTORS, accumulate=True)
+_add_transposed_panel = _register_tile(False, 4, _TILE_VECTORS, accumulate=True, transposed=True)
+_add_product = _register_tile(False, _PRODUCT_ROWS, 2, accumulate=True)
+_add_transposed_product = _register_tile(False, _PRODUCT_ROWS, 2, accumulate=True, transposed=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 2. Arguments
 #
-# A kind says how one argument of a public function is brought to canonical form (C order, float64 or float32, int64, uint64
-# seeds, tuples of such), and what its values must be: lines of the shell, in which {f} is the function, {a} the argument as
-# given and {a}_ as canonical. What a line calls works in Python and in compiled code alike: there, types are judged while
-# compiling (`overload`), values when running.
+# A kind says how one argument of a public function is brought to canonical form (C order, float64 or float32, int64,
+# uint64 seeds, tuples of such), and what its values must be: lines of the shell, in which {f} is the function, {a} the
+# argument as given and {a}_ as canonical. What a line calls works in Python and in compiled code alike: there, types
+# are judged while compiling (`overload`), values when running.
 # ----------------------------------------------------------------------------------------------------------------------
+
+# 2.1 Shells
 
 def _require(condition, text):
     """Line of a shell that refuses an argument."""
@@ -715,10 +746,11 @@ def _shell(body, kinds):
     if set(parameters) != set(kinds):
         raise TypeError(f"{name}: every argument must have a kind")
     lines = [line.format(f=name, a=argument) for argument, kind in kinds.items() for line in kind]
-    source = "\n".join(["def make(core):", f"    def {name}({', '.join(parameters)}):", *["        " + line for line in lines],
+    source = "\n".join(["def make(core):", f"    def {name}({', '.join(parameters)}):",
+                        *["        " + line for line in lines],
                         f"        return core({', '.join(a + '_' for a in parameters)})", f"    return {name}"])
     file = f"<arguments of {name}>"
-    linecache.cache[file] = len(source), None, source.splitlines(True), file          # so that tracebacks show the lines
+    linecache.cache[file] = len(source), None, source.splitlines(True), file  # so that tracebacks show the lines
     made = {}
     exec(compile(source, file, "exec"), globals(), made)
 
@@ -729,19 +761,43 @@ def _shell(body, kinds):
     return make
 
 
+def _with_errors(body, kinds):
+    """The docstring of a public function with what it refuses: by its kinds, and by the errors of its body."""
+    name, required = body.__name__, []
+    for argument, kind in kinds.items():
+        texts = re.findall(r"raise ValueError\('\{f\}: (.*)'\)", "\n".join(kind))
+        required += [text.format(a=argument) for text in texts]
+    raised = [text for text in body.__code__.co_consts if isinstance(text, str) and text.startswith(name + ": ")]
+    required += [text.removeprefix(name + ": ") for text in raised]
+    if not kinds:
+        return body.__doc__
+    lines = ["Raises", "------", "ValueError", "    where an argument is not as said above, by name; in particular:"]
+    lines += ["    " + text for text in dict.fromkeys(required)]
+    head, notes, rest = inspect.cleandoc(body.__doc__ or name).partition("\nNotes\n")
+    return "\n".join([head, *lines, ""]) + notes + rest
+
+
+# 2.2 Kinds
+
+def _alike(other, axis, part=""):
+    """Line that wants as many rows (axis 0) or columns (1) as another argument has."""
+    return _require(f"{{a}}_{part}.shape[{axis}] == {other}_.shape[{axis}]",
+                    f"{other} and {{a}}{part} must have the same number of {('rows', 'columns')[axis]}")
+
+
 _LIMIT = "1e17 if {p}.itemsize == 4 else 1e150"        # squares of larger coordinates overflow
 
 
 def _points(columns=None, rows=None, same_rows=None, finite=True, double=False):
-    """Points, a row each: as many columns as those of another argument, as many rows; in float64 whatever they come in."""
+    """Points, a row each: with the columns or rows of another argument; double: in float64 whatever they come in."""
     bring = f"_as_same('{{f}}: {{a}}', {{a}}, {columns}, {columns}_)" if columns else "_as_points('{f}: {a}', {a})"
     lines = [f"{{a}}_ = _to_double({bring})" if double else f"{{a}}_ = {bring}", *_sound_points("{a}_", "{a}", finite)]
     if columns:
-        lines.append(_require(f"{{a}}_.shape[1] == {columns}_.shape[1]", f"{columns} and {{a}} must have the same number of columns"))
+        lines.append(_alike(columns, 1))
     if rows:
         lines.append(_require(f"{{a}}_.shape[0] == _size({rows}_)", f"{{a}} must have as many rows as {rows}"))
     if same_rows:
-        lines.append(_require(f"{{a}}_.shape[0] == {same_rows}_.shape[0]", f"{same_rows} and {{a}} must have the same number of rows"))
+        lines.append(_alike(same_rows, 0))
     return lines
 
 
@@ -760,8 +816,8 @@ def _kernel(*points, vectors=False):
 
 
 def _sound_kernel(kernel, name, points):
-    lines = [_require(f"_is_sound({kernel})", f"{name} must be a Kernel as its maker returned it; of custom(f), in this process "
-                                              f"(call custom again where it was stored)")]
+    lines = [_require(f"_is_sound({kernel})", f"{name} must be a Kernel as its maker returned it; of custom(f), "
+                                              f"in this process (call custom again where it was stored)")]
     for place, p in points:
         lines += [_require(f"{place}.itemsize == 8 or 1e-37 <= {kernel}.scale <= 1e37",
                            f"{name} must be scaled by 1e-37 to 1e37 with points in float32"),
@@ -818,12 +874,12 @@ def _vector(like=None):
 
 
 def _columns(rows=None, keep_vectors=False):
-    """One or several columns of numbers, in float64; a vector is one column, and stays a vector if that is to be kept."""
+    """One or several columns of numbers, in float64; a vector is one column, and stays one if that is to be kept."""
     bring = "_as_targets" if keep_vectors else "_as_columns"
     place = "_in_columns({a}_)" if keep_vectors else "{a}_"
     lines = [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})", *_sound_points(place, "{a}")]
     if rows:
-        lines.append(_require(f"{{a}}_.shape[0] == {rows}_.shape[0]", f"{rows} and {{a}} must have the same number of rows"))
+        lines.append(_alike(rows, 0))
     return lines
 
 
@@ -841,9 +897,10 @@ _FLAWS = ["", "{a} must be square, with at least one row",
           "{a}.indices must be from 0 to n - 1",
           "{a}.words must have ceil(n / 32) rows and n columns, n at least 1",
           "{a}.scale must be finite",
-          "{a}.X must have rows and columns, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
-          "{a}.kernel must be a Kernel as its maker returned it, and go with {a}.X: row numbers if it is precomputed, scaled by 1e-37 to 1e37 in float32",
-          "{a}.F must have rows and columns, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
+          "{a}.X must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
+          "{a}.kernel must be a Kernel as its maker returned it, and go with {a}.X: row numbers if it is precomputed, "
+          "scaled by 1e-37 to 1e37 in float32",
+          "{a}.F must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
           "{a}.A and {a}.B must be of the same size",
           "{a}.means must hold one number for each row of {a}.A"]
 
@@ -857,7 +914,8 @@ def _eigen(of):
     return ["{a}_ = _as_eigen('{f}: {a}', {a})", *_sound_points("{a}_.vectors", "{a}.vectors"),
             _require("{a}_.values.size == {a}_.residual.size == {a}_.vectors.shape[1]",
                      "{a}.values and {a}.residual must hold one number for each vector"),
-            _require(f"{{a}}_.vectors.shape[0] == {of}_.shape[0]", f"{{a}}.vectors must have one row for each point of {of}")]
+            _require(f"{{a}}_.vectors.shape[0] == {of}_.shape[0]",
+                     f"{{a}}.vectors must have one row for each point of {of}")]
 
 
 def _expansion(on=None):
@@ -873,7 +931,7 @@ def _map(on):
     size = "{a}_.points.shape[0]"
     return [*_model("_as_map", on), *_sound_points("{a}_.factor", "{a}.factor"),
             _require(f"{{a}}_.factor.shape[0] == {{a}}_.factor.shape[1] == {size} and 0 <= {{a}}_.rank <= {size}",
-                     "{a}.factor must have one row and one column for each landmark, and rank be from 0 to their number")]
+                     "{a}.factor must have a row and a column for each landmark, and rank be from 0 to their number")]
 
 
 def _model(bring, on):
@@ -881,7 +939,7 @@ def _model(bring, on):
     points = [("{a}_.points", "{a}.points")] + ([(f"{on}_", on)] if on else [])
     lines = [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})", *_sound_points("{a}_.points", "{a}.points")]
     if on:
-        lines.append(_require(f"{on}_.shape[1] == {{a}}_.points.shape[1]", f"{on} and {{a}}.points must have the same number of columns"))
+        lines.append(_alike(on, 1, ".points"))
     return lines + _sound_kernel("{a}_.kernel", "{a}.kernel", points)
 
 
@@ -891,9 +949,9 @@ def _landmarks(of):
             _require(f"{{a}}_.shape[1] == {of}_.shape[1]", f"{{a}} must have as many columns as {of}")]
 
 
-# What the lines call.
+# 2.3 What the lines call
 
-_either = register_jitable                             # runs as Python where Python calls it, and compiled where compiled code does
+_either = register_jitable  # runs as Python where Python calls it, and compiled where compiled code does
 _lent = threading.local()                              # views of read-only arrays, made during a call
 
 
@@ -906,7 +964,7 @@ class _Lent:
 
 
 def _writeable(array):
-    """A view that numba types like any other array: read-only ones are a type of their own, and everything would be compiled anew."""
+    """A view that numba types like other arrays: read-only ones have a type of their own, to be compiled anew."""
     if array.flags.writeable or array.size == 0:
         return array if array.flags.writeable else array.copy()
     view = np.asarray(_Lent(array))
@@ -927,7 +985,7 @@ def _return_views():
 
 
 def _as_array(name, value, ndim, dtype=None):
-    """value in C order and native float64 (float32 if it is that and no dtype is asked for), as it is where it is so already."""
+    """value in C order and native float64 (float32 if it is that and no dtype is asked for); itself if it is so."""
     if type(value) is np.ndarray and value.ndim == ndim and value.flags.carray and value.dtype in (dtype or _FLOATS):
         return value
     what = f"a {ndim}-D array of real numbers"
@@ -1055,7 +1113,7 @@ def _converter(cls, what, convert):
     return bring
 
 
-# The same in compiled code, by types.
+# 2.4 The same in compiled code, by types
 
 def _is_real_array(t, *ndims):
     return (isinstance(t, types.Array) and t.ndim in ndims
@@ -1083,7 +1141,8 @@ def _as_vector_overload(name, value, part=""):
 def _as_same_overload(name, value, other, other_canonical):
     if value != other:
         return lambda name, value, other, other_canonical: _as_points(name, value)
-    return lambda name, value, other, other_canonical: other_canonical if _same_array(value, other) else _as_points(name, value)
+    return lambda name, value, other, other_canonical: (other_canonical if _same_array(value, other)
+                                                        else _as_points(name, value))
 
 
 @overload(_as_columns, prefer_literal=True)
@@ -1159,7 +1218,7 @@ def _as_flag_overload(name, value):
 
 
 def _plain_array(value):
-    """value in C order and float64 or float32; as it is where it is so already, read-only or not, else converted. Compiled code only."""
+    """value in C order and float64 or float32; itself where it is so already, read-only or not. Compiled code only."""
 
 
 @overload(_plain_array)
@@ -1256,6 +1315,50 @@ def _all_below(X, limit):
         if bad:
             return False
     return True
+
+
+# 2.5 Declaring a public function
+
+def _public(glue=False, **kinds):
+    """Declare a public function with the kinds of its arguments: what it is called with is canonical.
+
+    A shell is written around it (see `_shell`), which brings each argument to that form or refuses it. Called from
+    Python the shell runs as Python, which costs nothing to compile; called from compiled code it is compiled as well. A
+    function that is but `glue` between others, or works on numbers alone, runs as Python, too, when it is called from
+    there. The docstring gets its section on errors from the same kinds.
+    """
+    def declare(body):
+        body.__doc__ = _with_errors(body, kinds)
+        core = _compiled(body, apart=True)
+        make = _shell(body, kinds)
+        public = njit(nogil=True, error_model="numpy")(make(core))
+        with contextlib.suppress(TypeError):           # else Python's calls are compiled, too
+            public.__class__ = _Public
+        public.from_python = make(body if glue else core)
+        public.kinds = kinds
+        functools.update_wrapper(public, body)
+        return public
+    return declare
+
+
+class _Public(CPUDispatcher):
+    """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
+
+    def __call__(self, *args, **kwargs):
+        try:
+            return self.from_python(*args, **kwargs)
+        except TypeError:
+            carrier = {"expansion", "map"} & set(self.kinds)
+            if carrier and len(args) > len(self.kinds) and any(type(value).__name__ == "Kernel" for value in args):
+                raise TypeError(f"{self.__name__}: {carrier.pop()} carries its kernel, "
+                                f"which is not an argument of its own") from None
+            raise
+        finally:
+            if getattr(_lent, "views", None):
+                _return_views()
+
+    def __reduce__(self):  # found by name in another process, which has its own compiled code
+        return self.__name__
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1401,7 +1504,8 @@ def _log32(x):
 
 
 # cos x = -(-1)^k sin r with x = (k + 1/2) pi + r and abs(r) <= pi/2. The zeros of cos fall on r = 0, where sin is
-# relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its first parts is exact.
+# relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its first parts is
+# exact.
 
 @_compiled(fastmath=_STRICT)
 def _cos64(x):
@@ -1468,8 +1572,8 @@ def _log_one_plus(t, one):
 # ----------------------------------------------------------------------------------------------------------------------
 # 4. Randomness
 #
-# A pure function of (seed, purpose, counter): SplitMix64 [1], read at any place of its sequence. No state, so a draw can
-# be made by any thread, in any order, and again later. Two purposes never share a key, so that different kinds of
+# A pure function of (seed, purpose, counter): SplitMix64 [1], read at any place of its sequence. No state, so a draw
+# can be made by any thread, in any order, and again later. Two purposes never share a key, so that different kinds of
 # draws from the same seed are independent.
 #
 # [1] Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
@@ -1488,35 +1592,41 @@ def _mix(z):
 
 
 @_compiled(fastmath=_STRICT)
-def _bits(key, counter):
+def _random_word(key, counter):
     """64 random bits: element `counter` of the sequence that starts at `key`."""
     return _mix(np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
 @_compiled(fastmath=_STRICT)
+def _subkey(key, number):
+    """Start of a sequence of its own, for part `number` of what `key` is for; a sub-key may have sub-keys."""
+    return _random_word(key, np.uint64(number))
+
+
+@_compiled(fastmath=_STRICT)
 def _key(seed, purpose):
     """Start of the sequence for one purpose."""
-    return _bits(_mix(np.uint64(seed)), np.uint64(purpose))
+    return _subkey(_mix(np.uint64(seed)), purpose)
 
 
 @_compiled(fastmath=_STRICT)
 def _uniform(key, counter):
     """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
-    return (np.float64(_bits(key, counter) >> np.uint64(12)) + 0.5) * 2.220446049250313e-16
+    return (np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5) * 2.220446049250313e-16
 
 
 @_compiled(fastmath=_STRICT)
 def _normal(key, counter):
     """Standard normal (Box-Muller); uses elements 2 counter and 2 counter + 1."""
-    first = np.uint64(2) * np.uint64(counter)
+    first = 2 * np.int64(counter)
     radius = math.sqrt(-2.0 * _log64(_uniform(key, first)))
-    return radius * _cos64(6.283185307179586 * _uniform(key, first + np.uint64(1)))
+    return radius * _cos64(6.283185307179586 * _uniform(key, first + 1))
 
 
 @_compiled(fastmath=_STRICT)
 def _sign(key, counter):
     """+1 or -1 with equal probability."""
-    return 1.0 - 2.0 * np.float64(_bits(key, counter) >> np.uint64(63))
+    return 1.0 - 2.0 * np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(63))
 
 
 @_compiled(fastmath=_STRICT)
@@ -1528,35 +1638,36 @@ def _cauchy(key, counter):
 @_compiled(fastmath=_STRICT)
 def _gamma(key, counter, shape):
     """Gamma with the given shape > 0 and scale 1 (Marsaglia and Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
-    key = _bits(key, counter)                          # a sequence of its own: the number of attempts is random
+    key = _subkey(key, counter)                          # a sequence of its own: the number of attempts is random
     boosted = shape if shape >= 1.0 else shape + 1.0
     d = boosted - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
-    attempt = np.uint64(0)
+    attempt = 0
     while True:
-        z = _normal(key, np.uint64(2) * attempt)       # elements 4a and 4a + 1; the uniform takes 4a + 2
-        u = _uniform(key, np.uint64(4) * attempt + np.uint64(2))
+        z = _normal(key, 2 * attempt)       # elements 4a and 4a + 1; the uniform takes 4a + 2
+        u = _uniform(key, 4 * attempt + 2)
         v = (1.0 + c * z) ** 3
         if v > 0.0 and math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
             break
-        attempt += np.uint64(1)
+        attempt += 1
     if shape < 1.0:                                    # G(shape) = G(shape + 1) U^(1 / shape)
-        return d * v * _uniform(key, np.uint64(4) * attempt + np.uint64(3)) ** (1.0 / shape)
+        return d * v * _uniform(key, 4 * attempt + 3) ** (1.0 / shape)
     return d * v
 
 
 @_compiled(fastmath=_STRICT)
 def _gap(key, counter, log_miss):
     """Failures before the next success of a coin whose failure has log-probability log_miss (geometric)."""
-    return np.int64(min(_log64(_uniform(key, counter)) / log_miss, 4.0e18))        # cut before it overflows, then rounded down
+    # Cut before it overflows, then rounded down.
+    return np.int64(min(_log64(_uniform(key, counter)) / log_miss, 4.0e18))
 
 
 @_compiled(apart=True)
-def _normal_matrix(n, p, key):
+def _gaussian_matrix(n, p, key):
     """(n, p) standard normals; entry (i, j) depends on the key, i and j alone."""
     out = np.empty(n * p, _FLOAT64).reshape(n, p)
     for i in range(n):
-        row = _bits(key, i)
+        row = _subkey(key, i)
         for j in range(p):
             out[i, j] = _normal(row, j)
     return out
@@ -1571,6 +1682,8 @@ def _normal_matrix(n, p, key):
 # Kernels of the squared distance come first, the smooth ones among them before the others.
 _GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _POLYNOMIAL, _CUSTOM, _PRECOMPUTED = range(9)
 
+
+# 5.1 Makers
 
 class Kernel(NamedTuple):
     """A kernel function as numbers: made by `gaussian` and its companions, read by everything else.
@@ -1607,10 +1720,6 @@ def gaussian(sigma):
     -------
     Kernel
 
-    Raises
-    ------
-    ValueError : sigma out of range
-
     Notes
     -----
     O(1) time and memory.
@@ -1637,10 +1746,6 @@ def laplacian(sigma):
     Returns
     -------
     Kernel
-
-    Raises
-    ------
-    ValueError : sigma out of range
 
     Notes
     -----
@@ -1670,10 +1775,6 @@ def matern(nu, sigma):
     -------
     Kernel
 
-    Raises
-    ------
-    ValueError : another nu; sigma out of range
-
     Notes
     -----
     O(1) time and memory.
@@ -1702,10 +1803,6 @@ def rational_quadratic(alpha, sigma):
     -------
     Kernel
 
-    Raises
-    ------
-    ValueError : alpha or sigma out of range
-
     Notes
     -----
     O(1) time and memory.
@@ -1730,10 +1827,6 @@ def cauchy(sigma):
     Returns
     -------
     Kernel
-
-    Raises
-    ------
-    ValueError : sigma out of range
 
     Notes
     -----
@@ -1761,10 +1854,6 @@ def polynomial(degree, gamma, coef0):
     Returns
     -------
     Kernel
-
-    Raises
-    ------
-    ValueError : degree, gamma or coef0 out of range
 
     Notes
     -----
@@ -1814,10 +1903,6 @@ def precomputed(K):
     -------
     Kernel
 
-    Raises
-    ------
-    ValueError : K not square, not symmetric, or with NaN or infinite entries
-
     Notes
     -----
     O(N^2) time for the checks; no copy of a C-ordered writeable float64 array.
@@ -1830,7 +1915,7 @@ def precomputed(K):
     """
     if K.shape[0] != K.shape[1]:
         raise ValueError("precomputed: K must be square")
-    largest = _largest_coordinate(K)
+    largest = _largest(K.reshape(-1))
     for a in range(0, K.shape[0], 64):                 # by blocks: columns of K come from memory once
         for b in range(0, a + 1, 64):
             for i in range(a, min(a + 64, K.shape[0])):
@@ -1859,7 +1944,7 @@ def _secret(typing):
 
 @_compiled(fastmath=_STRICT)
 def _signed(address):
-    """Signature of a kernel's address. One that was made by hand, or by a process that is gone, has another: calling it would end this one."""
+    """Signature of an address. One made by hand, or by another process, has another: a call would end this one."""
     return np.float64(_mix(np.uint64(address) ^ _secret()) >> np.uint64(11))
 
 
@@ -1867,7 +1952,8 @@ def custom(f):
     """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
 
     The function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
-    section 6: a kernel is whatever behaves like an inner product. This maker is called from Python, not from compiled code.
+    section 6: a kernel is whatever behaves like an inner product. This maker is called from Python, not from compiled
+    code.
 
     Parameters
     ----------
@@ -1920,10 +2006,6 @@ def scaled(kernel, kappa):
     -------
     Kernel
 
-    Raises
-    ------
-    ValueError : kappa not positive, or the product of all factors not from 1e-300 to 1e300; kernel not a Kernel
-
     Notes
     -----
     O(1) time and memory; factors multiply when applied twice.
@@ -1936,13 +2018,16 @@ def scaled(kernel, kappa):
     """
     if not 1e-300 <= kernel.scale * kappa <= 1e300:
         raise ValueError("scaled: kappa times the factors of before must be from 1e-300 to 1e300")
-    return Kernel(kernel.kind, kernel.scale * kappa, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
+    return Kernel(kernel.kind, kernel.scale * kappa, kernel.gamma, kernel.shape, kernel.offset, kernel.address,
+                  kernel.table)
 
 
 @_either
 def _is_sound(kernel):
     """Whether code can run with the kernel, whoever made it."""
-    if not 0 <= kernel.kind <= _PRECOMPUTED or not 0.0 < kernel.scale < np.inf or kernel.table.shape[0] != kernel.table.shape[1]:
+    if not 0 <= kernel.kind <= _PRECOMPUTED or not 0.0 < kernel.scale < np.inf:
+        return False
+    if kernel.table.shape[0] != kernel.table.shape[1]:
         return False
     if kernel.kind == _CUSTOM:
         return kernel.offset == _signed(kernel.address)
@@ -1959,8 +2044,8 @@ def _are_rows(X, count):
 
 
 def _convert_kernel(name, value):
-    return Kernel(int(value.kind), float(value.scale), float(value.gamma), float(value.shape), float(value.offset), int(value.address),
-                  _to_double(_as_points(name, value.table, ".table")))
+    return Kernel(int(value.kind), float(value.scale), float(value.gamma), float(value.shape), float(value.offset),
+                  int(value.address), _to_double(_as_points(name, value.table, ".table")))
 
 
 _as_kernel = _converter(Kernel, "a Kernel, made by gaussian(sigma) or its companions", _convert_kernel)
@@ -1977,8 +2062,10 @@ def _call_kernel(typing, address, x, y):
     return types.float64(address, x, y), codegen
 
 
-_BLOCK = 128                                           # rows and columns of a tile: 128 KB of float64, half of an L2 cache
-_RUN = 4 * _BLOCK                                      # columns in a row: memory is read 1.8 times as fast as by 128
+# 5.2 Points made ready
+
+_BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cache
+_WIDE_BLOCK = 4 * _BLOCK  # columns in a row: memory is read 1.8 times as fast as by 128
 _PRODUCTS, _DISTANCES, _EXPANSION, _EVERY_PAIR = range(4)
 _EXPANDED_BELOW = 16.0
 
@@ -2013,7 +2100,7 @@ def _squares(X):
 
 
 @_compiled
-def _centred(X, centre):
+def _minus_row(X, centre):
     out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -2040,7 +2127,7 @@ def _tile_width(like):
 
 @_compiled
 def _pack(Y, width, columns):
-    """Panels of `width` columns, (panels, d, width): panel q holds rows q width ... of Y transposed, zeros at the end."""
+    """Panels (panels, d, width): panel q holds rows q width ... of Y transposed, and zeros at the end."""
     d = Y.shape[1]
     count = columns // width
     panels = _aligned(count * d * width, Y).reshape(count, d, width)
@@ -2053,25 +2140,17 @@ def _pack(Y, width, columns):
 
 
 @_compiled
-def _largest_coordinate(X):
-    largest = 0.0
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            largest = max(largest, abs(X[i, j]))
-    return largest
-
-
-@_compiled
 def _at_scale(kernel, X, Y, symmetric):
-    """Points and gamma with the bandwidth near 1: points times a power of two, where float32 could not hold gamma or the squares.
+    """Points and gamma with the bandwidth near 1: times a power of two, where float32 cannot hold gamma or squares.
 
-    Exact, but for distances below 1e-35 times the largest coordinate, which become 0. float64 holds all of them as they are.
+    Exact, but for distances below 1e-35 times the largest coordinate, which become 0. float64 holds all of them as they
+    are.
     """
     has_kink = kernel.kind == _EXPONENTIAL or kernel.kind == _MATERN_3_2 or kernel.kind == _MATERN_5_2
     steepness = kernel.gamma if has_kink else math.sqrt(kernel.gamma)
     if X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED or 1e-6 <= steepness <= 1e6:
         return kernel.gamma, X, Y
-    room = 1e17 / max(max(_largest_coordinate(X), _largest_coordinate(Y)), 1e-45)
+    room = 1e17 / max(max(_largest(X.reshape(-1)), _largest(Y.reshape(-1))), 1e-45)
     factor = 2.0 ** math.floor(math.log2(room if room < steepness else steepness))
     Xs = _times(X, factor)
     return kernel.gamma / factor / (1.0 if has_kink else factor), Xs, Xs if symmetric else _times(Y, factor)
@@ -2106,8 +2185,8 @@ def _prepare(kernel, X, Y, symmetric):
         return _Pairs(_PRODUCTS, gamma, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
     if kernel.kind <= _CAUCHY and X.shape[1] >= 16:
         centre = _column_means(Y)
-        Yc = _centred(Y, centre)
-        Xc = Yc if symmetric else _centred(X, centre)
+        Yc = _minus_row(Y, centre)
+        Xc = Yc if symmetric else _minus_row(X, centre)
         x_squares, y_squares = _squares(Xc), _squares(Yc)
         if _steepness(kernel, gamma) * (_largest(x_squares) + _largest(y_squares)) <= _EXPANDED_BELOW:
             return _Pairs(_EXPANSION, gamma, Xc, Yc, x_squares, y_squares, _pack(Yc, width, columns), symmetric)
@@ -2120,6 +2199,8 @@ def _steepness(kernel, gamma):
     return gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
 
 
+# 5.3 Tiles
+
 @_compiled
 def _apply_kernel(kernel, gamma, tile, rows):
     """Kernel values from squared distances (radial kernels) or inner products, in place on the first 128 columns.
@@ -2130,7 +2211,7 @@ def _apply_kernel(kernel, gamma, tile, rows):
     one, third = tile.dtype.type(1), tile.dtype.type(1 / 3)
     far = tile.dtype.type(1e3)                         # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
-    gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))         # finite: 0 * infinity would be NaN
+    gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
     if kernel.kind == _GAUSSIAN:
         for i in range(rows):
             values = tile[i]
@@ -2173,7 +2254,7 @@ def _apply_kernel(kernel, gamma, tile, rows):
             for _ in range(np.int64(kernel.shape)):
                 for j in range(_BLOCK):
                     values[j] *= bases[j]
-    if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:               # by itself: reordered, it would meet a large a^2 first
+    if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:  # by itself: reordered, it would meet a large a^2 first
         for i in range(rows):
             values = tile[i]
             for j in range(_BLOCK):
@@ -2190,7 +2271,7 @@ def _looked_up(kernel, X, i, Y, j):
 
 @_compiled
 def _pair_values(kernel, gamma, X, i, columns, values):
-    """values[c] = k(x_i, x_columns[c]), pair by pair, X and gamma of `_at_scale`; the buffer `values` has room for whole blocks."""
+    """values[c] = k(x_i, x_columns[c]) by pairs, X and gamma of `_at_scale`; `values` has room for whole blocks."""
     x, count = X[i], columns.shape[0]
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         for c in range(count):
@@ -2253,27 +2334,28 @@ def _tile_count(pairs):
 
 @_compiled
 def _tile_place(pairs, t):
-    """Block row and block column of tile t; of a symmetric matrix the upper triangle counts, row by row."""
-    columns = _blocks(pairs.Y.shape[0])
-    if not pairs.symmetric:
-        return t // columns, t % columns
-    a = np.int64((2 * columns + 1 - math.sqrt((2 * columns + 1) ** 2 - 8 * t)) / 2)
-    while a > 0 and a * columns - a * (a - 1) // 2 > t:               # the square root may be off by one
-        a -= 1
-    while (a + 1) * columns - (a + 1) * a // 2 <= t:
-        a += 1
-    return a, a + t - (a * columns - a * (a - 1) // 2)
+    """first, last, begin, end: rows and columns of tile t; a symmetric matrix has its upper half, row by row."""
+    n, m, columns = pairs.X.shape[0], pairs.Y.shape[0], _blocks(pairs.Y.shape[0])
+    a, b = t // columns, t % columns
+    if pairs.symmetric:
+        a = np.int64((2 * columns + 1 - math.sqrt((2 * columns + 1) ** 2 - 8 * t)) / 2)
+        while a > 0 and a * columns - a * (a - 1) // 2 > t:           # the square root may be off by one
+            a -= 1
+        while (a + 1) * columns - (a + 1) * a // 2 <= t:
+            a += 1
+        b = a + t - (a * columns - a * (a - 1) // 2)
+    return a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
 
+
+# 5.4 Gram matrices
 
 @_compiled(apart=True)
-def _fill_gram(kernel, pairs, run, out):
+def _fill_gram(kernel, pairs, group, out):
     """Write four tiles of the Gram matrix."""
     _wide_vectors()
-    n, m, tiles, tile = pairs.X.shape[0], pairs.Y.shape[0], _tile_count(pairs), _new_tile(pairs.X)
-    for t in range(4 * run, min(tiles, 4 * run + 4)):
-        a, b = _tile_place(pairs, t)
-        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
-        begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+    tile = _new_tile(pairs.X)
+    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+        first, last, begin, end = _tile_place(pairs, t)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         for i in range(first, last):
             row, values = out[i, begin:end], tile[i - first]
@@ -2289,8 +2371,8 @@ def _fill_gram(kernel, pairs, run, out):
 def _gram(kernel, pairs):
     """The Gram matrix, tile by tile; of a symmetric one the upper half is computed."""
     out = _new_matrix(pairs.X.shape[0], pairs.Y.shape[0], pairs.X)
-    for run in prange((_tile_count(pairs) + 3) // 4):
-        _fill_gram(kernel, pairs, np.int64(run), out)
+    for group in prange((_tile_count(pairs) + 3) // 4):
+        _fill_gram(kernel, pairs, np.int64(group), out)
     return out
 
 
@@ -2300,8 +2382,8 @@ def _value_limit(kernel, X, Y):
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         return np.inf
     if kernel.kind == _POLYNOMIAL:
-        largest = math.sqrt(X.shape[1]) * _largest_coordinate(X)
-        return kernel.scale * (kernel.gamma * largest * math.sqrt(X.shape[1]) * _largest_coordinate(Y) + kernel.offset) ** kernel.shape
+        product = X.shape[1] * _largest(X.reshape(-1)) * _largest(Y.reshape(-1))
+        return kernel.scale * (kernel.gamma * product + kernel.offset) ** kernel.shape
     return kernel.scale
 
 
@@ -2325,15 +2407,9 @@ def gram(X, Y, kernel):
     -------
     (n, m) array, float32 if both X and Y are float32, else float64
 
-    Raises
-    ------
-    ValueError : X or Y empty, not 2-D, not finite, or of different d; kernel not a Kernel, or with values that are no finite
-        numbers of the result's type
-
     Notes
-    -----
-    O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Kernel values are exact to
-    a few roundings: see `_prepare`.
+    ----- O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Kernel values are
+    exact to a few roundings: see `_prepare`.
 
     Examples
     --------
@@ -2360,10 +2436,6 @@ def gram_diagonal(X, kernel):
     Returns
     -------
     (n,) array of X's precision
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; kernel not a Kernel, or with values that are no finite numbers
 
     Notes
     -----
@@ -2395,9 +2467,11 @@ def _diagonal(X, kernel):
     return out
 
 
-# Products. Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
-# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in `_cross`), in
-# float64 across.
+# 5.5 Products
+#
+# Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
+# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in
+# `_transposed_product`), in float64 across.
 
 @_compiled
 def _vector_panels(V):
@@ -2499,24 +2573,22 @@ def _add_tiles(kernel, pairs, V, panels, slots, task):
     """Add the products of one task's tiles to its slot."""
     _wide_vectors()
     state = _denormals_to_zero()
-    n, m, p, wide, segments = pairs.X.shape[0], pairs.Y.shape[0], V.shape[1], slots.shape[2], slots.shape[0]
-    columns, tiles, slot = _blocks(m), _tile_count(pairs), task % segments
+    p, wide, segments = V.shape[1], slots.shape[2], slots.shape[0]
+    columns, tiles, slot = _blocks(pairs.Y.shape[0]), _tile_count(pairs), task % segments
     start, stop = task * tiles // segments, (task + 1) * tiles // segments
     if not pairs.symmetric:
         start = task // segments * columns + slot * columns // segments
         stop = task // segments * columns + (slot + 1) * columns // segments
     tile, product = _new_tile(pairs.X), _aligned(_BLOCK * wide, V).reshape(_BLOCK, wide)
     for t in range(start, stop):
-        a, b = _tile_place(pairs, t)
-        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
-        begin, end = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+        first, last, begin, end = _tile_place(pairs, t)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         product[:] = 0
         _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
         for r in range(last - first):
             for q in range(wide):
                 slots[slot, first + r, q] += product[r, q]
-        if pairs.symmetric and b > a:
+        if pairs.symmetric and begin > first:
             product[:] = 0
             _multiply_add_transposed(tile, 0, last - first, 0, end - begin, p, panels, first, product)
             for c in range(end - begin):
@@ -2556,10 +2628,6 @@ def gram_matmat(X, Y, V, kernel):
     Returns
     -------
     (n, p) array, float32 if both X and Y are float32, else float64
-
-    Raises
-    ------
-    ValueError : X, Y or V empty, not 2-D or not finite; shapes that do not match; kernel not a Kernel
 
     Notes
     -----
@@ -2603,10 +2671,6 @@ def median_bandwidth(X, seed=0):
     float, in the units of X; the median of the positive distances if more than half of the distances are 0, and 1.0
     if all of them are (so that constant data still has a kernel)
 
-    Raises
-    ------
-    ValueError : X empty or not 2-D; points drawn that are not finite; seed negative or not an integer
-
     Notes
     -----
     O(n + 10^6 d) time; 8 n bytes and 8 MB of memory. Only the points drawn are read.
@@ -2621,14 +2685,13 @@ def median_bandwidth(X, seed=0):
     for i in range(size):                              # the first steps of a Fisher-Yates shuffle
         j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
         chosen[i], chosen[j] = chosen[j], chosen[i]
-    P = _gather(X, chosen[:size], np.empty(0))
+    P = _gather(X, chosen[:size], _zeros(0, _FLOAT64))
     if not _all_below(P, 1e17 if X.itemsize == 4 else 1e150):
-        raise ValueError("median_bandwidth: X must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
-    unit = 2.0 ** math.floor(math.log2(max(_largest_coordinate(P), 1e-300)))           # squares of tiny gaps would be 0
+        raise ValueError("median_bandwidth: X must be finite (no NaN or infinity) and below 1e150 in size "
+                         "(float32: 1e17)")
+    unit = 2.0 ** math.floor(math.log2(max(_largest(P.reshape(-1)), 1e-300)))  # squares of tiny gaps would be 0
     P = _times(P, 1.0 / unit)
-    distances = np.empty(max(1, size * (size - 1) // 2))
-    distances[0] = 0.0
-    count = 0
+    distances, count = _zeros(max(1, size * (size - 1) // 2), _FLOAT64), 0
     for a in range(size):
         for b in range(a):
             square = 0.0
@@ -2637,22 +2700,27 @@ def median_bandwidth(X, seed=0):
                 square += gap * gap
             distances[count] = math.sqrt(square)
             count += 1
-    distances.sort()
-    if distances[-1] == 0.0:
+    zeros = 0
+    for distance in distances:
+        zeros += distance == 0.0
+    if _in_order(distances, distances.shape[0] // 2) > 0.0:            # else the median of the positive ones
+        zeros = 0
+    if zeros == distances.shape[0]:
         return 1.0
-    if distances[distances.shape[0] // 2] == 0.0:
-        distances = distances[distances > 0.0]
-    half = distances.shape[0] // 2
-    return unit * (0.5 * (distances[half] + distances[distances.shape[0] - 1 - half]))
+    half = (distances.shape[0] - zeros) // 2
+    upper, lower = _in_order(distances, zeros + half), _in_order(distances, distances.shape[0] - 1 - half)
+    return unit * (0.5 * (upper + lower))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 6. Operators
 #
 # Symmetric n x n matrices in whatever form is cheapest: a dense array, or one of the tuples below. `matmat` multiplies
-# any of them; the eigensolvers and error measures see nothing else. A new operator is one tuple, its functions, and one entry in
-# `_OPERATORS`, which names them.
+# any of them; the eigensolvers and error measures see nothing else. A new operator is one tuple, its functions, and one
+# entry in `_OPERATORS`, which names them.
 # ----------------------------------------------------------------------------------------------------------------------
+
+# 6.1 Forms
 
 class CSR(NamedTuple):
     """Sparse matrix by rows: row i has entries data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
@@ -2662,7 +2730,7 @@ class CSR(NamedTuple):
 
 
 class Bits(NamedTuple):
-    """Matrix of entries +scale and -scale, one bit each: bit r of words[c, j] set means entry (32 c + r, j) is +scale."""
+    """Matrix of entries +scale and -scale, a bit each: with bit r of words[c, j] set, entry (32 c + r, j) is +scale."""
     words: np.ndarray
     scale: float
     n: int
@@ -2692,7 +2760,7 @@ class Centered(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """What everything else needs of one form of operator, as functions of it: see `_OPERATORS`, which has an entry for each."""
+    """What everything else needs of one form of operator, as functions of it; `_OPERATORS` has an entry for each."""
     convert: object                                    # (name, A): with arrays in C order
     flaw: object                                       # (A): which of _FLAWS it has, 0 for none
     size: object                                       # (A): number of rows
@@ -2729,6 +2797,8 @@ def _flaw(A):
     return _form(type(A)).flaw(A)
 
 
+# 6.2 Products
+
 @_by_form
 def _precision(A):
     """Relative rounding error of a product: that of the data's type."""
@@ -2746,17 +2816,17 @@ def _implicit_product(A, V):
 
 def _low_rank_product(A, V):
     W = _in_precision(A.F, V)
-    return _dense_product(A.F, A.F.shape[1], _cross(A.F, A.F.shape[1], W))
+    return _dense_product(A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], W))
 
 
 def _centered_product(A, V):
-    W = _product(A.A, _centred(V, _column_means(V)))
-    return _centred(W, _column_means(W))
+    W = _product(A.A, _minus_row(V, _column_means(V)))
+    return _minus_row(W, _column_means(W))
 
 
 @functools.partial(_by_form, inline="always")
 def _measured_product(A, V):
-    """(A V in float64, the largest norm of a column of what was added up to it): the result may be nothing but its rounding."""
+    """A V in float64, and the largest column norm of what was added up to it: the result may be but its rounding."""
 
 
 def _measured_plain(A, V):
@@ -2771,14 +2841,14 @@ def _measured_difference(A, V):
 
 
 def _measured_centered(A, V):
-    W, size = _measured_product(A.A, _centred(V, _column_means(V)))
-    return _centred(W, _column_means(W)), size
+    W, size = _measured_product(A.A, _minus_row(V, _column_means(V)))
+    return _minus_row(W, _column_means(W)), size
 
 
 @_compiled
 def _largest_column(W):
     """Largest Euclidean norm of a column."""
-    largest, most = max(_largest_coordinate(W), 1e-300), 0.0
+    largest, most = max(_largest(W.reshape(-1)), 1e-300), 0.0
     sums = _zeros(W.shape[1], _FLOAT64)
     for i in range(W.shape[0]):
         for q in range(W.shape[1]):
@@ -2793,13 +2863,13 @@ def _add_rows(A, m, V, panels, slots, task):
     """Add the product of one block of rows and one segment of columns to its slot."""
     _wide_vectors()
     state = _denormals_to_zero()
-    p, wide, segments, columns = V.shape[1], slots.shape[2], slots.shape[0], (m + _RUN - 1) // _RUN
+    p, wide, segments, columns = V.shape[1], slots.shape[2], slots.shape[0], (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
     a, slot = task // segments, task % segments
     first, last = a * _BLOCK, min(A.shape[0], a * _BLOCK + _BLOCK)
     product = _aligned(_BLOCK * wide, V).reshape(_BLOCK, wide)
     for b in range(slot * columns // segments, (slot + 1) * columns // segments):
         product[:] = 0
-        begin, end = b * _RUN, min(m, b * _RUN + _RUN)
+        begin, end = b * _WIDE_BLOCK, min(m, b * _WIDE_BLOCK + _WIDE_BLOCK)
         _multiply_add(A, first, last, begin, end, p, panels, begin, product)
         for r in range(last - first):
             for q in range(wide):
@@ -2811,7 +2881,7 @@ def _add_rows(A, m, V, panels, slots, task):
 def _dense_product(A, m, V):
     """A[:, :m] V for a C-ordered array; no BLAS, so that the bits do not depend on threads."""
     n, p, panels = A.shape[0], V.shape[1], _vector_panels(V)
-    rows, columns = _blocks(n), (m + _RUN - 1) // _RUN
+    rows, columns = _blocks(n), (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
     wide, segments = _padded_width(p, panels), _segments(rows, columns)
     slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
     for task in prange(rows * segments):
@@ -2832,10 +2902,10 @@ def _add_columns(U, m, V, panels, slots, part):
 
 
 @_compiled(parallel=True)
-def _cross(U, m, V):
+def _transposed_product(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
-    p, panels = V.shape[1], _vector_panels(V)
-    parts, rows, wide = min(64, _blocks(U.shape[0])), (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS, _padded_width(p, panels)
+    p, panels, parts = V.shape[1], _vector_panels(V), min(64, _blocks(U.shape[0]))
+    rows, wide = (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS, _padded_width(p, panels)
     slots = _zeros(parts * rows * wide, V.dtype).reshape(parts, rows, wide)
     for part in prange(parts):
         _add_columns(U, m, V, panels, slots, np.int64(part))
@@ -2927,7 +2997,7 @@ def _look_up(words, scale, V, task, groups, out):
     total[:] = 0
     for chunk in range(words.shape[0]):
         _fill_tables(V, 32 * chunk, column, table, twice)
-        row = words[chunk, first:last]                 # counted from 0, so that LLVM need not look for negative indices: 1.5 x
+        row = words[chunk, first:last]  # counted from 0, so that LLVM need not look for negative indices: 1.5 x
         for i in range(row.shape[0]):
             w = np.uint64(row[i])
             _add_table_rows(total, np.uint64(i), table, w & np.uint64(255),
@@ -2948,6 +3018,8 @@ def _bits_product(words, scale, V):
         _look_up(words, scale, V, np.int64(task), groups, out)
     return out
 
+
+# 6.3 Rows, traces, symmetry
 
 @_by_form
 def _rows(A, first, last):
@@ -3012,13 +3084,13 @@ def _bits_trace(A):
 
 @_by_form
 def _symmetric(A):
-    """Whether A looks symmetric: dense arrays are compared with their transpose at 4096 random places, CSR by x.Ay = y.Ax."""
+    """Whether A looks symmetric: dense arrays are compared with their transpose at 4096 places, CSR by x.Ay = y.Ax."""
 
 
 def _dense_symmetric(A):
-    n, largest, gap = A.shape[0], 0.0, 0.0
+    n, key, largest, gap = A.shape[0], _key(np.uint64(0), _PROBES), 0.0, 0.0
     for t in range(4096):
-        i, j = np.int64(_uniform(_key(0, _PROBES), 2 * t) * n), np.int64(_uniform(_key(0, _PROBES), 2 * t + 1) * n)
+        i, j = np.int64(_uniform(key, 2 * t) * n), np.int64(_uniform(key, 2 * t + 1) * n)
         largest = max(largest, abs(A[i, j]))
         gap = max(gap, abs(A[i, j] - A[j, i]))
     return not gap > 1e-5 * largest
@@ -3026,7 +3098,7 @@ def _dense_symmetric(A):
 
 @_compiled(apart=True)
 def _csr_symmetric(A):
-    V = _normal_matrix(_size(A), 2, _key(0, _PROBES))
+    V = _gaussian_matrix(_size(A), 2, _key(np.uint64(0), _PROBES))
     W = _in_double(_csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)))
     total, size = 0.0, 0.0
     for i in range(V.shape[0]):
@@ -3039,6 +3111,8 @@ def _csr_symmetric(A):
 def _held(A):
     """Bytes of the arrays of a checked operator."""
 
+
+# 6.4 What enters, and the table
 
 def _array_flaw(A):
     return 0 if A.shape[0] == A.shape[1] and A.shape[0] > 0 else 1
@@ -3092,7 +3166,8 @@ def _as_words(name, value, part=""):
 
 @overload(_as_words, prefer_literal=True)
 def _as_words_overload(name, value, part=""):
-    _refuse_unless(isinstance(value, types.Array) and value.ndim == 2 and value.dtype == types.uint32, name, "Bits with words of uint32", value)
+    _refuse_unless(isinstance(value, types.Array) and value.ndim == 2 and value.dtype == types.uint32, name,
+                   "Bits with words of uint32", value)
     return lambda name, value, part="": np.ascontiguousarray(value)
 
 
@@ -3159,35 +3234,38 @@ def _dense_product_of(A, V):
 
 _OPERATORS = {
     np.ndarray: _Form(
-        lambda name, A: _as_points(name, A), lambda A: _array_flaw(A), lambda A: A.shape[0], lambda A: _epsilon(A), _dense_product_of,
-        _measured_plain, lambda A, first, last: A[first:last].astype(np.float64), lambda A: np.diag(A).astype(np.float64).sum(),
-        _dense_symmetric, lambda A: _array_bytes(A)),
+        lambda name, A: _as_points(name, A), lambda A: _array_flaw(A), lambda A: A.shape[0], lambda A: _epsilon(A),
+        _dense_product_of, _measured_plain, lambda A, first, last: A[first:last].astype(np.float64),
+        lambda A: np.diag(A).astype(np.float64).sum(), _dense_symmetric, lambda A: _array_bytes(A)),
     CSR: _Form(
         _convert_csr, _csr_flaw, lambda A: A.indptr.shape[0] - 1, lambda A: _epsilon(A.data),
-        lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)), _measured_plain, _csr_rows, _csr_trace,
-        lambda A: _csr_symmetric(A), lambda A: _array_bytes(A.data) + _array_bytes(A.indices) + _array_bytes(A.indptr)),
+        lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)),
+        _measured_plain, _csr_rows, _csr_trace, lambda A: _csr_symmetric(A),
+        lambda A: _array_bytes(A.data) + _array_bytes(A.indices) + _array_bytes(A.indptr)),
     Bits: _Form(
-        lambda name, A: Bits(_as_words(name, A.words, ".words"), float(A.scale), int(A.n)), _bits_flaw, lambda A: A.n,
-        lambda A: 2.220446049250313e-16, lambda A, V: _bits_product(A.words, A.scale, V), _measured_plain, _bits_rows, _bits_trace,
-        lambda A: True, lambda A: _array_bytes(A.words)),
+        lambda name, A: Bits(_as_words(name, A.words, ".words"), float(A.scale), int(A.n)), _bits_flaw,
+        lambda A: A.n, lambda A: 2.220446049250313e-16, lambda A, V: _bits_product(A.words, A.scale, V),
+        _measured_plain, _bits_rows, _bits_trace, lambda A: True, lambda A: _array_bytes(A.words)),
     Implicit: _Form(
-        lambda name, A: Implicit(_as_points(name, A.X, ".X"), _as_kernel(name, A.kernel)), _implicit_flaw, lambda A: A.X.shape[0],
-        lambda A: _epsilon(A.X), _implicit_product, _measured_plain, _implicit_rows,
+        lambda name, A: Implicit(_as_points(name, A.X, ".X"), _as_kernel(name, A.kernel)), _implicit_flaw,
+        lambda A: A.X.shape[0], lambda A: _epsilon(A.X), _implicit_product, _measured_plain, _implicit_rows,
         lambda A: _diagonal(A.X, A.kernel).astype(np.float64).sum(), lambda A: True,
         lambda A: _array_bytes(A.X) + _array_bytes(A.kernel.table)),
     LowRank: _Form(
-        lambda name, A: LowRank(_as_points(name, A.F, ".F")), _low_rank_flaw, lambda A: A.F.shape[0], lambda A: _epsilon(A.F),
-        _low_rank_product, _measured_plain, _low_rank_rows, lambda A: (_in_double(A.F) ** 2).sum(), lambda A: True,
-        lambda A: _array_bytes(A.F)),
+        lambda name, A: LowRank(_as_points(name, A.F, ".F")), _low_rank_flaw, lambda A: A.F.shape[0],
+        lambda A: _epsilon(A.F), _low_rank_product, _measured_plain, _low_rank_rows,
+        lambda A: (_in_double(A.F) ** 2).sum(), lambda A: True, lambda A: _array_bytes(A.F)),
     Difference: _Form(
-        lambda name, A: Difference(_as_operator(name, A.A), _as_operator(name, A.B)), _difference_flaw, lambda A: _size(A.A),
-        lambda A: max(_precision(A.A), _precision(A.B)), lambda A, V: _product(A.A, V) - _product(A.B, V), _measured_difference,
+        lambda name, A: Difference(_as_operator(name, A.A), _as_operator(name, A.B)), _difference_flaw,
+        lambda A: _size(A.A), lambda A: max(_precision(A.A), _precision(A.B)),
+        lambda A, V: _product(A.A, V) - _product(A.B, V), _measured_difference,
         lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last), lambda A: _trace(A.A) - _trace(A.B),
         lambda A: _symmetric(A.A) and _symmetric(A.B), lambda A: _held(A.A) + _held(A.B)),
     Centered: _Form(
-        lambda name, A: Centered(_as_operator(name, A.A), _as_vector(name, A.means, ".means")), _centered_flaw, lambda A: _size(A.A),
-        lambda A: _precision(A.A), _centered_product, _measured_centered, _centered_rows, lambda A: _trace(A.A) - A.means.sum(),
-        lambda A: _symmetric(A.A), lambda A: _held(A.A) + _array_bytes(A.means)),
+        lambda name, A: Centered(_as_operator(name, A.A), _as_vector(name, A.means, ".means")), _centered_flaw,
+        lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product, _measured_centered, _centered_rows,
+        lambda A: _trace(A.A) - A.means.sum(), lambda A: _symmetric(A.A),
+        lambda A: _held(A.A) + _array_bytes(A.means)),
 }
 
 
@@ -3199,7 +3277,8 @@ def _as_operator(name, value):
     return form.convert(name, value)
 
 
-_OPERATORS_IN_WORDS = "a square array of real numbers or an operator (CSR, Bits, Implicit, LowRank, Difference, Centered)"
+_OPERATORS_IN_WORDS = ("a square array of real numbers or an operator "
+                       "(CSR, Bits, Implicit, LowRank, Difference, Centered)")
 
 
 @overload(_as_operator, prefer_literal=True)
@@ -3207,6 +3286,8 @@ def _as_operator_overload(name, value):
     _refuse_unless(_form(value) is not None, name, _OPERATORS_IN_WORDS, value)
     return _form(value).convert
 
+
+# 6.5 Functions of operators
 
 @_public(A=_operator(), V=_points(rows="A"))
 def matmat(A, V):
@@ -3220,10 +3301,6 @@ def matmat(A, V):
     Returns
     -------
     (n, p) array in the precision of A's data (Bits: of V)
-
-    Raises
-    ------
-    ValueError : A malformed; V empty, not 2-D, not finite or with another number of rows; a product that is not finite
 
     Notes
     -----
@@ -3253,10 +3330,6 @@ def dense(A):
     -------
     (n, n) float64 array
 
-    Raises
-    ------
-    ValueError : A malformed or not finite
-
     Notes
     -----
     O(n^2) memory; time of one entry each (LowRank O(n^2 r)).
@@ -3284,10 +3357,6 @@ def nbytes(A):
     -------
     int
 
-    Raises
-    ------
-    ValueError : A malformed
-
     Notes
     -----
     O(1) time beside the checks; arrays of other types count as what a product would convert them to.
@@ -3311,10 +3380,6 @@ def difference(A, B):
     Returns
     -------
     Difference
-
-    Raises
-    ------
-    ValueError : A or B malformed, or of different sizes
 
     Notes
     -----
@@ -3340,10 +3405,6 @@ def center(A):
     -------
     Centered
 
-    Raises
-    ------
-    ValueError : A malformed or not finite
-
     Notes
     -----
     One product of A with a single vector; later products cost O(n p) more than A's.
@@ -3364,12 +3425,14 @@ def center(A):
 # 7. Eigenpairs
 # ----------------------------------------------------------------------------------------------------------------------
 
+# 7.1 Small matrices
+
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
 
     values (k,) descending; vectors (n, k) orthonormal, the entry of largest size in each positive; iterations: products
-    with A; residual (k,): |A v_i - values_i v_i| for the vectors returned, over the largest abs(Ritz value), never given below
-    the rounding of the products. It has converged where residual <= tol.
+    with A; residual (k,): |A v_i - values_i v_i| for the vectors returned, over the largest abs(Ritz value), never
+    given below the rounding of the products. It has converged where residual <= tol.
     """
     values: np.ndarray
     vectors: np.ndarray
@@ -3404,7 +3467,7 @@ def _orthonormalize(W, key):
             if after > 1e-13 * before and after > 1e-13:
                 break
             independent = False
-            row = _bits(key, attempt * p + q)
+            row = _subkey(key, attempt * p + q)
             for i in range(n):
                 v[i] = _normal(row, i)
             attempt += 1
@@ -3480,7 +3543,7 @@ def _tridiagonalize(A, Z):
 
 @_compiled(apart=True)
 def _diagonalize(d, e, Z):
-    """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes the eigenvalues, Z turns along."""
+    """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
     n = d.shape[0]
     high = n - 1
     while high > 0:
@@ -3514,7 +3577,7 @@ def _diagonalize(d, e, Z):
 
 @_compiled(apart=True)
 def _small_eigen(H, size, by_size):
-    """Eigenpairs of a small symmetric matrix, the leading rows and columns of H, descending (by absolute value if by_size).
+    """Eigenpairs of a small symmetric matrix, the leading part of H, descending (by absolute value if by_size).
 
     Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the products that follow a call wait for
     the cores (ten eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without).
@@ -3542,11 +3605,13 @@ def _small_eigen(H, size, by_size):
     return values, vectors
 
 
+# 7.2 Block Lanczos
+
 @_compiled(apart=True)
 def _residual_norms(R, Y, k, scale):
     """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
     S = _times(R, 1.0 / scale)
-    G, out = _cross(S, S.shape[1], S), _zeros(k, _FLOAT64)
+    G, out = _transposed_product(S, S.shape[1], S), _zeros(k, _FLOAT64)
     for i in range(k):
         total = 0.0
         for a in range(G.shape[0]):
@@ -3562,7 +3627,7 @@ def _extend_basis(Q, H, size, W, R):
     new = size + W.shape[1]
     _put(Q, size, W)
     for sweep in range(2):                             # twice is enough: R leaves the basis to rounding
-        C = _cross(Q, new, R)
+        C = _transposed_product(Q, new, R)
         _add(R, -1.0, _dense_product(Q, new, C))
         for a in range(new):
             for q in range(C.shape[1]):
@@ -3575,13 +3640,13 @@ def _extend_basis(Q, H, size, W, R):
 @_compiled(apart=True)
 def _next_block(Q, size, R, key):
     """Orthonormal columns that span R, off the basis Q[:, :size]; there must be room for them, n >= size + columns."""
-    W, _ = _orthonormalize(R, _bits(key, 0))
+    W, _ = _orthonormalize(R, _subkey(key, 0))
     for attempt in range(5):                           # a tiny R, or a random column in it, is not yet off the basis
-        C = _cross(Q, size, W)
+        C = _transposed_product(Q, size, W)
         if _largest(C.reshape(-1)) <= 1e-14:
             break
         _add(W, -1.0, _dense_product(Q, size, C))
-        W, _ = _orthonormalize(W, _bits(key, 1))
+        W, _ = _orthonormalize(W, _subkey(key, 1))
     return W
 
 
@@ -3595,18 +3660,19 @@ def _combined(Q, Y, count):
     return _dense_product(Q, Y.shape[0], leading)
 
 
-# What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j with
-# A Q = Q H + R E_j^T, y = Q^T v solves (lambda - H) y = E_j R^T v, so that W_1^T v = E_1^T (lambda - H)^-1 E_j R^T v. If the
-# norm of that matrix is below the cosine |W_1^T v| that a random start block has with any given v, there is no such v. The bound
-# needs no gap (it is the a posteriori form of Kuczynski, Wozniakowski 1992), and comes early where there is one. It is taken at
-# the least lambda that matters: beyond, the norm fell in every case tried (for one vector it is proved to; blocks are not).
+# What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j
+# with A Q = Q H + R E_j^T, y = Q^T v solves (lambda - H) y = E_j R^T v, so that W_1^T v = E_1^T (lambda - H)^-1 E_j R^T
+# v. If the norm of that matrix is below the cosine |W_1^T v| that a random start block has with any given v, there is
+# no such v. The bound needs no gap (it is the a posteriori form of Kuczynski, Wozniakowski 1992), and comes early where
+# there is one. It is taken at the least lambda that matters: beyond, the norm fell in every case tried (for one vector
+# it is proved to; blocks are not).
 
-_MISSED = 1e-6                                         # chance that a start block is nearer to orthogonal to v than assumed
+_MISSED = 1e-6  # chance that a start block is nearer to orthogonal to v than assumed
 
 
 @_compiled
 def _start_cosine(n, block, chance):
-    """What the cosine of the angle between a given vector and the span of `block` random ones in n dimensions exceeds but for a chance.
+    """What the cosine between a vector and the span of `block` random ones in n dimensions exceeds but for a chance.
 
     Its square has the law Beta(block / 2, (n - block) / 2), whose distribution function is at most x^a / (a B(a, b)).
     """
@@ -3617,7 +3683,7 @@ def _start_cosine(n, block, chance):
 
 @_compiled(apart=True)
 def _nothing_missed(values, Y, known, first, block, R, level):
-    """Whether no eigenvector with a value beyond `level` has hidden from the start block, in columns `first` on of the basis.
+    """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `first` on.
 
     values, Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them.
     """
@@ -3628,20 +3694,20 @@ def _nothing_missed(values, Y, known, first, block, R, level):
         for a in range(block):
             for b in range(block):
                 F[a, b] += share * Y[first + a, i] * Y[last + b, i]
-    size = max(_largest_coordinate(R), 1e-300)
+    size = max(_largest(R.reshape(-1)), 1e-300)
     S = _times(R, 1.0 / size)                          # squares of tiny or huge entries would not fit
-    reach = _dense_product(_dense_product(F, block, _cross(S, block, S)), block, _transposed(F))
+    reach = _dense_product(_dense_product(F, block, _transposed_product(S, block, S)), block, _transposed(F))
     norm = size / scale * math.sqrt(max(_small_eigen(reach, block, False)[0][0], 0.0))
     return norm < _start_cosine(R.shape[0], block, _MISSED)
 
 
 class _Search(NamedTuple):
-    """Block Lanczos between two products: what is wanted, and how far it has come. Its arrays are written to by the steps."""
+    """Block Lanczos between two products: what is wanted, and how far it has come. The steps write to its arrays."""
     tol: float
     max_iterations: int
     precision: float
     key: int
-    W: np.ndarray                                      # (n, block), what to multiply next; the unit matrix for a direct solution
+    W: np.ndarray  # (n, block), what to multiply next; the unit matrix for a direct solution
     Q: np.ndarray                                      # (n, columns), orthonormal basis
     AQ: np.ndarray                                     # A Q
     H: np.ndarray                                      # Q^T A Q
@@ -3652,36 +3718,36 @@ class _Search(NamedTuple):
     residual: np.ndarray
 
 
-# at: columns of Q in use; where the random start block stands in Q, or -1 after a restart; Ritz vectors that had converged before
-# it was drawn; products so far; the product that gave the least residual; whether it has ended.
+# at: columns of Q in use; where the random start block stands in Q, or -1 after a restart; Ritz vectors that had
+# converged before it was drawn; products so far; the product that gave the least residual; whether it has ended.
 _SIZE, _FIRST, _KNOWN, _ITERATIONS, _IMPROVED, _FINISHED = range(6)
 _TOTAL, _BEST = range(2)                               # level: sum of the known values; the least residual
 
 
 @_compiled(apart=True)
 def _start_search(n, k, key, tol, max_iterations, precision):
-    """Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would, and a block finds a
-    repeated eigenvalue no more often than it has vectors. The basis holds 2 k + 8 blocks, and needs room for one block more.
+    """Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would.
+
+    A block finds a repeated eigenvalue no more often than it has vectors. The basis holds 2 k + 8 blocks; there must be
+    room for one block more.
     """
     block = min((k + 15) // 16, 4) * 16
     limit = 2 * k + 8 * block
     direct = n <= limit + block
-    W = _unit_matrix(n) if direct else _orthonormalize(_normal_matrix(n, block, _bits(key, 0)), key)[0]
+    W = _unit_matrix(n) if direct else _orthonormalize(_gaussian_matrix(n, block, _subkey(key, 0)), key)[0]
     columns = 0 if direct else limit
     level = _zeros(2, _FLOAT64)
     level[_BEST] = np.inf
     return _Search(tol, max_iterations, precision, key, W, _zero_matrix(n, columns), _zero_matrix(n, columns),
-                   _zero_matrix(columns, columns), np.zeros(6, np.int64), level, _zeros(k, _FLOAT64), _zero_matrix(n, k), _zeros(k, _FLOAT64))
+                   _zero_matrix(columns, columns), _zeros(6, _INT64), level,
+                   _zeros(k, _FLOAT64), _zero_matrix(n, k), _zeros(k, _FLOAT64))
 
 
 @_compiled(apart=True)
 def _step(search, R, summands):
-    """One more product, R = A W, enters the search; summands: norm of what was added up to it, see `_measured_product`."""
+    """One more product, R = A W, enters the search; summands: norm of what was added up to it (`_measured_product`)."""
     Q, AQ, H, W, at, level, k = search.Q, search.AQ, search.H, search.W, search.at, search.level, search.values.shape[0]
     n, block, limit, size, first = R.shape[0], W.shape[1], Q.shape[1], at[_SIZE], at[_FIRST]
-    if not _all_below(R, np.inf):
-        at[_ITERATIONS], at[_FINISHED] = 0, 1
-        return
     at[_ITERATIONS] += 1
     iterations = at[_ITERATIONS]
     if limit == 0:
@@ -3698,12 +3764,13 @@ def _step(search, R, summands):
         residual = _largest(_residual_norms(R, Y[size - block:], k, scale))
         if residual < 0.9 * level[_BEST]:
             level[_BEST], at[_IMPROVED] = residual, iterations
-    stalled = level[_BEST] < 1e-9 and iterations - at[_IMPROVED] >= 10     # what is left is the rounding of A's products
+    stalled = level[_BEST] < 1e-9 and iterations - at[_IMPROVED] >= 10  # what is left is the rounding of A's products
     margin = max(search.tol, rounding) * scale
     converged = size >= k and (level[_BEST] * scale <= margin or stalled)
     if converged and first >= 0 and size + block <= limit and not stalled and (search.tol > 1e-4 or at[_KNOWN] > 0):
-        # Not before vectors that the start block hardly saw have had the time to show, as long as the basis has room. With a smaller tol
-        # they have: a residual of tol leaves eigenvalues larger by tol sqrt(n / block) at most to hide.
+        # Not before vectors that the start block hardly saw have had the time to show, as long as the basis has room.
+        # With a smaller tol they have: a residual of tol leaves eigenvalues larger by tol sqrt(n / block) at most to
+        # hide.
         above = 0
         while above < size and values[above] > values[k - 1] + 0.5 * margin:
             above += 1
@@ -3718,16 +3785,17 @@ def _step(search, R, summands):
         _finish(search, values, _combined(Q, Y, k), _combined(AQ, Y, k), summands)
         return
     if converged:
-        # More copies of a repeated eigenvalue may exist than the start block had vectors: another one, off what is found, shows them.
+        # More copies of a repeated eigenvalue may exist than the start block had vectors: another one, off what is
+        # found, shows them.
         _restart(search, values, Y, k)
         size, at[_FIRST], at[_KNOWN], at[_IMPROVED] = k, k, k, iterations
         level[_TOTAL], level[_BEST] = found, np.inf
-        R = _normal_matrix(n, block, _bits(search.key, iterations) ^ np.uint64(1))
+        R = _gaussian_matrix(n, block, _subkey(_subkey(search.key, iterations), 2))
     elif size + block > limit:
         size, at[_FIRST] = k + block, -1
         _restart(search, values, Y, size)
     at[_SIZE] = size
-    _put(W, 0, _next_block(Q, size, R, _bits(search.key, iterations)))
+    _put(W, 0, _next_block(Q, size, R, _subkey(search.key, iterations)))
 
 
 @_compiled
@@ -3771,13 +3839,17 @@ def _finish(search, values, vectors, products, summands):
 
 @_compiled(apart=True)
 def _lanczos(A, k, key, tol, max_iterations):
-    """Block Lanczos with full orthogonalisation and thick restarts; Eigen of the k largest values, of 0 iterations if A is not finite."""
-    search = _start_search(_size(A), k, key, tol, max_iterations, _precision(A))
-    while search.at[_FINISHED] == 0:
+    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; and whether A is finite."""
+    search, sound = _start_search(_size(A), k, key, tol, max_iterations, _precision(A)), True
+    while sound and search.at[_FINISHED] == 0:
         R, summands = _measured_product(A, search.W)
-        _step(search, R, summands)
-    return Eigen(search.values, search.vectors, search.at[_ITERATIONS], search.residual)
+        sound = _all_below(R, np.inf)
+        if sound:
+            _step(search, R, summands)
+    return Eigen(search.values, search.vectors, search.at[_ITERATIONS], search.residual), sound
 
+
+# 7.3 The eigenvalue largest in size
 
 class _NormSearch(NamedTuple):
     """Block Lanczos for the eigenvalue largest in size, between two products."""
@@ -3789,36 +3861,34 @@ class _NormSearch(NamedTuple):
     Q: np.ndarray
     H: np.ndarray
     at: np.ndarray
-    level: np.ndarray                                  # _NORM, NaN if A is not finite; _SUMMANDS
+    level: np.ndarray                                  # _NORM, _SUMMANDS
 
 
 _NORM, _SUMMANDS = range(2)                            # the result; largest norm of what products were added up from
-_NORM_BLOCK, _NORM_COLUMNS = 16, 768                   # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
+_NORM_BLOCK, _NORM_COLUMNS = 16, 768  # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
 
 
 @_compiled(apart=True)
 def _start_norm(n, key, tol, max_iterations, precision):
     direct = n <= 256
-    W = _unit_matrix(n) if direct else _orthonormalize(_normal_matrix(n, _NORM_BLOCK, _bits(key, 0)), key)[0]
+    W = _unit_matrix(n) if direct else _orthonormalize(_gaussian_matrix(n, _NORM_BLOCK, _subkey(key, 0)), key)[0]
     columns = 0 if direct else 10 * _NORM_BLOCK
     return _NormSearch(tol, max_iterations, precision, key, W, _zero_matrix(n, columns), _zero_matrix(columns, columns),
-                       np.zeros(6, np.int64), _zeros(2, _FLOAT64))
+                       _zeros(6, _INT64), _zeros(2, _FLOAT64))
 
 
 @_compiled(apart=True)
 def _norm_step(search, R, summands):
     """The search after one more product R = A W. It ends when no eigenvalue above (1 + tol) norm can have been missed.
 
-    The basis grows, to 512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in the
-    spectrum) it is started anew from the largest Ritz vectors, and the search ends when the residual of the first is below tol.
+    The basis grows, to 512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in
+    the spectrum) it is started anew from the largest Ritz vectors, and the search ends when the residual of the first
+    is below tol.
     """
     W, Q, H, at, level, precision = search.W, search.Q, search.H, search.at, search.level, search.precision
     n, block, first = R.shape[0], W.shape[1], at[_FIRST]
     at[_ITERATIONS] += 1
     iterations, level[_SUMMANDS] = at[_ITERATIONS], max(summands, level[_SUMMANDS])
-    if not _all_below(R, np.inf):
-        level[_NORM], at[_FINISHED] = np.nan, 1
-        return search
     if Q.shape[1] == 0:
         level[_NORM], at[_FINISHED] = abs(_small_eigen(R, n, True)[0][0]), 1
         return search
@@ -3837,7 +3907,8 @@ def _norm_step(search, R, summands):
         if norm <= rounding or iterations >= search.max_iterations:
             at[_FINISHED] = 1
         elif first >= 0:
-            at[_FINISHED] = _nothing_missed(values, Y, 0, 0, block, R, beyond) and _nothing_missed(values, Y, 0, 0, block, R, -beyond)
+            at[_FINISHED] = (_nothing_missed(values, Y, 0, 0, block, R, beyond)
+                             and _nothing_missed(values, Y, 0, 0, block, R, -beyond))
         else:
             at[_FINISHED] = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(search.tol * norm, rounding)
         if full and at[_FINISHED] == 0:
@@ -3845,7 +3916,7 @@ def _norm_step(search, R, summands):
             _keep_ritz_vectors(Q, H, values, Y, size)
     at[_SIZE] = size
     if at[_FINISHED] == 0:
-        _put(W, 0, _next_block(Q, size, R, _bits(search.key, iterations)))
+        _put(W, 0, _next_block(Q, size, R, _subkey(search.key, iterations)))
     return _NormSearch(search.tol, search.max_iterations, precision, search.key, W, Q, H, at, level)
 
 
@@ -3859,45 +3930,46 @@ def _widened(Q, rows, columns):
 
 @_compiled(apart=True)
 def _norm(A, key, tol, max_iterations):
-    """Largest size of an eigenvalue of A; NaN if A is not finite."""
-    search = _start_norm(_size(A), key, tol, max_iterations, _precision(A))
-    while search.at[_FINISHED] == 0:
+    """Largest size of an eigenvalue of A; and whether A is finite."""
+    search, sound = _start_norm(_size(A), key, tol, max_iterations, _precision(A)), True
+    while sound and search.at[_FINISHED] == 0:
         R, summands = _measured_product(A, search.W)
-        search = _norm_step(search, R, summands)
-    return search.level[_NORM]
+        sound = _all_below(R, np.inf)
+        if sound:
+            search = _norm_step(search, R, summands)
+    return search.level[_NORM], sound
 
+
+# 7.4 Solvers
 
 @_public(A=_operator(), k=_count("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
 
-    AMS section 2 (footnote 1) prefers Lanczos to orthogonal iteration. Largest means algebraically largest: the sketched
-    matrices of AMS section 3 are indefinite, and their negative edge does not enter.
+    AMS section 2 (footnote 1) prefers Lanczos to orthogonal iteration. Largest means algebraically largest: the
+    sketched matrices of AMS section 3 are indefinite, and their negative edge does not enter.
 
     Parameters
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
     seed : int from 0 to 2**64 - 1, by default 0
-    tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's type.
-        Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A loose tol (1e-2) does
-        not promise that none is missed which is larger by less than a few tol: for that there is `spectral_norm`
+    tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's
+        type. Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A loose
+        tol (1e-2) does not promise that none is missed which is larger by less than a few tol: for that there is
+        `spectral_norm`
     max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
 
     Returns
     -------
     Eigen
 
-    Raises
-    ------
-    ValueError : A malformed, not finite or not symmetric; k, seed, tol or max_iterations out of range
-
     Notes
-    -----
-    Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple of 16
-    but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved directly. Where b values
-    come out equal to 1 %, the search goes on with a new random block off what it has found, until that shows no more of them:
-    eigenvalues repeated more than b times. It does not raise when it stops early: see `residual`.
+    ----- Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
+    of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved directly.
+    Where b values come out equal to 1 %, the search goes on with a new random block off what it has found, until that
+    shows no more of them: eigenvalues repeated more than b times. It does not raise when it stops early: see
+    `residual`.
 
     Examples
     --------
@@ -3906,8 +3978,8 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """
     if not _symmetric(A):
         raise ValueError("block_lanczos: A must be symmetric")
-    eigen = _lanczos(A, k, _key(seed, _START), tol, max_iterations)
-    if eigen.iterations == 0:
+    eigen, finite = _lanczos(A, k, _key(seed, _START), tol, max_iterations)
+    if not finite:
         raise ValueError("block_lanczos: A must be finite (no NaN or infinity)")
     return eigen
 
@@ -3933,14 +4005,10 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     -------
     Eigen
 
-    Raises
-    ------
-    ValueError : A malformed, not finite or not symmetric; k, seed, tol or max_iterations out of range
-
     Notes
-    -----
-    One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each time
-    (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k). It does not raise when it stops early: see `residual`.
+    ----- One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
+    time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k). It does not raise
+    when it stops early: see `residual`.
 
     Examples
     --------
@@ -3950,14 +4018,14 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     if not _symmetric(A):
         raise ValueError("orthogonal_iteration: A must be symmetric")
     n, precision, key = _size(A), _precision(A), _key(seed, _START)
-    Q, _ = _orthonormalize(_normal_matrix(n, k, _bits(key, 0)), _bits(key, 1))
+    Q, _ = _orthonormalize(_gaussian_matrix(n, k, _subkey(key, 0)), _subkey(key, 1))
     shift, iterations, best, improved = 0.0, 0, np.inf, 0
     while True:
         Z = _in_double(_product(A, Q))
         iterations += 1
         if not _all_below(Z, np.inf):
             raise ValueError("orthogonal_iteration: A must be finite (no NaN or infinity)")
-        T = _cross(Q, k, Z)
+        T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
         R = Z.copy()
         _add(R, -1.0, _dense_product(Q, k, T))
@@ -3972,7 +4040,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         if iterations - improved >= 100:               # +lambda and -lambda alike: a mixture that stays as it is
             shift = max(shift, _largest_size(values))
         _add(Z, shift, Q)
-        Q, _ = _orthonormalize(Z, _bits(key, iterations + 1))
+        Q, _ = _orthonormalize(Z, _subkey(key, iterations + 1))
     vectors = _dense_product(Q, k, Y)
     _fix_signs(vectors)
     for q in range(k):
@@ -3984,30 +4052,28 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size (textbook: Lanczos at both ends).
 
-    The stopping rule is a posteriori and needs no gap in the spectrum, in the manner of Kuczynski and Wozniakowski (1992).
+    The stopping rule is a posteriori and needs no gap in the spectrum, in the manner of Kuczynski and Wozniakowski
+    (1992).
 
     Parameters
     ----------
     A : (n, n) symmetric array or operator
     seed : int from 0 to 2**64 - 1, by default 0
-    tol : float, not negative; relative error. The true norm is below (1 + tol) times the result but for a chance of 2e-6
-        over seeds, whatever the spectrum, unless the basis was full before that was sure. 768 columns suffice for 1 % up to
-        n near 87,000 (beyond, 512 MB hold fewer), and for far smaller tol where the spectrum has gaps; where they do not, it ends
-        when |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is that near
+    tol : float, not negative; relative error. The true norm is below (1 + tol) times the result but for a chance of
+        2e-6 over seeds, whatever the spectrum, unless the basis was full before that was sure. 768 columns suffice for
+        1 % up to n near 87,000 (beyond, 512 MB hold fewer), and for far smaller tol where the spectrum has gaps; where
+        they do not, it ends when |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is
+        that near
     max_iterations : int, at least 1; products with 16 vectors
 
     Returns
     -------
     float
 
-    Raises
-    ------
-    ValueError : A malformed, not finite or not symmetric; seed, tol or max_iterations out of range
-
     Notes
-    -----
-    Never above the true norm but for rounding. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it
-    has no gap. Memory O(n) for each product, at most 768 n numbers. For n <= 256 the matrix is formed and solved directly.
+    ----- Never above the true norm but for rounding. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40
+    at 1 % where it has no gap. Memory O(n) for each product, at most 768 n numbers. For n <= 256 the matrix is formed
+    and solved directly.
 
     Examples
     --------
@@ -4016,8 +4082,8 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """
     if not _symmetric(A):
         raise ValueError("spectral_norm: A must be symmetric")
-    norm = _norm(A, _key(seed, _START), tol, max_iterations)
-    if not norm < np.inf:
+    norm, finite = _norm(A, _key(seed, _START), tol, max_iterations)
+    if not finite:
         raise ValueError("spectral_norm: A must be finite (no NaN or infinity)")
     return norm
 
@@ -4029,9 +4095,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 class Expansion(NamedTuple):
     """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
 
-    Expansions over all of X hold X itself and no copy, where it is a C-ordered array of floats: do not change it afterwards.
-    points (c, d); coef (c, k); values (k,) eigenvalues; offset (k,), or empty for none: what centring (or the threshold of
-    a kernel machine) adds; kernel.
+    Expansions over all of X hold X itself and no copy, where it is a C-ordered array of floats: do not change it
+    afterwards. points (c, d); coef (c, k); values (k,) eigenvalues; offset (k,), or empty for none: what centring (or
+    the threshold of a kernel machine) adds; kernel.
     """
     points: np.ndarray
     coef: np.ndarray
@@ -4041,8 +4107,8 @@ class Expansion(NamedTuple):
 
 
 def _convert_eigen(name, value):
-    return Eigen(_as_vector(name, value.values, ".values"), _to_double(_as_points(name, value.vectors, ".vectors")), int(value.iterations),
-                 _as_vector(name, value.residual, ".residual"))
+    return Eigen(_as_vector(name, value.values, ".values"), _to_double(_as_points(name, value.vectors, ".vectors")),
+                 int(value.iterations), _as_vector(name, value.residual, ".residual"))
 
 
 _as_eigen = _converter(Eigen, "an Eigen, as the eigensolvers return it", _convert_eigen)
@@ -4088,13 +4154,9 @@ def kpca_from_eigen(X, kernel, eigen):
     eigen : Eigen of their Gram matrix
 
     Returns
-    -------
-    Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is not above n 2^-52 of the largest, or not above its residual,
-    are cut: value and coefficients 0; the kept rank is the number of positive values
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; kernel not a Kernel; eigen not an Eigen, or of another n
+    ------- Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
+    not above n 2^-52 of the largest, or not above its residual, are cut: value and coefficients 0; the kept rank is the
+    number of positive values
 
     Notes
     -----
@@ -4126,14 +4188,10 @@ def kpca(X, kernel, k, seed=0):
     -------
     Expansion; see `kpca_from_eigen` for the components that are cut
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; kernel, k or seed out of range
-
     Notes
-    -----
-    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k + 256)) memory (k up to 16).
-    For the eigenvectors, residuals or another tolerance, call `block_lanczos` and `kpca_from_eigen`.
+    ----- `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k +
+    256)) memory (k up to 16). For the eigenvectors, residuals or another tolerance, call `block_lanczos` and
+    `kpca_from_eigen`.
 
     Examples
     --------
@@ -4143,10 +4201,10 @@ def kpca(X, kernel, k, seed=0):
     """
     key = np.uint64(_key(seed, _START))                # where this runs as Python, numba has made a Python int of it
     if X.shape[0] <= _DENSE_POINTS:
-        eigen = _lanczos(_gram(kernel, _prepare(kernel, X, X, True)), k, key, 1e-13, 1000)
+        eigen, finite = _lanczos(_gram(kernel, _prepare(kernel, X, X, True)), k, key, 1e-13, 1000)
     else:
-        eigen = _lanczos(Implicit(X, kernel), k, key, 1e-13, 1000)
-    if eigen.iterations == 0:
+        eigen, finite = _lanczos(Implicit(X, kernel), k, key, 1e-13, 1000)
+    if not finite:
         raise ValueError("kpca: the Gram matrix must be finite (no NaN or infinity)")
     return _expansion_of(X, kernel, eigen)
 
@@ -4175,10 +4233,6 @@ def centered_kpca(X, kernel, k, seed=0):
     -------
     Expansion whose offset centres new points by the means of the training points
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; kernel, k or seed out of range
-
     Notes
     -----
     As `kpca`, and one evaluation of the features of all points.
@@ -4191,13 +4245,15 @@ def centered_kpca(X, kernel, k, seed=0):
     """
     key = np.uint64(_key(seed, _START))                # where this runs as Python, numba has made a Python int of it
     if X.shape[0] <= _DENSE_POINTS:
-        eigen = _lanczos(Centered(_gram(kernel, _prepare(kernel, X, X, True)), np.empty(0)), k, key, 1e-13, 1000)
+        K = _gram(kernel, _prepare(kernel, X, X, True))
+        eigen, finite = _lanczos(Centered(K, np.empty(0)), k, key, 1e-13, 1000)
     else:
-        eigen = _lanczos(Centered(Implicit(X, kernel), np.empty(0)), k, key, 1e-13, 1000)
-    if eigen.iterations == 0:
+        eigen, finite = _lanczos(Centered(Implicit(X, kernel), np.empty(0)), k, key, 1e-13, 1000)
+    if not finite:
         raise ValueError("centered_kpca: the Gram matrix must be finite (no NaN or infinity)")
     found = _expansion_of(X, kernel, eigen)
-    coef = _centred(found.coef, _column_means(found.coef))              # sums of 0 to the last bit: large kernel values multiply them
+    # Sums of 0 to the last bit: large kernel values multiply them.
+    coef = _minus_row(found.coef, _column_means(found.coef))
     return _with_mean_zero(Expansion(X, coef, found.values, found.offset, kernel))
 
 
@@ -4215,10 +4271,6 @@ def center_expansion(expansion):
     Returns
     -------
     Expansion
-
-    Raises
-    ------
-    ValueError : expansion malformed
 
     Notes
     -----
@@ -4258,10 +4310,6 @@ def expand(X, expansion):
     -------
     (q, k) array, float32 if both X and the expansion's points are float32, else float64
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D, not finite or of another d; expansion malformed
-
     Notes
     -----
     O(q c (d + k)) time, O((q + c) (d + k)) memory: the q x c Gram matrix is never formed.
@@ -4281,23 +4329,25 @@ def expand(X, expansion):
 # ----------------------------------------------------------------------------------------------------------------------
 # 9. Sampling techniques (AMS)
 #
-# Section 3, sampled and quantized Gram matrices: entry (i, j), i <= j, is drawn from the sequence of row i, so symmetric, and
-# the same whatever order it is drawn in. Section 4, rounded expansions. Section 5, projections. Section 6, random kernels.
+# Numbered as the paper's sections are. Entry (i, j), i <= j, of a sketched matrix is drawn from the sequence of row i:
+# so it is symmetric, and the same in whatever order it is drawn.
 # ----------------------------------------------------------------------------------------------------------------------
 
-_RUNS = 64                                             # runs of rows with equal numbers of pairs, one task each
+# 9.3 Sampled and quantized Gram matrices (AMS section 3)
+
+_BANDS = 64                                             # runs of rows with equal numbers of pairs, one task each
 
 
 @_compiled
-def _run_start(run, n):
-    """First row of a run, so that the triangle above the diagonal is cut into equal areas."""
-    return np.int64(n * (1.0 - math.sqrt(1.0 - run / _RUNS)))
+def _band_start(band, n):
+    """First row of a band, so that the triangle above the diagonal is cut into equal areas."""
+    return np.int64(n * (1.0 - math.sqrt(1.0 - band / _BANDS)))
 
 
 @_compiled
 def _kept(key, i, log_miss, n, columns):
     """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps."""
-    row = _bits(key, i)
+    row = _subkey(key, i)
     j, count = i, 0
     while True:
         j += _gap(row, count, log_miss)
@@ -4309,33 +4359,33 @@ def _kept(key, i, log_miss, n, columns):
 
 
 @_compiled(apart=True)
-def _count_kept(keep, log_miss, n, run, upper, lower):
-    """Entries that one run of rows keeps: on and right of the diagonal by row, left of it by row and by run of columns."""
-    columns = np.empty(n, np.int64)
-    for i in range(_run_start(run, n), _run_start(run + 1, n)):
+def _count_kept(keep, log_miss, n, band, upper, lower):
+    """Entries that a band of rows keeps: from the diagonal on by row, left of it by row and by band of columns."""
+    columns = np.empty(n, _INT64)
+    for i in range(_band_start(band, n), _band_start(band + 1, n)):
         upper[i] = _kept(keep, i, log_miss, n, columns)
         for c in range(upper[i]):
             if columns[c] > i:
-                lower[run + 1, columns[c]] += 1
+                lower[band + 1, columns[c]] += 1
 
 
 @_compiled(apart=True)
-def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, run, upper, place, sketch):
-    """Evaluate what one run of rows keeps, and write each entry and its mirror image."""
+def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, band, upper, place, sketch):
+    """Evaluate what one band of rows keeps, and write each entry and its mirror image."""
     _wide_vectors()
     n, data, indices, indptr = X.shape[0], sketch.data, sketch.indices, sketch.indptr
-    columns, values = np.empty(n, np.int64), _zeros(_blocks(n) * _BLOCK, X.dtype)
-    for i in range(_run_start(run, n), _run_start(run + 1, n)):
+    columns, values = np.empty(n, _INT64), _zeros(_blocks(n) * _BLOCK, X.dtype)
+    for i in range(_band_start(band, n), _band_start(band + 1, n)):
         count = min(_kept(keep, i, log_miss, n, columns), upper[i])
         _pair_values(kernel, gamma, X, i, columns[:count], values)
-        row = _bits(coin, i)
+        row = _subkey(coin, i)
         at = indptr[i + 1] - count
         for c in range(count):
             j, value = columns[c], s * values[c]
             if bound >= 0.0:
                 value = s * bound if _uniform(row, j) * 2.0 * bound < bound + values[c] else -s * bound
             data[at + c], indices[at + c] = value, j
-            if j > i:                                  # the mirror image; runs come in order, so columns rise in each row
+            if j > i:  # the mirror image; bands come in order, so columns rise in each row
                 mirror = indptr[j] + place[j]
                 data[mirror], indices[mirror] = value, i
                 place[j] += 1
@@ -4343,28 +4393,27 @@ def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, run, upper, pl
 
 @_compiled(parallel=True)
 def _sampled(kernel, gamma, X, s, keep, coin, bound):
-    """CSR of the kept entries: s k(x_i, x_j), or +-s bound by a coin of mean s k(x_i, x_j) if bound >= 0; X, gamma of `_at_scale`."""
+    """CSR of kept entries: s k(x_i, x_j), or +-s bound by a coin of that mean if bound >= 0; X, gamma: `_at_scale`."""
     n, log_miss = X.shape[0], math.log1p(-1.0 / s)
-    upper, indptr = np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
-    lower = np.zeros((_RUNS + 1) * n, np.int64).reshape(_RUNS + 1, n)
-    for run in prange(_RUNS):
-        _count_kept(keep, log_miss, n, np.int64(run), upper, lower)
+    upper, indptr = _zeros(n, _INT64), _zeros(n + 1, _INT64)
+    lower = _zeros((_BANDS + 1) * n, _INT64).reshape(_BANDS + 1, n)
+    for band in prange(_BANDS):
+        _count_kept(keep, log_miss, n, np.int64(band), upper, lower)
     for i in range(n):
-        for run in range(_RUNS):
-            lower[run + 1, i] += lower[run, i]
-        indptr[i + 1] = indptr[i] + lower[_RUNS, i] + upper[i]
+        for band in range(_BANDS):
+            lower[band + 1, i] += lower[band, i]
+        indptr[i + 1] = indptr[i] + lower[_BANDS, i] + upper[i]
     sketch = CSR(_new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0], indptr)
-    for run in prange(_RUNS):
-        _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(run), upper, lower[run], sketch)
+    for band in prange(_BANDS):
+        _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(band), upper, lower[band], sketch)
     return sketch
 
 
 @_compiled(apart=True)
-def _largest_in_tiles(kernel, pairs, run, tile):
-    n, m, tiles, largest = pairs.X.shape[0], pairs.Y.shape[0], _tile_count(pairs), 0.0
-    for t in range(4 * run, min(tiles, 4 * run + 4)):
-        a, b = _tile_place(pairs, t)
-        first, last, begin, end = a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+def _largest_in_tiles(kernel, pairs, group, tile):
+    largest = 0.0
+    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+        first, last, begin, end = _tile_place(pairs, t)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         for r in range(last - first):
             for c in range(end - begin):
@@ -4376,16 +4425,16 @@ def _largest_in_tiles(kernel, pairs, run, tile):
 @_compiled(parallel=True)
 def _largest_entry(kernel, pairs):
     """max abs(K_ij), NaN if one is."""
-    runs = (_tile_count(pairs) + 3) // 4
-    largest = _zeros(runs, _FLOAT64)
-    for run in prange(runs):
-        largest[run] = _largest_in_tiles(kernel, pairs, np.int64(run), _new_tile(pairs.X))
+    groups = (_tile_count(pairs) + 3) // 4
+    largest = _zeros(groups, _FLOAT64)
+    for group in prange(groups):
+        largest[group] = _largest_in_tiles(kernel, pairs, np.int64(group), _new_tile(pairs.X))
     return _largest(largest)
 
 
 @_compiled(apart=True)
 def _entry_bound(kernel, X):
-    """b = max abs(K_ij): on the diagonal of a positive semidefinite kernel; custom and precomputed ones are searched."""
+    """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         return _largest_entry(kernel, _prepare(kernel, X, X, True))
     return np.float64(_largest(_diagonal(X, kernel)))
@@ -4409,15 +4458,9 @@ def sample_gram(X, kernel, s, seed=0):
     -------
     CSR, symmetric, columns rising in each row, indices int32; data in X's precision
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D, not finite or of 2**31 rows; s below 1, or so large that entries overflow; kernel or seed
-        out of range; kernel not finite on X
-
     Notes
-    -----
-    Only kept pairs are evaluated: (nnz + nnz on the diagonal) / 2 kernel values, n (n + 1) / (2 s) expected. O(n d + n^2 d / s)
-    time, no pass over all pairs; 12 bytes an entry (8 in float32) and 536 n bytes of counts.
+    ----- Only kept pairs are evaluated: (nnz + nnz on the diagonal) / 2 kernel values, n (n + 1) / (2 s) expected. O(n
+    d + n^2 d / s) time, no pass over all pairs; 12 bytes an entry (8 in float32) and 536 n bytes of counts.
 
     Examples
     --------
@@ -4431,7 +4474,8 @@ def sample_gram(X, kernel, s, seed=0):
     gamma, P, _ = _at_scale(kernel, X, X, True)
     sketch = _sampled(kernel, gamma, P, s, keep, keep, -1.0)
     if not s * _value_limit(kernel, X, X) < _largest_number(X) and not _all_below(sketch.data.reshape(1, -1), np.inf):
-        raise ValueError("sample_gram: kernel must have finite values on X, and s times them must be finite in the precision of X")
+        raise ValueError("sample_gram: kernel must have finite values on X, and s times them must be finite in the "
+                         "precision of X")
     return sketch
 
 
@@ -4452,11 +4496,6 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     -------
     CSR, symmetric, columns rising in each row, indices int32; data in X's precision; the sign is the bit
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D, not finite or of 2**31 rows; s below 1, or so large that entries overflow; kernel or seed
-        out of range; kernel not finite on X
-
     Notes
     -----
     As `sample_gram`. Custom and precomputed kernels are evaluated once more on all pairs to find b.
@@ -4473,7 +4512,8 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     if not bound < np.inf:
         raise ValueError("sample_quantize_gram: kernel must have finite values on X")
     if not s * bound < _largest_number(X):
-        raise ValueError("sample_quantize_gram: s must not be so large that s times the largest entry overflows the precision of X")
+        raise ValueError("sample_quantize_gram: s must not be so large that s times the largest entry overflows "
+                         "the precision of X")
     gamma, P, _ = _at_scale(kernel, X, X, True)
     return _sampled(kernel, gamma, P, s, _key(seed, _KEEP), _key(seed, _ROUND_KEPT), bound)
 
@@ -4488,28 +4528,26 @@ def _write_words(bits, first, last, begin, end, words):
 
 
 @_compiled(apart=True)
-def _draw_words(kernel, pairs, slope, coin, run, words):
+def _draw_words(kernel, pairs, slope, coin, group, words):
     """Draw four tiles on and above the diagonal, and write each of them and its mirror image."""
     _wide_vectors()
-    n, tiles, tile = pairs.X.shape[0], _tile_count(pairs), _new_tile(pairs.X)
+    tile = _new_tile(pairs.X)
     bits = np.zeros(_BLOCK * _BLOCK, np.uint32).reshape(_BLOCK, _BLOCK)
-    for t in range(4 * run, min(tiles, 4 * run + 4)):
-        a, b = _tile_place(pairs, t)
-        first, last = a * _BLOCK, min(n, a * _BLOCK + _BLOCK)
-        begin, end = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
+    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+        first, last, begin, end = _tile_place(pairs, t)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         bits[:] = 0
         for i in range(first, last):
-            row = _bits(coin, i)
+            row = _subkey(coin, i)
             up = bits[i - first]
             for c in range(end - begin):
                 up[c] = _uniform(row, begin + c) < 0.5 + slope * tile[i - first, c]
-        if a == b:                                     # pair (i, j) is drawn from row min(i, j)
+        if begin == first:                             # pair (i, j) is drawn from row min(i, j)
             for r in range(last - first):
                 for c in range(r):
                     bits[r, c] = bits[c, r]
         _write_words(bits, first, last, begin, end, words)
-        if b > a:
+        if begin > first:
             _write_words(_transposed(bits), begin, end, first, last, words)
 
 
@@ -4520,8 +4558,8 @@ def _quantized(kernel, pairs, bound, coin):
     words = _new_matrix((n + 31) // 32, n, np.empty(0, np.uint32))
     words[:] = 0
     slope = 0.5 / bound if bound > 0.0 else 0.0
-    for run in prange((_tile_count(pairs) + 3) // 4):
-        _draw_words(kernel, pairs, slope, coin, np.int64(run), words)
+    for group in prange((_tile_count(pairs) + 3) // 4):
+        _draw_words(kernel, pairs, slope, coin, np.int64(group), words)
     return words
 
 
@@ -4542,10 +4580,6 @@ def quantize_gram(X, kernel, seed=0):
     -------
     Bits of n^2 / 8 bytes, symmetric
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; kernel or seed out of range
-
     Notes
     -----
     n (n + 1) / 2 kernel values, O(n^2 d) time. Custom and precomputed kernels are evaluated once more to find b.
@@ -4562,14 +4596,16 @@ def quantize_gram(X, kernel, seed=0):
     return Bits(_quantized(kernel, _prepare(kernel, X, X, True), bound, _key(seed, _ROUND_UP)), bound, X.shape[0])
 
 
+# 9.4 Rounded expansions (AMS section 4)
+
 @_public(coef=_columns(), s=_positive, seed=_seed)
 def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
 
-    For a unit vector a: a_i stays if abs(a_i) >= 1 / s, else it becomes sign(a_i) / s with probability s abs(a_i), or 0. So
-    E a^ = a, and f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)), c >= abs(k).
-    Other vectors are rounded as |a| times a unit vector. Several columns share one uniform number for each i: each column
-    has the law above, and their survivors overlap as much as they can.
+    For a unit vector a: a_i stays if abs(a_i) >= 1 / s, else it becomes sign(a_i) / s with probability s abs(a_i), or
+    0. So E a^ = a, and f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)),
+    c >= abs(k). Other vectors are rounded as |a| times a unit vector. Several columns share one uniform number for each
+    i: each column has the law above, and their survivors overlap as much as they can.
 
     Parameters
     ----------
@@ -4580,10 +4616,6 @@ def round_expansion(coef, s, seed=0):
     Returns
     -------
     CSR of k rows, one for each column of coef; indices int64, rising; data float64
-
-    Raises
-    ------
-    ValueError : coef empty, not finite, neither 1-D nor 2-D; s or seed out of range
 
     Notes
     -----
@@ -4600,7 +4632,7 @@ def round_expansion(coef, s, seed=0):
 @_compiled(apart=True)
 def _rounded(A, s, key):
     m, k = A.shape
-    steps, largest, indptr = _zeros(k, _FLOAT64), _zeros(k, _FLOAT64), np.zeros(k + 1, np.int64)
+    steps, largest, indptr = _zeros(k, _FLOAT64), _zeros(k, _FLOAT64), _zeros(k + 1, _INT64)
     for i in range(m):
         for q in range(k):
             largest[q] = max(max(largest[q], abs(A[i, q])), 1e-300)
@@ -4615,7 +4647,7 @@ def _rounded(A, s, key):
             indptr[q + 1] += u * steps[q] < abs(A[i, q])                # steps[q] <= abs(A[i, q]) included
     for q in range(k):
         indptr[q + 1] += indptr[q]
-    data, indices, place = _zeros(indptr[k], _FLOAT64), np.empty(indptr[k], np.int64), indptr.copy()
+    data, indices, place = _zeros(indptr[k], _FLOAT64), np.empty(indptr[k], _INT64), indptr.copy()
     for i in range(m):
         u = _uniform(key, i)
         for q in range(k):
@@ -4639,10 +4671,6 @@ def thin_expansion(expansion, rounded):
     -------
     Expansion over the u surviving points (at least one is kept), for `expand`
 
-    Raises
-    ------
-    ValueError : expansion malformed; rounded malformed, not of k rows, or with indices outside of 0 to m - 1
-
     Notes
     -----
     O(u (d + k) + m) time and memory.
@@ -4663,7 +4691,7 @@ def thin_expansion(expansion, rounded):
 
 @_compiled(apart=True)
 def _thinned(E, rows):
-    place, survivors, count = np.zeros(E.points.shape[0], np.int64), np.empty(E.points.shape[0], np.int64), 0
+    place, survivors, count = _zeros(E.points.shape[0], _INT64), np.empty(E.points.shape[0], _INT64), 0
     for i in rows.indices:
         place[i] = 1
     for i in range(place.shape[0]):
@@ -4684,9 +4712,10 @@ def _thinned(E, rows):
 def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS section 4, theorem 5).
 
-    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel values of the
-    points that survive in any of them. Coordinated rounding makes these 2.4 times the survivors of one of ten normal vectors
-    (172 against 70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their own, at the same error.
+    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel
+    values of the points that survive in any of them. Coordinated rounding makes these 2.4 times the survivors of one of
+    ten normal vectors (172 against 70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their
+    own, at the same error.
 
     Parameters
     ----------
@@ -4699,19 +4728,13 @@ def expand_rounded(X, expansion, s, seed=0):
     -------
     (q, k) array, float32 if both X and the expansion's points are float32, else float64
 
-    Raises
-    ------
-    ValueError : as `expand` and `round_expansion`
-
     Notes
     -----
     O(m k + q u (d + k)) time for u survivors. For many batches of points, `thin_expansion` once and `expand` for each.
 
     Examples
-    --------
-    >>> X = np.array([[0.0], [2.0]])
-    >>> expand_rounded(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0)), 2.0, 0).round(4).tolist()
-    [[1.1353], [1.1353]]
+    -------- >>> X = np.array([[0.0], [2.0]]) >>> expand_rounded(X, Expansion(X, np.ones((2, 1)), np.ones(1),
+    np.empty(0), gaussian(1.0)), 2.0, 0).round(4).tolist() [[1.1353], [1.1353]]
     """
     rounded = _rounded(_in_double(expansion.coef), s, _key(seed, _ROUND_COEFFICIENTS))
     features = _features(X, _thinned(expansion, rounded))
@@ -4725,8 +4748,8 @@ def expand_rounded(X, expansion, s, seed=0):
 def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
-    For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both trivial (at most
-    T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x).
+    For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both
+    trivial (at most T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x).
 
     Parameters
     ----------
@@ -4738,10 +4761,6 @@ def rounding_scale(m, c, eps, T):
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError : m, c, eps or T out of range
 
     Notes
     -----
@@ -4773,10 +4792,6 @@ def is_trivial(features, m, T):
     -------
     (q, k) array of bool
 
-    Raises
-    ------
-    ValueError : features empty, not 2-D or not finite; m or T out of range
-
     Notes
     -----
     O(q k).
@@ -4789,14 +4804,16 @@ def is_trivial(features, m, T):
     return features <= T * math.sqrt(math.log(m))
 
 
+# 9.5 Projections by signs (AMS section 5)
+
 @_compiled
 def _fill_signs(key, begin, end, panels):
     """panels[c, t - begin, j] = sign of coordinate t in column c width + j: 64 columns from one word."""
     width = panels.shape[2]
     for t in range(begin, end):
-        coordinate = _bits(key, t)
+        coordinate = _subkey(key, t)
         for c in range(panels.shape[0]):
-            word = _bits(coordinate, c * width // 64) >> np.uint64(c * width % 64)
+            word = _random_word(coordinate, c * width // 64) >> np.uint64(c * width % 64)
             signs = panels[c, t - begin]
             for j in range(width):
                 signs[j] = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(j)) & np.uint64(1)))
@@ -4807,12 +4824,12 @@ def _project_rows(X, s, key, task, out):
     _wide_vectors()
     d, width = X.shape[1], 2 * _VECTOR_BYTES // X.itemsize
     count, scale = (s + width - 1) // width, X.dtype.type(1.0 / math.sqrt(s))
-    first, last = task * _RUN, min(X.shape[0], task * _RUN + _RUN)
-    panels = _aligned(count * _RUN * width, X).reshape(count, _RUN, width)
-    product = _aligned(_RUN * count * width, X).reshape(_RUN, count * width)
+    first, last = task * _WIDE_BLOCK, min(X.shape[0], task * _WIDE_BLOCK + _WIDE_BLOCK)
+    panels = _aligned(count * _WIDE_BLOCK * width, X).reshape(count, _WIDE_BLOCK, width)
+    product = _aligned(_WIDE_BLOCK * count * width, X).reshape(_WIDE_BLOCK, count * width)
     product[:] = 0
-    for begin in range(0, d, _RUN):
-        end = min(d, begin + _RUN)
+    for begin in range(0, d, _WIDE_BLOCK):
+        end = min(d, begin + _WIDE_BLOCK)
         _fill_signs(key, begin, end, panels)
         _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
     for i in range(first, last):
@@ -4823,7 +4840,7 @@ def _project_rows(X, s, key, task, out):
 @_compiled(parallel=True)
 def _projected(X, s, key):
     out = _new_matrix(X.shape[0], s, X)
-    for task in prange((X.shape[0] + _RUN - 1) // _RUN):
+    for task in prange((X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK):
         _project_rows(X, s, key, np.int64(task), out)
     return out
 
@@ -4832,11 +4849,11 @@ def _projected(X, s, key):
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
 
-    With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between training and
-    test points, n together, are kept to 1 +- eps and all their inner products to eps (|x|^2 + |y|^2) / 2 with probability
-    1 - n^-beta. (The paper prints 1 / sqrt(d)
-    for the scale, which is a misprint.) Sign (t, j) depends on the seed, t and j alone and is never stored, so training and
-    test points, or batches of rows, are projected alike. Kernels of distances or inner products apply to the result.
+    With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between
+    training and test points, n together, are kept to 1 +- eps and all their inner products to eps (|x|^2 + |y|^2) / 2
+    with probability 1 - n^-beta. (The paper prints 1 / sqrt(d) for the scale, which is a misprint.) Sign (t, j) depends
+    on the seed, t and j alone and is never stored, so training and test points, or batches of rows, are projected
+    alike. Kernels of distances or inner products apply to the result.
 
     Parameters
     ----------
@@ -4848,10 +4865,6 @@ def rademacher_projection(X, s, seed=0):
     -------
     (n, s) array of X's precision
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; s or seed out of range
-
     Notes
     -----
     O(n d s) multiply-adds; memory for the result, and 1000 (s + 32) numbers a thread.
@@ -4862,8 +4875,9 @@ def rademacher_projection(X, s, seed=0):
     [[1.5, 1.5, 1.5, 1.5]]
     """
     projected = _projected(X, s, _key(seed, _SIGNS))
-    if not _all_below(projected, 1e17 if X.itemsize == 4 else 1e150):   # NaN, infinity and huge numbers of X are in here
-        raise ValueError("rademacher_projection: X must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
+    if not _all_below(projected, 1e17 if X.itemsize == 4 else 1e150):  # NaN, infinity and huge numbers of X are in here
+        raise ValueError("rademacher_projection: X must be finite (no NaN or infinity) and below 1e150 in size "
+                         "(float32: 1e17)")
     return projected
 
 
@@ -4883,10 +4897,6 @@ def projection_dimension(n, eps, beta):
     -------
     int
 
-    Raises
-    ------
-    ValueError : n, eps or beta out of range
-
     Notes
     -----
     O(1). Above d, keep the points as they are.
@@ -4902,10 +4912,12 @@ def projection_dimension(n, eps, beta):
     return int(math.ceil((4.0 + 2.0 * beta) * math.log(n) / rate))
 
 
+# 9.6 Randomized kernels (AMS section 6)
+
 @_compiled
 def _pair(kernel, x, y):
     """k(x, y) for two vectors."""
-    points, column, value = _zero_matrix(2, x.shape[0]), np.ones(1, np.int64), _zeros(_BLOCK, _FLOAT64)
+    points, column, value = _zero_matrix(2, x.shape[0]), _numbers(2)[1:], _zeros(_BLOCK, _FLOAT64)
     for t in range(x.shape[0]):
         points[0, t], points[1, t] = x[t], y[t]
     _pair_values(kernel, kernel.gamma, points, 0, column, value)
@@ -4930,10 +4942,6 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError : x or y empty, not 1-D, not finite or of different lengths; kernel, s, seed or draw out of range
 
     Notes
     -----
@@ -4966,10 +4974,6 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     -------
     float
 
-    Raises
-    ------
-    ValueError : x or y empty, not 1-D, not finite or of different lengths; kernel, bound, seed or draw out of range
-
     Notes
     -----
     O(d).
@@ -4990,8 +4994,8 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
 
-    Where s abs(a) >= 1 it is k. Its mean is k(x, y), and a sum of a_i times such kernels has the law of a rounded expansion: see `round_expansion`. (The paper
-    prints k / abs(a); the 1 / s is left out there.)
+    Where s abs(a) >= 1 it is k. Its mean is k(x, y), and a sum of a_i times such kernels has the law of a rounded
+    expansion: see `round_expansion`. (The paper prints k / abs(a); the 1 / s is left out there.)
 
     Parameters
     ----------
@@ -5006,10 +5010,6 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     -------
     float
 
-    Raises
-    ------
-    ValueError : x or y empty, not 1-D, not finite or of different lengths; weight 0; kernel, s, seed or draw out of range
-
     Notes
     -----
     O(d) when kept, O(1) beside the checks when not.
@@ -5022,6 +5022,12 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     keep = min(1.0, s * abs(weight))
     return _pair(kernel, x, y) / keep if _uniform(_key(seed, _DRAWS), draw) < keep else 0.0
 
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 10. Random features and streams (SKPCA)
+#
+# Empty as yet.
+# ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 11. Reduced sets (RSKPCA)
@@ -5056,7 +5062,7 @@ def _nearest_of_block(X, panels, count, block, labels, distances):
 @_compiled(parallel=True)
 def _nearest(X, panels, count):
     """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
-    labels, distances = np.empty(X.shape[0], np.int64), np.empty(X.shape[0], X.dtype)
+    labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
     for block in prange(_blocks(X.shape[0])):
         _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
     return labels, distances
@@ -5093,7 +5099,7 @@ def _pick(sums, u):
 
 @_compiled(apart=True)
 def _spread_centers(X, k, key):
-    """k-means++ (Arthur, Vassilvitskii 2007): each center a point drawn in proportion to its squared distance to those before."""
+    """k-means++ (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
     n = X.shape[0]
     centers, distances, sums = _new_matrix(k, X.shape[1], X), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
     for i in range(n):
@@ -5157,11 +5163,11 @@ def _equal(a, b):
 @_compiled(apart=True)
 def _lloyd(X, k, key, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
-    best = (X[:0], _zeros(0, _FLOAT64), np.empty(0, np.int64), np.inf)
+    best = (X[:0], _zeros(0, _FLOAT64), np.empty(0, _INT64), np.inf)
     width = _tile_width(X)
     for restart in range(restarts):
-        centers = _spread_centers(X, k, _bits(key, restart))
-        labels = np.empty(0, np.int64)
+        centers = _spread_centers(X, k, _subkey(key, restart))
+        labels = np.empty(0, _INT64)
         for iteration in range(max_iterations):
             before = labels
             labels, _ = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
@@ -5178,8 +5184,8 @@ def _lloyd(X, k, key, restarts, max_iterations):
 def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
 
-    Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of this
-    kind are those of Zhang, Tsang, Kwok (2008).
+    Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of
+    this kind are those of Zhang, Tsang, Kwok (2008).
 
     Parameters
     ----------
@@ -5192,10 +5198,6 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     Returns
     -------
     ReducedSet; a center that lost all its points keeps its place, with weight 0
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; another argument out of range
 
     Notes
     -----
@@ -5213,11 +5215,13 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
 # ----------------------------------------------------------------------------------------------------------------------
 # 12. Ridge leverage scores (RLS)
 #
-# Everything here rests on one substitution: y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the landmarks,
-# plus a diagonal for scores. |y|^2 is what the landmarks explain of k(x, x), and the rows y(x)^T are the Nystrom factor:
-# half of the multiplications of a product with a square root, and as stable as a Cholesky factorisation. Points pass in
-# slabs of 8192 rows; nothing of size n x s is held but what the caller asks for.
+# Everything here rests on one substitution: y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the
+# landmarks, plus a diagonal for scores. |y|^2 is what the landmarks explain of k(x, x), and the rows y(x)^T are the
+# Nystrom factor: half of the multiplications of a product with a square root, and as stable as a Cholesky
+# factorisation. Points pass in slabs of 8192 rows; nothing of size n x s is held but what the caller asks for.
 # ----------------------------------------------------------------------------------------------------------------------
+
+# 12.1 The substitution
 
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a point kept with probability p; evaluations: kernel
@@ -5228,7 +5232,9 @@ class Landmarks(NamedTuple):
 
 
 class NystromMap(NamedTuple):
-    """What maps points to Nystrom features: points (s, d), the landmarks, those that depend on the others last; factor (s, s),
+    """What maps points to Nystrom features.
+
+    points (s, d), the landmarks, those that depend on the others last; factor (s, s),
     lower triangular, factor factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel."""
     points: np.ndarray
     factor: np.ndarray
@@ -5237,8 +5243,8 @@ class NystromMap(NamedTuple):
 
 
 def _convert_map(name, value):
-    return NystromMap(_as_points(name, value.points, ".points"), _to_double(_as_points(name, value.factor, ".factor")), int(value.rank),
-                      _as_kernel(name, value.kernel))
+    return NystromMap(_as_points(name, value.points, ".points"), _to_double(_as_points(name, value.factor, ".factor")),
+                      int(value.rank), _as_kernel(name, value.kernel))
 
 
 _as_map = _converter(NystromMap, "a NystromMap, as nystrom_map returns it", _convert_map)
@@ -5250,15 +5256,16 @@ _DEPTH = 2 * _BLOCK                                    # depth of a product betw
 
 @_compiled
 def _solve_corner(tile, first, corners, begin, end, columns):
-    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for side by side.
+    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for.
 
-    An inverse of L here, instead of substitution, would cost K~ half of its digits where landmarks nearly depend on each other.
+    An inverse of L here, instead of substitution, would cost K~ half of its digits where landmarks nearly depend on
+    each other.
     """
     count, width = end - begin, columns.shape[1]
     for c in range(count):
         for r in range(width):
             columns[c, r] = tile[first + r, c]
-    for c in range(0, count, 4):                       # four landmarks: what is known by the micro-kernel, then each other
+    for c in range(0, count, 4):  # four landmarks: what is known by the micro-kernel, then each other
         _add_panel(corners, begin + c, corners.shape[0] - 1, 0, c, columns, columns, c, 0)
         for a in range(c, c + 4):
             y = columns[a]
@@ -5274,7 +5281,7 @@ def _solve_corner(tile, first, corners, begin, end, columns):
 
 @_compiled
 def _subtract_known(Y, count, below, begin, end, known, tile):
-    """tile -= Y[:count, :known] L[begin:end, :known]^T; below holds -L. Its panels are cut to what stays in the cache."""
+    """tile -= Y[:count, :known] L[begin:end, :known]^T; below holds -L, its panels cut to what stays in the cache."""
     width = below.shape[2]
     for deep in range(0, known, _DEPTH):
         for q in range(begin // width, (end + width - 1) // width):
@@ -5285,7 +5292,7 @@ def _subtract_known(Y, count, below, begin, end, known, tile):
 
 @_compiled
 def _panels(L, start, like):
-    """Rows of L from column `start` on, for `_substitute`: -L in panels; its diagonal blocks negated, with 1 / L_cc on the diagonal.
+    """Rows of L from column `start` on: -L in panels; its diagonal blocks negated, with 1 / L_cc on the diagonal.
 
     1 / 0 is taken as 0: a landmark left out, whose feature is 0.
     """
@@ -5302,8 +5309,8 @@ def _panels(L, start, like):
 
 
 @_compiled(apart=True)
-def _substitute_block(kernel, pairs, below, corners, start, rows, block, out):
-    """`_substitute` for 128 points."""
+def _forward_substitute_block(kernel, pairs, below, corners, start, rows, block, out):
+    """`_forward_substitute` for 128 points."""
     _wide_vectors()
     state = _denormals_to_zero()
     n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], block * _BLOCK, below.shape[2]
@@ -5325,7 +5332,7 @@ def _substitute_block(kernel, pairs, below, corners, start, rows, block, out):
 
 
 @_compiled(parallel=True)
-def _substitute(kernel, pairs, below, corners, start, rows):
+def _forward_substitute(kernel, pairs, below, corners, start, rows):
     """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2.
 
     pairs: points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks)
@@ -5333,7 +5340,7 @@ def _substitute(kernel, pairs, below, corners, start, rows):
     """
     out = _zeros(pairs.X.shape[0], _FLOAT64)
     for block in prange(_blocks(pairs.X.shape[0])):
-        _substitute_block(kernel, pairs, below, corners, start, rows, np.int64(block), out)
+        _forward_substitute_block(kernel, pairs, below, corners, start, rows, np.int64(block), out)
     return out
 
 
@@ -5352,6 +5359,8 @@ def _residual_gram(kernel, Z, Y, known):
     return out
 
 
+# 12.2 Pivots
+
 @_compiled
 def _is_definite(kernel):
     """Whether the kernel is positive semidefinite by its formula, so that nothing but rounding can speak against it."""
@@ -5362,9 +5371,9 @@ def _is_definite(kernel):
 def _rounding(kernel, X, m):
     """Error of a pivot of m terms, relative to the kernel value: roundings of the type add up like sqrt(m).
 
-    Where squared distances may be expanded (`_prepare`) the values themselves err by up to .36 sqrt(d) steepness (|x|^2 + |y|^2)
-    roundings (measured for d from 16 to 3000), so that copies of a point leave a residual. Inner products of d terms err by
-    sqrt(d), and their powers by as many times that.
+    Where squared distances may be expanded (`_prepare`) the values themselves err by up to .36 sqrt(d) steepness (|x|^2
+    + |y|^2) roundings (measured for d from 16 to 3000), so that copies of a point leave a residual. Inner products of d
+    terms err by sqrt(d), and their powers by as many times that.
     """
     of_values = 0.0
     if kernel.kind == _POLYNOMIAL:
@@ -5383,10 +5392,11 @@ def _rounding(kernel, X, m):
 
 @_compiled(apart=True)
 def _draw(sizes, s, key):
-    """s of more points drawn one after the other without replacement, in proportion to their sizes; and inclusion chances.
+    """s of more points drawn one after the other without replacement, in proportion to sizes; and inclusion chances.
 
-    Exponential clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one, point i
-    was included with probability 1 - exp(-size_i time), which makes sums weighted by its inverse unbiased (Cohen, Kaplan 2007).
+    Exponential clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one,
+    point i was included with probability 1 - exp(-size_i time), which makes sums weighted by its inverse unbiased
+    (Cohen, Kaplan 2007).
     """
     n = sizes.shape[0]
     clocks = _zeros(n, _FLOAT64)
@@ -5395,7 +5405,7 @@ def _draw(sizes, s, key):
     time_of_next, equals = _in_order(clocks.copy(), s), s
     for i in range(n):                                 # of those that come with the next one, as many as are missing
         equals -= clocks[i] < time_of_next
-    indices, chances, count = np.empty(s, np.int64), _zeros(s, _FLOAT64), 0
+    indices, chances, count = np.empty(s, _INT64), _zeros(s, _FLOAT64), 0
     for i in range(n):
         if clocks[i] <= time_of_next:
             if clocks[i] == time_of_next:
@@ -5408,39 +5418,16 @@ def _draw(sizes, s, key):
 
 
 @_compiled
-def _in_order(values, place):
-    """What would stand at a place if the values, which are moved about, were sorted (Hoare's selection, middle of three)."""
-    low, high = 0, values.shape[0] - 1
-    while low < high:
-        a, b, c = values[low], values[(low + high) // 2], values[high]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i, j = i + 1, j - 1
-        if place <= j:
-            high = j
-        elif place >= i:
-            low = i
-        else:
-            break
-    return values[place]
+def _choose_pivots(H, chances, floor, bar):
+    """Pivots among candidates with residual Gram matrix H: their numbers, and the Cholesky factor of their part of H.
 
-
-@_compiled
-def _eliminate(H, chances, floor, bar):
-    """Pivots among candidates with residual Gram matrix H: their numbers in order, and the Cholesky factor of their part of H.
-
-    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots follow
-    the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not below the bar.
+    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
+    follow the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not
+    below the bar.
     """
     count, greedy, found = H.shape[0], chances.shape[0] == 0, 0
-    initial, column, columns, chosen = _zeros(count, _FLOAT64), _zeros(count, _FLOAT64), _zero_matrix(count, count), np.empty(count, np.int64)
+    initial, column, chosen = _zeros(count, _FLOAT64), _zeros(count, _FLOAT64), np.empty(count, _INT64)
+    columns = _zero_matrix(count, count)
     for i in range(count):
         initial[i] = H[i, i]
     for step in range(count):
@@ -5474,8 +5461,9 @@ def _eliminate(H, chances, floor, bar):
 def _candidates(rest, count, share, key):
     """Rows to choose pivots from, and the least residual to accept, so that no point outside could have come before.
 
-    share 1: the largest residuals, and each must exceed those outside. Below 1 it must exceed that share of them: then a draw in
-    proportion to the residuals finds many such at once, all over the data. share 0: one draw after the other, as pivots are.
+    share 1: the largest residuals, and each must exceed those outside. Below 1 it must exceed that share of them: then
+    a draw in proportion to the residuals finds many such at once, all over the data. share 0: one draw after the other,
+    as pivots are.
     """
     n, left, largest = rest.shape[0], 0, 0
     for i in range(n):
@@ -5483,7 +5471,7 @@ def _candidates(rest, count, share, key):
         if rest[i] > rest[largest]:
             largest = i
     if share == 0.0:
-        sums, rows, total = _zeros(n, _FLOAT64), np.empty(count, np.int64), 0.0
+        sums, rows, total = _zeros(n, _FLOAT64), np.empty(count, _INT64), 0.0
         for i in range(n):
             total += rest[i]
             sums[i] = total
@@ -5493,7 +5481,7 @@ def _candidates(rest, count, share, key):
     if count >= left:
         return _rows_above(rest, 0.0, left, 0), 0.0
     if share == 1.0:
-        bar = -_in_order(_negated(rest), count)
+        bar = _in_order(rest.copy(), n - 1 - count)
         above = 0
         for i in range(n):
             above += rest[i] > bar
@@ -5510,7 +5498,7 @@ def _candidates(rest, count, share, key):
 @_compiled
 def _rows_above(values, bar, count, equals):
     """Numbers of the values above the bar, and of the first few that are equal to it: `count` of them in all."""
-    rows, found = np.empty(count, np.int64), 0
+    rows, found = np.empty(count, _INT64), 0
     for i in range(values.shape[0]):
         if values[i] > bar or (values[i] == bar and equals > 0):
             equals -= values[i] == bar
@@ -5522,7 +5510,7 @@ def _rows_above(values, bar, count, equals):
 @_compiled
 def _by_size(values, rows):
     """The rows in falling order of their values; equals keep their order."""
-    few, out = _zeros(rows.shape[0], _FLOAT64), np.empty(rows.shape[0], np.int64)
+    few, out = _zeros(rows.shape[0], _FLOAT64), np.empty(rows.shape[0], _INT64)
     for c in range(rows.shape[0]):
         few[c] = values[rows[c]]
     order = _descending(few, False)
@@ -5533,22 +5521,23 @@ def _by_size(values, rows):
 
 @_compiled(apart=True)
 def _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
-    """Whether K + diag(shift) - F F^T, whose diagonal is 0 to rounding, is so at 128 points: else K is not positive semidefinite."""
+    """Whether K + diag(shift) - F F^T, its diagonal 0 to rounding, is 0 at 128 points: else K is indefinite."""
     count = min(P.shape[0], _BLOCK)
-    rows = np.empty(count, np.int64)
+    rows = np.empty(count, _INT64)
     for c in range(count):
         rows[c] = c * P.shape[0] // count
     rest = _residual_gram(kernel, _gather(P, rows, P), _gather(F, rows, P), found)
     for c in range(count):
         rest[c, c] += shift[rows[c]]
-    return _largest_coordinate(rest) <= 10.0 * math.sqrt(rounding) * _largest(diagonal)
+    return _largest(rest.reshape(-1)) <= 10.0 * math.sqrt(rounding) * _largest(diagonal)
 
 
 @_compiled
 def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
-    """Add the squared errors that new columns bring into the residuals, relative to k_ii: 2 y_i sqrt(k_jj / (pivot_j k_ii)) roundings.
+    """Add the squared errors that new columns bring into the residuals, relative to k_ii.
 
-    They matter where diagonals differ: a pivot that has lost most of its large k_jj passes the rounding of that on to small k_ii.
+    They are 2 y_i sqrt(k_jj / (pivot_j k_ii)) roundings. They matter where diagonals differ: a pivot that has lost most
+    of its large k_jj passes the rounding of that on to small k_ii.
     """
     growth = _zeros(new, _FLOAT64)
     for a in range(new):
@@ -5565,9 +5554,9 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
 def _sound_rest(rest, diagonal, floor, pivots, definite):
     """Set to 0 what is rounding, and what pivots have left; False where a residual is not finite, or clearly negative.
 
-    Of a kernel that is positive definite by its formula a negative residual is rounding, however large: powers of inner products
-    from 1e11 to 1e21 in float32 left -.4 of a diagonal entry. Else a pivot of the size of the rounding passes the square root of
-    its error on.
+    Of a kernel that is positive definite by its formula a negative residual is rounding, however large: powers of inner
+    products from 1e11 to 1e21 in float32 left -.4 of a diagonal entry. Else a pivot of the size of the rounding passes
+    the square root of its error on.
     """
     for i in pivots:
         rest[i] = 0.0
@@ -5583,10 +5572,13 @@ def _sound_rest(rest, diagonal, floor, pivots, definite):
 
 @_compiled(apart=True)
 def _pivoted(P, kernel, shift, s, block, share, like, key):
-    """Partial Cholesky factorisation of K + diag(shift), several pivots at a time: Landmarks in order of choice, and the factor F.
+    """Partial Cholesky factorisation of K + diag(shift), several pivots at a time.
 
-    rest is the diagonal of K + diag(shift) - F F^T; evaluations are -1 if it shows that K is not positive semidefinite. What is not
-    above the floor, the error that rest has in the precision of `like`, is taken for 0.
+    Returns Landmarks in order of choice, the factor F, and whether K is finite and positive semidefinite as far as was
+    seen.
+
+    rest is the diagonal of K + diag(shift) - F F^T. What is not above the floor, the error that rest has in the
+    precision of `like`, is taken for 0.
     """
     n = P.shape[0]
     F, diagonal = _new_matrix(n, s, P), _in_double(_diagonal(P, kernel))
@@ -5594,20 +5586,17 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
     rest, floor, variances = _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
     for i in range(n):
         rest[i], floor[i] = diagonal[i] + shift[i], rounding * diagonal[i]
-    indices, found, evaluations, turn = np.empty(s, np.int64), 0, n, 0
-    while found < s:
-        if not _sound_rest(rest, diagonal, floor, indices[:found], definite):
-            evaluations = -1
-            break
+    indices, found, evaluations, turn = np.empty(s, _INT64), 0, n, 0
+    sound = _sound_rest(rest, diagonal, floor, indices[:0], definite)
+    while sound and found < s:
         if _largest(rest) == 0.0:
-            if not definite and not _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
-                evaluations = -1
+            sound = definite or _nothing_left(kernel, P, shift, F, found, diagonal, rounding)
             break
-        candidates, bar = _candidates(rest, min(block, s - found), share, _bits(key, 2 * turn))
+        candidates, bar = _candidates(rest, min(block, s - found), share, _subkey(_subkey(key, turn), 0))
         count = candidates.shape[0]
         chances, floors = _zeros(count if share == 0.0 else 0, _FLOAT64), _zeros(count, _FLOAT64)
         for c in range(chances.shape[0]):
-            chances[c] = _uniform(_bits(key, 2 * turn + 1), c)
+            chances[c] = _uniform(_subkey(_subkey(key, turn), 1), c)
         turn += 1
         Z, Y = _gather(P, candidates, P), _gather(F, candidates, P)
         H = _residual_gram(kernel, Z, Y, found)
@@ -5615,8 +5604,8 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
         for c in range(count):
             i = candidates[c]
             H[c, c] += shift[i]
-            rest[i], floors[c] = max(H[c, c], 0.0), floor[i]            # what looks explained from here is: no endless proposals
-        chosen, corner = _eliminate(H, chances, floors, bar)
+            rest[i], floors[c] = max(H[c, c], 0.0), floor[i]  # what looks explained from here is: no endless proposals
+        chosen, corner = _choose_pivots(H, chances, floors, bar)
         new = chosen.shape[0]
         if new == 0:
             continue
@@ -5627,7 +5616,8 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
             indices[found + a] = candidates[chosen[a]]
         _put(L, found, corner)
         below, corners = _panels(L, found, P)
-        squares = _substitute(kernel, _prepare(kernel, P, _gather(Z, chosen, P), False), below, corners, found, F)
+        pairs = _prepare(kernel, P, _gather(Z, chosen, P), False)
+        squares = _forward_substitute(kernel, pairs, below, corners, found, F)
         for a in range(new):
             for b in range(new):
                 F[indices[found + a], found + b] = corner[a, b]
@@ -5637,21 +5627,20 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
             floor[i] = (rounding + math.sqrt(variances[i])) * diagonal[i]
         found += new
         evaluations += n * new
-    if evaluations >= 0 and not _sound_rest(rest, diagonal, floor, indices[:found], definite):
-        evaluations = -1
-    return Landmarks(indices[:found].copy(), _ones(found), evaluations), F
+        sound = _sound_rest(rest, diagonal, floor, indices[:found], definite)
+    return Landmarks(indices[:found].copy(), _ones(found), evaluations), F, sound
 
 
 @_compiled(apart=True)
 def _factor(Z, kernel, shift):
-    """NystromMap for K(Z, Z) + diag(shift), and kernel values computed; rank is -1 if K is not positive semidefinite on Z.
+    """NystromMap for K(Z, Z) + diag(shift); kernel values computed; whether K is finite and positive semidefinite on Z.
 
-    In the order of choice, each pivot at least a tenth of the largest. Without pivoting a sorted sample of a smooth kernel
-    extrapolates, and rounding errors grow by the squares of huge coefficients, to the size of K itself.
+    In the order of choice, each pivot at least a tenth of the largest. Without pivoting a sorted sample of a smooth
+    kernel extrapolates, and rounding errors grow by the squares of huge coefficients, to the size of K itself.
     """
     m = Z.shape[0]
-    found, F = _pivoted(_in_double(Z), kernel, shift, m, np.int64(_BLOCK), 0.1, Z, np.uint64(0))
-    rank, L, order, left = found.indices.shape[0], _zero_matrix(m, m), np.empty(m, np.int64), _ones(m)
+    found, F, sound = _pivoted(_in_double(Z), kernel, shift, m, np.int64(_BLOCK), 0.1, Z, np.uint64(0))
+    rank, L, order, left = found.indices.shape[0], _zero_matrix(m, m), np.empty(m, _INT64), _ones(m)
     for i in range(rank):
         order[i] = found.indices[i]
         left[order[i]] = 0.0
@@ -5662,28 +5651,31 @@ def _factor(Z, kernel, shift):
         if left[i] != 0.0:
             order[place] = i
             place += 1
-    return NystromMap(_gather(Z, order, Z), L, rank if found.evaluations >= 0 else -1, kernel), found.evaluations
+    return NystromMap(_gather(Z, order, Z), L, rank, kernel), found.evaluations, sound
 
+
+# 12.3 Scores (RLS definition 1, lemma 6)
 
 @_compiled(apart=True)
 def _unexplained(P, rows, Z, L, kernel):
-    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z, slab by slab: at least a rounding of k(x, x), so that no ridge
-    below it makes a score too small; NaN where it is clearly negative, and the kernel not positive semidefinite.
+    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z; and whether none is clearly negative or not finite.
+
+    At least a rounding of k(x, x), so that no ridge below it makes a score too small.
     """
     # A pivot at its floor passes the square root of its error on.
     bound = np.inf if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, Z, Z.shape[0]))
-    out, none = _zeros(rows.shape[0], _FLOAT64), Z[:0]
+    out, none, sound = _zeros(rows.shape[0], _FLOAT64), Z[:0], True
     below, corners = _panels(L, 0, Z)
     for begin in range(0, rows.shape[0], _SLAB):
         slab = _gather(P, rows[begin:begin + _SLAB], Z)
-        squares = _substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, 0, none)
+        squares = _forward_substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, 0, none)
         diagonal = _diagonal(slab, kernel)
         for i in range(slab.shape[0]):
             whole = np.float64(diagonal[i])
             rest = whole - squares[i]
-            sound = abs(rest) < np.inf and (whole == 0.0 or rest >= -bound * whole)
-            out[begin + i] = max(rest, 2.2e-16 * whole) if sound else np.nan
-    return out
+            sound &= abs(rest) < np.inf and (whole == 0.0 or rest >= -bound * whole)
+            out[begin + i] = max(rest, 2.2e-16 * whole)
+    return out, sound
 
 
 @_compiled
@@ -5699,37 +5691,39 @@ def _diagonal_at(P, rows, kernel):
 
 @_compiled(apart=True)
 def _scores(P, rows, Z, shift, kernel, lam):
-    """Lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1, and the kernel values computed,
-    or -1 if K is not positive semidefinite.
+    """Lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1.
 
-    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift). Points in
-    float32 are taken in float64 where lam does not stand clear of float32's rounding, a hundred times.
+    Besides: kernel values computed; whether K is finite and positive semidefinite there.
+
+    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift). Points
+    in float32 are taken in float64 where lam does not stand clear of float32's rounding, a hundred times.
     """
     out = _ones(rows.shape[0])
-    found, evaluations = _factor(_in_double(Z), kernel, shift)
-    if found.rank < 0:
-        return out, -1
+    found, evaluations, sound = _factor(_in_double(Z), kernel, shift)
+    if not sound:
+        return out, evaluations, False
     evaluations += rows.shape[0] * (found.rank + 1)
     L = _corner(found.factor, found.rank)
     if found.rank == 0:                                # an empty sample, or a kernel that is 0 on it, explains nothing
         rest = _diagonal_at(P, rows, kernel)
-    elif lam > max(100.0 * _rounding(kernel, Z, Z.shape[0]) * _largest(_diagonal(Z, kernel)), 1e-30):      # 1 / sqrt(lam) is a float32
-        rest = _unexplained(P, rows, _in_precision(Z, found.points[:found.rank]), L, kernel)
+        sound = _all_below(rest.reshape(1, -1), np.inf)
+    # 1 / sqrt(lam) is a float32.
+    elif lam > max(100.0 * _rounding(kernel, Z, Z.shape[0]) * _largest(_diagonal(Z, kernel)), 1e-30):
+        rest, sound = _unexplained(P, rows, _in_precision(Z, found.points[:found.rank]), L, kernel)
     else:
-        rest = _unexplained(P, rows, found.points[:found.rank], L, kernel)
+        rest, sound = _unexplained(P, rows, found.points[:found.rank], L, kernel)
     for i in range(rows.shape[0]):
-        if not 0.0 <= rest[i] < np.inf:
-            return out, -1
+        sound &= rest[i] >= 0.0
         out[i] = min(1.0, rest[i] / lam)
-    return out, evaluations
+    return out, evaluations, sound
 
 
 @_public(X=_points(double=True), kernel=_kernel("X"), lam=_positive)
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
 
-    They sum to the effective dimension. Eigenvalues below 4 sqrt(n) 2^-52 of the largest are lost in rounding, and count as that: so for
-    a ridge near it or below, scores err upward, and no point that matters is left out.
+    They sum to the effective dimension. Eigenvalues below 4 sqrt(n) 2^-52 of the largest are lost in rounding, and
+    count as that: so for a ridge near it or below, scores err upward, and no point that matters is left out.
 
     Parameters
     ----------
@@ -5740,10 +5734,6 @@ def ridge_leverage_scores(X, kernel, lam):
     Returns
     -------
     (n,) float64 array of numbers from 0 to 1
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; lam not positive; kernel not a Kernel, or with a negative eigenvalue on X
 
     Notes
     -----
@@ -5781,9 +5771,10 @@ _LANDMARKS_IN_WORDS = "Landmarks, a vector of row numbers or a 2-D array of poin
 
 
 def _as_landmarks(name, value, X):
-    """The landmarks as points of X's precision: rows of X by Landmarks or by a vector of row numbers, or the points themselves."""
+    """The landmarks as points of X's precision: rows of X by Landmarks or by row numbers, or the points themselves."""
     rows = value.indices if isinstance(value, Landmarks) else np.asarray(value) if isinstance(value, list) else value
-    if not isinstance(rows, np.ndarray) or rows.ndim not in (1, 2) or (rows.ndim == 1 and rows.size > 0 and rows.dtype.kind not in "iu"):
+    numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
+    if not numbers and np.ndim(rows) != 2:
         raise ValueError(f"{name} must be {_LANDMARKS_IN_WORDS}, got {type(value).__name__}")
     if rows.ndim == 2:
         return _to_precision(X, _as_points(name, rows))
@@ -5811,14 +5802,16 @@ def _as_landmarks_overload(name, value, X):
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
-    l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a sample
-    with S S^T <= I they are at least the exact scores (lemma 5); the cap mends that lemma's second part, which fails without.
+    l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a
+    sample with S S^T <= I they are at least the exact scores (lemma 5); the cap mends that lemma's second part, which
+    fails without.
 
     Parameters
     ----------
     X : (n, d) array
     landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
-    weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a plain subset
+    weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a plain
+        subset
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge, in the units of the eigenvalues of K
 
@@ -5826,15 +5819,10 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     -------
     (n,) float64 array of numbers from 0 to 1
 
-    Raises
-    ------
-    ValueError : X or landmarks malformed; weights not positive or not one a landmark; lam not positive; kernel not
-        positive semidefinite or not finite on X
-
     Notes
-    -----
-    n s + n + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory O(n + s^2) and slabs of 8192
-    rows of X. Their rounding error is about 2^-52 k(x, x) / lam; float32 points are worked on in float32 only where lam stands clear of it.
+    ----- n s + n + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory O(n + s^2) and
+    slabs of 8192 rows of X. Their rounding error is about 2^-52 k(x, x) / lam; float32 points are worked on in float32
+    only where lam stands clear of it.
 
     Examples
     --------
@@ -5846,12 +5834,15 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
         raise ValueError("approximate_ridge_leverage_scores: weights must hold one positive number for each landmark")
     shift = lam / weights / weights
     if not shift.max() < np.inf:
-        raise ValueError("approximate_ridge_leverage_scores: weights must not be so small that lam / weights^2 overflows")
-    scores, evaluations = _scores(X, _numbers(X.shape[0]), landmarks, shift, kernel, lam)
-    if evaluations < 0:
+        raise ValueError("approximate_ridge_leverage_scores: weights must not be so small that lam / weights^2 "
+                         "overflows")
+    scores, _, sound = _scores(X, _numbers(X.shape[0]), landmarks, shift, kernel, lam)
+    if not sound:
         raise ValueError("approximate_ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
     return scores
 
+
+# 12.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
 @_compiled
 def _all_points(n):
@@ -5872,10 +5863,6 @@ def uniform_landmarks(n, s, seed=0):
     -------
     Landmarks, indices ascending, weights sqrt(n / s)
 
-    Raises
-    ------
-    ValueError : n, s or seed out of range
-
     Notes
     -----
     O(n) time and memory; no kernel values.
@@ -5894,7 +5881,7 @@ def uniform_landmarks(n, s, seed=0):
 @_compiled
 def _keep(chances, rows, key):
     """Each of rows kept by a coin of its own: (rows, chances) of the kept."""
-    kept, shares, count = np.empty(rows.shape[0], np.int64), _zeros(rows.shape[0], _FLOAT64), 0
+    kept, shares, count = np.empty(rows.shape[0], _INT64), _zeros(rows.shape[0], _FLOAT64), 0
     for j in range(rows.shape[0]):
         if _uniform(key, rows[j]) < chances[j]:
             kept[count], shares[count] = rows[j], chances[j]
@@ -5906,9 +5893,9 @@ def _keep(chances, rows, key):
 def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
 
-    Each point is kept independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The sum counts as at least 1,
-    as the proof of lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with probability
-    1 - delta (theorem 3).
+    Each point is kept independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The sum counts as at
+    least 1, as the proof of lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with
+    probability 1 - delta (theorem 3).
 
     Parameters
     ----------
@@ -5920,10 +5907,6 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     Returns
     -------
     Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all is possible where the scores sum to little
-
-    Raises
-    ------
-    ValueError : scores negative or not finite; delta, seed or oversampling out of range
 
     Notes
     -----
@@ -5951,8 +5934,8 @@ def _sample_by(scores, delta, oversampling, key):
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
-    K~ <= K <= K~ + lam I with probability 1 - delta (theorem 3). `sample_landmarks` does the same from any overestimates of
-    the scores. A tighter error eps lam is another lam (corollary 4).
+    K~ <= K <= K~ + lam I with probability 1 - delta (theorem 3). `sample_landmarks` does the same from any
+    overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
 
     Parameters
     ----------
@@ -5966,11 +5949,6 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     Returns
     -------
     Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p)
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; lam, delta, seed or oversampling out of range; kernel not positive
-        semidefinite or not finite on X
 
     Notes
     -----
@@ -6002,9 +5980,9 @@ class _Rule(NamedTuple):
 @_compiled
 def _depths(n, key):
     """How many fair coins each point wins in a row: those with at least t are the points left after t halvings."""
-    out = np.empty(n, np.int64)
+    out = np.empty(n, _INT64)
     for i in range(n):
-        bits, depth = _bits(key, i), 0
+        bits, depth = _random_word(key, i), 0
         while depth < 63 and bits & np.uint64(1):
             bits >>= np.uint64(1)
             depth += 1
@@ -6025,7 +6003,8 @@ def _largest_rank(size, constant, delta):
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace.
 
-    The trace less the Ritz values of 6 steps of orthogonal iteration: a few per cent too much at most, where sigma falls slowly.
+    The trace less the Ritz values of 6 steps of orthogonal iteration: a few per cent too much at most, where sigma
+    falls slowly.
     """
     A = _gram(kernel, _prepare(kernel, Z, Z, True))
     trace, tail = 0.0, 0.0
@@ -6034,18 +6013,18 @@ def _tail_ridge(kernel, Z, weights, k, key):
             A[i, j] *= weights[i] * weights[j]
         trace += A[i, i]
     if k < A.shape[0] and trace < np.inf:              # NaN and infinity are refused with the scores
-        Q, _ = _orthonormalize(_normal_matrix(A.shape[0], k, key), key)
+        Q, _ = _orthonormalize(_gaussian_matrix(A.shape[0], k, key), key)
         for step in range(6):
             Q, _ = _orthonormalize(_dense_product(A, A.shape[0], Q), key)
         tail = trace - _inner(Q, _dense_product(A, A.shape[0], Q))
     floor = 2.2e-16 * trace
-    return max(max(tail / k, floor), 1e-280) if trace > 0.0 else 1.0         # of denormal numbers the inverse is infinite
+    return max(max(tail / k, floor), 1e-280) if trace > 0.0 else 1.0  # of denormal numbers the inverse is infinite
 
 
 @_compiled
 def _left_after(depth, halvings):
     """Numbers of the points that are left after so many halvings."""
-    rows, count = np.empty(depth.shape[0], np.int64), 0
+    rows, count = np.empty(depth.shape[0], _INT64), 0
     for i in range(depth.shape[0]):
         if depth[i] >= halvings:
             rows[count] = i
@@ -6053,15 +6032,21 @@ def _left_after(depth, halvings):
     return rows[:count].copy()
 
 
+# Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
+# top, and for its levels; of a level: for the ridge, for its coins, and for a plain sample.
+_HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
+_TAIL, _COINS, _PLAIN = range(3)
+
+
 @_compiled(apart=True)
 def _recursive(P, kernel, rule, drawn, key):
-    """RLS algorithms 2 and 3. Landmarks; their evaluations are -1 if the kernel is not positive semidefinite.
+    """RLS algorithms 2 and 3: Landmarks; and whether the kernel is finite and positive semidefinite as far as was seen.
 
-    Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives scores
-    to the points of its level, and they a new sample. At the top `drawn` landmarks are drawn exactly, if it is not 0.
-    An empty half of a few points is replaced by one of them.
+    Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
+    scores to the points of its level, and they a new sample. At the top `drawn` landmarks are drawn exactly, if it is
+    not 0. An empty half of a few points is replaced by one of them.
     """
-    depth = _depths(P.shape[0], _bits(key, 0))
+    depth = _depths(P.shape[0], _subkey(key, _HALVING))
     bottom, delta = 0, rule.delta
     while True:
         rows = _left_after(depth, bottom)
@@ -6070,40 +6055,42 @@ def _recursive(P, kernel, rule, drawn, key):
         bottom, delta = bottom + 1, delta / rule.division
     if rows.shape[0] == 0:
         above = _left_after(depth, bottom - 1)
-        place = np.int64(_uniform(_bits(key, 3 * bottom + 2), 0) * above.shape[0])
+        place = np.int64(_uniform(_subkey(key, _LAST_POINT), 0) * above.shape[0])
         rows = above[place:place + 1].copy()
     weights, evaluations = _ones(rows.shape[0]), 0
     for level in range(bottom - 1, -1, -1):
-        delta *= rule.division
+        delta, level_key = delta * rule.division, _subkey(_subkey(key, _LEVELS), level)
         Z = _gather(P, rows, P)
-        size = min(drawn, 4 * rule.size) if level == 0 and drawn > 0 else rule.size    # a small sample shows no more of a tail
+        # A small sample shows no more of a tail.
+        size = min(drawn, 4 * rule.size) if level == 0 and drawn > 0 else rule.size
         k, lam = _largest_rank(size, rule.constant, delta), rule.lam
         if lam == 0.0:
-            lam = _tail_ridge(kernel, _in_double(Z), weights, k, _bits(key, 3 * level + 1))
+            lam = _tail_ridge(kernel, _in_double(Z), weights, k, _subkey(level_key, _TAIL))
             evaluations += Z.shape[0] * (Z.shape[0] + 1) // 2
         rows = _left_after(depth, level)
         for i in range(weights.shape[0]):
             weights[i] = lam / weights[i] ** 2         # the shift of lemma 6
-        scores, computed = _scores(P, rows, Z, weights, kernel, lam)
-        if computed < 0:
-            return Landmarks(rows, scores, -1)
+        scores, computed, sound = _scores(P, rows, Z, weights, kernel, lam)
+        if not sound:
+            return Landmarks(rows, scores, evaluations), False
         evaluations += computed
         scores = _capped(scores, rule.factor)
         many = math.log(max(_sum(scores), 1.0) / delta) if rule.lam > 0.0 else math.log(2.0 * k / delta)
         chances = _capped(scores, rule.oversampling * many)
         if level == 0 and drawn > 0:
-            rows, chances = _draw(chances, drawn, _bits(key, 2))
+            rows, chances = _draw(chances, drawn, _subkey(key, _TOP))
         else:
             level_rows = rows
-            rows, chances = _keep(chances, level_rows, _bits(key, 3 * level + 3))
+            rows, chances = _keep(chances, level_rows, _subkey(level_key, _COINS))
             if rule.lam == 0.0 and rows.shape[0] <= k and level > 0:
-                # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding that out.
-                plain, _ = _draw(_ones(level_rows.shape[0]), rule.size, _bits(key, 3 * level + 2))
-                rows, chances = np.empty(rule.size, np.int64), _ones(rule.size)
+                # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding
+                # that out.
+                plain, _ = _draw(_ones(level_rows.shape[0]), rule.size, _subkey(level_key, _PLAIN))
+                rows, chances = np.empty(rule.size, _INT64), _ones(rule.size)
                 for i in range(rule.size):
                     rows[i], chances[i] = level_rows[plain[i]], rule.size / level_rows.shape[0]
         weights = _inverse_roots(chances)
-    return Landmarks(rows, weights, evaluations)
+    return Landmarks(rows, weights, evaluations), True
 
 
 @_public(X=_points(), kernel=_kernel("X"), lam=_positive, delta=_between(0.0, 0.03125, "0 and 1/32"),
@@ -6111,10 +6098,10 @@ def _recursive(P, kernel, rule, drawn, key):
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
-    1. Up to 192 log(1 / delta) points: all of them.  2. Half of the points, at random; a sample of these by this algorithm,
-    with delta / 3.  3. Scores of all points from that sample (lemma 6), times 3/2, capped at 1.  4. Each point kept with
-    probability min(1, 16 l_i log(sum l / delta)), the sum counted as at least 1 (as in `sample_landmarks`). With probability
-    1 - 3 delta, K~ <= K <= K~ + lam I (theorem 7).
+    1. Up to 192 log(1 / delta) points: all of them.  2. Half of the points, at random; a sample of these by this
+    algorithm, with delta / 3.  3. Scores of all points from that sample (lemma 6), times 3/2, capped at 1.  4. Each
+    point kept with probability min(1, 16 l_i log(sum l / delta)), the sum counted as at least 1 (as in
+    `sample_landmarks`). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (theorem 7).
 
     Parameters
     ----------
@@ -6129,22 +6116,17 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     -------
     Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p)
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; lam, delta, seed or oversampling out of range; kernel not positive
-        semidefinite or not finite on X
-
     Notes
-    -----
-    About 2 n s kernel values and O(n s (d + s)) time for s landmarks at a level; memory O(n + s^2) and slabs of 8192 rows.
+    ----- About 2 n s kernel values and O(n s (d + s)) time for s landmarks at a level; memory O(n + s^2) and slabs of
+    8192 rows.
 
     Examples
     --------
     >>> recursive_rls(np.ones((900, 1)), linear(), 1.0, 0.01, 0).indices.size < 900
     True
     """
-    found = _recursive(X, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), 0, _key(seed, _LANDMARKS))
-    if found.evaluations < 0:
+    found, sound = _recursive(X, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), 0, _key(seed, _LANDMARKS))
+    if not sound:
         raise ValueError("recursive_rls: kernel must be finite and positive semidefinite on X")
     return found
 
@@ -6154,13 +6136,14 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
 
-    As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the largest k
-    with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With probability
-    1 - 3 delta at most 2 s landmarks, and theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (theorem 10).
+    As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the
+    largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
+    probability 1 - 3 delta at most 2 s landmarks, and theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (theorem
+    10).
 
-    Two departures from the printed algorithm. The tail sum comes from 6 steps of orthogonal iteration, and errs upward, by a few
-    per cent where sigma falls slowly. A sample of a level below the top that has at most k points, and so shows no tail beyond k,
-    is replaced by s points of its level at random.
+    Two departures from the printed algorithm. The tail sum comes from 6 steps of orthogonal iteration, and errs upward,
+    by a few per cent where sigma falls slowly. A sample of a level below the top that has at most k points, and so
+    shows no tail beyond k, is replaced by s points of its level at random.
 
     Parameters
     ----------
@@ -6169,18 +6152,13 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     s : int, at least 1; sample size; n or more returns all points
     delta : float between 0 and 1/32; failure probability is 3 delta
     seed : int from 0 to 2**64 - 1, by default 0
-    constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem speaks
-        where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
+    constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem
+        speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
     oversampling : float, positive; the 16 of the paper
 
     Returns
     -------
     Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p)
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
-        finite on X
 
     Notes
     -----
@@ -6192,17 +6170,18 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     >>> recursive_rls_fixed(np.arange(900.0).reshape(900, 1), linear(), 200, 0.01, 0).indices.size < 900
     True
     """
-    found = _recursive(X, kernel, _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0), 0, _key(seed, _LANDMARKS))
-    if found.evaluations < 0:
+    rule = _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0)
+    found, sound = _recursive(X, kernel, rule, 0, _key(seed, _LANDMARKS))
+    if not sound:
         raise ValueError("recursive_rls_fixed: kernel must be finite and positive semidefinite on X")
     return found
 
 
 @_compiled(inline="always")
 def _practical(P, kernel, s, level_size, delta, key):
-    """The variant of RLS section 5: small constants, at each level delta itself (0 for the authors' choice), exactly s landmarks at the top."""
+    """The variant of RLS section 5: small constants, one delta (0: the authors' choice), s landmarks at the top."""
     if s >= P.shape[0]:
-        return _all_points(P.shape[0])
+        return _all_points(P.shape[0]), True
     if delta == 0.0:                                   # log(2 k / delta) is about the log(s) of the authors' program
         delta = 0.5 / math.log(max(s, 8))
     return _recursive(P, kernel, _Rule(0.0, level_size, 4.0, 1.0, 1.0, delta, 1.0), s, key)
@@ -6212,10 +6191,10 @@ def _practical(P, kernel, s, level_size, delta, key):
 def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
 
-    `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each level, and
-    at the top s points drawn without replacement in proportion to their probabilities. The authors' program has log(s) where
-    the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice, and the default (s counted as at least 8). No
-    theorem covers it.
+    `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each
+    level, and at the top s points drawn without replacement in proportion to their probabilities. The authors' program
+    has log(s) where the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice, and the default (s
+    counted as at least 8). No theorem covers it.
 
     Parameters
     ----------
@@ -6226,13 +6205,8 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
-    -------
-    Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 / sqrt(chance)
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
-        finite on X
+    ------- Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 /
+    sqrt(chance)
 
     Notes
     -----
@@ -6243,8 +6217,8 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     >>> recursive_rls_practical(np.arange(50.0).reshape(-1, 1), gaussian(5.0), 10).indices.size
     10
     """
-    found = _practical(X, kernel, s, s, delta, _key(seed, _LANDMARKS))
-    if found.evaluations < 0:
+    found, sound = _practical(X, kernel, s, s, delta, _key(seed, _LANDMARKS))
+    if not sound:
         raise ValueError("recursive_rls_practical: kernel must be finite and positive semidefinite on X")
     return found
 
@@ -6253,8 +6227,9 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
 def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
 
-    As `recursive_rls_practical`, with samples of r = sqrt((n s + s^3) / n) points below the top, so that scores cost as much as
-    uniform Nystrom itself. At the top k is that of min(s, 4 r), since s points are drawn: errors fall by up to a fifth.
+    As `recursive_rls_practical`, with samples of r = sqrt((n s + s^3) / n) points below the top, so that scores cost as
+    much as uniform Nystrom itself. At the top k is that of min(s, 4 r), since s points are drawn: errors fall by up to
+    a fifth.
 
     Parameters
     ----------
@@ -6268,11 +6243,6 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     -------
     Landmarks, as of `recursive_rls_practical`
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
-        finite on X
-
     Notes
     -----
     About 2 n r kernel values and n r (r + 2 d) multiplications; memory O(n + r^2) and slabs of 8192 rows.
@@ -6283,8 +6253,8 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     10
     """
     level_size = min(s, np.int64(math.ceil(math.sqrt(s + np.float64(s) ** 3 / X.shape[0]))))
-    found = _practical(X, kernel, s, level_size, delta, _key(seed, _LANDMARKS))
-    if found.evaluations < 0:
+    found, sound = _practical(X, kernel, s, level_size, delta, _key(seed, _LANDMARKS))
+    if not sound:
         raise ValueError("recursive_rls_accelerated: kernel must be finite and positive semidefinite on X")
     return found
 
@@ -6293,8 +6263,9 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
-    Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection (Epperly,
-    Tropp, Webber 2025) give pivots of the same law, many for each pass over the points; block = 1 is the simple algorithm.
+    Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection
+    (Epperly, Tropp, Webber 2025) give pivots of the same law, many for each pass over the points; block = 1 is the
+    simple algorithm.
 
     Parameters
     ----------
@@ -6308,15 +6279,9 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     -------
     Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
-        finite on X
-
     Notes
-    -----
-    n (s + 1) kernel values and some for proposals, O(n s (d + s)) time. The factor F of n s numbers is held meanwhile, as
-    the algorithm needs it: its memory is O(n s).
+    ----- n (s + 1) kernel values and some for proposals, O(n s (d + s)) time. The factor F of n s numbers is held
+    meanwhile, as the algorithm needs it: its memory is O(n s).
 
     Examples
     --------
@@ -6325,8 +6290,8 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     """
     if s >= X.shape[0]:
         return _all_points(X.shape[0])
-    found, _ = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 0.0, X, _key(seed, _LANDMARKS))
-    if found.evaluations < 0:
+    found, _, sound = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 0.0, X, _key(seed, _LANDMARKS))
+    if not sound:
         raise ValueError("rpcholesky: kernel must be finite and positive semidefinite on X")
     return found
 
@@ -6342,21 +6307,16 @@ def pivoted_cholesky(X, kernel, s, block=64):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among residuals that are equal
+    block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among residuals that are
+        equal
 
     Returns
     -------
     Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
 
-    Raises
-    ------
-    ValueError : X empty, not 2-D or not finite; another argument out of range; kernel not positive semidefinite or not
-        finite on X
-
     Notes
-    -----
-    n (s + 1) kernel values and some for candidates, O(n s (d + s)) time and one pass over O(n s) memory for a few pivots at
-    best: several times slower than `rpcholesky`. Outliers come first, which is rarely what kernel PCA wants.
+    ----- n (s + 1) kernel values and some for candidates, O(n s (d + s)) time and one pass over O(n s) memory for a few
+    pivots at best: several times slower than `rpcholesky`. Outliers come first, which is rarely what kernel PCA wants.
 
     Examples
     --------
@@ -6365,11 +6325,13 @@ def pivoted_cholesky(X, kernel, s, block=64):
     """
     if s >= X.shape[0]:
         return _all_points(X.shape[0])
-    found, _ = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 1.0, X, np.uint64(0))
-    if found.evaluations < 0:
+    found, _, sound = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 1.0, X, np.uint64(0))
+    if not sound:
         raise ValueError("pivoted_cholesky: kernel must be finite and positive semidefinite on X")
     return found
 
+
+# 12.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 @_public(X=_points(finite=False), landmarks=_landmarks("X"), kernel=_kernel("landmarks"))
 def nystrom_map(X, landmarks, kernel):
@@ -6382,38 +6344,34 @@ def nystrom_map(X, landmarks, kernel):
     kernel : Kernel, positive semidefinite
 
     Returns
-    -------
-    NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above the rounding of kernel
-    values in X's type depend on the others: they come last, with features 0, and rank is the number of others
-
-    Raises
-    ------
-    ValueError : X or landmarks malformed; kernel not positive semidefinite or not finite on the landmarks
+    ------- NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above the
+    rounding of kernel values in X's type depend on the others: they come last, with features 0, and rank is the number
+    of others
 
     Notes
-    -----
-    s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory. Of X only the landmarks are read.
+    ----- s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory. Of X only the
+    landmarks are read.
 
     Examples
     --------
     >>> nystrom_map(np.array([[1.0], [2.0]]), np.array([1, 0]), linear()).rank
     1
     """
-    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if found.rank < 0:
+    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
+    if not sound:
         raise ValueError("nystrom_map: kernel must be finite and positive semidefinite on the landmarks")
     return found
 
 
 @_compiled(apart=True)
 def _map_features(P, found):
-    """Nystrom features of checked points, and whether they are finite: as their squares are, which need no pass over them."""
+    """Nystrom features of checked points, and whether they are finite: their squares tell, without a pass over them."""
     X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
     if found.rank == 0:                                # a kernel that is 0
         return _zeros(X.shape[0] * Z.shape[0], X.dtype).reshape(X.shape[0], Z.shape[0]), True
     below, corners = _panels(_corner(found.factor, found.rank), 0, Z)
     F = _new_matrix(X.shape[0], Z.shape[0], X)
-    squares = _substitute(found.kernel, _prepare(found.kernel, X, Z[:found.rank], False), below, corners, 0, F)
+    squares = _forward_substitute(found.kernel, _prepare(found.kernel, X, Z[:found.rank], False), below, corners, 0, F)
     for i in range(F.shape[0]):
         for j in range(found.rank, F.shape[1]):
             F[i, j] = 0.0
@@ -6422,7 +6380,7 @@ def _map_features(P, found):
 
 @_public(X=_points(), map=_map("X"))
 def nystrom_features(X, map):
-    """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T with K~(x, x') = y(x).y(x') (RLS section 2.1, (35)).
+    """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
     K~ = K S (S^T K S)^+ S^T K; the rows are those of K S (S^T K S)^(+/2) up to a rotation of the feature space.
 
@@ -6434,10 +6392,6 @@ def nystrom_features(X, map):
     Returns
     -------
     (n, s) array, float32 if both X and the landmarks are float32, else float64
-
-    Raises
-    ------
-    ValueError : X empty, not 2-D, not finite or of another d; map malformed; kernel not finite on X
 
     Notes
     -----
@@ -6457,7 +6411,7 @@ def nystrom_features(X, map):
 
 @_public(X=_points(), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"))
 def nystrom(X, landmarks, kernel):
-    """Nystrom factor F of the Gram matrix: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
+    """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
     Parameters
     ----------
@@ -6466,13 +6420,8 @@ def nystrom(X, landmarks, kernel):
     kernel : Kernel, positive semidefinite
 
     Returns
-    -------
-    (n, s) array of X's precision; a column is 0 where a landmark depends on earlier ones (see `nystrom_map`, which tells the
-    rank)
-
-    Raises
-    ------
-    ValueError : X or landmarks malformed; kernel not positive semidefinite or not finite on X
+    ------- (n, s) array of X's precision; a column is 0 where a landmark depends on earlier ones (see `nystrom_map`,
+    which tells the rank)
 
     Notes
     -----
@@ -6483,8 +6432,8 @@ def nystrom(X, landmarks, kernel):
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
     """
-    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if found.rank < 0:
+    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
+    if not sound:
         raise ValueError("nystrom: kernel must be finite and positive semidefinite on the landmarks")
     F, finite = _map_features(X, found)
     if not finite:
@@ -6493,7 +6442,7 @@ def nystrom(X, landmarks, kernel):
 
 
 @_compiled(apart=True)
-def _add_moments(F, G, a, b, out):
+def _add_column_products(F, G, a, b, out):
     """One tile of F^T G, added to what is there."""
     _wide_vectors()
     state = _denormals_to_zero()
@@ -6517,13 +6466,13 @@ def _add_moments(F, G, a, b, out):
 
 
 @_compiled(parallel=True)
-def _moments(F, G, symmetric):
-    """F^T G in float64, tile by tile (of the upper half, if G is F); sums of 2048 rows in the precision of the factors."""
+def _column_products(F, G, symmetric):
+    """F^T G in float64, tile by tile (of the upper half, if G is F); sums of 2048 rows in the factors' precision."""
     r, p = F.shape[1], G.shape[1]
     out, columns = _zero_matrix(r, p), _blocks(p)
     for t in prange(_blocks(r) * columns):
         if not symmetric or t // columns <= t % columns:
-            _add_moments(F, G, np.int64(t // columns), np.int64(t % columns), out)
+            _add_column_products(F, G, np.int64(t // columns), np.int64(t % columns), out)
     if symmetric:
         for i in range(r):
             for j in range(i):
@@ -6532,27 +6481,33 @@ def _moments(F, G, symmetric):
 
 
 @_compiled(apart=True)
-def _slab_moments(P, found, Y, like):
+def _normal_equations(P, found, Y, like):
     """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab."""
     s = found.points.shape[0]
     squares, products = _zero_matrix(s, s), _zero_matrix(s, Y.shape[1])
     for begin in range(0, P.shape[0], _SLAB):
         F, _ = _map_features(_in_precision(like, P[begin:begin + _SLAB]), found)
-        _add(squares, 1.0, _moments(F, F, True))
-        _add(products, 1.0, _cross(F, s, _in_precision(F, Y[begin:begin + _SLAB])))
+        _add(squares, 1.0, _column_products(F, F, True))
+        _add(products, 1.0, _transposed_product(F, s, _in_precision(F, Y[begin:begin + _SLAB])))
     return squares, products
+
+
+@_compiled
+def _solve_transposed(L, C):
+    """C <- L^-T C for a lower triangular L; 0 where L_ii is 0."""
+    for i in range(L.shape[0] - 1, -1, -1):
+        for q in range(C.shape[1]):
+            C[i, q] = C[i, q] / L[i, i] if L[i, i] != 0.0 else 0.0
+        for j in range(i):
+            for q in range(C.shape[1]):
+                C[j, q] -= L[i, j] * C[i, q]
 
 
 @_compiled(apart=True)
 def _expansion_by_map(found, V, values):
     """Features V^T y(x) as an expansion over the landmarks: coefficients C with L^T C = V, 0 for landmarks left out."""
-    L, C = found.factor, V.copy()
-    for i in range(L.shape[0] - 1, -1, -1):
-        for q in range(C.shape[1]):
-            C[i, q] = C[i, q] / L[i, i] if i < found.rank else 0.0
-        for j in range(i):
-            for q in range(C.shape[1]):
-                C[j, q] -= L[i, j] * C[i, q]
+    C = V.copy()
+    _solve_transposed(found.factor, C)
     return Expansion(found.points, _in_precision(found.points, C), values, _zeros(V.shape[1], _FLOAT64), found.kernel)
 
 
@@ -6561,9 +6516,9 @@ def _expansion_by_map(found, V, values):
 def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
-    Z = Phi^T S X with X = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space, and
-    for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps times what the
-    best k directions lose.
+    Z = Phi^T S X with X = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space,
+    and for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps
+    times what the best k directions lose.
 
     Parameters
     ----------
@@ -6577,10 +6532,6 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     -------
     Expansion over the landmarks only: s kernel values for each new point. values: eigenvalues of K~, 0 beyond its rank
 
-    Raises
-    ------
-    ValueError : X or landmarks malformed; k or seed out of range; kernel not positive semidefinite or not finite on X
-
     Notes
     -----
     n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
@@ -6591,13 +6542,13 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if found.rank < 0:
+    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
+    if not sound:
         raise ValueError("nystrom_kpca: kernel must be finite and positive semidefinite on the landmarks")
-    squares, _ = _slab_moments(X, found, _zero_matrix(X.shape[0], 1), X)
+    squares, _ = _normal_equations(X, found, _zero_matrix(X.shape[0], 1), X)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_kpca: kernel must be finite on X")
-    eigen = _lanczos(squares, k, _key(seed, _START), 1e-12, 1000)
+    eigen, _ = _lanczos(squares, k, _key(seed, _START), 1e-12, 1000)
     values, vectors = _zeros(k, _FLOAT64), _zero_matrix(landmarks.shape[0], k)
     for q in range(k):
         if eigen.values[q] > landmarks.shape[0] * 2.2e-16 * eigen.values[0]:
@@ -6608,6 +6559,12 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# 13. Doubly stochastic gradients (DSGD)
+#
+# Empty as yet.
+# ----------------------------------------------------------------------------------------------------------------------
+
+# ----------------------------------------------------------------------------------------------------------------------
 # 14. Downstream
 #
 # Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
@@ -6615,14 +6572,22 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
 
 @_compiled(apart=True)
 def _solve_ridge(squares, products, lam):
-    """(F^T F + lam I)^-1 F^T Y, lam at least 100 roundings of tr F^T F: below that the matrix may be singular."""
-    trace = 0.0
-    for i in range(squares.shape[0]):
+    """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
+    r, trace, W = squares.shape[0], 0.0, products.copy()
+    for i in range(r):
         trace += squares[i, i]
-    ridge = max(lam, 2.2e-14 * trace)
-    for i in range(squares.shape[0]):
+    ridge = max(lam, max(100.0, r) * 2.2e-16 * trace)
+    for i in range(r):
         squares[i, i] += ridge
-    return np.linalg.solve(squares, products)
+    L = np.linalg.cholesky(squares)                    # np.linalg.solve compiles 57 units
+    for i in range(r):
+        for j in range(i):
+            for q in range(W.shape[1]):
+                W[i, q] -= L[i, j] * W[j, q]
+        for q in range(W.shape[1]):
+            W[i, q] /= L[i, i]
+    _solve_transposed(L, W)
+    return W
 
 
 @_compiled
@@ -6666,15 +6631,11 @@ def kernel_ridge(F, Y, lam):
     ----------
     F : (n, r) array, factor of K~ = F F^T
     Y : (n,) or (n, t) array of targets
-    lam : float, positive ridge, in the units of the eigenvalues of K~; not below 100 roundings of tr K~ in effect
+    lam : float, positive ridge, in the units of the eigenvalues of K~; at least 100 (or r) roundings of tr K~ in effect
 
     Returns
     -------
     (r, t) float64 array; (r,) for a vector of targets
-
-    Raises
-    ------
-    ValueError : F or Y malformed or of different n; lam not positive
 
     Notes
     -----
@@ -6690,8 +6651,8 @@ def kernel_ridge(F, Y, lam):
     squares, products = _zero_matrix(r, r), _zero_matrix(r, T.shape[1])
     for begin in range(0, F.shape[0], _SLAB):          # in float64: a small ridge is lost in the rounding of float32
         slab = _in_double(F[begin:begin + _SLAB])
-        _add(squares, 1.0, _moments(slab, slab, True))
-        _add(products, 1.0, _cross(slab, r, _by_columns(T[begin:begin + _SLAB], sizes, True)))
+        _add(squares, 1.0, _column_products(slab, slab, True))
+        _add(products, 1.0, _transposed_product(slab, r, _by_columns(T[begin:begin + _SLAB], sizes, True)))
     return _in_shape_of(Y, _by_columns(_solve_ridge(squares, products, lam), sizes, False))
 
 
@@ -6713,15 +6674,9 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     -------
     Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
 
-    Raises
-    ------
-    ValueError : X, Y or landmarks malformed; lam not positive; kernel not positive semidefinite or not finite on X;
-        coefficients beyond the type of X
-
     Notes
-    -----
-    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on in float64 whatever
-    the type of X: a small ridge is lost in the rounding of float32.
+    ----- n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on
+    in float64 whatever the type of X: a small ridge is lost in the rounding of float32.
 
     Examples
     --------
@@ -6729,14 +6684,15 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [[0.5], [1.0]]
     """
-    found, _ = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if found.rank < 0:
+    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
+    if not sound:
         raise ValueError("nystrom_ridge: kernel must be finite and positive semidefinite on the landmarks")
     sizes = _column_sizes(Y)
-    squares, products = _slab_moments(X, found, _by_columns(Y, sizes, True), Y)
+    squares, products = _normal_equations(X, found, _by_columns(Y, sizes, True), Y)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_ridge: kernel must be finite on X")
-    expansion = _expansion_by_map(found, _by_columns(_solve_ridge(squares, products, lam), sizes, False), _zeros(Y.shape[1], _FLOAT64))
+    weights = _by_columns(_solve_ridge(squares, products, lam), sizes, False)
+    expansion = _expansion_by_map(found, weights, _zeros(Y.shape[1], _FLOAT64))
     if not _all_below(expansion.coef, np.inf):
         raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
     return expansion
@@ -6767,10 +6723,6 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     -------
     Clustering
 
-    Raises
-    ------
-    ValueError : F empty, not 2-D or not finite; another argument out of range
-
     Notes
     -----
     O(n k r) time an iteration, O(n + k r) memory.
@@ -6793,14 +6745,14 @@ class Correlations(NamedTuple):
 
 @_compiled(apart=True)
 def _ridge_basis(F, lam, squared):
-    """B with F B = U D, U the left singular vectors of F and D = s^2 / (s^2 + lam), or its square root; 0 where s is rounding.
+    """B with F B = U D, U left singular vectors of F, D = s^2 / (s^2 + lam) or its square root; 0 where s is rounding.
 
     The singular values are those of R in F = Q R: from F^T F, those below 1e-8 of the largest would be lost.
     """
     R, r = F, F.shape[1]
     if r < F.shape[0]:
         Q, _ = _orthonormalize(F, np.uint64(0))
-        R = _cross(Q, r, F)
+        R = _transposed_product(Q, r, F)
     _, values, rows = np.linalg.svd(R, full_matrices=False)
     B, rounding = _zero_matrix(r, r), max(F.shape[0], r) * 2.2e-16 * values[0]
     for q in range(values.shape[0]):
@@ -6812,14 +6764,15 @@ def _ridge_basis(F, lam, squared):
     return B
 
 
-@_public(F=_points(double=True), G=_points(double=True, same_rows="F"), lam_x=_positive, lam_y=_positive, k=_integer(), squared=_flag)
+@_public(F=_points(double=True), G=_points(double=True, same_rows="F"), lam_x=_positive, lam_y=_positive, k=_integer(),
+         squared=_flag)
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
-    """Regularised kernel canonical correlations of two views by their factors, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
+    """Regularised kernel canonical correlations of two views, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
 
-    Maximises f^T Phi_x^T Phi_y g. squared: under |(K_x + lam_x) alpha| = 1 and |(K_y + lam_y) beta| = 1, whose optimum is
-    sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the number of theorem 18. Else: under the constraints as the
-    paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is sigma_1(P_x^(1/2) P_y^(1/2)) with
-    P = K (K + lam)^-1, and not sigma_1(T).
+    Maximises f^T Phi_x^T Phi_y g. squared: under |(K_x + lam_x) alpha| = 1 and |(K_y + lam_y) beta| = 1, whose optimum
+    is sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the number of theorem 18. Else: under the constraints
+    as the paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is sigma_1(P_x^(1/2)
+    P_y^(1/2)) with P = K (K + lam)^-1, and not sigma_1(T).
 
     Parameters
     ----------
@@ -6830,13 +6783,8 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     squared : bool, which program
 
     Returns
-    -------
-    Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or are 0 beyond the
-    ranks of F and G
-
-    Raises
-    ------
-    ValueError : F or G empty, not 2-D, not finite or of different n; lam_x, lam_y not positive; k out of range
+    ------- Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or are
+    0 beyond the ranks of F and G
 
     Notes
     -----
@@ -6851,7 +6799,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     if not 1 <= k <= min(F.shape[1], G.shape[1]):
         raise ValueError("kernel_cca: k must be from 1 to the smaller number of columns")
     left, right = _ridge_basis(F, lam_x, squared), _ridge_basis(G, lam_y, squared)
-    inner = _dense_product(_transposed(left), F.shape[1], _moments(F, G, False))
+    inner = _dense_product(_transposed(left), F.shape[1], _column_products(F, G, False))
     a, values, b = np.linalg.svd(_dense_product(inner, G.shape[1], right), full_matrices=False)
     w = _dense_product(left, left.shape[1], np.ascontiguousarray(a[:, :k]))
     v = _dense_product(right, right.shape[1], np.ascontiguousarray(b[:k].T))
@@ -6870,17 +6818,13 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
     seed : int from 0 to 2**64 - 1, by default 0
-    tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A difference below the
-        rounding of products with A and B comes out as such
+    tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A difference
+        below the rounding of products with A and B comes out as such
     max_iterations : int, at least 1; products of each with 16 vectors
 
     Returns
     -------
     float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
-
-    Raises
-    ------
-    ValueError : A or B malformed, not finite or of different sizes; seed, tol or max_iterations out of range
 
     Notes
     -----
@@ -6893,15 +6837,15 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """
     if not (_symmetric(A) and _symmetric(B)):
         raise ValueError("spectral_error: A and B must be symmetric")
-    norm = _norm(Difference(A, B), _key(seed, _START), tol, max_iterations)
-    if not norm < np.inf:
+    norm, finite = _norm(Difference(A, B), _key(seed, _START), tol, max_iterations)
+    if not finite:
         raise ValueError("spectral_error: A and B must be finite (no NaN or infinity)")
     return norm
 
 
 @_public(A=_operator(), B=_operator("A"))
 def frobenius_error(A, B):
-    """Frobenius norm |A - B|_F of the difference of two operators, exactly, a block of rows at a time. Source: textbook.
+    """Frobenius norm |A - B|_F of a difference of operators, exactly, a block of rows at a time. Source: textbook.
 
     Parameters
     ----------
@@ -6910,10 +6854,6 @@ def frobenius_error(A, B):
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError : A or B malformed, not finite or of different sizes
 
     Notes
     -----
@@ -6938,7 +6878,7 @@ def frobenius_error(A, B):
 
 @_public(U=_points(double=True), V=_points(double=True, same_rows="U"))
 def principal_angles(U, V):
-    """Principal angles between the column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
+    """Principal angles between column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
 
     The measure behind AMS theorems 2 and 3. Small angles come from sines, large ones from cosines, each to rounding.
 
@@ -6950,10 +6890,6 @@ def principal_angles(U, V):
     Returns
     -------
     (min(p, q),) float64 array
-
-    Raises
-    ------
-    ValueError : U or V empty, not 2-D, not finite, with different numbers of rows or with dependent columns
 
     Notes
     -----
@@ -6972,7 +6908,7 @@ def principal_angles(U, V):
         raise ValueError("principal_angles: U and V must have independent columns")
     if P.shape[1] < Q.shape[1]:
         P, Q = Q, P
-    C = _cross(P, P.shape[1], Q)
+    C = _transposed_product(P, P.shape[1], Q)
     left, cosines, right = np.linalg.svd(C, full_matrices=False)
     sines = np.linalg.svd(Q - _dense_product(P, P.shape[1], C), full_matrices=False)[1]
     count = Q.shape[1]
@@ -7005,10 +6941,6 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     -------
     float from 0 to n
 
-    Raises
-    ------
-    ValueError : A malformed, not finite or not symmetric; lam not positive; seed, probes or steps out of range
-
     Notes
     -----
     `steps` products of A with `probes` vectors; memory O(n probes steps) floats for the orthogonal bases.
@@ -7023,11 +6955,12 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     n = _size(A)
     if n <= _SOLVED_DIRECTLY:
         K = _rows(A, 0, n)
-        total = _sum_of(_SHARES, np.linalg.eigvalsh(K), _ones(n), lam) if _all_below(K, np.inf) else np.nan
+        finite = _all_below(K, np.inf)
+        total = _sum_of(_SHARES, _small_eigen(K, n, False)[0], _ones(n), lam) if finite else 0.0
     else:
         signs = _times(_random_signs(n, probes, _key(seed, _PROBES)), 1.0 / math.sqrt(probes))
-        total = _trace_quadrature(A, _SHARES, lam, signs, min(steps, n))
-    if not total < np.inf:
+        total, finite = _trace_quadrature(A, _SHARES, lam, signs, min(steps, n))
+    if not finite:
         raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
     return total
 
@@ -7038,7 +6971,7 @@ _SHARES, _NEGATIVE_PART, _POSITIVE_PART = range(3)
 
 @_compiled
 def _sum_of(part, values, weights, lam):
-    """sum_i weights_i f(values_i): f(x) = x / (x + lam), negative rounding cut; or the negative part max(-x, 0); or the positive one."""
+    """sum_i weights_i f(values_i): f(x) = x / (x + lam) of the positive part of x, or this part, or the negative."""
     total = 0.0
     for i in range(values.shape[0]):
         x = max(values[i], 0.0)
@@ -7055,13 +6988,13 @@ def _random_signs(n, probes, key):
     out = np.empty((n, probes))
     for q in range(probes):
         for i in range(n):
-            out[i, q] = _sign(_bits(key, q), i)
+            out[i, q] = _sign(_subkey(key, q), i)
     return out
 
 
 @_compiled(apart=True)
 def _first_of_basis(starts, steps):
-    """(basis (steps, probes, n) whose first vectors are the columns of `starts`, made of norm 1; their squared norms)."""
+    """Bases (steps, probes, n) whose first vectors are the columns of `starts`, made of norm 1; their squared norms."""
     n, probes = starts.shape
     basis, squares = np.zeros((steps, probes, n)), _zeros(probes, _FLOAT64)
     for q in range(probes):
@@ -7074,7 +7007,7 @@ def _first_of_basis(starts, steps):
 
 @_compiled(apart=True)
 def _next_of_basis(basis, W, diagonal, beside, length, step):
-    """Each row of W = (A v)^T, made orthogonal to its basis, is the next vector; diagonal and beside are the Lanczos matrix."""
+    """Each row of W = (A v)^T, made orthogonal to its basis, comes next; diagonal and beside are the Lanczos matrix."""
     n = W.shape[1]
     for q in range(W.shape[0]):
         w = W[q]
@@ -7111,7 +7044,7 @@ def _gauss_sum(part, lam, diagonal, beside, length, squares):
 
 @_compiled(apart=True)
 def _trace_quadrature(B, part, lam, starts, steps):
-    """sum_q z_q^T f(B) z_q for the f of `_sum_of` and the columns z_q of `starts`; NaN if B is not finite.
+    """sum_q z_q^T f(B) z_q for the f of `_sum_of` and the columns z_q of `starts`; and whether B is finite.
 
     Gauss quadrature by Lanczos with full orthogonalisation, all columns at once.
     """
@@ -7121,35 +7054,32 @@ def _trace_quadrature(B, part, lam, starts, steps):
     for step in range(steps):
         W = _transposed(_in_double(_product(B, _transposed(basis[step]))))
         if not _all_below(W, np.inf):
-            return np.nan
+            return 0.0, False
         _next_of_basis(basis, W, diagonal, beside, length, step)
-    return _gauss_sum(part, lam, diagonal, beside, length, squares)
+    return _gauss_sum(part, lam, diagonal, beside, length, squares), True
 
 
 @_public(A=_operator(), B=_operator("A"), seed=_seed, probes=_integer(1), steps=_integer(1))
 def nuclear_error(A, B, seed=0, probes=16, steps=64):
     """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference D of two operators, which is never formed.
 
-    |D|_* = tr D + 2 tr D_-, or -tr D + 2 tr D_+ if tr D < 0, D_- and D_+ the negative and the positive part. The trace is exact,
-    the part estimated in the manner of Hutch++ (Meyer, Musco, Musco, Woodruff 2021): on the span of D^3 times `probes` random
-    vectors as it is, off it by random signs. For a Nystrom approximation (RLS (1)) K~ <= K the part is 0: exact to rounding.
+    |D|_* = tr D + 2 tr D_-, or -tr D + 2 tr D_+ if tr D < 0, D_- and D_+ the negative and the positive part. The trace
+    is exact, the part estimated in the manner of Hutch++ (Meyer, Musco, Musco, Woodruff 2021): on the span of D^3 times
+    `probes` random vectors as it is, off it by random signs. For a Nystrom approximation (RLS (1)) K~ <= K the part is
+    0: exact to rounding.
 
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
     seed : int from 0 to 2**64 - 1, by default 0
     probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
-        sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the result at
-        worst, where a few more directions than `probes` make up all of it; a percent and less where many do
+        sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the result
+        at worst, where a few more directions than `probes` make up all of it; a percent and less where many do
     steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
 
     Returns
     -------
     float, in the units of the entries, never below abs(tr A - tr B)
-
-    Raises
-    ------
-    ValueError : A or B malformed, not finite, not symmetric or of different sizes; seed, probes or steps out of range
 
     Notes
     -----
@@ -7162,51 +7092,54 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     """
     if not (_symmetric(A) and _symmetric(B)):
         raise ValueError("nuclear_error: A and B must be symmetric")
-    n, D, trace = _size(A), Difference(A, B), _trace(A) - _trace(B)
+    n, D, trace, total = _size(A), Difference(A, B), _trace(A) - _trace(B), 0.0
     if n <= _SOLVED_DIRECTLY:
         E = _rows(D, 0, n)
-        total = np.abs(np.linalg.eigvalsh(E)).sum() if _all_below(E, np.inf) else np.nan
+        finite = _all_below(E, np.inf)
+        if finite:
+            for value in _small_eigen(E, n, False)[0]:
+                total += abs(value)
     else:
-        part, starts = _NEGATIVE_PART if trace >= 0.0 else _POSITIVE_PART, _leading_and_random(D, min(probes, n), _key(seed, _PROBES))
-        total = abs(trace) + 2.0 * _trace_quadrature(D, part, 0.0, starts, min(steps, n))
-    if not total < np.inf:
+        part = _NEGATIVE_PART if trace >= 0.0 else _POSITIVE_PART
+        starts, finite = _leading_and_random(D, min(probes, n), _key(seed, _PROBES))
+        if finite:
+            total, finite = _trace_quadrature(D, part, 0.0, starts, min(steps, n))
+        total = abs(trace) + 2.0 * total
+    if not (finite and total < np.inf):
         raise ValueError("nuclear_error: A and B must be finite (no NaN or infinity)")
     return max(total, abs(trace))
 
 
 @_compiled(apart=True)
 def _leading_and_random(A, probes, key):
-    """Orthonormal columns near the leading eigenvectors of A, and random signs off them over sqrt(probes); NaN if A is not finite."""
-    V = _normal_matrix(_size(A), probes, _bits(key, 2**32))
+    """Orthonormal columns near the leading eigenvectors of A, and random signs off them; whether A is finite."""
+    V = _gaussian_matrix(_size(A), probes, _subkey(key, 0))
     for power in range(3):
-        V, _ = _orthonormalize(V, _bits(key, 2**33 + power))
+        V, _ = _orthonormalize(V, _subkey(_subkey(key, 1), power))
         V = _in_double(_product(A, V))
         if not _all_below(V, np.inf):
-            break
-    return _with_signs(V, key)
+            return V, False
+    return _with_signs(V, key), True
 
 
 @_compiled(apart=True)
 def _with_signs(V, key):
-    """The columns of V made orthonormal, and as many of random signs off them over the root of their number; NaN if V is not finite."""
+    """The columns of V made orthonormal, and as many of random signs off them over the root of their number."""
     n, probes = V.shape
-    starts = np.full((n, 2 * probes), np.nan)
-    if _all_below(V, np.inf):
-        V, _ = _orthonormalize(V, _bits(key, 2**33 + 3))
-        Z = _times(_random_signs(n, probes, key), 1.0 / math.sqrt(probes))
-        _add(Z, -1.0, _dense_product(V, probes, _cross(V, probes, Z)))
-        for i in range(n):
-            for q in range(probes):
-                starts[i, q], starts[i, probes + q] = V[i, q], Z[i, q]
+    V, _ = _orthonormalize(V, _subkey(key, 2))
+    Z, starts = _times(_random_signs(n, probes, _subkey(key, 3)), 1.0 / math.sqrt(probes)), _zero_matrix(n, 2 * probes)
+    _add(Z, -1.0, _dense_product(V, probes, _transposed_product(V, probes, Z)))
+    _put(starts, 0, V)
+    _put(starts, probes, Z)
     return starts
 
 
 @_public(A=_operator(), V=_points(double=True, rows="A"))
 def projection_cost(A, V):
-    """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS theorem 14, (10)).
+    """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS (10)).
 
-    With the leading eigenvectors of a sketch it is the cost of kernel PCA, with normalised indicators of clusters that of
-    kernel k-means.
+    With the leading eigenvectors of a sketch it is the cost of kernel PCA, with normalised indicators of clusters that
+    of kernel k-means.
 
     Parameters
     ----------
@@ -7216,10 +7149,6 @@ def projection_cost(A, V):
     Returns
     -------
     float, in the units of the entries
-
-    Raises
-    ------
-    ValueError : A malformed or not finite; V empty, not 2-D, not finite, of another n or with dependent columns
 
     Notes
     -----
@@ -7242,8 +7171,10 @@ def projection_cost(A, V):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# 16. Command line
+# 16. Data and command line
 # ----------------------------------------------------------------------------------------------------------------------
+
+# 16.1 Data and files
 
 @_public(n=_integer(1), d=_integer(1), seed=_seed, signal=_integer(1), zeta=_positive, decay=_integer(0))
 def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
@@ -7263,10 +7194,6 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     -------
     (n, d) float64 array
 
-    Raises
-    ------
-    ValueError : an argument out of range
-
     Notes
     -----
     O(n d signal) time.
@@ -7279,9 +7206,9 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     signal, key = min(signal, d), _key(seed, _DATA)
     if decay != 0 and decay < signal:
         raise ValueError("random_noisy: decay must be 0 or at least signal")
-    S = _normal_matrix(n, signal, _bits(key, 0))
-    F = _normal_matrix(n, d, _bits(key, 1))
-    U, _ = _orthonormalize(_normal_matrix(d, signal, _bits(key, 2)), _bits(key, 3))
+    S = _gaussian_matrix(n, signal, _subkey(key, 0))
+    F = _gaussian_matrix(n, d, _subkey(key, 1))
+    U, _ = _orthonormalize(_gaussian_matrix(d, signal, _subkey(key, 2)), _subkey(key, 3))
     for q in range(signal):
         strength = 1.0 - q / (decay if decay > 0 else d)
         for i in range(n):
@@ -7293,8 +7220,8 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     return X
 
 
-_TUPLES = (Bits, CSR, Centered, Clustering, Correlations, Difference, Eigen, Expansion, Implicit, Kernel, Landmarks, LowRank, NystromMap,
-           ReducedSet)
+_TUPLES = (Bits, CSR, Centered, Clustering, Correlations, Difference, Eigen, Expansion, Implicit, Kernel, Landmarks,
+           LowRank, NystromMap, ReducedSet)
 
 
 def save(path, model):
@@ -7314,8 +7241,8 @@ def save(path, model):
     ValueError : model not such a tuple; a kernel of `custom`, whose code lives in this process alone
 
     Notes
-    -----
-    Called from Python only. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "" names the class.
+    ----- Called from Python only. Each field is an array of its name; of a tuple inside, kernel.scale and so on; ""
+    names the class.
 
     Examples
     --------
@@ -7329,7 +7256,7 @@ def save(path, model):
     def put(name, value):
         if isinstance(value, _TUPLES):
             if isinstance(value, Kernel) and value.address:
-                raise ValueError("save: model must not hold a kernel of custom(f), whose code lives in this process alone")
+                raise ValueError("save: model must not hold a kernel of custom(f): its code lives in this process")
             arrays[name] = np.array(type(value).__name__)
             for field, part in value._asdict().items():
                 put(f"{name}.{field}" if name else field, part)
@@ -7358,8 +7285,8 @@ def load(path):
     ValueError : a file that `save` did not write
 
     Notes
-    -----
-    Called from Python only. Pickles are never loaded. What the file holds is checked by the functions that it is given to.
+    ----- Called from Python only. Pickles are never loaded. What the file holds is checked by the functions that it is
+    given to.
 
     Examples
     --------
@@ -7376,13 +7303,16 @@ def load(path):
         value = arrays[name]
         if value.dtype.kind != "U":
             return value[()].item() if value.ndim == 0 else value
-        return classes[str(value)](*[get(f"{name}.{field}" if name != "class" else field) for field in classes[str(value)]._fields])
+        cls = classes[str(value)]
+        return cls(*[get(f"{name}.{field}" if name != "class" else field) for field in cls._fields])
 
     try:
         return get("class")
     except (KeyError, TypeError):
         raise ValueError(f"load: {path} must be a file that save has written") from None
 
+
+# 16.2 Every function at once
 
 def warm_up(float32=False, progress=True):
     """Compile every public function now, so that later calls find them ready. Source: textbook.
@@ -7397,9 +7327,8 @@ def warm_up(float32=False, progress=True):
     float, seconds that it took
 
     Notes
-    -----
-    Called from Python only, or as `python -m kpcasketch --warm-up [float32]`. Each function runs once, on 20 points. A few minutes;
-    seconds where compiled code is on disk.
+    ----- Called from Python only, or as `python -m kpcasketch --warm-up [float32]`. Each function runs once, on 20
+    points. A few minutes; seconds where compiled code is on disk.
 
     Examples
     --------
@@ -7408,64 +7337,57 @@ def warm_up(float32=False, progress=True):
     """
     global QUIET
     quiet, QUIET = QUIET, True                         # a line for each function says enough
-    calls, start = _calls(np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32 if float32 else np.float64)), time.perf_counter()
+    points, start = np.random.default_rng(0).standard_normal((20, 3)), time.perf_counter()
+    calls = _calls(points.astype(np.float32) if float32 else points)
     try:
-        for number, (name, call) in enumerate(calls.items(), 1):
-            before = time.perf_counter()
-            with _Ticker(name):
-                call()
+        for number, (function, arguments) in enumerate(calls, 1):
+            with _Ticker(function.__name__) as ticker:
+                function(*arguments)
             if progress:
-                print(f"{number:3} of {len(calls)}  {name:36}{time.perf_counter() - before:7.1f} s", flush=True)
+                print(f"{number:3} of {len(calls)}  {function.__name__:36}{ticker.seconds:7.1f} s", flush=True)
     finally:
         QUIET = quiet
     return time.perf_counter() - start
 
 
 def _calls(X):
-    """One call of each public function, on the points X."""
+    """A call of each public function on the points X: (function, arguments)."""
     n, kernel, rows = X.shape[0], gaussian(2.0), np.arange(0, X.shape[0], 2)
-    K, V, y = (X @ X.T).astype(X.dtype), X.copy(), X[:, 0].copy()
-    eigen = lambda: block_lanczos(K, 2)                # noqa: E731
-    expansion = Expansion(X, X[:, :2].copy(), np.ones(2), np.empty(0), kernel)
-    return {
-        "gaussian": lambda: gaussian(1.0), "laplacian": lambda: laplacian(1.0), "matern": lambda: matern(1.5, 1.0),
-        "rational_quadratic": lambda: rational_quadratic(1.0, 1.0), "cauchy": lambda: cauchy(1.0),
-        "polynomial": lambda: polynomial(2, 1.0, 1.0), "linear": linear, "scaled": lambda: scaled(kernel, 2.0),
-        "precomputed": lambda: precomputed(K), "custom": lambda: custom(njit(lambda x, y: x[0] * y[0])),
-        "gram": lambda: gram(X, X, kernel), "gram_diagonal": lambda: gram_diagonal(X, kernel),
-        "gram_matmat": lambda: gram_matmat(X, X, V, kernel), "median_bandwidth": lambda: median_bandwidth(X),
-        "block_lanczos": eigen, "orthogonal_iteration": lambda: orthogonal_iteration(K, 2), "spectral_norm": lambda: spectral_norm(K),
-        "kpca": lambda: kpca(X, kernel, 2), "expand": lambda: expand(X, expansion), "centered_kpca": lambda: centered_kpca(X, kernel, 2),
-        "kpca_from_eigen": lambda: kpca_from_eigen(X, kernel, eigen()), "center_expansion": lambda: center_expansion(expansion),
-        "quantize_gram": lambda: matmat(quantize_gram(X, kernel), V), "sample_gram": lambda: matmat(sample_gram(X, kernel, 2.0), V),
-        "sample_quantize_gram": lambda: sample_quantize_gram(X, kernel, 2.0),
-        "round_expansion": lambda: round_expansion(V, 2.0), "expand_rounded": lambda: expand_rounded(X, expansion, 2.0),
-        "thin_expansion": lambda: thin_expansion(expansion, round_expansion(expansion.coef, 2.0)),
-        "rounding_scale": lambda: rounding_scale(100, 1.0, 0.5, 1.0), "is_trivial": lambda: is_trivial(V, 100, 1.0),
-        "rademacher_projection": lambda: rademacher_projection(X, 4), "projection_dimension": lambda: projection_dimension(10, 0.5, 1.0),
-        "randomized_kernel_sample": lambda: randomized_kernel_sample(X[0], X[1], kernel, 2.0),
-        "randomized_kernel_quantize": lambda: randomized_kernel_quantize(X[0], X[1], kernel, 1.0),
-        "randomized_kernel_round": lambda: randomized_kernel_round(X[0], X[1], kernel, 1.0, 1.0),
-        "uniform_landmarks": lambda: uniform_landmarks(n, 5), "sample_landmarks": lambda: sample_landmarks(np.ones(n), 0.1),
-        "recursive_rls_accelerated": lambda: recursive_rls_accelerated(X, kernel, 5),
-        "recursive_rls_practical": lambda: recursive_rls_practical(X, kernel, 5), "recursive_rls": lambda: recursive_rls(X, kernel, 1.0, 0.01),
-        "recursive_rls_fixed": lambda: recursive_rls_fixed(X, kernel, 5, 0.01), "rls_nystrom": lambda: rls_nystrom(X, kernel, 1.0, 0.1),
-        "rpcholesky": lambda: rpcholesky(X, kernel, 5), "pivoted_cholesky": lambda: pivoted_cholesky(X, kernel, 5),
-        "ridge_leverage_scores": lambda: ridge_leverage_scores(X, kernel, 1.0), "kmeans_select": lambda: kmeans_select(X, 3),
-        "approximate_ridge_leverage_scores": lambda: approximate_ridge_leverage_scores(X, rows, np.ones(rows.size), kernel, 1.0),
-        "nystrom": lambda: nystrom(X, rows, kernel), "nystrom_map": lambda: nystrom_map(X, rows, kernel),
-        "nystrom_features": lambda: nystrom_features(X, nystrom_map(X, rows, kernel)),
-        "nystrom_kpca": lambda: nystrom_kpca(X, rows, kernel, 2), "nystrom_ridge": lambda: nystrom_ridge(X, y, rows, kernel, 1.0),
-        "kernel_ridge": lambda: kernel_ridge(X, y, 1.0), "kernel_kmeans": lambda: kernel_kmeans(X, 2),
-        "kernel_cca": lambda: kernel_cca(X, X, 1.0, 1.0, 1),
-        "matmat": lambda: matmat(Implicit(X, kernel), V), "dense": lambda: dense(LowRank(X)), "nbytes": lambda: nbytes(K),
-        "difference": lambda: difference(K, LowRank(X)), "center": lambda: center(K),
-        "spectral_error": lambda: spectral_error(K, LowRank(X)), "frobenius_error": lambda: frobenius_error(K, LowRank(X)),
-        "nuclear_error": lambda: nuclear_error(K, LowRank(X)), "projection_cost": lambda: projection_cost(K, V),
-        "principal_angles": lambda: principal_angles(V, V), "effective_dimension": lambda: effective_dimension(K, 1.0),
-        "random_noisy": lambda: random_noisy(5, 3),
-    }
+    K, V, y, none = (X @ X.T).astype(X.dtype), X.copy(), X[:, 0].copy(), np.empty(0)
+    eigen = Eigen(np.ones(2), np.eye(n, 2), 1, np.zeros(2))
+    expansion, low_rank = Expansion(X, X[:, :2].copy(), np.ones(2), none, kernel), LowRank(X)
+    sparse = CSR(X[:2, 0].copy(), np.arange(2), np.arange(3))
+    diagonal = CSR(X[:, 0].copy(), np.arange(n, dtype=np.int32), np.arange(n + 1))
+    calls = [
+        (gaussian, 1.0), (laplacian, 1.0), (matern, 1.5, 1.0), (rational_quadratic, 1.0, 1.0), (cauchy, 1.0),
+        (polynomial, 2, 1.0, 1.0), (linear,), (scaled, kernel, 2.0), (precomputed, K),
+        (custom, njit(lambda x, y: x[0] * y[0])),
+        (gram, X, X, kernel), (gram_diagonal, X, kernel), (gram_matmat, X, X, V, kernel), (median_bandwidth, X),
+        (block_lanczos, K, 2), (orthogonal_iteration, K, 2), (spectral_norm, K), (kpca, X, kernel, 2),
+        (expand, X, expansion), (centered_kpca, X, kernel, 2), (kpca_from_eigen, X, kernel, eigen),
+        (center_expansion, expansion), (quantize_gram, X, kernel), (sample_gram, X, kernel, 2.0),
+        (sample_quantize_gram, X, kernel, 2.0), (round_expansion, V, 2.0), (expand_rounded, X, expansion, 2.0),
+        (thin_expansion, expansion, sparse), (rounding_scale, 100, 1.0, 0.5, 1.0), (is_trivial, V, 100, 1.0),
+        (rademacher_projection, X, 4), (projection_dimension, 10, 0.5, 1.0),
+        (randomized_kernel_sample, X[0], X[1], kernel, 2.0), (randomized_kernel_quantize, X[0], X[1], kernel, 1.0),
+        (randomized_kernel_round, X[0], X[1], kernel, 1.0, 1.0), (kmeans_select, X, 3), (uniform_landmarks, n, 5),
+        (sample_landmarks, np.ones(n), 0.1), (recursive_rls_accelerated, X, kernel, 5),
+        (recursive_rls_practical, X, kernel, 5), (recursive_rls, X, kernel, 1.0, 0.01),
+        (recursive_rls_fixed, X, kernel, 5, 0.01), (rls_nystrom, X, kernel, 1.0, 0.1), (rpcholesky, X, kernel, 5),
+        (pivoted_cholesky, X, kernel, 5), (ridge_leverage_scores, X, kernel, 1.0),
+        (approximate_ridge_leverage_scores, X, rows, np.ones(rows.size), kernel, 1.0), (nystrom, X, rows, kernel),
+        (nystrom_map, X, rows, kernel), (nystrom_features, X, NystromMap(X[:2], np.eye(2), 2, kernel)),
+        (nystrom_kpca, X, rows, kernel, 2), (nystrom_ridge, X, y, rows, kernel, 1.0), (kernel_ridge, X, y, 1.0),
+        (kernel_kmeans, X, 2), (kernel_cca, X, X, 1.0, 1.0, 1), (matmat, K, V), (matmat, low_rank, V),
+        (matmat, Implicit(X, kernel), V), (matmat, diagonal, V), (matmat, Bits(np.zeros((1, n), np.uint32), 1.0, n), V),
+        (dense, low_rank), (nbytes, K), (difference, K, low_rank), (center, K), (spectral_error, K, low_rank),
+        (frobenius_error, K, low_rank), (nuclear_error, K, low_rank), (projection_cost, K, V),
+        (principal_angles, V, V), (effective_dimension, K, 1.0), (random_noisy, 5, 3),
+    ]
+    return [(call[0], call[1:]) for call in calls]
 
+
+# 16.3 Command line
 
 _METHODS = {
     "lanczos": "exact, block Lanczos on the stored Gram matrix",
@@ -7565,7 +7487,8 @@ def _load_csv(path):
         lines.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")            # an empty file is refused by its size
-            return np.loadtxt(lines, delimiter=",", ndmin=2, quotechar='"', skiprows=int(not all(map(is_number, first))))
+            header = not all(map(is_number, first))
+            return np.loadtxt(lines, delimiter=",", ndmin=2, quotechar='"', skiprows=int(header))
 
 
 def _embedded_points():
@@ -7588,7 +7511,8 @@ def _chosen_kernel(options, X):
         "gaussian": lambda: gaussian(sigma), "laplacian": lambda: laplacian(sigma), "cauchy": lambda: cauchy(sigma),
         "matern": lambda: matern(options.nu, sigma), "linear": linear,
         "rational_quadratic": lambda: rational_quadratic(options.alpha, sigma),
-        "polynomial": lambda: polynomial(options.degree, 1.0 / X.shape[1] if options.gamma is None else options.gamma, options.coef0),
+        "polynomial": lambda: polynomial(options.degree, 1.0 / X.shape[1] if options.gamma is None else options.gamma,
+                                         options.coef0),
     }
     return makers[options.kernel](), sigma
 
@@ -7617,16 +7541,18 @@ def _sketch(method, X, kernel, options):
         return quantize_gram(X, kernel, seed), n * (n + 1) // 2
     if method == "project":
         projected = rademacher_projection(X, options.dimension, seed)
-        return (gram(projected, projected, kernel), n * (n + 1) // 2) if options.stored else (Implicit(projected, kernel), 0)
+        if not options.stored:
+            return Implicit(projected, kernel), 0
+        return gram(projected, projected, kernel), n * (n + 1) // 2
     A = sample_gram(X, kernel, s, seed) if method == "sample" else sample_quantize_gram(X, kernel, s, seed)
     on_diagonal = int(np.count_nonzero(np.repeat(np.arange(n), np.diff(A.indptr)) == A.indices))
     return A, (A.data.size + on_diagonal) // 2
 
 
-def _run(method, X, kernel, options):
+def _measured_row(method, X, kernel, options):
     """One row of the table: (row, Eigen)."""
     if method == "round":
-        return _run_rounded(X, kernel, options)
+        return _measured_rounding(X, kernel, options)
     start = time.perf_counter()
     A, evaluations = _sketch(method, X, kernel, options)
     operator = center(A) if options.center else A
@@ -7660,7 +7586,7 @@ def _exact(X, kernel, options):
     return options.exact
 
 
-def _run_rounded(X, kernel, options):
+def _measured_rounding(X, kernel, options):
     """One row of the table for features of held-out points, evaluated exactly and with rounded coefficients."""
     held_out, tenth = _held_out(X.shape[0]), np.arange(X.shape[0]) % 10 == 0
     new, old = X[tenth], X[~tenth]
@@ -7677,10 +7603,11 @@ def _run_rounded(X, kernel, options):
         seconds.append(time.perf_counter() - start)
     thin = thin_expansion(expansion, round_expansion(expansion.coef, options.rounding, options.seed))
     error = np.linalg.norm(features[1] - features[0]) / max(np.linalg.norm(features[0]), 1e-300)
-    options.notes.append(f"round: error of the features of {held_out} held-out points, relative in Frobenius norm, from "
-                         f"{thin.points.shape[0]} of {old.shape[0]} points; exact features took {seconds[0]:.3g} s, "
+    options.notes.append(f"round: error of the features of {held_out} held-out points, relative in Frobenius norm, "
+                         f"from {thin.points.shape[0]} of {old.shape[0]} points; exact ones took {seconds[0]:.3g} s, "
                          f"{seconds[0] / seconds[1]:.1f} times as long")
-    return ("round", seconds[1], thin.points.nbytes + thin.coef.nbytes, held_out * thin.points.shape[0], error, float("nan")), eigen
+    held, values = thin.points.nbytes + thin.coef.nbytes, held_out * thin.points.shape[0]
+    return ("round", seconds[1], held, values, error, float("nan")), eigen
 
 
 def _held_out(n):
@@ -7688,12 +7615,12 @@ def _held_out(n):
 
 
 def _compile_for(method, X, options):
-    """Run a method on a few points, so that it is compiled (or loaded from disk) before it is timed; seconds that it took."""
+    """Run a method on a few points, so that it is compiled (or loaded from disk) before it is timed; seconds."""
     small = argparse.Namespace(**{**vars(options), "k": 1, "notes": [], "s": 2.0, "exact": None, "norm": None})
     few = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype)
     start = time.perf_counter()
-    with _Ticker(f"compiling {method} for this machine, once"):
-        _run(method, few, gaussian(1.0), small)
+    with _watched("method " + method), _Ticker(f"compiling {method} for this machine, once"):
+        _measured_row(method, few, gaussian(1.0), small)
     return time.perf_counter() - start
 
 
@@ -7752,20 +7679,21 @@ def _parser():
 
     parser = OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices.",
                      epilog="methods: " + "; ".join(f"{name}: {text}" for name, text in _METHODS.items()))
-    parser.add_argument("points", nargs="?", help=".npy, .npz or .csv file, a point a row (default: an embedded data set)")
+    parser.add_argument("points", nargs="?", help=".npy, .npz or .csv file, a point a row (default: embedded data)")
     parser.add_argument("--key", help="name of the array in a .npz file (default: X, or the only one)")
     parser.add_argument("--noisy", nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points instead of a file")
     parser.add_argument("-k", type=int, default=10, help="components (default %(default)s)")
-    parser.add_argument("--method", choices=["all", *_METHODS], help="default: all for embedded data, lanczos for a file")
-    parser.add_argument("--kernel", default="gaussian", choices=["gaussian", "laplacian", "matern", "rational_quadratic",
-                                                                 "cauchy", "polynomial", "linear"])
+    parser.add_argument("--method", choices=["all", *_METHODS], help="default: all for embedded data, else lanczos")
+    parser.add_argument("--kernel", default="gaussian",
+                        choices="gaussian laplacian matern rational_quadratic cauchy polynomial linear".split())
     parser.add_argument("--sigma", default="median", help="bandwidth: a number, or median (of distances; the default)")
     parser.add_argument("--nu", type=float, default=1.5, help="smoothness of matern (default %(default)s)")
     parser.add_argument("--alpha", type=float, default=1.0, help="power of rational_quadratic (default %(default)s)")
     parser.add_argument("--degree", type=int, default=3, help="degree of polynomial (default %(default)s)")
     parser.add_argument("--gamma", type=float, help="factor in polynomial (default: 1 / columns)")
     parser.add_argument("--coef0", type=float, default=1.0, help="constant in polynomial (default %(default)s)")
-    parser.add_argument("-s", type=float, help="keep one entry in s when sampling (default 4); number of landmarks (default 500)")
+    parser.add_argument("-s", type=float,
+                        help="keep one entry in s when sampling (default 4); number of landmarks (default 500)")
     parser.add_argument("--dimension", type=int, default=64, help="coordinates to project to (default %(default)s)")
     parser.add_argument("--rounding", type=float, default=20.0,
                         help="s of rounded coefficients: at most s sqrt(n) survive (default %(default)s)")
@@ -7775,7 +7703,7 @@ def _parser():
     parser.add_argument("--warm-up", nargs="?", const="float64", choices=["float64", "float32"],
                         help="compile every function for points of this type, and do nothing else")
     parser.add_argument("-o", metavar="OUT.npz", help="write embedding, values, vectors and residual")
-    parser.add_argument("--plot", metavar="FILE.png", help="draw the first two components and the spectrum (matplotlib)")
+    parser.add_argument("--plot", metavar="FILE.png", help="draw two components and the spectrum (matplotlib)")
     return parser
 
 
@@ -7819,7 +7747,8 @@ def _command(argv):
     if not options.rounding > 0:
         raise _Refused("--rounding must be positive")
     if "round" in methods and not (n > 1 and options.k <= n - _held_out(n)):
-        raise _Refused(f"-k must be at most {max(0, n - _held_out(n))} with --method round, which holds a tenth of the points out")
+        raise _Refused(f"-k must be at most {max(0, n - _held_out(n))} with --method round, which holds a tenth of the "
+                       f"points out")
     options.notes, options.stored = [], n <= _DENSE_POINTS
     if not 0 <= options.seed < 2**64:
         raise _Refused("--seed must be from 0 to 2**64 - 1")
@@ -7832,7 +7761,7 @@ def _command(argv):
     for method in methods:
         compiling += _compile_for(method, X, options)
         with _Ticker(method):
-            (name, seconds, held, evaluations, error, angle), eigen = _run(method, X, kernel, options)
+            (name, seconds, held, evaluations, error, angle), eigen = _measured_row(method, X, kernel, options)
         first = eigen if first is None else first
         print(f"{name:16}{seconds:9.3f}{_human(held):>12}{evaluations:15.4g}{error:13.3g}{np.degrees(angle):13.3g}"
               f"{eigen.residual.max():10.1e}", flush=True)
@@ -7850,7 +7779,7 @@ def _command(argv):
 
 
 def main(argv=None):
-    """Command line of this file: kernel PCA of a data set by every method, as a table; see --help. Source: AMS section 3.
+    """Command line: kernel PCA of a data set by every method, as a table; see --help. Source: AMS section 3.
 
     Parameters
     ----------
@@ -7872,7 +7801,7 @@ def main(argv=None):
     try:
         _command(argv)
         sys.stdout.flush()
-    except BrokenPipeError:                            # as by `| head -1`; nothing more is to be written, not at exit either
+    except BrokenPipeError:  # as by `| head -1`; nothing more is to be written, not at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (_Refused, ValueError, OSError, MemoryError) as error:

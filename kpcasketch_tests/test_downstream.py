@@ -75,14 +75,14 @@ def test_one_point_tells_the_two_programs_apart():
 @pytest.mark.parametrize("n, r, q", [(1, 1, 1), (3, 2, 5), (300, 130, 40), (2500, 33, 129)])
 def test_moments_are_the_product_of_the_factors(n, r, q):
     A, B = rng.standard_normal((n, r)), rng.standard_normal((n, q))
-    assert np.abs(kp._moments(A, B, np.bool_(False)) - A.T @ B).max() < 1e-11
-    symmetric = kp._moments(A, A, np.bool_(True))
+    assert np.abs(kp._column_products(A, B, np.bool_(False)) - A.T @ B).max() < 1e-11
+    symmetric = kp._column_products(A, A, np.bool_(True))
     assert np.abs(symmetric - A.T @ A).max() < 1e-11 and np.array_equal(symmetric, symmetric.T)
 
 
 def test_downstream_has_the_same_bits_for_any_number_of_threads(same_bits):
     same_bits(kp.kernel_kmeans, F, 3, 0)
-    same_bits(kp._moments, F, F, np.bool_(True))
+    same_bits(kp._column_products, F, F, np.bool_(True))
 
 
 @pytest.mark.parametrize("lam", [1e-12, 1e-14, 1e-300])

@@ -233,7 +233,7 @@ def test_the_cosine_that_a_start_block_is_trusted_to_have_is_a_quantile_of_its_l
     for n, block, chance in ((300, 16, 1e-6), (5000, 16, 1e-6), (1000, 64, 1e-6), (400, 16, 0.1)):
         quantile = math.sqrt(stats.beta.ppf(chance, block / 2, (n - block) / 2))
         assert 0.5 * quantile < kp._start_cosine(n, block, chance) <= quantile * (1 + 1e-9)
-    starts = [np.linalg.norm(np.linalg.qr(kp._normal_matrix(400, 16, np.uint64(kp._key(seed, 1))))[0][0]) for seed in range(400)]
+    starts = [np.linalg.norm(np.linalg.qr(kp._gaussian_matrix(400, 16, np.uint64(kp._key(seed, 1))))[0][0]) for seed in range(400)]
     assert stats.kstest(np.square(starts), stats.beta(8, 192).cdf).pvalue > 1e-8
 
 

@@ -31,6 +31,9 @@ def test_docstring_names_every_argument_and_has_its_parts(name):
     assert len(first) <= 120 and re.search(r"[.)]$", first), "one line, a sentence"
     for part in ("Returns\n-------", "Notes\n-----", "Examples\n--------", ">>> "):
         assert part in text
+    kinds = getattr(getattr(kp, name), "kinds", {})    # they write the section on errors
+    assert not kinds or "Raises\n------\nValueError\n" in text
+    assert all(f"\n    {argument}" in text.split("Raises")[1] for argument, kind in kinds.items() if "raise" in "".join(kind))
     parameters = list(inspect.signature(function).parameters)
     if parameters:
         block = text.split("Parameters\n----------\n")[1].split("\n\nReturns")[0]
@@ -44,6 +47,35 @@ def test_all_lists_every_public_name_in_order():
     defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     assert {name for name in defined if not name.startswith("_")} == set(kp.__all__)
     assert kp.__all__ == sorted(kp.__all__)
+
+
+def test_rooms_use_only_what_stands_above_them():
+    lines, tree, room, rooms, home = SOURCE.splitlines(), ast.parse(SOURCE), 0, {}, {}
+    for number, line in enumerate(lines, 1):
+        banner = re.match(r"# (\d+)\. ", line)
+        room = int(banner[1]) if banner and lines[number - 2].startswith("# ---") else room
+        rooms[number] = room
+    assert sorted(set(rooms.values())) == list(range(17))
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        names = [getattr(node, "name", None)] + [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+        for name in names:
+            home.setdefault(name, rooms[node.lineno])
+    assert not [(part.id, getattr(node, "name", node.lineno)) for node in tree.body for part in ast.walk(node)
+                if isinstance(part, ast.Name) and home.get(part.id, 0) > rooms[node.lineno]]
+
+
+def test_both_tables_of_functions_are_complete_and_the_head_names_every_result():
+    head, readme = kp.__doc__, pathlib.Path(kp.__file__).with_name("README.md").read_text()
+    tables = [head.split("Functions by task")[1].split("Results, and")[0], readme.split("## Functions by task")[1].split("\n## ")[0]]
+    for table in tables:
+        assert {name for name in FUNCTIONS if name != "main"} <= set(re.findall(r"\w+", table))
+    results = head.split("Results, and what they feed")[1]
+    assert {name for name in kp.__all__ if inspect.isclass(getattr(kp, name))} <= set(re.findall(r"\w+", results))
+
+
+def test_lines_have_at_most_120_columns():
+    assert not [line for line in SOURCE.splitlines() if len(line) > 120]
 
 
 def test_public_functions_are_compiled_except_those_that_need_python():
@@ -69,8 +101,8 @@ def test_functions_loaded_from_a_shared_cache_lost_those_they_call(tmp_path):
     code = ("import sys, numpy as np, kpcasketch as kp\n"
             "X = np.random.default_rng(0).standard_normal((300, 2))\n"
             "for name in sys.argv[1:]:\n"
-            "    found = kp.rpcholesky(X.astype(name), kp.gaussian(1.0), 20, 0)\n"
-            "    print(name, found.indices.tolist())\n")
+            "    Y = X.astype(name)\n"
+            "    print(name, kp.gram(Y, Y, kp.gaussian(1.0)).sum())\n")
 
     def start(*names):
         return subprocess.Popen([sys.executable, "-c", code, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -160,4 +160,4 @@ def test_pivots_in_blocks_and_factors_deeper_than_256(s):
 def test_moments_in_runs_of_2048_rows_and_tiles_of_128_columns(n, r):
     F = rng.standard_normal((n, r))
     for other, symmetric in ((F, True), (F[:, :5].copy(), False)):
-        assert np.abs(kp._moments(F, other, symmetric) - F.T @ other).max() < 1e-10
+        assert np.abs(kp._column_products(F, other, symmetric) - F.T @ other).max() < 1e-10

@@ -43,7 +43,7 @@ def draw_gaps(start, count, log_miss):
 
 def test_bits_are_splitmix64():
     for seed in (0, 1, 2**63 + 1, 2**64 - 1):
-        got = [int(kp._bits(np.uint64(seed), np.uint64(i))) for i in range(5)]
+        got = [int(kp._random_word(np.uint64(seed), np.uint64(i))) for i in range(5)]
         assert got == naive.splitmix64(seed, 5)
 
 
@@ -97,7 +97,7 @@ def test_purposes_and_seeds_are_uncorrelated(other):
 
 
 def test_rows_of_a_matrix_are_uncorrelated_with_each_other_and_along_themselves():
-    Z = kp._normal_matrix(400, 500, key(9, 1))
+    Z = kp._gaussian_matrix(400, 500, key(9, 1))
     assert np.abs(np.corrcoef(Z) - np.eye(400)).max() < 6.5 / np.sqrt(500)
     assert abs((Z[:, 1:] * Z[:, :-1]).mean()) < 6 / np.sqrt(Z.size)
 

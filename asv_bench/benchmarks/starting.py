@@ -42,25 +42,12 @@ class Starting:
 
 
 UNITS = """
-from numba.core import event
-
-
-class Units(event.Listener):
-    ended = 0
-
-    def on_start(self, event):
-        pass
-
-    def on_end(self, event):
-        self.ended += 1
-
-
-units = Units()
-event.register("numba:compile", units)
 import numpy as np, kpcasketch as kp
+from numba.core import event
 X = np.random.default_rng(0).standard_normal((2000, 8))
-{call}
-print(units.ended)
+with event.install_recorder("numba:compile") as recorder:
+    {call}
+print(sum(item.is_end for _, item in recorder.buffer))
 """
 
 
