@@ -27,20 +27,25 @@ orthogonal_iteration, spectral_norm kernel PCA         kpca, centered_kpca, kpca
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
                    recursive_rls_practical, recursive_rls_accelerated; kmeans_select, rpcholesky, pivoted_cholesky
 leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores Nystrom (RLS)      nystrom, nystrom_map,
-nystrom_features, nystrom_kpca, nystrom_ridge learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
+nystrom_features, nystrom_kpca, nystrom_ridge random features    fourier_features of fourier_features_map,
+orthogonal_features_map, quasi_features_map, (SKPCA)            fastfood_features_map streams (SKPCA)
+frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
+                   skpca_merge, skpca_finish, skpca_transform, skpca_residual; rnca; reservoir_nystrom,
+                   reservoir_start, reservoir_update, reservoir_finish
+learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
 effective_dimension data, command line random_noisy, save, load, warm_up, main
 
 Results, and what they feed
----------------------------
-Kernel       of the makers; an argument of whatever takes points. Expansion and NystromMap carry theirs
-operators    a square array, CSR, Bits, Implicit, LowRank, Difference, Centered: for matmat, eigensolvers and errors
-Eigen        of the eigensolvers, for kpca_from_eigen
-Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; thinned, rounded and centred
-Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
-NystromMap   of nystrom_map, for nystrom_features
-ReducedSet   of kmeans_select; its centers are points, and so landmarks
-Clustering, Correlations    of kernel_kmeans and kernel_cca
+--------------------------- Kernel       of the makers; an argument of whatever takes points. Expansion and NystromMap
+carry theirs operators    a square array, CSR, Bits, Implicit, LowRank, Difference, Centered: for matmat, eigensolvers
+and errors Eigen        of the eigensolvers, for kpca_from_eigen Expansion    of kernel PCA and nystrom_ridge: features
+of any point by expand; thinned, rounded and centred Landmarks    of the samplers, or any rows or points: for nystrom,
+nystrom_map, nystrom_kpca, nystrom_ridge NystromMap   of nystrom_map, for nystrom_features ReducedSet   of
+kmeans_select; its centers are points, and so landmarks FourierMap   of the makers of maps, for fourier_features,
+skpca_start, rnca FDState, SKPCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a
+Subspace, an Expansion Subspace     of skpca_finish, skpca and rnca, for skpca_transform and skpca_residual Clustering,
+Correlations    of kernel_kmeans and kernel_cca
 
 Which method, which s, which delta
 ----------------------------------
@@ -106,19 +111,24 @@ CPUDispatcher = type(njit(lambda: None))
 __version__ = "0.1.0"
 
 __all__ = [
-    "Bits", "CSR", "Centered", "Clustering", "Correlations", "Difference", "Eigen", "Expansion", "Implicit", "Kernel",
-    "Landmarks", "LowRank", "NystromMap", "ReducedSet", "approximate_ridge_leverage_scores", "block_lanczos", "cauchy",
-    "center", "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension", "expand",
-    "expand_rounded", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "is_trivial", "kernel_cca",
-    "kernel_kmeans", "kernel_ridge", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "linear", "load", "main",
-    "matern", "matmat", "median_bandwidth", "nbytes", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca",
-    "nystrom_map", "nystrom_ridge", "orthogonal_iteration", "pivoted_cholesky", "polynomial", "precomputed",
-    "principal_angles", "projection_cost", "projection_dimension", "quantize_gram", "rademacher_projection",
-    "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample",
-    "rational_quadratic", "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed",
-    "recursive_rls_practical", "ridge_leverage_scores", "rls_nystrom", "round_expansion", "rounding_scale",
-    "rpcholesky", "sample_gram", "sample_landmarks", "sample_quantize_gram", "save", "scaled", "spectral_error",
-    "spectral_norm", "thin_expansion", "uniform_landmarks", "warm_up",
+    "Bits", "CSR", "Centered", "Clustering", "Correlations", "Difference", "Eigen", "Expansion", "FDState",
+    "FourierMap", "Implicit", "Kernel", "Landmarks", "LowRank", "NystromMap", "ReducedSet", "ReservoirState",
+    "SKPCAState", "Sketch", "Subspace", "approximate_ridge_leverage_scores", "block_lanczos", "cauchy", "center",
+    "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension", "expand",
+    "expand_rounded", "fastfood_features_map", "fd_finish", "fd_merge", "fd_start", "fd_update", "fourier_features",
+    "fourier_features_map", "frequent_directions", "frobenius_error", "gaussian", "gram", "gram_diagonal",
+    "gram_matmat", "is_trivial", "kernel_cca", "kernel_kmeans", "kernel_ridge", "kmeans_select", "kpca",
+    "kpca_from_eigen", "laplacian", "linear", "load", "main", "matern", "matmat", "median_bandwidth", "nbytes",
+    "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map", "nystrom_ridge",
+    "orthogonal_features_map", "orthogonal_iteration", "pivoted_cholesky", "polynomial", "precomputed",
+    "principal_angles", "projection_cost", "projection_dimension", "quantize_gram", "quasi_features_map",
+    "rademacher_projection", "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round",
+    "randomized_kernel_sample", "rational_quadratic", "recursive_rls", "recursive_rls_accelerated",
+    "recursive_rls_fixed", "recursive_rls_practical", "reservoir_finish", "reservoir_nystrom", "reservoir_start",
+    "reservoir_update", "ridge_leverage_scores", "rls_nystrom", "rnca", "round_expansion", "rounding_scale",
+    "rpcholesky", "sample_gram", "sample_landmarks", "sample_quantize_gram", "save", "scaled", "skpca",
+    "skpca_finish", "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update",
+    "spectral_error", "spectral_norm", "thin_expansion", "uniform_landmarks", "warm_up",
 ]
 
 
@@ -660,13 +670,13 @@ def _unit_matrix(n):
 
 # 1.6 The micro-kernel
 
-def _register_tile(subtract, rows, vectors, accumulate, transposed=False):
+def _register_tile(term, rows, vectors, accumulate, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
 
-    out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :], or sum_t (X[i:i+rows, t] - panel[t, :])^2;
-    transposed, with X^T in the place of X. Rows past `last` repeat row `last`. The sums stay in registers over t;
-    written as plain loops they go through memory and reach half the speed (40 against 76 billion multiply-adds a
-    second, d = 54).
+    out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :]; or of the squares, or the sizes, of the differences
+    X[i:i+rows, t] - panel[t, :]; transposed, with X^T in the place of X. Rows past `last` repeat row `last`. The sums
+    stay in registers over t; written as plain loops they go through memory and reach half the speed (40 against 76
+    billion multiply-adds a second, d = 54).
     """
     @intrinsic
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
@@ -679,6 +689,8 @@ def _register_tile(subtract, rows, vectors, accumulate, transposed=False):
             vector, index = ir.VectorType(element, lanes), ir.IntType(64)
             splat = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
             flags = ("contract",)
+            name = f"llvm.fabs.v{lanes}f{8 * itemsize}"
+            absolute = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), name)
 
             def row_of(array, row):
                 return builder.gep(array.data, [builder.mul(row, builder.extract_value(array.shape, 1))])
@@ -705,9 +717,12 @@ def _register_tile(subtract, rows, vectors, accumulate, transposed=False):
                     x, empty = builder.load(entry(numbers[k], t)), vector(ir.Undefined)
                     x = builder.shuffle_vector(builder.insert_element(empty, x, ir.IntType(32)(0)), empty, splat)
                     for v in range(vectors):
-                        a, b = (builder.fsub(x, ys[v]),) * 2 if subtract else (x, ys[v])
-                        product = builder.fmul(a, b, flags=flags)
-                        builder.store(builder.fadd(builder.load(sums[k][v]), product, flags=flags), sums[k][v])
+                        gap = builder.fsub(x, ys[v])
+                        if term == "size":
+                            addend = builder.call(absolute, [gap])
+                        else:
+                            addend = builder.fmul(*((gap, gap) if term == "square" else (x, ys[v])), flags=flags)
+                        builder.store(builder.fadd(builder.load(sums[k][v]), addend, flags=flags), sums[k][v])
             for k in range(rows):
                 for v in range(vectors):
                     builder.store(builder.load(sums[k][v]), at(targets[k], v * lanes), align=itemsize)
@@ -716,12 +731,12 @@ def _register_tile(subtract, rows, vectors, accumulate, transposed=False):
     return register_tile
 
 
-_inner_products = _register_tile(False, 4, _TILE_VECTORS, accumulate=False)
-_squared_distances = _register_tile(True, 4, _TILE_VECTORS, accumulate=False)
-_add_panel = _register_tile(False, 4, _TILE_VECTORS, accumulate=True)
-_add_transposed_panel = _register_tile(False, 4, _TILE_VECTORS, accumulate=True, transposed=True)
-_add_product = _register_tile(False, _PRODUCT_ROWS, 2, accumulate=True)
-_add_transposed_product = _register_tile(False, _PRODUCT_ROWS, 2, accumulate=True, transposed=True)
+_inner_products = _register_tile("product", 4, _TILE_VECTORS, accumulate=False)
+_squared_distances = _register_tile("square", 4, _TILE_VECTORS, accumulate=False)
+_sums_of_sizes = _register_tile("size", 4, _TILE_VECTORS, accumulate=False)
+_add_panel = _register_tile("product", 4, _TILE_VECTORS, accumulate=True)
+_add_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate=True)
+_add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate=True, transposed=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1580,7 +1595,7 @@ def _log_one_plus(t, one):
 # ----------------------------------------------------------------------------------------------------------------------
 
 (_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
- _LANDMARKS) = range(1, 13)
+ _LANDMARKS, _FREQUENCIES, _RESERVOIRS) = range(1, 15)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1679,8 +1694,9 @@ def _gaussian_matrix(n, p, key):
 # A kernel is a tuple of numbers, one table and one address, made by the functions below.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# Kernels of the squared distance come first, the smooth ones among them before the others.
-_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _POLYNOMIAL, _CUSTOM, _PRECOMPUTED = range(9)
+# Kernels of the squared distance come first, the smooth ones among them before the others; then that of another one.
+(_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,
+ _PRECOMPUTED) = range(10)
 
 
 # 5.1 Makers
@@ -1733,15 +1749,16 @@ def gaussian(sigma):
     return Kernel(_GAUSSIAN, 1.0, 0.5 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))
 
 
-@_public(glue=True, sigma=_bandwidth)
-def laplacian(sigma):
-    """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm.
+@_public(glue=True, sigma=_bandwidth, norm=_integer(1, 2))
+def laplacian(sigma, norm=2):
+    """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm or that of the city block.
 
-    Source: textbook; used by RSKPCA (18) beside the Gaussian. Equal to `matern(0.5, sigma)`.
+    Source: textbook; used by RSKPCA (18) beside the Gaussian. With the Euclidean norm equal to `matern(0.5, sigma)`.
 
     Parameters
     ----------
     sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+    norm : int, 2 for the Euclidean norm, 1 for the sum of the absolute differences
 
     Returns
     -------
@@ -1753,11 +1770,12 @@ def laplacian(sigma):
 
     Examples
     --------
-    >>> X = np.array([[0.0], [2.0]])
-    >>> gram(X, X, laplacian(1.0)).round(4).tolist()
-    [[1.0, 0.1353], [0.1353, 1.0]]
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    >>> gram(X, X[:1], laplacian(1.0)).round(4).tolist(), gram(X, X[:1], laplacian(1.0, 1)).round(4).tolist()
+    ([[1.0], [0.0067]], [[1.0], [0.0009]])
     """
-    return Kernel(_EXPONENTIAL, 1.0, 1.0 / sigma, 0.0, 0.0, 0, np.empty((0, 0)))
+    kind = _EXPONENTIAL if norm == 2 else _CITY_BLOCK
+    return Kernel(kind, 1.0, 1.0 / sigma, 0.0, 0.0, 0, np.empty((0, 0)))
 
 
 @_public(glue=True, nu=_real("x == 0.5 or x == 1.5 or x == 2.5", "be 0.5, 1.5 or 2.5"), sigma=_bandwidth)
@@ -2066,7 +2084,7 @@ def _call_kernel(typing, address, x, y):
 
 _BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cache
 _WIDE_BLOCK = 4 * _BLOCK  # columns in a row: memory is read 1.8 times as fast as by 128
-_PRODUCTS, _DISTANCES, _EXPANSION, _EVERY_PAIR = range(4)
+_PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANSION, _EVERY_PAIR = range(5)
 _EXPANDED_BELOW = 16.0
 
 
@@ -2146,7 +2164,7 @@ def _at_scale(kernel, X, Y, symmetric):
     Exact, but for distances below 1e-35 times the largest coordinate, which become 0. float64 holds all of them as they
     are.
     """
-    has_kink = kernel.kind == _EXPONENTIAL or kernel.kind == _MATERN_3_2 or kernel.kind == _MATERN_5_2
+    has_kink = _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK
     steepness = kernel.gamma if has_kink else math.sqrt(kernel.gamma)
     if X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED or 1e-6 <= steepness <= 1e6:
         return kernel.gamma, X, Y
@@ -2190,7 +2208,8 @@ def _prepare(kernel, X, Y, symmetric):
         x_squares, y_squares = _squares(Xc), _squares(Yc)
         if _steepness(kernel, gamma) * (_largest(x_squares) + _largest(y_squares)) <= _EXPANDED_BELOW:
             return _Pairs(_EXPANSION, gamma, Xc, Yc, x_squares, y_squares, _pack(Yc, width, columns), symmetric)
-    return _Pairs(_DISTANCES, gamma, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
+    mode = _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
+    return _Pairs(mode, gamma, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
 
 
 @_compiled(inline="always")
@@ -2212,7 +2231,7 @@ def _apply_kernel(kernel, gamma, tile, rows):
     far = tile.dtype.type(1e3)                         # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
     gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
-    if kernel.kind == _GAUSSIAN:
+    if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
         for i in range(rows):
             values = tile[i]
             for j in range(_BLOCK):
@@ -2283,6 +2302,9 @@ def _pair_values(kernel, gamma, X, i, columns, values):
         if kernel.kind == _POLYNOMIAL:
             for t in range(x.shape[0]):
                 total += x[t] * y[t]
+        elif kernel.kind == _CITY_BLOCK:
+            for t in range(x.shape[0]):
+                total += abs(x[t] - y[t])
         else:
             for t in range(x.shape[0]):
                 total += (x[t] - y[t]) * (x[t] - y[t])
@@ -2312,6 +2334,8 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
         for r in range(0, last - first, 4):
             if pairs.mode == _DISTANCES:
                 _squared_distances(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
+            elif pairs.mode == _SUMS_OF_SIZES:
+                _sums_of_sizes(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
             else:
                 _inner_products(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
     if pairs.mode == _EXPANSION:
@@ -2333,17 +2357,21 @@ def _tile_count(pairs):
 
 
 @_compiled
+def _upper_place(t, size):
+    """Row and column of place t of the upper triangle of a square, row by row."""
+    a = np.int64((2 * size + 1 - math.sqrt((2 * size + 1) ** 2 - 8 * t)) / 2)
+    while a > 0 and a * size - a * (a - 1) // 2 > t:   # the square root may be off by one
+        a -= 1
+    while (a + 1) * size - (a + 1) * a // 2 <= t:
+        a += 1
+    return a, a + t - (a * size - a * (a - 1) // 2)
+
+
+@_compiled
 def _tile_place(pairs, t):
     """first, last, begin, end: rows and columns of tile t; a symmetric matrix has its upper half, row by row."""
     n, m, columns = pairs.X.shape[0], pairs.Y.shape[0], _blocks(pairs.Y.shape[0])
-    a, b = t // columns, t % columns
-    if pairs.symmetric:
-        a = np.int64((2 * columns + 1 - math.sqrt((2 * columns + 1) ** 2 - 8 * t)) / 2)
-        while a > 0 and a * columns - a * (a - 1) // 2 > t:           # the square root may be off by one
-            a -= 1
-        while (a + 1) * columns - (a + 1) * a // 2 <= t:
-            a += 1
-        b = a + t - (a * columns - a * (a - 1) // 2)
+    a, b = _upper_place(t, columns) if pairs.symmetric else (t // columns, t % columns)
     return a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
 
 
@@ -2910,6 +2938,54 @@ def _transposed_product(U, m, V):
     for part in prange(parts):
         _add_columns(U, m, V, panels, slots, np.int64(part))
     return _sum_slots(slots, m, p, V)
+
+
+_DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
+
+
+@_compiled(apart=True)
+def _add_column_products(F, G, t, symmetric, out):
+    """One tile of F^T G, added to what is there."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    n, width, columns = F.shape[0], _tile_width(F), _blocks(G.shape[1])
+    a, b = _upper_place(t, columns) if symmetric else (t // columns, t % columns)
+    first, last = a * _BLOCK, min(F.shape[1], a * _BLOCK + _BLOCK)
+    begin, end = b * _BLOCK, min(G.shape[1], b * _BLOCK + _BLOCK)
+    tile, panel = _new_tile(F), _zeros(_DEPTH * width, F.dtype).reshape(_DEPTH, width)
+    rows = _aligned(_BLOCK * (_DEPTH + 8), F).reshape(_BLOCK, _DEPTH + 8)             # of F^T, no power of two apart
+    for run in range(0, n, 8 * _DEPTH):
+        tile[:] = 0
+        for deep in range(run, min(n, run + 8 * _DEPTH), _DEPTH):
+            stop = min(n, deep + _DEPTH)
+            for i in range(deep, stop):
+                for r in range(last - first):
+                    rows[r, i - deep] = F[i, first + r]
+            for q in range(0, end - begin, width):
+                for i in range(deep, stop):
+                    for c in range(min(width, end - begin - q)):
+                        panel[i - deep, c] = G[i, begin + q + c]
+                for row in range(0, last - first, 4):
+                    _add_panel(rows, row, last - first - 1, 0, stop - deep, panel, tile, row, q)
+        for i in range(first, last):
+            for j in range(begin, end):
+                out[i, j] += tile[i - first, j - begin]
+    _restore(state)
+
+
+@_compiled(parallel=True)
+def _column_products(F, G, symmetric):
+    """F^T G in float64, tile by tile (of the upper half, if G is F); sums of 2048 rows in the factors' precision."""
+    r, p = F.shape[1], G.shape[1]
+    out, columns = _zero_matrix(r, p), _blocks(p)
+    tasks = columns * (columns + 1) // 2 if symmetric else _blocks(r) * columns
+    for t in prange(tasks):
+        _add_column_products(F, G, np.int64(t), symmetric, out)
+    if symmetric:
+        for i in range(r):
+            for j in range(i):
+                out[i, j] = out[j, i]
+    return out
 
 
 @_compiled(apart=True)
@@ -3505,14 +3581,16 @@ def _largest_size(values):
 
 
 @_compiled(apart=True)
-def _tridiagonalize(A, Z):
-    """Householder reflections H of a symmetric A (overwritten): diagonals d, e of H A H^T; Z becomes H Z."""
+def _tridiagonalize(A):
+    """Householder reflections H of a symmetric A: diagonals d, e of H A H^T; the vectors of H stay in the rows of A."""
     n = A.shape[0]
-    d, e, w, u = _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
+    d, e, w = _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
     for j in range(n - 1):
-        v, m = A[j, j + 1:].copy(), n - j - 1
+        v, m = A[j, j + 1:], n - j - 1
         d[j], size = A[j, j], _largest(v)
         if size < 1e-290:                              # far below the rounding of A, whose largest entry is 1
+            for i in range(m):
+                v[i] = 0.0
             continue
         for i in range(m):                             # squares of tiny entries would underflow, and beta be infinite
             v[i] /= size
@@ -3525,20 +3603,25 @@ def _tridiagonalize(A, Z):
         half = 0.5 * beta * _dot(w[:m], v)
         for i in range(m):
             w[i] -= half * v[i]
-        for t in range(n):
-            u[t] = 0.0
         for i in range(m):
-            row, z = A[j + 1 + i, j + 1:], Z[j + 1 + i]
+            row = A[j + 1 + i, j + 1:]
             for t in range(m):
                 row[t] -= v[i] * w[t] + w[i] * v[t]
-            for t in range(n):
-                u[t] += beta * v[i] * z[t]
-        for i in range(m):
-            z = Z[j + 1 + i]
-            for t in range(n):
-                z[t] -= v[i] * u[t]
     d[n - 1] = A[n - 1, n - 1]
     return d, e
+
+
+@_compiled(apart=True)
+def _reflect(A, Z):
+    """Each row z of Z becomes H^T z, for the reflections that `_tridiagonalize` has left in A."""
+    for j in range(A.shape[0] - 2, -1, -1):
+        v = A[j, j + 1:]
+        square = _dot(v, v)
+        for q in range(Z.shape[0] if square > 0.0 else 0):
+            z = Z[q, j + 1:]
+            factor = 2.0 / square * _dot(v, z)
+            for t in range(v.shape[0]):
+                z[t] -= factor * v[t]
 
 
 @_compiled(apart=True)
@@ -3594,8 +3677,9 @@ def _small_eigen(H, size, by_size):
         rows = columns.T
     else:
         rows = _unit_matrix(size)
-        found, e = _tridiagonalize(A, rows)
+        found, e = _tridiagonalize(A)
         _diagonalize(found, e, rows)
+        _reflect(A, rows)
     order = _descending(found, by_size)
     values, vectors = _zeros(size, _FLOAT64), _zero_matrix(size, size)
     for q in range(size):
@@ -5026,8 +5110,1499 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 # ----------------------------------------------------------------------------------------------------------------------
 # 10. Random features and streams (SKPCA)
 #
-# Empty as yet.
+# Features by the Fourier transform of the kernel, and a sketch of their rows in a stream. States follow one convention:
+# start, update (a new state; the old one stays as it is), merge, finish.
 # ----------------------------------------------------------------------------------------------------------------------
+
+# 10.1 Fourier features
+
+class FourierMap(NamedTuple):
+    """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
+
+    kernel, shift-invariant; d coordinates of a point; m features; seed; kind of directions; frequencies (m, d), or (0,
+    d): then they are drawn from the seed in each call, and the map is a handful of numbers.
+    """
+    kernel: Kernel
+    d: int
+    m: int
+    seed: int
+    kind: int
+    frequencies: np.ndarray
+
+
+_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)      # kinds of directions
+_DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        # their random numbers
+
+
+def _convert_fourier_map(name, value):
+    return FourierMap(_as_kernel(name, value.kernel), int(value.d), int(value.m), _as_seed(name, value.seed),
+                      int(value.kind), _to_double(_as_points(name, value.frequencies, ".frequencies")))
+
+
+_as_fourier_map = _converter(FourierMap, "a FourierMap, as fourier_features_map returns it", _convert_fourier_map)
+
+
+@_either
+def _is_stationary(kernel):
+    """Whether the kernel depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner)."""
+    return kernel.kind <= _CITY_BLOCK
+
+
+@_either
+def _is_sound_map(map):
+    if not _is_sound(map.kernel) or not _is_stationary(map.kernel) or map.d < 1 or map.m < 1:
+        return False
+    if not _PLAIN <= map.kind <= _FASTFOOD or not _all_below(map.frequencies, np.inf):
+        return False
+    return map.frequencies.shape[1] == map.d and (map.frequencies.shape[0] == 0 or map.frequencies.shape[0] == map.m)
+
+
+def _stationary():
+    return _kernel() + [_require("_is_stationary({a}_)", "{a} must be shift-invariant: gaussian, laplacian, matern, "
+                                                         "rational_quadratic or cauchy")]
+
+
+def _fourier_map(on=None):
+    """A map, and points of another argument that it goes with."""
+    lines = ["{a}_ = _as_fourier_map('{f}: {a}', {a})",
+             _require("_is_sound_map({a}_)", "{a} must be a FourierMap as its maker returned it")]
+    if on:
+        lines.append(_require(f"{on}_.shape[1] == {{a}}_.d", f"{on} must have {{a}}.d columns"))
+    return lines
+
+
+@_compiled
+def _spread(kernel, key, j):
+    """What a normal vector is multiplied by to be frequency j of a kernel: all of them are mixtures of Gaussian ones.
+
+    (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those of Student's t with 2 nu
+    degrees.
+    """
+    if kernel.kind == _GAUSSIAN:
+        return math.sqrt(2.0 * kernel.gamma)
+    if kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:
+        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kernel.kind == _RATIONAL else 1.0))
+    nu = 0.5 if kernel.kind == _EXPONENTIAL else (1.5 if kernel.kind == _MATERN_3_2 else 2.5)
+    return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu))
+
+
+@_compiled(apart=True)
+def _plain_directions(kernel, d, m, key):
+    """Standard normal vectors; for the Laplacian kernel of the city-block norm, whose law is a product, Cauchy ones."""
+    W = _gaussian_matrix(m, d, key)
+    if kernel.kind == _CITY_BLOCK:
+        for j in range(m):
+            for t in range(d):
+                W[j, t] = _cauchy(_subkey(key, j), t)
+    return W
+
+
+@_compiled(apart=True)
+def _orthogonal_directions(d, m, key, lengths):
+    """Blocks of d orthogonal vectors, each as long as a normal one (Yu, Suresh, Choromanski and others 2016)."""
+    W = _zero_matrix(m, d)
+    for begin in range(0, m, d):
+        count, block = min(d, m - begin), _subkey(key, begin)
+        Q, _ = _orthonormalize(_gaussian_matrix(d, count, _subkey(block, 0)), _subkey(block, 1))
+        for i in range(count):
+            length = math.sqrt(2.0 * _gamma(lengths, begin + i, 0.5 * d))
+            for t in range(d):
+                W[begin + i, t] = length * Q[t, i]
+    return W
+
+
+@_compiled
+def _normal_quantile(p):
+    """x with Phi(x) = p, 0 < p < 1: Newton's method for log Phi, from Abramowitz and Stegun's 26.2.23."""
+    tail = min(p, 1.0 - p)
+    t = math.sqrt(-2.0 * math.log(tail))
+    x = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)))
+    for _ in range(4):                                 # of the upper tail Q: x grows by (log Q - log tail) Q / density
+        Q, density = 0.5 * math.erfc(x / math.sqrt(2.0)), math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+        x += math.log(Q / tail) * Q / density
+    return -x if p < 0.5 else x
+
+
+@_compiled(apart=True)
+def _quasi_directions(d, m, key):
+    """Normal quantiles of a Halton sequence, digits multiplied and points shifted at random (Avron and others 2016)."""
+    W, base = _zero_matrix(m, d), 1
+    for t in range(d):
+        base, prime = base + 1, False
+        while not prime:
+            prime, q = True, 2
+            while prime and q * q <= base:
+                prime, q = base % q != 0, q + 1
+            base += not prime
+        factor = 1 + min(np.int64(_uniform(key, 2 * t) * (base - 1)), base - 2) if base > 2 else 1
+        shift = _uniform(key, 2 * t + 1)
+        for j in range(m):
+            rest, place, u = j + 1, 1.0 / base, shift
+            while rest > 0:
+                u += place * (factor * (rest % base) % base)
+                rest, place = rest // base, place / base
+            W[j, t] = _normal_quantile(min(max(u - math.floor(u), 1e-16), 1.0 - 1.1e-16))
+    return W
+
+
+@_compiled(apart=True)
+def _drawn_frequencies(kernel, d, m, kind, key):
+    """Frequencies (m, d) of a map that is not Fastfood's."""
+    directions, lengths = _subkey(key, _DIRECTIONS), _subkey(key, _LENGTHS)
+    if kind == _ORTHOGONAL:
+        W = _orthogonal_directions(d, m, directions, lengths)
+    elif kind == _QUASI:
+        W = _quasi_directions(d, m, directions)
+    else:
+        W = _plain_directions(kernel, d, m, directions)
+    for j in range(m):
+        factor = kernel.gamma if kernel.kind == _CITY_BLOCK else _spread(kernel, _subkey(key, _MIXTURES), j)
+        for t in range(d):
+            W[j, t] *= factor
+    return W
+
+
+class _Fastfood(NamedTuple):
+    """The parts of V = S H G P H B, block by block, each (blocks, D) for the power of two D that holds a point."""
+    signs: np.ndarray                                  # B
+    order: np.ndarray                                  # P
+    weights: np.ndarray                                # G
+    lengths: np.ndarray                                # S
+
+
+@_compiled(apart=True)
+def _fastfood_parts(kernel, d, m, key):
+    """Le, Sarlos, Smola (2013): G normal, P a permutation, S such that rows of V are as long as normal vectors."""
+    size = 1
+    while size < d:
+        size *= 2
+    blocks = (m + size - 1) // size
+    signs, lengths = _zero_matrix(blocks, size), _zero_matrix(blocks, size)
+    weights = _gaussian_matrix(blocks, size, _subkey(key, _DIRECTIONS))
+    order = _zeros(blocks * size, _INT64).reshape(blocks, size)
+    for b in range(blocks):
+        square, row = 0.0, order[b]
+        for i in range(size):
+            signs[b, i], row[i] = _sign(_subkey(_subkey(key, _FLIPS), b), i), i
+            square += weights[b, i] ** 2
+        for i in range(size - 1):
+            j = i + min(np.int64(_uniform(_subkey(_subkey(key, _SHUFFLES), b), i) * (size - i)), size - i - 1)
+            row[i], row[j] = row[j], row[i]
+        for i in range(size):
+            length = math.sqrt(2.0 * _gamma(_subkey(key, _LENGTHS), b * size + i, 0.5 * size))
+            lengths[b, i] = length * _spread(kernel, _subkey(key, _MIXTURES), b * size + i) / math.sqrt(square * size)
+    return _Fastfood(signs, order, weights, lengths)
+
+
+@_compiled
+def _hadamard(tile):
+    """H times each column, H the unnormalised Walsh-Hadamard matrix, in place; columns lie side by side in a row."""
+    size, wide = tile.shape
+    values, h = tile.reshape(-1), wide
+    while 4 * h <= size * wide:                        # two steps at a time: half of the loads and stores
+        for begin in range(0, size * wide, 4 * h):
+            a, b = values[begin:begin + h], values[begin + h:begin + 2 * h]
+            c, d = values[begin + 2 * h:begin + 3 * h], values[begin + 3 * h:begin + 4 * h]
+            for t in range(h):
+                p, q, r, s = a[t] + b[t], a[t] - b[t], c[t] + d[t], c[t] - d[t]
+                a[t], b[t], c[t], d[t] = p + r, q + s, p - r, q - s
+        h *= 4
+    if h < size * wide:
+        a, b = values[:h], values[h:]
+        for t in range(h):
+            a[t], b[t] = a[t] + b[t], a[t] - b[t]
+
+
+_SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
+
+
+@_compiled(inline="always")
+def _near(like):
+    """Up to here `_cos` is made for angles; beyond, each cosine is taken by itself."""
+    return like.dtype.type(8192.0 if like.itemsize == 4 else 1048576.0)
+
+
+@_compiled
+def _write_cosines(angles, all_near, factor, out):
+    """out = factor cos(angles), for vectors; how many angles are not finite."""
+    infinite, one = 0, angles.dtype.type(factor)
+    if all_near:
+        for c in range(angles.shape[0]):
+            out[c] = one * _cos(angles[c])
+        return 0
+    for c in range(angles.shape[0]):
+        infinite += not abs(angles[c]) < np.inf
+        out[c] = one * math.cos(np.float64(angles[c]))
+    return infinite
+
+
+@_compiled(apart=True)
+def _fastfood_block(X, parts, phases, factor, task, out):
+    """Features of 32 points; how many angles are not finite."""
+    _wide_vectors()
+    n, d, m, wide, infinite = X.shape[0], X.shape[1], out.shape[1], _SIDE_BY_SIDE, 0
+    first, size, near = task * wide, parts.signs.shape[1], _near(X)
+    count = min(n - first, wide)
+    points, one = _zeros(d * wide, X.dtype).reshape(d, wide), _aligned(size * wide, X).reshape(size, wide)
+    two = _aligned(size * wide, X).reshape(size, wide)
+    for i in range(count):
+        for t in range(d):
+            points[t, i] = X[first + i, t]
+    for b in range(parts.signs.shape[0]):
+        for t in range(size):
+            row, source, sign = one[t], points[min(t, d - 1)], X.dtype.type(parts.signs[b, t] if t < d else 0.0)
+            for i in range(wide):
+                row[i] = source[i] * sign
+        _hadamard(one)
+        for t in range(size):
+            row, source, weight = two[t], one[parts.order[b, t]], X.dtype.type(parts.weights[b, t])
+            for i in range(wide):
+                row[i] = source[i] * weight
+        _hadamard(two)
+        rows, far = min(m - b * size, size), 0
+        for t in range(rows):
+            row, length, phase = two[t], X.dtype.type(parts.lengths[b, t]), phases[b * size + t]
+            for i in range(wide):
+                row[i] = row[i] * length + phase
+                far += not abs(row[i]) <= near
+        for t in range(rows):
+            infinite += _write_cosines(two[t], far == 0, factor, one[t])           # in place it would not be vectorised
+        for begin in range(0, rows, 16):               # by blocks that stay in the nearest cache
+            for i in range(count):
+                for t in range(begin, min(begin + 16, rows)):
+                    out[first + i, b * size + t] = one[t, i]
+    return infinite
+
+
+@_compiled(apart=True)
+def _fourier_block(X, panels, phases, factor, block, out):
+    """Features of 128 points; how many angles are not finite."""
+    _wide_vectors()
+    n, d, m, width, infinite, tile = X.shape[0], X.shape[1], out.shape[1], panels.shape[2], 0, _new_tile(X)
+    first, last, near = block * _BLOCK, min(n, block * _BLOCK + _BLOCK), _near(X)
+    for begin in range(0, m, _BLOCK):
+        columns = min(_BLOCK, m - begin)
+        for q in range(_BLOCK // width):
+            for r in range(0, last - first, 4):
+                _inner_products(X, first + r, n - 1, 0, d, panels[begin // width + q], tile, r, q * width)
+        far = 0
+        for r in range(last - first):
+            angles, shifts = tile[r, :columns], phases[begin:begin + columns]
+            for c in range(columns):                   # counted: a maximum, which minds NaN, is not vectorised
+                angles[c] += shifts[c]
+                far += not abs(angles[c]) <= near
+        for r in range(last - first):
+            infinite += _write_cosines(tile[r, :columns], far == 0, factor, out[first + r, begin:begin + columns])
+    return infinite
+
+
+@_compiled(parallel=True)
+def _fourier(X, panels, parts, phases, factor):
+    """Features (n, m), by panels of frequencies or, where there are parts, by Fastfood; whether angles are finite."""
+    out = _new_matrix(X.shape[0], phases.shape[0], X)
+    fast = parts.signs.shape[0] > 0
+    wide = _SIDE_BY_SIDE if fast else _BLOCK
+    tasks = (X.shape[0] + wide - 1) // wide
+    infinite = _zeros(tasks, _FLOAT64)
+    for task in prange(tasks):
+        if fast:
+            infinite[task] = _fastfood_block(X, parts, phases, factor, np.int64(task), out)
+        else:
+            infinite[task] = _fourier_block(X, panels, phases, factor, np.int64(task), out)
+    return out, _largest(infinite) == 0.0
+
+
+@_compiled(apart=True)
+def _map_points(X, map):
+    """Fourier features of checked points, and whether they are numbers."""
+    key, phases, none = _key(map.seed, _FREQUENCIES), np.empty(map.m, X.dtype), _zero_matrix(0, 1)
+    for j in range(map.m):
+        phases[j] = 2.0 * math.pi * _uniform(_subkey(key, _PHASES), j)
+    factor, like = math.sqrt(2.0 * map.kernel.scale / map.m), X[:0, :1]
+    if map.kind == _FASTFOOD:
+        return _fourier(X, _pack(like, 1, 0), _fastfood_parts(map.kernel, map.d, map.m, key), phases, factor)
+    W = map.frequencies if map.frequencies.shape[0] > 0 else _drawn_frequencies(map.kernel, map.d, map.m, map.kind, key)
+    panels = _pack(_in_precision(X, W), _tile_width(X), _blocks(map.m) * _BLOCK)
+    return _fourier(X, panels, _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none), phases, factor)
+
+
+@_compiled(apart=True)
+def _new_map(kernel, d, m, seed, kind, stored):
+    frequencies = _zero_matrix(0, d)
+    if stored:
+        frequencies = _drawn_frequencies(kernel, d, m, kind, _key(seed, _FREQUENCIES))
+    return FourierMap(kernel, d, m, seed, kind, frequencies)
+
+
+_radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
+
+
+@_public(glue=True, kernel=_stationary(), d=_integer(1), m=_integer(1), seed=_seed, stored=_flag)
+def fourier_features_map(kernel, d, m, seed=0, stored=True):
+    """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
+
+    z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j), r_j from the normalised spectral density of the kernel, gamma_j uniform
+    on a circle, so that E z(x).z(y) = k(x, y). The densities: normal (gaussian), Student's t (laplacian, matern),
+    mixtures of normal ones (rational_quadratic, cauchy), products of Cauchy ones (laplacian of the city-block norm).
+
+    Parameters
+    ----------
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
+    d : int, at least 1; coordinates of a point
+    m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
+    seed : int from 0 to 2**64 - 1, by default 0
+    stored : bool; False draws the frequencies anew in each call, and the map holds none
+
+    Returns
+    -------
+    FourierMap of d m numbers, or of none
+
+    Notes
+    -----
+    O(d m) time and memory (20 ns a number).
+
+    Examples
+    --------
+    >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
+    >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
+    >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
+    True
+    """
+    return _new_map(kernel, d, m, seed, _PLAIN, stored)
+
+
+@_public(glue=True, kernel=_radial, d=_integer(1), m=_integer(1), seed=_seed, stored=_flag)
+def orthogonal_features_map(kernel, d, m, seed=0, stored=True):
+    """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
+
+    Each frequency has the law that it has in `fourier_features_map`; those of a block are orthogonal, which lowers the
+    variance.
+
+    Parameters
+    ----------
+    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+    d : int, at least 1; coordinates of a point
+    m : int, at least 1; features
+    seed : int from 0 to 2**64 - 1, by default 0
+    stored : bool; False draws the frequencies anew in each call, and the map holds none
+
+    Returns
+    -------
+    FourierMap, a rival of those of SKPCA section 2
+
+    Notes
+    -----
+    O(d^2 m) time, O(d m) memory.
+
+    Examples
+    --------
+    >>> W = orthogonal_features_map(gaussian(1.0), 3, 3).frequencies
+    >>> bool(np.abs(np.triu(W @ W.T, 1)).max() < 1e-12)
+    True
+    """
+    return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored)
+
+
+@_public(glue=True, kernel=_radial, d=_integer(1), m=_integer(1), seed=_seed, stored=_flag)
+def quasi_features_map(kernel, d, m, seed=0, stored=True):
+    """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
+
+    Normal quantiles of a Halton sequence, its digits multiplied and its points shifted at random, so that features stay
+    unbiased; lengths beside those of normal vectors (laplacian, matern and others) are drawn as in
+    `fourier_features_map`.
+
+    Parameters
+    ----------
+    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+    d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
+    m : int, at least 1; features
+    seed : int from 0 to 2**64 - 1, by default 0
+    stored : bool; False draws the frequencies anew in each call, and the map holds none
+
+    Returns
+    -------
+    FourierMap, a rival of those of SKPCA section 2
+
+    Notes
+    -----
+    O(d m log m) time (some 100 ns a number), O(d m) memory.
+
+    Examples
+    --------
+    >>> quasi_features_map(gaussian(1.0), 3, 8).frequencies.shape
+    (8, 3)
+    """
+    return _new_map(kernel, d, m, seed, _QUASI, stored)
+
+
+@_public(glue=True, kernel=_radial, d=_integer(1), m=_integer(1), seed=_seed)
+def fastfood_features_map(kernel, d, m, seed=0):
+    """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
+
+    V = S H G P H B / sqrt(D) in the place of frequencies, block by block, D the power of two from d on: B random signs,
+    P a random permutation, G normal, S lengths of normal vectors. SKPCA names it (section 1.2) and saw no gain at small
+    d.
+
+    Parameters
+    ----------
+    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+    d : int, at least 1; coordinates of a point, filled up with zeros to a power of two
+    m : int, at least 1; features
+    seed : int from 0 to 2**64 - 1, by default 0
+
+    Returns
+    -------
+    FourierMap without frequencies: the parts are drawn anew in each call
+
+    Notes
+    -----
+    Pays from d = 100 or so on. A call of `fourier_features` draws 4 m numbers first.
+
+    Examples
+    --------
+    >>> fourier_features(np.zeros((1, 5)), fastfood_features_map(gaussian(1.0), 5, 12)).shape
+    (1, 12)
+    """
+    return _new_map(kernel, d, m, seed, _FASTFOOD, False)
+
+
+@_public(X=_points(), map=_fourier_map("X"))
+def fourier_features(X, map):
+    """Random Fourier features of points, z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j) (SKPCA section 2).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    map : FourierMap; it carries its kernel
+
+    Returns
+    -------
+    (n, m) array Z of X's precision: Z Z^T is near the Gram matrix. Rows do not depend on what other points X holds
+
+    Notes
+    -----
+    n d m multiply-adds and n m cosines (Fastfood: n m log d additions); memory for the result, and d m for frequencies.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((50, 2))
+    >>> Z = fourier_features(X, fourier_features_map(gaussian(1.0), 2, 4000))
+    >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 0.1)
+    True
+    """
+    Z, finite = _map_points(X, map)
+    if not finite:
+        raise ValueError("fourier_features: X must not be so large in units of the bandwidth that angles overflow")
+    return Z
+
+
+# 10.2 Frequent directions
+
+class FDState(NamedTuple):
+    """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
+
+    columns (m, rows that fit): the sketch's rows as columns, of which `used` hold something and the first `settled` are
+    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 so far; count: rows so far; ell, half, share as of
+    `fd_start`.
+    """
+    columns: np.ndarray
+    used: int
+    settled: int
+    shrunk: float
+    squares: float
+    count: int
+    ell: int
+    half: bool
+    share: float
+
+
+class Sketch(NamedTuple):
+    """B (ell, m), orthogonal rows in falling order of length, with 0 <= Z^T Z - B^T B <= shrunk I.
+
+    values (ell,) squared lengths of the rows; shrunk; ridge: B^T B + ridge I errs by no more than ridge = shrunk / 2
+    (robust frequent directions); squares: |Z|_F^2; count: rows of Z.
+    """
+    B: np.ndarray
+    values: np.ndarray
+    shrunk: float
+    ridge: float
+    squares: float
+    count: int
+
+
+def _convert_fd_state(name, value):
+    return FDState(_to_double(_as_points(name, value.columns, ".columns")), int(value.used),
+                   int(value.settled), float(value.shrunk), float(value.squares), int(value.count), int(value.ell),
+                   bool(value.half), float(value.share))
+
+
+_as_fd_state = _converter(FDState, "an FDState, as fd_start and fd_update return it", _convert_fd_state)
+
+
+@_either
+def _is_sound_sketch(state):
+    room = state.ell if state.half else 2 * state.ell
+    if state.ell < 1 or state.columns.shape[1] != room or not 0 <= state.settled <= state.used < room:
+        return False
+    if not 0.0 < state.share <= 1.0 or state.count < 0:
+        return False
+    if not 0.0 <= state.shrunk < np.inf or not 0.0 <= state.squares < np.inf:
+        return False
+    return _all_below(state.columns, np.inf)
+
+
+def _fd_state(like=None):
+    lines = ["{a}_ = _as_fd_state('{f}: {a}', {a})",
+             _require("_is_sound_sketch({a}_)", "{a} must be an FDState as fd_start or fd_update returned it")]
+    if like:
+        lines.append(_require(f"_match({like}_, {{a}}_)", f"{like} and {{a}} must have been started alike"))
+    return lines
+
+
+@_either
+def _match(a, b):
+    return a.columns.shape == b.columns.shape and a.ell == b.ell and a.half == b.half and a.share == b.share
+
+
+_part = _real("0.0 < x <= 1.0", "be above 0 and at most 1")
+
+
+@_compiled(apart=True)
+def _orthogonal_rows(R):
+    """One-sided Jacobi iteration: rotates the rows of R until they are orthogonal, small ones to their own rounding."""
+    for sweep in range(40):
+        rotated = False
+        for p in range(R.shape[0]):
+            for q in range(p + 1, R.shape[0]):
+                u, v = R[p], R[q]
+                a, b, c = _dot(u, u), _dot(v, v), _dot(u, v)
+                if abs(c) <= 1e-15 * math.sqrt(a) * math.sqrt(b) or c == 0.0:
+                    continue
+                rotated = True
+                zeta = 0.5 * (b - a) / c
+                t = (1.0 if zeta >= 0.0 else -1.0) / (abs(zeta) + math.hypot(1.0, zeta))
+                cosine = 1.0 / math.hypot(1.0, t)
+                for i in range(R.shape[1]):
+                    first = u[i]
+                    u[i] = cosine * (first - t * v[i])
+                    v[i] = cosine * (t * first + v[i])
+        if not rotated:
+            break
+
+
+_GRAM_SUFFICES = 1e-9                                  # share of the largest value from which Gram's digits are enough
+
+
+@_compiled(apart=True)
+def _turn_rows(columns, panels, p, block):
+    """128 rows of columns V, in the place of those of the columns, V as `_vector_panels` made it; then zeros."""
+    _wide_vectors()
+    size, wide = columns.shape[1], _padded_width(p, panels)
+    first, last = block * _BLOCK, min(columns.shape[0], block * _BLOCK + _BLOCK)
+    product = _zeros(_BLOCK * wide, _FLOAT64).reshape(_BLOCK, wide)
+    _multiply_add(columns, first, last, 0, size, p, panels, 0, product)
+    for r in range(last - first):
+        row, source = columns[first + r], product[r]
+        for q in range(size):
+            row[q] = source[q] if q < p else 0.0
+
+
+@_compiled(parallel=True)
+def _turn(columns, V):
+    """columns <- columns V, and zeros after that."""
+    p, panels = V.shape[1], _vector_panels(V)
+    for block in prange(_blocks(columns.shape[0])):
+        _turn_rows(columns, panels, p, np.int64(block))
+
+
+@_compiled
+def _gram_of(columns, settled):
+    """A^T A of the columns, of which the first `settled` are orthogonal: but for their lengths, nothing is computed."""
+    size = columns.shape[1]
+    fresh, G, squares = _zero_matrix(columns.shape[0], size - settled), _zero_matrix(size, size), _zeros(size, _FLOAT64)
+    for t in range(columns.shape[0]):
+        row = columns[t]
+        for q in range(size):
+            squares[q] += row[q] * row[q]
+        for q in range(size - settled):
+            fresh[t, q] = row[settled + q]
+    products = _transposed_product(columns, size, fresh)
+    for a in range(size):
+        G[a, a] = squares[a]
+        for q in range(size - settled):
+            if a != settled + q:
+                G[a, settled + q] = G[settled + q, a] = products[a, q]
+    return G
+
+
+@_compiled(apart=True)
+def _scaled_gram(columns, settled):
+    """`_gram_of` the columns over a power of two, and that: squares of tiny or huge numbers do not fit."""
+    G, unit, trace = _gram_of(columns, settled), 1.0, 0.0
+    for i in range(G.shape[0]):
+        trace += G[i, i]
+    if not 1e-200 < trace < 1e250:
+        largest = _largest(columns.reshape(-1))
+        unit = 2.0 ** math.floor(math.log2(largest)) if largest > 0.0 else 1.0
+        G = _gram_of(_times(columns, 1.0 / unit), settled)
+    return G, unit
+
+
+@_compiled(apart=True)
+def _shrink(columns, settled, place, spared):
+    """Columns with the same A A^T, orthogonal and falling in length, less the squared length of the one at `place`.
+
+    It is taken off all but the first `spared` (a `place` beyond the last takes nothing off). The first `settled`
+    columns are orthogonal already. Returns the squared lengths before, and how many columns are left.
+
+    By eigenvectors of the Gram matrix A^T A, whose error is the rounding of its largest value. Where the value at
+    `place` is not well above that, rotations of Jacobi's kind follow, and small lengths are as good as those of a
+    singular value decomposition.
+    """
+    size, (G, unit) = columns.shape[1], _scaled_gram(columns, settled)
+    values, U = _small_eigen(G, size, False)
+    last = min(place, size - 1)
+    accurate = values[last] >= _GRAM_SUFFICES * values[0] or values[0] == 0.0
+    if not accurate:
+        _turn(columns, U)
+        rows = _transposed(_times(columns, 1.0 / unit))
+        _orthogonal_rows(rows)
+        for q in range(size):
+            values[q] = _dot(rows[q], rows[q])
+        order = _descending(values, False)
+        values = _gather(values.reshape(-1, 1), order, values).reshape(-1)
+    taken, left = max(values[place], 0.0) if place < size else 0.0, 0
+    weights = _zeros(size, _FLOAT64)
+    for q in range(min(place, size)):
+        if values[q] > taken:
+            weights[q], left = 1.0 if q < spared else math.sqrt(1.0 - taken / values[q]), q + 1
+    if accurate:
+        V = _zero_matrix(size, min(place, size))
+        for a in range(size):
+            for q in range(V.shape[1]):
+                V[a, q] = weights[q] * U[a, q]
+        _turn(columns, V)
+    else:
+        for t in range(columns.shape[0]):
+            for q in range(size):
+                columns[t, q] = unit * weights[q] * rows[order[q], t] if weights[q] > 0.0 else 0.0
+    for q in range(size):
+        values[q] = max(values[q], 0.0) * unit * unit
+    return values, left
+
+
+@_compiled(inline="always")
+def _places(ell, half, share):
+    """Which column is taken off the others, and how many of these are spared (Algorithm 1: half of ell, rounded up)."""
+    j = (ell + 1) // 2 if half else ell
+    return j - 1, min(np.int64((1.0 - share) * j), j - 1)
+
+
+@_compiled(apart=True)
+def _absorb(state, Z):
+    """The rows of Z enter the sketch, whose columns are written to."""
+    place, spared = _places(state.ell, state.half, state.share)
+    columns, used, settled, begin = state.columns, state.used, state.settled, 0
+    shrunk, squares = state.shrunk, state.squares
+    while begin < Z.shape[0]:
+        end = min(Z.shape[0], begin + columns.shape[1] - used)
+        for t in range(columns.shape[0]):
+            row = columns[t]
+            for i in range(begin, end):
+                row[used + i - begin] = Z[i, t]
+        for i in range(begin, end):
+            squares += _dot(Z[i], Z[i])
+        used, begin = used + end - begin, end
+        if used == columns.shape[1]:
+            values, used = _shrink(columns, settled, place, spared)
+            settled, shrunk = used, shrunk + values[place]
+    return FDState(columns, used, settled, shrunk, squares, state.count + Z.shape[0], state.ell, state.half,
+                   state.share)
+
+
+@_compiled
+def _own_columns(state):
+    """The state with a copy of its columns, which may be written to."""
+    return FDState(state.columns.copy(), state.used, state.settled, state.shrunk, state.squares, state.count,
+                   state.ell, state.half, state.share)
+
+
+@_compiled
+def _merged(a, b, rows):
+    """The sketch of a after `rows`, which stand for those of b, with the counters of both."""
+    found = _absorb(_own_columns(a), rows)
+    return FDState(found.columns, found.used, found.settled, found.shrunk + b.shrunk, a.squares + b.squares,
+                   a.count + b.count, a.ell, a.half, a.share)
+
+
+@_public(ell=_integer(1), m=_integer(1), half=_flag, share=_part)
+def fd_start(ell, m, half=True, share=1.0):
+    """An empty sketch by frequent directions of rows of length m (SKPCA Algorithm 1; Liberty 2013).
+
+    When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
+    ell / 2 of ell (`half`, as SKPCA has it), or of row ell of 2 ell. With share < 1 it is taken off that last share of
+    the rows only (Desai, Ghashami, Phillips 2016), which does better on most data and keeps a weaker promise.
+
+    Parameters
+    ----------
+    ell : int from 1 to m; rows of the result
+    m : int, at least 1; length of a row
+    half : bool; True holds ell rows, False 2 ell
+    share : float above 0 and at most 1; 0.2 is what its authors use
+
+    Returns
+    -------
+    FDState
+
+    Notes
+    -----
+    O(m ell) memory.
+
+    Examples
+    --------
+    >>> fd_start(4, 10).columns.shape
+    (10, 4)
+    """
+    if ell > m:
+        raise ValueError("fd_start: ell must be at most m")
+    if m * ell > 2**40:
+        raise ValueError("fd_start: ell m must be at most 2**40")
+    return FDState(_zero_matrix(m, ell if half else 2 * ell), 0, 0, 0.0, 0.0, 0, ell, half, share)
+
+
+_rows_of_stream = _points(double=True) + [_require("{a}_.shape[1] == state_.columns.shape[0]",
+                                                   "{a} must have as many columns as the rows of state are long")]
+
+
+@_public(state=_fd_state(), Z=_rows_of_stream)
+def fd_update(state, Z):
+    """The sketch after more rows (SKPCA Algorithm 1). The same bits however the rows are cut into blocks.
+
+    Parameters
+    ----------
+    state : FDState; it stays as it is
+    Z : (n, m) array
+
+    Returns
+    -------
+    FDState
+
+    Notes
+    ----- O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem of ell rows for each ell / 2 rows;
+    O(m ell) memory.
+
+    Examples
+    --------
+    >>> fd_update(fd_start(4, 3 + 1), np.eye(4)[:3]).used
+    3
+    """
+    found = _absorb(_own_columns(state), Z)
+    if not found.squares < np.inf:
+        raise ValueError("fd_update: Z must not be so large that its squares overflow")
+    return found
+
+
+@_public(a=_fd_state(), b=_fd_state("a"))
+def fd_merge(a, b):
+    """The sketch of the rows of two (Ghashami, Liberty, Phillips, Woodruff 2016), with the bound of one pass over all.
+
+    Parameters
+    ----------
+    a, b : FDState, started alike
+
+    Returns
+    -------
+    FDState
+
+    Notes
+    -----
+    O(m ell^2) time: the rows of b enter a. Source: SKPCA section 2 for the sketch, textbook for merging.
+
+    Examples
+    --------
+    >>> a = fd_update(fd_start(2, 2), np.array([[3.0, 0.0]]))
+    >>> fd_finish(fd_merge(a, a)).values.tolist()
+    [0.0, 0.0]
+    """
+    if not a.squares + b.squares < np.inf:
+        raise ValueError("fd_merge: b must not be so large that squares overflow")
+    return _merged(a, b, _transposed(b.columns)[:b.used])
+
+
+@_compiled(apart=True)
+def _finished(state):
+    """The last decomposition, which Algorithm 1 leaves out (rows that came later would be lost), to ell rows."""
+    columns, shrunk, ell = state.columns.copy(), state.shrunk, state.ell
+    if state.used > ell:
+        place, spared = _places(ell, state.half, state.share)
+        values, _ = _shrink(columns, state.settled, place, spared)
+        shrunk += values[place]
+    values, _ = _shrink(columns, 0, columns.shape[1], 0)
+    B = _zero_matrix(ell, columns.shape[0])
+    for q in range(ell):
+        for t in range(columns.shape[0]):
+            B[q, t] = columns[t, q]
+    return Sketch(B, values[:ell].copy(), shrunk, 0.5 * shrunk, state.squares, state.count)
+
+
+@_public(state=_fd_state())
+def fd_finish(state):
+    """The sketch that a state stands for (SKPCA Algorithm 1, with the last decomposition that its pseudocode forgets).
+
+    Parameters
+    ----------
+    state : FDState; it stays as it is, and the stream may go on
+
+    Returns
+    ------- Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
+    each k below the divisor (ell in the place of ell / 2 if not `half`)
+
+    Notes
+    -----
+    O(m ell^2) time.
+
+    Examples
+    --------
+    >>> fd_finish(fd_update(fd_start(3, 3), np.diag([3.0, 2.0, 1.0])[:2])).values.round(12).tolist()
+    [9.0, 4.0, 0.0]
+    """
+    return _finished(state)
+
+
+@_public(glue=True, Z=_points(double=True), ell=_integer(1), half=_flag, share=_part)
+def frequent_directions(Z, ell, half=True, share=1.0):
+    """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA Algorithm 1; Liberty 2013).
+
+    Parameters
+    ----------
+    Z : (n, m) array
+    ell : int from 1 to m; rows of B
+    half : bool; True shrinks by row ell / 2 of ell rows (Algorithm 1), False by row ell of 2 ell: twice the memory,
+        half the error
+    share : float above 0 and at most 1; the last share of the rows is shrunk
+
+    Returns
+    -------
+    Sketch
+
+    Notes
+    -----
+    O(n m ell) time, O(m ell) memory beside Z.
+
+    Examples
+    --------
+    >>> Z = np.random.default_rng(0).standard_normal((100, 8))
+    >>> found = frequent_directions(Z, 6)
+    >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
+    True
+    """
+    return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
+
+
+# 10.3 Streaming kernel PCA
+
+class SKPCAState(NamedTuple):
+    """Streaming kernel PCA under way: made by `skpca_start`, passed on by `skpca_update`.
+
+    map; sketch of the features; means (m,) of the features so far; centered: whether the sketch is of deviations from
+    them.
+    """
+    map: FourierMap
+    sketch: FDState
+    means: np.ndarray
+    centered: bool
+
+
+class Subspace(NamedTuple):
+    """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
+
+    map; basis (m, k) orthonormal; values (k,): squared lengths of all training features along them, about the
+    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: no direction has lost more than that of its
+    squared length; count: points.
+    """
+    map: FourierMap
+    basis: np.ndarray
+    values: np.ndarray
+    means: np.ndarray
+    shrunk: float
+    count: int
+
+
+def _convert_skpca_state(name, value):
+    return SKPCAState(_as_fourier_map(name, value.map), _as_fd_state(name, value.sketch),
+                      _as_vector(name, value.means, ".means"), bool(value.centered))
+
+
+def _convert_subspace(name, value):
+    return Subspace(_as_fourier_map(name, value.map), _to_double(_as_points(name, value.basis, ".basis")),
+                    _as_vector(name, value.values, ".values"), _as_vector(name, value.means, ".means"),
+                    float(value.shrunk), int(value.count))
+
+
+_as_skpca_state = _converter(SKPCAState, "an SKPCAState, as skpca_start and skpca_update return it",
+                             _convert_skpca_state)
+_as_subspace = _converter(Subspace, "a Subspace, as skpca_finish returns it", _convert_subspace)
+
+
+@_either
+def _is_sound_stream(state):
+    if not _is_sound_map(state.map) or not _is_sound_sketch(state.sketch):
+        return False
+    return (state.sketch.columns.shape[0] == state.map.m == state.means.shape[0]
+            and _all_below(state.means.reshape(1, -1), np.inf))
+
+
+@_either
+def _same_map(a, b):
+    """Whether two maps are one: kernel, sizes, seed and kind make the frequencies."""
+    first, second = a.kernel, b.kernel
+    same_kernel = (first.kind == second.kind and first.scale == second.scale and first.gamma == second.gamma
+                   and first.shape == second.shape)
+    return same_kernel and a.d == b.d and a.m == b.m and a.seed == b.seed and a.kind == b.kind
+
+
+def _skpca_state(like=None):
+    lines = ["{a}_ = _as_skpca_state('{f}: {a}', {a})",
+             _require("_is_sound_stream({a}_)", "{a} must be an SKPCAState as skpca_start or skpca_update returned it")]
+    if like:
+        lines += [_require(f"_match({like}_.sketch, {{a}}_.sketch) and {like}_.centered == {{a}}_.centered",
+                           f"{like} and {{a}} must have been started alike"),
+                  _require(f"_same_map({like}_.map, {{a}}_.map)", f"{like} and {{a}} must have the same map")]
+    return lines
+
+
+def _subspace(on):
+    return ["{a}_ = _as_subspace('{f}: {a}', {a})",
+            _require("_is_sound_map({a}_.map) and {a}_.basis.shape[0] == {a}_.means.shape[0] == {a}_.map.m",
+                     "{a} must be a Subspace as skpca_finish returned it"),
+            *_sound_points("{a}_.basis", "{a}.basis"),
+            _require("_all_below({a}_.means.reshape(1, -1), math.inf)", "{a}.means must be finite"),
+            _require(f"{on}_.shape[1] == {{a}}_.map.d", f"{on} must have {{a}}.map.d columns")]
+
+
+_STREAM_ROWS = 4 * _BLOCK                              # points whose features are held at a time
+
+
+@_compiled(apart=True)
+def _deviations(Z, means, count):
+    """In the place of the rows, those with the scatter about 0 that the points have about their mean, which moves on.
+
+    Scatter after one more point = before + n / (n + 1) (z - mean)(z - mean)^T, a row sqrt(n / (n + 1)) (z - mean) for
+    each point.
+    """
+    for i in range(Z.shape[0]):
+        n, z = np.float64(count + i), Z[i]
+        factor, step = math.sqrt(n / (n + 1.0)), 1.0 / (n + 1.0)
+        for t in range(z.shape[0]):
+            gap = z[t] - means[t]
+            means[t] += step * gap
+            z[t] = factor * gap
+
+
+@_public(map=_fourier_map(), ell=_integer(1), centered=_flag, half=_flag, share=_part)
+def skpca_start(map, ell, centered=False, half=True, share=1.0):
+    """Streaming kernel PCA before the first point (SKPCA Algorithm 1): random features into frequent directions.
+
+    Parameters
+    ----------
+    map : FourierMap; it carries the kernel
+    ell : int from 1 to m; rows of the sketch
+    centered : bool; about the mean of the features, which is kept exactly
+    half, share : as of `fd_start`
+
+    Returns
+    -------
+    SKPCAState
+
+    Notes
+    -----
+    O(m ell) memory beside the map.
+
+    Examples
+    --------
+    >>> skpca_start(fourier_features_map(gaussian(1.0), 2, 100), 10).sketch.columns.shape
+    (100, 10)
+    """
+    if ell > map.m:
+        raise ValueError("skpca_start: ell must be at most m, the number of features")
+    sketch = FDState(_zero_matrix(map.m, ell if half else 2 * ell), 0, 0, 0.0, 0.0, 0, ell, half, share)
+    return SKPCAState(map, sketch, _zeros(map.m, _FLOAT64), centered)
+
+
+_points_of_stream = _points() + [_require("{a}_.shape[1] == state_.map.d", "{a} must have state.map.d columns")]
+
+
+@_public(state=_skpca_state(), X=_points_of_stream)
+def skpca_update(state, X):
+    """Streaming kernel PCA after more points (SKPCA Algorithm 1). The same bits however the points are cut into blocks.
+
+    Parameters
+    ----------
+    state : SKPCAState; it stays as it is, also where X is refused
+    X : (n, d) array of further points
+
+    Returns
+    -------
+    SKPCAState
+
+    Notes
+    ----- n d m multiply-adds and n m cosines for the features, O(n m ell) for the sketch; features of 512 points are
+    held at a time.
+
+    Examples
+    --------
+    >>> state = skpca_start(fourier_features_map(gaussian(1.0), 2, 100), 10)
+    >>> skpca_update(state, np.zeros((7, 2))).sketch.count
+    7
+    """
+    sketch, means = _own_columns(state.sketch), state.means.copy()
+    for begin in range(0, X.shape[0], _STREAM_ROWS):
+        features, finite = _map_points(X[begin:begin + _STREAM_ROWS], state.map)
+        if not finite:
+            raise ValueError("skpca_update: X must not be so large in units of the bandwidth that angles overflow")
+        Z = _in_double(features)
+        if state.centered:
+            _deviations(Z, means, sketch.count)
+        sketch = _absorb(sketch, Z)
+    return SKPCAState(state.map, sketch, means, state.centered)
+
+
+@_public(a=_skpca_state(), b=_skpca_state("a"))
+def skpca_merge(a, b):
+    """Streaming kernel PCA of the points of two states, as of `fd_merge` (SKPCA section 2).
+
+    Centred states get one more row, for the distance of their means, so that scatter about the common mean is kept
+    exactly.
+
+    Parameters
+    ----------
+    a, b : SKPCAState, started alike, with the same map
+
+    Returns
+    -------
+    SKPCAState
+
+    Notes
+    -----
+    O(m ell^2) time.
+
+    Examples
+    --------
+    >>> state = skpca_start(fourier_features_map(gaussian(1.0), 2, 100), 10)
+    >>> skpca_merge(skpca_update(state, np.zeros((7, 2))), skpca_update(state, np.ones((5, 2)))).sketch.count
+    12
+    """
+    first, second, means = a.sketch, b.sketch, a.means.copy()
+    n, count = np.float64(first.count), first.count + second.count
+    rows = _zero_matrix(second.used + 1, means.shape[0])
+    for t in range(means.shape[0]):
+        for q in range(second.used):
+            rows[q, t] = second.columns[t, q]
+        if a.centered and count > 0:
+            gap = b.means[t] - means[t]
+            rows[second.used, t] = math.sqrt(n * second.count / count) * gap
+            means[t] += second.count / count * gap
+    sketch = _merged(first, second, rows if a.centered else rows[:second.used])
+    return SKPCAState(a.map, sketch, means, a.centered)
+
+
+@_public(state=_skpca_state(), k=_integer(1))
+def skpca_finish(state, k):
+    """The k leading directions of what streaming kernel PCA has seen (SKPCA Algorithm 1, with a last decomposition).
+
+    Parameters
+    ----------
+    state : SKPCAState; it stays as it is, and the stream may go on
+    k : int from 1 to ell; directions
+
+    Returns
+    -------
+    Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the rank of the sketch are 0, with value 0
+
+    Notes
+    -----
+    O(m ell^2) time.
+
+    Examples
+    --------
+    >>> state = skpca_start(fourier_features_map(gaussian(1.0), 2, 100), 10)
+    >>> skpca_finish(skpca_update(state, np.zeros((7, 2))), 2).basis.shape
+    (100, 2)
+    """
+    if k > state.sketch.ell:
+        raise ValueError("skpca_finish: k must be at most ell, the rows of the sketch")
+    sketch = _finished(state.sketch)
+    return _subspace_of(state.map, _transposed(sketch.B), sketch.values, k, state.means, state.centered, sketch.shrunk,
+                        sketch.count)
+
+
+@_compiled(apart=True)
+def _subspace_of(map, columns, values, k, means, centered, shrunk, count):
+    """The first k columns made of length 1; signs such that the entry of largest size is positive."""
+    basis, kept, middle = _zero_matrix(map.m, k), _zeros(k, _FLOAT64), _zeros(map.m, _FLOAT64)
+    for q in range(k):
+        if values[q] > 4.5e-16 * map.m * values[0]:
+            kept[q] = values[q]
+            length = 0.0
+            for t in range(map.m):
+                length = math.hypot(length, columns[t, q])
+            for t in range(map.m):
+                basis[t, q] = columns[t, q] / length
+    _fix_signs(basis)
+    for t in range(map.m if centered else 0):
+        middle[t] = means[t]
+    return Subspace(map, basis, kept, middle, shrunk, count)
+
+
+@_public(glue=True, X=_points(), kernel=_stationary(), m=_integer(1), ell=_integer(1), k=_integer(1), seed=_seed,
+         centered=_flag)
+def skpca(X, kernel, m, ell, k, seed=0, centered=False):
+    """Streaming kernel PCA of points at hand (SKPCA Algorithm 1): start, update and finish in one.
+
+    With m = O(log(n) / eps^2) features and ell = 8 / eps rows the Gram matrix Z W W^T Z^T of the ell-dimensional
+    features errs by eps n at most with high probability (theorem 3.2; ell = 4 / eps where |Z|_F^2 <= n (1 + o(1))).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+    m : int, at least 1; random features
+    ell : int from 1 to m; rows of the sketch
+    k : int from 1 to ell; directions
+    seed : int from 0 to 2**64 - 1, by default 0
+    centered : bool; about the mean of the features
+
+    Returns
+    -------
+    Subspace, for `skpca_transform` and `skpca_residual`
+
+    Notes
+    -----
+    O(n m (d + ell)) time, O(m (d + ell)) memory.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> skpca_transform(X, skpca(X, gaussian(1.0), 300, 20, 3)).shape
+    (200, 3)
+    """
+    state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered)
+    return skpca_finish(skpca_update(state, X), k)
+
+
+@_compiled(apart=True)
+def _along(X, found, residuals):
+    """Features of points along a subspace, and the norms of what is off it, in slabs; whether they are numbers."""
+    k = found.values.shape[0]
+    out, rest = _new_matrix(X.shape[0], k, X), _zeros(X.shape[0] if residuals else 0, _FLOAT64)
+    basis = _in_precision(X, found.basis)
+    for begin in range(0, X.shape[0], 8 * _STREAM_ROWS):
+        Z, finite = _map_points(X[begin:begin + 8 * _STREAM_ROWS], found.map)
+        if not finite:
+            return out, rest, False
+        for i in range(Z.shape[0]):
+            for t in range(Z.shape[1]):
+                Z[i, t] -= found.means[t]
+        W = _dense_product(Z, Z.shape[1], basis)
+        for i in range(Z.shape[0]):
+            for q in range(k):
+                out[begin + i, q] = W[i, q]
+        if residuals:
+            _add(Z, -1.0, _dense_product(W, k, _transposed(basis)))
+            for i in range(Z.shape[0]):
+                rest[begin + i] = math.sqrt(_dot(Z[i], Z[i]))
+    return out, rest, True
+
+
+@_public(X=_points(), subspace=_subspace("X"))
+def skpca_transform(X, subspace):
+    """Features of points along the directions found, W^T (z(x) - means) (SKPCA section 2: the test of a point).
+
+    Parameters
+    ----------
+    X : (n, d) array, training or new points
+    subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
+
+    Returns
+    -------
+    (n, k) array of X's precision
+
+    Notes
+    -----
+    O(n m (d + k)) time; features of 4096 points are held at a time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> F = skpca_transform(X, skpca(X, gaussian(3.0), 300, 20, 5))
+    >>> bool(np.abs(F @ F.T - gram(X, X, gaussian(3.0))).max() < 0.3)
+    True
+    """
+    features, _, finite = _along(X, subspace, False)
+    if not finite:
+        raise ValueError("skpca_transform: X must not be so large in units of the bandwidth that angles overflow")
+    return features
+
+
+@_public(X=_points(), subspace=_subspace("X"))
+def skpca_residual(X, subspace):
+    """How novel points are: |z - W W^T z| for z = z(x) - means, the features' part off the directions found (SKPCA 1).
+
+    Parameters
+    ----------
+    X : (n, d) array of new points
+    subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
+
+    Returns
+    -------
+    (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
+
+    Notes
+    -----
+    O(n m (d + k)) time; features of 4096 points are held at a time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), skpca(X, gaussian(3.0), 300, 20, 5))
+    >>> bool(near < 0.2 < 0.8 < far)
+    True
+    """
+    _, rest, finite = _along(X, subspace, True)
+    if not finite:
+        raise ValueError("skpca_residual: X must not be so large in units of the bandwidth that angles overflow")
+    return rest
+
+
+# 10.4 Rivals: random features with their covariance, and a stream's Nystrom method
+
+@_public(X=_points(), map=_fourier_map("X"), k=_integer(1), seed=_seed, centered=_flag)
+def rnca(X, map, k, seed=0, centered=False):
+    """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
+
+    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    map : FourierMap; it carries the kernel
+    k : int from 1 to m; directions
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    centered : bool; about the mean of the features
+
+    Returns
+    -------
+    Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0
+
+    Notes
+    -----
+    O(n m (d + m)) time; O(m^2) memory and features of 8192 points.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> skpca_transform(X, rnca(X, fourier_features_map(gaussian(1.0), 2, 300), 3)).shape
+    (200, 3)
+    """
+    if k > map.m:
+        raise ValueError("rnca: k must be at most m, the number of features")
+    squares, means, sound = _covariance(X, map)
+    if not sound:
+        raise ValueError("rnca: X must not be so large in units of the bandwidth that angles overflow")
+    for i in range(map.m if centered else 0):
+        for j in range(map.m):
+            squares[i, j] -= X.shape[0] * means[i] * means[j]
+    eigen, _ = _lanczos(squares, k, _key(seed, _START), 1e-12, 1000)
+    return _subspace_of(map, eigen.vectors, eigen.values, k, means, centered, 0.0, X.shape[0])
+
+
+@_compiled(apart=True)
+def _covariance(X, map):
+    """sum_i z_i z_i^T and the means of the features, slab by slab; and whether they are numbers."""
+    squares, means = _zero_matrix(map.m, map.m), _zeros(map.m, _FLOAT64)
+    for begin in range(0, X.shape[0], 64 * _BLOCK):
+        Z, finite = _map_points(X[begin:begin + 64 * _BLOCK], map)
+        if not finite:
+            return squares, means, False
+        _add(squares, 1.0, _column_products(Z, Z, True))
+        slab = _column_means(Z)
+        for t in range(map.m):
+            means[t] += Z.shape[0] * slab[t] / X.shape[0]
+    return squares, means, True
+
+
+class ReservoirState(NamedTuple):
+    """c independent reservoirs of one point each: made by `reservoir_start`, passed on by `reservoir_update`.
+
+    points (c, d); upcoming (c,) numbers of the points that come in next, counted from 0; replaced (c,) how often each
+    has changed; count: points so far; seed.
+    """
+    points: np.ndarray
+    upcoming: np.ndarray
+    replaced: np.ndarray
+    count: int
+    seed: int
+
+
+def _convert_reservoir(name, value):
+    upcoming, replaced = _as_indices(name, value.upcoming, ".upcoming"), _as_indices(name, value.replaced, ".replaced")
+    return ReservoirState(_to_double(_as_points(name, value.points, ".points")), upcoming.astype(np.int64),
+                          replaced.astype(np.int64), int(value.count), _as_seed(name, value.seed))
+
+
+_as_reservoir = _converter(ReservoirState, "a ReservoirState, as reservoir_start and reservoir_update return it",
+                           _convert_reservoir)
+
+
+def _reservoir():
+    return ["{a}_ = _as_reservoir('{f}: {a}', {a})", *_sound_points("{a}_.points", "{a}.points"),
+            _require("{a}_.points.shape[0] == {a}_.upcoming.shape[0] == {a}_.replaced.shape[0] and {a}_.count >= 0",
+                     "{a} must be a ReservoirState as reservoir_start or reservoir_update returned it")]
+
+
+@_public(c=_integer(1), d=_integer(1), seed=_seed)
+def reservoir_start(c, d, seed=0):
+    """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
+
+    Parameters
+    ----------
+    c : int, at least 1; points to keep, drawn with replacement
+    d : int, at least 1; coordinates of a point
+    seed : int from 0 to 2**64 - 1, by default 0
+
+    Returns
+    -------
+    ReservoirState
+
+    Notes
+    -----
+    O(c d) memory.
+
+    Examples
+    --------
+    >>> reservoir_start(5, 2).points.shape
+    (5, 2)
+    """
+    return ReservoirState(_zero_matrix(c, d), _zeros(c, _INT64), _zeros(c, _INT64), 0, seed)
+
+
+_points_of_reservoir = _points(double=True) + [_require("{a}_.shape[1] == state_.points.shape[1]",
+                                                        "{a} must have as many columns as the points of state")]
+
+
+@_public(state=_reservoir(), X=_points_of_reservoir)
+def reservoir_update(state, X):
+    """The reservoirs after more points: each holds one of all points so far, with equal chances (SKPCA section 1.2).
+
+    A reservoir that has taken point t - 1, of t, takes next the point number floor(t / u), u uniform: the chance that
+    it is beyond x is t / x, as by a coin of chance 1 / i for each point i. c ln n changes in all, and no coin for the
+    others.
+
+    Parameters
+    ----------
+    state : ReservoirState; it stays as it is
+    X : (n, d) array of further points
+
+    Returns
+    -------
+    ReservoirState
+
+    Notes
+    -----
+    O(c d) for each change of a reservoir, O(c) for a call.
+
+    Examples
+    --------
+    >>> reservoir_update(reservoir_start(2, 1), np.array([[7.0]])).points.tolist()
+    [[7.0], [7.0]]
+    """
+    points, upcoming, replaced = state.points.copy(), state.upcoming.copy(), state.replaced.copy()
+    key = _key(state.seed, _RESERVOIRS)
+    for j in range(points.shape[0]):
+        while upcoming[j] < state.count + X.shape[0]:
+            if upcoming[j] < state.count:
+                raise ValueError("reservoir_update: state.upcoming must be at least state.count")
+            for t in range(X.shape[1]):
+                points[j, t] = X[upcoming[j] - state.count, t]
+            u = _uniform(_subkey(key, j), replaced[j])
+            upcoming[j] = np.int64(min((upcoming[j] + 1) / u, 9e18))
+            replaced[j] += 1
+    return ReservoirState(points, upcoming, replaced, state.count + X.shape[0], state.seed)
+
+
+@_public(state=_reservoir(), kernel=_kernel(), k=_integer(1))
+def reservoir_finish(state, kernel, k):
+    """Nystrom features by the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1; Drineas, Mahoney 2005).
+
+    W is the Gram matrix of the c points, C that of all points and them. With k = c it is C W^-1 C^T (Williams, Seeger
+    2001), a pseudo-inverse where points came in twice.
+
+    Parameters
+    ----------
+    state : ReservoirState that has seen points
+    kernel : Kernel, positive semidefinite
+    k : int from 1 to c; eigenvalues of W to keep
+
+    Returns
+    ------- Expansion over the c points: `expand` gives the features of any points. Eigenvalues below c 2^-50 of the
+    largest are cut
+
+    Notes
+    -----
+    O(c^2 d + c^3) time, O(c^2) memory.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [1.0]])
+    >>> F = expand(X, reservoir_finish(reservoir_update(reservoir_start(3, 1), X), gaussian(1.0), 3))
+    >>> (F @ F.T).round(12).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    c = state.points.shape[0]
+    if k > c:
+        raise ValueError("reservoir_finish: k must be at most c, the number of reservoirs")
+    if state.count < 1:
+        raise ValueError("reservoir_finish: state must have seen a point")
+    W = _gram(kernel, _prepare(kernel, state.points, state.points, True))
+    if not _all_below(W, np.inf):
+        raise ValueError("reservoir_finish: kernel must be finite on the points of state")
+    values, vectors = _small_eigen(W, c, False)
+    coef, kept = _zero_matrix(c, k), _zeros(k, _FLOAT64)
+    for q in range(k):
+        if values[q] > c * 8.9e-16 * abs(values[0]):
+            kept[q] = values[q]
+            for i in range(c):
+                coef[i, q] = vectors[i, q] / math.sqrt(values[q])
+    return Expansion(state.points, coef, kept, _zeros(k, _FLOAT64), kernel)
+
+
+@_public(glue=True, X=_points(double=True), kernel=_kernel("X"), c=_integer(1), k=_integer(1), seed=_seed)
+def reservoir_nystrom(X, kernel, c, k, seed=0):
+    """Nystrom features by c points drawn with replacement from a stream, C W_k^+ C^T (SKPCA section 1).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel, positive semidefinite
+    c : int, at least 1; points to keep
+    k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
+    seed : int from 0 to 2**64 - 1, by default 0
+
+    Returns
+    -------
+    Expansion over the c points
+
+    Notes
+    -----
+    O(n + c^2 d + c^3) time, O(c (c + d)) memory.
+
+    Examples
+    --------
+    >>> reservoir_nystrom(np.arange(9.0).reshape(-1, 1), gaussian(2.0), 4, 2).coef.shape
+    (4, 2)
+    """
+    return reservoir_finish(reservoir_update(reservoir_start(c, X.shape[1], seed), X), kernel, k)
+
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 11. Reduced sets (RSKPCA)
@@ -5251,7 +6826,6 @@ _as_map = _converter(NystromMap, "a NystromMap, as nystrom_map returns it", _con
 
 
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
-_DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
 
 
 @_compiled
@@ -6035,7 +7609,7 @@ def _left_after(depth, halvings):
 # Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
 # top, and for its levels; of a level: for the ridge, for its coins, and for a plain sample.
 _HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
-_TAIL, _COINS, _PLAIN = range(3)
+_TAIL, _COINS, _OTHERS = range(3)
 
 
 @_compiled(apart=True)
@@ -6085,7 +7659,7 @@ def _recursive(P, kernel, rule, drawn, key):
             if rule.lam == 0.0 and rows.shape[0] <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding
                 # that out.
-                plain, _ = _draw(_ones(level_rows.shape[0]), rule.size, _subkey(level_key, _PLAIN))
+                plain, _ = _draw(_ones(level_rows.shape[0]), rule.size, _subkey(level_key, _OTHERS))
                 rows, chances = np.empty(rule.size, _INT64), _ones(rule.size)
                 for i in range(rule.size):
                     rows[i], chances[i] = level_rows[plain[i]], rule.size / level_rows.shape[0]
@@ -6442,45 +8016,6 @@ def nystrom(X, landmarks, kernel):
 
 
 @_compiled(apart=True)
-def _add_column_products(F, G, a, b, out):
-    """One tile of F^T G, added to what is there."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    n, r, width = F.shape[0], F.shape[1], _tile_width(F)
-    first, last, begin, end = a * _BLOCK, min(r, a * _BLOCK + _BLOCK), b * _BLOCK, min(G.shape[1], b * _BLOCK + _BLOCK)
-    tile, panel = _new_tile(F), _zeros(_DEPTH * width, F.dtype).reshape(_DEPTH, width)
-    for run in range(0, n, 8 * _DEPTH):
-        tile[:] = 0
-        for deep in range(run, min(n, run + 8 * _DEPTH), _DEPTH):
-            stop = min(n, deep + _DEPTH)
-            for q in range(0, end - begin, width):
-                for i in range(deep, stop):
-                    for c in range(min(width, end - begin - q)):
-                        panel[i - deep, c] = G[i, begin + q + c]
-                for row in range(0, last - first, 4):
-                    _add_transposed_panel(F, first + row, r - 1, deep, stop, panel, tile, row, q)
-        for i in range(first, last):
-            for j in range(begin, end):
-                out[i, j] += tile[i - first, j - begin]
-    _restore(state)
-
-
-@_compiled(parallel=True)
-def _column_products(F, G, symmetric):
-    """F^T G in float64, tile by tile (of the upper half, if G is F); sums of 2048 rows in the factors' precision."""
-    r, p = F.shape[1], G.shape[1]
-    out, columns = _zero_matrix(r, p), _blocks(p)
-    for t in prange(_blocks(r) * columns):
-        if not symmetric or t // columns <= t % columns:
-            _add_column_products(F, G, np.int64(t // columns), np.int64(t % columns), out)
-    if symmetric:
-        for i in range(r):
-            for j in range(i):
-                out[i, j] = out[j, i]
-    return out
-
-
-@_compiled(apart=True)
 def _normal_equations(P, found, Y, like):
     """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab."""
     s = found.points.shape[0]
@@ -6643,7 +8178,7 @@ def kernel_ridge(F, Y, lam):
 
     Examples
     --------
-    >>> kernel_ridge(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 5.0).tolist()
+    >>> kernel_ridge(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 5.0).round(12).tolist()
     [0.5]
     """
     T = _in_columns(Y)
@@ -7220,8 +8755,8 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     return X
 
 
-_TUPLES = (Bits, CSR, Centered, Clustering, Correlations, Difference, Eigen, Expansion, Implicit, Kernel, Landmarks,
-           LowRank, NystromMap, ReducedSet)
+_TUPLES = (Bits, CSR, Centered, Clustering, Correlations, Difference, Eigen, Expansion, FDState, FourierMap, Implicit,
+           Kernel, Landmarks, LowRank, NystromMap, ReducedSet, ReservoirState, SKPCAState, Sketch, Subspace)
 
 
 def save(path, model):
@@ -7358,6 +8893,11 @@ def _calls(X):
     expansion, low_rank = Expansion(X, X[:, :2].copy(), np.ones(2), none, kernel), LowRank(X)
     sparse = CSR(X[:2, 0].copy(), np.arange(2), np.arange(3))
     diagonal = CSR(X[:, 0].copy(), np.arange(n, dtype=np.int32), np.arange(n + 1))
+    drawn = FourierMap(kernel, X.shape[1], 8, 0, _PLAIN, np.empty((0, X.shape[1])))
+    sketch = FDState(np.zeros((X.shape[1], 2)), 0, 0, 0.0, 0.0, 0, 2, True, 1.0)
+    stream = SKPCAState(drawn, sketch._replace(columns=np.zeros((8, 2))), np.zeros(8), False)
+    subspace = Subspace(drawn, np.eye(8, 2), np.ones(2), np.zeros(8), 0.0, 1)
+    reservoir = ReservoirState(np.zeros((2, X.shape[1])), np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 0)
     calls = [
         (gaussian, 1.0), (laplacian, 1.0), (matern, 1.5, 1.0), (rational_quadratic, 1.0, 1.0), (cauchy, 1.0),
         (polynomial, 2, 1.0, 1.0), (linear,), (scaled, kernel, 2.0), (precomputed, K),
@@ -7381,6 +8921,15 @@ def _calls(X):
         (kernel_kmeans, X, 2), (kernel_cca, X, X, 1.0, 1.0, 1), (matmat, K, V), (matmat, low_rank, V),
         (matmat, Implicit(X, kernel), V), (matmat, diagonal, V), (matmat, Bits(np.zeros((1, n), np.uint32), 1.0, n), V),
         (dense, low_rank), (nbytes, K), (difference, K, low_rank), (center, K), (spectral_error, K, low_rank),
+        (fourier_features_map, kernel, X.shape[1], 8), (orthogonal_features_map, kernel, X.shape[1], 8),
+        (quasi_features_map, kernel, X.shape[1], 8), (fastfood_features_map, kernel, X.shape[1], 8),
+        (fourier_features, X, drawn), (fd_start, 2, 3), (fd_update, sketch, X), (fd_merge, sketch, sketch),
+        (fd_finish, sketch),
+        (frequent_directions, X, 2), (skpca_start, drawn, 2), (skpca_update, stream, X), (skpca_merge, stream, stream),
+        (skpca_finish, stream, 2), (skpca, X, kernel, 8, 2, 2), (skpca_transform, X, subspace),
+        (skpca_residual, X, subspace),
+        (rnca, X, drawn, 2), (reservoir_start, 2, X.shape[1]), (reservoir_update, reservoir, X),
+        (reservoir_finish, reservoir._replace(count=1), kernel, 2), (reservoir_nystrom, X, kernel, 2, 2),
         (frobenius_error, K, low_rank), (nuclear_error, K, low_rank), (projection_cost, K, V),
         (principal_angles, V, V), (effective_dimension, K, 1.0), (random_noisy, 5, 3),
     ]
@@ -7517,7 +9066,7 @@ def _chosen_kernel(options, X):
     return makers[options.kernel](), sigma
 
 
-def _landmarks(method, X, kernel, s, seed):
+def _chosen_landmarks(method, X, kernel, s, seed):
     if method == "uniform":
         return uniform_landmarks(X.shape[0], s, seed)
     if method == "rpcholesky":
@@ -7531,7 +9080,7 @@ def _sketch(method, X, kernel, options):
     n, s, seed = X.shape[0], options.s or 4.0, options.seed
     if method in _LANDMARK_METHODS:
         s = min(n, int(options.s or 500))
-        found = _landmarks(method, X, kernel, s, seed)
+        found = _chosen_landmarks(method, X, kernel, s, seed)
         return LowRank(nystrom(X, found, kernel)), found.evaluations + n * found.indices.size
     if method == "implicit":
         return Implicit(X, kernel), 0

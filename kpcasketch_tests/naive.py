@@ -189,3 +189,36 @@ def pivoted_cholesky(K, s):
         pivots.append(i)
         rest = rest - np.outer(rest[:, i], rest[i]) / rest[i, i]
     return pivots
+
+
+def city_block(X, Y, sigma):
+    return np.exp(-np.abs(X[:, None] - Y).sum(2) / sigma)
+
+
+def frequent_directions(Z, ell, half=True, share=1.0):
+    """(B, sum of what was taken off): a row at a time, and a singular value decomposition whenever no row is free."""
+    room, j = (ell, (ell + 1) // 2) if half else (2 * ell, ell)
+    spared, B, used, shrunk = min(int((1 - share) * j), j - 1), np.zeros((room, Z.shape[1])), 0, 0.0
+
+    def decomposed(B):
+        _, lengths, V = np.linalg.svd(B, full_matrices=False)
+        squares, rows = np.zeros(room), np.zeros_like(B)
+        squares[:len(lengths)], rows[:len(V)] = lengths ** 2, V
+        return squares, rows
+
+    def shrink(B):
+        squares, rows = decomposed(B)
+        kept = np.maximum(squares - squares[j - 1], 0)
+        kept[:spared], kept[j - 1:] = squares[:spared], 0
+        return np.sqrt(kept)[:, None] * rows, squares[j - 1], np.count_nonzero(kept)
+
+    for z in Z:
+        B[used], used = z, used + 1
+        if used == room:
+            B, taken, used = shrink(B)
+            shrunk += taken
+    if used > ell:
+        B, taken, used = shrink(B)
+        shrunk += taken
+    squares, rows = decomposed(B)
+    return (np.sqrt(squares)[:, None] * rows)[:ell], shrunk

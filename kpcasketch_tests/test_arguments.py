@@ -168,7 +168,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.scaled(kp.scaled(g, 1e-300), 1e-300), "scaled: kappa times the factors of before must be from 1e-300"),
     (lambda: kp.scaled(kp.scaled(g, 1e300), 1e300), "scaled: kappa times the factors of before must be"),
     (lambda: kp.gram(X, X, g._replace(kind=99)), "gram: kernel must be a Kernel as its maker returned it"),
-    (lambda: kp.gram(X, X, g._replace(kind=7, address=4096)), "gram: kernel must be a Kernel as its maker returned it"),
+    (lambda: kp.gram(X, X, g._replace(kind=8, address=4096)), "gram: kernel must be a Kernel as its maker returned it"),
     (lambda: kp.gram(X, X, kp.precomputed(K)._replace(table=np.ones((2, 3)))), "gram: kernel must be a Kernel as its maker"),
     (lambda: kp.gram(X, X, kp.polynomial(2, 1.0, 0.0)._replace(shape=1e18)), "gram: kernel must be a Kernel as its maker"),
     (lambda: kp.gram(X.astype(np.float32), X.astype(np.float32), kp.scaled(g, 1e200)), "gram: kernel must be scaled by 1e-37 to 1e37"),

@@ -65,6 +65,13 @@ def test_rooms_use_only_what_stands_above_them():
                 if isinstance(part, ast.Name) and home.get(part.id, 0) > rooms[node.lineno]]
 
 
+def test_a_name_that_was_defined_twice_changed_the_kind_of_a_map():
+    names = [node.name for node in ast.parse(SOURCE).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    names += [part.id for node in ast.parse(SOURCE).body if isinstance(node, ast.Assign) for target in node.targets
+              for part in ast.walk(target) if isinstance(part, ast.Name)]
+    assert not {name for name in names if names.count(name) > 1} - {"_madvise"}
+
+
 def test_both_tables_of_functions_are_complete_and_the_head_names_every_result():
     head, readme = kp.__doc__, pathlib.Path(kp.__file__).with_name("README.md").read_text()
     tables = [head.split("Functions by task")[1].split("Results, and")[0], readme.split("## Functions by task")[1].split("\n## ")[0]]

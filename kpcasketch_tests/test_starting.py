@@ -187,7 +187,7 @@ def test_a_kernel_given_to_a_model_that_carries_its_own_is_refused():
 def test_a_new_kernel_is_a_number_a_maker_and_a_branch(tmp_path):
     source = FILE.read_text()
     for old, new in [
-        ("_MATERN_5_2, _POLYNOMIAL, _CUSTOM, _PRECOMPUTED = range(9)", "_MATERN_5_2, _BUMP, _POLYNOMIAL, _CUSTOM, _PRECOMPUTED = range(10)"),
+        ("_MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(10)", "_MATERN_5_2, _CITY_BLOCK, _BUMP, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(11)"),
         ("@_public(glue=True)\ndef linear(", "@_public(glue=True, sigma=_bandwidth)\ndef bump(sigma):\n"
          "    return Kernel(_BUMP, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))\n\n\n@_public(glue=True)\ndef linear("),
         ("    else:\n        bases = np", "    elif kernel.kind == _BUMP:\n        for i in range(rows):\n            values = tile[i]\n"

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random Fourier features, frequent directions, streaming kernel PCA and its rivals (SKPCA)."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((300, 5))
+G = kp.gaussian(2.0)
+RADIAL = {"gaussian": G, "laplacian": kp.laplacian(2.0), "matern 3/2": kp.matern(1.5, 2.0), "matern 5/2": kp.matern(2.5, 2.0),
+          "rational quadratic": kp.rational_quadratic(2.0, 2.0), "cauchy": kp.cauchy(2.0), "scaled": kp.scaled(G, 3.0)}
+MAKERS = [kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map, kp.fastfood_features_map]
+
+
+def hadamard(n):
+    return np.ones((1, 1)) if n == 1 else np.block([[hadamard(n // 2), hadamard(n // 2)], [hadamard(n // 2), -hadamard(n // 2)]])
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize("name", RADIAL)
+def test_features_give_the_kernel_on_average(name, maker):
+    # the deviation of one entry has standard error sqrt(3/2 / m) or so: six of them
+    kernel, m = RADIAL[name], 6000
+    Z = kp.fourier_features(X[:60], maker(kernel, 5, m, 3))
+    assert np.abs(Z @ Z.T - kp.gram(X[:60], X[:60], kernel)).max() < 6 * math.sqrt(1.5 / m) * kernel.scale
+
+
+def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
+    kernel = kp.laplacian(3.0, 1)
+    assert np.abs(kp.gram(X, X[:50], kernel) - naive.city_block(X, X[:50], 3.0)).max() < 1e-15
+    assert np.abs(kp.gram(X.astype(np.float32), X[:50].astype(np.float32), kernel) - naive.city_block(X, X[:50], 3.0)).max() < 1e-6
+    assert np.abs(kp.dense(kp.sample_gram(X, kernel, 1.0)) - naive.city_block(X, X, 3.0)).max() < 1e-14
+    Z = kp.fourier_features(X[:60], kp.fourier_features_map(kernel, 5, 6000))
+    assert np.abs(Z @ Z.T - naive.city_block(X[:60], X[:60], 3.0)).max() < 0.1
+    for maker in MAKERS[1:]:
+        with pytest.raises(ValueError, match="kernel must depend on the Euclidean distance"):
+            maker(kernel, 5, 10)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
+@pytest.mark.parametrize("n, d, m", [(1, 1, 1), (3, 2, 31), (127, 16, 32), (128, 17, 128), (129, 3, 129), (257, 40, 300)])
+def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance):
+    points = rng.standard_normal((n, d))
+    found = kp.fourier_features_map(G, d, m, 7)
+    at_0 = kp.fourier_features(np.zeros((1, d)), found)[0]                      # sqrt(2 / m) cos of the phases
+    quarter = np.array([kp._uniform(np.uint64(kp._subkey(np.uint64(kp._key(7, kp._FREQUENCIES)), kp._PHASES)), j) for j in range(m)])
+    assert np.allclose(at_0, math.sqrt(2 / m) * np.cos(2 * np.pi * quarter), atol=1e-14)
+    expected = math.sqrt(2 / m) * np.cos(points @ found.frequencies.T + 2 * np.pi * quarter)
+    assert np.abs(kp.fourier_features(points.astype(dtype), found) - expected).max() < tolerance * 10
+
+
+@pytest.mark.parametrize("maker", MAKERS[:3], ids=lambda maker: maker.__name__)
+def test_maps_are_drawn_again_from_their_seed(maker):
+    stored, drawn = maker(G, 5, 70, 11), maker(G, 5, 70, 11, False)
+    assert drawn.frequencies.shape == (0, 5)
+    assert np.array_equal(kp.fourier_features(X, stored), kp.fourier_features(X, drawn))
+    assert not np.array_equal(kp.fourier_features(X, stored), kp.fourier_features(X, maker(G, 5, 70, 12)))
+
+
+def test_kinds_of_maps_are_different():
+    # a constant of the recursive sampling had the name of a kind of map, and every map made from Python was of low discrepancy
+    frequencies = [maker(G, 5, 30).frequencies for maker in MAKERS[:3]]
+    assert not any(np.array_equal(frequencies[i], frequencies[j]) for i in range(3) for j in range(i))
+    W = frequencies[1]
+    assert all(np.abs(np.triu(block @ block.T, 1)).max() < 1e-12 for block in W.reshape(-1, 5, 5))
+    assert stats.kstest(frequencies[0].ravel() * 2.0, "norm").pvalue > 1e-6
+    Q = kp.quasi_features_map(G, 5, 4000).frequencies * 2.0
+    assert all(stats.kstest(Q[:, t], "norm").statistic < 0.2 / math.sqrt(4000) for t in range(5))             # random ones: .87
+
+
+@pytest.mark.parametrize("d, m", [(1, 5), (5, 8), (8, 20), (9, 40)])
+def test_fastfood_is_its_product_of_matrices(d, m):
+    key = np.uint64(kp._key(np.uint64(4), kp._FREQUENCIES))
+    signs, order, weights, lengths = kp._fastfood_parts(G, d, m, key)
+    D = signs.shape[1]
+    H = hadamard(D)
+    V = np.concatenate([np.diag(s) @ H @ np.diag(w) @ np.eye(D)[p] @ H @ np.diag(b) for b, p, w, s in zip(signs, order, weights, lengths)])
+    phases = 2 * np.pi * np.array([kp._uniform(np.uint64(kp._subkey(key, kp._PHASES)), j) for j in range(m)])
+    points = rng.standard_normal((33, d))
+    expected = math.sqrt(2 / m) * np.cos(np.pad(points, ((0, 0), (0, D - d))) @ V[:m].T + phases)
+    assert np.abs(kp.fourier_features(points, kp.fastfood_features_map(G, d, m, 4)) - expected).max() < 1e-12
+    assert np.allclose(np.sort(np.linalg.norm(V, axis=1)), np.sort(lengths.ravel() * np.repeat(np.linalg.norm(weights, axis=1), D) * math.sqrt(D)))
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+def test_features_have_the_same_bits_for_any_threads_and_any_cut(maker, same_bits):
+    found = maker(G, 5, 150, 2)
+    same_bits(kp.fourier_features, X, found)
+    whole = kp.fourier_features(X, found)
+    assert np.array_equal(np.concatenate([kp.fourier_features(part, found) for part in np.array_split(X, 7)]), whole)
+
+
+def test_large_angles_are_still_cosines():
+    found = kp.fourier_features_map(kp.gaussian(1e-3), 1, 50)
+    points = np.array([[1e6], [0.5]])
+    for dtype in (np.float64, np.float32):
+        Z = kp.fourier_features(points.astype(dtype), found)
+        assert np.isfinite(Z).all() and np.abs(Z).max() <= math.sqrt(2 / 50) * (1 + 1e-6)
+    with pytest.raises(ValueError, match="fourier_features: X must not be so large in units of the bandwidth"):
+        kp.fourier_features(np.ones((1, 1), np.float32), kp.fourier_features_map(kp.laplacian(1e-150), 1, 50))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.2])
+@pytest.mark.parametrize("half", [True, False])
+@pytest.mark.parametrize("n, m, ell", [(100, 20, 6), (57, 30, 5), (10, 5, 1), (10, 5, 2), (10, 5, 3), (300, 8, 8), (3, 9, 4), (40, 7, 7)])
+def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell, half, share):
+    Z = rng.standard_normal((n, m)) * np.geomspace(1, 0.01, m)
+    found = kp.frequent_directions(Z, ell, half, share)
+    B, shrunk = naive.frequent_directions(Z, ell, half, share)
+    assert found.B.shape == (ell, m) and np.abs(found.B.T @ found.B - B.T @ B).max() < 1e-10 and found.shrunk == pytest.approx(shrunk, abs=1e-10)
+    error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+    assert error[0] > -1e-10 and error[-1] <= found.shrunk + 1e-10
+    robust = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B - found.ridge * np.eye(m))
+    assert np.abs(robust).max() <= found.ridge + 1e-10
+    j = (ell + 1) // 2 if half else ell
+    tail = np.append(np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1], np.zeros(ell))
+    assert all(found.shrunk * (math.ceil(share * j) - k) <= tail[k] * (1 + 1e-9) + 1e-12 for k in range(math.ceil(share * j)))
+    assert found.squares == pytest.approx((Z ** 2).sum()) and found.count == n
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9, 1e-14])
+def test_rows_that_the_gram_matrix_cannot_tell_are_decomposed_accurately(scale):
+    Z = rng.standard_normal((200, 30)) * np.append(np.ones(2), np.full(28, scale))
+    assert kp.frequent_directions(Z, 12).shrunk == pytest.approx(naive.frequent_directions(Z, 12)[1], rel=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-140, 1e100, 1e140])
+def test_tiny_and_huge_rows_are_sketched_like_others(unit):
+    Z = rng.standard_normal((200, 30))
+    ours, other = kp.frequent_directions(Z * unit, 12), kp.frequent_directions(Z, 12)
+    assert np.allclose(ours.B / unit, other.B, atol=1e-11) and ours.shrunk == pytest.approx(other.shrunk * unit * unit, rel=1e-9)
+
+
+@pytest.mark.parametrize("Z", [np.zeros((30, 5)), np.ones((30, 5)), np.eye(5), np.repeat(np.eye(5), 9, 0)], ids=["zeros", "ones", "unit", "copies"])
+@pytest.mark.parametrize("ell", [1, 2, 3, 4, 5])
+def test_degenerate_rows(Z, ell):
+    found = kp.frequent_directions(Z, ell)
+    error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+    assert np.isfinite(found.B).all() and error[0] > -1e-9 and error[-1] <= found.shrunk + 1e-9
+
+
+def test_the_last_rows_were_lost_without_a_last_decomposition():
+    # E15: 16 points far apart, then 8 copies of another
+    Z = np.concatenate([np.eye(25)[:16], np.repeat(np.eye(25)[24:], 8, 0)])
+    found = kp.frequent_directions(Z, 16)
+    W = found.B.T @ np.diag(1 / np.maximum(found.values, 1e-300) ** 0.5)
+    assert np.linalg.norm(Z @ Z.T - Z @ W @ W.T @ Z.T, 2) < 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("half", [True, False])
+def test_a_stream_has_the_same_bits_however_it_is_cut(half):
+    Z = rng.standard_normal((301, 40))
+    whole = kp.fd_update(kp.fd_start(10, 40, half), Z)
+    state, before = kp.fd_start(10, 40, half), []
+    for part in np.split(Z, [1, 2, 9, 10, 11, 29, 30, 150]):
+        before.append((state, state.columns.copy()))
+        state = kp.fd_update(state, part)
+    assert all(np.array_equal(a, b) for a, b in zip(state, whole))
+    assert all(np.array_equal(old.columns, columns) for old, columns in before)
+
+
+def test_merged_sketches_keep_the_bound():
+    Z = rng.standard_normal((300, 40)) * np.geomspace(1, 0.1, 40)
+    parts = [kp.fd_update(kp.fd_start(10, 40), part) for part in np.array_split(Z, 3)]
+    found = kp.fd_finish(kp.fd_merge(kp.fd_merge(*parts[:2]), parts[2]))
+    error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+    tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
+    assert error[0] > -1e-10 and error[-1] <= found.shrunk + 1e-10 and all(found.shrunk * (5 - k) <= tail[k] for k in range(5))
+    assert found.count == 300 and found.squares == pytest.approx((Z ** 2).sum())
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_streaming_kernel_pca_is_near_the_exact_one(centered):
+    points = np.random.default_rng(1).standard_normal((700, 3))
+    K = kp.gram(points, points, G)
+    K = K - K.mean(0) - K.mean(1)[:, None] + K.mean() if centered else K
+    drawn = kp.fourier_features_map(G, 3, 1500)
+    streamed, rival = kp.skpca(points, G, 1500, 60, 10, 0, centered), kp.rnca(points, drawn, 10, 0, centered)
+    best = np.linalg.eigvalsh(K)[-11]
+    for found in (streamed, rival):
+        F = kp.skpca_transform(points, found)
+        assert np.linalg.norm(K - F @ F.T, 2) < best + 0.06 * 700
+        lengths = (F ** 2).sum(0)
+        assert (lengths >= found.values * (1 - 1e-9)).all() and (lengths <= found.values + found.shrunk + 1e-9).all()
+        assert not centered or np.abs(F.mean(0)).max() < 1e-12
+    assert np.allclose(streamed.values, rival.values, atol=1.01 * streamed.shrunk) and (streamed.values <= rival.values * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
+    drawn = kp.fourier_features_map(G, 5, 90, 5)
+    start = kp.skpca_start(drawn, 12, centered)
+    whole, cut = kp.skpca_update(start, X), start
+    for part in np.split(X, [1, 7, 100, 101]):
+        kp.save(tmp_path / "state.npz", cut)
+        cut = kp.skpca_update(kp.load(tmp_path / "state.npz"), part)
+    assert np.array_equal(whole.sketch.columns, cut.sketch.columns) and np.array_equal(whole.means, cut.means)
+    moved = X[100:] + 0.5
+    merged = kp.skpca_merge(kp.skpca_update(start, X[:100]), kp.skpca_update(start, moved))
+    Z = kp.fourier_features(np.concatenate([X[:100], moved]), drawn)
+    Z = Z - Z.mean(0) if centered else Z
+    found = kp.fd_finish(merged.sketch)
+    error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+    assert error[0] > -1e-9 and error[-1] <= found.shrunk + 1e-9 and found.count == 300
+    assert not centered or np.abs(merged.means - kp.fourier_features(np.concatenate([X[:100], moved]), drawn).mean(0)).max() < 1e-14
+
+
+def test_novel_points_stand_out():
+    found = kp.skpca(X, G, 800, 60, 30)
+    near, far = kp.skpca_residual(X, found), kp.skpca_residual(X + 30.0, found)
+    Z = kp.fourier_features(X, found.map)
+    assert np.allclose(near, np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1), atol=1e-12)
+    assert near.max() < far.min()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_streams_take_both_precisions(dtype):
+    found = kp.skpca(X.astype(dtype), G, 100, 10, 4)
+    assert kp.skpca_transform(X.astype(dtype), found).dtype == dtype
+    assert np.abs(np.abs(kp.skpca_transform(X.astype(dtype), found)) - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 100, 10, 4)))).max() < 2e-3
+
+
+def test_reservoirs_hold_each_point_with_equal_chances():
+    c, n = 4000, 10
+    state = kp.reservoir_start(c, 1, 3)
+    for part in np.split(np.arange(float(n)).reshape(-1, 1), [1, 4]):
+        state = kp.reservoir_update(state, part)
+    whole = kp.reservoir_update(kp.reservoir_start(c, 1, 3), np.arange(float(n)).reshape(-1, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(state, whole))
+    counts = np.bincount(state.points[:, 0].astype(int), minlength=n)
+    assert stats.chisquare(counts).pvalue > 1e-6
+    harmonic, variance = sum(1 / i for i in range(1, n + 1)), sum(1 / i - 1 / i ** 2 for i in range(1, n + 1))
+    assert abs(state.replaced.sum() - c * harmonic) < 5 * math.sqrt(c * variance)
+
+
+def test_reservoir_nystrom_is_c_w_c():
+    found = kp.reservoir_nystrom(X, G, 40, 40, 2)
+    points, F = found.points, kp.expand(X, found)
+    C, W = naive.gaussian(X, points, 2.0), naive.gaussian(points, points, 2.0)
+    assert np.abs(F @ F.T - C @ np.linalg.pinv(W, rcond=40 * 8.9e-16, hermitian=True) @ C.T).max() < 1e-6
+    values, V = np.linalg.eigh(W)
+    few = kp.expand(X, kp.reservoir_nystrom(X, G, 40, 7, 2))
+    assert np.abs(few @ few.T - C @ (V[:, -7:] / values[-7:]) @ V[:, -7:].T @ C.T).max() < 1e-10
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: kp.fourier_features_map(kp.polynomial(2, 1.0, 1.0), 3, 5), "fourier_features_map: kernel must be shift-invariant"),
+    (lambda: kp.fourier_features_map(G, 0, 5), "fourier_features_map: d must be at least 1"),
+    (lambda: kp.fourier_features_map(G, 3, 0), "fourier_features_map: m must be at least 1"),
+    (lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)), "fourier_features: X must have map.d columns"),
+    (lambda: kp.fourier_features(X, G), "fourier_features: map must be a FourierMap"),
+    (lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)), "fourier_features: map must be a FourierMap as"),
+    (lambda: kp.fd_start(5, 4), "fd_start: ell must be at most m"),
+    (lambda: kp.fd_start(2, 4, True, 0.0), "fd_start: share must be above 0"),
+    (lambda: kp.frequent_directions(X, 6), "fd_start: ell must be at most m"),
+    (lambda: kp.fd_update(kp.fd_start(2, 4), X), "fd_update: Z must have as many columns"),
+    (lambda: kp.fd_update(kp.fd_start(2, 5), np.full((1, 5), np.nan)), "fd_update: Z must be finite"),
+    (lambda: kp.fd_update(kp.fd_start(2, 5), X[:0]), "fd_update: Z must have at least one row"),
+    (lambda: kp.fd_update(X, X), "fd_update: state must be an FDState"),
+    (lambda: kp.fd_update(kp.fd_start(2, 5)._replace(used=2), X), "fd_update: state must be an FDState as"),
+    (lambda: kp.fd_merge(kp.fd_start(2, 5), kp.fd_start(3, 5)), "fd_merge: a and b must have been started alike"),
+    (lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4), "skpca_start: ell must be at most m"),
+    (lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]), "skpca_update: X must have state.map.d columns"),
+    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2)),
+     "skpca_merge: a and b must have the same map"),
+    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, True)),
+     "skpca_merge: a and b must have been started alike"),
+    (lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3), "skpca_finish: k must be at most ell"),
+    (lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)), "skpca_transform: X must have subspace.map.d columns"),
+    (lambda: kp.rnca(X, kp.fourier_features_map(G, 5, 3), 4), "rnca: k must be at most m"),
+    (lambda: kp.reservoir_update(kp.reservoir_start(3, 2), X), "reservoir_update: X must have as many columns"),
+    (lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 1), "reservoir_finish: state must have seen a point"),
+    (lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 4), "reservoir_finish: k must be at most c"),
+    (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be from 1 to 2"),
+])
+def test_wrong_arguments_are_refused_by_name(call, text):
+    with pytest.raises(ValueError, match="^" + text):
+        call()
+
+
+def test_a_refused_block_leaves_the_state_as_it_was():
+    state = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, True), X[:50])
+    columns, means = state.sketch.columns.copy(), state.means.copy()
+    with pytest.raises(ValueError, match="skpca_update: X must be finite"):
+        kp.skpca_update(state, np.where(np.arange(5) == 2, np.nan, X))
+    assert np.array_equal(state.sketch.columns, columns) and np.array_equal(state.means, means)
+    assert np.array_equal(kp.skpca_update(state, X[50:]).sketch.columns,
+                          kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, True), X).sketch.columns)
