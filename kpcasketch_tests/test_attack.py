@@ -392,6 +392,44 @@ def attack_projection(case):
         assert found == 0.0 or found == pytest.approx(value / min(1.0, 2 * weight), rel=1e-4, abs=3 * case.tolerance / weight)
 
 
+def attack_streams(case):
+    rng, n, d = case.rng, case.n, case.X.shape[1]
+    Z = rng.standard_normal((n, int(rng.choice([1, 2, 3, 8, 31, 64])))) * 10.0 ** rng.uniform(-6, 6)
+    if rng.random() < 0.5:
+        Z *= np.geomspace(1, 10.0 ** rng.uniform(-12, 0), Z.shape[1])
+    if case.data in ("constant", "zero", "repeated"):
+        Z = case.points(case.data, n, Z.shape[1])
+    ell, half, share = int(rng.integers(1, Z.shape[1] + 1)), bool(rng.random() < 0.5), float(rng.choice([1.0, 0.5, 0.2]))
+    found = call(kp.frequent_directions, Z, ell, half, share)
+    whole = (Z ** 2).sum()
+    error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+    assert error[0] >= -1e-12 * whole and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-12 * whole
+    j = math.ceil(share * ((ell + 1) // 2 if half else ell) - 1e-9)
+    assert found.shrunk * j <= whole * (1 + 1e-9)
+    state = kp.fd_start(ell, Z.shape[1], half, share)
+    for part in np.array_split(Z, min(n, int(rng.integers(1, 5)))):
+        state = call(kp.fd_update, state, part)
+    assert same(kp.fd_finish(state), found)
+    if case.kind in ("polynomial", "linear"):
+        with pytest.raises(ValueError, match="kernel must be shift-invariant"):
+            kp.fourier_features_map(case.kernel, d, 8)
+        return
+    m = int(rng.choice([1, 7, 8, 31, 33, 128, 129, 300]))
+    maker = [kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map, kp.fastfood_features_map][rng.integers(4)]
+    drawn = call(maker, case.kernel, d, m, case.seed)
+    Z = call(kp.fourier_features, case.X, drawn)
+    assert Z.dtype == case.X.dtype and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
+    ell, centered = int(rng.integers(1, m + 1)), bool(rng.random() < 0.5)
+    state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered), case.X)
+    found = call(kp.skpca_finish, state, int(rng.integers(1, ell + 1)))
+    Z = Z.astype(float) - (Z.astype(float).mean(0) if centered else 0)
+    lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z ** 2).sum() + n * case.kernel.scale * 1e-6
+    assert (np.abs(lengths - found.values - found.shrunk / 2) <= found.shrunk / 2 * (1 + 1e-5) + 1e-6 * whole)[found.values > 0].all()
+    assert np.abs(call(kp.skpca_transform, case.X, found) - Z @ found.basis).max() <= 1e-5 * math.sqrt(m * case.kernel.scale) + 1e-300
+    rest = call(kp.skpca_residual, case.X, found)
+    assert np.abs(rest - np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1)).max() <= 1e-3 * math.sqrt(case.kernel.scale)
+
+
 ATTACKS = {name[7:]: function for name, function in sorted(globals().items()) if name.startswith("attack_")}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from paper_checks import claims, report
 
-PAPERS = {"ams": "ams2001", "rls": "rls2017"}
+PAPERS = {"ams": "ams2001", "rls": "rls2017", "skpca": "skpca2015"}
 
 
 def parser():

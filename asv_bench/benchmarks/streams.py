@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random features, frequent directions and streaming kernel PCA, against scikit-learn, NumPy and the rivals in the file."""
+
+import numpy as np
+
+import kpcasketch as kp
+
+from .common import normal, ratio, seconds, size, unit
+
+
+class FourierFeatures:
+    timeout = 600
+
+    def setup(self):
+        self.X = normal(size(100_000), 10)
+        self.map = kp.fourier_features_map(kp.gaussian(1.0), 10, 2000)
+
+    @unit("times as fast as RBFSampler.transform")
+    def track_ratio(self):
+        from sklearn.kernel_approximation import RBFSampler
+        peer = RBFSampler(gamma=0.5, n_components=2000, random_state=0).fit(self.X)
+        return ratio(lambda: peer.transform(self.X), lambda: kp.fourier_features(self.X, self.map), 3)
+
+    @unit("times as fast in float32")
+    def track_float32(self):
+        single = self.X.astype(np.float32)
+        return ratio(lambda: kp.fourier_features(self.X, self.map), lambda: kp.fourier_features(single, self.map), 3)
+
+
+class Fastfood:
+    def setup(self):
+        self.X, self.kernel = normal(size(4000), 784), kp.gaussian(20.0)
+        self.plain, self.fast = (make(self.kernel, 784, 4096) for make in (kp.fourier_features_map, kp.fastfood_features_map))
+
+    @unit("times as fast as stored frequencies")
+    def track_ratio(self):
+        return ratio(lambda: kp.fourier_features(self.X, self.plain), lambda: kp.fourier_features(self.X, self.fast))
+
+    @unit("largest error of a kernel value of 200 points, over that of stored frequencies")
+    def track_error(self):
+        K = kp.gram(self.X[:200], self.X[:200], self.kernel)
+        errors = [np.abs(Z @ Z.T - K).max() for Z in (kp.fourier_features(self.X[:200], m) for m in (self.fast, self.plain))]
+        return errors[0] / errors[1]
+
+
+def rotations(Z, ell):
+    """Algorithm 1 in NumPy: a singular value decomposition whenever no row is free."""
+    B, used = np.zeros((ell, Z.shape[1])), 0
+    for z in Z:
+        B[used], used = z, used + 1
+        if used == ell:
+            _, lengths, V = np.linalg.svd(B, full_matrices=False)
+            B = np.sqrt(np.maximum(lengths ** 2 - lengths[ell // 2 - 1] ** 2, 0))[:, None] * V
+            used = ell // 2 - 1
+    return B
+
+
+class FrequentDirections:
+    timeout = 600
+
+    def setup(self):
+        self.Z = normal(size(10_000), 2000)
+
+    @unit("times as fast as NumPy with a decomposition for each rotation")
+    def track_ratio_numpy(self):
+        return ratio(lambda: rotations(self.Z, 50), lambda: kp.frequent_directions(self.Z, 50), 3)
+
+    @unit("times as fast as IncrementalPCA(50)")
+    def track_ratio_incremental(self):
+        from sklearn.decomposition import IncrementalPCA
+        return ratio(lambda: IncrementalPCA(50).fit(self.Z), lambda: kp.frequent_directions(self.Z, 50), 3)
+
+    @unit("spectral error over |Z|_F^2 / (ell / 2)")
+    def track_error(self):
+        B = kp.frequent_directions(self.Z, 50).B
+        return np.abs(np.linalg.eigvalsh(self.Z.T @ self.Z - B.T @ B)).max() / ((self.Z ** 2).sum() / 25)
+
+
+class Streaming:
+    timeout = 1200
+
+    def setup(self):
+        self.X, self.kernel = normal(size(100_000), 10), kp.gaussian(2.0)
+        self.map = kp.fourier_features_map(self.kernel, 10, 2000)
+
+    @unit("times as fast as rnca to train")
+    def track_ratio(self):
+        return ratio(lambda: kp.rnca(self.X, self.map, 50), lambda: kp.skpca(self.X, self.kernel, 2000, 50, 50), 1)
+
+    @unit("microseconds a new point")
+    def track_test(self):
+        found = kp.skpca(self.X[:5000], self.kernel, 2000, 50, 50)
+        return 1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
+
+    @unit("microseconds a new point")
+    def track_test_reservoir(self):
+        found = kp.reservoir_nystrom(self.X[:5000], self.kernel, 1000, 50)
+        return 1e6 * seconds(lambda: kp.expand(self.X[:5000], found))[0] / len(self.X[:5000])
+
+
+class RowsPerSecond:
+    """Rows a second and memory must not depend on how many came before."""
+    params = [[10_000, 100_000, 1_000_000]]
+    param_names = ["n"]
+    timeout = 1200
+
+    @unit("rows a second, m = 200, ell = 20")
+    def track_rows(self, n):
+        X, state = normal(10_000, 10), kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 10, 200), 20)
+        state = kp.skpca_update(state, X[:100])
+        blocks = max(1, size(n) // len(X))
+
+        def stream():
+            current = state
+            for _ in range(blocks):
+                current = kp.skpca_update(current, X)
+        return blocks * len(X) / seconds(stream, repeat=1)[0]
