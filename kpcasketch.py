@@ -854,6 +854,9 @@ def _integer(low=None, high=None):
     return _number("_as_integer", f"{low} <= {{a}}_ <= {high or 2**63 - 1}", limit)
 
 
+_length = _integer(1, 2**31 - 1)                       # of an array to be made: products of two such numbers do not overflow
+
+
 def _count(of, limit="n, the number of points or rows"):
     """A whole number from 1 to the size of another argument."""
     return _number("_as_integer", f"1 <= {{a}}_ <= _size({of}_)", f"be from 1 to {limit}")
@@ -4929,7 +4932,7 @@ def _projected(X, s, key):
     return out
 
 
-@_public(X=_points(finite=False), s=_integer(1), seed=_seed)
+@_public(X=_points(finite=False), s=_length, seed=_seed)
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
 
@@ -5150,7 +5153,7 @@ def _is_stationary(kernel):
 
 @_either
 def _is_sound_map(map):
-    if not _is_sound(map.kernel) or not _is_stationary(map.kernel) or map.d < 1 or map.m < 1:
+    if not _is_sound(map.kernel) or not _is_stationary(map.kernel) or not 1 <= map.d < 2**31 or not 1 <= map.m < 2**31:
         return False
     if not _PLAIN <= map.kind <= _FASTFOOD or not _all_below(map.frequencies, np.inf):
         return False
@@ -5437,7 +5440,7 @@ def _new_map(kernel, d, m, seed, kind, stored):
 _radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
 
 
-@_public(glue=True, kernel=_stationary(), d=_integer(1), m=_integer(1), seed=_seed, stored=_flag)
+@_public(glue=True, kernel=_stationary(), d=_length, m=_length, seed=_seed, stored=_flag)
 def fourier_features_map(kernel, d, m, seed=0, stored=True):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
@@ -5471,7 +5474,7 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True):
     return _new_map(kernel, d, m, seed, _PLAIN, stored)
 
 
-@_public(glue=True, kernel=_radial, d=_integer(1), m=_integer(1), seed=_seed, stored=_flag)
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag)
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
@@ -5503,7 +5506,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True):
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored)
 
 
-@_public(glue=True, kernel=_radial, d=_integer(1), m=_integer(1), seed=_seed, stored=_flag)
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag)
 def quasi_features_map(kernel, d, m, seed=0, stored=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
@@ -5535,7 +5538,7 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True):
     return _new_map(kernel, d, m, seed, _QUASI, stored)
 
 
-@_public(glue=True, kernel=_radial, d=_integer(1), m=_integer(1), seed=_seed)
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed)
 def fastfood_features_map(kernel, d, m, seed=0):
     """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
 
@@ -5835,7 +5838,7 @@ def _merged(a, b, rows):
                    a.count + b.count, a.ell, a.half, a.share)
 
 
-@_public(ell=_integer(1), m=_integer(1), half=_flag, share=_part)
+@_public(ell=_length, m=_length, half=_flag, share=_part)
 def fd_start(ell, m, half=True, share=1.0):
     """An empty sketch by frequent directions of rows of length m (SKPCA Algorithm 1; Liberty 2013).
 
@@ -5865,8 +5868,6 @@ def fd_start(ell, m, half=True, share=1.0):
     """
     if ell > m:
         raise ValueError("fd_start: ell must be at most m")
-    if m * ell > 2**40:
-        raise ValueError("fd_start: ell m must be at most 2**40")
     return FDState(_zero_matrix(m, ell if half else 2 * ell), 0, 0, 0.0, 0.0, 0, ell, half, share)
 
 
@@ -5969,7 +5970,7 @@ def fd_finish(state):
     return _finished(state)
 
 
-@_public(glue=True, Z=_points(double=True), ell=_integer(1), half=_flag, share=_part)
+@_public(glue=True, Z=_points(double=True), ell=_length, half=_flag, share=_part)
 def frequent_directions(Z, ell, half=True, share=1.0):
     """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA Algorithm 1; Liberty 2013).
 
@@ -6073,7 +6074,8 @@ def _skpca_state(like=None):
 
 def _subspace(on):
     return ["{a}_ = _as_subspace('{f}: {a}', {a})",
-            _require("_is_sound_map({a}_.map) and {a}_.basis.shape[0] == {a}_.means.shape[0] == {a}_.map.m",
+            _require("_is_sound_map({a}_.map) and {a}_.basis.shape[0] == {a}_.means.shape[0] == {a}_.map.m "
+                     "and {a}_.basis.shape[1] == {a}_.values.shape[0]",
                      "{a} must be a Subspace as skpca_finish returned it"),
             *_sound_points("{a}_.basis", "{a}.basis"),
             _require("_all_below({a}_.means.reshape(1, -1), math.inf)", "{a}.means must be finite"),
@@ -6099,7 +6101,7 @@ def _deviations(Z, means, count):
             z[t] = factor * gap
 
 
-@_public(map=_fourier_map(), ell=_integer(1), centered=_flag, half=_flag, share=_part)
+@_public(map=_fourier_map(), ell=_length, centered=_flag, half=_flag, share=_part)
 def skpca_start(map, ell, centered=False, half=True, share=1.0):
     """Streaming kernel PCA before the first point (SKPCA Algorithm 1): random features into frequent directions.
 
@@ -6254,7 +6256,7 @@ def _subspace_of(map, columns, values, k, means, centered, shrunk, count):
     return Subspace(map, basis, kept, middle, shrunk, count)
 
 
-@_public(glue=True, X=_points(), kernel=_stationary(), m=_integer(1), ell=_integer(1), k=_integer(1), seed=_seed,
+@_public(glue=True, X=_points(), kernel=_stationary(), m=_length, ell=_length, k=_length, seed=_seed,
          centered=_flag)
 def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     """Streaming kernel PCA of points at hand (SKPCA Algorithm 1): start, update and finish in one.
@@ -6460,7 +6462,7 @@ def _reservoir():
                      "{a} must be a ReservoirState as reservoir_start or reservoir_update returned it")]
 
 
-@_public(c=_integer(1), d=_integer(1), seed=_seed)
+@_public(c=_length, d=_length, seed=_seed)
 def reservoir_start(c, d, seed=0):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
@@ -6576,7 +6578,7 @@ def reservoir_finish(state, kernel, k):
     return Expansion(state.points, coef, kept, _zeros(k, _FLOAT64), kernel)
 
 
-@_public(glue=True, X=_points(double=True), kernel=_kernel("X"), c=_integer(1), k=_integer(1), seed=_seed)
+@_public(glue=True, X=_points(double=True), kernel=_kernel("X"), c=_length, k=_length, seed=_seed)
 def reservoir_nystrom(X, kernel, c, k, seed=0):
     """Nystrom features by c points drawn with replacement from a stream, C W_k^+ C^T (SKPCA section 1).
 
@@ -8711,7 +8713,7 @@ def projection_cost(A, V):
 
 # 16.1 Data and files
 
-@_public(n=_integer(1), d=_integer(1), seed=_seed, signal=_integer(1), zeta=_positive, decay=_integer(0))
+@_public(n=_length, d=_length, seed=_seed, signal=_length, zeta=_positive, decay=_integer(0))
 def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 

@@ -115,7 +115,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.rounding_scale(100, 1.0, 0.7, 1.0), "rounding_scale: eps must be below 2/3"),
     (lambda: kp.rounding_scale(100, 1.0, 0.5, 1000.0), "rounding_scale: T must be below"),
     (lambda: kp.is_trivial(X, 100, 0.0), "is_trivial: T must be positive"),
-    (lambda: kp.rademacher_projection(X, 0, 0), "rademacher_projection: s must be at least 1"),
+    (lambda: kp.rademacher_projection(X, 0, 0), "rademacher_projection: s must be from 1"),
     (lambda: kp.projection_dimension(100, 1.5, 0.0), "projection_dimension: eps must be below 3/2"),
     (lambda: kp.projection_dimension(100, 1e-12, 0.0), "projection_dimension: eps must be larger"),
     (lambda: kp.projection_dimension(100, 0.5, -1.0), "projection_dimension: beta must not be negative"),

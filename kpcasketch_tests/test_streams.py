@@ -251,8 +251,8 @@ def test_reservoir_nystrom_is_c_w_c():
 
 @pytest.mark.parametrize("call, text", [
     (lambda: kp.fourier_features_map(kp.polynomial(2, 1.0, 1.0), 3, 5), "fourier_features_map: kernel must be shift-invariant"),
-    (lambda: kp.fourier_features_map(G, 0, 5), "fourier_features_map: d must be at least 1"),
-    (lambda: kp.fourier_features_map(G, 3, 0), "fourier_features_map: m must be at least 1"),
+    (lambda: kp.fourier_features_map(G, 0, 5), "fourier_features_map: d must be from 1"),
+    (lambda: kp.fourier_features_map(G, 3, 0), "fourier_features_map: m must be from 1"),
     (lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)), "fourier_features: X must have map.d columns"),
     (lambda: kp.fourier_features(X, G), "fourier_features: map must be a FourierMap"),
     (lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)), "fourier_features: map must be a FourierMap as"),
@@ -273,6 +273,11 @@ def test_reservoir_nystrom_is_c_w_c():
      "skpca_merge: a and b must have been started alike"),
     (lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3), "skpca_finish: k must be at most ell"),
     (lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)), "skpca_transform: X must have subspace.map.d columns"),
+    (lambda: kp.skpca_transform(X, kp.skpca(X, G, 20, 5, 2)._replace(values=np.ones(9))), "skpca_transform: subspace must be a Subspace as"),
+    (lambda: kp.fourier_features_map(G, 2**32, 2**32), "fourier_features_map: d must be from 1 to 2147483647"),
+    (lambda: kp.fastfood_features_map(G, 2, 2**62), "fastfood_features_map: m must be from 1 to 2147483647"),
+    (lambda: kp.rademacher_projection(X, 2**62), "rademacher_projection: s must be from 1 to 2147483647"),
+    (lambda: kp.fd_start(0, 4), "fd_start: ell must be from 1"),
     (lambda: kp.rnca(X, kp.fourier_features_map(G, 5, 3), 4), "rnca: k must be at most m"),
     (lambda: kp.reservoir_update(kp.reservoir_start(3, 2), X), "reservoir_update: X must have as many columns"),
     (lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 1), "reservoir_finish: state must have seen a point"),
