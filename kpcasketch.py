@@ -854,7 +854,7 @@ def _integer(low=None, high=None):
     return _number("_as_integer", f"{low} <= {{a}}_ <= {high or 2**63 - 1}", limit)
 
 
-_length = _integer(1, 2**31 - 1)                       # of an array to be made: products of two such numbers do not overflow
+_length = _integer(1, 2**31 - 1)                       # of an array to be made: the product of two does not overflow
 
 
 def _count(of, limit="n, the number of points or rows"):
