@@ -13,6 +13,7 @@ points, slabs of 8192 rows, bases of 512 MB), custom kernels, calls from compile
 
 import collections
 import math
+import signal
 import sys
 import time
 import traceback
@@ -392,6 +393,31 @@ def attack_projection(case):
         assert found == 0.0 or found == pytest.approx(value / min(1.0, 2 * weight), rel=1e-4, abs=3 * case.tolerance / weight)
 
 
+class Interrupt(Exception):
+    """What an alarm raises, wherever the main thread is."""
+
+
+def after_interrupts(state, X, rng):
+    """The state after X in blocks, stopped by alarms at odd moments and taken up where it was."""
+    def stop(*_):
+        raise Interrupt
+    at, block, former = (state, 0), max(1, len(X) // 8), signal.signal(signal.SIGALRM, stop)
+    try:
+        while True:
+            try:
+                while at[1] < len(X):
+                    signal.setitimer(signal.ITIMER_REAL, 10.0 ** rng.uniform(-5, -1))
+                    new = kp.skpca_update(at[0], X[at[1]:at[1] + block])
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    at = (new, at[1] + block)
+                return at[0]
+            except Interrupt:
+                CALLS["interrupts"] += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
 def attack_streams(case):
     rng, n, d = case.rng, case.n, case.X.shape[1]
     Z = rng.standard_normal((n, int(rng.choice([1, 2, 3, 8, 31, 64])))) * 10.0 ** rng.uniform(-6, 6)
@@ -421,6 +447,7 @@ def attack_streams(case):
     assert Z.dtype == case.X.dtype and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
     ell, centered = int(rng.integers(1, m + 1)), bool(rng.random() < 0.5)
     state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered), case.X)
+    assert same(after_interrupts(kp.skpca_start(drawn, ell, centered), case.X, rng), state)
     found = call(kp.skpca_finish, state, int(rng.integers(1, ell + 1)))
     Z = Z.astype(float) - (Z.astype(float).mean(0) if centered else 0)
     lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z ** 2).sum() + n * case.kernel.scale * 1e-6

@@ -38,7 +38,7 @@ def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys):
 def test_all_methods_make_a_table_with_small_errors(points, capsys):
     assert kp.main([points, "-k", "1", "--method", "all"]) == 0
     rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
-    assert set(kp._METHODS) <= set(rows)
+    assert set(kp._METHODS) - set(kp._STREAM_METHODS) <= set(rows) and "skpca" not in rows
     assert float(rows["quantize"][-3]) < 0.5 and float(rows["implicit"][-2]) < 1e-4
     assert all(float(rows[name][-3]) < 1e-6 for name in kp._LANDMARK_METHODS)             # all points are landmarks
 
@@ -90,6 +90,15 @@ def write(path, content):
     ("a.npy", X, ["--method", "uniform", "-s", "inf"], "-s must be at least 1, and finite"), ("a.npy", X, ["--key", "X"], "--key is for"),
     ("a.npy", b"just text", [], "it holds text or Python objects"), ("a.csv", b"", [], "holds no numbers"),
     ("a.npz", empty_archive(), [], "holds no arrays"),
+    ("a.npy", X, ["--ell", "5"], "--ell is for --method skpca"), ("a.npy", X, ["--state", "s.npz"], "--state is for --method skpca"),
+    ("a.npy", X, ["--method", "skpca", "-m", "20"], "--ell must be from 1 to 20"),
+    ("a.npy", X, ["--method", "skpca", "--ell", "0"], "--ell must be from 1"),
+    ("a.npy", X, ["--method", "skpca", "-m", "0"], "--ell must be from 1 to 0"),
+    ("a.npy", X, ["--method", "skpca", "--ell", "5"], "-k must be at most 5"),
+    ("a.npy", X, ["--method", "skpca", "--kernel", "linear"], "fourier_features_map: kernel must be"),
+    ("a.npy", np.full((3, 2), np.nan), ["--method", "skpca", "-k", "1", "--sigma", "1"], "points 0 to 2"),
+    ("a.npy", np.zeros((0, 2)), ["--method", "skpca"], "a.npy"),
+    ("a.npy", np.zeros(3), ["--method", "skpca"], "2-D"),
 ])
 def test_bad_files_and_options_get_one_line_and_status_2(tmp_path, capsys, name, content, options, text):
     assert kp.main([write(tmp_path / name, content), *options]) == 2
@@ -167,3 +176,116 @@ def test_a_reader_who_leaves_early_gets_no_traceback(points):
                           "--no-errors"], stdout=writer, stderr=subprocess.PIPE, text=True, cwd=pathlib.Path(kp.__file__).parent)
     os.close(writer)
     assert run.returncode == 1 and run.stderr == ""
+
+
+STREAM = ["--method", "skpca", "-m", "16", "--ell", "4", "-k", "2", "--sigma", "2", "--seed", "3"]
+
+
+@pytest.fixture
+def many(tmp_path):
+    """A file of several blocks."""
+    points = np.random.default_rng(1).standard_normal((20_000, 2))
+    np.save(tmp_path / "many.npy", points)
+    return points, str(tmp_path / "many.npy"), str(tmp_path / "state.npz")
+
+
+def whole(points, k=2):
+    return kp.skpca(points, kp.gaussian(2.0), 16, 4, k, 3)
+
+
+def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, capsys):
+    points, path, _ = many
+    for out in ("out.npz", "out.npy"):
+        assert kp.main([path, *STREAM, "-o", str(tmp_path / out)]) == 0
+    expected = kp.skpca_transform(points, whole(points))
+    with np.load(tmp_path / "out.npz") as written:
+        assert np.array_equal(written["embedding"], expected) and np.array_equal(written["values"], whole(points).values)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert "20000 points" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("center", [False, True])
+def test_skpca_of_few_points_is_compared_with_the_exact_answer(points, capsys, center):
+    assert kp.main([points, "--method", "skpca", "-m", "4000", "--ell", "60", "-k", "2", "--sigma", "1.5"] + ["--center"] * center) == 0
+    row = next(line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("skpca "))
+    assert float(row[-3]) < 0.06 and float(row[-2]) < 10 and float(row[-1]) < 1e-6
+
+
+def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
+    points, path, state = many
+    update, calls = kp.skpca_update, []
+
+    def interrupted(state, X):
+        calls.append(len(X))
+        if len(calls) == 4:                            # one for compiling, two blocks, and the third is not to be
+            raise KeyboardInterrupt
+        return update(state, X)
+    monkeypatch.setattr(kp, "skpca_update", interrupted)
+    assert kp.main([path, *STREAM, "--state", state]) == 130
+    assert "interrupted after 16384 of 20000 points" in capsys.readouterr().err
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    assert "goes on at point 16384" in capsys.readouterr().out
+    assert calls[1:4] == [8192, 8192, 3616] and calls[-1] == 3616
+    assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
+    assert kp.main([path, *STREAM, "--state", state]) == 0                 # once more: nothing is left to do
+    assert kp.load(state).sketch.count == 20_000
+
+
+def test_a_file_that_has_grown_and_another_one_join_the_stream(many, tmp_path, capsys):
+    points, path, state = many
+    np.save(path, points[:9000])
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    np.save(path, points[:15_000])
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    np.save(tmp_path / "other.npy", points[15_000:])
+    assert kp.main([str(tmp_path / "other.npy"), *STREAM, "--state", state]) == 0
+    assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
+
+
+def test_a_block_with_nan_is_refused_and_the_points_before_it_are_kept(many, capsys):
+    points, path, state = many
+    broken = points.copy()
+    broken[17_000, 1] = np.nan
+    np.save(path, broken)
+    assert kp.main([path, *STREAM, "--state", state]) == 2
+    error = capsys.readouterr().err
+    assert "points 16384 to 19999" in error and "NaN" in error and kp.load(state).sketch.count == 16_384
+    np.save(path, points)
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
+
+
+@pytest.mark.parametrize("options, text", [
+    (["--seed", "4"], "--seed"), (["--sigma", "3"], "--sigma"), (["-m", "17"], "-m"), (["--ell", "5"], "--ell"),
+    (["--center"], "--center"), (["--kernel", "laplacian"], "--kernel"), (["--kernel", "polynomial"], "--kernel"), (["-k", "5"], "-k must be at most 4")])
+def test_a_state_begun_otherwise_is_refused(many, capsys, options, text):
+    _, path, state = many
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    before = pathlib.Path(state).read_bytes()
+    assert kp.main([path, *STREAM, *options, "--state", state]) == 2
+    assert text in capsys.readouterr().err and pathlib.Path(state).read_bytes() == before
+
+
+def test_states_of_other_points_and_files_that_are_none_are_refused(many, tmp_path, capsys):
+    points, path, state = many
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    np.save(path, points[::-1])
+    assert kp.main([path, *STREAM, "--state", state]) == 2
+    assert "was made from other points" in capsys.readouterr().err
+    for content, text in ((b"junk", "cannot read"), (b"", "cannot read")):
+        (tmp_path / "none.npz").write_bytes(content)
+        assert kp.main([path, *STREAM, "--state", str(tmp_path / "none.npz")]) == 2
+        assert text in capsys.readouterr().err
+    kp.save(tmp_path / "model.npz", kp.gaussian(1.0))
+    assert kp.main([path, *STREAM, "--state", str(tmp_path / "model.npz")]) == 2
+    assert "must hold a state of skpca, got Kernel" in capsys.readouterr().err
+
+
+def test_whole_numbers_on_disk_and_single_precision_are_streamed(tmp_path, capsys):
+    for name, dtype in (("ints.npy", np.int16), ("single.npy", np.float32), ("columns.npy", np.float64)):
+        points = np.random.default_rng(2).integers(-3, 4, (500, 2)).astype(dtype)
+        np.save(tmp_path / name, np.asfortranarray(points) if name == "columns.npy" else points)
+        assert kp.main([str(tmp_path / name), *STREAM, "--no-errors", "--sigma", "median", "-o", str(tmp_path / "out.npy")]) == 0
+        written = np.load(tmp_path / "out.npy")
+        assert written.shape == (500, 2) and written.dtype == (np.float32 if dtype == np.float32 else np.float64)

@@ -43,7 +43,8 @@ def write(directory, results, options):
     papers = {claim.paper for claim, _ in results}
     names = {claim.name for claim, _ in results}
     errata = [e for e in claims.ERRATA if e.paper in papers and e.claim in names]
-    pictures = [(figure, draw(figure, options)) for figure in claims.FIGURES if figure.paper in papers]
+    pictures = [(figure, draw(figure, options)) for figure in claims.FIGURES
+                if figure.paper in papers and (figure.columns is None or figure.columns(options))]
     rows = [claim_cells(claim, verdict, options.seed) for claim, verdict in results]
     errata_rows = [[(e.tag, e.where, e.kind, e.stated, e.right, e.claim) for e in errata if (e.kind == "note") == noted]
                    for noted in (False, True)]
