@@ -99,9 +99,11 @@ from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import box, intrinsic, overload, register_jitable
+from numba.np.numpy_support import as_dtype
 
-try:                                                   # private parts, which `_NEEDED` looks for before they are used
+try:                                                   # private parts, which are looked for before they are used
+    importlib.import_module("numba.core.boxing")       # fills the table of `box`
     from numba.core.caching import FunctionCache, IndexDataCacheFile
 except ImportError:
     FunctionCache = IndexDataCacheFile = object
@@ -181,7 +183,8 @@ _SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
 # What this file knows of numba beyond its documentation, all of it used in this room: that a dispatcher's class may be
 # replaced by a subclass; that `add_overload` is called once for each signature, compiled or loaded, with the library
 # and its `_reload_init`, what to run before the code is loaded again; that `insert_user_function` decides what a caller
-# links; that `get_call_template` is asked by compiled callers; and how the cache names, saves and loads its files.
+# links; that `get_call_template` is asked by compiled callers; how the cache names, saves and loads its files; and the
+# table of what makes Python objects of results.
 # Where that has not been tried, plain njit serves: slower to start, and nothing is kept on disk. KPCASKETCH_APART=1 or
 # 0 in the environment overrules the choice.
 _TRIED = sys.platform.startswith("linux") and numba.version_info.short <= (0, 68)
@@ -248,6 +251,61 @@ class _Function(CPUDispatcher):
     def _compile_for_args(self, *args, **kwargs):      # a first call: compiled now, or loaded from disk
         with _watched(self.__name__.lstrip("_")):
             return super()._compile_for_args(*args, **kwargs)
+
+
+# What a signal raises, as Ctrl-C does, comes when Python code runs next. Numba (0.68) runs some to make Python objects
+# of a result, and goes on with the null pointer that it gets there: any Ctrl-C during `kpca` ended the process, and one
+# during `gram` kept the matrix in memory for ever. For the tuples of this file, and for arrays that its functions
+# return, the functions below take the place of numba's and run no Python code.
+
+def _constant(c, value):
+    return c.env_manager.read_const(c.env_manager.add_const(value))
+
+
+def _holds_own(typ):
+    """Whether a type is a tuple of this file or has one in it."""
+    if not isinstance(typ, types.BaseTuple):
+        return False
+    return getattr(typ, "instance_class", tuple).__module__ == __name__ or any(map(_holds_own, typ))
+
+
+def _box_tuple(others, typ, val, c):
+    if not _holds_own(typ):
+        return others(typ, val, c)
+    fields = c.pyapi.tuple_new(typ.count)
+    for i, part in enumerate(typ):
+        value = c.builder.extract_value(val, i)
+        field = _new_array(part, value, c) if isinstance(part, types.Array) else c.box(part, value)
+        c.pyapi.tuple_setitem(fields, i, field)
+    if not hasattr(typ, "instance_class"):
+        return fields
+    arguments = [_constant(c, typ.instance_class), fields]
+    found = c.pyapi.call_function_objargs(_constant(c, tuple.__new__), arguments)
+    c.pyapi.decref(fields)
+    return found
+
+
+def _box_array(others, typ, val, c):
+    own = c.env_manager.env.globals is globals() and typ.box_type is np.ndarray
+    return (_new_array if own else others)(typ, val, c)
+
+
+def _new_array(typ, val, c):
+    builder, object_type, integer = c.builder, c.pyapi.pyobj, ir.IntType(32)
+    signature = ir.FunctionType(object_type, [c.pyapi.voidptr, object_type, integer, integer, object_type])
+    adapt = cgutils.get_or_insert_function(builder.module, signature, "NRT_adapt_ndarray_to_python_acqref")
+    place = builder.bitcast(cgutils.alloca_once_value(builder, val), c.pyapi.voidptr)
+    found = builder.call(adapt, [place, _constant(c, np.ndarray), integer(typ.ndim), integer(int(typ.mutable)),
+                                 _constant(c, as_dtype(typ.dtype))])
+    c.context.nrt.decref(builder, typ, val)
+    return found
+
+
+if _TRIED:
+    _makers = box.__self__.functions
+    for _type in (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple):
+        _makers[_type] = functools.partial(_box_tuple, _makers[_type])
+    _makers[types.Array] = functools.partial(_box_array, _makers[types.Array])
 
 
 # 1.2 Word to whoever waits

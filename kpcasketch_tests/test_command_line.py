@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -230,6 +231,27 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
     assert kp.main([path, *STREAM, "--state", state]) == 0                 # once more: nothing is left to do
     assert kp.load(state).sketch.count == 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not kp._TRIED, reason="numba's own way of making results")
+def test_a_stream_interrupted_at_odd_moments_ends_with_the_same_bits(many, capsys):
+    points, path, state = many
+    rng, codes = np.random.default_rng(5), []
+    former = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        while not codes or codes[-1] != 0:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 10.0 ** rng.uniform(-2.5, -0.3))
+                codes.append(kp.main([path, *STREAM, "--state", state]))
+            except KeyboardInterrupt:                  # outside of the try statement of `main`
+                codes.append(130)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, former)
+    assert set(codes) <= {0, 130}
+    assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
 
 
 def test_a_file_that_has_grown_and_another_one_join_the_stream(many, tmp_path, capsys):

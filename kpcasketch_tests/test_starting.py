@@ -198,3 +198,57 @@ def test_a_new_kernel_is_a_number_a_maker_and_a_branch(tmp_path):
     (tmp_path / "kpcasketch.py").write_text(source)
     code = "import numpy as np, kpcasketch as kp; print(kp.gram(np.array([[0.0], [1.0], [5.0]]), np.zeros((1, 1)), kp.bump(2.0)).ravel().tolist())"
     assert run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].strip() == "[1.0, 0.75, 0.0]"
+
+
+INTERRUPTED = """
+import os, signal
+import numpy as np, kpcasketch as kp
+
+class Alarm(Exception):
+    pass
+
+def ring(*_):
+    raise Alarm
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+
+rng = np.random.default_rng(0)
+X, g = rng.standard_normal((1500, 3)), kp.gaussian(2.0)
+state = kp.skpca_start(kp.fourier_features_map(g, 3, 50), 10)
+calls = [lambda: kp.gram(X, X, g), lambda: kp.kpca(X, g, 3), lambda: kp.skpca_update(state, X), lambda: kp.fourier_features_map(g, 3, 50),
+         lambda: kp.recursive_rls_practical(X, g, 30), lambda: kp.nystrom_kpca(X, kp.uniform_landmarks(1500, 30), g, 3)]
+for call in calls:
+    call()
+signal.signal(signal.SIGALRM, ring)
+for call in calls:
+    before = resident()
+    for _ in range(40):
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 10.0 ** rng.uniform(-5, -2))
+                while True:
+                    call()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Alarm:
+            pass
+    assert resident() < before + 200                   # a Gram matrix has 18 MB
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+try:
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    while True:
+        calls[1]()
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not kp._TRIED, reason="numba's own way of making results")
+@pytest.mark.parametrize("loaded", [False, True])
+def test_ctrl_c_ended_the_process_or_kept_the_result_in_memory(tmp_path, loaded):
+    for _ in range(1 + loaded):                        # once compiled in this process, once loaded from disk
+        out, _ = run(INTERRUPTED, NUMBA_CACHE_DIR=str(tmp_path))
+        assert out == "stopped\n"
