@@ -17,35 +17,45 @@ bits, whatever the number of threads. Seeds are 0 unless given. A call that has 
     print(kp.spectral_error(K, kp.Implicit(X, kernel), 0) / eigen.values[0])
 
 Functions by task
------------------ kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear,
-custom, precomputed, scaled Gram matrices      gram, gram_diagonal, gram_matmat, median_bandwidth sketches (AMS 3)
-sample_gram, quantize_gram, sample_quantize_gram features (AMS 4)   round_expansion, thin_expansion, expand_rounded,
-rounding_scale, is_trivial projection (AMS 5) rademacher_projection, projection_dimension kernels (AMS 6)
-randomized_kernel_sample, randomized_kernel_quantize, randomized_kernel_round operators          CSR, Bits, Implicit,
-LowRank, Difference (difference), Centered (center); matmat, dense, nbytes eigenpairs         block_lanczos,
-orthogonal_iteration, spectral_norm kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
+-----------------
+kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear, custom, precomputed,
+                   scaled
+Gram matrices      gram, gram_diagonal, gram_matmat, median_bandwidth
+sketches (AMS 3)   sample_gram, quantize_gram, sample_quantize_gram
+features (AMS 4)   round_expansion, thin_expansion, expand_rounded, rounding_scale, is_trivial
+projection (AMS 5) rademacher_projection, projection_dimension
+kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomized_kernel_round
+operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
+eigenpairs         block_lanczos, orthogonal_iteration, spectral_norm
+kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
                    recursive_rls_practical, recursive_rls_accelerated; kmeans_select, rpcholesky, pivoted_cholesky
-leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores Nystrom (RLS)      nystrom, nystrom_map,
-nystrom_features, nystrom_kpca, nystrom_ridge random features    fourier_features of fourier_features_map,
-orthogonal_features_map, quasi_features_map, (SKPCA)            fastfood_features_map streams (SKPCA)
-frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
+leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
+Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
+random features    fourier_features of fourier_features_map, orthogonal_features_map, quasi_features_map,
+(SKPCA)            fastfood_features_map
+streams (SKPCA)    frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
                    skpca_merge, skpca_finish, skpca_transform, skpca_residual; rnca; reservoir_nystrom,
                    reservoir_start, reservoir_update, reservoir_finish
 learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
-effective_dimension data, command line random_noisy, save, load, warm_up, main
+                   effective_dimension
+data, command line random_noisy, save, load, warm_up, main
 
 Results, and what they feed
---------------------------- Kernel       of the makers; an argument of whatever takes points. Expansion and NystromMap
-carry theirs operators    a square array, CSR, Bits, Implicit, LowRank, Difference, Centered: for matmat, eigensolvers
-and errors Eigen        of the eigensolvers, for kpca_from_eigen Expansion    of kernel PCA and nystrom_ridge: features
-of any point by expand; thinned, rounded and centred Landmarks    of the samplers, or any rows or points: for nystrom,
-nystrom_map, nystrom_kpca, nystrom_ridge NystromMap   of nystrom_map, for nystrom_features ReducedSet   of
-kmeans_select; its centers are points, and so landmarks FourierMap   of the makers of maps, for fourier_features,
-skpca_start, rnca FDState, SKPCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a
-Subspace, an Expansion Subspace     of skpca_finish, skpca and rnca, for skpca_transform and skpca_residual Clustering,
-Correlations    of kernel_kmeans and kernel_cca
+---------------------------
+Kernel       of the makers; an argument of whatever takes points. Expansion and NystromMap carry theirs
+operators    a square array, CSR, Bits, Implicit, LowRank, Difference, Centered: for matmat, eigensolvers and errors
+Eigen        of the eigensolvers, for kpca_from_eigen
+Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; thinned, rounded and centred
+Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
+NystromMap   of nystrom_map, for nystrom_features
+ReducedSet   of kmeans_select; its centers are points, and so landmarks
+FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca
+FDState, SKPCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a Subspace, an
+             Expansion
+Subspace     of skpca_finish, skpca and rnca, for skpca_transform and skpca_residual
+Clustering, Correlations    of kernel_kmeans and kernel_cca
 
 Which method, which s, which delta
 ----------------------------------
@@ -2497,7 +2507,8 @@ def gram(X, Y, kernel):
     (n, m) array, float32 if both X and Y are float32, else float64
 
     Notes
-    ----- O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Kernel values are
+    -----
+    O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Kernel values are
     exact to a few roundings: see `_prepare`.
 
     Examples
@@ -4132,7 +4143,8 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     Eigen
 
     Notes
-    ----- Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
+    -----
+    Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
     of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved directly.
     Where b values come out equal to 1 %, the search goes on with a new random block off what it has found, until that
     shows no more of them: eigenvalues repeated more than b times. It does not raise when it stops early: see
@@ -4173,7 +4185,8 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     Eigen
 
     Notes
-    ----- One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
+    -----
+    One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
     time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k). It does not raise
     when it stops early: see `residual`.
 
@@ -4238,7 +4251,8 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     float
 
     Notes
-    ----- Never above the true norm but for rounding. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40
+    -----
+    Never above the true norm but for rounding. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40
     at 1 % where it has no gap. Memory O(n) for each product, at most 768 n numbers. For n <= 256 the matrix is formed
     and solved directly.
 
@@ -4321,7 +4335,8 @@ def kpca_from_eigen(X, kernel, eigen):
     eigen : Eigen of their Gram matrix
 
     Returns
-    ------- Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
+    -------
+    Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
     not above n 2^-52 of the largest, or not above its residual, are cut: value and coefficients 0; the kept rank is the
     number of positive values
 
@@ -4626,7 +4641,8 @@ def sample_gram(X, kernel, s, seed=0):
     CSR, symmetric, columns rising in each row, indices int32; data in X's precision
 
     Notes
-    ----- Only kept pairs are evaluated: (nnz + nnz on the diagonal) / 2 kernel values, n (n + 1) / (2 s) expected. O(n
+    -----
+    Only kept pairs are evaluated: (nnz + nnz on the diagonal) / 2 kernel values, n (n + 1) / (2 s) expected. O(n
     d + n^2 d / s) time, no pass over all pairs; 12 bytes an entry (8 in float32) and 536 n bytes of counts.
 
     Examples
@@ -5407,15 +5423,14 @@ def _near(like):
 
 @_compiled
 def _write_cosines(angles, all_near, factor, out):
-    """out = factor cos(angles), for vectors; how many angles are not finite."""
-    infinite, one = 0, angles.dtype.type(factor)
-    if all_near:
-        for c in range(angles.shape[0]):
-            out[c] = one * _cos(angles[c])
-        return 0
+    """out = factor cos(angles), for vectors, each by itself whatever the others are; how many are not finite."""
+    infinite, one, near = 0, angles.dtype.type(factor), _near(angles)
     for c in range(angles.shape[0]):
-        infinite += not abs(angles[c]) < np.inf
-        out[c] = one * math.cos(np.float64(angles[c]))
+        out[c] = one * _cos(angles[c])
+    for c in range(0 if all_near else angles.shape[0]):
+        if not abs(angles[c]) <= near:
+            infinite += not abs(angles[c]) < np.inf
+            out[c] = one * math.cos(np.float64(angles[c]))
     return infinite
 
 
@@ -5988,7 +6003,8 @@ def fd_update(state, Z):
     FDState
 
     Notes
-    ----- O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem of ell rows for each ell / 2 rows;
+    -----
+    O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem of ell rows for each ell / 2 rows;
     O(m ell) memory.
 
     Examples
@@ -6056,7 +6072,8 @@ def fd_finish(state):
     state : FDState; it stays as it is, and the stream may go on
 
     Returns
-    ------- Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
+    -------
+    Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
     each k below the divisor (ell in the place of ell / 2 if not `half`)
 
     Notes
@@ -6249,7 +6266,8 @@ def skpca_update(state, X):
     SKPCAState
 
     Notes
-    ----- n d m multiply-adds and n m cosines for the features, O(n m ell) for the sketch; features of 512 points are
+    -----
+    n d m multiply-adds and n m cosines for the features, O(n m ell) for the sketch; features of 512 points are
     held at a time.
 
     Examples
@@ -6647,7 +6665,8 @@ def reservoir_finish(state, kernel, k):
     k : int from 1 to c; eigenvalues of W to keep
 
     Returns
-    ------- Expansion over the c points: `expand` gives the features of any points. Eigenvalues below c 2^-50 of the
+    -------
+    Expansion over the c points: `expand` gives the features of any points. Eigenvalues below c 2^-50 of the
     largest are cut
 
     Notes
@@ -7497,7 +7516,8 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     (n,) float64 array of numbers from 0 to 1
 
     Notes
-    ----- n s + n + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory O(n + s^2) and
+    -----
+    n s + n + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory O(n + s^2) and
     slabs of 8192 rows of X. Their rounding error is about 2^-52 k(x, x) / lam; float32 points are worked on in float32
     only where lam stands clear of it.
 
@@ -7794,7 +7814,8 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p)
 
     Notes
-    ----- About 2 n s kernel values and O(n s (d + s)) time for s landmarks at a level; memory O(n + s^2) and slabs of
+    -----
+    About 2 n s kernel values and O(n s (d + s)) time for s landmarks at a level; memory O(n + s^2) and slabs of
     8192 rows.
 
     Examples
@@ -7882,7 +7903,8 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
-    ------- Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 /
+    -------
+    Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 /
     sqrt(chance)
 
     Notes
@@ -7957,7 +7979,8 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
 
     Notes
-    ----- n (s + 1) kernel values and some for proposals, O(n s (d + s)) time. The factor F of n s numbers is held
+    -----
+    n (s + 1) kernel values and some for proposals, O(n s (d + s)) time. The factor F of n s numbers is held
     meanwhile, as the algorithm needs it: its memory is O(n s).
 
     Examples
@@ -7992,7 +8015,8 @@ def pivoted_cholesky(X, kernel, s, block=64):
     Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
 
     Notes
-    ----- n (s + 1) kernel values and some for candidates, O(n s (d + s)) time and one pass over O(n s) memory for a few
+    -----
+    n (s + 1) kernel values and some for candidates, O(n s (d + s)) time and one pass over O(n s) memory for a few
     pivots at best: several times slower than `rpcholesky`. Outliers come first, which is rarely what kernel PCA wants.
 
     Examples
@@ -8021,12 +8045,14 @@ def nystrom_map(X, landmarks, kernel):
     kernel : Kernel, positive semidefinite
 
     Returns
-    ------- NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above the
+    -------
+    NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above the
     rounding of kernel values in X's type depend on the others: they come last, with features 0, and rank is the number
     of others
 
     Notes
-    ----- s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory. Of X only the
+    -----
+    s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory. Of X only the
     landmarks are read.
 
     Examples
@@ -8097,7 +8123,8 @@ def nystrom(X, landmarks, kernel):
     kernel : Kernel, positive semidefinite
 
     Returns
-    ------- (n, s) array of X's precision; a column is 0 where a landmark depends on earlier ones (see `nystrom_map`,
+    -------
+    (n, s) array of X's precision; a column is 0 where a landmark depends on earlier ones (see `nystrom_map`,
     which tells the rank)
 
     Notes
@@ -8313,7 +8340,8 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
 
     Notes
-    ----- n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on
+    -----
+    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on
     in float64 whatever the type of X: a small ridge is lost in the rounding of float32.
 
     Examples
@@ -8421,7 +8449,8 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     squared : bool, which program
 
     Returns
-    ------- Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or are
+    -------
+    Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or are
     0 beyond the ranks of F and G
 
     Notes
@@ -8879,7 +8908,8 @@ def save(path, model):
     ValueError : model not such a tuple; a kernel of `custom`, whose code lives in this process alone
 
     Notes
-    ----- Called from Python only. Each field is an array of its name; of a tuple inside, kernel.scale and so on; ""
+    -----
+    Called from Python only. Each field is an array of its name; of a tuple inside, kernel.scale and so on; ""
     names the class.
 
     Examples
@@ -8928,7 +8958,8 @@ def load(path):
     ValueError : a file that `save` did not write
 
     Notes
-    ----- Called from Python only. Pickles are never loaded. What the file holds is checked by the functions that it is
+    -----
+    Called from Python only. Pickles are never loaded. What the file holds is checked by the functions that it is
     given to.
 
     Examples
@@ -8970,7 +9001,8 @@ def warm_up(float32=False, progress=True):
     float, seconds that it took
 
     Notes
-    ----- Called from Python only, or as `python -m kpcasketch --warm-up [float32]`. Each function runs once, on 20
+    -----
+    Called from Python only, or as `python -m kpcasketch --warm-up [float32]`. Each function runs once, on 20
     points. A few minutes; seconds where compiled code is on disk.
 
     Examples

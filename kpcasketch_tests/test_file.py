@@ -202,3 +202,7 @@ def test_implicit_kernel_pca_keeps_to_its_memory_budget():
 def test_kernels_share_one_type():
     makers = [kp.gaussian(1), kp.gaussian(np.float32(1)), kp.polynomial(2, 1, 0), kp.matern(0.5, 2)]
     assert len({numba.typeof(kernel) for kernel in makers}) == 1
+
+
+def test_underlines_of_docstrings_had_text_behind_them():
+    assert not re.findall(r"(?m)^ *-----+ +[^-\s].*$", SOURCE)

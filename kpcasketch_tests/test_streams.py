@@ -297,3 +297,16 @@ def test_a_refused_block_leaves_the_state_as_it_was():
     assert np.array_equal(state.sketch.columns, columns) and np.array_equal(state.means, means)
     assert np.array_equal(kp.skpca_update(state, X[50:]).sketch.columns,
                           kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, True), X).sketch.columns)
+
+
+@pytest.mark.parametrize("maker", [kp.fourier_features_map, kp.fastfood_features_map])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_features_of_a_point_depended_on_outliers_beside_it(maker, dtype):
+    X = np.random.default_rng(0).standard_normal((100, 4)).astype(dtype)
+    drawn = maker(kp.gaussian(1.0), 4, 50, 3)
+    alone = kp.fourier_features(X, drawn)
+    X[70] *= 1e7                                       # angles beyond what `_cos` is made for
+    beside = kp.fourier_features(X, drawn)
+    others = np.arange(100) != 70
+    assert np.array_equal(alone[others], beside[others])
+    assert np.array_equal(beside[70], kp.fourier_features(X[70:71], drawn)[0])

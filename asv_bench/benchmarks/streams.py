@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random features, frequent directions and streaming kernel PCA, against scikit-learn, NumPy and the rivals in the file."""
 
+import resource
+
 import numpy as np
 
 import kpcasketch as kp
@@ -93,6 +95,11 @@ class Streaming:
         return 1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
 
     @unit("microseconds a new point")
+    def track_test_rnca(self):
+        found = kp.rnca(self.X[:5000], self.map, 50)
+        return 1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
+
+    @unit("microseconds a new point")
     def track_test_reservoir(self):
         found = kp.reservoir_nystrom(self.X[:5000], self.kernel, 1000, 50)
         return 1e6 * seconds(lambda: kp.expand(self.X[:5000], found))[0] / len(self.X[:5000])
@@ -104,14 +111,27 @@ class RowsPerSecond:
     param_names = ["n"]
     timeout = 1200
 
-    @unit("rows a second, m = 200, ell = 20")
-    def track_rows(self, n):
+    def stream(self, n):
+        """(function that takes n rows in blocks of 10,000, how many these are)."""
         X, state = normal(10_000, 10), kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 10, 200), 20)
         state = kp.skpca_update(state, X[:100])
         blocks = max(1, size(n) // len(X))
 
-        def stream():
+        def run():
             current = state
             for _ in range(blocks):
                 current = kp.skpca_update(current, X)
-        return blocks * len(X) / seconds(stream, repeat=1)[0]
+        return run, blocks * len(X)
+
+    @unit("rows a second, m = 200, ell = 20")
+    def track_rows(self, n):
+        run, rows = self.stream(n)
+        return rows / seconds(run, repeat=1)[0]
+
+    @unit("MB that the process has grown by, the rows' own 0.8 MB among them")
+    def track_memory(self, n):
+        run, _ = self.stream(10_000)
+        run()                                          # compiled, and as large as it gets
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.stream(n)[0]()
+        return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000
