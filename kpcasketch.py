@@ -2594,18 +2594,19 @@ def _vector_panels(V, first, last, start):
         filled = min(width, p - c * width)
         for j in range(rows):
             row, source = panels[c, j], V[min(first + j, last - 1), start + c * width:]
-            count_here = filled if j < m else 0
-            for q in range(count_here):
+            inside = filled if j < m else 0
+            for q in range(inside):
                 row[q] = source[q]
-            for q in range(count_here, width):
+            for q in range(inside, width):
                 row[q] = 0
     return panels
 
 
 @_compiled(inline="always")
-def _padded_width(p, panels):
+def _padded_width(p, like):
     """Columns of a buffer that `_multiply_add` can write to."""
-    return p if p <= 4 else panels.shape[0] * panels.shape[2]
+    width = 2 * _VECTOR_BYTES // like.itemsize
+    return p if p <= 4 else (p + width - 1) // width * width
 
 
 @_compiled
@@ -2672,8 +2673,7 @@ _SYMMETRIC_LIMIT = 2**20
 @_compiled(inline="always")
 def _use_symmetry(n, p, like):
     """Whether partial results of a symmetric product with p vectors keep to the limit."""
-    width = 2 * _VECTOR_BYTES // like.itemsize
-    return n * (p if p <= 4 else (p + width - 1) // width * width) <= _SYMMETRIC_LIMIT
+    return n * _padded_width(p, like) <= _SYMMETRIC_LIMIT
 
 
 @_compiled(apart=True)
@@ -3018,9 +3018,8 @@ def _add_columns(U, m, V, slots, part):
 @_compiled
 def _product_slots(U, m, p, like):
     """Room for the partial sums of a product U[:, :m]^T V with p columns: one for each of at most 64 runs of rows."""
-    parts, width = min(64, _blocks(U.shape[0])), 2 * _VECTOR_BYTES // like.itemsize
+    parts, wide = min(64, _blocks(U.shape[0])), _padded_width(p, like)
     rows = (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS
-    wide = p if p <= 4 else (p + width - 1) // width * width
     return _zeros(parts * rows * wide, like.dtype).reshape(parts, rows, wide)
 
 
@@ -4371,7 +4370,8 @@ def kpca(X, kernel, k, seed=0):
     Expansion; see `kpca_from_eigen` for the components that are cut
 
     Notes
-    ----- `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k +
+    -----
+    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k +
     256)) memory (k up to 16). For the eigenvectors, residuals or another tolerance, call `block_lanczos` and
     `kpca_from_eigen`.
 
@@ -4916,8 +4916,11 @@ def expand_rounded(X, expansion, s, seed=0):
     O(m k + q u (d + k)) time for u survivors. For many batches of points, `thin_expansion` once and `expand` for each.
 
     Examples
-    -------- >>> X = np.array([[0.0], [2.0]]) >>> expand_rounded(X, Expansion(X, np.ones((2, 1)), np.ones(1),
-    np.empty(0), gaussian(1.0)), 2.0, 0).round(4).tolist() [[1.1353], [1.1353]]
+    --------
+    >>> X = np.array([[0.0], [2.0]])
+    >>> expansion = Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))
+    >>> expand_rounded(X, expansion, 2.0, 0).round(4).tolist()
+    [[1.1353], [1.1353]]
     """
     rounded = _rounded(_in_double(expansion.coef), s, _key(seed, _ROUND_COEFFICIENTS))
     features = _features(X, _thinned(expansion, rounded))
