@@ -9433,8 +9433,12 @@ def _check_request(options, methods, n):
             raise _Refused(f"{path} is a directory")
     if options.o and not options.o.endswith((".npz", ".npy") if options.method in _STREAM_METHODS else ".npz"):
         options.o += ".npz"                            # as numpy.savez names it
-    for path in filter(None, (options.o, options.plot, options.state)):
-        _check_writeable(pathlib.Path(path))
+    places = [pathlib.Path(path) for path in (options.points, options.state, options.o, options.plot) if path]
+    for i, path in enumerate(places):
+        if path.resolve() in [other.resolve() for other in places[:i]]:
+            raise _Refused(f"{path} is named twice, and would be overwritten")
+    for path in places[bool(options.points):]:
+        _check_writeable(path)
     if options.plot:
         _check_picture(options.plot)
     for name, value in (("-m", options.m), ("--ell", options.ell), ("--state", options.state)):

@@ -457,6 +457,47 @@ def attack_streams(case):
     assert np.abs(rest - np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1)).max() <= 1e-3 * math.sqrt(case.kernel.scale)
 
 
+def attack_merges_and_rivals(case):
+    rng, n, X, d = case.rng, case.n, case.X, case.X.shape[1]
+    parts = np.array_split(X, min(n, int(rng.integers(1, 4))))
+    # reservoirs: rows of X, however it is cut, and a Nystrom factor below the Gram matrix
+    c = int(rng.choice([1, 2, 8, 31, 65]))
+    state = kp.reservoir_start(c, d, case.seed)
+    for part in parts:
+        state = call(kp.reservoir_update, state, part)
+    assert same(call(kp.reservoir_update, kp.reservoir_start(c, d, case.seed), X), state)
+    assert (state.points[:, None, :] == X.astype(float)[None]).all(-1).any(1).all()
+    K, k = case.exact.astype(float), int(rng.integers(1, c + 1))
+    found = call(kp.reservoir_finish, state, case.kernel, k)
+    F = call(kp.expand, X.astype(float), found)
+    assert np.isfinite(F).all()
+    if case.kind not in ("polynomial", "linear") and not case.single:
+        assert np.linalg.eigvalsh(K - F @ F.T)[0] >= -1e-5 * np.trace(K)
+    if case.kind in ("polynomial", "linear"):
+        return
+    # merged sketches keep the bound of one pass, random features' own covariance is decomposed
+    m, centered = int(rng.choice([1, 7, 31, 64, 129])), bool(rng.random() < 0.5)
+    drawn = kp.fourier_features_map(case.kernel, d, m, case.seed)
+    ell = int(rng.integers(1, m + 1))
+    states = [kp.skpca_update(kp.skpca_start(drawn, ell, centered), part) for part in parts]
+    sketches = [kp.fd_update(kp.fd_start(ell, m), kp.fourier_features(part, drawn)) for part in parts]
+    while len(states) > 1:
+        states = [call(kp.skpca_merge, *states[:2]), *states[2:]]
+        sketches = [call(kp.fd_merge, *sketches[:2]), *sketches[2:]]
+    Z = kp.fourier_features(X, drawn).astype(float)
+    whole = (Z ** 2).sum() + n * case.kernel.scale * 1e-6
+    for Z, sketch in ((Z, sketches[0]), (Z - (Z.mean(0) if centered else 0), states[0].sketch)):
+        found = kp.fd_finish(sketch)
+        error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+        assert sketch.count == n and error[0] >= -1e-6 * whole and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-6 * whole
+        assert found.shrunk * ((ell + 1) // 2) <= whole * (1 + 1e-5)
+    k = int(rng.integers(1, m + 1))
+    found, exact = call(kp.rnca, X, drawn, k, case.seed, centered), np.linalg.eigvalsh(Z.T @ Z)[::-1][:k]
+    assert np.abs(found.values - exact).max() <= 1e-5 * whole
+    basis = found.basis[:, found.values > 0]
+    assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() < 1e-9
+
+
 ATTACKS = {name[7:]: function for name, function in sorted(globals().items()) if name.startswith("attack_")}
 
 

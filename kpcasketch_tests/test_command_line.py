@@ -289,6 +289,13 @@ def test_a_state_begun_otherwise_is_refused(many, capsys, options, text):
     assert text in capsys.readouterr().err and pathlib.Path(state).read_bytes() == before
 
 
+@pytest.mark.parametrize("options", [["-o", "many.npy"], ["--state", "./many.npy"], ["--state", "s.npz", "-o", "s.npz"]])
+def test_points_that_would_be_overwritten_are_refused(many, monkeypatch, tmp_path, capsys, options):
+    monkeypatch.chdir(tmp_path)
+    assert kp.main(["many.npy", *STREAM, *options]) == 2
+    assert "would be overwritten" in capsys.readouterr().err and np.array_equal(np.load("many.npy"), many[0])
+
+
 def test_states_of_other_points_and_files_that_are_none_are_refused(many, tmp_path, capsys):
     points, path, state = many
     assert kp.main([path, *STREAM, "--state", state]) == 0

@@ -82,7 +82,8 @@ def scores_are_one_thing(options):
     flat = kp.ridge_leverage_scores(np.eye(100), kp.linear(), 2.0).sum()
     good = worst < 1e-10 and dimensions == sorted(dimensions, reverse=True)
     return Verdict(HOLDS if good else FAILS, worst, 1e-10,
-                   f"largest difference of the three forms (of the third, that of a solved system, a hundredth); d_eff = {', '.join(f'{d:.4g}' for d in dimensions)} at lam = .1, 1, 30. "
+                   "largest difference of the three forms (of the third, that of a solved system, a hundredth); d_eff = "
+                   f"{', '.join(f'{d:.4g}' for d in dimensions)} at lam = .1, 1, 30. "
                    f"Note: section 3.2 calls d_eff essentially the smallest rank for an error of lam; for K = I_100, lam = 2 it is "
                    f"{flat:.4g} where rank 0 does. It is meant for falling spectra.", "n = 600, D = 150")
 
@@ -120,7 +121,8 @@ def sampling_by_scores_keeps_the_spectrum(options):
                    f"{np.mean(scores * 16 * math.log(d / delta) >= 1):.2g} of the points have p = 1. Control, oversampling 1: {sum(control)} "
                    f"of {trials} fail. The printed proof takes the Bernstein exponent for 2 L; with its own variance and norm, 1/(16 L) "
                    f"each, it is (1/8)/(1/16 + 1/96) L = {exponent:.4g} L, enough for d/delta >= 128 but not for all delta < 1/8; "
-                   f"25 in place of 16 gives {(1 / 8) / (1 / 25 + 1 / 150):.4g} >= 8/3, always enough. A step of the proof; the lemma is not refuted.",
+                   f"25 in place of 16 gives {(1 / 8) / (1 / 25 + 1 / 150):.4g} >= 8/3, always enough. A step of the proof; the lemma is "
+                   "not refuted.",
                    f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}")
 
 
@@ -574,7 +576,8 @@ def canonical_correlations(options):
     return Verdict(REFUTED if good else FAILS, displayed, squared,
                    f"Only the sentence that identifies the two is false: at n = 1, K = lam = 1, the displayed program has optimum {displayed:.2g}, "
                    f"sigma_1(T) is {squared:.2g}; its constraint has optimum sigma_1(P_x^1/2 P_y^1/2), P = K (K + lam)^-1, and T belongs to |(K + "
-                   f"lam) alpha| = 1. The theorem, on sigma_1(T), stands: at most {additive:.2g} eps over 400 random pairs, at most {provable:.2g} of "
+                   f"lam) alpha| = 1. The theorem, on sigma_1(T), stands: at most {additive:.2g} eps over 400 random pairs, at most "
+                   f"{provable:.2g} of "
                    f"the provable 2 eps/(1 + eps). For the displayed optimum the order is sqrt(eps): it moves by {moved:.3g} at eps = {eps}.",
                    "n = 1 exactly; 400 pairs of n <= 5; 500 points")
 
@@ -667,7 +670,8 @@ def sizes_of_data(options):
 
 
 @figure("rls-error", "rls", "Figures 2, 3 and 4: spectral error against the number of landmarks, or of Fourier features (above), and against the seconds "
-        "that selection and factor take (middle); these seconds against the number (below). Means of 4 samples of 3000 points.", rows=3, columns=sizes_of_data)
+        "that selection and factor take (middle); these seconds against the number (below). Means of 4 samples of 3000 "
+        "points.", rows=3, columns=sizes_of_data)
 def draw_errors(axes, options):
     for (name, X, kernel), (above, middle, below) in zip(data_sets(options), axes.T):
         for method, (errors, taken) in sample_curves(X[:3000], kernel, SIZES, options.seed, 4).items():
@@ -783,8 +787,10 @@ def landmarks_learn_better_than_random_features(options):
                     f"{', '.join(f'{math.expm1(gap.mean()):.0%}' for gap in gaps)}, and {math.expm1(between):.1%} between the two")
     return Verdict(HOLDS if worst < 0.5 and control > 0 else FAILS, worst, 0.5,
                    "difference between uniform and recursive landmarks over that to Fourier features, of mean logarithms of test errors over "
-                   f"{', '.join(map(str, LEARNERS))} landmarks or features. {'. '.join(rows)}. Ridge regression, on -1 and 1 for classes; sigma and ridges by validation. "
-                   f"Control: {LEARNERS[0]} landmarks do worse than {LEARNERS[-1]} features.", "10 trials, a fixed test set; cpu_act, or embedded points, in the place of YearPredictionMSD")
+                   f"{', '.join(map(str, LEARNERS))} landmarks or features. {'. '.join(rows)}. Ridge regression, on -1 and 1 for classes; "
+                   "sigma and ridges by validation. "
+                   f"Control: {LEARNERS[0]} landmarks do worse than {LEARNERS[-1]} "
+                   "features.", "10 trials, a fixed test set; cpu_act, or embedded points, in the place of YearPredictionMSD")
 
 
 def number_of_tasks(options):

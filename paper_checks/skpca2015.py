@@ -99,7 +99,8 @@ def features_are_unbiased(options):
                    f"largest deviation of a mean of {maps} maps in standard errors, by kernel: "
                    + ", ".join(f"{name} {value:.2g}" for name, value in worst.items())
                    + f". Control, the kernel of another bandwidth (1.55 for 1.5): {control:.3g}. All pairs of {n} points with m = {enough} = "
-                   f"(8/eps^2) ln(n^2/delta), no d: largest of 29 maps {max(gaps):.3g}, eps = {eps}.", f"8 points, m = {m}, {maps} maps of each kernel")
+                   f"(8/eps^2) ln(n^2/delta), no d: largest of 29 maps {max(gaps):.3g}, eps = "
+                   f"{eps}.", f"8 points, m = {m}, {maps} maps of each kernel")
 
 
 @claim("SKPCA-L3.1", "skpca", "Lemma 3.1: m >= ((9 + 8 eps)/eps^2) ln(2n/delta) features give |G - G^|_2 <= eps n with probability 1 - delta.")
@@ -164,9 +165,12 @@ def rate_of_random_features(options):
     quoted = ", ".join(f"{m * mean / (n * math.log(n)):.3g}" for m, mean in zip(sizes, errors.mean(1)))
     good = -0.65 < low < -0.5 < high < -0.35 and two_terms <= 1
     return Verdict(REFUTED if good else FAILS, float(np.median(slopes)), -1.0,
-                   f"A quotation of earlier work, which no theorem of the paper uses. Slope of log E|G^ - G| against log m (99.9 % interval {low:.3g} to "
-                   f"{high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m = {', '.join(map(str, sizes))}: {scaled}; m E|.|/(n ln n), bounded if "
-                   f"the quotation were right: {quoted}. Right is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): largest quotient {two_terms:.3g}.",
+                   "A quotation of earlier work, which no theorem of the paper uses. Slope of log E|G^ - G| against log m (99.9 % interval "
+                   f"{low:.3g} to "
+                   f"{high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m = {', '.join(map(str, sizes))}: {scaled}; m E|.|/(n ln "
+                   "n), bounded if "
+                   f"the quotation were right: {quoted}. Right is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): largest quotient "
+                   f"{two_terms:.3g}.",
                    f"n = {n}, {trials} maps of each size")
 
 
@@ -211,7 +215,8 @@ def coherent_spaces_need_more_columns(options):
     good = judge_failures(sum(e > bound for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS and c < n / 2 \
         and judge_failures(sum(control), trials, delta, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(HOLDS if good else FAILS, max(errors), bound,
-                   f"largest |G - C W^+ C^T| of {trials} draws of c = {c} points; mu = {coherence:.3g}, |G - G_k| = {eigen.values[k]:.3g}. Control, 2 points: "
+                   f"largest |G - C W^+ C^T| of {trials} draws of c = {c} points; mu = {coherence:.3g}, |G - G_k| = {eigen.values[k]:.3g}. "
+                   "Control, 2 points: "
                    f"{sum(control)} of {trials} exceed it.", f"three clusters of 1000, 800 and 200, k = {k}, eps = {eps}, delta = {delta}", trivial=eigen.values[0])
 
 
@@ -247,9 +252,12 @@ def directions_off_the_sketch_are_small(options):
         step = max(step, np.linalg.norm(printed @ x) / (np.linalg.norm(printed, 2) * np.linalg.norm(x)))
     good = worst <= 1 + 1e-9 and half <= 1 + 1e-9 and control > 1 and oblique > 1.01 and step > 1e-3
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
-                   f"largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by the l-th value, which the lemma cites; for Algorithm 1, with l/2 - k: "
-                   f"{half:.3g}; with l - k it reaches {control:.3g} (control, and E14). Two steps of the proofs are wrong, which no result needs: for x = sum alpha_i v_i, |B x| = 0 is said and "
-                   f"reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to {oblique:.3g}. Right: u = A^T y lies in null(B), so |u| <= |A u/|u|| <= sqrt(shrunk).",
+                   "largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by the l-th value, which "
+                   "the lemma cites; for Algorithm 1, with l/2 - k: "
+                   f"{half:.3g}; with l - k it reaches {control:.3g} (control, and E14). Two steps of the proofs are wrong, which no result "
+                   "needs: for x = sum alpha_i v_i, |B x| = 0 is said and "
+                   f"reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to {oblique:.3g}. Right: u = A^T "
+                   "y lies in null(B), so |u| <= |A u/|u|| <= sqrt(shrunk).",
                    f"30 random matrices of falling spectra and an adversary, n = {n}, m = {m}, l = {ell}")
 
 
@@ -282,9 +290,12 @@ def the_sketch_loses_little(options):
     stated, mended = 2 / ell * n, (Z ** 2).sum() / (ell / 2)
     good = worst <= 1 + 1e-9 and found > stated * (1 + 1e-6) and found <= mended * (1 + 1e-6) and genuine < 1e-9
     return Verdict(REFUTED if good else FAILS, found, stated,
-                   f"Lemma 3.3 for Algorithm 1 as printed, by a factor of at most 2: {n} points whose Fourier features are all +-sqrt(2/m), l = {ell}: error {found:.4g}, "
-                   f"eps n = {stated:.4g}, |Z|_F^2/(l/2) = {mended:.4g} ({found / mended:.3g} of it). Algorithm 1 takes off the (l/2)-th value, so l/2 - k stands where l - k is printed "
-                   f"(that is right for the variant by the l-th value); largest quotient with it: {worst:.3g} over features of a cloud and cyclic rows, "
+                   f"Lemma 3.3 for Algorithm 1 as printed, by a factor of at most 2: {n} points whose Fourier features are all +-sqrt(2/m), "
+                   f"l = {ell}: error {found:.4g}, "
+                   f"eps n = {stated:.4g}, |Z|_F^2/(l/2) = {mended:.4g} ({found / mended:.3g} of it). Algorithm 1 takes off the (l/2)-th "
+                   "value, so l/2 - k stands where l - k is printed "
+                   f"(that is right for the variant by the l-th value); largest quotient with it: {worst:.3g} over features of a cloud and "
+                   "cyclic rows, "
                    f"l = 10, 20, 50, all k. With l = 4/eps the lemma holds.", f"m = {m}, l = {ell}; n = 1500, m = 512")
 
 
@@ -296,8 +307,10 @@ def rows_after_the_last_decomposition(options):
     bound = 4 / ell * len(Z)
     good = stale > bound and fresh <= bound
     return Verdict(MENDED if good else FAILS, fresh, bound,
-                   f"A line is missing at the end of the pseudocode: {ell} orthogonal rows, then {ell - 1} copies of another. Error with the W of the last "
-                   f"decomposition {stale:.3g}, with one at the end {fresh:.3g}; 4 n/l = {bound:.3g}. It matters for n up to about l^2.", f"l = {ell}, n = {len(Z)}")
+                   f"A line is missing at the end of the pseudocode: {ell} orthogonal rows, then {ell - 1} copies of another. Error with "
+                   "the W of the last "
+                   f"decomposition {stale:.3g}, with one at the end {fresh:.3g}; 4 n/l = {bound:.3g}. It matters for n up to about "
+                   "l^2.", f"l = {ell}, n = {len(Z)}")
 
 
 @claim("SKPCA-T3.2", "skpca", "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= eps n with probability 1 - delta.")
@@ -315,8 +328,10 @@ def streaming_kernel_pca_keeps_the_gram_matrix(options):
     control, whole = error(2, 0), kp.spectral_norm(K) / n
     good = judge_failures(sum(e > eps for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS and control > eps
     return Verdict(HOLDS if good else FAILS, max(errors), eps,
-                   f"largest |G - G~|/n of {trials} runs, m = {m} (half of eps for each part, sharp lemma 3.1), l = {ell}. Without |Z|_F^2 <= n (1 + o(1)) "
-                   f"the proof gives l = 8/eps = {2 * ell}: {double:.3g}. Control, l = 2, where Algorithm 1 wipes the sketch at each decomposition (n is even): "
+                   f"largest |G - G~|/n of {trials} runs, m = {m} (half of eps for each part, sharp lemma 3.1), l = {ell}. Without |Z|_F^2 "
+                   "<= n (1 + o(1)) "
+                   f"the proof gives l = 8/eps = {2 * ell}: {double:.3g}. Control, l = 2, where Algorithm 1 wipes the sketch at each "
+                   "decomposition (n is even): "
                    f"{control:.3g}.", f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
@@ -335,7 +350,8 @@ def norms_of_differences(options):
         worst = max(worst, abs(top / np.abs(values).max() - 1))
         least = min(least, (np.abs(values).max() - np.abs(((P.T @ others) ** 2).sum(0) - ((Y.T @ others) ** 2).sum(0)).max()) / top)
     return Verdict(HOLDS if worst < 1e-12 and least > -1e-12 else FAILS, worst, 1e-12,
-                   "An identity; largest relative gap of 200 random pairs at the maximiser, and no other of 50 directions came above it. The bound that "
+                   "An identity; largest relative gap of 200 random pairs at the maximiser, and no other of 50 directions came above it. "
+                   "The bound that "
                    "follows in Frobenius norm, eps n^1.5, says something for eps below n^-1/2 only, since |G|_F <= n.", "n = 2 to 11")
 
 
@@ -363,8 +379,10 @@ def frobenius_norm_of_rank_k(options):
     sharp = quotient(np.diag([1.0, 0.0]), np.diag([0.5, 0.5 + 1e-9]), 1)
     good = ones > 1 + 1e-9 and worst <= math.sqrt(5) + 1e-9 and abs(sharp - math.sqrt(5)) < 1e-6
     return Verdict(REFUTED if good else FAILS, ones, 1.0,
-                   f"The constant in front of eps sqrt(k) n, not the order. G with 1 and r = {r}, G' with 1 and -r off the diagonal, both with unit diagonals: "
-                   f"(|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = {ones:.4g} > 1. Corrected: sqrt(5) in front, which diag(1, 0) and I/2 attain ({sharp:.4g}); "
+                   f"The constant in front of eps sqrt(k) n, not the order. G with 1 and r = {r}, G' with 1 and -r off the diagonal, both "
+                   "with unit diagonals: "
+                   f"(|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = {ones:.4g} > 1. Corrected: sqrt(5) in front, which diag(1, 0) and I/2 attain "
+                   f"({sharp:.4g}); "
                    f"largest of random positive semidefinite pairs {worst:.3g}.", "2 x 2 exactly; random pairs of n = 2 to 5")
 
 
@@ -395,7 +413,8 @@ def table_1(d=10, k=5):
 
 
 @claim("SKPCA-C", "skpca", "Table 1: space d m + m l (SKPCA), c^2 + c d (Nystrom) numbers; one decomposition for at least l/2 rows; c independent reservoirs "
-       "change O(c log n) times; so SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom by as much and testing by (log n)/(eps^2 k), training for "
+       "change O(c log n) times; so SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom by as much and testing by "
+       "(log n)/(eps^2 k), training for "
        "eps < ((log n)^2/n)^(1/3).")
 def costs_are_counted(options):
     n, d, m, ell, c = 3000, 7, 120, 20, 300
@@ -417,9 +436,12 @@ def costs_are_counted(options):
     in_order = all(0.1 <= low and high <= 10 for low, high in spread.values())
     good = numbers == d * m + m * ell and held == c * d and same and n / ell < decompositions <= n / (ell / 2 + 1) + 1 and abs(score) < 5 and in_order
     return Verdict(HOLDS if good else FAILS, abs(score), 5.0,
-                   f"standard errors between {changes} changes of {c} reservoirs and c H_n = {mean:.0f}; SKPCA holds {numbers} = d m + m l numbers, and decomposes "
-                   f"{decompositions} times for {n} rows (at most n/(l/2 + 1) + 1); the reservoirs hold {held} = c d. Counts from these over the factors named, with m = c = ln n/eps^2, l = 1/eps, "
-                   "d = 10, k = 5, eps from .01 to .0001, n from 10^4 to 10^12, RNCA's decomposition apart: " + "; ".join(f"{what} {low:.2g} to {high:.2g}" for what, (low, high) in spread.items())
+                   f"standard errors between {changes} changes of {c} reservoirs and c H_n = {mean:.0f}; SKPCA holds {numbers} = d m + m l "
+                   "numbers, and decomposes "
+                   f"{decompositions} times for {n} rows (at most n/(l/2 + 1) + 1); the reservoirs hold {held} = c d. Counts from these "
+                   "over the factors named, with m = c = ln n/eps^2, l = 1/eps, "
+                   "d = 10, k = 5, eps from .01 to .0001, n from 10^4 to 10^12, RNCA's decomposition apart: "
+                   "" + "; ".join(f"{what} {low:.2g} to {high:.2g}" for what, (low, high) in spread.items())
                    + ". Counted, not timed.", f"n = {n}, d = {d}, m = {m}, l = {ell}, c = {c}")
 
 
@@ -505,8 +527,10 @@ def nystrom_is_good_when_small(options):
         below.append(f"{name} {np.mean(spectral[~np.isnan(spectral)] < 0.01):.2g}")
         zero.append(f"{found['trivial'][FROBENIUS]:.2g}")
     return Verdict(HOLDS if worst <= 1 < control else FAILS, worst, 1.0,
-                   f"largest error of Nystrom over the best of the others with as many features, sizes to 100, both norms, on {', '.join(sets(options))}. "
-                   f"Control: 10 points against the best of 1000 features, {control:.3g}. Of all |G - G'|_2/n, shares below .01: {', '.join(below)}; the other measure, "
+                   "largest error of Nystrom over the best of the others with as many features, sizes to 100, both norms, on "
+                   f"{', '.join(sets(options))}. "
+                   f"Control: 10 points against the best of 1000 features, {control:.3g}. Of all |G - G'|_2/n, shares below .01: "
+                   f"{', '.join(below)}; the other measure, "
                    f"|G - G'|_F/n^2, is below 1/n whatever G' (for G' = 0 it is {', '.join(zero)}), so that its being small says nothing.",
                    f"sizes {SIZES[0]} to {SIZES[-1]}, sigma half the median distance")
 
@@ -545,12 +569,16 @@ def sizes_where_errors_cross(options):
     sound = score < 5 and expected >= len(K) ** 2 / (2 * m) and tail <= len(K) / (2 * math.sqrt(m)) and careless > 1
     lowest = min(least.values())
     return Verdict(FAILS if not sound else NOT_SEEN if lowest > 1 else HOLDS, lowest, 1.0,
-                   "least error over that of Nystrom of the same size, by norm and rival: " + ", ".join(f"{kind} {value:.3g}" for kind, value in least.items())
+                   "least error over that of Nystrom of the same size, by norm and rival: "
+                   "" + ", ".join(f"{kind} {value:.3g}" for kind, value in least.items())
                    + f" ({', '.join(sets(options))}). The paper does not give its kernel's width, and saw this in its own runs; nothing is refuted. But in Frobenius norm "
                    "E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x_ij)/2 - k(x_ij)^2) >= n^2/(2 m) for the Gaussian kernel (checked: "
-                   f"{score:.2g} standard errors), while some matrix of rank m errs by n^2/(4 m) at most: RNCA cannot come within sqrt(2) of the best of its size, so a crossing tells that "
-                   f"Nystrom was far from it. It is where W, which has equal rows when points are drawn with replacement, is plainly inverted: error {careless:.3g} times RNCA's at "
-                   f"c = {m}, n = 300 (control: this comparison can cross). Here W^+ is taken from its eigenvectors.", f"sizes {SIZES[0]} to {SIZES[-1]}")
+                   f"{score:.2g} standard errors), while some matrix of rank m errs by n^2/(4 m) at most: RNCA cannot come within sqrt(2) "
+                   "of the best of its size, so a crossing tells that "
+                   "Nystrom was far from it. It is where W, which has equal rows when points are drawn with replacement, is plainly "
+                   f"inverted: error {careless:.3g} times RNCA's at "
+                   f"c = {m}, n = 300 (control: this comparison can cross). Here W^+ is taken from its "
+                   "eigenvectors.", f"sizes {SIZES[0]} to {SIZES[-1]}")
 
 
 @claim("SKPCA-Fig-rnca", "skpca", "Section 4: SKPCA has as good or better error than RNCA for the same size, for smaller sizes where l is smaller; more so for "
@@ -578,8 +606,10 @@ def sketches_are_as_good_as_all_directions(options):
     good = worst <= 1.15 and reach == sorted(reach) and reach[-1] > reach[0] and max(same_space) <= 1.05 and control > 1.15
     to = ", ".join(f"{SIZES[place - 1] if place else 0} (l = {ell})" for ell, place in zip(ROWS[1:], reach))
     return Verdict(HOLDS if good else FAILS, worst, 1.15,
-                   f"largest quotient of the errors, both norms, m from l to 2 l, l = 5 to 50, on {', '.join(sets(options))}; within 15 % up to m = {to}. At the largest space that both "
-                   f"curves have, l = 50: quotients {', '.join(f'{q:.2g}' for q in same_space)}. Control, l = 2, which Algorithm 1 wipes: at least {control:.3g} in spectral norm "
+                   f"largest quotient of the errors, both norms, m from l to 2 l, l = 5 to 50, on {', '.join(sets(options))}; within 15 % "
+                   f"up to m = {to}. At the largest space that both "
+                   f"curves have, l = 50: quotients {', '.join(f'{q:.2g}' for q in same_space)}. Control, l = 2, which Algorithm 1 wipes: "
+                   f"at least {control:.3g} in spectral norm "
                    "from 50 features on.", f"sizes {SIZES[0]} to {SIZES[-1]}")
 
 
@@ -593,8 +623,10 @@ def sketches_train_fast(options):
         rows.append(f"{name} {last['RNCA']:.2g}, {last['Nystrom']:.2g}, {sketched_last:.2g}")
     first = min(curves(options, name)["RNCA"][0, TRAIN] / curves(options, name)["l = 10"][0, TRAIN] for name in sets(options))
     return Verdict(HOLDS if slowest > 1 else FAILS, 1 / slowest, 1.0,
-                   f"seconds of the slowest other over those of RNCA, m = c = {SIZES[-1]}; seconds of RNCA, Nystrom, slowest SKPCA: {'; '.join(rows)}. It is a matter of size: with "
-                   f"10 features RNCA takes {first:.2g} of SKPCA's time with l = 10 (control). Of order n m^2 + m^3 against n c + c^3 and n m l; times of this machine.",
+                   f"seconds of the slowest other over those of RNCA, m = c = {SIZES[-1]}; seconds of RNCA, Nystrom, slowest SKPCA: "
+                   f"{'; '.join(rows)}. It is a matter of size: with "
+                   f"10 features RNCA takes {first:.2g} of SKPCA's time with l = 10 (control). Of order n m^2 + m^3 against n c + c^3 and n "
+                   "m l; times of this machine.",
                    f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
@@ -610,8 +642,10 @@ def nystrom_tests_slowly(options):
         counted = (SIZES[-1] * d + 2 * SIZES[-1] ** 2) / (SIZES[-1] * (d + 50))
         rows.append(f"{name} {1e6 * last['Nystrom']:.3g}, {1e6 * last['RNCA']:.3g}, {1e6 * sketched_last:.3g} (counted {counted:.3g})")
     return Verdict(HOLDS if least > 1 else FAILS, 1 / least, 1.0,
-                   f"time of the slowest other over that of Nystrom, m = c = {SIZES[-1]}, all c directions for Nystrom and l or 50 for the others; microseconds a point of Nystrom, RNCA, "
-                   f"slowest SKPCA, and multiply-adds of Nystrom over those of SKPCA with l = 50 by table 1: {'; '.join(rows)}. Several orders of magnitude are in neither: table 1 "
+                   f"time of the slowest other over that of Nystrom, m = c = {SIZES[-1]}, all c directions for Nystrom and l or 50 for the "
+                   "others; microseconds a point of Nystrom, RNCA, "
+                   f"slowest SKPCA, and multiply-adds of Nystrom over those of SKPCA with l = 50 by table 1: {'; '.join(rows)}. Several "
+                   "orders of magnitude are in neither: table 1 "
                    "has (c d + c^2 + c k) against m d + m l.", f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
