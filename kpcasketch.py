@@ -197,8 +197,8 @@ _SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
 # table of what makes Python objects of results.
 # Where that has not been tried, plain njit serves: slower to start, and nothing is kept on disk. KPCASKETCH_APART=1 or
 # 0 in the environment overrules the choice.
-_KNOWN = numba.version_info.short <= (0, 68)
-_TRIED = sys.platform.startswith("linux") and _KNOWN
+_KNOWN_NUMBA = numba.version_info.short <= (0, 68)
+_TRIED = sys.platform.startswith("linux") and _KNOWN_NUMBA
 _NEEDED = [(CPUDispatcher, "add_overload _compile_for_args enable_caching get_call_template"),
            (FunctionCache, "load_overload save_overload"),
            (IndexDataCacheFile, "_data_name _load_index _save_data _save_index load")]
@@ -312,7 +312,7 @@ def _new_array(typ, val, c):
     return found
 
 
-if _KNOWN:
+if _KNOWN_NUMBA:
     _makers = box.__self__.functions
     for _type in (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple):
         _makers[_type] = functools.partial(_box_tuple, _makers[_type])

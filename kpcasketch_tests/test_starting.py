@@ -246,8 +246,8 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not kp._KNOWN, reason="numba's own way of making results")
+@pytest.mark.skipif(not kp._KNOWN_NUMBA, reason="numba's own way of making results")
 def test_ctrl_c_ended_the_process_or_kept_the_result_in_memory():
     for _ in range(2):                                 # loaded from disk the second time, if not the first
-        out, _ = run(INTERRUPTED)
+        out, _ = run(INTERRUPTED, NUMBA_CACHE_DIR=os.environ.get("NUMBA_CACHE_DIR", ""))
         assert out == "stopped\n"
