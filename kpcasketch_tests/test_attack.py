@@ -516,6 +516,7 @@ def run(name, seed):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")         # alarms in callbacks of Python's own
 @pytest.mark.parametrize("name", ATTACKS)
 def test_random_attack(name, pytestconfig):
     first = pytestconfig.getoption("--attack-seed")

@@ -235,6 +235,7 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not kp._KNOWN_NUMBA, reason="numba's own way of making results")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")         # alarms in callbacks of Python's own
 def test_a_stream_interrupted_at_odd_moments_ends_with_the_same_bits(many, capsys):
     points, path, state = many
     rng, codes = np.random.default_rng(5), []
