@@ -9552,22 +9552,23 @@ def _write_state(path, state, X, done, source):
 
 def _absorb_file(state, done, X, options, source):
     """The state after the rest of the file; what --state names is kept up to date."""
-    saved = time.perf_counter()
+    saved, before = time.perf_counter(), state.sketch.count - done          # points that are not of this file
     try:
         for begin, end, rows in _each_block(X, done, "skpca"):
             try:
-                state, done = skpca_update(state, rows), end
+                state = skpca_update(state, rows)      # it alone says what is done: no interrupt falls between two
             except ValueError as error:
                 raise _Refused(f"points {begin} to {end - 1} of {source}: {error}") from None
             if options.state and time.perf_counter() - saved > 30.0:
-                _write_state(options.state, state, X, done, source)
+                _write_state(options.state, state, X, state.sketch.count - before, source)
                 saved = time.perf_counter()
     except KeyboardInterrupt:
         kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
+        done = state.sketch.count - before
         raise KeyboardInterrupt(f"interrupted after {done} of {X.shape[0]} points; {kept}") from None
     finally:
         if options.state:
-            _write_state(options.state, state, X, done, source)
+            _write_state(options.state, state, X, state.sketch.count - before, source)
     return state
 
 
