@@ -29,9 +29,13 @@ operators          CSR, Bits, Implicit, LowRank, Difference (difference), Center
 eigenpairs         block_lanczos, orthogonal_iteration, spectral_norm
 kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
-                   recursive_rls_practical, recursive_rls_accelerated; kmeans_select, rpcholesky, pivoted_cholesky
+                   recursive_rls_practical, recursive_rls_accelerated; rpcholesky, pivoted_cholesky
 leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
 Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
+reduced sets       shadow_select, shadow_radius, shadow_labels, shadow_start, shadow_update, shadow_finish,
+(RSKPCA)           shadow_bounds; kmeans_select, kde_pare, herd, kernel_thin; rskpca, subsampled_kpca,
+                   weighted_nystrom; mmd, operator_distance, projection_distance
+manifolds (RSKPCA) laplacian_eigenmap, diffusion_map, normalized_cut, manifold_features
 random features    fourier_features of fourier_features_map, orthogonal_features_map, quasi_features_map,
 (SKPCA)            fastfood_features_map
 streams (SKPCA)    frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
@@ -50,7 +54,11 @@ Eigen        of the eigensolvers, for kpca_from_eigen
 Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; thinned, rounded and centred
 Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
 NystromMap   of nystrom_map, for nystrom_features
-ReducedSet   of kmeans_select; its centers are points, and so landmarks
+ReducedSet   of shadow_select, kmeans_select, kde_pare, herd, kernel_thin: centers and weights for rskpca,
+             weighted_nystrom, the manifolds and mmd; its centers are points, and so landmarks
+ShadowState  of shadow_start and shadow_update, for shadow_finish
+ShadowBounds of shadow_bounds
+Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifold_features
 FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca
 FDState, SKPCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a Subspace, an
              Expansion
@@ -124,23 +132,27 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Bits", "CSR", "Centered", "Clustering", "Correlations", "Difference", "Eigen", "Expansion", "FDState",
-    "FourierMap", "Implicit", "Kernel", "Landmarks", "LowRank", "NystromMap", "ReducedSet", "ReservoirState",
-    "SKPCAState", "Sketch", "Subspace", "approximate_ridge_leverage_scores", "block_lanczos", "cauchy", "center",
-    "center_expansion", "centered_kpca", "custom", "dense", "difference", "effective_dimension", "expand",
-    "expand_rounded", "fastfood_features_map", "fd_finish", "fd_merge", "fd_start", "fd_update", "fourier_features",
+    "FourierMap", "Implicit", "Kernel", "Landmarks", "LowRank", "Manifold", "NystromMap", "ReducedSet",
+    "ReservoirState", "SKPCAState", "ShadowBounds", "ShadowState", "Sketch", "Subspace",
+    "approximate_ridge_leverage_scores", "block_lanczos", "cauchy", "center", "center_expansion", "centered_kpca",
+    "custom", "dense", "difference", "diffusion_map", "effective_dimension", "expand", "expand_rounded",
+    "fastfood_features_map", "fd_finish", "fd_merge", "fd_start", "fd_update", "fourier_features",
     "fourier_features_map", "frequent_directions", "frobenius_error", "gaussian", "gram", "gram_diagonal",
-    "gram_matmat", "is_trivial", "kernel_cca", "kernel_kmeans", "kernel_ridge", "kmeans_select", "kpca",
-    "kpca_from_eigen", "laplacian", "linear", "load", "main", "matern", "matmat", "median_bandwidth", "nbytes",
-    "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map", "nystrom_ridge",
+    "gram_matmat", "herd", "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans", "kernel_ridge", "kernel_thin",
+    "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "laplacian_eigenmap", "linear", "load", "main",
+    "manifold_features", "matern", "matmat", "median_bandwidth", "mmd", "nbytes", "normalized_cut", "nuclear_error",
+    "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map", "nystrom_ridge", "operator_distance",
     "orthogonal_features_map", "orthogonal_iteration", "pivoted_cholesky", "polynomial", "precomputed",
-    "principal_angles", "projection_cost", "projection_dimension", "quantize_gram", "quasi_features_map",
-    "rademacher_projection", "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round",
-    "randomized_kernel_sample", "rational_quadratic", "recursive_rls", "recursive_rls_accelerated",
-    "recursive_rls_fixed", "recursive_rls_practical", "reservoir_finish", "reservoir_nystrom", "reservoir_start",
-    "reservoir_update", "ridge_leverage_scores", "rls_nystrom", "rnca", "round_expansion", "rounding_scale",
-    "rpcholesky", "sample_gram", "sample_landmarks", "sample_quantize_gram", "save", "scaled", "skpca",
-    "skpca_finish", "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update",
-    "spectral_error", "spectral_norm", "thin_expansion", "uniform_landmarks", "warm_up",
+    "principal_angles", "projection_cost", "projection_dimension", "projection_distance", "quantize_gram",
+    "quasi_features_map", "rademacher_projection", "random_noisy", "randomized_kernel_quantize",
+    "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic", "recursive_rls",
+    "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical", "reservoir_finish",
+    "reservoir_nystrom", "reservoir_start", "reservoir_update", "ridge_leverage_scores", "rls_nystrom", "rnca",
+    "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram", "sample_landmarks",
+    "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels", "shadow_radius",
+    "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish", "skpca_merge", "skpca_residual",
+    "skpca_start", "skpca_transform", "skpca_update", "spectral_error", "spectral_norm", "subsampled_kpca",
+    "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
 ]
 
 
@@ -1667,7 +1679,7 @@ def _log_one_plus(t, one):
 # ----------------------------------------------------------------------------------------------------------------------
 
 (_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
- _LANDMARKS, _FREQUENCIES, _RESERVOIRS) = range(1, 15)
+ _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED) = range(1, 17)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1747,6 +1759,16 @@ def _gap(key, counter, log_miss):
     """Failures before the next success of a coin whose failure has log-probability log_miss (geometric)."""
     # Cut before it overflows, then rounded down.
     return np.int64(min(_log64(_uniform(key, counter)) / log_miss, 4.0e18))
+
+
+@_compiled
+def _drawn(n, size, key):
+    """`size` of the numbers 0 ... n - 1, drawn without replacement: the first steps of a Fisher-Yates shuffle."""
+    out = _numbers(n)
+    for i in range(size):
+        j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
+        out[i], out[j] = out[j], out[i]
+    return out[:size].copy()
 
 
 @_compiled(apart=True)
@@ -2789,12 +2811,8 @@ def median_bandwidth(X, seed=0):
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
     2.0
     """
-    key, n = _key(seed, _PAIRS), X.shape[0]
-    chosen, size = _numbers(n), min(n, 1000)
-    for i in range(size):                              # the first steps of a Fisher-Yates shuffle
-        j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
-        chosen[i], chosen[j] = chosen[j], chosen[i]
-    P = _gather(X, chosen[:size], _zeros(0, _FLOAT64))
+    size = min(X.shape[0], 1000)
+    P = _gather(X, _drawn(X.shape[0], size, _key(seed, _PAIRS)), _zeros(0, _FLOAT64))
     if not _all_below(P, 1e17 if X.itemsize == 4 else 1e150):
         raise ValueError("median_bandwidth: X must be finite (no NaN or infinity) and below 1e150 in size "
                          "(float32: 1e17)")
@@ -6732,17 +6750,527 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 11. Reduced sets (RSKPCA)
+#
+# Few weighted points that stand for many: c_1 ... c_m with weights w_j, which sum to n. Kernel methods on them are
+# those on n points, of which w_j lie at c_j.
 # ----------------------------------------------------------------------------------------------------------------------
 
 class ReducedSet(NamedTuple):
     """Few points that stand for many.
 
-    centers (m, d); weights (m,) number of points each stands for; labels (n,) the center that stands for each point.
+    centers (m, d); weights (m,) number of points each stands for; labels (n,) the center that stands for each point,
+    or empty where none were computed.
     """
     centers: np.ndarray
     weights: np.ndarray
     labels: np.ndarray
 
+
+# 11.1 Shadows (RSKPCA section 4)
+#
+# A point belongs to the first center within eps, and is a center if there is none: what the single pass of algorithm 2
+# finds. Points pass in batches. Those of a batch meet the centers before it in parallel, all in tiles or only those in
+# cells of side eps around them, whichever costs less; then each other, one by one. Distances by the micro-kernel decide
+# where they are clear; within a few roundings of eps, the sum in the order of the coordinates does. So cells, batches
+# and threads leave no trace in the result.
+
+class ShadowState(NamedTuple):
+    """Shadows of a stream: made by `shadow_start`, passed on by `shadow_update`.
+
+    centers (m, d); weights (m,) number of points in each shadow; eps, the radius; count: points so far.
+    """
+    centers: np.ndarray
+    weights: np.ndarray
+    eps: float
+    count: int
+
+
+class _Cells(NamedTuple):
+    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range.
+
+    centers (capacity, d); codes (capacity,) of their cells; before (capacity,) the center that came before into the
+    same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin; side of a cell.
+    """
+    centers: np.ndarray
+    codes: np.ndarray
+    before: np.ndarray
+    heads: np.ndarray
+    axes: np.ndarray
+    origin: np.ndarray
+    side: float
+
+
+_SHADOW_BATCH = 16 * _BLOCK                            # points in work at a time, at most
+_CELLS_ON_AXIS = 1e6                                   # at most, so that their numbers are exact and fit 21 bits
+
+
+@_compiled(fastmath=_STRICT - {"contract"})
+def _is_within(X, i, C, j, limit):
+    """Whether |x_i - c_j|^2 < limit, in float64 and in the order of the coordinates, no operation fused."""
+    total = 0.0
+    for t in range(X.shape[1]):
+        gap = X[i, t] - C[j, t]
+        total += gap * gap
+        if not total < limit:                          # sums of squares only grow
+            return False
+    return True
+
+
+@_compiled
+def _cell(cells, x):
+    """Number of the cell of a point, 21 bits a coordinate, from 1 on: neighbours differ by -1, 0 or 1 in each."""
+    code = 0
+    for a in range(cells.axes.shape[0]):
+        code = code * 2**21 + 1 + np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side)
+    return code
+
+
+@_compiled
+def _bucket(cells, code):
+    return np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
+
+
+@_compiled
+def _enter_cell(cells, x, number):
+    """Make a point center `number`."""
+    for t in range(x.shape[0]):
+        cells.centers[number, t] = x[t]
+    code = _cell(cells, x)
+    bucket = _bucket(cells, code)
+    cells.codes[number], cells.before[number], cells.heads[bucket] = code, cells.heads[bucket], number
+
+
+@_compiled
+def _first_in_cells(cells, X, i, lowest, limit):
+    """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
+    found, seen, code, directions = -1, 0, _cell(cells, X[i]), cells.axes.shape[0]
+    for neighbour in range(3 ** directions):
+        other, rest = code, neighbour
+        for a in range(directions):
+            other += (rest % 3 - 1) * 2 ** (21 * a)
+            rest //= 3
+        j = cells.heads[_bucket(cells, other)]
+        while j >= lowest:                             # from the last center to the first
+            if cells.codes[j] == other:
+                seen += 1
+                if _is_within(X, i, cells.centers, j, limit):
+                    found = j if found < 0 else min(found, j)
+            j = cells.before[j]
+    return found, seen
+
+
+@_compiled(apart=True)
+def _empty_cells(X, known, eps, capacity):
+    """Cells for points and for the centers that are known."""
+    d = X.shape[1]
+    low, ranges = _zeros(d, _FLOAT64), _zeros(d, _FLOAT64)
+    for t in range(d):
+        low[t], high = X[0, t], X[0, t]
+        for P in (X, known):
+            for i in range(P.shape[0]):
+                low[t], high = min(low[t], P[i, t]), max(high, P[i, t])
+        ranges[t] = high - low[t]
+    axes = _descending(ranges, False)[:min(d, 3)].copy()
+    origin = _zeros(axes.shape[0], _FLOAT64)
+    for a in range(axes.shape[0]):
+        origin[a] = low[axes[a]]
+    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
+    side = max(1.00001 * eps, ranges[axes[0]] / _CELLS_ON_AXIS)
+    return _enlarged(_Cells(known, np.empty(0, _INT64), np.empty(0, _INT64), np.empty(0, _INT64), axes, origin, side),
+                     known.shape[0], capacity)
+
+
+@_compiled
+def _enlarged(cells, count, capacity):
+    """The same cells and `count` centers, with room for more."""
+    d, buckets = cells.centers.shape[1], 64
+    while buckets < 2 * capacity:
+        buckets *= 2
+    heads = np.empty(buckets, _INT64)
+    for b in range(buckets):
+        heads[b] = -1
+    larger = _Cells(np.empty(capacity * d, _FLOAT64).reshape(capacity, d), np.empty(capacity, _INT64),
+                    np.empty(capacity, _INT64), heads, cells.axes, cells.origin, cells.side)
+    for j in range(count):
+        _enter_cell(larger, cells.centers[j], j)
+    return larger
+
+
+@_compiled
+def _first_in_tiles(X, first, last, centers, count, panels, limit, labels):
+    """labels[first:last]: the first of all centers within the limit, or -1. Points with a center leave the tile."""
+    d, width, tile = X.shape[1], panels.shape[2], _new_tile(X)
+    active, numbers, left = _aligned(_BLOCK * d, X).reshape(_BLOCK, d), np.empty(_BLOCK, _INT64), last - first
+    for r in range(left):
+        numbers[r] = first + r
+        for t in range(d):
+            active[r, t] = X[first + r, t]
+    slack = 8.9e-16 * (d + 4)                          # four times what the two ways of summing can differ by
+    for q in range(panels.shape[0]):
+        inside, kept = min(width, count - q * width), 0
+        for r in range(0, left, 4):
+            _squared_distances(active, r, left - 1, 0, d, panels[q], tile, r, 0)
+        for r in range(left):
+            values, near, label = tile[r], 0, -1
+            for c in range(inside):
+                near += values[c] < limit * (1.0 + slack)
+            for c in range(inside if near else 0):
+                if values[c] < limit * (1.0 + slack) and (values[c] < limit * (1.0 - slack) or
+                                                          _is_within(active, r, centers, q * width + c, limit)):
+                    label = q * width + c
+                    break
+            if label >= 0:
+                labels[numbers[r]] = label
+            else:
+                if kept < r:
+                    numbers[kept] = numbers[r]
+                    for t in range(d):
+                        active[kept, t] = active[r, t]
+                kept += 1
+        left = kept
+        if left == 0:
+            break
+    for r in range(left):
+        labels[numbers[r]] = -1
+
+
+@_compiled(apart=True)
+def _shadows_of_block(X, first, last, cells, count, panels, limit, labels):
+    """Labels of at most 128 points by the centers that there are; by cells if there are no panels."""
+    _wide_vectors()
+    if panels.shape[0] > 0:
+        _first_in_tiles(X, first, last, cells.centers, count, panels, limit, labels)
+        return
+    for i in range(first, last):
+        labels[i], _ = _first_in_cells(cells, X, i, 0, limit)
+
+
+@_compiled(parallel=True)
+def _find_shadows(X, begin, end, cells, count, panels, limit, labels):
+    for block in prange(_blocks(end - begin)):
+        first = begin + np.int64(block) * _BLOCK
+        _shadows_of_block(X, first, min(end, first + _BLOCK), cells, count, panels, limit, labels)
+
+
+@_compiled
+def _cells_pay(X, begin, end, cells, count):
+    """Whether looking into cells costs less than tiles of all centers: by what a few points of the batch would see.
+
+    A point takes 9 ns for each of up to 27 cells and 4 + d for each center seen; in tiles .3 + d / 20 for each center.
+    """
+    d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 16)
+    for i in range(begin, end, step):
+        asked += 1
+        seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
+    in_cells = 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen / asked
+    return in_cells < (0.3 + 0.05 * d) * count
+
+
+@_compiled
+def _first_of_batch(cells, count, X, i, lowest, limit, by_cells):
+    """First of the centers that came into being in this batch, number `lowest` and later, within the limit, or -1."""
+    if by_cells:
+        return _first_in_cells(cells, X, i, lowest, limit)[0]
+    for j in range(lowest, count):
+        if _is_within(X, i, cells.centers, j, limit):
+            return j
+    return -1
+
+
+@_compiled(apart=True)
+def _shadows(X, known, eps, grow):
+    """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
+    n, count, limit, labels = X.shape[0], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
+    cells, begin, width = _empty_cells(X, known, eps, known.shape[0] + _SHADOW_BATCH), 0, _tile_width(X)
+    while begin < n:
+        end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH))
+        if grow and count + end - begin > cells.codes.shape[0]:
+            cells = _enlarged(cells, count, 2 * cells.codes.shape[0])
+        by_cells = _cells_pay(X, begin, end, cells, count)
+        columns = 0 if by_cells else (count + width - 1) // width * width
+        if by_cells or columns > 0:
+            panels = _pack(cells.centers[:count], width, columns)
+            _find_shadows(X, begin, end, cells, count, panels, limit, labels)
+        else:
+            for i in range(begin, end):
+                labels[i] = -1
+        lowest = count
+        for i in range(begin, end if grow else begin):
+            if labels[i] < 0:
+                labels[i] = _first_of_batch(cells, count, X, i, lowest, limit, by_cells)
+            if labels[i] < 0:
+                _enter_cell(cells, X[i], count)
+                labels[i] = count
+                count += 1
+        begin = end
+    return _leading_rows(cells.centers, count), labels
+
+
+@_compiled
+def _leading_rows(X, count):
+    out = np.empty(count * X.shape[1], X.dtype).reshape(count, X.shape[1])
+    for i in range(count):
+        for t in range(X.shape[1]):
+            out[i, t] = X[i, t]
+    return out
+
+
+@_compiled
+def _counted(labels, weights, count):
+    """weights, filled up to `count` with zeros, and 1 more for each label."""
+    out = _zeros(count, _FLOAT64)
+    for j in range(weights.shape[0]):
+        out[j] = weights[j]
+    for label in labels:
+        out[label] += 1.0
+    return out
+
+
+def _radius():
+    return _real("1e-150 <= x <= 1e150", "be positive, from 1e-150 to 1e150")
+
+
+@_public(X=_points(), eps=_radius())
+def shadow_select(X, eps):
+    """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
+
+    S_j = {x : |x - c_j| < eps} less the shadows before it; weights w_j = |S_j|. A single pass in data order; with
+    eps = sigma / ell (`shadow_radius`) the errors of density, eigenvalues and operators are those of `shadow_bounds`.
+
+    Parameters
+    ----------
+    X : (n, d) array; the order of the points matters
+    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+
+    Returns
+    -------
+    ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n. Where
+    eps is below all distances every point is a center, and nothing is saved
+
+    Notes
+    -----
+    At most n m distances, at 20 d + 100 picoseconds each (half that on two cores), fewer where cells of side eps of
+    three coordinates separate the centers: 10^6 points of 3 coordinates take seconds with any eps. O(n + m d) memory
+    beside X in float64.
+
+    Examples
+    --------
+    >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
+    ReducedSet(centers=array([[0. ],
+           [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
+    """
+    centers, labels = _shadows(_in_double(X), _zero_matrix(0, X.shape[1]), eps, True)
+    return ReducedSet(_in_precision(X, centers), _counted(labels, _zeros(0, _FLOAT64), centers.shape[0]), labels)
+
+
+@_public(glue=True, sigma=_bandwidth, ell=_real("1e-100 <= x <= 1e100", "be positive, from 1e-100 to 1e100"))
+def shadow_radius(sigma, ell):
+    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
+
+    Parameters
+    ----------
+    sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
+    ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
+
+    Examples
+    --------
+    >>> shadow_radius(2.0, 4.0)
+    0.5
+    """
+    return sigma / ell
+
+
+@_public(centers=_points(double=True), X=_points("centers", double=True), eps=_radius())
+def shadow_labels(X, centers, eps):
+    """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
+
+    Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself: a later center
+    never takes a point from an earlier one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    centers : (m, d) array, in their order
+    eps : float, radius of a shadow, from 1e-150 to 1e150
+
+    Returns
+    -------
+    (n,) int64 array
+
+    Notes
+    -----
+    As `shadow_select`.
+
+    Examples
+    --------
+    >>> shadow_labels(np.array([[0.5], [9.0]]), np.array([[0.0], [1.0]]), 1.0).tolist()
+    [0, -1]
+    """
+    return _shadows(X, centers, eps, False)[1]
+
+
+def _convert_shadows(name, value):
+    return ShadowState(_to_double(_as_points(name, value.centers, ".centers")),
+                       _as_vector(name, value.weights, ".weights"), _as_real(name, value.eps), int(value.count))
+
+
+_as_shadows = _converter(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", _convert_shadows)
+_shadow_state = ["{a}_ = _as_shadows('{f}: {a}', {a})",
+                 _require("{a}_.centers.shape[0] == {a}_.weights.shape[0] and {a}_.centers.shape[1] > 0 and "
+                          "1e-150 <= {a}_.eps <= 1e150 and {a}_.count >= 0 and _all_below({a}_.centers, 1e150)",
+                          "{a} must be a ShadowState as shadow_start or shadow_update returned it")]
+
+
+@_public(glue=True, eps=_radius(), d=_length)
+def shadow_start(eps, d):
+    """Shadows of a stream that has not begun (RSKPCA algorithm 2).
+
+    Parameters
+    ----------
+    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+    d : int, at least 1; coordinates of a point
+
+    Returns
+    -------
+    ShadowState
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> shadow_start(0.5, 3).count
+    0
+    """
+    return ShadowState(np.empty(0).reshape(0, d), np.empty(0), eps, 0)
+
+
+@_public(state=_shadow_state, X=_points(double=True) + [
+    _require("{a}_.shape[1] == state_.centers.shape[1]", "{a} must have as many columns as the centers of state")])
+def shadow_update(state, X):
+    """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
+
+    Parameters
+    ----------
+    state : ShadowState; it stays as it is
+    X : (n, d) array of further points
+
+    Returns
+    -------
+    ShadowState
+
+    Notes
+    -----
+    As `shadow_select`, and O(m d) for a call.
+
+    Examples
+    --------
+    >>> state = shadow_update(shadow_start(1.0, 1), np.array([[0.0], [0.9]]))
+    >>> shadow_update(state, np.array([[1.5]])).weights.tolist()
+    [2.0, 1.0]
+    """
+    centers, labels = _shadows(X, state.centers, state.eps, True)
+    return ShadowState(centers, _counted(labels, state.weights, centers.shape[0]), state.eps, state.count + X.shape[0])
+
+
+@_public(glue=True, state=_shadow_state)
+def shadow_finish(state):
+    """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
+
+    Parameters
+    ----------
+    state : ShadowState that has seen points
+
+    Returns
+    -------
+    ReducedSet, in float64, which shares its arrays with the state
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> shadow_finish(shadow_update(shadow_start(1.0, 1), np.array([[0.0], [0.9]]))).weights.tolist()
+    [2.0]
+    """
+    if state.count < 1:
+        raise ValueError("shadow_finish: state must have seen a point")
+    return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
+
+
+class ShadowBounds(NamedTuple):
+    """What shadows of a radius cost at most: see `shadow_bounds`."""
+    mmd: float
+    eigenvalues: float
+    operator: float
+
+
+@_public(kernel=_radial, eps=_radius())
+def shadow_bounds(kernel, eps):
+    """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
+
+    kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
+    mmd = sqrt(2 (kappa - phi)); eigenvalues = sqrt(2) L eps, for the root of the sum of squared differences of the
+    eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
+    directions differ by at most 2 sqrt(kappa) mmd / delta, delta half of the gap after them, if that is below 1/2
+    (theorem 5.4).
+
+    Parameters
+    ----------
+    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+    eps : float, the radius
+
+    Returns
+    -------
+    ShadowBounds(mmd, eigenvalues, operator), floats
+
+    Notes
+    -----
+    O(1) time and memory. Theorem 5.2 as printed, 2 C eps^2 with the C that the paper quotes, is exceeded by
+    exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the place of sqrt(kappa).
+
+    Examples
+    --------
+    >>> bounds = shadow_bounds(gaussian(1.0), 0.25)
+    >>> round(bounds.mmd, 4), round(bounds.eigenvalues, 4), round(bounds.operator, 4)
+    (0.248, 0.2144, 0.3482)
+    """
+    pair = _zero_matrix(2, 1)
+    pair[1, 0] = eps
+    kappa, phi = kernel.scale, _gram(kernel, _prepare(kernel, pair, pair, True))[0, 1]
+    return ShadowBounds(math.sqrt(2.0 * (kappa - phi)), math.sqrt(2.0) * _steepest(kernel) * eps,
+                        math.sqrt(2.0 * (kappa - phi) * (kappa + phi)))
+
+
+@_compiled
+def _steepest(kernel):
+    """The largest abs(d k / d r) of a kernel of the distance r."""
+    slope, gamma = kernel.gamma, kernel.gamma          # of exp(-gamma r)
+    if kernel.kind == _GAUSSIAN:
+        slope = math.sqrt(2.0 * gamma / math.e)
+    elif kernel.kind == _MATERN_3_2:                   # gamma a exp(-a) at a = 1
+        slope = gamma / math.e
+    elif kernel.kind == _MATERN_5_2:                   # gamma (a + a^2) exp(-a) / 3
+        a = 0.5 * (1.0 + math.sqrt(5.0))
+        slope = gamma * (a + a * a) * math.exp(-a) / 3.0
+    elif kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:           # gamma r^2 = u
+        alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
+        u = 1.0 / (2.0 * alpha + 1.0)
+        slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
+    return kernel.scale * slope
+
+
+# 11.2 Rival reduced sets (RSKPCA section 6)
 
 @_compiled(apart=True)
 def _nearest_of_block(X, panels, count, block, labels, distances):
@@ -6911,6 +7439,889 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     """
     centers, counts, labels, _ = _lloyd(X, m, _key(seed, _CENTERS), restarts, max_iterations)
     return ReducedSet(centers, counts, labels)
+
+
+@_compiled(apart=True)
+def _similarities_of_block(kernel, gamma, X, i, block, out):
+    columns, values = _numbers(min(X.shape[0], block * _BLOCK + _BLOCK) - block * _BLOCK), _aligned(_BLOCK, X)
+    for c in range(columns.shape[0]):
+        columns[c] += block * _BLOCK
+    _pair_values(kernel, gamma, X, i, columns, values)
+    for c in range(columns.shape[0]):
+        out[columns[c]] = values[c]
+
+
+@_compiled(parallel=True)
+def _similarities(kernel, gamma, X, i, out):
+    """out[j] = k(x_j, x_i), X and gamma of `_at_scale`."""
+    for block in prange(_blocks(X.shape[0])):
+        _similarities_of_block(kernel, gamma, X, i, np.int64(block), out)
+
+
+@_compiled(apart=True)
+def _mean_similarities(kernel, X):
+    """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed. And whether they are finite."""
+    n = X.shape[0]
+    ones = _in_precision(X, _ones(n).reshape(n, 1))
+    sums = _in_double(_gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(n, 1, X)), ones)).reshape(-1)
+    return _times(sums.reshape(1, n), 1.0 / n).reshape(-1), _sum(sums) < np.inf and _sum(sums) > -np.inf
+
+
+class _Nearest(NamedTuple):
+    """The center most similar to each point, k(c, c) - 2 k(x, c) smallest: label, and that number."""
+    labels: np.ndarray
+    gaps: np.ndarray
+
+
+@_compiled
+def _come_nearer(found, values, own, label):
+    for j in range(values.shape[0]):
+        if own - 2.0 * values[j] < found.gaps[j]:
+            found.labels[j], found.gaps[j] = label, own - 2.0 * values[j]
+
+
+@_compiled
+def _far_from_all(n):
+    labels, gaps = _zeros(n, _INT64), _zeros(n, _FLOAT64)
+    for j in range(n):
+        gaps[j] = np.inf
+    return _Nearest(labels, gaps)
+
+
+@_compiled
+def _equal_weights(n, m):
+    out = _ones(m)
+    for j in range(m):
+        out[j] = n / m
+    return out
+
+
+@_public(X=_points(), m=_count("X"), seed=_seed, nearest=_flag)
+def kde_pare(X, m, seed=0, nearest=False):
+    """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers, which are different points of X
+    seed : int from 0 to 2**64 - 1, by default 0
+    nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
+        weight is their number
+
+    Returns
+    -------
+    ReducedSet
+
+    Notes
+    -----
+    O(n + m d) time and memory; with `nearest`, O(n m d) time.
+
+    Examples
+    --------
+    >>> kde_pare(np.arange(6.0).reshape(-1, 1), 3).weights.tolist()
+    [2.0, 2.0, 2.0]
+    """
+    n, width = X.shape[0], _tile_width(X)
+    centers = _gather(X, _drawn(n, m, _key(seed, _PARED)), X)
+    if not nearest:
+        return ReducedSet(centers, _equal_weights(n, m), np.empty(0, _INT64))
+    labels, _ = _nearest(X, _pack(centers, width, (m + width - 1) // width * width), m)
+    return ReducedSet(centers, _counted(labels, _zeros(0, _FLOAT64), m), labels)
+
+
+@_public(X=_points(), m=_count("X"), kernel=_kernel("X"))
+def herd(X, m, kernel):
+    """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
+
+    x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet,
+    the first of equals. Nothing is random.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers, which are different points of X
+    kernel : Kernel
+
+    Returns
+    -------
+    ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m; labels by
+    the distance in feature space
+
+    Notes
+    -----
+    n^2 / 2 + n m kernel values: means are computed once, where the paper has O(n^2 m). O(n d) memory.
+
+    Examples
+    --------
+    >>> herd(np.array([[0.0], [1.0], [1.1], [5.0]]), 2, gaussian(1.0)).centers.tolist()
+    [[1.0], [5.0]]
+    """
+    n = X.shape[0]
+    means, finite = _mean_similarities(kernel, X)
+    gamma, P, _ = _at_scale(kernel, X, X, True)
+    chosen, sums, values, found = np.empty(m, _INT64), _zeros(n, _FLOAT64), _zeros(n, X.dtype), _far_from_all(n)
+    for t in range(m if finite else 0):
+        best, i = -np.inf, 0
+        for j in range(n):
+            score = means[j] - sums[j] / (t + 1)
+            if score > best:
+                best, i = score, j
+        chosen[t] = i
+        _similarities(kernel, gamma, P, i, values)
+        for j in range(n):
+            sums[j] += values[j]
+        sums[i] = np.inf                               # it is not chosen again
+        _come_nearer(found, values, np.float64(values[i]), t)
+    if not finite:
+        raise ValueError("herd: kernel must have finite values on X, in the precision of X")
+    return ReducedSet(_gather(X, chosen, X), _equal_weights(n, m), found.labels)
+
+
+@_compiled
+def _swap_limit(spread, square, log_inverse):
+    """Where a coin is wholly biased, and the next spread (get_swap_params of Dwivedi, Mackey 2021)."""
+    limit = max(math.sqrt(2.0 * square * spread * log_inverse), square)
+    if limit == 0.0:
+        return 0.0, spread
+    return limit, spread + max(0.0, square * (1.0 + (square - 2.0 * limit) * spread / (limit * limit)))
+
+
+@_compiled(apart=True)
+def _halve(kernel, gamma, X, rows, key, log_inverse):
+    """One round of KT-SPLIT: of each pair of rows, one goes to the first half and one to the second.
+
+    A coin decides, biased so that the sums of k over both halves stay near each other (Dwivedi, Mackey 2021).
+    """
+    half = rows.shape[0] // 2
+    parts = np.empty(2 * half, _INT64).reshape(2, half)
+    room = (2 * half + _BLOCK - 1) // _BLOCK * _BLOCK + _BLOCK
+    a, b, own, spread = _aligned(room, X), _aligned(room, X), _aligned(_BLOCK, X), 0.0
+    for p in range(half):
+        x, y = rows[2 * p], rows[2 * p + 1]
+        pair = rows[2 * p:2 * p + 2]
+        _pair_values(kernel, gamma, X, x, pair, own)
+        kxx, kxy = np.float64(own[0]), np.float64(own[1])
+        _pair_values(kernel, gamma, X, y, pair, own)
+        square = max(0.0, kxx + own[1] - 2.0 * kxy)
+        # sum over all rows so far less twice that over the first half: the second half less the first.
+        balance = 0.0
+        for side in range(2 if p > 0 else 0):
+            others = parts[side, :p]
+            _pair_values(kernel, gamma, X, x, others, a)
+            _pair_values(kernel, gamma, X, y, others, b)
+            for c in range(p):
+                balance += (a[c] - b[c]) * (1.0 if side == 1 else -1.0)
+        limit, spread = _swap_limit(spread, square, log_inverse)
+        swap = limit > 0.0 and _uniform(key, p) < min(1.0, 0.5 * max(0.0, 1.0 - balance / limit))
+        parts[0, p], parts[1, p] = (y, x) if swap else (x, y)
+    return parts[0], parts[1]
+
+
+@_compiled
+def _herded_error(rows, means, sums):
+    """MMD^2 of a subset with equal weights, less a constant: sums[i] = sum over the subset of k(., x_i)."""
+    m, total = rows.shape[0], 0.0
+    for i in rows:
+        total += sums[i] / (m * m) - 2.0 * means[i] / m
+    return total
+
+
+@_compiled(apart=True)
+def _sums_over(kernel, gamma, X, rows):
+    sums, values = _zeros(X.shape[0], _FLOAT64), _zeros(X.shape[0], X.dtype)
+    for i in rows:
+        _similarities(kernel, gamma, X, i, values)
+        for j in range(X.shape[0]):
+            sums[j] += values[j]
+    return sums
+
+
+@_compiled(apart=True)
+def _refine(kernel, gamma, X, rows, means, sums):
+    """KT-SWAP: each row gives its place to the point that lowers the MMD most; in place."""
+    n, m, values, inside = X.shape[0], rows.shape[0], _zeros(X.shape[0], X.dtype), _zeros(X.shape[0], _INT64)
+    diagonal = _diagonal(X, kernel)
+    for i in rows:
+        inside[i] = 1
+    for t in range(m):
+        _similarities(kernel, gamma, X, rows[t], values)
+        inside[rows[t]] = 0
+        best, i = np.inf, rows[t]
+        for j in range(n):
+            sums[j] -= values[j]
+            score = (2.0 * sums[j] + diagonal[j]) / m - 2.0 * means[j]
+            if score < best and inside[j] == 0:
+                best, i = score, j
+        rows[t], inside[i] = i, 1
+        _similarities(kernel, gamma, X, i, values)
+        for j in range(n):
+            sums[j] += values[j]
+
+
+@_public(X=_points(), m=_count("X"), kernel=_kernel("X"), seed=_seed, delta=_share)
+def kernel_thin(X, m, kernel, seed=0, delta=None):
+    """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
+
+    Today's rival of RSKPCA's reduced sets. KT-SPLIT with the kernel itself halves m 2^g points g times, g the largest
+    with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
+    to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers, which are different points of X
+    kernel : Kernel, positive semidefinite
+    seed : int from 0 to 2**64 - 1, by default 0
+    delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
+
+    Returns
+    -------
+    ReducedSet: equal weights n / m; labels by the distance in feature space
+
+    Notes
+    -----
+    About 2 n^2 kernel values, one thread for most of them; n up to some 20,000. O(n d) memory.
+
+    Examples
+    --------
+    >>> kernel_thin(np.linspace(0.0, 1.0, 64).reshape(-1, 1), 4, gaussian(0.5)).weights.tolist()
+    [16.0, 16.0, 16.0, 16.0]
+    """
+    n, key, rounds = X.shape[0], _key(seed, _THINNED), 0
+    while m * 2 ** (rounds + 1) <= n:
+        rounds += 1
+    means, finite = _mean_similarities(kernel, X)
+    if not finite:
+        raise ValueError("kernel_thin: kernel must have finite values on X, in the precision of X")
+    gamma, P, _ = _at_scale(kernel, X, X, True)
+    lists = _drawn(n, m * 2 ** rounds, _subkey(key, 0)).reshape(1, -1)
+    best = lists[0, :m].copy()                         # standard thinning, the baseline
+    for level in range(rounds):
+        halves, size = np.empty(lists.size, _INT64).reshape(2 * lists.shape[0], -1), lists.shape[1] // 2
+        log_inverse = math.log(2.0 * rounds * lists.size / ((delta if delta > 0.0 else 0.5) * 2 ** level))
+        for part in range(lists.shape[0]):
+            low, high = _halve(kernel, gamma, P, lists[part], _subkey(_subkey(key, level + 1), part), log_inverse)
+            for c in range(size):
+                halves[2 * part, c], halves[2 * part + 1, c] = low[c], high[c]
+        lists = halves
+    sums = _sums_over(kernel, gamma, P, best)
+    least = _herded_error(best, means, sums)
+    for part in range(lists.shape[0] if rounds > 0 else 0):
+        of_part = _sums_over(kernel, gamma, P, lists[part])
+        error = _herded_error(lists[part], means, of_part)
+        if error < least:
+            best, sums, least = lists[part].copy(), of_part, error
+    _refine(kernel, gamma, P, best, means, sums)
+    found, values = _far_from_all(n), _zeros(n, X.dtype)
+    for t in range(m):
+        _similarities(kernel, gamma, P, best[t], values)
+        _come_nearer(found, values, np.float64(values[best[t]]), t)
+    return ReducedSet(_gather(X, best, X), _equal_weights(n, m), found.labels)
+
+
+# 11.3 Kernel PCA of reduced sets (RSKPCA section 3)
+
+@_compiled
+def _are_weights(w):
+    """Whether none is negative and their sum is positive and finite."""
+    for value in w:
+        if not value >= 0.0:
+            return False
+    return 1e-300 < _sum(w) < np.inf
+
+
+@_compiled
+def _sum_to(w, n):
+    return abs(_sum(w) - n) <= 1e-6 * n
+
+
+def _weights(of, total=None):
+    """One weight for each row of another argument; with a total, they sum to the number of its rows."""
+    lines = ["{a}_ = _as_vector('{f}: {a}', {a})",
+             _require(f"{{a}}_.shape[0] == {of}_.shape[0]", f"{{a}} must hold one weight for each row of {of}"),
+             _require("_are_weights({a}_)", "{a} must be finite and not negative, with a positive sum")]
+    if total:
+        lines.append(_require(f"_sum_to({{a}}_, {total}_.shape[0])",
+                              f"{{a}} must sum to the number of rows of {total} (to 1e-6 of it)"))
+    return lines
+
+
+@_compiled
+def _scaled_both_sides(K, roots):
+    """K_ij <- roots_i K_ij roots_j, in place."""
+    for i in range(K.shape[0]):
+        for j in range(K.shape[1]):
+            K[i, j] = roots[i] * K[i, j] * roots[j]
+
+
+@_compiled(apart=True)
+def _minus_means(K, w):
+    """Gram matrix about the weighted mean, K_ij - r_i - r_j + r, in place; the weighted means r_i of its rows."""
+    m, total, mean = K.shape[0], _sum(w), 0.0
+    means = _zeros(m, _FLOAT64)
+    for i in range(m):
+        for j in range(m):
+            means[i] += w[j] * K[i, j] / total
+        mean += w[i] * means[i] / total
+    for i in range(m):
+        for j in range(m):
+            K[i, j] = K[i, j] - means[i] - means[j] + mean
+    return means
+
+
+@_compiled(apart=True)
+def _reduced_expansion(C, w, kernel, k, key, centered):
+    """The expansion of `rskpca`, and whether the kernel is finite on the centers."""
+    K, roots, means = _gram(kernel, _prepare(kernel, C, C, True)), _zeros(w.shape[0], _FLOAT64), _zeros(0, _FLOAT64)
+    for j in range(w.shape[0]):
+        roots[j] = math.sqrt(w[j])
+    if centered:
+        means = _minus_means(K, w)
+    _scaled_both_sides(K, roots)
+    eigen, finite = _lanczos(K, k, key, 1e-13 if K.itemsize == 8 else 1e-6, 1000)
+    found = _expansion_of(C, kernel, eigen)
+    for q in range(k):
+        total = 0.0
+        for j in range(w.shape[0]):
+            found.coef[j, q] *= roots[j]
+            if centered:
+                total += found.coef[j, q]
+                found.offset[q] -= found.coef[j, q] * means[j]
+        for j in range(w.shape[0] if centered else 0):             # sums of 0 to the last bit, as in `centered_kpca`
+            found.coef[j, q] -= total * w[j] / _sum(w)
+    return found, finite
+
+
+@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed,
+         centered=_flag)
+def rskpca(C, w, kernel, k, seed=0, centered=False):
+    """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
+
+    W^(1/2) K^C W^(1/2) phi = lambda phi, W = diag(w), an m x m problem with the nonzero eigenvalues of the n x n Gram
+    matrix of the quantized points; f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed there: W^(-1/2) with
+    W = diag(w^(1/2)) for the eigenfunctions, where W^-1 is meant; they are f / lambda^(1/2) at the centers.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a positive sum; those of reduced sets sum to n
+    kernel : Kernel
+    k : int from 1 to m; components
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    centered : bool; about the weighted mean in feature space
+
+    Returns
+    -------
+    Expansion over the centers: m kernel values for each new point. values: eigenvalues in the units of those of K
+    (n times those of the operator), 0 for components that are cut (see `kpca_from_eigen`)
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
+    >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
+    ([7.0], [[5.0]])
+    """
+    found, finite = _reduced_expansion(C, w, kernel, k, _key(seed, _START), centered)
+    if not finite:
+        raise ValueError("rskpca: kernel must have finite values on C, in its precision")
+    return found
+
+
+@_public(X=_points(), m=_count("X"), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+def subsampled_kpca(X, m, kernel, k, seed=0):
+    """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of points
+    kernel : Kernel
+    k : int from 1 to m; components
+    seed : int from 0 to 2**64 - 1, by default 0
+
+    Returns
+    -------
+    Expansion over the m points of `kde_pare`; values: the eigenvalues times n / m, in the units of those of K
+
+    Notes
+    -----
+    O(n + m^2 (d + k)) time, O(n + m^2) memory.
+
+    Examples
+    --------
+    >>> subsampled_kpca(np.ones((6, 1)), 2, linear(), 1).values.round(12).tolist()
+    [6.0]
+    """
+    if k > m:
+        raise ValueError("subsampled_kpca: k must be at most m, the number of points drawn")
+    C = _gather(X, _drawn(X.shape[0], m, _key(seed, _PARED)), X)
+    found, finite = _reduced_expansion(C, _equal_weights(X.shape[0], m), kernel, k, _key(seed, _START), False)
+    if not finite:
+        raise ValueError("subsampled_kpca: kernel must have finite values on X, in its precision")
+    return found
+
+
+@_public(X=_points(), C=_points("X"), w=_weights("C", "X"), kernel=_kernel("X", "C"),
+         k=_count("C", "m, the number of centers"), seed=_seed)
+def weighted_nystrom(X, C, w, kernel, k, seed=0):
+    """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
+
+    The pairs of `rskpca` give u_i = lambda^-1 sum_j w_j^(1/2) phi_j k(x_i, c_j), an approximate eigenvector of K, and
+    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Centers by k-means; equal weights n / m and points drawn
+    at random make it the Nystrom method of Williams and Seeger (2001).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, which sum to n
+    kernel : Kernel
+    k : int from 1 to m; components
+    seed : int from 0 to 2**64 - 1, by default 0
+
+    Returns
+    -------
+    Expansion over X: n kernel values for each new point, which `rskpca` spares
+
+    Notes
+    -----
+    O(m^2 (d + k) + n m (d + k)) time, O(m^2 + n k) memory.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> expand(X, weighted_nystrom(X, X, np.ones(2), linear(), 1)).round(12).tolist()
+    [[1.0], [2.0]]
+    """
+    P, Q = _common_precision(X, C), _common_precision(C, X)
+    found, finite = _reduced_expansion(Q, w, kernel, k, _key(seed, _START), False)
+    features = _features(P, found)
+    if not (finite and _all_below(features, np.inf)):
+        raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
+    for i in range(features.shape[0]):
+        for q in range(k):
+            features[i, q] = features[i, q] / found.values[q] if found.values[q] > 0.0 else 0.0
+    return Expansion(P, features, found.values, found.offset, kernel)
+
+
+# 11.4 Manifold methods on reduced sets (RSKPCA (14), (15))
+#
+# Kernels g(x, y) k(x, y) with g from sums of k over the points. On a reduced set each sum has the weights of the
+# centers, and the eigenproblem their roots on both sides: the results are those on n points, w_j of which lie at c_j.
+
+class Manifold(NamedTuple):
+    """Coordinates f_q(x) = (sum_j coef[j, q] k(points[j], x)) / (sum_j degrees[j] k(points[j], x))^power of any point.
+
+    points (m, d); coef (m, k); values (k,); degrees (m,); power; kernel. Made by `laplacian_eigenmap`, `diffusion_map`
+    and `normalized_cut`, for `manifold_features`.
+    """
+    points: np.ndarray
+    coef: np.ndarray
+    values: np.ndarray
+    degrees: np.ndarray
+    power: float
+    kernel: Kernel
+
+
+def _convert_manifold(name, value):
+    points = _as_points(name, value.points, ".points")
+    return Manifold(points, _to_precision(points, _as_points(name, value.coef, ".coef")),
+                    _as_vector(name, value.values, ".values"), _as_vector(name, value.degrees, ".degrees"),
+                    _as_real(name, value.power), _as_kernel(name, value.kernel))
+
+
+_as_manifold = _converter(Manifold, "a Manifold, as laplacian_eigenmap returns it", _convert_manifold)
+
+
+def _manifold(on):
+    return [*_model("_as_manifold", on), *_sound_points("{a}_.coef", "{a}.coef"),
+            _require("{a}_.coef.shape[0] == {a}_.points.shape[0] == {a}_.degrees.shape[0] and 0.0 <= {a}_.power <= 1.0",
+                     "{a}.coef and {a}.degrees must have one row for each point, and power be from 0 to 1")]
+
+
+class _Normalised(NamedTuple):
+    """Eigenpairs of the normalised kernel matrix of a reduced set: see `_normalised_eigen`."""
+    eigen: Eigen
+    scales: np.ndarray
+    degrees: np.ndarray
+    total: float
+
+
+@_compiled(apart=True)
+def _normalised_eigen(C, w, kernel, k, key, alpha, leave_first):
+    """Eigenpairs of D^-1/2 K_a D^-1/2 with the roots of the weights on both sides; and whether all sums are positive.
+
+    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. scales_j = (w_j D_j)^-1/2 or 0, degrees_j = w_j /
+    q_j^alpha, total = sum_j w_j D_j. The first pair is known, 1 and (w_j D_j)^1/2, and taken off to be left out.
+    """
+    m = C.shape[0]
+    K = _in_double(_gram(kernel, _prepare(kernel, C, C, True)))
+    degrees, sums, first, scales, total = w.copy(), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), 0.0
+    for level in range(2):                             # q, then D times q^alpha
+        for i in range(m):
+            sums[i] = 0.0
+            for j in range(m):
+                sums[i] += K[i, j] * degrees[j]
+            if not 0.0 < sums[i] < np.inf:
+                return _Normalised(Eigen(sums, K, 0, sums), scales, degrees, total), False
+        for j in range(m if level == 0 else 0):
+            first[j] = sums[j] ** alpha
+            degrees[j] = w[j] / first[j]
+    for j in range(m):
+        D = sums[j] / first[j]
+        total += w[j] * D
+        scales[j] = 1.0 / math.sqrt(w[j] * D) if w[j] > 0.0 else 0.0
+        sums[j] = math.sqrt(w[j] / D) / first[j]
+        first[j] = math.sqrt(w[j] * D)
+    _scaled_both_sides(K, sums)
+    for i in range(m if leave_first else 0):
+        for j in range(m):
+            K[i, j] -= first[i] * first[j] / total
+    eigen, finite = _lanczos(K, k, key, 1e-13, 1000)
+    return _Normalised(eigen, scales, degrees, total), finite
+
+
+@_compiled(apart=True)
+def _manifold_of(C, kernel, found, factors, values, power):
+    """The Manifold with f_q = factors_q u_q (w D)^-1/2 at the centers, extended by the eigenproblem itself."""
+    m, k = found.eigen.vectors.shape
+    coef = _zero_matrix(m, k)
+    for q in range(k):
+        if found.eigen.values[q] > m * 2.2e-16:        # below, what the eigenproblem says of new points is rounding
+            for j in range(m):
+                coef[j, q] = (factors[q] / found.eigen.values[q] * found.degrees[j] * found.scales[j]
+                              * found.eigen.vectors[j, q])
+    return Manifold(C, _in_precision(C, coef), values, found.degrees, power, kernel)
+
+
+@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed)
+def laplacian_eigenmap(C, w, kernel, k, seed=0):
+    """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
+
+    The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, L = D - K, with
+    f^T D f = 1: those on n points of which w_j lie at c_j.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a positive sum; ones for plain points
+    kernel : Kernel with positive sums over the points
+    k : int from 1 to m; coordinates (m - 1 are not 0)
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+
+    Returns
+    -------
+    Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below m 2^-52 are 0
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> C = np.array([[0.0], [1.0], [5.0]])
+    >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
+    >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
+    True
+    """
+    found, positive = _normalised_eigen(C, w, kernel, k, _key(seed, _START), 0.0, True)
+    if not positive:
+        raise ValueError("laplacian_eigenmap: kernel must have finite values with positive sums over C")
+    values = _zeros(k, _FLOAT64)
+    for q in range(k):
+        values[q] = 1.0 - found.eigen.values[q]
+    return _manifold_of(C, kernel, found, _ones(k), values, 1.0)
+
+
+@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed,
+         alpha=_real("0.0 <= x <= 1.0", "be from 0 to 1"), time=_real("0.0 <= x <= 1e9", "be from 0 to 1e9"))
+def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
+    """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
+
+    P = D^-1 K_a with K_a = k / (q q')^alpha, q and D the sums of k and K_a over the n points, w_j of which lie at c_j.
+    Coordinates mu^time psi, P psi = mu psi, with mean square 1 under P's stationary law; the constant is left out.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a positive sum; ones for plain points
+    kernel : Kernel with positive sums over the points
+    k : int from 1 to m; coordinates (m - 1 are not 0)
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
+    time : float, not negative; steps of diffusion
+
+    Returns
+    -------
+    Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below m 2^-52 are 0
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
+    >>> f = manifold_features(C, diffusion_map(C, np.ones(9), gaussian(0.2), 1))
+    >>> bool((np.diff(f[:, 0]) > 0).all() or (np.diff(f[:, 0]) < 0).all())
+    True
+    """
+    found, positive = _normalised_eigen(C, w, kernel, k, _key(seed, _START), alpha, True)
+    if not positive:
+        raise ValueError("diffusion_map: kernel must have finite values with positive sums over C")
+    factors = _zeros(k, _FLOAT64)
+    for q in range(k):
+        factors[q] = math.sqrt(found.total) * max(found.eigen.values[q], 0.0) ** time
+    return _manifold_of(C, kernel, found, factors, found.eigen.values, 1.0)
+
+
+@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed)
+def normalized_cut(C, w, kernel, k, seed=0):
+    """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
+
+    The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k over the n points, w_j of which lie at c_j, with norm
+    1 over the n points. The first is D^1/2 up to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a positive sum; ones for plain points
+    kernel : Kernel with positive sums over the points
+    k : int from 1 to m; coordinates
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+
+    Returns
+    -------
+    Manifold, for `manifold_features`; values: eigenvalues of the normalised Laplacian I - D^-1/2 K D^-1/2, rising
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> C = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> f = manifold_features(C, normalized_cut(C, np.ones(4), gaussian(1.0), 2))
+    >>> bool(np.allclose(f[0], f[1]) and np.allclose(f[2], f[3]) and abs(f[0] @ f[2]) < 1e-9)
+    True
+    """
+    found, positive = _normalised_eigen(C, w, kernel, k, _key(seed, _START), 0.0, False)
+    if not positive:
+        raise ValueError("normalized_cut: kernel must have finite values with positive sums over C")
+    values = _zeros(k, _FLOAT64)
+    for q in range(k):
+        values[q] = 1.0 - found.eigen.values[q]
+    return _manifold_of(C, kernel, found, _ones(k), values, 0.5)
+
+
+@_public(X=_points(), manifold=_manifold("X"))
+def manifold_features(X, manifold):
+    """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
+
+    Parameters
+    ----------
+    X : (q, d) array, the centers or new points
+    manifold : Manifold over m points; it carries its kernel
+
+    Returns
+    -------
+    (q, k) array, float32 if both X and the points are float32, else float64
+
+    Notes
+    -----
+    O(q m (d + k)) time, O((q + m) (d + k)) memory.
+
+    Examples
+    --------
+    >>> C = np.array([[0.0], [1.0], [2.0]])
+    >>> manifold_features(C, diffusion_map(C, np.ones(3), gaussian(1.0), 2)).shape
+    (3, 2)
+    """
+    P, Q = _common_precision(X, manifold.points), _common_precision(manifold.points, X)
+    m, k = manifold.coef.shape
+    V = _zero_matrix(m, k + 1)
+    _put(V, 0, manifold.coef)
+    _put(V, k, manifold.degrees.reshape(-1, 1))
+    # The largest degree is 1 here: whatever the weights, sums stay within float32.
+    size = max(_largest(manifold.degrees), 1e-300)
+    pairs = _prepare(manifold.kernel, P, Q, False)
+    sums = _gram_product(manifold.kernel, pairs, _in_precision(P, _times(V, 1.0 / size)))
+    out = np.empty(P.shape[0] * k, P.dtype).reshape(P.shape[0], k)
+    for i in range(P.shape[0]):
+        if not 0.0 < sums[i, k] < np.inf:
+            raise ValueError("manifold_features: X must not be so far from the points of manifold that all kernel "
+                             "values are 0, or their sum not positive")
+        divisor = np.float64(sums[i, k]) ** manifold.power
+        for q in range(k):
+            out[i, q] = sums[i, q] / divisor * size ** (1.0 - manifold.power)
+    return out
+
+
+# 11.5 Distances between a reduced set and all points (RSKPCA section 5)
+
+@_compiled(apart=True)
+def _sum_of_tiles(kernel, pairs, u, v, square, group):
+    """Part of `_kernel_sum`: a run of tiles."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    tile, total = _new_tile(pairs.X), 0.0
+    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+        first, last, begin, end = _tile_place(pairs, t)
+        _fill_tile(kernel, pairs, first, last, begin, end, tile)
+        part = 0.0
+        for i in range(first, last):
+            values, of_row = tile[i - first], 0.0
+            for j in range(end - begin):
+                value = np.float64(values[j])
+                of_row += v[begin + j] * (value * value if square else value)
+            part += u[i] * of_row
+        total += 2.0 * part if pairs.symmetric and begin > first else part
+    _restore(state)
+    return total
+
+
+@_compiled(parallel=True)
+def _kernel_sum(kernel, pairs, u, v, square):
+    """sum_ij u_i v_j k(x_i, y_j), or of the squares of k, without a matrix; u is v where the pairs are symmetric."""
+    groups = (_tile_count(pairs) + 3) // 4
+    slots = _zeros(groups, _FLOAT64)
+    for group in prange(groups):
+        slots[group] = _sum_of_tiles(kernel, pairs, u, v, square, np.int64(group))
+    return _sum(slots)
+
+
+@_compiled(apart=True)
+def _distance_of_means(kernel, X, C, w, square):
+    """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
+    ones, n = _ones(X.shape[0]), X.shape[0]
+    total = (_kernel_sum(kernel, _prepare(kernel, X, X, True), ones, ones, square)
+             - 2.0 * _kernel_sum(kernel, _prepare(kernel, X, C, False), ones, w, square)
+             + _kernel_sum(kernel, _prepare(kernel, C, C, True), w, w, square))
+    return math.sqrt(max(total, 0.0)) / n if abs(total) < np.inf else np.inf
+
+
+@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
+def mmd(X, C, w, kernel):
+    """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
+
+    |(1/n) sum_i k(x_i, .) - (1/n) sum_j w_j k(c_j, .)| in feature space.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, which sum to n
+    kernel : Kernel, positive semidefinite
+
+    Returns
+    -------
+    float, in the units of the root of k; below 1e-8 of the root of its largest value it is rounding
+
+    Notes
+    -----
+    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
+
+    Examples
+    --------
+    >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
+    0.0
+    """
+    found = _distance_of_means(kernel, X, C, w, False)
+    if not found < np.inf:
+        raise ValueError("mmd: kernel must have finite values on X and C")
+    return found
+
+
+@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
+def operator_distance(X, C, w, kernel):
+    """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
+
+    |(1/n) sum_i k_{x_i} (x) k_{x_i} - (1/n) sum_j w_j k_{c_j} (x) k_{c_j}|, whose square is that of `mmd` with k^2.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, which sum to n
+    kernel : Kernel, positive semidefinite
+
+    Returns
+    -------
+    float, in the units of k; below 1e-8 of its largest value it is rounding
+
+    Notes
+    -----
+    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
+
+    Examples
+    --------
+    >>> round(operator_distance(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
+    1.0
+    """
+    found = _distance_of_means(kernel, X, C, w, True)
+    if not found < np.inf:
+        raise ValueError("operator_distance: kernel must have finite values on X and C")
+    return found
+
+
+@_public(expansion=_expansion(), other=_expansion())
+def projection_distance(expansion, other):
+    """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
+
+    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b: components
+    are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them. Those that
+    were cut (value 0) do not count.
+
+    Parameters
+    ----------
+    expansion, other : Expansion, with the same kernel and no offset
+
+    Returns
+    -------
+    float from 0 to sqrt(D + D'); below 1e-7 it is rounding
+
+    Notes
+    -----
+    O(c c' (d + k)) time for c and c' points, O((c + c') (d + k)) memory.
+
+    Examples
+    --------
+    >>> a, b = np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]])
+    >>> round(projection_distance(kpca(a, linear(), 1), kpca(b, linear(), 1)), 12)
+    1.0
+    """
+    if expansion.points.shape[1] != other.points.shape[1]:
+        raise ValueError("projection_distance: expansion and other must have points of as many columns")
+    if not _same_kernel(expansion.kernel, other.kernel):
+        raise ValueError("projection_distance: expansion and other must have the same kernel")
+    if _largest(expansion.offset) > 0.0 or _largest(other.offset) > 0.0:
+        raise ValueError("projection_distance: expansion and other must have no offset (not be centred)")
+    features = _in_double(_features(other.points, expansion))
+    products = _transposed_product(features, features.shape[1], _in_double(other.coef))
+    squares = _inner(products, products)
+    if not squares < np.inf:
+        raise ValueError("projection_distance: expansion must give finite features on the points of other")
+    kept = 0
+    for E in (expansion, other):
+        for value in E.values:
+            kept += value > 0.0
+    return math.sqrt(max(0.0, kept - 2.0 * squares))
+
+
+@_compiled
+def _same_kernel(a, b):
+    if a.table.shape[0] != b.table.shape[0]:
+        return False
+    for i in range(a.table.shape[0]):
+        for j in range(a.table.shape[0]):
+            if a.table[i, j] != b.table[i, j]:
+                return False
+    return (a.kind == b.kind and a.scale == b.scale and a.gamma == b.gamma and a.shape == b.shape
+            and a.offset == b.offset and a.address == b.address)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -9042,6 +10453,8 @@ def _calls(X):
     stream = SKPCAState(drawn, sketch._replace(columns=np.zeros((8, 2))), np.zeros(8), False)
     subspace = Subspace(drawn, np.eye(8, 2), np.ones(2), np.zeros(8), 0.0, 1)
     reservoir = ReservoirState(np.zeros((2, X.shape[1])), np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 0)
+    shadows, weights = ShadowState(np.zeros((0, X.shape[1])), none, 1.0, 0), np.ones(n)
+    manifold = Manifold(X, X[:, :2].copy(), np.ones(2), weights, 1.0, kernel)
     calls = [
         (gaussian, 1.0), (laplacian, 1.0), (matern, 1.5, 1.0), (rational_quadratic, 1.0, 1.0), (cauchy, 1.0),
         (polynomial, 2, 1.0, 1.0), (linear,), (scaled, kernel, 2.0), (precomputed, K),
@@ -9074,6 +10487,13 @@ def _calls(X):
         (skpca_residual, X, subspace),
         (rnca, X, drawn, 2), (reservoir_start, 2, X.shape[1]), (reservoir_update, reservoir, X),
         (reservoir_finish, reservoir._replace(count=1), kernel, 2), (reservoir_nystrom, X, kernel, 2, 2),
+        (shadow_select, X, 1.0), (shadow_radius, 1.0, 4.0), (shadow_labels, X, X, 1.0), (shadow_start, 1.0, 3),
+        (shadow_update, shadows, X), (shadow_finish, shadows._replace(count=1)), (shadow_bounds, kernel, 0.5),
+        (kde_pare, X, 3), (herd, X, 3, kernel), (kernel_thin, X, 3, kernel), (rskpca, X, weights, kernel, 2),
+        (subsampled_kpca, X, 5, kernel, 2), (weighted_nystrom, X, X, weights, kernel, 2),
+        (laplacian_eigenmap, X, weights, kernel, 2), (diffusion_map, X, weights, kernel, 2),
+        (normalized_cut, X, weights, kernel, 2), (manifold_features, X, manifold), (mmd, X, X, weights, kernel),
+        (operator_distance, X, X, weights, kernel), (projection_distance, expansion, expansion),
         (frobenius_error, K, low_rank), (nuclear_error, K, low_rank), (projection_cost, K, V),
         (principal_angles, V, V), (effective_dimension, K, 1.0), (random_noisy, 5, 3),
     ]

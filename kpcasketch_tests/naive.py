@@ -222,3 +222,49 @@ def frequent_directions(Z, ell, half=True, share=1.0):
         shrunk += taken
     squares, rows = decomposed(B)
     return (np.sqrt(squares)[:, None] * rows)[:ell], shrunk
+
+
+def shadows(X, eps):
+    """Algorithm 2 of RSKPCA: (numbers of the centers, labels); squares are added up in the order of the coordinates."""
+    X = X.astype(np.float64)
+    left, labels, centers = np.arange(len(X)), np.full(len(X), -1), []
+    while left.size:
+        gaps, total = X[left] - X[left[0]], np.zeros(left.size)
+        for t in range(X.shape[1]):
+            total = total + gaps[:, t] * gaps[:, t]
+        inside = total < eps * eps
+        labels[left[inside]] = len(centers)
+        centers.append(left[0])
+        left = left[~inside]
+    return np.array(centers), labels
+
+
+def quantized(K_C, w):
+    """Gram matrix of the points of which w_j (whole numbers) lie at center j, and the center of each."""
+    at = np.repeat(np.arange(len(w)), np.asarray(w, int))
+    return K_C[np.ix_(at, at)], at
+
+
+def mmd(K, K_XC, K_C, w):
+    n = len(K)
+    return np.sqrt(max(0, K.sum() / n ** 2 - 2 * (K_XC @ w).sum() / n ** 2 + w @ K_C @ w / n ** 2))
+
+
+def herd(K, m):
+    """Kernel herding over the points: numbers in the order of choice."""
+    means, sums, chosen = K.mean(0), np.zeros(len(K)), []
+    for t in range(m):
+        score = means - sums / (t + 1)
+        score[chosen] = -np.inf
+        chosen.append(int(score.argmax()))
+        sums = sums + K[chosen[-1]]
+    return chosen
+
+
+def diffusion(K, alpha):
+    """Eigenvalues, falling, and right eigenvectors of P = D^-1 K_a, with mean square 1 under the stationary law."""
+    q = K.sum(1)
+    K_a = K / np.outer(q, q) ** alpha
+    D = K_a.sum(1)
+    values, U = np.linalg.eigh(K_a / np.sqrt(np.outer(D, D)))
+    return values[::-1], (U / np.sqrt(D)[:, None] * np.sqrt(D.sum()))[:, ::-1], D

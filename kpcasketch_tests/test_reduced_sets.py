@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reduced sets: k-means."""
+"""Reduced sets: k-means, shadows, herding, thinning; kernel PCA, manifolds and distances of reduced sets (RSKPCA)."""
+
+import math
 
 import numpy as np
 import pytest
+from numba import njit
+from scipy import stats
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -52,3 +56,349 @@ def test_starts_of_kmeans_follow_the_squared_distance():
 
 def test_kmeans_has_the_same_bits_for_any_number_of_threads(same_bits):
     same_bits(kp.kmeans_select, rng.standard_normal((1000, 5)), 40, 0)
+
+
+# Shadows
+
+def exact_labels(points, eps):
+    centers, labels = naive.shadows(points, eps)
+    found = kp.shadow_select(points, eps)
+    assert np.array_equal(found.centers, points[centers]) and found.centers.dtype == points.dtype
+    assert np.array_equal(found.labels, labels) and np.array_equal(found.weights, np.bincount(labels))
+    assert np.array_equal(kp.shadow_labels(points, found.centers, eps), labels)
+    return found
+
+
+BATCHES = [1, 2, 127, 128, 129, 255, 256, 257, 2047, 2048, 2049, 4500]
+
+
+@pytest.mark.parametrize("n", BATCHES)
+@pytest.mark.parametrize("d, eps", [(1, 0.01), (1, 3.0), (2, 0.1), (3, 0.3), (5, 1.5), (17, 5.0), (40, 0.5)])
+def test_shadows_are_those_of_the_naive_pass_bit_for_bit(n, d, eps):
+    exact_labels(np.random.default_rng(n + d).standard_normal((n, d)), eps)
+
+
+@pytest.mark.parametrize("eps", [0.1, 0.2, 0.5, 1.0, math.sqrt(0.02), math.sqrt(0.05)])
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 20])
+def test_distances_equal_to_eps_fall_as_in_the_naive_pass(d, eps):
+    # on a lattice many distances are eps to rounding: the order of the sum decides
+    points = np.round(np.random.default_rng(d).standard_normal((3000, d)) * (0.3 if d == 20 else 1.0), 1)
+    exact_labels(points, eps)
+    exact_labels(points.astype(np.float32), eps)
+
+
+def test_cells_and_tiles_give_the_same_shadows():
+    points = rng.standard_normal((6000, 3))
+    cells = kp._empty_cells(points, np.empty((0, 3)), 0.2, 6000)
+    assert cells.axes.size == 3 and cells.side >= 0.2
+    many = exact_labels(points, 0.05)                  # thousands of centers: cells
+    assert many.weights.size > 4000
+    few = exact_labels(rng.standard_normal((6000, 12)), 2.5)           # hundreds, in cells that touch: tiles
+    assert 200 < few.weights.size < 4000
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e-20, 1e140])
+def test_shadows_do_not_mind_the_unit(size):
+    points = rng.standard_normal((500, 3))
+    expected = kp.shadow_select(points, 0.5)
+    unit = 2.0 ** round(math.log2(size))
+    found = kp.shadow_select(points * unit, 0.5 * unit)
+    assert np.array_equal(found.labels, expected.labels) and np.array_equal(found.centers, expected.centers * unit)
+
+
+def test_extreme_radii():
+    points = np.repeat(rng.standard_normal((40, 2)), 3, 0)
+    assert np.array_equal(kp.shadow_select(points, 1e-150).weights, np.full(40, 3.0))               # duplicates fall together
+    assert kp.shadow_select(points, 1e150).weights.tolist() == [120.0]
+    assert kp.shadow_select(np.zeros((7, 3)), 1.0).weights.tolist() == [7.0]
+    far = np.array([[-1e149], [1e149], [0.0], [1e-149]])
+    assert kp.shadow_select(far, 1e-148).labels.tolist() == [0, 1, 2, 2]
+    assert np.array_equal(naive.shadows(far, 1e-148)[1], [0, 1, 2, 2])
+
+
+@pytest.mark.parametrize("d, eps", [(3, 0.1), (3, 1.0), (10, 2.0)])
+def test_streams_of_shadows_do_not_depend_on_the_cut(d, eps):
+    points = rng.standard_normal((3000, d))
+    whole = kp.shadow_select(points, eps)
+    for parts in ([1, 2999], [2048, 2049], list(range(100, 3000, 100))):
+        state = kp.shadow_start(eps, d)
+        for part in np.split(points, parts):
+            before = state
+            state = kp.shadow_update(state, part)
+            assert before.count + len(part) == state.count
+        found = kp.shadow_finish(state)
+        assert np.array_equal(found.centers, whole.centers) and np.array_equal(found.weights, whole.weights) and found.labels.size == 0
+        assert np.array_equal(kp.shadow_labels(points, found.centers, eps), whole.labels)
+    with pytest.raises(ValueError, match="shadow_update: X must be finite"):
+        kp.shadow_update(state, np.full((2, d), np.nan))
+    assert np.array_equal(kp.shadow_finish(state).weights, whole.weights)
+
+
+def test_points_in_no_shadow_have_no_label():
+    assert kp.shadow_labels(np.array([[0.2], [5.0], [0.9]]), np.array([[0.0], [1.0]]), 0.5).tolist() == [0, -1, 1]
+
+
+def test_shadows_have_the_same_bits_for_any_number_of_threads(same_bits):
+    same_bits(kp.shadow_select, rng.standard_normal((5000, 3)), 0.2)
+    same_bits(kp.shadow_select, rng.standard_normal((5000, 10)), 3.0)
+
+
+RADIAL = {"gaussian": kp.gaussian(0.7), "laplacian": kp.laplacian(0.7), "matern 3/2": kp.matern(1.5, 0.7), "matern 5/2": kp.matern(2.5, 0.7),
+          "rational quadratic": kp.rational_quadratic(2.5, 0.7), "cauchy": kp.cauchy(0.7), "scaled": kp.scaled(kp.gaussian(0.7), 3.0)}
+
+
+@pytest.mark.parametrize("name", RADIAL)
+def test_bounds_of_shadows_hold_and_are_sharp(name):
+    kernel, eps = RADIAL[name], 0.2
+    bounds = kp.shadow_bounds(kernel, eps)
+    r = np.linspace(0, 5, 200_001)[:, None]
+    values = kp.gram(r, np.zeros((1, 1)), kernel)[:, 0]
+    steepest = np.abs(np.diff(values)).max() / (r[1, 0] - r[0, 0])
+    assert bounds.eigenvalues == pytest.approx(math.sqrt(2) * steepest * eps, rel=1e-4)
+    points = rng.standard_normal((400, 2))
+    found = kp.shadow_select(points, eps)
+    assert kp.mmd(points, found.centers, found.weights, kernel) <= bounds.mmd
+    assert kp.operator_distance(points, found.centers, found.weights, kernel) <= bounds.operator
+    moved = points[:1] + np.array([[0.0, 0.0], [eps, 0.0]])            # all of one at distance eps: the worst case
+    assert kp.mmd(moved[1:], moved[:1], np.ones(1), kernel) == pytest.approx(bounds.mmd, rel=1e-9)
+    assert kp.operator_distance(moved[1:], moved[:1], np.ones(1), kernel) == pytest.approx(bounds.operator, rel=1e-9)
+
+
+def test_bounds_of_shadows_are_for_kernels_of_the_distance():
+    for kernel in (kp.linear(), kp.polynomial(2, 1.0, 1.0), kp.laplacian(1.0, 1), kp.precomputed(np.eye(2))):
+        with pytest.raises(ValueError, match="shadow_bounds: kernel must"):
+            kp.shadow_bounds(kernel, 0.1)
+
+
+# Rivals
+
+def test_herding_is_the_greedy_choice():
+    points = rng.standard_normal((260, 3))
+    for kernel in (kp.gaussian(1.0), kp.laplacian(2.0), kp.scaled(kp.gaussian(1.0), 1e9), kp.custom(product)):
+        K = kp.gram(points, points, kernel)
+        found = kp.herd(points, 30, kernel)
+        chosen = naive.herd(K, 30)
+        assert np.array_equal(found.centers, points[chosen]) and (found.weights == 260 / 30).all()
+        gaps = np.diag(K)[chosen] - 2 * K[:, chosen]
+        assert np.abs(gaps[np.arange(260), found.labels] - gaps.min(1)).max() < 1e-12 * K.max()
+    assert np.array_equal(kp.herd(points, 260, kp.gaussian(1.0)).centers[np.argsort(naive.herd(kp.gram(points, points, kp.gaussian(1.0)), 260))],
+                          points)
+
+
+@njit
+def product(x, y):
+    return np.exp(-((x - y) ** 2).sum())
+
+
+@pytest.mark.parametrize("m", [1, 3, 16, 150, 300])
+def test_pared_points_are_a_random_subset(m):
+    found = kp.kde_pare(X, m, 5)
+    rows = [int(np.flatnonzero((X == c).all(1))[0]) for c in found.centers]
+    assert len(set(rows)) == m and np.allclose(found.weights, 300 / m) and found.labels.size == 0
+    counted = kp.kde_pare(X, m, 5, True)
+    assert np.array_equal(counted.centers, found.centers)
+    assert np.array_equal(counted.labels, naive.squared_distances(X, found.centers).argmin(1)) and counted.weights.sum() == 300
+
+
+def test_every_point_is_pared_as_often():
+    points = np.arange(20.0)[:, None]
+    counts = np.bincount(np.concatenate([kp.kde_pare(points, 5, seed).centers[:, 0] for seed in range(2000)]).astype(int), minlength=20)
+    assert stats.chisquare(counts).pvalue > 1e-6       # of negatively correlated counts: the test is conservative
+
+
+def test_thinned_and_herded_points_stand_for_all_better_than_random_ones():
+    points, kernel, m = rng.standard_normal((1024, 2)), kp.gaussian(1.0), 32
+
+    def distance(found):
+        return kp.mmd(points, found.centers, found.weights, kernel)
+    at_random = np.mean([distance(kp.kde_pare(points, m, seed)) for seed in range(20)])
+    thinned = [distance(kp.kernel_thin(points, m, kernel, seed)) for seed in range(5)]
+    assert distance(kp.herd(points, m, kernel)) < 0.3 * at_random and max(thinned) < 0.2 * at_random
+
+
+@pytest.mark.parametrize("n, m", [(1, 1), (2, 1), (7, 2), (130, 129), (257, 8), (300, 300)])
+def test_thinning_keeps_different_points_of_any_number(n, m):
+    points = rng.standard_normal((n, 2))
+    found = kp.kernel_thin(points, m, kp.gaussian(1.0), 3)
+    assert len(np.unique(found.centers, axis=0)) == m and np.allclose(found.weights, n / m) and found.labels.shape == (n,)
+
+
+def test_thinning_halves_evenly():
+    # KT-SPLIT: both halves of a halving have nearly the same mean, where random halves differ by 1 / sqrt(n)
+    points, kernel = rng.standard_normal((512, 2)), kp.gaussian(1.0)
+    rows = np.arange(512)
+    halves = kp._halve(kernel, kernel.gamma, points, rows, np.uint64(1), math.log(4 * 512))
+    assert np.array_equal(np.sort(np.concatenate(halves)), rows)
+    assert all({int(a), int(b)} == {2 * p, 2 * p + 1} for p, (a, b) in enumerate(zip(*halves)))
+    at_random = np.random.default_rng(0).permutation(512)[:256]
+
+    def gap(half):
+        return kp.mmd(points, points[half], np.full(256, 2.0), kernel)
+    assert gap(halves[0]) == pytest.approx(gap(halves[1]), rel=1e-6) and gap(halves[0]) < 0.5 * gap(at_random)
+
+
+# Kernel PCA of reduced sets
+
+@pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.laplacian(2.0), kp.scaled(kp.gaussian(2.0), 5.0)], ids=["gaussian", "laplacian", "scaled"])
+@pytest.mark.parametrize("centered", [False, True])
+def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered):
+    C, w, new = rng.standard_normal((60, 3)), rng.integers(0, 6, 60).astype(float), rng.standard_normal((50, 3))
+    found = kp.rskpca(C, w, kernel, 6, 0, centered)
+    K, at = naive.quantized(kp.gram(C, C, kernel), w)
+    H = np.eye(len(at)) - centered / len(at)
+    values = np.linalg.eigvalsh(H @ K @ H)[::-1]
+    assert np.abs(found.values - values[:6]).max() < 1e-12 * values[0]
+    assert np.abs(kp.rskpca(C, w, kernel, 60, 0, centered).values[:40] - values[:40]).max() < 1e-12 * values[0]
+    exact = (kp.centered_kpca if centered else kp.kpca)(C[at], kernel, 6)
+    assert np.abs(np.abs(kp.expand(new, found)) - np.abs(kp.expand(new, exact))).max() < 1e-9
+    features = kp.expand(C[at], found)
+    assert np.abs(features.T @ features - np.diag(values[:6])).max() < 1e-10 * values[0]
+    if centered:
+        assert np.abs(features.mean(0)).max() < 1e-12
+    u = features[:, 0] / values[0] ** 0.5
+    assert np.abs(H @ K @ H @ u - values[0] * u).max() < 1e-10 * values[0]
+
+
+def test_reduced_sets_in_single_precision():
+    C, w = rng.standard_normal((200, 4)).astype(np.float32), rng.integers(1, 6, 200).astype(float)
+    single, double = kp.rskpca(C, w, kp.gaussian(2.0), 3), kp.rskpca(C.astype(float), w, kp.gaussian(2.0), 3)
+    assert single.coef.dtype == np.float32 and np.abs(single.values / double.values - 1).max() < 1e-5
+    assert np.abs(np.abs(kp.expand(C, single)) - np.abs(kp.expand(C, double))).max() < 1e-3
+
+
+def test_all_points_as_their_own_reduced_set_are_kernel_pca():
+    kernel = kp.gaussian(8.0)
+    exact = kp.kpca(X, kernel, 5)
+    for found in (kp.rskpca(X, np.ones(300), kernel, 5), kp.weighted_nystrom(X, X, np.ones(300), kernel, 5), kp.subsampled_kpca(X, 300, kernel, 5)):
+        assert np.abs(found.values / exact.values - 1).max() < 1e-11
+        assert np.abs(np.abs(kp.expand(X, found)) - np.abs(kp.expand(X, exact))).max() < 1e-9
+
+
+def test_weighted_nystrom_extends_eigenvectors_to_all_points():
+    kernel, reduced = kp.gaussian(8.0), kp.kmeans_select(X, 40, 0)
+    C, w = reduced.centers, reduced.weights
+    values, phi = np.linalg.eigh(np.sqrt(np.outer(w, w)) * kp.gram(C, C, kernel))
+    values, phi = values[::-1][:4], phi[:, ::-1][:, :4]
+    u = kp.gram(X, C, kernel) @ (np.sqrt(w)[:, None] * phi) / values
+    found = kp.weighted_nystrom(X, C, w, kernel, 4)
+    assert np.abs(np.abs(found.coef) - np.abs(u / np.sqrt(values))).max() < 1e-10
+    assert np.abs(found.values - values).max() < 1e-11 * values[0] and found.points is X
+    equal = kp.kde_pare(X, 40, 1)
+    assert np.array_equal(kp.subsampled_kpca(X, 40, kernel, 4, 1).points, equal.centers)
+    with pytest.raises(ValueError, match="weighted_nystrom: w must sum to the number of rows of X"):
+        kp.weighted_nystrom(X, C, w * 1.1, kernel, 4)
+
+
+# Manifolds
+
+@pytest.mark.parametrize("alpha, time", [(0.0, 1.0), (0.5, 2.0), (1.0, 0.0), (1.0, 1.0)])
+def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time):
+    C, w, kernel = rng.standard_normal((50, 2)), rng.integers(0, 5, 50).astype(float), kp.gaussian(0.8)
+    K, at = naive.quantized(kp.gram(C, C, kernel), w)
+    values, psi, _ = naive.diffusion(K, alpha)
+    found = kp.diffusion_map(C, w, kernel, 4, 0, alpha, time)
+    assert np.abs(found.values - values[1:5]).max() < 1e-12
+    expected = psi[:, 1:5] * values[1:5] ** time
+    assert np.abs(np.abs(kp.manifold_features(C[at], found)) - np.abs(expected)).max() < 1e-8
+    if alpha == 0:
+        values, psi, D = naive.diffusion(K, 0)
+        maps = kp.laplacian_eigenmap(C, w, kernel, 4)
+        f = kp.manifold_features(C[at], maps)
+        assert np.abs(maps.values - (1 - values[1:5])).max() < 1e-12
+        assert np.abs(f.T @ np.diag(D) @ f - np.eye(4)).max() < 1e-9 and np.abs(D @ f).max() < 1e-9
+        assert np.abs((np.diag(D) - K) @ f - D[:, None] * f * maps.values).max() < 1e-9
+        cut = kp.normalized_cut(C, w, kernel, 4)
+        v = kp.manifold_features(C[at], cut)
+        S = K / np.sqrt(np.outer(D, D))
+        assert np.abs(v.T @ v - np.eye(4)).max() < 1e-9 and np.abs(S @ v - v * (1 - cut.values)).max() < 1e-9
+        assert np.abs(np.abs(v[:, 0]) - np.sqrt(D / D.sum())).max() < 1e-9
+
+
+def test_new_points_between_two_equal_ones_get_their_coordinates():
+    # the extension is the eigenproblem itself: a new point equal to a center gets what the center has, to rounding
+    C = rng.standard_normal((80, 3))
+    found = kp.diffusion_map(C, np.ones(80), kp.gaussian(1.5), 3)
+    assert np.abs(kp.manifold_features(C[:5].copy(), found) - kp.manifold_features(C, found)[:5]).max() < 1e-13
+    single = kp.manifold_features(C.astype(np.float32), kp.diffusion_map(C.astype(np.float32), np.full(80, 1e6), kp.gaussian(1.5), 3))
+    assert single.dtype == np.float32 and np.abs(np.abs(single) - np.abs(kp.manifold_features(C, found))).max() < 1e-3
+
+
+def test_components_of_a_graph_that_falls_apart_do_not_mix_with_the_constant():
+    C = np.concatenate([rng.standard_normal((20, 2)), 1e3 + rng.standard_normal((20, 2))])
+    found = kp.laplacian_eigenmap(C, np.ones(40), kp.gaussian(1.0), 1)
+    f = kp.manifold_features(C, found)[:, 0]
+    assert abs(found.values[0]) < 1e-12 and np.ptp(f[:20]) < 1e-9 and np.ptp(f[20:]) < 1e-9 and f[0] * f[20] < 0
+
+
+def test_manifolds_refuse_what_has_no_degrees():
+    C = rng.standard_normal((10, 2))
+    far = kp.laplacian_eigenmap(C, np.ones(10), kp.gaussian(1.0), 2)
+    with pytest.raises(ValueError, match="manifold_features: X must not be so far"):
+        kp.manifold_features(np.full((1, 2), 1e4), far)
+    for function in (kp.laplacian_eigenmap, kp.diffusion_map, kp.normalized_cut):
+        with pytest.raises(ValueError, match=f"{function.__name__}: kernel must have finite values with positive sums"):
+            function(C - C.mean(0), np.ones(10), kp.linear(), 2)
+
+
+# Distances
+
+@pytest.mark.parametrize("n, m", [(1, 1), (5, 3), (127, 129), (300, 128), (700, 513)])
+def test_distances_of_means_and_operators_are_the_textbook_ones(n, m):
+    points, C, w = rng.standard_normal((n, 3)), rng.standard_normal((m, 3)), rng.random(m)
+    w *= n / w.sum()
+    for kernel in (kp.gaussian(1.0), kp.laplacian(1.0), kp.scaled(kp.matern(1.5, 2.0), 10.0)):
+        parts = kp.gram(points, points, kernel), kp.gram(points, C, kernel), kp.gram(C, C, kernel)
+        assert kp.mmd(points, C, w, kernel) == pytest.approx(naive.mmd(*parts, w), rel=1e-9)
+        assert kp.operator_distance(points, C, w, kernel) == pytest.approx(naive.mmd(*[part ** 2 for part in parts], w), rel=1e-9)
+
+
+def test_distance_of_projections_is_that_in_feature_space():
+    # with the linear kernel feature space is R^d
+    A, B = rng.standard_normal((30, 6)), rng.standard_normal((40, 6))
+
+    def projection(points):
+        V = np.linalg.svd(points)[2][:2]
+        return V.T @ V
+    found = kp.projection_distance(kp.kpca(A, kp.linear(), 2), kp.kpca(B, kp.linear(), 2))
+    assert found == pytest.approx(np.linalg.norm(projection(A) - projection(B)), rel=1e-9)
+    same = kp.kpca(A, kp.gaussian(2.0), 3)
+    assert kp.projection_distance(same, same) < 1e-6
+    assert kp.projection_distance(same, kp.rskpca(A, np.ones(30), kp.gaussian(2.0), 3)) < 1e-6
+    with pytest.raises(ValueError, match="must have the same kernel"):
+        kp.projection_distance(same, kp.kpca(A, kp.gaussian(2.1), 3))
+    with pytest.raises(ValueError, match="must have no offset"):
+        kp.projection_distance(kp.centered_kpca(A, kp.gaussian(2.0), 3), same)
+
+
+@pytest.mark.parametrize("function, arguments", [(kp.herd, (X, 20, kp.gaussian(8.0))), (kp.kernel_thin, (X, 20, kp.gaussian(8.0))), (kp.kde_pare, (X, 20, 0, True)),
+                                                 (kp.mmd, (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0))),
+                                                 (kp.rskpca, (X, np.ones(300), kp.gaussian(8.0), 4)),
+                                                 (kp.weighted_nystrom, (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0), 4))],
+                         ids=["herd", "kernel_thin", "kde_pare", "mmd", "rskpca", "weighted_nystrom"])
+def test_reduced_sets_have_the_same_bits_for_any_number_of_threads(function, arguments, same_bits):
+    same_bits(function, *arguments)
+
+
+def test_bad_reduced_sets_are_refused():
+    kernel = kp.gaussian(1.0)
+    for eps in (0.0, -1.0, math.inf, math.nan, 1e-200):
+        with pytest.raises(ValueError, match="shadow_select: eps must be"):
+            kp.shadow_select(X, eps)
+    with pytest.raises(ValueError, match="shadow_select: X must be finite"):
+        kp.shadow_select(np.array([[np.inf]]), 1.0)
+    with pytest.raises(ValueError, match="rskpca: w must be finite and not negative"):
+        kp.rskpca(X[:3], np.array([1.0, -1.0, 1.0]), kernel, 1)
+    with pytest.raises(ValueError, match="rskpca: w must be finite and not negative, with a positive sum"):
+        kp.rskpca(X[:3], np.zeros(3), kernel, 1)
+    with pytest.raises(ValueError, match="rskpca: w must hold one weight for each row of C"):
+        kp.rskpca(X[:3], np.ones(4), kernel, 1)
+    with pytest.raises(ValueError, match="mmd: w must sum to the number of rows of X"):
+        kp.mmd(X, X[:3], np.ones(3), kernel)
+    with pytest.raises(ValueError, match="subsampled_kpca: k must be at most m"):
+        kp.subsampled_kpca(X, 3, kernel, 4)
+    with pytest.raises(ValueError, match="shadow_finish: state must have seen a point"):
+        kp.shadow_finish(kp.shadow_start(1.0, 2))
+    with pytest.raises(ValueError, match="shadow_update: X must have as many columns"):
+        kp.shadow_update(kp.shadow_start(1.0, 2), X)
+    with pytest.raises(ValueError, match="shadow_update: state must be a ShadowState"):
+        kp.shadow_update(kp.shadow_start(1.0, 3)._replace(eps=-1.0), X)
