@@ -7724,10 +7724,10 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 @_compiled
 def _are_weights(w):
     """Whether none is negative and their sum is positive and finite."""
+    total = 0.0
     for value in w:
-        if not value >= 0.0:
-            return False
-    return 1e-300 < _sum(w) < np.inf
+        total += value if value >= 0.0 else -np.inf
+    return 1e-300 < total < np.inf
 
 
 @_compiled
@@ -7746,54 +7746,55 @@ def _weights(of, total=None):
     return lines
 
 
-@_compiled
-def _scaled_both_sides(K, roots):
-    """K_ij <- roots_i K_ij roots_j, in place."""
-    for i in range(K.shape[0]):
-        for j in range(K.shape[1]):
-            K[i, j] = roots[i] * K[i, j] * roots[j]
-
-
 @_compiled(apart=True)
-def _minus_means(K, w):
-    """Gram matrix about the weighted mean, K_ij - r_i - r_j + r, in place; the weighted means r_i of its rows."""
-    m, total, mean = K.shape[0], _sum(w), 0.0
-    means = _zeros(m, _FLOAT64)
-    for i in range(m):
-        for j in range(m):
-            means[i] += w[j] * K[i, j] / total
-        mean += w[i] * means[i] / total
-    for i in range(m):
-        for j in range(m):
-            K[i, j] = K[i, j] - means[i] - means[j] + mean
-    return means
+def _weigh(K, w, centered):
+    """w_i^(1/2) K_ij w_j^(1/2) in place, of K about the weighted mean if centered; the roots, and what was taken off.
 
-
-@_compiled(apart=True)
-def _reduced_expansion(C, w, kernel, k, key, centered):
-    """The expansion of `rskpca`, and whether the kernel is finite on the centers."""
-    K, roots, means = _gram(kernel, _prepare(kernel, C, C, True)), _zeros(w.shape[0], _FLOAT64), _zeros(0, _FLOAT64)
-    for j in range(w.shape[0]):
+    About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows, which are returned.
+    """
+    m, total, mean = K.shape[0], 0.0, 0.0
+    roots, means = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
+    for j in range(m):
         roots[j] = math.sqrt(w[j])
-    if centered:
-        means = _minus_means(K, w)
-    _scaled_both_sides(K, roots)
-    eigen, finite = _lanczos(K, k, key, 1e-13 if K.itemsize == 8 else 1e-6, 1000)
-    found = _expansion_of(C, kernel, eigen)
-    for q in range(k):
-        total = 0.0
+        total += w[j]
+    for i in range(m if centered else 0):
+        for j in range(m):
+            means[i] += w[j] / total * K[i, j]
+        mean += w[i] / total * means[i]
+    for i in range(m):
+        for j in range(m):
+            K[i, j] = roots[i] * (K[i, j] - means[i] - means[j] + mean) * roots[j]
+    return roots, means
+
+
+@_compiled(apart=True)
+def _expansion_over(C, w, kernel, eigen, roots, means):
+    """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`; sums of coefficients are 0 about a mean."""
+    found, total = _expansion_of(C, kernel, eigen), 0.0
+    for weight in w:
+        total += weight
+    for q in range(found.coef.shape[1]):
+        excess = 0.0
         for j in range(w.shape[0]):
             found.coef[j, q] *= roots[j]
-            if centered:
-                total += found.coef[j, q]
-                found.offset[q] -= found.coef[j, q] * means[j]
-        for j in range(w.shape[0] if centered else 0):             # sums of 0 to the last bit, as in `centered_kpca`
-            found.coef[j, q] -= total * w[j] / _sum(w)
-    return found, finite
+            found.offset[q] -= found.coef[j, q] * means[j]
+            excess += found.coef[j, q]
+        for j in range(w.shape[0] if _largest(means) > 0.0 else 0):
+            found.coef[j, q] -= excess * w[j] / total
+    return found
 
 
-@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed,
-         centered=_flag)
+@_either
+def _reduced_expansion(C, w, kernel, k, seed, centered):
+    """The expansion of `rskpca`, and whether the kernel is finite on the centers."""
+    K = _gram(kernel, _prepare(kernel, C, C, True))
+    roots, means = _weigh(K, w, centered)
+    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
+    return _expansion_over(C, w, kernel, eigen, roots, means), finite
+
+
+@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed, centered=_flag)
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
 
@@ -7825,13 +7826,13 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
     ([7.0], [[5.0]])
     """
-    found, finite = _reduced_expansion(C, w, kernel, k, _key(seed, _START), centered)
+    found, finite = _reduced_expansion(C, w, kernel, k, seed, centered)
     if not finite:
         raise ValueError("rskpca: kernel must have finite values on C, in its precision")
     return found
 
 
-@_public(X=_points(), m=_count("X"), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+@_public(glue=True, X=_points(), m=_count("X"), kernel=_kernel("X"), k=_count("X"), seed=_seed)
 def subsampled_kpca(X, m, kernel, k, seed=0):
     """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6.
 
@@ -7858,15 +7859,15 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     """
     if k > m:
         raise ValueError("subsampled_kpca: k must be at most m, the number of points drawn")
-    C = _gather(X, _drawn(X.shape[0], m, _key(seed, _PARED)), X)
-    found, finite = _reduced_expansion(C, _equal_weights(X.shape[0], m), kernel, k, _key(seed, _START), False)
+    C = _gather(X, _drawn(X.shape[0], m, np.uint64(_key(seed, _PARED))), X)
+    found, finite = _reduced_expansion(C, _equal_weights(X.shape[0], m), kernel, k, seed, False)
     if not finite:
         raise ValueError("subsampled_kpca: kernel must have finite values on X, in its precision")
     return found
 
 
-@_public(X=_points(), C=_points("X"), w=_weights("C", "X"), kernel=_kernel("X", "C"),
-         k=_count("C", "m, the number of centers"), seed=_seed)
+@_public(glue=True, X=_points(), C=_points("X") + ["{a}_ = _to_precision(X_, {a}_)"], w=_weights("C", "X"),
+         kernel=_kernel("X", "C"), k=_count("C", "m, the number of centers"), seed=_seed)
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
 
@@ -7877,7 +7878,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     Parameters
     ----------
     X : (n, d) array
-    C : (m, d) array of centers
+    C : (m, d) array of centers, taken in the precision of X
     w : (m,) array of weights, not negative, which sum to n
     kernel : Kernel
     k : int from 1 to m; components
@@ -7897,15 +7898,20 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     >>> expand(X, weighted_nystrom(X, X, np.ones(2), linear(), 1)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    P, Q = _common_precision(X, C), _common_precision(C, X)
-    found, finite = _reduced_expansion(Q, w, kernel, k, _key(seed, _START), False)
-    features = _features(P, found)
+    found, finite = _reduced_expansion(C, w, kernel, k, seed, False)
+    features = _features(X, found)
     if not (finite and _all_below(features, np.inf)):
         raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
-    for i in range(features.shape[0]):
-        for q in range(k):
-            features[i, q] = features[i, q] / found.values[q] if found.values[q] > 0.0 else 0.0
-    return Expansion(P, features, found.values, found.offset, kernel)
+    _divide_columns(features, found.values)
+    return Expansion(X, features, found.values, found.offset, kernel)
+
+
+@_compiled
+def _divide_columns(F, values):
+    """F[:, q] /= values[q], in place; 0 where the value is 0."""
+    for i in range(F.shape[0]):
+        for q in range(F.shape[1]):
+            F[i, q] = F[i, q] / values[q] if values[q] > 0.0 else 0.0
 
 
 # 11.4 Manifold methods on reduced sets (RSKPCA (14), (15))
@@ -7943,31 +7949,23 @@ def _manifold(on):
                      "{a}.coef and {a}.degrees must have one row for each point, and power be from 0 to 1")]
 
 
-class _Normalised(NamedTuple):
-    """Eigenpairs of the normalised kernel matrix of a reduced set: see `_normalised_eigen`."""
-    eigen: Eigen
-    scales: np.ndarray
-    degrees: np.ndarray
-    total: float
-
-
 @_compiled(apart=True)
-def _normalised_eigen(C, w, kernel, k, key, alpha, leave_first):
-    """Eigenpairs of D^-1/2 K_a D^-1/2 with the roots of the weights on both sides; and whether all sums are positive.
+def _normalise(K, w, alpha, leave_first):
+    """D^-1/2 K_a D^-1/2 with the roots of the weights on both sides, in place of K (float64).
 
-    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. scales_j = (w_j D_j)^-1/2 or 0, degrees_j = w_j /
-    q_j^alpha, total = sum_j w_j D_j. The first pair is known, 1 and (w_j D_j)^1/2, and taken off to be left out.
+    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns scales_j = (w_j D_j)^-1/2 (or 0),
+    degrees_j = w_j / q_j^alpha, and sum_j w_j D_j, or 0 where a sum is not positive. The first eigenpair is known, 1
+    and (w_j D_j)^1/2, and taken off to be left out.
     """
-    m = C.shape[0]
-    K = _in_double(_gram(kernel, _prepare(kernel, C, C, True)))
-    degrees, sums, first, scales, total = w.copy(), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), 0.0
+    m, total = K.shape[0], 0.0
+    degrees, sums, first, scales = w.copy(), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
     for level in range(2):                             # q, then D times q^alpha
         for i in range(m):
             sums[i] = 0.0
             for j in range(m):
                 sums[i] += K[i, j] * degrees[j]
             if not 0.0 < sums[i] < np.inf:
-                return _Normalised(Eigen(sums, K, 0, sums), scales, degrees, total), False
+                return scales, degrees, 0.0
         for j in range(m if level == 0 else 0):
             first[j] = sums[j] ** alpha
             degrees[j] = w[j] / first[j]
@@ -7977,28 +7975,37 @@ def _normalised_eigen(C, w, kernel, k, key, alpha, leave_first):
         scales[j] = 1.0 / math.sqrt(w[j] * D) if w[j] > 0.0 else 0.0
         sums[j] = math.sqrt(w[j] / D) / first[j]
         first[j] = math.sqrt(w[j] * D)
-    _scaled_both_sides(K, sums)
-    for i in range(m if leave_first else 0):
+    for i in range(m):
         for j in range(m):
-            K[i, j] -= first[i] * first[j] / total
-    eigen, finite = _lanczos(K, k, key, 1e-13, 1000)
-    return _Normalised(eigen, scales, degrees, total), finite
+            K[i, j] = sums[i] * K[i, j] * sums[j] - (first[i] * first[j] / total if leave_first else 0.0)
+    return scales, degrees, total
+
+
+@_either
+def _normalised_eigen(C, w, kernel, k, seed, alpha, leave_first):
+    """Eigenpairs of the matrix of `_normalise`, its scales and degrees, and whether all sums are positive."""
+    K = _to_double(_gram(kernel, _prepare(kernel, C, C, True)))
+    scales, degrees, total = _normalise(K, w, alpha, leave_first)
+    if not total > 0.0:
+        K = _unit_matrix(C.shape[0])
+    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
+    return eigen, scales, degrees, total if finite else 0.0
 
 
 @_compiled(apart=True)
-def _manifold_of(C, kernel, found, factors, values, power):
+def _manifold_of(C, kernel, eigen, scales, degrees, factors, power):
     """The Manifold with f_q = factors_q u_q (w D)^-1/2 at the centers, extended by the eigenproblem itself."""
-    m, k = found.eigen.vectors.shape
+    m, k = eigen.vectors.shape
     coef = _zero_matrix(m, k)
     for q in range(k):
-        if found.eigen.values[q] > m * 2.2e-16:        # below, what the eigenproblem says of new points is rounding
+        if eigen.values[q] > m * 2.2e-16:              # below, what the eigenproblem says of new points is rounding
             for j in range(m):
-                coef[j, q] = (factors[q] / found.eigen.values[q] * found.degrees[j] * found.scales[j]
-                              * found.eigen.vectors[j, q])
-    return Manifold(C, _in_precision(C, coef), values, found.degrees, power, kernel)
+                coef[j, q] = factors[q] / eigen.values[q] * degrees[j] * scales[j] * eigen.vectors[j, q]
+    return Manifold(C, _in_precision(C, coef), eigen.values, degrees, power, kernel)
 
 
-@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed)
+@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed)
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
 
@@ -8028,17 +8035,16 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
     True
     """
-    found, positive = _normalised_eigen(C, w, kernel, k, _key(seed, _START), 0.0, True)
-    if not positive:
+    eigen, scales, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, True)
+    if not total > 0.0:
         raise ValueError("laplacian_eigenmap: kernel must have finite values with positive sums over C")
-    values = _zeros(k, _FLOAT64)
-    for q in range(k):
-        values[q] = 1.0 - found.eigen.values[q]
-    return _manifold_of(C, kernel, found, _ones(k), values, 1.0)
+    found = _manifold_of(C, kernel, eigen, scales, degrees, _ones(k), 1.0)
+    return Manifold(found.points, found.coef, 1.0 - found.values, found.degrees, found.power, kernel)
 
 
-@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed,
-         alpha=_real("0.0 <= x <= 1.0", "be from 0 to 1"), time=_real("0.0 <= x <= 1e9", "be from 0 to 1e9"))
+@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed, alpha=_real("0.0 <= x <= 1.0", "be from 0 to 1"),
+         time=_real("0.0 <= x <= 1e9", "be from 0 to 1e9"))
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
 
@@ -8070,16 +8076,15 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     >>> bool((np.diff(f[:, 0]) > 0).all() or (np.diff(f[:, 0]) < 0).all())
     True
     """
-    found, positive = _normalised_eigen(C, w, kernel, k, _key(seed, _START), alpha, True)
-    if not positive:
+    eigen, scales, degrees, total = _normalised_eigen(C, w, kernel, k, seed, alpha, True)
+    if not total > 0.0:
         raise ValueError("diffusion_map: kernel must have finite values with positive sums over C")
-    factors = _zeros(k, _FLOAT64)
-    for q in range(k):
-        factors[q] = math.sqrt(found.total) * max(found.eigen.values[q], 0.0) ** time
-    return _manifold_of(C, kernel, found, factors, found.eigen.values, 1.0)
+    factors = math.sqrt(total) * np.maximum(eigen.values, 0.0) ** time
+    return _manifold_of(C, kernel, eigen, scales, degrees, factors, 1.0)
 
 
-@_public(C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"), seed=_seed)
+@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed)
 def normalized_cut(C, w, kernel, k, seed=0):
     """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
 
@@ -8109,13 +8114,11 @@ def normalized_cut(C, w, kernel, k, seed=0):
     >>> bool(np.allclose(f[0], f[1]) and np.allclose(f[2], f[3]) and abs(f[0] @ f[2]) < 1e-9)
     True
     """
-    found, positive = _normalised_eigen(C, w, kernel, k, _key(seed, _START), 0.0, False)
-    if not positive:
+    eigen, scales, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, False)
+    if not total > 0.0:
         raise ValueError("normalized_cut: kernel must have finite values with positive sums over C")
-    values = _zeros(k, _FLOAT64)
-    for q in range(k):
-        values[q] = 1.0 - found.eigen.values[q]
-    return _manifold_of(C, kernel, found, _ones(k), values, 0.5)
+    found = _manifold_of(C, kernel, eigen, scales, degrees, _ones(k), 0.5)
+    return Manifold(found.points, found.coef, 1.0 - found.values, found.degrees, found.power, kernel)
 
 
 @_public(X=_points(), manifold=_manifold("X"))
@@ -10515,12 +10518,17 @@ _METHODS = {
     "rls-accelerated": "the same by the accelerated recursion",
     "rpcholesky": "Nystrom approximation, landmarks by randomly pivoted Cholesky",
     "round": "features of held-out points by rounded coefficients",
+    "shadow": "kernel PCA of the shadow centers of the points (not among all)",
+    "kmeans": "kernel PCA of the centers of k-means (not among all)",
+    "herd": "kernel PCA of points that kernel herding chooses (not among all)",
     "skpca": "streaming kernel PCA: random features into frequent directions; not among all, and made for files of any "
              "size (.npy, read in blocks)",
 }
 
 
 _STREAM_METHODS = ("skpca",)
+_REDUCED_METHODS = ("shadow", "kmeans", "herd")
+_OPTIONS_OF = {"-m": ("skpca", "kmeans", "herd"), "--ell": ("skpca", "shadow"), "--state": ("skpca",)}
 _LANDMARK_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 
 
@@ -10676,6 +10684,8 @@ def _measured_row(method, X, kernel, options):
     """One row of the table: (row, Eigen)."""
     if method == "round":
         return _measured_rounding(X, kernel, options)
+    if method in _REDUCED_METHODS:
+        return _measured_reduced_set(method, X, kernel, options)
     start = time.perf_counter()
     A, evaluations = _sketch(method, X, kernel, options)
     operator = center(A) if options.center else A
@@ -10694,11 +10704,47 @@ def _measured_row(method, X, kernel, options):
         else:
             angle = principal_angles(_exact(X, kernel, options).vectors, eigen.vectors)[0]
         if method not in ("lanczos", "implicit", "orthogonal"):
-            K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
-            if options.norm is None:
-                options.norm = spectral_norm(K, options.seed, 1e-3)
-            error = spectral_error(A, K, options.seed) / options.norm
+            error = _relative_error(A, X, kernel, options)
     return (method, seconds, nbytes(A), evaluations, error, angle), eigen
+
+
+def _relative_error(A, X, kernel, options):
+    K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
+    if options.norm is None:
+        options.norm = spectral_norm(K, options.seed, 1e-3)
+    return spectral_error(A, K, options.seed) / options.norm
+
+
+def _measured_reduced_set(method, X, kernel, options):
+    """One row of the table for kernel PCA of a reduced set; error: that of the Gram matrix of the quantized points."""
+    n, k, seed = X.shape[0], options.k, options.seed
+    start = time.perf_counter()
+    if method == "shadow":
+        found = shadow_select(X, options.radius)
+    else:
+        m = min(n, options.m or 200)
+        found = herd(X, m, kernel) if method == "herd" else kmeans_select(X, m, seed)
+    C, m = found.centers, found.centers.shape[0]
+    if k > m:
+        raise _Refused(f"{m} centers for {k} components: "
+                       + ("a larger --ell has more" if method == "shadow" else "-m must be at least -k"))
+    expansion = rskpca(C, found.weights, kernel, k, seed, options.center)
+    features = expand(X, expansion)
+    seconds = time.perf_counter() - start
+    if method == "shadow":
+        note = f"shadow: {m} of {n} points are centers ({100 * m / n:.3g} %), eps {options.radius:.4g}"
+        options.notes.append(note + ("; nothing is saved, a smaller --ell has larger shadows" if m == n else ""))
+    values = expansion.values
+    vectors = features / np.sqrt(np.where(values > 0, values, 1.0))
+    error = angle = math.nan
+    if options.errors:
+        quantized = LowRank(nystrom(C, np.arange(m), kernel)[found.labels])
+        error = _relative_error(quantized, X, kernel, options)
+        kept = np.ascontiguousarray(vectors[:, values > 0], np.float64)
+        angle = principal_angles(_exact(X, kernel, options).vectors, kept)[0] if kept.shape[1] else math.pi / 2
+    evaluations = m * (m + 1) // 2 + n * m + (n * (n + 1) // 2 if method == "herd" else 0)
+    return ((method, seconds, C.nbytes + expansion.coef.nbytes, evaluations, error, angle),
+            Eigen(values, vectors.astype(np.float64), 0, np.full(k, math.nan)))
 
 
 def _exact(X, kernel, options):
@@ -10739,7 +10785,8 @@ def _held_out(n):
 
 def _compile_for(method, X, options):
     """Run a method on a few points, so that it is compiled (or loaded from disk) before it is timed; seconds."""
-    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": [], "s": 2.0, "exact": None, "norm": None})
+    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": [], "s": 2.0, "m": 2, "radius": 1e-9, "exact": None,
+                                  "norm": None})
     few = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype)
     start = time.perf_counter()
     with _watched("method " + method), _Ticker(f"compiling {method} for this machine, once"):
@@ -10806,7 +10853,7 @@ def _parser():
     parser.add_argument("--noisy", nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points instead of a file")
     parser.add_argument("-k", type=int, default=10, help="components (default %(default)s)")
     parser.add_argument("--method", choices=["all", *_METHODS],
-                        help="default: all but skpca for embedded data, else lanczos")
+                        help="default: all for embedded data, else lanczos")
     parser.add_argument("--kernel", default="gaussian",
                         choices="gaussian laplacian matern rational_quadratic cauchy polynomial linear".split())
     parser.add_argument("--sigma", default="median", help="bandwidth: a number, or median (of distances; the default)")
@@ -10817,8 +10864,10 @@ def _parser():
     parser.add_argument("--coef0", type=float, default=1.0, help="constant in polynomial (default %(default)s)")
     parser.add_argument("-s", type=float,
                         help="keep one entry in s when sampling (default 4); number of landmarks (default 500)")
-    parser.add_argument("-m", type=int, help="random features of skpca (default 2000)")
-    parser.add_argument("--ell", type=int, help="rows of the sketch of skpca (default 50)")
+    parser.add_argument("-m", type=int,
+                        help="random features of skpca (default 2000); centers of kmeans and herd (200)")
+    parser.add_argument("--ell", type=float, help="rows of the sketch of skpca (default 50); for shadow, the bandwidth "
+                                                  "over the radius of a shadow (4)")
     parser.add_argument("--state", metavar="FILE.npz",
                         help="keep the state of skpca here, every 30 s, when interrupted and at the end; go on from it")
     parser.add_argument("--dimension", type=int, default=64, help="coordinates to project to (default %(default)s)")
@@ -10863,8 +10912,18 @@ def _check_request(options, methods, n):
     if options.plot:
         _check_picture(options.plot)
     for name, value in (("-m", options.m), ("--ell", options.ell), ("--state", options.state)):
-        if value is not None and options.method not in _STREAM_METHODS:
-            raise _Refused(f"{name} is for --method skpca")
+        if value is not None and options.method not in _OPTIONS_OF[name]:
+            raise _Refused(f"{name} is for --method {' or '.join(_OPTIONS_OF[name])}")
+    if options.method in ("kmeans", "herd") and not options.k <= min(n, 200 if options.m is None else options.m):
+        raise _Refused(f"-m must be at least {options.k}, the components, with --method {options.method}")
+    if options.method == "shadow" and options.kernel in ("linear", "polynomial"):
+        raise _Refused("--method shadow is for kernels of the distance, which have a bandwidth")
+    if options.method == "shadow" and options.ell is not None and not 1e-100 <= options.ell <= 1e100:
+        raise _Refused("--ell must be positive, from 1e-100 to 1e100, with --method shadow")
+    if options.method == "skpca" and options.ell is not None:
+        if not options.ell == math.floor(options.ell):
+            raise _Refused("--ell must be a whole number, of rows, with --method skpca")
+        options.ell = int(options.ell)
     if not 1 <= options.k <= n:
         raise _Refused(f"-k must be from 1 to {n}, the number of points")
     if options.s is not None and not 1 <= options.s < math.inf:
@@ -11065,7 +11124,8 @@ def _command(argv):
         return
     X, labels, source = _chosen_points(options)
     methods = [options.method or ("lanczos" if options.points else "all")]
-    methods = [name for name in _METHODS if name not in _STREAM_METHODS] if methods == ["all"] else methods
+    if methods == ["all"]:
+        methods = [name for name in _METHODS if name not in _STREAM_METHODS + _REDUCED_METHODS]
     _check_request(options, methods, X.shape[0])
     if options.method in _STREAM_METHODS:
         _stream(options, X, labels, source)
@@ -11073,6 +11133,7 @@ def _command(argv):
     n = X.shape[0]
     options.notes, options.stored = [], n <= _DENSE_POINTS
     kernel, sigma = _chosen_kernel(options, X)
+    options.radius = shadow_radius(sigma, 4.0 if options.ell is None else options.ell) if sigma else None
     _print_head(options, X, source, sigma)
     first, compiling, options.exact, options.norm = None, 0.0, None, None
     for method in methods:

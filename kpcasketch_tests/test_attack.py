@@ -498,6 +498,66 @@ def attack_merges_and_rivals(case):
     assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() < 1e-9
 
 
+def attack_shadows(case):
+    rng, n, d, X = case.rng, case.n, case.X.shape[1], case.X
+    wide = X.astype(float)
+    i, j = rng.integers(0, n, 2)
+    gap = math.sqrt(((wide[i] - wide[j]) ** 2).sum()) or float(np.abs(wide).max()) or 1.0
+    # eps at a distance of two points to the last bit, or anywhere
+    eps = float(np.clip(gap * (1.0 if rng.random() < 0.4 else 10.0 ** rng.uniform(-3, 1)), 1e-150, 1e150))
+    centers, labels = naive.shadows(X, eps)
+    found = call(kp.shadow_select, X, eps)
+    assert np.array_equal(found.centers, X[centers]) and np.array_equal(found.labels, labels)
+    assert np.array_equal(found.weights, np.bincount(labels)) and found.centers.dtype == X.dtype
+    assert np.array_equal(call(kp.shadow_labels, X, found.centers, eps), labels)
+    state = kp.shadow_start(eps, d)
+    for part in np.array_split(X, min(n, int(rng.integers(1, 5)))):
+        state = call(kp.shadow_update, state, part)
+    assert same(kp.shadow_finish(state)[:2], (found.centers.astype(float), found.weights))
+
+
+def attack_reduced_sets(case):
+    rng, n, X, kernel = case.rng, case.n, case.X, case.kernel
+    m = int(rng.integers(1, min(n, 40) + 1))
+    top = abs(case.K).max()
+    sets = [call(kp.kmeans_select, X, m, case.seed), call(kp.kde_pare, X, m, case.seed, True), call(kp.herd, X, m, kernel)]
+    if case.kind not in ("polynomial", "linear"):
+        sets.append(call(kp.kernel_thin, X, m, kernel, case.seed))
+    for found in sets:
+        assert found.centers.shape == (m, X.shape[1]) and found.weights.sum() == pytest.approx(n)
+        assert found.labels.min() >= 0 and found.labels.max() < m
+    for found in sets[1:]:                             # centers are points
+        assert (found.centers[:, None] == X[None]).all(-1).any(1).all()
+    found = sets[rng.integers(len(sets))]
+    C, w, k = found.centers, found.weights, int(rng.integers(1, m + 1))
+    K_C = kp.gram(C.astype(float), C.astype(float), kernel)
+    exact = np.linalg.eigvalsh(K_C * np.sqrt(np.outer(w, w)))[::-1]
+    allowed = max(1e-11, 40 * case.eps) * n * top + case.tolerance * n + 1e-300
+    reduced = call(kp.rskpca, C, w, kernel, k, case.seed)
+    assert np.abs(reduced.values - np.where(reduced.values > 0, exact[:k], reduced.values)).max() <= allowed
+    assert np.isfinite(call(kp.expand, X, reduced)).all() and np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, True).coef).all()
+    extended = call(kp.weighted_nystrom, X, C, w, kernel, k, case.seed)
+    assert np.isfinite(extended.coef).all() and same(extended.values, reduced.values)
+    assert np.isfinite(call(kp.subsampled_kpca, X, m, kernel, k, case.seed).coef).all()
+    K, cross = case.K, kp.gram(X.astype(float), C.astype(float), kernel)
+    if top < 1e150:
+        size = math.sqrt(1e-13 * top + 4 * case.tolerance)
+        assert call(kp.mmd, X, C, w, kernel) == pytest.approx(naive.mmd(K, cross, K_C, w), rel=1e-6, abs=size)
+    if top < 1e70:
+        expected, size = naive.mmd(K ** 2, cross ** 2, K_C ** 2, w), math.sqrt(1e-13 * top ** 2 + 8 * case.tolerance * top)
+        assert call(kp.operator_distance, X, C, w, kernel) == pytest.approx(expected, rel=1e-6, abs=size)
+    distance = call(kp.projection_distance, reduced, call(kp.rskpca, C, w, kernel, k, case.seed + 1))
+    assert 0 <= distance <= math.sqrt(2 * k) * (1 + 1e-6)
+    if case.kind in ("polynomial", "linear"):
+        return
+    bounds = call(kp.shadow_bounds, kernel, 0.1 / math.sqrt(max(kernel.gamma, 1e-290)) if kernel.gamma < 1e290 else 1e-149)
+    assert all(math.isfinite(value) and value >= 0 for value in bounds)
+    if top < 1e30 and (not case.single or 1e-20 < top):
+        for manifold in (call(kp.laplacian_eigenmap, C, w, kernel, k), call(kp.diffusion_map, C, w, kernel, k, 0, float(rng.random()), 2.0),
+                         call(kp.normalized_cut, C, w, kernel, k)):
+            assert np.isfinite(manifold.coef).all() and np.isfinite(call(kp.manifold_features, C, manifold)).all()
+
+
 ATTACKS = {name[7:]: function for name, function in sorted(globals().items()) if name.startswith("attack_")}
 
 

@@ -39,7 +39,8 @@ def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys):
 def test_all_methods_make_a_table_with_small_errors(points, capsys):
     assert kp.main([points, "-k", "1", "--method", "all"]) == 0
     rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
-    assert set(kp._METHODS) - set(kp._STREAM_METHODS) <= set(rows) and "skpca" not in rows
+    apart = {*kp._STREAM_METHODS, *kp._REDUCED_METHODS}
+    assert set(kp._METHODS) - apart <= set(rows) and not apart & set(rows)
     assert float(rows["quantize"][-3]) < 0.5 and float(rows["implicit"][-2]) < 1e-4
     assert all(float(rows[name][-3]) < 1e-6 for name in kp._LANDMARK_METHODS)             # all points are landmarks
 
@@ -91,7 +92,13 @@ def write(path, content):
     ("a.npy", X, ["--method", "uniform", "-s", "inf"], "-s must be at least 1, and finite"), ("a.npy", X, ["--key", "X"], "--key is for"),
     ("a.npy", b"just text", [], "it holds text or Python objects"), ("a.csv", b"", [], "holds no numbers"),
     ("a.npz", empty_archive(), [], "holds no arrays"),
-    ("a.npy", X, ["--ell", "5"], "--ell is for --method skpca"), ("a.npy", X, ["--state", "s.npz"], "--state is for --method skpca"),
+    ("a.npy", X, ["--ell", "5"], "--ell is for --method skpca or shadow"), ("a.npy", X, ["-m", "5"], "-m is for --method skpca or kmeans or herd"),
+    ("a.npy", X, ["--method", "shadow", "--ell", "0"], "--ell must be positive"),
+    ("a.npy", X, ["--method", "shadow", "--kernel", "linear"], "kernels of the distance"),
+    ("a.npy", X, ["--method", "shadow", "--ell", "1e-3"], "1 centers for 10 components"),
+    ("a.npy", X, ["--method", "herd", "-m", "5"], "-m must be at least 10"), ("a.npy", X, ["--method", "kmeans", "--ell", "5"], "--ell is for"),
+    ("a.npy", X, ["--method", "skpca", "--ell", "2.5"], "--ell must be a whole number"),
+    ("a.npy", X, ["--state", "s.npz"], "--state is for --method skpca"),
     ("a.npy", X, ["--method", "skpca", "-m", "20"], "--ell must be from 1 to 20"),
     ("a.npy", X, ["--method", "skpca", "--ell", "0"], "--ell must be from 1"),
     ("a.npy", X, ["--method", "skpca", "-m", "0"], "--ell must be from 1 to 0"),
@@ -319,3 +326,30 @@ def test_whole_numbers_on_disk_and_single_precision_are_streamed(tmp_path, capsy
         assert kp.main([str(tmp_path / name), *STREAM, "--no-errors", "--sigma", "median", "-o", str(tmp_path / "out.npy")]) == 0
         written = np.load(tmp_path / "out.npy")
         assert written.shape == (500, 2) and written.dtype == (np.float32 if dtype == np.float32 else np.float64)
+
+
+@pytest.mark.parametrize("method, options", [("shadow", ["--ell", "4"]), ("kmeans", ["-m", "40"]), ("herd", ["-m", "40", "--center"])])
+def test_reduced_sets_have_a_row_and_an_embedding(tmp_path, capsys, method, options):
+    points = np.random.default_rng(0).standard_normal((200, 3))
+    np.save(tmp_path / "X.npy", points)
+    out = tmp_path / "out.npz"
+    assert kp.main([str(tmp_path / "X.npy"), "--method", method, "-k", "3", "--sigma", "2", "-o", str(out), *options]) == 0
+    text = capsys.readouterr().out
+    row = next(line.split() for line in text.splitlines() if line.startswith(method))
+    kernel = kp.gaussian(2.0)
+    found = (kp.shadow_select(points, 0.5) if method == "shadow" else kp.kmeans_select(points, 40, 0) if method == "kmeans"
+             else kp.herd(points, 40, kernel))
+    expected = kp.expand(points, kp.rskpca(found.centers, found.weights, kernel, 3, 0, method == "herd"))
+    with np.load(out) as arrays:
+        assert np.abs(arrays["embedding"] - expected).max() < 1e-12
+    K = kp.gram(points, points, kernel)
+    quantized = kp.gram(found.centers, found.centers, kernel)[np.ix_(found.labels, found.labels)]
+    assert float(row[-3]) == pytest.approx(np.linalg.norm(quantized - K, 2) / np.linalg.norm(K, 2), rel=0.03)
+    assert 0 < float(row[-2]) < 90
+    assert (f"shadow: {len(found.weights)} of 200 points are centers" in text) == (method == "shadow")
+
+
+def test_shadows_that_save_nothing_say_so(tmp_path, capsys):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).standard_normal((30, 3)))
+    assert kp.main([str(tmp_path / "X.npy"), "--method", "shadow", "--ell", "1e6", "-k", "2"]) == 0
+    assert "30 of 30 points are centers (100 %)" in (text := capsys.readouterr().out) and "nothing is saved" in text

@@ -16,7 +16,7 @@ import numpy as np
 
 from paper_checks import claims, report
 
-PAPERS = {"ams": "ams2001", "rls": "rls2017", "skpca": "skpca2015"}
+PAPERS = {"ams": "ams2001", "rskpca": "rskpca2013", "skpca": "skpca2015", "rls": "rls2017"}
 
 
 def parser():
@@ -26,7 +26,7 @@ def parser():
     out.add_argument("--full", action="store_true", help="the papers' sizes (minutes) instead of quick ones")
     out.add_argument("--data", metavar="FILE.npy", help="an (n, d) array on which the data-dependent claims are checked")
     out.add_argument("--data-dir", metavar="DIR", type=pathlib.Path,
-                     help="a directory with the papers' data sets, covtype.npz, adult_a9a.npz, cpu_act.npz, for their figures")
+                     help="a directory with the papers' data sets, as covtype.npz, pendigits.npz, for their figures")
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
     out.add_argument("--report", metavar="DIR", type=pathlib.Path,
                      help="write report.md and report.html with figures into this directory (matplotlib)")

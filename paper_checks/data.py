@@ -3,7 +3,8 @@
 
 import numpy as np
 
-FILES = {"Covertype": "covtype.npz", "Adult": "adult_a9a.npz", "cpu_act": "cpu_act.npz"}
+FILES = {"Covertype": "covtype.npz", "Adult": "adult_a9a.npz", "cpu_act": "cpu_act.npz", "german": "german_numeric.npz",
+         "pendigits": "pendigits.npz", "mnist": "mnist10k.npz", "yale": "yaleb32.npz"}
 
 
 def standardised(X):
@@ -12,11 +13,12 @@ def standardised(X):
     return (X - X.mean(0))[:, spread > 0] / spread[spread > 0]
 
 
-def load(folder, name, rows=None):
-    """(points, targets or None) of a data set, standardised; None if it is not there. Of Covertype, a uniform sample."""
+def load(folder, name, rows=None, raw=False):
+    """(points, targets or None) of a data set, standardised unless raw; None if it is not there. Of Covertype, a uniform sample."""
     path = folder / FILES[name] if folder is not None else None
     if path is None or not path.exists():
         return None
     with np.load(path) as arrays:
         chosen = np.flatnonzero(arrays["part"] == 1) if "part" in arrays.files else np.arange(len(arrays["X"]))
-        return standardised(arrays["X"][chosen[:rows]].astype(float)), arrays["y"][chosen[:rows]] if "y" in arrays.files else None
+        X = arrays["X"][chosen[:rows]].astype(float)
+        return X if raw else standardised(X), arrays["y"][chosen[:rows]] if "y" in arrays.files else None

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reduced sets and their kernel PCA, against NumPy and scikit-learn."""
+
+import numpy as np
+
+import kpcasketch as kp
+
+from .common import normal, ratio, seconds, size, unit
+
+
+def numpy_shadows(X, eps):
+    """Algorithm 2 of RSKPCA in vectorised NumPy: a center, its distances to what is left, what is left."""
+    left, centers = X, []
+    while len(left):
+        centers.append(left[0])
+        left = left[((left - left[0]) ** 2).sum(1) >= eps ** 2]
+    return np.array(centers)
+
+
+def neighbour_shadows(X, eps):
+    """The same by radius queries to a tree of scikit-learn, for points that no shadow holds yet."""
+    from sklearn.neighbors import BallTree
+    tree, free, centers = BallTree(X), np.ones(len(X), bool), []
+    for i in range(len(X)):
+        if free[i]:
+            centers.append(i)
+            free[tree.query_radius(X[i:i + 1], eps * (1 - 1e-15))[0]] = False
+    return X[centers]
+
+
+class Shadows:
+    timeout = 900
+
+    def setup(self):
+        self.X, self.eps = normal(size(200_000), 10), 2.87         # about 2000 centers of 200,000 points
+
+    @unit("times as fast as a vectorised NumPy loop")
+    def track_ratio_numpy(self):
+        return ratio(lambda: numpy_shadows(self.X, self.eps), lambda: kp.shadow_select(self.X, self.eps), 3)
+
+    @unit("times as fast as radius queries to scikit-learn's BallTree")
+    def track_ratio_tree(self):
+        return ratio(lambda: neighbour_shadows(self.X, self.eps), lambda: kp.shadow_select(self.X, self.eps), 1)
+
+    @unit("centers")
+    def track_centers(self):
+        return len(kp.shadow_select(self.X, self.eps).weights)
+
+    @unit("centers that differ from NumPy's")
+    def track_error(self):
+        ours, theirs = kp.shadow_select(self.X, self.eps).centers, numpy_shadows(self.X, self.eps)
+        return float(len(ours) != len(theirs) or (ours != theirs).any(1).sum())
+
+
+class ManyShadows:
+    timeout = 600
+    params, param_names = [[0.5, 0.05, 0.01]], ["eps"]
+
+    def setup(self, eps):
+        self.X = normal(size(1_000_000), 3)
+
+    @unit("seconds for a million points of three coordinates")
+    def track_seconds(self, eps):
+        return seconds(lambda: kp.shadow_select(self.X, eps), repeat=3)[0]
+
+
+class Digits:
+    """Shadows and reduced-set kernel PCA against exact kernel PCA, on as many points as pendigits has and of its kind: strokes.
+
+    A smooth closed curve of random low harmonics, sampled at 8 places, is a point of 16 coordinates; 10 classes.
+    """
+    timeout = 600
+
+    def setup(self):
+        rng = np.random.default_rng(0)
+        n = size(10_992)
+        t = np.linspace(0, 1, 8, endpoint=False)
+        waves = np.concatenate([f(2 * np.pi * h * t) for h in (1, 2, 3) for f in (np.cos, np.sin)]).reshape(6, 8)
+        shapes = rng.standard_normal((10, 2, 6)) * [1, 1, 0.6, 0.6, 0.3, 0.3]
+        noise = 0.12 * rng.standard_normal((n, 2, 6))
+        X = ((shapes[rng.integers(0, 10, n)] + noise) @ waves).reshape(n, 16)
+        self.X = 100 * (X - X.min(0)) / np.ptp(X, axis=0)
+        self.sigma = 120.0
+        self.kernel = kp.gaussian(self.sigma / np.sqrt(2))
+
+    def ours(self):
+        found = kp.shadow_select(self.X, self.sigma / 4)
+        return kp.rskpca(found.centers, found.weights, self.kernel, 5)
+
+    def peer(self):
+        from sklearn.decomposition import KernelPCA
+        return KernelPCA(5, kernel="rbf", gamma=1 / self.sigma ** 2, eigen_solver="randomized", random_state=0).fit(self.X)
+
+    @unit("times as fast to train as KernelPCA(eigen_solver='randomized')")
+    def track_ratio_train(self):
+        return ratio(self.peer, self.ours, 1)
+
+    @unit("times as fast to transform")
+    def track_ratio_transform(self):
+        peer, ours = self.peer(), self.ours()
+        return ratio(lambda: peer.transform(self.X), lambda: kp.expand(self.X, ours), 3)
+
+    @unit("embedding error min_A |O - O' A|_F / |O|_F against exact kernel PCA")
+    def track_error(self):
+        O, ours = kp.expand(self.X, kp.kpca(self.X, self.kernel, 5)), kp.expand(self.X, self.ours())
+        return np.linalg.norm(O - ours @ np.linalg.lstsq(ours, O, rcond=None)[0]) / np.linalg.norm(O)
+
+    @unit("share retained")
+    def track_share(self):
+        return len(kp.shadow_select(self.X, self.sigma / 4).weights) / len(self.X)
+
+
+class Rivals:
+    timeout = 900
+
+    def setup(self):
+        self.X, self.m = normal(size(100_000), 10), min(500, size(500 * 20) // 20)
+        self.kernel = kp.gaussian(3.0)
+
+    @unit("times as fast as scikit-learn's KMeans, an iteration")
+    def track_kmeans_ratio(self):
+        from sklearn.cluster import KMeans
+        import warnings
+
+        def peer():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                KMeans(self.m, init="k-means++", n_init=1, max_iter=10, tol=0, algorithm="lloyd", random_state=0).fit(self.X)
+        return ratio(peer, lambda: kp.kmeans_select(self.X, self.m, 0, 1, 10), 3)
+
+    @unit("seconds for herding")
+    def track_herd_seconds(self):
+        return seconds(lambda: kp.herd(self.X, self.m, self.kernel), repeat=1)[0]
