@@ -10305,8 +10305,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     return X
 
 
-_TUPLES = (Bits, CSR, Centered, Clustering, Correlations, Difference, Eigen, Expansion, FDState, FourierMap, Implicit,
-           Kernel, Landmarks, LowRank, NystromMap, ReducedSet, ReservoirState, SKPCAState, Sketch, Subspace)
+_TUPLES = tuple(value for name, value in sorted(globals().items()) if name in __all__ and isinstance(value, type))
 
 
 def save(path, model):

@@ -2,6 +2,7 @@
 """Reduced sets: k-means, shadows, herding, thinning; kernel PCA, manifolds and distances of reduced sets (RSKPCA)."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -402,3 +403,32 @@ def test_bad_reduced_sets_are_refused():
         kp.shadow_update(kp.shadow_start(1.0, 2), X)
     with pytest.raises(ValueError, match="shadow_update: state must be a ShadowState"):
         kp.shadow_update(kp.shadow_start(1.0, 3)._replace(eps=-1.0), X)
+
+
+def test_sets_states_and_manifolds_are_saved_and_pickled(tmp_path):
+    # save knew its classes by a list, in which new ones were missing
+    state = kp.shadow_update(kp.shadow_start(2.0, 3), X)
+    for model in (state, kp.shadow_finish(state), kp.shadow_bounds(kp.gaussian(1.0), 0.1), kp.diffusion_map(X[:50], np.ones(50), kp.gaussian(9.0), 2)):
+        kp.save(tmp_path / "model.npz", model)
+        for found in (kp.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+            assert type(found) is type(model) and all(np.array_equal(a, b) for a, b in zip(found, model) if not isinstance(a, kp.Kernel))
+    kp.save(tmp_path / "state.npz", state)
+    cut, whole = kp.shadow_update(kp.load(tmp_path / "state.npz"), X[:40] + 1.0), kp.shadow_update(state, X[:40] + 1.0)
+    assert all(np.array_equal(a, b) for a, b in zip(cut, whole))
+
+
+@njit
+def from_compiled_code(points, w, kernel):
+    found = kp.shadow_select(points, 3.0)
+    manifold = kp.diffusion_map(points, w, kernel, 2, 0, 0.5, 2.0)
+    thinned, pared, herded = kp.kernel_thin(points, 4, kernel), kp.kde_pare(points, 4), kp.herd(points, 4, kernel)
+    return (kp.rskpca(found.centers, found.weights, kernel, 2, 0, True).coef, kp.manifold_features(points, manifold),
+            kp.weighted_nystrom(points, found.centers, found.weights, kernel, 2).coef, kp.subsampled_kpca(points, 10, kernel, 2).coef,
+            thinned.centers, pared.centers, herded.centers, kp.manifold_features(points, kp.laplacian_eigenmap(points, w, kernel, 2)),
+            np.array([kp.mmd(points, found.centers, found.weights, kernel), kp.shadow_bounds(kernel, kp.shadow_radius(2.0, 4.0)).mmd]))
+
+
+@pytest.mark.slow
+def test_compiled_code_gets_the_same():
+    points, w, kernel = X[:60].copy(), np.ones(60), kp.gaussian(9.0)
+    assert all(np.array_equal(a, b) for a, b in zip(from_compiled_code(points, w, kernel), from_compiled_code.py_func(points, w, kernel)))

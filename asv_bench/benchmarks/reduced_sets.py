@@ -77,7 +77,7 @@ class Digits:
         t = np.linspace(0, 1, 8, endpoint=False)
         waves = np.concatenate([f(2 * np.pi * h * t) for h in (1, 2, 3) for f in (np.cos, np.sin)]).reshape(6, 8)
         shapes = rng.standard_normal((10, 2, 6)) * [1, 1, 0.6, 0.6, 0.3, 0.3]
-        noise = 0.12 * rng.standard_normal((n, 2, 6))
+        noise = 0.4 * rng.standard_normal((n, 2, 6))
         X = ((shapes[rng.integers(0, 10, n)] + noise) @ waves).reshape(n, 16)
         self.X = 100 * (X - X.min(0)) / np.ptp(X, axis=0)
         self.sigma = 120.0
