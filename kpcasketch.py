@@ -6801,7 +6801,8 @@ class _Cells(NamedTuple):
 
 
 _SHADOW_BATCH = 16 * _BLOCK                            # points in work at a time, at most
-_CELLS_ON_AXIS = 1e6                                   # at most, so that their numbers are exact and fit 21 bits
+_CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
+_CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
 
 
 @_compiled(fastmath=_STRICT - {"contract"})
@@ -6818,10 +6819,10 @@ def _is_within(X, i, C, j, limit):
 
 @_compiled
 def _cell(cells, x):
-    """Number of the cell of a point, 21 bits a coordinate, from 1 on: neighbours differ by -1, 0 or 1 in each."""
+    """Number of the cell of a point, 20 bits a coordinate: neighbours differ by -1, 0 or 1 in each."""
     code = 0
     for a in range(cells.axes.shape[0]):
-        code = code * 2**21 + 1 + np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side)
+        code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (20 * a)
     return code
 
 
@@ -6845,9 +6846,9 @@ def _first_in_cells(cells, X, i, lowest, limit):
     """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
     found, seen, code, directions = -1, 0, _cell(cells, X[i]), cells.axes.shape[0]
     for neighbour in range(3 ** directions):
-        other, rest = code, neighbour
+        other, rest = 0, neighbour
         for a in range(directions):
-            other += (rest % 3 - 1) * 2 ** (21 * a)
+            other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
             rest //= 3
         j = cells.heads[_bucket(cells, other)]
         while j >= lowest:                             # from the last center to the first
@@ -7050,8 +7051,8 @@ def shadow_select(X, eps):
     Notes
     -----
     At most n m distances, at 20 d + 100 picoseconds each (half that on two cores), fewer where cells of side eps of
-    three coordinates separate the centers: 10^6 points of 3 coordinates take seconds with any eps. O(n + m d) memory
-    beside X in float64.
+    three coordinates separate the centers: 10^6 points of 3 coordinates take seconds with any eps above 10^-10 of
+    their range. O(n + m d) memory beside X in float64.
 
     Examples
     --------
@@ -7119,13 +7120,23 @@ def shadow_labels(X, centers, eps):
 
 def _convert_shadows(name, value):
     return ShadowState(_to_double(_as_points(name, value.centers, ".centers")),
-                       _as_vector(name, value.weights, ".weights"), _as_real(name, value.eps), int(value.count))
+                       _as_vector(name, value.weights, ".weights"), _as_real(name, value.eps),
+                       _as_integer(name, value.count))
+
+
+@_compiled
+def _are_shadows(state):
+    """Whether each center has points, and their number is the state's."""
+    total = 0.0
+    for weight in state.weights:
+        total += weight if weight >= 1.0 else -np.inf
+    return (state.centers.shape[0] == state.weights.shape[0] and state.centers.shape[1] > 0
+            and 0 <= state.count < 2**53 and total == state.count and 1e-150 <= state.eps <= 1e150)
 
 
 _as_shadows = _converter(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", _convert_shadows)
 _shadow_state = ["{a}_ = _as_shadows('{f}: {a}', {a})",
-                 _require("{a}_.centers.shape[0] == {a}_.weights.shape[0] and {a}_.centers.shape[1] > 0 and "
-                          "1e-150 <= {a}_.eps <= 1e150 and {a}_.count >= 0 and _all_below({a}_.centers, 1e150)",
+                 _require("_are_shadows({a}_) and _all_below({a}_.centers, 1e150)",
                           "{a} must be a ShadowState as shadow_start or shadow_update returned it")]
 
 
@@ -7220,8 +7231,8 @@ def shadow_bounds(kernel, eps):
     """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
 
     kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
-    mmd = sqrt(2 (kappa - phi)); eigenvalues = sqrt(2) L eps, for the root of the sum of squared differences of the
-    eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
+    mmd = sqrt(2 (kappa - phi)); eigenvalues = sqrt(2) min(L eps, kappa), for the root of the sum of squared differences
+    of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
     directions differ by at most 2 sqrt(kappa) mmd / delta, delta half of the gap after them, if that is below 1/2
     (theorem 5.4).
 
@@ -7243,18 +7254,48 @@ def shadow_bounds(kernel, eps):
     --------
     >>> bounds = shadow_bounds(gaussian(1.0), 0.25)
     >>> round(bounds.mmd, 4), round(bounds.eigenvalues, 4), round(bounds.operator, 4)
-    (0.248, 0.2144, 0.3482)
+    (0.2481, 0.2144, 0.3481)
     """
-    pair = _zero_matrix(2, 1)
-    pair[1, 0] = eps
-    kappa, phi = kernel.scale, _gram(kernel, _prepare(kernel, pair, pair, True))[0, 1]
-    return ShadowBounds(math.sqrt(2.0 * (kappa - phi)), math.sqrt(2.0) * _steepest(kernel) * eps,
-                        math.sqrt(2.0 * (kappa - phi) * (kappa + phi)))
+    drop, kappa = _drop(kernel, eps), kernel.scale
+    spread = min(_steepest(kernel) * eps, 1.0)
+    return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), math.sqrt(2.0) * kappa * spread,
+                        kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
+
+
+@_compiled
+def _tail_of_exp(a, first):
+    """exp(-a) sum_{n >= first} a^n / n!, for a from 0 to 1; its terms are positive, so that nothing cancels."""
+    term, total = 1.0, 0.0
+    for n in range(1, first + 20):
+        term *= a / n
+        total += term if n >= first else 0.0
+    return math.exp(-a) * total
+
+
+@_compiled
+def _drop(kernel, r):
+    """1 - k(r) / k(0) of a kernel of the distance, without cancellation."""
+    a = kernel.gamma * r
+    u = a * r                                          # infinite where the kernel is 0
+    if kernel.kind == _GAUSSIAN:
+        return -math.expm1(-u)
+    if kernel.kind == _EXPONENTIAL:
+        return -math.expm1(-a)
+    if kernel.kind == _MATERN_3_2:
+        return _tail_of_exp(a, 2) if a < 1.0 else 1.0 - (1.0 + min(a, 1e3)) * math.exp(-min(a, 1e3))
+    if kernel.kind == _MATERN_5_2:
+        if a < 1.0:
+            return _tail_of_exp(a, 3) + a * a * math.exp(-a) / 6.0
+        a = min(a, 1e3)
+        return 1.0 - (1.0 + a + a * a / 3.0) * math.exp(-a)
+    if kernel.kind == _RATIONAL:
+        return -math.expm1(-kernel.shape * math.log1p(u))
+    return u / (1.0 + u) if u < 1.0 else 1.0 / (1.0 + 1.0 / u)
 
 
 @_compiled
 def _steepest(kernel):
-    """The largest abs(d k / d r) of a kernel of the distance r."""
+    """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
     slope, gamma = kernel.gamma, kernel.gamma          # of exp(-gamma r)
     if kernel.kind == _GAUSSIAN:
         slope = math.sqrt(2.0 * gamma / math.e)
@@ -7267,7 +7308,7 @@ def _steepest(kernel):
         alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
         u = 1.0 / (2.0 * alpha + 1.0)
         slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-    return kernel.scale * slope
+    return slope
 
 
 # 11.2 Rival reduced sets (RSKPCA section 6)
@@ -7437,8 +7478,16 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
     [1.0, 2.0]
     """
-    centers, counts, labels, _ = _lloyd(X, m, _key(seed, _CENTERS), restarts, max_iterations)
-    return ReducedSet(centers, counts, labels)
+    unit = _unit(X)
+    centers, counts, labels, _ = _lloyd(_times(X, 1.0 / unit), m, _key(seed, _CENTERS), restarts, max_iterations)
+    return ReducedSet(_times(centers, unit), counts, labels)
+
+
+@_compiled
+def _unit(X):
+    """A power of two near the largest coordinate, 1 where that is not extreme; squares of points over it are safe."""
+    largest = _largest(X.reshape(-1))
+    return 1.0 if 1e-9 < largest < 1e9 or largest == 0.0 else 2.0 ** max(math.floor(math.log2(largest)), -1000)
 
 
 @_compiled(apart=True)
@@ -7462,9 +7511,15 @@ def _similarities(kernel, gamma, X, i, out):
 def _mean_similarities(kernel, X):
     """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed. And whether they are finite."""
     n = X.shape[0]
-    ones = _in_precision(X, _ones(n).reshape(n, 1))
-    sums = _in_double(_gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(n, 1, X)), ones)).reshape(-1)
-    return _times(sums.reshape(1, n), 1.0 / n).reshape(-1), _sum(sums) < np.inf and _sum(sums) > -np.inf
+    shares = _in_precision(X, _times(_ones(n).reshape(n, 1), 1.0 / n))
+    means = _in_double(_gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(n, 1, X)), shares)).reshape(-1)
+    return means, -np.inf < _sum(means) < np.inf
+
+
+@_compiled
+def _unscaled(kernel):
+    """The kernel without the factor of `scaled`."""
+    return Kernel(kernel.kind, 1.0, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
 
 
 class _Nearest(NamedTuple):
@@ -7525,7 +7580,9 @@ def kde_pare(X, m, seed=0, nearest=False):
     centers = _gather(X, _drawn(n, m, _key(seed, _PARED)), X)
     if not nearest:
         return ReducedSet(centers, _equal_weights(n, m), np.empty(0, _INT64))
-    labels, _ = _nearest(X, _pack(centers, width, (m + width - 1) // width * width), m)
+    unit = _unit(X)
+    panels = _pack(_times(centers, 1.0 / unit), width, (m + width - 1) // width * width)
+    labels, _ = _nearest(_times(X, 1.0 / unit), panels, m)
     return ReducedSet(centers, _counted(labels, _zeros(0, _FLOAT64), m), labels)
 
 
@@ -7556,7 +7613,7 @@ def herd(X, m, kernel):
     >>> herd(np.array([[0.0], [1.0], [1.1], [5.0]]), 2, gaussian(1.0)).centers.tolist()
     [[1.0], [5.0]]
     """
-    n = X.shape[0]
+    n, kernel = X.shape[0], _unscaled(kernel)          # the choice does not depend on a factor
     means, finite = _mean_similarities(kernel, X)
     gamma, P, _ = _at_scale(kernel, X, X, True)
     chosen, sums, values, found = np.empty(m, _INT64), _zeros(n, _FLOAT64), _zeros(n, X.dtype), _far_from_all(n)
@@ -7687,7 +7744,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     >>> kernel_thin(np.linspace(0.0, 1.0, 64).reshape(-1, 1), 4, gaussian(0.5)).weights.tolist()
     [16.0, 16.0, 16.0, 16.0]
     """
-    n, key, rounds = X.shape[0], _key(seed, _THINNED), 0
+    n, key, rounds, kernel = X.shape[0], _key(seed, _THINNED), 0, _unscaled(kernel)
     while m * 2 ** (rounds + 1) <= n:
         rounds += 1
     means, finite = _mean_similarities(kernel, X)
@@ -7723,11 +7780,11 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 @_compiled
 def _are_weights(w):
-    """Whether none is negative and their sum is positive and finite."""
+    """Whether none is negative and their sum is neither tiny nor huge."""
     total = 0.0
     for value in w:
         total += value if value >= 0.0 else -np.inf
-    return 1e-300 < total < np.inf
+    return 1e-15 <= total <= 1e18
 
 
 @_compiled
@@ -7739,7 +7796,7 @@ def _weights(of, total=None):
     """One weight for each row of another argument; with a total, they sum to the number of its rows."""
     lines = ["{a}_ = _as_vector('{f}: {a}', {a})",
              _require(f"{{a}}_.shape[0] == {of}_.shape[0]", f"{{a}} must hold one weight for each row of {of}"),
-             _require("_are_weights({a}_)", "{a} must be finite and not negative, with a positive sum")]
+             _require("_are_weights({a}_)", "{a} must be finite and not negative, with a sum from 1e-15 to 1e18")]
     if total:
         lines.append(_require(f"_sum_to({{a}}_, {total}_.shape[0])",
                               f"{{a}} must sum to the number of rows of {total} (to 1e-6 of it)"))
@@ -7748,15 +7805,14 @@ def _weights(of, total=None):
 
 @_compiled(apart=True)
 def _weigh(K, w, centered):
-    """w_i^(1/2) K_ij w_j^(1/2) in place, of K about the weighted mean if centered; the roots, and what was taken off.
+    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, the means.
 
     About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows, which are returned.
     """
-    m, total, mean = K.shape[0], 0.0, 0.0
+    m, total, mean = K.shape[0], _sum(w), 0.0
     roots, means = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
     for j in range(m):
-        roots[j] = math.sqrt(w[j])
-        total += w[j]
+        roots[j] = math.sqrt(w[j] / total)
     for i in range(m if centered else 0):
         for j in range(m):
             means[i] += w[j] / total * K[i, j]
@@ -7770,11 +7826,9 @@ def _weigh(K, w, centered):
 @_compiled(apart=True)
 def _expansion_over(C, w, kernel, eigen, roots, means):
     """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`; sums of coefficients are 0 about a mean."""
-    found, total = _expansion_of(C, kernel, eigen), 0.0
-    for weight in w:
-        total += weight
+    found, total = _expansion_of(C, kernel, eigen), _sum(w)
     for q in range(found.coef.shape[1]):
-        excess = 0.0
+        excess, found.values[q] = 0.0, found.values[q] * total
         for j in range(w.shape[0]):
             found.coef[j, q] *= roots[j]
             found.offset[q] -= found.coef[j, q] * means[j]
@@ -7805,7 +7859,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     Parameters
     ----------
     C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a positive sum; those of reduced sets sum to n
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
     kernel : Kernel
     k : int from 1 to m; components
     seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
@@ -7866,7 +7920,12 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     return found
 
 
-@_public(glue=True, X=_points(), C=_points("X") + ["{a}_ = _to_precision(X_, {a}_)"], w=_weights("C", "X"),
+def _cast_to(other):
+    return [_require(f"{other}_.itemsize == 8 or _all_below({{a}}_, 1e17)", "{a} must be below 1e17 in size (float32)"),
+            f"{{a}}_ = _to_precision({other}_, {{a}}_)"]
+
+
+@_public(glue=True, X=_points(), C=_points("X") + _cast_to("X"), w=_weights("C", "X"),
          kernel=_kernel("X", "C"), k=_count("C", "m, the number of centers"), seed=_seed)
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
@@ -7920,16 +7979,17 @@ def _divide_columns(F, values):
 # centers, and the eigenproblem their roots on both sides: the results are those on n points, w_j of which lie at c_j.
 
 class Manifold(NamedTuple):
-    """Coordinates f_q(x) = (sum_j coef[j, q] k(points[j], x)) / (sum_j degrees[j] k(points[j], x))^power of any point.
+    """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / (sum_j degrees[j] k(points[j], x))^power.
 
-    points (m, d); coef (m, k); values (k,); degrees (m,); power; kernel. Made by `laplacian_eigenmap`, `diffusion_map`
-    and `normalized_cut`, for `manifold_features`.
+    points (m, d); coef (m, k); values (k,); degrees (m,); power; factor; kernel, without the factor of `scaled`. Made
+    by `laplacian_eigenmap`, `diffusion_map` and `normalized_cut`, for `manifold_features`.
     """
     points: np.ndarray
     coef: np.ndarray
     values: np.ndarray
     degrees: np.ndarray
     power: float
+    factor: float
     kernel: Kernel
 
 
@@ -7937,7 +7997,7 @@ def _convert_manifold(name, value):
     points = _as_points(name, value.points, ".points")
     return Manifold(points, _to_precision(points, _as_points(name, value.coef, ".coef")),
                     _as_vector(name, value.values, ".values"), _as_vector(name, value.degrees, ".degrees"),
-                    _as_real(name, value.power), _as_kernel(name, value.kernel))
+                    _as_real(name, value.power), _as_real(name, value.factor), _as_kernel(name, value.kernel))
 
 
 _as_manifold = _converter(Manifold, "a Manifold, as laplacian_eigenmap returns it", _convert_manifold)
@@ -7946,62 +8006,77 @@ _as_manifold = _converter(Manifold, "a Manifold, as laplacian_eigenmap returns i
 def _manifold(on):
     return [*_model("_as_manifold", on), *_sound_points("{a}_.coef", "{a}.coef"),
             _require("{a}_.coef.shape[0] == {a}_.points.shape[0] == {a}_.degrees.shape[0] and 0.0 <= {a}_.power <= 1.0",
-                     "{a}.coef and {a}.degrees must have one row for each point, and power be from 0 to 1")]
+                     "{a}.coef and {a}.degrees must have one row for each point, and power be from 0 to 1"),
+            _require("_are_weights({a}_.degrees)", "{a}.degrees must not be negative, with a sum from 1e-15 to 1e18")]
 
 
 @_compiled(apart=True)
 def _normalise(K, w, alpha, leave_first):
-    """D^-1/2 K_a D^-1/2 with the roots of the weights on both sides, in place of K (float64).
+    """D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, in place of K (float64).
 
-    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns scales_j = (w_j D_j)^-1/2 (or 0),
-    degrees_j = w_j / q_j^alpha, and sum_j w_j D_j, or 0 where a sum is not positive. The first eigenpair is known, 1
-    and (w_j D_j)^1/2, and taken off to be left out.
+    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2 and
+    degrees_j = p_j / q_j^alpha, both over the largest, and total = sum_j p_j D_j, or 0 where a sum is not positive.
+    first is the eigenvector of eigenvalue 1, which is taken off to be left out.
     """
-    m, total = K.shape[0], 0.0
-    degrees, sums, first, scales = w.copy(), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
+    m, whole, total = K.shape[0], _sum(w), 0.0
+    degrees, sums, first = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
+    for j in range(m):
+        degrees[j] = w[j] / whole
     for level in range(2):                             # q, then D times q^alpha
         for i in range(m):
             sums[i] = 0.0
             for j in range(m):
                 sums[i] += K[i, j] * degrees[j]
             if not 0.0 < sums[i] < np.inf:
-                return scales, degrees, 0.0
+                return first, degrees, 0.0
         for j in range(m if level == 0 else 0):
             first[j] = sums[j] ** alpha
-            degrees[j] = w[j] / first[j]
+            degrees[j] /= first[j]
     for j in range(m):
-        D = sums[j] / first[j]
-        total += w[j] * D
-        scales[j] = 1.0 / math.sqrt(w[j] * D) if w[j] > 0.0 else 0.0
-        sums[j] = math.sqrt(w[j] / D) / first[j]
-        first[j] = math.sqrt(w[j] * D)
+        D, share = sums[j] / first[j], w[j] / whole
+        total += share * D
+        sums[j] = math.sqrt(share / D) / first[j]
+        first[j] = math.sqrt(share * D)
     for i in range(m):
         for j in range(m):
             K[i, j] = sums[i] * K[i, j] * sums[j] - (first[i] * first[j] / total if leave_first else 0.0)
-    return scales, degrees, total
+    for i in range(m):
+        first[i] /= math.sqrt(total)
+    return first, degrees, total
 
 
 @_either
 def _normalised_eigen(C, w, kernel, k, seed, alpha, leave_first):
-    """Eigenpairs of the matrix of `_normalise`, its scales and degrees, and whether all sums are positive."""
-    K = _to_double(_gram(kernel, _prepare(kernel, C, C, True)))
-    scales, degrees, total = _normalise(K, w, alpha, leave_first)
+    """Eigenpairs of the matrix of `_normalise`, what that returns, and whether all sums are positive."""
+    own = _unscaled(kernel)
+    K = _to_double(_gram(own, _prepare(own, C, C, True)))
+    first, degrees, total = _normalise(K, w, alpha, leave_first)
     if not total > 0.0:
         K = _unit_matrix(C.shape[0])
     eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
-    return eigen, scales, degrees, total if finite else 0.0
+    return eigen, first, degrees, total if finite else 0.0
 
 
 @_compiled(apart=True)
-def _manifold_of(C, kernel, eigen, scales, degrees, factors, power):
-    """The Manifold with f_q = factors_q u_q (w D)^-1/2 at the centers, extended by the eigenproblem itself."""
+def _manifold_of(C, kernel, eigen, first, degrees, powers, power, factor, leave_first):
+    """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
+
+    What an eigenvector has of the first is rounding, which the extension divides by its eigenvalue. Below 100 (or m)
+    roundings of K nothing is left of a coordinate.
+    """
     m, k = eigen.vectors.shape
-    coef = _zero_matrix(m, k)
+    coef, largest = _zero_matrix(m, k), max(_largest(degrees), 1e-300)
+    floor = max(m, 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)
     for q in range(k):
-        if eigen.values[q] > m * 2.2e-16:              # below, what the eigenproblem says of new points is rounding
-            for j in range(m):
-                coef[j, q] = factors[q] / eigen.values[q] * degrees[j] * scales[j] * eigen.vectors[j, q]
-    return Manifold(C, _in_precision(C, coef), eigen.values, degrees, power, kernel)
+        overlap = 0.0
+        for j in range(m if leave_first else 0):
+            overlap += first[j] * eigen.vectors[j, q]
+        for j in range(m if eigen.values[q] > floor else 0):
+            if first[j] > 0.0:
+                value = (eigen.vectors[j, q] - overlap * first[j]) / first[j]
+                coef[j, q] = powers[q] / eigen.values[q] * (degrees[j] / largest) * value
+    return Manifold(C, _in_precision(C, coef), eigen.values, _times(degrees.reshape(1, m), 1.0 / largest).reshape(-1),
+                    power, factor * largest ** (1.0 - power), _unscaled(kernel))
 
 
 @_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
@@ -8015,14 +8090,15 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     Parameters
     ----------
     C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a positive sum; ones for plain points
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
     kernel : Kernel with positive sums over the points
     k : int from 1 to m; coordinates (m - 1 are not 0)
     seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
 
     Returns
     -------
-    Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below m 2^-52 are 0
+    Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
+    roundings of kernel values are 0, and before that lose digits in proportion
 
     Notes
     -----
@@ -8035,11 +8111,12 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
     True
     """
-    eigen, scales, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, True)
+    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, True)
     if not total > 0.0:
         raise ValueError("laplacian_eigenmap: kernel must have finite values with positive sums over C")
-    found = _manifold_of(C, kernel, eigen, scales, degrees, _ones(k), 1.0)
-    return Manifold(found.points, found.coef, 1.0 - found.values, found.degrees, found.power, kernel)
+    factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * _sum(w))
+    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 1.0, factor, True)
+    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
 
 
 @_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
@@ -8054,7 +8131,7 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     Parameters
     ----------
     C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a positive sum; ones for plain points
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
     kernel : Kernel with positive sums over the points
     k : int from 1 to m; coordinates (m - 1 are not 0)
     seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
@@ -8063,7 +8140,8 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
 
     Returns
     -------
-    Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below m 2^-52 are 0
+    Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below 100 (or m) roundings of
+    kernel values are 0, and before that lose digits in proportion
 
     Notes
     -----
@@ -8076,11 +8154,11 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     >>> bool((np.diff(f[:, 0]) > 0).all() or (np.diff(f[:, 0]) < 0).all())
     True
     """
-    eigen, scales, degrees, total = _normalised_eigen(C, w, kernel, k, seed, alpha, True)
+    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, alpha, True)
     if not total > 0.0:
         raise ValueError("diffusion_map: kernel must have finite values with positive sums over C")
-    factors = math.sqrt(total) * np.maximum(eigen.values, 0.0) ** time
-    return _manifold_of(C, kernel, eigen, scales, degrees, factors, 1.0)
+    powers = np.maximum(eigen.values, 0.0) ** time
+    return _manifold_of(C, kernel, eigen, first, degrees, powers, 1.0, 1.0, True)
 
 
 @_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
@@ -8094,7 +8172,7 @@ def normalized_cut(C, w, kernel, k, seed=0):
     Parameters
     ----------
     C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a positive sum; ones for plain points
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
     kernel : Kernel with positive sums over the points
     k : int from 1 to m; coordinates
     seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
@@ -8114,11 +8192,12 @@ def normalized_cut(C, w, kernel, k, seed=0):
     >>> bool(np.allclose(f[0], f[1]) and np.allclose(f[2], f[3]) and abs(f[0] @ f[2]) < 1e-9)
     True
     """
-    eigen, scales, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, False)
+    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, False)
     if not total > 0.0:
         raise ValueError("normalized_cut: kernel must have finite values with positive sums over C")
-    found = _manifold_of(C, kernel, eigen, scales, degrees, _ones(k), 0.5)
-    return Manifold(found.points, found.coef, 1.0 - found.values, found.degrees, found.power, kernel)
+    factor = 1.0 / math.sqrt(total * _sum(w))
+    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 0.5, factor, False)
+    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
 
 
 @_public(X=_points(), manifold=_manifold("X"))
@@ -8149,25 +8228,23 @@ def manifold_features(X, manifold):
     V = _zero_matrix(m, k + 1)
     _put(V, 0, manifold.coef)
     _put(V, k, manifold.degrees.reshape(-1, 1))
-    # The largest degree is 1 here: whatever the weights, sums stay within float32.
-    size = max(_largest(manifold.degrees), 1e-300)
-    pairs = _prepare(manifold.kernel, P, Q, False)
-    sums = _gram_product(manifold.kernel, pairs, _in_precision(P, _times(V, 1.0 / size)))
+    pairs, least = _prepare(manifold.kernel, P, Q, False), 1e-30 if P.itemsize == 4 else 1e-290
+    sums = _gram_product(manifold.kernel, pairs, _in_precision(P, V))
     out = np.empty(P.shape[0] * k, P.dtype).reshape(P.shape[0], k)
     for i in range(P.shape[0]):
-        if not 0.0 < sums[i, k] < np.inf:
-            raise ValueError("manifold_features: X must not be so far from the points of manifold that all kernel "
-                             "values are 0, or their sum not positive")
+        if not least < sums[i, k] < np.inf:
+            raise ValueError("manifold_features: X must not be so far from the points of manifold that kernel values "
+                             "vanish (below 1e-290, or 1e-30 in float32), and their sum must be positive")
         divisor = np.float64(sums[i, k]) ** manifold.power
         for q in range(k):
-            out[i, q] = sums[i, q] / divisor * size ** (1.0 - manifold.power)
+            out[i, q] = manifold.factor * (sums[i, q] / divisor)
     return out
 
 
 # 11.5 Distances between a reduced set and all points (RSKPCA section 5)
 
 @_compiled(apart=True)
-def _sum_of_tiles(kernel, pairs, u, v, square, group):
+def _sum_of_tiles(kernel, pairs, u, v, unit, square, group):
     """Part of `_kernel_sum`: a run of tiles."""
     _wide_vectors()
     state = _denormals_to_zero()
@@ -8179,7 +8256,7 @@ def _sum_of_tiles(kernel, pairs, u, v, square, group):
         for i in range(first, last):
             values, of_row = tile[i - first], 0.0
             for j in range(end - begin):
-                value = np.float64(values[j])
+                value = values[j] / unit
                 of_row += v[begin + j] * (value * value if square else value)
             part += u[i] * of_row
         total += 2.0 * part if pairs.symmetric and begin > first else part
@@ -8188,23 +8265,30 @@ def _sum_of_tiles(kernel, pairs, u, v, square, group):
 
 
 @_compiled(parallel=True)
-def _kernel_sum(kernel, pairs, u, v, square):
-    """sum_ij u_i v_j k(x_i, y_j), or of the squares of k, without a matrix; u is v where the pairs are symmetric."""
+def _kernel_sum(kernel, pairs, u, v, unit, square):
+    """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
     groups = (_tile_count(pairs) + 3) // 4
     slots = _zeros(groups, _FLOAT64)
     for group in prange(groups):
-        slots[group] = _sum_of_tiles(kernel, pairs, u, v, square, np.int64(group))
+        slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, np.int64(group))
     return _sum(slots)
 
 
 @_compiled(apart=True)
 def _distance_of_means(kernel, X, C, w, square):
     """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
-    ones, n = _ones(X.shape[0]), X.shape[0]
-    total = (_kernel_sum(kernel, _prepare(kernel, X, X, True), ones, ones, square)
-             - 2.0 * _kernel_sum(kernel, _prepare(kernel, X, C, False), ones, w, square)
-             + _kernel_sum(kernel, _prepare(kernel, C, C, True), w, w, square))
-    return math.sqrt(max(total, 0.0)) / n if abs(total) < np.inf else np.inf
+    n, own, scale = X.shape[0], _unscaled(kernel), kernel.scale
+    shares, parts = _times(_ones(n).reshape(1, n), 1.0 / n).reshape(-1), _times(w.reshape(1, -1), 1.0 / n).reshape(-1)
+    # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
+    unit = max(_largest(_diagonal(X, own)), _largest(_diagonal(C, own)))
+    if unit == 0.0 or not unit < np.inf:
+        return unit
+    total = (_kernel_sum(own, _prepare(own, X, X, True), shares, shares, unit, square)
+             - 2.0 * _kernel_sum(own, _prepare(own, X, C, False), shares, parts, unit, square)
+             + _kernel_sum(own, _prepare(own, C, C, True), parts, parts, unit, square))
+    if not abs(total) < np.inf:
+        return np.inf
+    return math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale))
 
 
 @_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
@@ -8285,7 +8369,8 @@ def projection_distance(expansion, other):
 
     Returns
     -------
-    float from 0 to sqrt(D + D'); below 1e-7 it is rounding
+    float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where components have eigenvalues near rounding:
+    there they are not orthonormal
 
     Notes
     -----
@@ -8310,6 +8395,8 @@ def projection_distance(expansion, other):
         raise ValueError("projection_distance: expansion must give finite features on the points of other")
     kept = 0
     for E in (expansion, other):
+        if E.values.shape[0] != E.coef.shape[1]:
+            raise ValueError("projection_distance: values of expansion and other must be as many as their components")
         for value in E.values:
             kept += value > 0.0
     return math.sqrt(max(0.0, kept - 2.0 * squares))
@@ -10456,7 +10543,7 @@ def _calls(X):
     subspace = Subspace(drawn, np.eye(8, 2), np.ones(2), np.zeros(8), 0.0, 1)
     reservoir = ReservoirState(np.zeros((2, X.shape[1])), np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 0)
     shadows, weights = ShadowState(np.zeros((0, X.shape[1])), none, 1.0, 0), np.ones(n)
-    manifold = Manifold(X, X[:, :2].copy(), np.ones(2), weights, 1.0, kernel)
+    manifold = Manifold(X, X[:, :2].copy(), np.ones(2), weights, 1.0, 1.0, kernel)
     calls = [
         (gaussian, 1.0), (laplacian, 1.0), (matern, 1.5, 1.0), (rational_quadratic, 1.0, 1.0), (cauchy, 1.0),
         (polynomial, 2, 1.0, 1.0), (linear,), (scaled, kernel, 2.0), (precomputed, K),
