@@ -7050,9 +7050,9 @@ def shadow_select(X, eps):
 
     Notes
     -----
-    At most n m distances, at 20 d + 100 picoseconds each (half that on two cores), fewer where cells of side eps of
-    three coordinates separate the centers: 10^6 points of 3 coordinates take seconds with any eps above 10^-10 of
-    their range. O(n + m d) memory beside X in float64.
+    At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
+    centers: 10^6 points of 3 coordinates take seconds with any eps above 10^-10 of their range. O(n + m d) memory
+    beside X in float64.
 
     Examples
     --------
@@ -8014,9 +8014,9 @@ def _manifold(on):
 def _normalise(K, w, alpha, leave_first):
     """D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, in place of K (float64).
 
-    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2 and
-    degrees_j = p_j / q_j^alpha, both over the largest, and total = sum_j p_j D_j, or 0 where a sum is not positive.
-    first is the eigenvector of eigenvalue 1, which is taken off to be left out.
+    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2, degrees_j
+    = p_j / q_j^alpha and total = sum_j p_j D_j, or 0 where a sum is not positive. first is the eigenvector of
+    eigenvalue 1, which is taken off to be left out.
     """
     m, whole, total = K.shape[0], _sum(w), 0.0
     degrees, sums, first = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)

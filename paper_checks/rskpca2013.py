@@ -376,7 +376,7 @@ def experiment(name, folder):
         return X[7494:], y[7494:], 120.0, 5
     if name == "mnist":
         return images(X / 255, 28, 2), y, 18 * math.sqrt(196 / 256), 15
-    return X / 255, y, 17 * math.sqrt(1024 / 520), 10
+    return images(X / 255, 32, 2), y, 17 * math.sqrt(256 / 520), 10
 
 
 def available(options, names):
