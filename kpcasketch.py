@@ -6864,13 +6864,13 @@ def _first_in_cells(cells, X, i, lowest, limit):
 def _empty_cells(X, known, eps, capacity):
     """Cells for points and for the centers that are known."""
     d = X.shape[1]
-    low, ranges = _zeros(d, _FLOAT64), _zeros(d, _FLOAT64)
+    low, ranges = X[0].copy(), X[0].copy()
+    for P in (X, known):
+        for i in range(P.shape[0]):                    # row by row: by columns the points come from memory d times
+            for t in range(d):
+                low[t], ranges[t] = min(low[t], P[i, t]), max(ranges[t], P[i, t])
     for t in range(d):
-        low[t], high = X[0, t], X[0, t]
-        for P in (X, known):
-            for i in range(P.shape[0]):
-                low[t], high = min(low[t], P[i, t]), max(high, P[i, t])
-        ranges[t] = high - low[t]
+        ranges[t] -= low[t]
     axes = _descending(ranges, False)[:min(d, 3)].copy()
     origin = _zeros(axes.shape[0], _FLOAT64)
     for a in range(axes.shape[0]):
