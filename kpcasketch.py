@@ -7027,11 +7027,7 @@ def _counted(labels, weights, count):
     return out
 
 
-def _radius():
-    return _real("1e-150 <= x <= 1e150", "be positive, from 1e-150 to 1e150")
-
-
-@_public(X=_points(), eps=_radius())
+@_public(X=_points(), eps=_bandwidth)
 def shadow_select(X, eps):
     """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
 
@@ -7089,7 +7085,7 @@ def shadow_radius(sigma, ell):
     return sigma / ell
 
 
-@_public(centers=_points(double=True), X=_points("centers", double=True), eps=_radius())
+@_public(centers=_points(double=True), X=_points("centers", double=True), eps=_bandwidth)
 def shadow_labels(X, centers, eps):
     """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
 
@@ -7140,7 +7136,7 @@ _shadow_state = ["{a}_ = _as_shadows('{f}: {a}', {a})",
                           "{a} must be a ShadowState as shadow_start or shadow_update returned it")]
 
 
-@_public(glue=True, eps=_radius(), d=_length)
+@_public(glue=True, eps=_bandwidth, d=_length)
 def shadow_start(eps, d):
     """Shadows of a stream that has not begun (RSKPCA algorithm 2).
 
@@ -7226,7 +7222,7 @@ class ShadowBounds(NamedTuple):
     operator: float
 
 
-@_public(kernel=_radial, eps=_radius())
+@_public(kernel=_radial, eps=_bandwidth)
 def shadow_bounds(kernel, eps):
     """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
 
