@@ -6800,7 +6800,7 @@ class _Cells(NamedTuple):
     side: float
 
 
-_SHADOW_BATCH = 16 * _BLOCK                            # points in work at a time, at most
+_SHADOW_BATCH = 16 * _BLOCK                            # points at a time: 16 tasks, and few that meet one by one
 _CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
 _CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
 
@@ -6957,7 +6957,8 @@ def _find_shadows(X, begin, end, cells, count, panels, limit, labels):
 def _cells_pay(X, begin, end, cells, count):
     """Whether looking into cells costs less than tiles of all centers: by what a few points of the batch would see.
 
-    A point takes 9 ns for each of up to 27 cells and 4 + d for each center seen; in tiles .3 + d / 20 for each center.
+    Estimates, on which nothing but time depends: a point takes 9 ns for each of up to 27 cells, and 4 + d for each
+    center seen there; in tiles .3 + d / 20 for each center.
     """
     d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 16)
     for i in range(begin, end, step):
@@ -7518,7 +7519,7 @@ def _unscaled(kernel):
     return Kernel(kernel.kind, 1.0, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
 
 
-class _Nearest(NamedTuple):
+class _MostSimilar(NamedTuple):
     """The center most similar to each point, k(c, c) - 2 k(x, c) smallest: label, and that number."""
     labels: np.ndarray
     gaps: np.ndarray
@@ -7536,7 +7537,7 @@ def _far_from_all(n):
     labels, gaps = _zeros(n, _INT64), _zeros(n, _FLOAT64)
     for j in range(n):
         gaps[j] = np.inf
-    return _Nearest(labels, gaps)
+    return _MostSimilar(labels, gaps)
 
 
 @_compiled

@@ -627,8 +627,9 @@ def sketches_train_fast(options):
         sketched_last = max(last[method] for method in sketches(found))
         slowest = min(slowest, last["RNCA"] / max(sketched_last, last["Nystrom"]))
         d = found["RNCA"][-1, SPACE] / SIZES[-1] - SIZES[-1]
-        many = {ell: counted(4000, d, SIZES[-1], ell, ell) for ell in ROWS}
-        few = counted(4000, d, SIZES[0], 10, 10)
+        n = 20_000 if options.full else 4000
+        many = {ell: counted(n, d, SIZES[-1], ell, ell) for ell in ROWS}
+        few = counted(n, d, SIZES[0], 10, 10)
         factor = min(counts["RNCA"][0] / counts["SKPCA"][0] for counts in many.values())
         agree &= factor > 1 > few["RNCA"][0] / few["SKPCA"][0]
         rows.append(f"{name} {last['RNCA']:.2g}, {last['Nystrom']:.2g}, {sketched_last:.2g} (counted {factor:.2g})")
