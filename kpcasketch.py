@@ -336,27 +336,32 @@ if _KNOWN_NUMBA:
 # Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _PATIENCE = 2.0                                        # seconds
-_waiting = threading.local()                           # told: whether a call in this thread is being watched
+_waiting = threading.local()  # watched: whether this thread compiles under watch; call: as below, of a public function
 
 
 @contextlib.contextmanager
 def _watched(name):
-    """Have it said if what happens meanwhile takes longer than a caller would think; once, whatever it calls for."""
-    if getattr(_waiting, "told", False):
+    """Have it said if what happens meanwhile takes longer than a caller would think.
+
+    Once for each call of a public function, and by its name, whatever it needs compiled: a call is (name, said).
+    """
+    if getattr(_waiting, "watched", False):
         yield
         return
-    note = threading.Timer(_PATIENCE, _tell, [name])
-    note.daemon = _waiting.told = True
+    note = threading.Timer(_PATIENCE, _tell, [getattr(_waiting, "call", None) or [name, False]])
+    note.daemon = _waiting.watched = True
     note.start()
     try:
         yield
     finally:
         note.cancel()
-        _waiting.told = False
+        _waiting.watched = False
 
 
-def _tell(name):
-    if not QUIET:
+def _tell(call):
+    name, said = call
+    if not QUIET and not said:
+        call[1] = True
         where = f"in {_DIRECTORY}" if _DIRECTORY else "on disk" if _CACHED else "for this process"
         print(f"kpcasketch: {name} is being compiled for this machine, once; it is kept {where}",
               file=sys.stderr, flush=True)
@@ -1444,7 +1449,10 @@ class _Public(CPUDispatcher):
     """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
 
     def __call__(self, *args, **kwargs):
+        outermost = getattr(_waiting, "call", None) is None
         try:
+            if outermost:
+                _waiting.call = [self.__name__, False]
             return self.from_python(*args, **kwargs)
         except TypeError:
             carrier = {"expansion", "map"} & set(self.kinds)
@@ -1453,6 +1461,8 @@ class _Public(CPUDispatcher):
                                 f"which is not an argument of its own") from None
             raise
         finally:
+            if outermost:
+                _waiting.call = None
             if getattr(_lent, "views", None):
                 _return_views()
 
