@@ -1689,7 +1689,7 @@ def _log_one_plus(t, one):
 # ----------------------------------------------------------------------------------------------------------------------
 
 (_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
- _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED) = range(1, 17)
+ _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS) = range(1, 19)
 
 
 @_compiled(fastmath=_STRICT)
@@ -5318,13 +5318,21 @@ def _spread(kernel, key, j):
 
 
 @_compiled(apart=True)
-def _plain_directions(kernel, d, m, key):
-    """Standard normal vectors; for the Laplacian kernel of the city-block norm, whose law is a product, Cauchy ones."""
-    W = _gaussian_matrix(m, d, key)
-    if kernel.kind == _CITY_BLOCK:
-        for j in range(m):
+def _plain_frequencies(kernel, d, first, count, key):
+    """Frequencies first ... first + count - 1 of a plain map: each by the key and its own number.
+
+    Normal vectors, spread; for the Laplacian kernel of the city-block norm, whose law is a product, Cauchy ones.
+    """
+    W = _zero_matrix(count, d)
+    for i in range(count):
+        row = _subkey(_subkey(key, _DIRECTIONS), first + i)
+        if kernel.kind == _CITY_BLOCK:
             for t in range(d):
-                W[j, t] = _cauchy(_subkey(key, j), t)
+                W[i, t] = kernel.gamma * _cauchy(row, t)
+        else:
+            factor = _spread(kernel, _subkey(key, _MIXTURES), first + i)
+            for t in range(d):
+                W[i, t] = factor * _normal(row, t)
     return W
 
 
@@ -5379,15 +5387,12 @@ def _quasi_directions(d, m, key):
 @_compiled(apart=True)
 def _drawn_frequencies(kernel, d, m, kind, key):
     """Frequencies (m, d) of a map that is not Fastfood's."""
+    if kind == _PLAIN:
+        return _plain_frequencies(kernel, d, 0, m, key)
     directions, lengths = _subkey(key, _DIRECTIONS), _subkey(key, _LENGTHS)
-    if kind == _ORTHOGONAL:
-        W = _orthogonal_directions(d, m, directions, lengths)
-    elif kind == _QUASI:
-        W = _quasi_directions(d, m, directions)
-    else:
-        W = _plain_directions(kernel, d, m, directions)
+    W = _orthogonal_directions(d, m, directions, lengths) if kind == _ORTHOGONAL else _quasi_directions(d, m, directions)
     for j in range(m):
-        factor = kernel.gamma if kernel.kind == _CITY_BLOCK else _spread(kernel, _subkey(key, _MIXTURES), j)
+        factor = _spread(kernel, _subkey(key, _MIXTURES), j)
         for t in range(d):
             W[j, t] *= factor
     return W
@@ -5504,25 +5509,33 @@ def _fastfood_block(X, parts, phases, factor, task, out):
     return infinite
 
 
+@_compiled
+def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, column):
+    """Up to 128 features, from `begin` on, of 128 points, from a place of `out` on; how many angles are not finite."""
+    first, last, width, near = block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK), panels.shape[2], _near(X)
+    columns = min(_BLOCK, phases.shape[0] - begin)
+    for q in range((columns + width - 1) // width):
+        for r in range(0, last - first, 4):
+            panel = panels[begin // width + q]
+            _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, q * width)
+    far, infinite = 0, 0
+    for r in range(last - first):
+        values, shifts = angles[r, :columns], phases[begin:begin + columns]
+        for c in range(columns):                       # counted: a maximum, which minds NaN, is not vectorised
+            values[c] += shifts[c]
+            far += not abs(values[c]) <= near
+    for r in range(last - first):
+        infinite += _write_cosines(angles[r, :columns], far == 0, factor, out[row + r, column:column + columns])
+    return infinite
+
+
 @_compiled(apart=True)
 def _fourier_block(X, panels, phases, factor, block, out):
     """Features of 128 points; how many angles are not finite."""
     _wide_vectors()
-    n, d, m, width, infinite, tile = X.shape[0], X.shape[1], out.shape[1], panels.shape[2], 0, _new_tile(X)
-    first, last, near = block * _BLOCK, min(n, block * _BLOCK + _BLOCK), _near(X)
-    for begin in range(0, m, _BLOCK):
-        columns = min(_BLOCK, m - begin)
-        for q in range(_BLOCK // width):
-            for r in range(0, last - first, 4):
-                _inner_products(X, first + r, n - 1, 0, d, panels[begin // width + q], tile, r, q * width)
-        far = 0
-        for r in range(last - first):
-            angles, shifts = tile[r, :columns], phases[begin:begin + columns]
-            for c in range(columns):                   # counted: a maximum, which minds NaN, is not vectorised
-                angles[c] += shifts[c]
-                far += not abs(angles[c]) <= near
-        for r in range(last - first):
-            infinite += _write_cosines(tile[r, :columns], far == 0, factor, out[first + r, begin:begin + columns])
+    infinite, angles = 0, _new_tile(X)
+    for begin in range(0, out.shape[1], _BLOCK):
+        infinite += _fourier_tile(X, block, panels, phases, begin, factor, angles, out, block * _BLOCK, begin)
     return infinite
 
 
@@ -5542,18 +5555,43 @@ def _fourier(X, panels, parts, phases, factor):
     return out, _largest(infinite) == 0.0
 
 
+@_compiled
+def _phases_of(X, key, first, count):
+    phases = np.empty(count, X.dtype)
+    for i in range(count):
+        phases[i] = 2.0 * math.pi * _uniform(_subkey(key, _PHASES), first + i)
+    return phases
+
+
+@_compiled(apart=True)
+def _directions_of(X, map, first, count):
+    """Panels of the frequencies first ... first + count - 1 of a map other than Fastfood's, and their phases."""
+    key = _key(map.seed, _FREQUENCIES)
+    if map.frequencies.shape[0] > 0:
+        W = map.frequencies[first:first + count]
+    elif map.kind == _PLAIN:
+        W = _plain_frequencies(map.kernel, map.d, first, count, key)
+    else:
+        W = _drawn_frequencies(map.kernel, map.d, map.m, map.kind, key)[first:first + count]
+    return _pack(_in_precision(X, W), _tile_width(X), _blocks(count) * _BLOCK), _phases_of(X, key, first, count)
+
+
+@_compiled(apart=True)
+def _features_from(X, map, first, count, factor):
+    """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and whether they are numbers."""
+    none = _zero_matrix(0, 1)
+    panels, phases = _directions_of(X, map, first, count)
+    return _fourier(X, panels, _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none), phases, factor)
+
+
 @_compiled(apart=True)
 def _map_points(X, map):
     """Fourier features of checked points, and whether they are numbers."""
-    key, phases, none = _key(map.seed, _FREQUENCIES), np.empty(map.m, X.dtype), _zero_matrix(0, 1)
-    for j in range(map.m):
-        phases[j] = 2.0 * math.pi * _uniform(_subkey(key, _PHASES), j)
-    factor, like = math.sqrt(2.0 * map.kernel.scale / map.m), X[:0, :1]
-    if map.kind == _FASTFOOD:
-        return _fourier(X, _pack(like, 1, 0), _fastfood_parts(map.kernel, map.d, map.m, key), phases, factor)
-    W = map.frequencies if map.frequencies.shape[0] > 0 else _drawn_frequencies(map.kernel, map.d, map.m, map.kind, key)
-    panels = _pack(_in_precision(X, W), _tile_width(X), _blocks(map.m) * _BLOCK)
-    return _fourier(X, panels, _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none), phases, factor)
+    factor, key = math.sqrt(2.0 * map.kernel.scale / map.m), _key(map.seed, _FREQUENCIES)
+    if map.kind != _FASTFOOD:
+        return _features_from(X, map, 0, map.m, factor)
+    parts = _fastfood_parts(map.kernel, map.d, map.m, key)
+    return _fourier(X, _pack(X[:0, :1], 1, 0), parts, _phases_of(X, key, 0, map.m), factor)
 
 
 @_compiled(apart=True)
