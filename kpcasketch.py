@@ -131,28 +131,29 @@ CPUDispatcher = type(njit(lambda: None))
 __version__ = "0.1.0"
 
 __all__ = [
-    "Bits", "CSR", "Centered", "Clustering", "Correlations", "Difference", "Eigen", "Expansion", "FDState",
-    "FourierMap", "Implicit", "Kernel", "Landmarks", "LowRank", "Manifold", "NystromMap", "ReducedSet",
-    "ReservoirState", "SKPCAState", "ShadowBounds", "ShadowState", "Sketch", "Subspace",
+    "Bits", "CSR", "Centered", "Clustering", "Correlations", "DSGDState", "Difference", "Eigen", "Expansion",
+    "FDState", "FourierMap", "Implicit", "Kernel", "Landmarks", "LowRank", "Manifold", "NystromMap", "ReducedSet",
+    "ReservoirState", "SKPCAState", "ShadowBounds", "ShadowState", "Sketch", "Slices", "Subspace",
     "approximate_ridge_leverage_scores", "block_lanczos", "cauchy", "center", "center_expansion", "centered_kpca",
-    "custom", "dense", "difference", "diffusion_map", "effective_dimension", "expand", "expand_rounded",
-    "fastfood_features_map", "fd_finish", "fd_merge", "fd_start", "fd_update", "fourier_features",
-    "fourier_features_map", "frequent_directions", "frobenius_error", "gaussian", "gram", "gram_diagonal",
-    "gram_matmat", "herd", "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans", "kernel_ridge", "kernel_thin",
-    "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "laplacian_eigenmap", "linear", "load", "main",
-    "manifold_features", "matern", "matmat", "median_bandwidth", "mmd", "nbytes", "normalized_cut", "nuclear_error",
-    "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map", "nystrom_ridge", "operator_distance",
-    "orthogonal_features_map", "orthogonal_iteration", "pivoted_cholesky", "polynomial", "precomputed",
-    "principal_angles", "projection_cost", "projection_dimension", "projection_distance", "quantize_gram",
-    "quasi_features_map", "rademacher_projection", "random_noisy", "randomized_kernel_quantize",
-    "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic", "recursive_rls",
-    "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical", "reservoir_finish",
-    "reservoir_nystrom", "reservoir_start", "reservoir_update", "ridge_leverage_scores", "rls_nystrom", "rnca",
-    "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram", "sample_landmarks",
-    "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels", "shadow_radius",
-    "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish", "skpca_merge", "skpca_residual",
-    "skpca_start", "skpca_transform", "skpca_update", "spectral_error", "spectral_norm", "subsampled_kpca",
-    "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
+    "custom", "dense", "difference", "diffusion_map", "dsgd_evaluate", "dsgd_finish", "dsgd_gha", "dsgd_kcca",
+    "dsgd_kcca_start", "dsgd_kpca", "dsgd_ksir", "dsgd_ksir_start", "dsgd_ksvd", "dsgd_ksvd_start", "dsgd_start",
+    "dsgd_update", "dsgd_values", "effective_dimension", "expand", "expand_rounded", "fastfood_features_map",
+    "fd_finish", "fd_merge", "fd_start", "fd_update", "fourier_features", "fourier_features_map",
+    "frequent_directions", "frobenius_error", "gaussian", "gram", "gram_diagonal", "gram_matmat", "herd",
+    "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans", "kernel_ridge", "kernel_thin", "kmeans_select", "kpca",
+    "kpca_from_eigen", "laplacian", "laplacian_eigenmap", "linear", "load", "main", "manifold_features", "matern",
+    "matmat", "median_bandwidth", "mmd", "nbytes", "normalized_cut", "nuclear_error", "nystrom", "nystrom_features",
+    "nystrom_kpca", "nystrom_map", "nystrom_ridge", "operator_distance", "orthogonal_features_map",
+    "orthogonal_iteration", "pivoted_cholesky", "polynomial", "precomputed", "principal_angles", "projection_cost",
+    "projection_dimension", "projection_distance", "quantize_gram", "quasi_features_map", "rademacher_projection",
+    "random_noisy", "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample",
+    "rational_quadratic", "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed",
+    "recursive_rls_practical", "reservoir_finish", "reservoir_nystrom", "reservoir_start", "reservoir_update",
+    "ridge_leverage_scores", "rls_nystrom", "rnca", "round_expansion", "rounding_scale", "rpcholesky", "rskpca",
+    "sample_gram", "sample_landmarks", "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish",
+    "shadow_labels", "shadow_radius", "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish",
+    "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update", "spectral_error",
+    "spectral_norm", "subsampled_kpca", "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
 ]
 
 
@@ -5390,7 +5391,10 @@ def _drawn_frequencies(kernel, d, m, kind, key):
     if kind == _PLAIN:
         return _plain_frequencies(kernel, d, 0, m, key)
     directions, lengths = _subkey(key, _DIRECTIONS), _subkey(key, _LENGTHS)
-    W = _orthogonal_directions(d, m, directions, lengths) if kind == _ORTHOGONAL else _quasi_directions(d, m, directions)
+    if kind == _ORTHOGONAL:
+        W = _orthogonal_directions(d, m, directions, lengths)
+    else:
+        W = _quasi_directions(d, m, directions)
     for j in range(m):
         factor = _spread(kernel, _subkey(key, _MIXTURES), j)
         for t in range(d):
@@ -9776,8 +9780,1212 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
 # ----------------------------------------------------------------------------------------------------------------------
 # 13. Doubly stochastic gradients (DSGD)
 #
-# Empty as yet.
+# Eigenfunctions as sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
+# gamma_j), by steps that see a few points and a few features each. Feature j is drawn from the seed and j whenever it
+# is needed, so what is kept is k numbers a feature, whatever d.
 # ----------------------------------------------------------------------------------------------------------------------
+
+# 13.1 Functions that are sums of features
+
+@_compiled(apart=True)
+def _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, task):
+    """Add the share of one run of features to its slot, feature block by feature block; angles that are not finite."""
+    _wide_vectors()
+    state, map = _denormals_to_zero(), FourierMap(kernel, X.shape[1], m, seed, kind, frequencies)
+    segments, wide, blocks, infinite = slots.shape[0], slots.shape[2], _blocks(used), 0
+    factor, angles, cosines = math.sqrt(2.0 * kernel.scale), _new_tile(X), _new_tile(X)
+    product = _aligned(_BLOCK * wide, X).reshape(_BLOCK, wide)
+    for b in range(task * blocks // segments, (task + 1) * blocks // segments):
+        begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
+        directions, phases = _directions_of(X, map, begin, count)
+        for block in range(_blocks(X.shape[0])):
+            first, rows = block * _BLOCK, min(_BLOCK, X.shape[0] - block * _BLOCK)
+            infinite += _fourier_tile(X, block, directions, phases, 0, factor, angles, cosines, 0, 0)
+            product[:] = 0
+            _multiply_add(cosines, 0, rows, 0, count, wide, panels, begin, product)
+            for r in range(rows):
+                for q in range(wide):
+                    slots[task, first + r, q] += product[r, q]
+    _restore(state)
+    return infinite
+
+
+@_compiled(parallel=True)
+def _features_times(X, kernel, m, seed, kind, frequencies, coef, used):
+    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite.
+
+    The map comes in parts: a tuple within a tuple does not go into a parallel loop.
+    """
+    k, panels = coef.shape[1], _vector_panels(_in_precision(X, coef), 0, used, 0)
+    rows, wide = _blocks(X.shape[0]) * _BLOCK, _padded_width(k, panels)
+    segments = min(16, _blocks(used))
+    slots, infinite = _zeros(segments * rows * wide, _FLOAT64).reshape(segments, rows, wide), _zeros(segments, _FLOAT64)
+    for task in prange(segments):
+        infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, np.int64(task))
+    return _sum_slots(slots, X.shape[0], k, coef), _largest(infinite) == 0.0
+
+
+_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
+
+
+@_compiled(apart=True)
+def _values_of(X, map, coef, used):
+    """The same for any number of points, by slabs."""
+    out = _zero_matrix(X.shape[0], coef.shape[1])
+    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
+        slab = X[begin:begin + _POINTS_AT_A_TIME]
+        values, finite = _features_times(slab, map.kernel, map.m, map.seed, map.kind, map.frequencies, coef, used)
+        if not finite:
+            return out, False
+        for i in range(values.shape[0]):
+            for q in range(values.shape[1]):
+                out[begin + i, q] = values[i, q]
+    return out, True
+
+
+# 13.2 States
+
+class Slices(NamedTuple):
+    """Slices of t targets, and what is made of them: edges (t, S - 1), ascending; weights (t S, q), of each slice."""
+    edges: np.ndarray
+    weights: np.ndarray
+
+
+class DSGDState(NamedTuple):
+    """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
+
+    task; map and coef (m, k) of the functions; other and other_coef of those of a second view; slices of targets;
+    moment (k, k): mean over the steps, late ones weighing more, of what is eigenvalues on its diagonal in the end;
+    used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start.
+    """
+    task: int
+    map: FourierMap
+    coef: np.ndarray
+    other: FourierMap
+    other_coef: np.ndarray
+    slices: Slices
+    moment: np.ndarray
+    used: int
+    step: int
+    feature_batch: int
+    theta0: float
+    theta1: float
+    ridge: float
+    centered: bool
+
+
+_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
+
+
+def _convert_dsgd_state(name, value):
+    slices = Slices(_to_double(_as_points(name, value.slices.edges, ".slices.edges")),
+                    _to_double(_as_points(name, value.slices.weights, ".slices.weights")))
+    return DSGDState(int(value.task), _as_fourier_map(name, value.map),
+                     _to_double(_as_points(name, value.coef, ".coef")), _as_fourier_map(name, value.other),
+                     _to_double(_as_points(name, value.other_coef, ".other_coef")), slices,
+                     _to_double(_as_points(name, value.moment, ".moment")), int(value.used), int(value.step),
+                     int(value.feature_batch), float(value.theta0), float(value.theta1), float(value.ridge),
+                     bool(value.centered))
+
+
+_as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
+
+
+@_either
+def _can_be_drawn(map):
+    """Whether feature j is at hand without the others."""
+    return map.kind == _PLAIN or map.kind != _FASTFOOD and map.frequencies.shape[0] > 0
+
+
+@_either
+def _has_second_map(task):
+    return task == _SINGULAR or task == _CANONICAL
+
+
+@_either
+def _is_sound_descent(state):
+    m, k = state.coef.shape
+    if not _is_sound_map(state.map) or not _is_sound_map(state.other) or not _can_be_drawn(state.map):
+        return False
+    if not (_COMPONENTS <= state.task <= _SLICED and m == state.map.m and 1 <= state.used <= m and state.step >= 0):
+        return False
+    if not (1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < np.inf and 0.0 <= state.theta1 < np.inf
+            and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0):
+        return False
+    if not (_all_below(state.coef, np.inf) and _all_below(state.other_coef, np.inf) and _all_below(state.moment, np.inf)
+            and _all_below(state.slices.weights, np.inf) and state.other_coef.shape[1] == k):
+        return False
+    if _has_second_map(state.task):
+        return _can_be_drawn(state.other) and state.other.m == m == state.other_coef.shape[0]
+    targets, rows = state.slices.edges.shape[0], state.other_coef.shape[0]
+    if state.task != _SLICED:
+        return rows == 0
+    return (rows == state.slices.weights.shape[1] and targets > 0
+            and state.slices.weights.shape[0] == targets * (state.slices.edges.shape[1] + 1))
+
+
+@_either
+def _second_columns(state):
+    """Columns of what goes with the points of a state: 0 for none."""
+    if _has_second_map(state.task):
+        return state.other.d
+    return state.slices.edges.shape[0] if state.task == _SLICED else 0
+
+
+def _as_second(name, value):
+    """value as a 2-D array of float64, a vector as one column; without rows for None."""
+    return np.empty((0, 0)) if value is None else _as_columns(name, value)
+
+
+@overload(_as_second, prefer_literal=True)
+def _as_second_overload(name, value):
+    if isinstance(value, (types.NoneType, types.Omitted)):
+        return lambda name, value: _zero_matrix(0, 0)
+    return lambda name, value: _as_columns(name, value)
+
+
+def _as_choice(name, value):
+    """value as float64, or infinity for None: to be chosen; which is passed on between functions of this file."""
+    if value is None or value is math.inf:
+        return math.inf
+    value = _as_real(name, value)
+    if value < 0.0:
+        raise ValueError(f"{name} must not be negative")
+    return value
+
+
+@overload(_as_choice, prefer_literal=True)
+def _as_choice_overload(name, value):
+    if isinstance(value, (types.NoneType, types.Omitted)):
+        return lambda name, value: np.inf
+    text = f"{getattr(name, 'literal_value', 'a number')} must not be negative"
+
+    def choice(name, value):
+        if value == np.inf:
+            return np.inf
+        number = _as_real(name, value)
+        if number < 0.0:
+            raise ValueError(text)
+        return number
+    return choice
+
+
+def _as_count(name, value):
+    """value as int64, at least 1; or 0 for None: to be chosen."""
+    if value is None:
+        return 0
+    value = _as_integer(name, value)
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1")
+    return value
+
+
+@overload(_as_count, prefer_literal=True)
+def _as_count_overload(name, value):
+    if isinstance(value, (types.NoneType, types.Omitted)):
+        return lambda name, value: 0
+    text = f"{getattr(name, 'literal_value', 'a number')} must be at least 1"
+
+    def count(name, value):
+        number = _as_integer(name, value)
+        if number < 1:
+            raise ValueError(text)
+        return number
+    return count
+
+
+def _dsgd_state():
+    return ["{a}_ = _as_dsgd_state('{f}: {a}', {a})",
+            _require("_is_sound_descent({a}_)", "{a} must be a DSGDState as dsgd_start or dsgd_update returned it")]
+
+
+def _drawable_map(on, like=None):
+    """A map whose features can be drawn one by one, for points of another argument; of as many as another map."""
+    lines = _fourier_map(on) + [_require("_can_be_drawn({a}_)", "{a} must be a map of fourier_features_map, or of "
+                                                                "another maker with stored frequencies")]
+    if like:
+        lines.append(_require(f"{{a}}_.m == {like}_.m", f"{like} and {{a}} must have as many features"))
+    return lines
+
+
+_first_step = ["{a}_ = _as_choice('{f}: {a}', {a})",
+               _require("{a}_ == math.inf or 1e-150 <= {a}_ <= 1e150", "{a} must be from 1e-150 to 1e150, or None")]
+_decay = ["{a}_ = _as_choice('{f}: {a}', {a})",
+          _require("{a}_ == math.inf or {a}_ <= 1e150", "{a} must be from 0 to 1e150, or None")]
+_maybe_count = ["{a}_ = _as_count('{f}: {a}', {a})", _require("{a}_ < 2**31", "{a} must be below 2**31")]
+_second_view = _points(double=True, same_rows="X")
+_targets = _columns("X")
+
+
+# 13.3 Starts
+
+class _Steps(NamedTuple):
+    """How to go on; theta0 and theta1 are infinite where they are to be chosen."""
+    feature_batch: int
+    theta0: float
+    theta1: float
+    ridge: float
+    centered: bool
+
+
+@_compiled(apart=True)
+def _small_features(X, map, initial, centered):
+    """The first features, divided by the square root of their number, in float64, and whether they are numbers."""
+    features, finite = _features_from(X, map, 0, initial, math.sqrt(2.0 * map.kernel.scale / initial))
+    Z = _in_double(features)
+    return _minus_row(Z, _column_means(Z)) if centered else Z, finite
+
+
+@_compiled
+def _mean_products(Z, T):
+    """Z^T T / n."""
+    return _times(_column_products(Z, T, False), 1.0 / Z.shape[0])
+
+
+@_compiled(apart=True)
+def _whitener(Z, ridge, share):
+    """E (D + r)^-1/2 for Z^T Z / n = E D E^T without what is rounding, r at least this share of the largest of D; that.
+    """
+    C = _mean_products(Z, Z)
+    values, vectors = _small_eigen(C, C.shape[0], False)
+    rank, ridge = 0, max(ridge, share * values[0])
+    while rank < C.shape[0] and values[rank] > 1e-10 * values[0]:
+        rank += 1
+    W = _zero_matrix(C.shape[0], rank)
+    for q in range(rank):
+        for i in range(C.shape[0]):
+            W[i, q] = vectors[i, q] / math.sqrt(values[q] + ridge)
+    return W, values[0]
+
+
+@_compiled
+def _first_columns(A, k):
+    out = _zero_matrix(A.shape[0], k)
+    for i in range(A.shape[0]):
+        for q in range(k):
+            out[i, q] = A[i, q]
+    return out
+
+
+@_compiled(apart=True)
+def _singular_pairs(C, k):
+    """The k leading left and right singular vectors of C, and all singular values, from C C^T: good to half the digits.
+
+    No vectors, if C has no such rank.
+    """
+    values, vectors = _small_eigen(_dense_product(C, C.shape[1], _transposed(C)), C.shape[0], False)
+    for q in range(values.shape[0]):
+        values[q] = math.sqrt(max(values[q], 0.0))
+    if k > min(C.shape[0], C.shape[1]) or not values[k - 1] > 1e-6 * values[0]:
+        return _zero_matrix(0, 0), _zero_matrix(0, 0), values
+    U = _first_columns(vectors, k)
+    V = _dense_product(_transposed(C), C.shape[0], U)
+    for q in range(k):
+        for i in range(V.shape[0]):
+            V[i, q] /= values[q]
+    return U, V, values
+
+
+@_compiled(apart=True)
+def _started(task, map, other, weights, other_weights, slices, initial, steps, largest, gap):
+    """The state with these weights of the first features, which are worth 1 / sqrt(initial) of phi; steps chosen."""
+    k, b, kappa = weights.shape[1], np.float64(steps.feature_batch), map.kernel.scale
+    coef, other_coef = _zero_matrix(map.m, k), other_weights
+    for i in range(initial):
+        for q in range(k):
+            coef[i, q] = weights[i, q] / math.sqrt(initial)
+    if _has_second_map(task):
+        kappa, other_coef = max(kappa, other.kernel.scale), _zero_matrix(other.m, k)
+        for i in range(initial):
+            for q in range(k):
+                other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
+    theta0 = steps.theta0 if steps.theta0 < np.inf else min(0.5 / largest, math.sqrt(0.05 * b / kappa))
+    theta1 = steps.theta1 if steps.theta1 < np.inf else theta0 * gap
+    return DSGDState(task, map, coef, other, other_coef, slices, _zero_matrix(k, k), initial, 0, steps.feature_batch,
+                     theta0, theta1, steps.ridge, steps.centered)
+
+
+@_compiled
+def _no_slices():
+    return Slices(_zero_matrix(0, 0), _zero_matrix(0, 0))
+
+
+@_compiled
+def _spectral_gap(values, k):
+    """lambda_k - lambda_{k + 1}, at least a tenth of lambda_k: of two that are nearly equal either will do."""
+    return max(values[k - 1] - (values[k] if k < values.shape[0] else 0.0), 0.1 * values[k - 1])
+
+
+_STEP_KINDS = dict(feature_batch=_length, theta0=_first_step, theta1=_decay, initial=_length, centered=_flag)
+_NOT_FINITE = "X must not be so large in units of the bandwidth that angles overflow"
+
+
+@_public(X=_points(), map=_drawable_map("X"), k=_length, individual=_flag, **_STEP_KINDS)
+def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
+    """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD Algorithm 1, (4)).
+
+    V_0 are the components of a small problem, as the paper advises: of the first features on a few points. (From 0, as
+    the listing prints it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given,
+
+        theta0 = min(1 / (2 l_1), sqrt(feature_batch / (20 k(x, x)))),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
+
+    with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
+    twentieth of k(x, x) to the variance in a step, and errors fall like 1 / t, for which
+    2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (theorem 1).
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
+    k : int from 1 to min(n, initial); functions
+    individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
+        together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
+    feature_batch : int, at least 1; features a step
+    theta0 : float, positive, or None: chosen as above
+    theta1 : float, not negative, or None: chosen as above
+    initial : int, at least 1; features of the small problem, cut to m
+    centered : bool; about the mean, by the means of each mini-batch
+
+    Returns
+    -------
+    DSGDState, for `dsgd_update` and `dsgd_evaluate`
+
+    Notes
+    -----
+    O(n initial (d + initial) + initial^3) time; memory for k numbers a feature.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
+    >>> state.coef.shape, state.used, dsgd_evaluate(X, state).shape
+    ((1000, 3), 256, (300, 3))
+    """
+    initial = min(initial, map.m)
+    if k > min(initial, X.shape[0]):
+        raise ValueError("dsgd_start: k must be at most the number of points, of features, and initial")
+    Z, finite = _small_features(X, map, initial, centered)
+    if not finite:
+        raise ValueError("dsgd_start: X must not be so large in units of the bandwidth that angles overflow")
+    values, vectors = _small_eigen(_mean_products(Z, Z), initial, False)
+    if not values[k - 1] > 1e-12 * values[0]:
+        raise ValueError("dsgd_start: k must be at most the rank of the features on X: give more points, or fewer k")
+    steps = _Steps(feature_batch, theta0, theta1, 0.0, centered)
+    task = _SINGLE_COMPONENTS if individual else _COMPONENTS
+    return _started(task, map, map, _first_columns(vectors, k), _zero_matrix(0, k), _no_slices(), initial, steps,
+                    values[0], _spectral_gap(values, k))
+
+
+_TWO_VIEWS = dict(X=_points(), Y=_second_view, map_x=_drawable_map("X"), map_y=_drawable_map("Y", "map_x"), k=_length)
+
+
+@_public(**_TWO_VIEWS, **_STEP_KINDS)
+def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
+    """Doubly stochastic kernel SVD before the first step (DSGD Algorithm 3): singular functions of E k(x, .) l(y, .).
+
+    Initial functions and steps as of `dsgd_start`, by the singular values of the small problem.
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    Y : (n, e) array, their other views, drawn together with them
+    map_x, map_y : FourierMap for each view, with as many features and another seed
+    k : int from 1 to min(n, initial); pairs of functions
+    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(n initial (d + e + initial) + initial^3) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
+    >>> dsgd_ksvd_start(X, X + 0.1, maps[0], maps[1], 2).other_coef.shape
+    (1000, 2)
+    """
+    initial = min(initial, map_x.m)
+    A, first = _small_features(X, map_x, initial, centered)
+    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
+    if not (first and second):
+        raise ValueError("dsgd_ksvd_start: X and Y must not be so large in units of the bandwidth that angles overflow")
+    U, V, values = _singular_pairs(_mean_products(A, B), k)
+    if U.size == 0 or k > X.shape[0]:
+        raise ValueError("dsgd_ksvd_start: k must be at most the rank of the products of the features on X and Y")
+    steps, half = _Steps(feature_batch, theta0, theta1, 0.0, centered), math.sqrt(0.5)
+    return _started(_SINGULAR, map_x, map_y, _times(U, half), _times(V, half), _no_slices(), initial, steps, values[0],
+                    _spectral_gap(values, k))
+
+
+_RIDGE_KINDS = dict(ridge=_tolerance, **_STEP_KINDS)
+
+
+@_public(**_TWO_VIEWS, **_RIDGE_KINDS)
+def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
+                    centered=True):
+    """Doubly stochastic kernel canonical correlations before the first step (DSGD Algorithm 4).
+
+    Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
+    as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The first step
+    is that of `dsgd_start`, l_1 the larger of both views' largest eigenvalues; the decay, if not given, is .001, the
+    paper's.
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    Y : (n, e) array, their other views
+    map_x, map_y : FourierMap for each view, with as many features and another seed
+    k : int from 1 to min(n, initial); pairs of functions
+    ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
+    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(n initial (d + e + initial) + initial^3) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
+    >>> dsgd_kcca_start(X, X + 0.1, maps[0], maps[1], 2).theta1
+    0.001
+    """
+    initial = min(initial, map_x.m)
+    A, first = _small_features(X, map_x, initial, centered)
+    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
+    if not (first and second):
+        raise ValueError("dsgd_kcca_start: X and Y must not be so large in units of the bandwidth that angles overflow")
+    left, largest_x = _whitener(A, ridge, 0.001)
+    right, largest_y = _whitener(B, ridge, 0.001)
+    U, V, values = _singular_pairs(_dense_product(_transposed(left), initial, _dense_product(
+        _mean_products(A, B), initial, right)), k)
+    if U.size == 0 or k > X.shape[0]:
+        raise ValueError("dsgd_kcca_start: k must be at most the rank of the products of the features on X and Y")
+    half = math.sqrt(0.5)
+    weights = _times(_dense_product(left, left.shape[1], U), half)
+    other_weights = _times(_dense_product(right, right.shape[1], V), half)
+    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
+    return _started(_CANONICAL, map_x, map_y, weights, other_weights, _no_slices(), initial, steps,
+                    max(largest_x, largest_y), 0.0)
+
+
+@_public(X=_points(), targets=_targets, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000), **_RIDGE_KINDS)
+def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
+                    centered=True):
+    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
+
+    Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
+    C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets are put side by side and
+    whitened.
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    targets : (n,) or (n, t) array, their targets
+    map : FourierMap
+    k : int from 1 to the number of slices less t; functions
+    slices : int from 2 to 10000, of each target
+    ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(n initial (d + initial) + initial^3) time, and the cube of slices times t.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> state = dsgd_ksir_start(X, X[:, 0] ** 2, fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 1)
+    >>> state.slices.edges.shape
+    (1, 9)
+    """
+    initial = min(initial, map.m)
+    edges = _quantile_edges(targets, slices)
+    indicators = _indicators(targets, edges)
+    centred = _minus_row(indicators, _column_means(indicators)) if centered else indicators
+    whitener, largest = _whitener(centred, 0.0, 0.0)
+    if not largest > 1e-12:
+        raise ValueError("dsgd_ksir_start: targets must not be constant")
+    Z, finite = _small_features(X, map, initial, centered)
+    if not finite:
+        raise ValueError("dsgd_ksir_start: X must not be so large in units of the bandwidth that angles overflow")
+    left, largest = _whitener(Z, ridge, 0.001)
+    products = _dense_product(_transposed(left), initial, _mean_products(Z, centred))
+    U, V, _ = _singular_pairs(_dense_product(products, centred.shape[1], whitener), k)
+    if U.size == 0 or k > X.shape[0]:
+        raise ValueError("dsgd_ksir_start: k must be at most the rank of the products of features and slices")
+    half, size = math.sqrt(0.5), math.sqrt(largest)    # so large are both views, and one step size fits both
+    weights = _times(_dense_product(left, left.shape[1], U), half)
+    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
+    return _started(_SLICED, map, map, weights, _times(V, half / size), Slices(edges, _times(whitener, size)), initial,
+                    steps, largest, 0.0)
+
+
+@_compiled(apart=True)
+def _quantile_edges(targets, slices):
+    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
+    n, edges = targets.shape[0], _zero_matrix(targets.shape[1], slices - 1)
+    for q in range(targets.shape[1]):
+        column = np.empty(n, _FLOAT64)
+        for i in range(n):
+            column[i] = targets[i, q]
+        count, last = 0, _in_order(column, 0)
+        for s in range(1, slices):
+            edge = _in_order(column, s * n // slices)  # a point belongs above all edges that it reaches
+            if edge > last:
+                edges[q, count], count, last = edge, count + 1, edge
+        edges[q, count:] = np.inf
+    return edges
+
+
+@_compiled
+def _slice_of(edges, target):
+    """How many edges a target has reached."""
+    low, high = 0, edges.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if edges[middle] <= target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@_compiled(apart=True)
+def _indicators(targets, edges):
+    """1 for the slice of each target, (n, t S)."""
+    count = edges.shape[1] + 1
+    out = _zero_matrix(targets.shape[0], targets.shape[1] * count)
+    for i in range(targets.shape[0]):
+        for q in range(targets.shape[1]):
+            out[i, q * count + _slice_of(edges[q], targets[i, q])] = 1.0
+    return out
+
+
+# 13.4 Steps
+
+@_compiled(apart=True)
+def _values_and_second(X, Y, state):
+    """Values of the functions on a mini-batch, in both views, and whether they are numbers.
+
+    Of slices, the second view is what the whitened indicators give.
+    """
+    U, finite = _values_of(X, state.map, state.coef, state.used)
+    if _has_second_map(state.task):
+        V, second = _values_of(_in_precision(X, Y), state.other, state.other_coef, state.used)
+        return U, V, finite and second
+    if state.task == _SLICED:
+        indicators = _dense_product(_indicators(Y, state.slices.edges), state.slices.weights.shape[0],
+                                    state.slices.weights)
+        return U, _dense_product(indicators, indicators.shape[1], state.other_coef), finite
+    return U, _zero_matrix(0, U.shape[1]), finite
+
+
+@_compiled
+def _centre(U, first, last):
+    """Rows first to last - 1 minus their mean, in place."""
+    for q in range(U.shape[1]):
+        total = 0.0
+        for i in range(first, last):
+            total += U[i, q]
+        for i in range(first, last):
+            U[i, q] -= total / (last - first)
+
+
+@_compiled(apart=True)
+def _moments(U, V, last, task):
+    """W = G^T A G on the first rows: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
+    k = U.shape[1]
+    W = _zero_matrix(k, k)
+    for i in range(last):
+        for q in range(k):
+            for r in range(k):
+                W[q, r] += U[i, q] * U[i, r] if V.shape[0] == 0 else U[i, q] * V[i, r] + V[i, q] * U[i, r]
+    return _times(W, 1.0 / last)
+
+
+@_compiled
+def _residual(U, V, W, first):
+    """V - U W, rows from `first` on."""
+    out = _dense_product(U[first:], U.shape[1], W)
+    for i in range(out.shape[0]):
+        for q in range(out.shape[1]):
+            out[i, q] = V[first + i, q] - out[i, q]
+    return out
+
+
+@_compiled(apart=True)
+def _feature_gradient(X, map, G, first, count):
+    """Phi^T G for the features first ... first + count - 1 on the points; the points by slabs."""
+    out = _zero_matrix(count, G.shape[1])
+    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
+        slab = X[begin:begin + _POINTS_AT_A_TIME]
+        features, _ = _features_from(slab, map, first, count, math.sqrt(2.0 * map.kernel.scale))
+        _add(out, 1.0, _transposed_product(_in_double(features), count, G[begin:begin + _POINTS_AT_A_TIME]))
+    return out
+
+
+@_compiled
+def _next_block(state):
+    """Features of a step, (first, count), and what their gradient is divided by.
+
+    New ones as long as there are; then blocks of all, in a random order that changes with each round.
+    """
+    m, b = state.map.m, min(state.feature_batch, state.map.m)
+    if state.used < m:
+        count = min(b, m - state.used)
+        return state.used, count, np.float64(count)
+    blocks = (m + b - 1) // b
+    key = _subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
+    first = _drawn(blocks, blocks, key)[state.step % blocks] * b
+    return first, min(b, m - first), m / np.float64(blocks)
+
+
+@_compiled(apart=True)
+def _descend(coef, W, rate, gradient, first, factor):
+    """coef -= coef W rate, then gradient times a factor added to the rows from `first` on."""
+    row = _zeros(coef.shape[1], _FLOAT64)
+    for j in range(coef.shape[0]):
+        for q in range(coef.shape[1]):
+            row[q] = coef[j, q]
+        for r in range(coef.shape[1]):
+            for q in range(coef.shape[1]):
+                coef[j, q] -= rate * row[r] * W[r, q]
+    for j in range(gradient.shape[0]):
+        for q in range(coef.shape[1]):
+            coef[first + j, q] += factor * gradient[j, q]
+
+
+@_compiled(apart=True)
+def _step(state, X, Y):
+    """One step on a mini-batch, in the place of the coefficients and the moment; 1: angles overflow, 2: diverged.
+
+    With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
+    lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
+    norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
+    second, and only a ridge makes others lose.
+    """
+    task, n, eta = state.task, X.shape[0], state.theta0 / (1.0 + state.theta1 * state.step)
+    U, V, finite = _values_and_second(X, Y, state)
+    if not finite:
+        return state, 1
+    limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
+    if task >= _CANONICAL:
+        limit = 1.0
+    if not _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * n:
+        return state, 2
+    half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
+    if state.centered:
+        _centre(U, 0, half)
+        _centre(U, half, n)
+        _centre(V, 0, min(half, V.shape[0]))
+        _centre(V, half, V.shape[0])
+    W = _moments(U, V, half if half > 0 else n, task)
+    weight = 2.0 / (state.step + 2.0)
+    _add(state.moment, -weight, state.moment)
+    _add(state.moment, weight, W)
+    Gx, Gy = (V, U) if V.shape[0] > 0 else (U, V)
+    if task >= _CANONICAL:
+        Gx, Gy = _residual(U, V, W, half), _residual(V, U, W, half)
+    if task == _SINGLE_COMPONENTS:
+        for q in range(W.shape[0]):
+            for r in range(q):
+                W[q, r] = 0.0                          # the upper triangle: each yields to those before it
+    rate = eta * (state.ridge if task >= _CANONICAL else 1.0)
+    first, count, share = _next_block(state)
+    points, factor = X[half:], eta / (share * (n - half))
+    _descend(state.coef, W, rate, _feature_gradient(points, state.map, Gx, first, count), first, factor)
+    if _has_second_map(task):
+        others = _in_precision(X, Y)[half:]
+        _descend(state.other_coef, W, rate, _feature_gradient(others, state.other, Gy, first, count), first, factor)
+    if task == _SLICED:
+        columns = _dense_product(_indicators(Y[half:], state.slices.edges), state.slices.weights.shape[0],
+                                 state.slices.weights)
+        _descend(state.other_coef, W, rate, _transposed_product(columns, columns.shape[1], Gy), 0, eta / (n - half))
+    if not (_all_below(state.coef, 1e100) and _all_below(state.other_coef, 1e100)):
+        return state, 2
+    return _with_coefficients(state, state.coef, state.other_coef, state.moment, max(state.used, first + count),
+                              state.step + 1), 0
+
+
+@_compiled
+def _with_coefficients(state, coef, other_coef, moment, used, step):
+    return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
+                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered)
+
+
+@_compiled
+def _own_coefficients(state):
+    """The same state, with arrays of its own where steps write to."""
+    return _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(), state.used,
+                              state.step)
+
+
+@_compiled(apart=True)
+def _after_step(state, X, Y):
+    return _step(_own_coefficients(state), X, Y)
+
+
+@_compiled(apart=True)
+def _after_steps(state, X, Y, batch, steps):
+    """After steps on mini-batches of points drawn independently; each by the seed and its number alone."""
+    key, rows = _key(state.map.seed, _BATCHES), np.empty(batch, _INT64)
+    state, flaw = _own_coefficients(state), 0
+    for _ in range(steps):
+        for i in range(batch):
+            rows[i] = min(np.int64(_uniform(_subkey(key, state.step), i) * X.shape[0]), X.shape[0] - 1)
+        state, flaw = _step(state, _gather(X, rows, X), _gather(Y, rows, Y) if Y.shape[0] > 0 else Y)
+        if flaw != 0:
+            break
+    return state, flaw
+
+
+@_either
+def _sound(name, state, flaw):
+    """The state, or an error that says what happened at its step."""
+    if flaw == 1:
+        raise ValueError(name + ": X must not be so large in units of the bandwidth that angles overflow")
+    if flaw == 2:
+        raise ValueError(name + ": theta0 must be smaller, as the steps diverged at step " + str(state.step))
+    return state
+
+
+@_either
+def _least_batch(state):
+    """Points that a step needs: of a half that is centred, two."""
+    return 4 if state.task >= _CANONICAL else (2 if state.centered else 1)
+
+
+_second_of_state = ["{a}_ = _as_second('{f}: {a}', {a})",
+                    _require("_all_below({a}_, 1e150)", "{a} must be finite (no NaN or infinity) and below 1e150"),
+                    _require("({a}_.size > 0) == (_second_columns(state_) > 0)",
+                             "{a} must be given for two views, or targets, and not else"),
+                    _require("{a}_.size == 0 or {a}_.shape[0] == X_.shape[0]",
+                             "X and {a} must have the same number of rows"),
+                    _require("{a}_.size == 0 or {a}_.shape[1] == _second_columns(state_)",
+                             "{a} must have as many columns as at the start")]
+_points_of_descent = _points() + [_require("{a}_.shape[1] == state_.map.d", "{a} must have state.map.d columns"),
+                                  _require("{a}_.shape[0] >= _least_batch(state_)",
+                                           "{a} must have at least 2 points if centered, 4 for two halves of them")]
+
+
+@_public(glue=True, state=_dsgd_state(), X=_points_of_descent, Y=_second_of_state)
+def dsgd_update(state, X, Y=None):
+    """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD Algorithms 1, 3, 4; (4)).
+
+    With h the functions and phi the new features, on kernel PCA: coefficients eta phi(x) h(x)^T, means over points and
+    features, are added, and all others lose eta h h^T of themselves. Features are new as long as there are, m in all;
+    then blocks of them come again in a random order. Of kernel SVD the results have to be multiplied by sqrt(2) for
+    unit functions, which `dsgd_evaluate` does; of canonical correlations, the first half of the mini-batch makes the
+    matrix by which the second half's gradient is made, as one mini-batch for both has a bias.
+
+    Parameters
+    ----------
+    state : DSGDState; it stays as it is, also where a step is refused
+    X : (n, d) array, a mini-batch of independent points; any n, from 2 if centered and from 4 of canonical correlations
+    Y : (n, e) array of other views or (n,), (n, t) of targets; None for kernel PCA
+
+    Returns
+    -------
+    DSGDState. ValueError with the number of the step if steps diverge
+
+    Notes
+    -----
+    used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m k)
+    memory.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+    >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
+    >>> for t in range(9):
+    ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
+    >>> state.used, state.step
+    (1000, 9)
+    """
+    found, flaw = _after_step(state, X, Y)
+    return _sound("dsgd_update", found, flaw)
+
+
+# 13.5 Results
+
+@_public(X=_points(), state=_dsgd_state(), second=_flag)
+def dsgd_evaluate(X, state, second=False):
+    """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD Algorithm 2).
+
+    Of kernel PCA they have norm 1 in the kernel's space (in the limit), so that squares have the eigenvalues as means;
+    of kernel SVD too; canonical variates have variance 1. Determined up to a constant if centered.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    state : DSGDState, finished or not
+    second : bool; the functions of the second view, X being points of it
+
+    Returns
+    -------
+    (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew
+
+    Notes
+    -----
+    n used (d + k) multiply-adds and n used cosines, and used d random numbers for each 4096 points where frequencies
+    are not stored; memory for the result, 16 k numbers for each of 4096 points, 128 d for each thread.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
+    >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
+    True
+    """
+    if second and not _has_second_map(state.task):
+        raise ValueError("dsgd_evaluate: second must be False of one view")
+    map = state.other if second else state.map
+    if X.shape[1] != map.d:
+        raise ValueError("dsgd_evaluate: X must have as many columns as at the start")
+    values, finite = _values_of(X, map, state.other_coef if second else state.coef, state.used)
+    if not finite:
+        raise ValueError("dsgd_evaluate: X must not be so large in units of the bandwidth that angles overflow")
+    if state.task >= _SINGULAR:
+        values = _times(values, math.sqrt(2.0))
+    out = _in_precision(X, values)
+    if not _all_below(out, np.inf):
+        raise ValueError("dsgd_evaluate: state.coef must not be so large that values overflow the type of X")
+    return out
+
+
+@_public(state=_dsgd_state())
+def dsgd_values(state):
+    """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
+
+    Those of the weighted mean of W = G^T A G, weights growing with t. Source: textbook (Rayleigh quotients).
+
+    Parameters
+    ----------
+    state : DSGDState
+
+    Returns
+    -------
+    (k,) float64 array, descending; of individual functions, of each. 0 before the first step
+
+    Notes
+    -----
+    O(k^3) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)).round(1).tolist()
+    [0.6]
+    """
+    values, _ = _turn(state)
+    return values
+
+
+@_compiled(apart=True)
+def _turn(state):
+    """Eigenpairs of the moment; of individual functions its diagonal and the unit matrix."""
+    k = state.moment.shape[0]
+    values, turn = _small_eigen(state.moment, k, False)
+    if state.task == _SINGLE_COMPONENTS or state.step == 0:
+        turn = _unit_matrix(k)
+        for q in range(k):
+            values[q] = state.moment[q, q]
+    return values, turn
+
+
+@_public(state=_dsgd_state())
+def dsgd_finish(state):
+    """The functions as single ones, in the order of their values: a rotation in the space that they span.
+
+    Source: textbook (Rayleigh and Ritz, by the matrix of `dsgd_values`). Individual functions stay as they are but for
+    signs: the coefficient of largest size is positive.
+
+    Parameters
+    ----------
+    state : DSGDState; it stays as it is, and steps may go on from either
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(m k^2) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((500, 1))
+    >>> state = dsgd_update(dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 500), 2), X)
+    >>> bool(np.abs(np.triu(dsgd_finish(state).moment, 1)).max() < 1e-12)
+    True
+    """
+    values, turn = _turn(state)
+    k = values.shape[0]
+    coef = _dense_product(state.coef, k, turn)
+    for q in range(k):
+        largest = 0
+        for j in range(coef.shape[0]):
+            if abs(coef[j, q]) > abs(coef[largest, q]):
+                largest = j
+        for r in range(k if coef[largest, q] < 0.0 else 0):
+            turn[r, q] = -turn[r, q]
+    moment = _dense_product(_transposed(turn), k, _dense_product(state.moment, k, turn))
+    other_coef = _dense_product(state.other_coef, k, turn) if state.other_coef.shape[0] > 0 else state.other_coef
+    return _with_coefficients(state, _dense_product(state.coef, k, turn), other_coef, moment, state.used, state.step)
+
+
+# 13.6 In one line
+
+_START_POINTS = 2048                                   # points of the small problem
+
+
+@_either
+def _runs(steps, batch, map, feature_batch, n):
+    """Steps and points a step, chosen if 0: each feature four times, and 200 steps at least; 512 points."""
+    chosen = max(200, 4 * ((map.m + feature_batch - 1) // feature_batch))
+    return steps if steps > 0 else chosen, batch if batch > 0 else min(512, n)
+
+
+@_compiled(apart=True)
+def _start_points(X, seed):
+    """Points of the small problem, drawn without replacement."""
+    return _gather(X, _drawn(X.shape[0], min(X.shape[0], _START_POINTS), _subkey(_key(seed, _BATCHES), 2**62)), X)
+
+
+@_either
+def _other_seed(seed):
+    """Of the second view's features: another sequence."""
+    return _subkey(_key(seed, _FREQUENCIES), 2**62)
+
+
+@_either
+def _ended(name, state, X, Y, batch, steps):
+    """The finished state after all steps."""
+    steps, batch = _runs(steps, batch, state.map, state.feature_batch, X.shape[0])
+    state, flaw = _after_steps(state, X, Y, batch, steps)
+    return dsgd_finish(_sound(name, state, flaw))
+
+
+_RUN_KINDS = dict(features=_length, seed=_seed, steps=_maybe_count, batch=_maybe_count + [
+    _require("{a}_ <= X_.shape[0]", "{a} must be at most the number of points")], feature_batch=_length,
+    theta0=_first_step, theta1=_decay, centered=_flag)
+
+
+@_public(glue=True, X=_points(), kernel=_stationary(), k=_length, **_RUN_KINDS)
+def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, centered=False):
+    """Doubly stochastic kernel PCA (DSGD Algorithm 1): start, steps and finish in one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; functions
+    features : int, at least 1; random features, drawn anew whenever they are needed
+    seed : int from 0 to 2**64 - 1, by default 0
+    steps : int, at least 1; None for each feature four times, 200 at least
+    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+    feature_batch, theta0, theta1, centered : as of `dsgd_start`
+
+
+    Returns
+    -------
+    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
+    if steps diverge
+
+    Notes
+    -----
+    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
+    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
+    [0.6, 0.2]
+    """
+    map = fourier_features_map(kernel, X.shape[1], features, seed, False)
+    state = dsgd_start(_start_points(X, seed), map, k, False, feature_batch, theta0, theta1, 256, centered)
+    return _ended("dsgd_kpca", state, X, np.empty((0, 0)), batch, steps)
+
+
+@_public(glue=True, X=_points(), kernel=_stationary(), k=_length, **_RUN_KINDS)
+def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+             theta0=None, theta1=None, centered=False):
+    """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; functions
+    features : int, at least 1; random features, drawn anew whenever they are needed
+    seed : int from 0 to 2**64 - 1, by default 0
+    steps : int, at least 1; None for each feature four times, 200 at least
+    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+    feature_batch, theta0, theta1, centered : as of `dsgd_start`
+
+
+    Returns
+    -------
+    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
+    if steps diverge
+
+    Notes
+    -----
+    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
+    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> dsgd_values(dsgd_gha(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
+    [0.6, 0.2]
+    """
+    map = fourier_features_map(kernel, X.shape[1], features, seed, False)
+    state = dsgd_start(_start_points(X, seed), map, k, True, feature_batch, theta0, theta1, 256, centered)
+    return _ended("dsgd_gha", state, X, np.empty((0, 0)), batch, steps)
+
+
+@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary(), kernel_y=_stationary(),
+         k=_length, **_RUN_KINDS)
+def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, centered=False):
+    """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD Algorithm 3): start, steps, finish in one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    Y : (n, e) array, their other views
+    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; pairs of functions
+    features : int, at least 1; random features, drawn anew whenever they are needed
+    seed : int from 0 to 2**64 - 1, by default 0
+    steps : int, at least 1; None for each feature four times, 200 at least
+    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+    feature_batch, theta0, theta1, centered : as of `dsgd_start`
+
+
+    Returns
+    -------
+    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
+    if steps diverge
+
+    Notes
+    -----
+    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
+    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> state = dsgd_ksvd(X, X, gaussian(1.0), gaussian(1.0), 2, 2000, 0)
+    >>> dsgd_values(state).round(1).tolist()
+    [0.6, 0.2]
+    """
+    map_x = fourier_features_map(kernel_x, X.shape[1], features, seed, False)
+    map_y = fourier_features_map(kernel_y, Y.shape[1], features, _other_seed(seed), False)
+    state = dsgd_ksvd_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, feature_batch, theta0,
+                            theta1, 256, centered)
+    return _ended("dsgd_ksvd", state, X, Y, batch, steps)
+
+
+@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary(), kernel_y=_stationary(),
+         k=_length, **_RUN_KINDS, ridge=_tolerance)
+def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, ridge=0.0, centered=True):
+    """Doubly stochastic kernel canonical correlations (DSGD Algorithm 4): start, steps and finish in one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    Y : (n, e) array, their other views
+    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; pairs of functions
+    features : int, at least 1; random features, drawn anew whenever they are needed
+    seed : int from 0 to 2**64 - 1, by default 0
+    steps : int, at least 1; None for each feature four times, 200 at least
+    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+    feature_batch, theta0, theta1, ridge, centered : as of `dsgd_kcca_start`
+
+
+    Returns
+    -------
+    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
+    if steps diverge
+
+    Notes
+    -----
+    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
+    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+    >>> state = dsgd_kcca(X, X[:, :1] + 0.1, gaussian(1.0), gaussian(1.0), 1, 2000, 0)
+    >>> bool(dsgd_values(state)[0] > 0.9)
+    True
+    """
+    map_x = fourier_features_map(kernel_x, X.shape[1], features, seed, False)
+    map_y = fourier_features_map(kernel_y, Y.shape[1], features, _other_seed(seed), False)
+    state = dsgd_kcca_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, ridge, feature_batch,
+                            theta0, theta1, 256, centered)
+    return _ended("dsgd_kcca", state, X, Y, batch, steps)
+
+
+@_public(glue=True, X=_points(), targets=_targets, kernel=_stationary(), k=_length, **_RUN_KINDS,
+         slices=_integer(2, 10000), ridge=_tolerance)
+def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, slices=10, ridge=0.0, centered=True):
+    """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    targets : (n,) or (n, t) array
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; functions
+    features : int, at least 1; random features, drawn anew whenever they are needed
+    seed : int from 0 to 2**64 - 1, by default 0
+    steps : int, at least 1; None for each feature four times, 200 at least
+    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+    feature_batch, theta0, theta1, slices, ridge, centered : as of `dsgd_ksir_start`
+
+
+    Returns
+    -------
+    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
+    if steps diverge
+
+    Notes
+    -----
+    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
+    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+    >>> state = dsgd_ksir(X, X[:, 0], gaussian(1.0), 1, 2000, 0)
+    >>> bool(dsgd_values(state)[0] > 0.8)
+    True
+    """
+    map = fourier_features_map(kernel, X.shape[1], features, seed, False)
+    state = dsgd_ksir_start(_start_points(X, seed), _start_points(targets, seed), map, k, slices, ridge, feature_batch,
+                            theta0, theta1, 256, centered)
+    return _ended("dsgd_ksir", state, X, targets, batch, steps)
+
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 14. Downstream
