@@ -3781,6 +3781,40 @@ def _diagonalize(d, e, Z):
                 q[t] = c * q[t] - s * p_t
 
 
+@_compiled(inline="always")
+def _halved_sum(H, size):
+    """(H + H^T) / 2 for the leading part of H, divided by its largest entry: squares of tiny ones would underflow."""
+    A, scale = _zero_matrix(size, size), 0.0
+    for i in range(size):
+        scale = max(scale, _largest(H[i, :size]))
+    scale = scale if scale > 0.0 else 1.0
+    for i in range(size):
+        for j in range(size):
+            A[i, j] = 0.5 * (H[i, j] / scale + H[j, i] / scale)
+    return A, scale
+
+
+@_compiled(inline="always")
+def _eigen_rows(A):
+    """Eigenvalues and, as rows, eigenvectors of a symmetric matrix, whose place they take."""
+    rows = _unit_matrix(A.shape[0])
+    values, e = _tridiagonalize(A)
+    _diagonalize(values, e, rows)
+    _reflect(A, rows)
+    return values, rows
+
+
+@_compiled(inline="always")
+def _sorted_pairs(found, rows, scale, by_size):
+    order, size = _descending(found, by_size), found.shape[0]
+    values, vectors = _zeros(size, _FLOAT64), _zero_matrix(size, size)
+    for q in range(size):
+        values[q] = scale * found[order[q]]
+        for i in range(size):
+            vectors[i, q] = rows[order[q], i]
+    return values, vectors
+
+
 @_compiled(apart=True)
 def _small_eigen(H, size, by_size):
     """Eigenpairs of a small symmetric matrix, the leading part of H, descending (by absolute value if by_size).
@@ -3788,28 +3822,13 @@ def _small_eigen(H, size, by_size):
     Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the products that follow a call wait for
     the cores (ten eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without).
     """
-    A, scale = _zero_matrix(size, size), 0.0           # squares of tiny entries would underflow
-    for i in range(size):
-        scale = max(scale, _largest(H[i, :size]))
-    scale = scale if scale > 0.0 else 1.0
-    for i in range(size):
-        for j in range(size):
-            A[i, j] = 0.5 * (H[i, j] / scale + H[j, i] / scale)
+    A, scale = _halved_sum(H, size)
     if size > 256:
         found, columns = np.linalg.eigh(A)
         rows = columns.T
     else:
-        rows = _unit_matrix(size)
-        found, e = _tridiagonalize(A)
-        _diagonalize(found, e, rows)
-        _reflect(A, rows)
-    order = _descending(found, by_size)
-    values, vectors = _zeros(size, _FLOAT64), _zero_matrix(size, size)
-    for q in range(size):
-        values[q] = scale * found[order[q]]
-        for i in range(size):
-            vectors[i, q] = rows[order[q], i]
-    return values, vectors
+        found, rows = _eigen_rows(A)
+    return _sorted_pairs(found, rows, scale, by_size)
 
 
 # 7.2 Block Lanczos
@@ -5569,33 +5588,40 @@ def _phases_of(X, key, first, count):
 
 @_compiled(apart=True)
 def _directions_of(X, map, first, count):
-    """Panels of the frequencies first ... first + count - 1 of a map other than Fastfood's, and their phases."""
+    """Panels of the frequencies first ... first + count - 1 of a map, plain or stored, and their phases."""
     key = _key(map.seed, _FREQUENCIES)
     if map.frequencies.shape[0] > 0:
         W = map.frequencies[first:first + count]
-    elif map.kind == _PLAIN:
-        W = _plain_frequencies(map.kernel, map.d, first, count, key)
     else:
-        W = _drawn_frequencies(map.kernel, map.d, map.m, map.kind, key)[first:first + count]
+        W = _plain_frequencies(map.kernel, map.d, first, count, key)
     return _pack(_in_precision(X, W), _tile_width(X), _blocks(count) * _BLOCK), _phases_of(X, key, first, count)
 
 
 @_compiled(apart=True)
 def _features_from(X, map, first, count, factor):
-    """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and whether they are numbers."""
-    none = _zero_matrix(0, 1)
+    """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), on one thread; if they are numbers.
+
+    The map is plain or stored.
+    """
+    out, infinite = _new_matrix(X.shape[0], count, X), 0
     panels, phases = _directions_of(X, map, first, count)
-    return _fourier(X, panels, _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none), phases, factor)
+    for block in range(_blocks(X.shape[0])):
+        infinite += _fourier_block(X, panels, phases, factor, block, out)
+    return out, infinite == 0
 
 
 @_compiled(apart=True)
 def _map_points(X, map):
     """Fourier features of checked points, and whether they are numbers."""
-    factor, key = math.sqrt(2.0 * map.kernel.scale / map.m), _key(map.seed, _FREQUENCIES)
-    if map.kind != _FASTFOOD:
-        return _features_from(X, map, 0, map.m, factor)
-    parts = _fastfood_parts(map.kernel, map.d, map.m, key)
-    return _fourier(X, _pack(X[:0, :1], 1, 0), parts, _phases_of(X, key, 0, map.m), factor)
+    factor, key, none = math.sqrt(2.0 * map.kernel.scale / map.m), _key(map.seed, _FREQUENCIES), _zero_matrix(0, 1)
+    if map.kind == _FASTFOOD:
+        parts = _fastfood_parts(map.kernel, map.d, map.m, key)
+        return _fourier(X, _pack(X[:0, :1], 1, 0), parts, _phases_of(X, key, 0, map.m), factor)
+    W = map.frequencies
+    if map.frequencies.shape[0] == 0:
+        W = _drawn_frequencies(map.kernel, map.d, map.m, map.kind, key)
+    panels, phases = _directions_of(X, FourierMap(map.kernel, map.d, map.m, map.seed, map.kind, W), 0, map.m)
+    return _fourier(X, panels, _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none), phases, factor)
 
 
 @_compiled(apart=True)
@@ -10036,6 +10062,14 @@ def _small_features(X, map, initial, centered):
     return _minus_row(Z, _column_means(Z)) if centered else Z, finite
 
 
+@_compiled(apart=True)
+def _eigen_of(H):
+    """Eigenpairs of a symmetric matrix, descending; without LAPACK, which compiles seven units."""
+    A, scale = _halved_sum(H, H.shape[0])
+    values, rows = _eigen_rows(A)
+    return _sorted_pairs(values, rows, scale, False)
+
+
 @_compiled
 def _mean_products(Z, T):
     """Z^T T / n."""
@@ -10047,7 +10081,7 @@ def _whitener(Z, ridge, share):
     """E (D + r)^-1/2 for Z^T Z / n = E D E^T without what is rounding, r at least this share of the largest of D; that.
     """
     C = _mean_products(Z, Z)
-    values, vectors = _small_eigen(C, C.shape[0], False)
+    values, vectors = _eigen_of(C)
     rank, ridge = 0, max(ridge, share * values[0])
     while rank < C.shape[0] and values[rank] > 1e-10 * values[0]:
         rank += 1
@@ -10058,7 +10092,7 @@ def _whitener(Z, ridge, share):
     return W, values[0]
 
 
-@_compiled
+@_compiled(inline="always")
 def _first_columns(A, k):
     out = _zero_matrix(A.shape[0], k)
     for i in range(A.shape[0]):
@@ -10073,7 +10107,7 @@ def _singular_pairs(C, k):
 
     No vectors, if C has no such rank.
     """
-    values, vectors = _small_eigen(_dense_product(C, C.shape[1], _transposed(C)), C.shape[0], False)
+    values, vectors = _eigen_of(_dense_product(C, C.shape[1], _transposed(C)))
     for q in range(values.shape[0]):
         values[q] = math.sqrt(max(values[q], 0.0))
     if k > min(C.shape[0], C.shape[1]) or not values[k - 1] > 1e-6 * values[0]:
@@ -10105,12 +10139,12 @@ def _started(task, map, other, weights, other_weights, slices, initial, steps, l
                      theta0, theta1, steps.ridge, steps.centered)
 
 
-@_compiled
+@_compiled(inline="always")
 def _no_slices():
     return Slices(_zero_matrix(0, 0), _zero_matrix(0, 0))
 
 
-@_compiled
+@_compiled(inline="always")
 def _spectral_gap(values, k):
     """lambda_k - lambda_{k + 1}, at least a tenth of lambda_k: of two that are nearly equal either will do."""
     return max(values[k - 1] - (values[k] if k < values.shape[0] else 0.0), 0.1 * values[k - 1])
@@ -10167,7 +10201,7 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     Z, finite = _small_features(X, map, initial, centered)
     if not finite:
         raise ValueError("dsgd_start: X must not be so large in units of the bandwidth that angles overflow")
-    values, vectors = _small_eigen(_mean_products(Z, Z), initial, False)
+    values, vectors = _eigen_of(_mean_products(Z, Z))
     if not values[k - 1] > 1e-12 * values[0]:
         raise ValueError("dsgd_start: k must be at most the rank of the features on X: give more points, or fewer k")
     steps = _Steps(feature_batch, theta0, theta1, 0.0, centered)
@@ -10375,6 +10409,11 @@ def _indicators(targets, edges):
 
 # 13.4 Steps
 
+@_compiled
+def _whitened_slices(targets, slices):
+    return _dense_product(_indicators(targets, slices.edges), slices.weights.shape[0], slices.weights)
+
+
 @_compiled(apart=True)
 def _values_and_second(X, Y, state):
     """Values of the functions on a mini-batch, in both views, and whether they are numbers.
@@ -10386,8 +10425,7 @@ def _values_and_second(X, Y, state):
         V, second = _values_of(_in_precision(X, Y), state.other, state.other_coef, state.used)
         return U, V, finite and second
     if state.task == _SLICED:
-        indicators = _dense_product(_indicators(Y, state.slices.edges), state.slices.weights.shape[0],
-                                    state.slices.weights)
+        indicators = _whitened_slices(Y, state.slices)
         return U, _dense_product(indicators, indicators.shape[1], state.other_coef), finite
     return U, _zero_matrix(0, U.shape[1]), finite
 
@@ -10432,12 +10470,12 @@ def _feature_gradient(X, map, G, first, count):
     for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
         slab = X[begin:begin + _POINTS_AT_A_TIME]
         features, _ = _features_from(slab, map, first, count, math.sqrt(2.0 * map.kernel.scale))
-        _add(out, 1.0, _transposed_product(_in_double(features), count, G[begin:begin + _POINTS_AT_A_TIME]))
+        _add(out, 1.0, _column_products(_in_double(features), G[begin:begin + _POINTS_AT_A_TIME], False))
     return out
 
 
-@_compiled
-def _next_block(state):
+@_compiled(inline="always")
+def _feature_block(state):
     """Features of a step, (first, count), and what their gradient is divided by.
 
     New ones as long as there are; then blocks of all, in a random order that changes with each round.
@@ -10453,22 +10491,19 @@ def _next_block(state):
 
 
 @_compiled(apart=True)
-def _descend(coef, W, rate, gradient, first, factor):
-    """coef -= coef W rate, then gradient times a factor added to the rows from `first` on."""
+def _turned(coef, T):
+    """coef T, in the place of coef, for a small square T."""
     row = _zeros(coef.shape[1], _FLOAT64)
     for j in range(coef.shape[0]):
         for q in range(coef.shape[1]):
-            row[q] = coef[j, q]
+            row[q], coef[j, q] = coef[j, q], 0.0
         for r in range(coef.shape[1]):
             for q in range(coef.shape[1]):
-                coef[j, q] -= rate * row[r] * W[r, q]
-    for j in range(gradient.shape[0]):
-        for q in range(coef.shape[1]):
-            coef[first + j, q] += factor * gradient[j, q]
+                coef[j, q] += row[r] * T[r, q]
 
 
 @_compiled(apart=True)
-def _step(state, X, Y):
+def _descended(state, X, Y):
     """One step on a mini-batch, in the place of the coefficients and the moment; 1: angles overflow, 2: diverged.
 
     With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
@@ -10502,30 +10537,31 @@ def _step(state, X, Y):
         for q in range(W.shape[0]):
             for r in range(q):
                 W[q, r] = 0.0                          # the upper triangle: each yields to those before it
-    rate = eta * (state.ridge if task >= _CANONICAL else 1.0)
-    first, count, share = _next_block(state)
+    keep = _unit_matrix(W.shape[0])
+    _add(keep, -eta * (state.ridge if task >= _CANONICAL else 1.0), W)
+    _turned(state.coef, keep)
+    _turned(state.other_coef, keep)
+    first, count, share = _feature_block(state)
     points, factor = X[half:], eta / (share * (n - half))
-    _descend(state.coef, W, rate, _feature_gradient(points, state.map, Gx, first, count), first, factor)
-    if _has_second_map(task):
-        others = _in_precision(X, Y)[half:]
-        _descend(state.other_coef, W, rate, _feature_gradient(others, state.other, Gy, first, count), first, factor)
+    _add(state.coef[first:first + count], factor, _feature_gradient(points, state.map, Gx, first, count))
     if task == _SLICED:
-        columns = _dense_product(_indicators(Y[half:], state.slices.edges), state.slices.weights.shape[0],
-                                 state.slices.weights)
-        _descend(state.other_coef, W, rate, _transposed_product(columns, columns.shape[1], Gy), 0, eta / (n - half))
+        _add(state.other_coef, eta / (n - half), _column_products(_whitened_slices(Y[half:], state.slices), Gy, False))
+    elif V.shape[0] > 0:
+        others = _in_precision(X, Y)[half:]
+        _add(state.other_coef[first:first + count], factor, _feature_gradient(others, state.other, Gy, first, count))
     if not (_all_below(state.coef, 1e100) and _all_below(state.other_coef, 1e100)):
         return state, 2
     return _with_coefficients(state, state.coef, state.other_coef, state.moment, max(state.used, first + count),
                               state.step + 1), 0
 
 
-@_compiled
+@_compiled(inline="always")
 def _with_coefficients(state, coef, other_coef, moment, used, step):
     return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
                      state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered)
 
 
-@_compiled
+@_compiled(inline="always")
 def _own_coefficients(state):
     """The same state, with arrays of its own where steps write to."""
     return _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(), state.used,
@@ -10534,7 +10570,7 @@ def _own_coefficients(state):
 
 @_compiled(apart=True)
 def _after_step(state, X, Y):
-    return _step(_own_coefficients(state), X, Y)
+    return _descended(_own_coefficients(state), X, Y)
 
 
 @_compiled(apart=True)
@@ -10545,7 +10581,7 @@ def _after_steps(state, X, Y, batch, steps):
     for _ in range(steps):
         for i in range(batch):
             rows[i] = min(np.int64(_uniform(_subkey(key, state.step), i) * X.shape[0]), X.shape[0] - 1)
-        state, flaw = _step(state, _gather(X, rows, X), _gather(Y, rows, Y) if Y.shape[0] > 0 else Y)
+        state, flaw = _descended(state, _gather(X, rows, X), _gather(Y, rows, Y) if Y.shape[0] > 0 else Y)
         if flaw != 0:
             break
     return state, flaw
@@ -10689,15 +10725,15 @@ def dsgd_values(state):
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)).round(1).tolist()
     [0.6]
     """
-    values, _ = _turn(state)
+    values, _ = _principal(state)
     return values
 
 
 @_compiled(apart=True)
-def _turn(state):
+def _principal(state):
     """Eigenpairs of the moment; of individual functions its diagonal and the unit matrix."""
     k = state.moment.shape[0]
-    values, turn = _small_eigen(state.moment, k, False)
+    values, turn = _eigen_of(state.moment)
     if state.task == _SINGLE_COMPONENTS or state.step == 0:
         turn = _unit_matrix(k)
         for q in range(k):
@@ -10731,19 +10767,25 @@ def dsgd_finish(state):
     >>> bool(np.abs(np.triu(dsgd_finish(state).moment, 1)).max() < 1e-12)
     True
     """
-    values, turn = _turn(state)
+    values, turn = _principal(state)
     k = values.shape[0]
-    coef = _dense_product(state.coef, k, turn)
+    coef, other_coef, moment = state.coef.copy(), state.other_coef.copy(), state.moment.copy()
+    _turned(coef, turn)
     for q in range(k):
         largest = 0
         for j in range(coef.shape[0]):
             if abs(coef[j, q]) > abs(coef[largest, q]):
                 largest = j
-        for r in range(k if coef[largest, q] < 0.0 else 0):
-            turn[r, q] = -turn[r, q]
-    moment = _dense_product(_transposed(turn), k, _dense_product(state.moment, k, turn))
-    other_coef = _dense_product(state.other_coef, k, turn) if state.other_coef.shape[0] > 0 else state.other_coef
-    return _with_coefficients(state, _dense_product(state.coef, k, turn), other_coef, moment, state.used, state.step)
+        if coef[largest, q] < 0.0:
+            for r in range(k):
+                turn[r, q] = -turn[r, q]
+            for j in range(coef.shape[0]):
+                coef[j, q] = -coef[j, q]
+    _turned(other_coef, turn)
+    _turned(moment, turn)
+    moment = _transposed(moment)                       # T^T M T, M being symmetric
+    _turned(moment, turn)
+    return _with_coefficients(state, coef, other_coef, moment, state.used, state.step)
 
 
 # 13.6 In one line
@@ -10765,6 +10807,12 @@ def _start_points(X, seed):
 
 
 @_either
+def _plain_map(kernel, d, m, seed):
+    """What fourier_features_map(kernel, d, m, seed, False) returns."""
+    return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d))
+
+
+@_either
 def _other_seed(seed):
     """Of the second view's features: another sequence."""
     return _subkey(_key(seed, _FREQUENCIES), 2**62)
@@ -10774,7 +10822,7 @@ def _other_seed(seed):
 def _ended(name, state, X, Y, batch, steps):
     """The finished state after all steps."""
     steps, batch = _runs(steps, batch, state.map, state.feature_batch, X.shape[0])
-    state, flaw = _after_steps(state, X, Y, batch, steps)
+    state, flaw = _after_steps(_as_dsgd_state(name, state), X, Y, batch, steps)
     return dsgd_finish(_sound(name, state, flaw))
 
 
@@ -10816,7 +10864,7 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
     """
-    map = fourier_features_map(kernel, X.shape[1], features, seed, False)
+    map = _plain_map(kernel, X.shape[1], features, seed)
     state = dsgd_start(_start_points(X, seed), map, k, False, feature_batch, theta0, theta1, 256, centered)
     return _ended("dsgd_kpca", state, X, np.empty((0, 0)), batch, steps)
 
@@ -10854,7 +10902,7 @@ def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_bat
     >>> dsgd_values(dsgd_gha(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
     """
-    map = fourier_features_map(kernel, X.shape[1], features, seed, False)
+    map = _plain_map(kernel, X.shape[1], features, seed)
     state = dsgd_start(_start_points(X, seed), map, k, True, feature_batch, theta0, theta1, 256, centered)
     return _ended("dsgd_gha", state, X, np.empty((0, 0)), batch, steps)
 
@@ -10895,8 +10943,8 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     >>> dsgd_values(state).round(1).tolist()
     [0.6, 0.2]
     """
-    map_x = fourier_features_map(kernel_x, X.shape[1], features, seed, False)
-    map_y = fourier_features_map(kernel_y, Y.shape[1], features, _other_seed(seed), False)
+    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
+    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
     state = dsgd_ksvd_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, feature_batch, theta0,
                             theta1, 256, centered)
     return _ended("dsgd_ksvd", state, X, Y, batch, steps)
@@ -10938,8 +10986,8 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     >>> bool(dsgd_values(state)[0] > 0.9)
     True
     """
-    map_x = fourier_features_map(kernel_x, X.shape[1], features, seed, False)
-    map_y = fourier_features_map(kernel_y, Y.shape[1], features, _other_seed(seed), False)
+    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
+    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
     state = dsgd_kcca_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, ridge, feature_batch,
                             theta0, theta1, 256, centered)
     return _ended("dsgd_kcca", state, X, Y, batch, steps)
@@ -10981,7 +11029,7 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
     >>> bool(dsgd_values(state)[0] > 0.8)
     True
     """
-    map = fourier_features_map(kernel, X.shape[1], features, seed, False)
+    map = _plain_map(kernel, X.shape[1], features, seed)
     state = dsgd_ksir_start(_start_points(X, seed), _start_points(targets, seed), map, k, slices, ridge, feature_batch,
                             theta0, theta1, 256, centered)
     return _ended("dsgd_ksir", state, X, targets, batch, steps)
