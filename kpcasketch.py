@@ -1739,7 +1739,7 @@ def _sign(key, counter):
     return 1.0 - 2.0 * np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(63))
 
 
-@_compiled(fastmath=_STRICT)
+@_compiled(fastmath=_STRICT, inline="always")
 def _cauchy(key, counter):
     """Standard Cauchy: tan of a uniform angle."""
     return math.tan(3.141592653589793 * (_uniform(key, counter) - 0.5))
@@ -5578,7 +5578,7 @@ def _fourier(X, panels, parts, phases, factor):
     return out, _largest(infinite) == 0.0
 
 
-@_compiled
+@_compiled(inline="always")
 def _phases_of(X, key, first, count):
     phases = np.empty(count, X.dtype)
     for i in range(count):
@@ -10054,7 +10054,7 @@ class _Steps(NamedTuple):
     centered: bool
 
 
-@_compiled(apart=True)
+@_compiled(inline="always")
 def _small_features(X, map, initial, centered):
     """The first features, divided by the square root of their number, in float64, and whether they are numbers."""
     features, finite = _features_from(X, map, 0, initial, math.sqrt(2.0 * map.kernel.scale / initial))
@@ -10070,7 +10070,7 @@ def _eigen_of(H):
     return _sorted_pairs(values, rows, scale, False)
 
 
-@_compiled
+@_compiled(inline="always")
 def _mean_products(Z, T):
     """Z^T T / n."""
     return _times(_column_products(Z, T, False), 1.0 / Z.shape[0])
@@ -10128,7 +10128,7 @@ def _started(task, map, other, weights, other_weights, slices, initial, steps, l
     for i in range(initial):
         for q in range(k):
             coef[i, q] = weights[i, q] / math.sqrt(initial)
-    if _has_second_map(task):
+    if _SINGULAR <= task <= _CANONICAL:
         kappa, other_coef = max(kappa, other.kernel.scale), _zero_matrix(other.m, k)
         for i in range(initial):
             for q in range(k):
@@ -10383,7 +10383,7 @@ def _quantile_edges(targets, slices):
     return edges
 
 
-@_compiled
+@_compiled(inline="always")
 def _slice_of(edges, target):
     """How many edges a target has reached."""
     low, high = 0, edges.shape[0]
@@ -10409,7 +10409,7 @@ def _indicators(targets, edges):
 
 # 13.4 Steps
 
-@_compiled
+@_compiled(inline="always")
 def _whitened_slices(targets, slices):
     return _dense_product(_indicators(targets, slices.edges), slices.weights.shape[0], slices.weights)
 
@@ -10421,7 +10421,7 @@ def _values_and_second(X, Y, state):
     Of slices, the second view is what the whitened indicators give.
     """
     U, finite = _values_of(X, state.map, state.coef, state.used)
-    if _has_second_map(state.task):
+    if _SINGULAR <= state.task <= _CANONICAL:
         V, second = _values_of(_in_precision(X, Y), state.other, state.other_coef, state.used)
         return U, V, finite and second
     if state.task == _SLICED:
@@ -10453,7 +10453,7 @@ def _moments(U, V, last, task):
     return _times(W, 1.0 / last)
 
 
-@_compiled
+@_compiled(inline="always")
 def _residual(U, V, W, first):
     """V - U W, rows from `first` on."""
     out = _dense_product(U[first:], U.shape[1], W)
@@ -10524,8 +10524,9 @@ def _descended(state, X, Y):
     if state.centered:
         _centre(U, 0, half)
         _centre(U, half, n)
-        _centre(V, 0, min(half, V.shape[0]))
-        _centre(V, half, V.shape[0])
+        if V.shape[0] > 0:
+            _centre(V, 0, half)
+            _centre(V, half, n)
     W = _moments(U, V, half if half > 0 else n, task)
     weight = 2.0 / (state.step + 2.0)
     _add(state.moment, -weight, state.moment)
@@ -10551,8 +10552,8 @@ def _descended(state, X, Y):
         _add(state.other_coef[first:first + count], factor, _feature_gradient(others, state.other, Gy, first, count))
     if not (_all_below(state.coef, 1e100) and _all_below(state.other_coef, 1e100)):
         return state, 2
-    return _with_coefficients(state, state.coef, state.other_coef, state.moment, max(state.used, first + count),
-                              state.step + 1), 0
+    used = first + count if first == state.used else state.used
+    return _with_coefficients(state, state.coef, state.other_coef, state.moment, used, state.step + 1), 0
 
 
 @_compiled(inline="always")
@@ -10701,6 +10702,18 @@ def dsgd_evaluate(X, state, second=False):
     return out
 
 
+@_compiled(inline="always")
+def _principal(state):
+    """Eigenpairs of the moment; of individual functions its diagonal and the unit matrix."""
+    k = state.moment.shape[0]
+    values, turn = _eigen_of(state.moment)
+    if state.task == _SINGLE_COMPONENTS or state.step == 0:
+        turn = _unit_matrix(k)
+        for q in range(k):
+            values[q] = state.moment[q, q]
+    return values, turn
+
+
 @_public(state=_dsgd_state())
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
@@ -10727,18 +10740,6 @@ def dsgd_values(state):
     """
     values, _ = _principal(state)
     return values
-
-
-@_compiled(apart=True)
-def _principal(state):
-    """Eigenpairs of the moment; of individual functions its diagonal and the unit matrix."""
-    k = state.moment.shape[0]
-    values, turn = _eigen_of(state.moment)
-    if state.task == _SINGLE_COMPONENTS or state.step == 0:
-        turn = _unit_matrix(k)
-        for q in range(k):
-            values[q] = state.moment[q, q]
-    return values, turn
 
 
 @_public(state=_dsgd_state())
