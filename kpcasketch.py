@@ -41,6 +41,8 @@ random features    fourier_features of fourier_features_map, orthogonal_features
 streams (SKPCA)    frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
                    skpca_merge, skpca_finish, skpca_transform, skpca_residual; rnca; reservoir_nystrom,
                    reservoir_start, reservoir_update, reservoir_finish
+gradients (DSGD)   dsgd_kpca, dsgd_gha, dsgd_ksvd, dsgd_kcca, dsgd_ksir; in streams dsgd_start, dsgd_ksvd_start,
+                   dsgd_kcca_start, dsgd_ksir_start, dsgd_update, dsgd_finish; dsgd_evaluate, dsgd_values
 learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
                    effective_dimension
@@ -59,7 +61,9 @@ ReducedSet   of shadow_select, kmeans_select, kde_pare, herd, kernel_thin: cente
 ShadowState  of shadow_start and shadow_update, for shadow_finish
 ShadowBounds of shadow_bounds
 Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifold_features
-FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca
+FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca, dsgd_start
+DSGDState    of the functions whose names begin with dsgd, for dsgd_update, dsgd_finish, dsgd_evaluate, dsgd_values;
+             its Slices are of targets
 FDState, SKPCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a Subspace, an
              Expansion
 Subspace     of skpca_finish, skpca and rnca, for skpca_transform and skpca_residual
@@ -10574,14 +10578,21 @@ def _after_step(state, X, Y):
     return _descended(_own_coefficients(state), X, Y)
 
 
+@_compiled(inline="always")
+def _batch_rows(seed, step, batch, n):
+    """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
+    key, rows = _subkey(_key(seed, _BATCHES), step), np.empty(batch, _INT64)
+    for i in range(batch):
+        rows[i] = min(np.int64(_uniform(key, i) * n), n - 1)
+    return rows
+
+
 @_compiled(apart=True)
 def _after_steps(state, X, Y, batch, steps):
-    """After steps on mini-batches of points drawn independently; each by the seed and its number alone."""
-    key, rows = _key(state.map.seed, _BATCHES), np.empty(batch, _INT64)
+    """After steps on mini-batches of points drawn independently."""
     state, flaw = _own_coefficients(state), 0
     for _ in range(steps):
-        for i in range(batch):
-            rows[i] = min(np.int64(_uniform(_subkey(key, state.step), i) * X.shape[0]), X.shape[0] - 1)
+        rows = _batch_rows(state.map.seed, state.step, batch, X.shape[0])
         state, flaw = _descended(state, _gather(X, rows, X), _gather(Y, rows, Y) if Y.shape[0] > 0 else Y)
         if flaw != 0:
             break
@@ -10801,10 +10812,15 @@ def _runs(steps, batch, map, feature_batch, n):
     return steps if steps > 0 else chosen, batch if batch > 0 else min(512, n)
 
 
+@_compiled(inline="always")
+def _start_key(seed):
+    return _subkey(_key(seed, _BATCHES), 2**62)
+
+
 @_compiled(apart=True)
 def _start_points(X, seed):
     """Points of the small problem, drawn without replacement."""
-    return _gather(X, _drawn(X.shape[0], min(X.shape[0], _START_POINTS), _subkey(_key(seed, _BATCHES), 2**62)), X)
+    return _gather(X, _drawn(X.shape[0], min(X.shape[0], _START_POINTS), _start_key(seed)), X)
 
 
 @_either
@@ -11846,6 +11862,8 @@ def _calls(X):
     reservoir = ReservoirState(np.zeros((2, X.shape[1])), np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 0)
     shadows, weights = ShadowState(np.zeros((0, X.shape[1])), none, 1.0, 0), np.ones(n)
     manifold = Manifold(X, X[:, :2].copy(), np.ones(2), weights, 1.0, 1.0, kernel)
+    descent = DSGDState(_COMPONENTS, drawn, np.full((8, 1), 0.1), drawn, np.empty((0, 1)),
+                        Slices(np.empty((0, 0)), np.empty((0, 0))), np.eye(1), 8, 0, 4, 0.1, 0.1, 0.0, False)
     calls = [
         (gaussian, 1.0), (laplacian, 1.0), (matern, 1.5, 1.0), (rational_quadratic, 1.0, 1.0), (cauchy, 1.0),
         (polynomial, 2, 1.0, 1.0), (linear,), (scaled, kernel, 2.0), (precomputed, K),
@@ -11885,6 +11903,11 @@ def _calls(X):
         (laplacian_eigenmap, X, weights, kernel, 2), (diffusion_map, X, weights, kernel, 2),
         (normalized_cut, X, weights, kernel, 2), (manifold_features, X, manifold), (mmd, X, X, weights, kernel),
         (operator_distance, X, X, weights, kernel), (projection_distance, expansion, expansion),
+        (dsgd_start, X, drawn, 1), (dsgd_ksvd_start, X, X, drawn, drawn, 1), (dsgd_kcca_start, X, X, drawn, drawn, 1),
+        (dsgd_ksir_start, X, y, drawn, 1), (dsgd_update, descent, X), (dsgd_evaluate, X, descent),
+        (dsgd_values, descent), (dsgd_finish, descent), (dsgd_kpca, X, kernel, 1, 8), (dsgd_gha, X, kernel, 1, 8),
+        (dsgd_ksvd, X, X, kernel, kernel, 1, 8), (dsgd_kcca, X, X, kernel, kernel, 1, 8),
+        (dsgd_ksir, X, y, kernel, 1, 8),
         (frobenius_error, K, low_rank), (nuclear_error, K, low_rank), (projection_cost, K, V),
         (principal_angles, V, V), (effective_dimension, K, 1.0), (random_noisy, 5, 3),
     ]
@@ -11911,12 +11934,16 @@ _METHODS = {
     "herd": "kernel PCA of points that kernel herding chooses (not among all)",
     "skpca": "streaming kernel PCA: random features into frequent directions; not among all, and made for files of any "
              "size (.npy, read in blocks)",
+    "dsgd": "doubly stochastic gradients: random points and features in each step; not among all, and for files of any "
+            "size, too",
 }
 
 
-_STREAM_METHODS = ("skpca",)
+_STREAM_METHODS = ("skpca", "dsgd")
 _REDUCED_METHODS = ("shadow", "kmeans", "herd")
-_OPTIONS_OF = {"-m": ("skpca", "kmeans", "herd"), "--ell": ("skpca", "shadow"), "--state": ("skpca",)}
+_OPTIONS_OF = {"-m": ("skpca", "kmeans", "herd"), "--ell": ("skpca", "shadow"), "--state": ("skpca", "dsgd"),
+               "--features": ("dsgd",), "--batch": ("dsgd",), "--feature-batch": ("dsgd",), "--steps": ("dsgd",),
+               "--theta0": ("dsgd",), "--theta1": ("dsgd",)}
 _LANDMARK_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
 
 
@@ -12256,8 +12283,15 @@ def _parser():
                         help="random features of skpca (default 2000); centers of kmeans and herd (200)")
     parser.add_argument("--ell", type=float, help="rows of the sketch of skpca (default 50); for shadow, the bandwidth "
                                                   "over the radius of a shadow (4)")
-    parser.add_argument("--state", metavar="FILE.npz",
-                        help="keep the state of skpca here, every 30 s, when interrupted and at the end; go on from it")
+    parser.add_argument("--features", type=int, help="random features of dsgd (default 8192)")
+    parser.add_argument("--batch", type=int, help="points a step of dsgd (default 512, or all if fewer)")
+    parser.add_argument("--feature-batch", type=int, help="features a step of dsgd (default 128)")
+    parser.add_argument("--steps", type=int, help="steps of dsgd in all, with those in --state (default: each feature "
+                                                  "four times, 200 at least)")
+    parser.add_argument("--theta0", type=float, help="first step size of dsgd (default: from the data)")
+    parser.add_argument("--theta1", type=float, help="its decay, theta0 / (1 + theta1 t) (default: from the data)")
+    parser.add_argument("--state", metavar="FILE.npz", help="keep the state of skpca or dsgd here, every 30 s, when "
+                                                            "interrupted and at the end; go on from it")
     parser.add_argument("--dimension", type=int, default=64, help="coordinates to project to (default %(default)s)")
     parser.add_argument("--rounding", type=float, default=20.0,
                         help="s of rounded coefficients: at most s sqrt(n) survive (default %(default)s)")
@@ -12267,8 +12301,8 @@ def _parser():
     parser.add_argument("--warm-up", nargs="?", const="float64", choices=["float64", "float32"],
                         help="compile every function for points of this type, and do nothing else")
     parser.add_argument("-o", metavar="OUT.npz",
-                        help="write embedding, values, vectors and residual (skpca: embedding and values; or OUT.npy, "
-                             "for an embedding of any size)")
+                        help="write embedding, values, vectors and residual (skpca, dsgd: embedding and values; or "
+                             "OUT.npy, for an embedding of any size)")
     parser.add_argument("--plot", metavar="FILE.png", help="draw two components and the spectrum (matplotlib)")
     return parser
 
@@ -12299,9 +12333,9 @@ def _check_request(options, methods, n):
         _check_writeable(path)
     if options.plot:
         _check_picture(options.plot)
-    for name, value in (("-m", options.m), ("--ell", options.ell), ("--state", options.state)):
-        if value is not None and options.method not in _OPTIONS_OF[name]:
-            raise _Refused(f"{name} is for --method {' or '.join(_OPTIONS_OF[name])}")
+    for name, owners in _OPTIONS_OF.items():
+        if getattr(options, name.strip("-").replace("-", "_")) is not None and options.method not in owners:
+            raise _Refused(f"{name} is for --method {' or '.join(owners)}")
     if options.method in ("kmeans", "herd") and not options.k <= min(n, 200 if options.m is None else options.m):
         raise _Refused(f"-m must be at least {options.k}, the components, with --method {options.method}")
     if options.method == "shadow" and options.kernel in ("linear", "polynomial"):
@@ -12382,6 +12416,20 @@ def _begun(options, X):
     return skpca_start(fourier_features_map(kernel, X.shape[1], m, options.seed), ell, options.center), sigma
 
 
+def _refuse_others(options, X, state, requests):
+    """Refuse a state that has something else than what is asked for, if anything is: (ours, asked) by name."""
+    median, map = options.sigma == "median", state.map
+    kernel, _ = _chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": "1" if median else options.sigma}), X)
+    requests = {
+        "coordinates": (map.d, X.shape[1]), "--seed": (map.seed, options.seed),
+        "--center": (state.centered, options.center), "--kernel": (map.kernel.kind, kernel.kind),
+        "--nu or --alpha": (map.kernel.shape, kernel.shape),
+        "--sigma": (map.kernel.gamma, None if median else kernel.gamma), **requests}
+    differing = [name for name, (ours, asked) in requests.items() if asked is not None and asked != ours]
+    if differing:
+        raise _Refused(f"{options.state} was begun with other {', '.join(differing)}")
+
+
 def _resumed(options, X, source):
     """(state, points of this very file that are in it) of a file that --state has written."""
     try:
@@ -12393,16 +12441,7 @@ def _resumed(options, X, source):
         raise _Refused(f"cannot read {options.state}: {error}") from None
     if not isinstance(state, SKPCAState):
         raise _Refused(f"{options.state} must hold a state of skpca, got {type(state).__name__}")
-    median, map = options.sigma == "median", state.map
-    kernel, _ = _chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": "1" if median else options.sigma}), X)
-    requests = {                                       # what the state has, and what is asked for, if anything
-        "coordinates": (map.d, X.shape[1]), "-m": (map.m, options.m), "--ell": (state.sketch.ell, options.ell),
-        "--seed": (map.seed, options.seed), "--center": (state.centered, options.center),
-        "--kernel": (map.kernel.kind, kernel.kind), "--nu or --alpha": (map.kernel.shape, kernel.shape),
-        "--sigma": (map.kernel.gamma, None if median else kernel.gamma)}
-    differing = [name for name, (ours, asked) in requests.items() if asked is not None and asked != ours]
-    if differing:
-        raise _Refused(f"{options.state} was begun with other {', '.join(differing)}")
+    _refuse_others(options, X, state, {"-m": (state.map.m, options.m), "--ell": (state.sketch.ell, options.ell)})
     if options.k > state.sketch.ell:
         raise _Refused(f"-k must be at most {state.sketch.ell}, the rows of the sketch in {options.state}")
     if done > X.shape[0] or (done and not np.array_equal(last, X[done - 1])):
@@ -12410,11 +12449,15 @@ def _resumed(options, X, source):
     return state, done
 
 
-def _write_state(path, state, X, done, source):
+def _write_whole(path, arrays):
     """Under another name first: whatever happens meanwhile, the file is whole."""
     with open(path + ".part", "wb") as file:
-        np.savez(file, **_as_arrays(state), source=source, rows=done, last=X[done - 1] if done else np.zeros(0))
+        np.savez(file, **arrays)
     os.replace(path + ".part", path)
+
+
+def _write_state(path, state, X, done, source):
+    _write_whole(path, dict(_as_arrays(state), source=source, rows=done, last=X[done - 1] if done else np.zeros(0)))
 
 
 def _absorb_file(state, done, X, options, source):
@@ -12439,24 +12482,24 @@ def _absorb_file(state, done, X, options, source):
     return state
 
 
-def _write_embedding(path, X, subspace):
-    n, k = X.shape[0], subspace.values.shape[0]
+def _write_embedding(path, X, values, transform):
+    n, k = X.shape[0], values.shape[0]
     single = X.dtype == np.float32
     dtype = np.float32 if single else np.float64
     mapped = path.endswith(".npy")
     embedding = np.lib.format.open_memmap(path, "w+", dtype, (n, k)) if mapped else np.empty((n, k), dtype)
     for begin, end, rows in _each_block(X, 0, "embedding"):
-        embedding[begin:end] = skpca_transform(rows, subspace)
+        embedding[begin:end] = transform(rows)
     if mapped:
         embedding.flush()
     else:
-        np.savez(path, embedding=embedding, values=subspace.values)
+        np.savez(path, embedding=embedding, values=values)
 
 
-def _measured_stream(X, state, options):
+def _measured_stream(X, kernel, transform, options):
     """(error, angle, residual) against the exact Gram matrix, for as many points as others store it for."""
-    X, kernel = _rows_of(X, 0, X.shape[0]), state.map.kernel
-    A = LowRank(skpca_transform(X, skpca_finish(state, state.sketch.ell)))
+    X = _rows_of(X, 0, X.shape[0])
+    A = LowRank(transform(X))
     eigen, K = block_lanczos(A, options.k, options.seed), gram(X, X, kernel)
     norm, K = spectral_norm(K, options.seed, 1e-3), center(K) if options.center else K
     angle = principal_angles(block_lanczos(K, options.k, options.seed).vectors, eigen.vectors)[0]
@@ -12486,7 +12529,9 @@ def _stream(options, X, labels, source):
     error = angle = residual = math.nan
     if options.errors and state.sketch.count == X.shape[0] <= _DENSE_POINTS:
         with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
-            error, angle, residual = _measured_stream(X, state, options)
+            whole = skpca_finish(state, state.sketch.ell)
+            error, angle, residual = _measured_stream(X, state.map.kernel, lambda rows: skpca_transform(rows, whole),
+                                                      options)
     _print_row("skpca", seconds, held, 0, error, angle, residual)
     print(f"{left} points, {left / max(seconds, 1e-9):,.0f} a second; no direction has lost more than "
           f"{subspace.shrunk / max(subspace.count, 1):.3g} of a point's squared length on the average")
@@ -12494,15 +12539,116 @@ def _stream(options, X, labels, source):
     print("eigenvalues / n (skpca): " + " ".join(f"{v / max(subspace.count, 1):.4g}" for v in subspace.values[:10]))
     if options.state:
         print(f"wrote {options.state} ({state.sketch.count} points)")
+    _write_results(options, X, labels, source, subspace.values, lambda rows: skpca_transform(rows, subspace))
+
+
+def _write_results(options, X, labels, source, values, transform):
     if options.o:
-        _write_embedding(options.o, X, subspace)
-        print(f"wrote {options.o} (skpca)")
+        _write_embedding(options.o, X, values, transform)
+        print(f"wrote {options.o} ({options.method})")
     if options.plot:
         step = max(1, X.shape[0] // 10_000)
-        embedding = skpca_transform(_rows_of(X[::step], 0, X.shape[0]), subspace)
-        _plot(options.plot, embedding, subspace.values, None if labels is None else labels[::step],
-              f"{pathlib.Path(source).name}: {options.kernel} kernel PCA (skpca)")
-        print(f"drew {options.plot} (skpca)")
+        embedding = transform(_rows_of(X[::step], 0, X.shape[0]))
+        _plot(options.plot, embedding, values, None if labels is None else labels[::step],
+              f"{pathlib.Path(source).name}: {options.kernel} kernel PCA ({options.method})")
+        print(f"drew {options.plot} ({options.method})")
+
+
+# Doubly stochastic gradients on a file of any size.
+
+def _begun_descent(options, X):
+    """(state before the first step, sigma)."""
+    features, batch = 8192 if options.features is None else options.features, options.feature_batch
+    kernel, sigma = _chosen_kernel(options, _sample_of(X))
+    map = fourier_features_map(kernel, X.shape[1], features, options.seed, False)
+    few = X[_drawn(X.shape[0], min(X.shape[0], _START_POINTS), _start_key(map.seed))]
+    return dsgd_start(_rows_of(few, 0, few.shape[0]), map, options.k, False, 128 if batch is None else batch,
+                      options.theta0, options.theta1, 256, options.center), sigma
+
+
+def _resumed_descent(options, X):
+    """The state of a file that --state has written."""
+    try:
+        state = load(options.state)
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise _Refused(f"cannot read {options.state}: {error}") from None
+    if not isinstance(state, DSGDState) or state.task != _COMPONENTS:
+        raise _Refused(f"{options.state} must hold a state of dsgd, got {type(state).__name__}")
+    _refuse_others(options, X, state, {
+        "-k": (state.coef.shape[1], options.k), "--features": (state.map.m, options.features),
+        "--feature-batch": (state.feature_batch, options.feature_batch), "--theta0": (state.theta0, options.theta0),
+        "--theta1": (state.theta1, options.theta1)})
+    return state
+
+
+def _unexplained(state):
+    """Share of the mean of k(x, x) that the functions leave, by the steps' own points."""
+    return 1.0 - np.trace(state.moment) / state.map.kernel.scale
+
+
+def _descended_on_file(state, X, steps, batch, options):
+    """The state after all steps, with word on the terminal; what --state names is kept up to date."""
+    begun, saved = state.step, time.perf_counter()
+    try:
+        with _Ticker("dsgd") as ticker:
+            while state.step < steps:
+                rows = X[_batch_rows(np.uint64(state.map.seed), state.step, batch, X.shape[0])]
+                state = dsgd_update(state, _rows_of(rows, 0, batch))
+                rate = (state.step - begun) / (time.perf_counter() - ticker.start)
+                ticker.text = (f"dsgd: {100 * state.step // steps} %, step {state.step:,} of {steps:,}, residual "
+                               f"{_unexplained(state):.4f}, {(steps - state.step) / rate:,.0f} s left")
+                if options.state and time.perf_counter() - saved > 30.0:
+                    _write_whole(options.state, _as_arrays(state))
+                    saved = time.perf_counter()
+    except KeyboardInterrupt:
+        kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
+        raise KeyboardInterrupt(f"interrupted after {state.step} of {steps} steps; {kept}") from None
+    finally:
+        if options.state:
+            _write_whole(options.state, _as_arrays(state))
+    return state
+
+
+def _gradients(options, X, labels, source):
+    """Doubly stochastic kernel PCA of points that need not fit into memory."""
+    for name in ("features", "batch", "feature_batch", "steps"):
+        value = getattr(options, name)
+        if value is not None and not 1 <= value < 2**31:
+            raise _Refused(f"--{name.replace('_', '-')} must be from 1 to {2**31 - 1}")
+    if options.batch is not None and options.batch > X.shape[0]:
+        raise _Refused(f"--batch must be at most {X.shape[0]}, the number of points")
+    sigma, note, start = None, "", time.perf_counter()
+    with _watched("method dsgd"), _Ticker("compiling dsgd for this machine, once"):
+        if options.state and pathlib.Path(options.state).exists():
+            state = _resumed_descent(options, X)
+            note = f"; {options.state} goes on at step {state.step}"
+        else:
+            state, sigma = _begun_descent(options, X)
+        steps, batch = _runs(options.steps or 0, options.batch or 0, state.map, state.feature_batch, X.shape[0])
+        few = _rows_of(X, 0, min(X.shape[0], 4))
+        dsgd_evaluate(few, dsgd_finish(dsgd_update(state._replace(theta0=1e-9), few)))
+    compiling = time.perf_counter() - start
+    _print_head(options, X, source, sigma,
+                f"; {state.map.m} features, {batch} points and {state.feature_batch} features a step of "
+                f"{state.theta0:.4g} / (1 + {state.theta1:.4g} t){note}")
+    start = time.perf_counter()
+    state = dsgd_finish(_descended_on_file(state, X, steps, batch, options))
+    seconds, values = time.perf_counter() - start, dsgd_values(state)
+    def transform(rows):
+        return dsgd_evaluate(rows, state)
+
+    error = angle = residual = math.nan
+    if options.errors and X.shape[0] <= _DENSE_POINTS:
+        with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
+            error, angle, residual = _measured_stream(X, state.map.kernel, transform, options)
+    _print_row("dsgd", seconds, state.coef.nbytes, 0, error, angle, residual)
+    print(f"{state.step} steps; {100 * _unexplained(state):.3g} % of the points' squared length is off the {options.k} "
+          f"components, by the steps' own points")
+    print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on disk")
+    print("eigenvalues / n (dsgd): " + " ".join(f"{v:.4g}" for v in values[:10]))
+    if options.state:
+        print(f"wrote {options.state} ({state.step} steps)")
+    _write_results(options, X, labels, source, values * X.shape[0], transform)
 
 
 def _command(argv):
@@ -12516,7 +12662,7 @@ def _command(argv):
         methods = [name for name in _METHODS if name not in _STREAM_METHODS + _REDUCED_METHODS]
     _check_request(options, methods, X.shape[0])
     if options.method in _STREAM_METHODS:
-        _stream(options, X, labels, source)
+        (_stream if options.method == "skpca" else _gradients)(options, X, labels, source)
         return
     n = X.shape[0]
     options.notes, options.stored = [], n <= _DENSE_POINTS
