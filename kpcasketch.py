@@ -10043,7 +10043,7 @@ _first_step = ["{a}_ = _as_choice('{f}: {a}', {a})",
 _decay = ["{a}_ = _as_choice('{f}: {a}', {a})",
           _require("{a}_ == math.inf or {a}_ <= 1e150", "{a} must be from 0 to 1e150, or None")]
 _maybe_count = ["{a}_ = _as_count('{f}: {a}', {a})", _require("{a}_ < 2**31", "{a} must be below 2**31")]
-_second_view = _points(double=True, same_rows="X")
+_second_view = _columns("X")
 _targets = _columns("X")
 
 
@@ -10105,16 +10105,19 @@ def _first_columns(A, k):
     return out
 
 
+_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
+
+
 @_compiled(apart=True)
-def _singular_pairs(C, k):
+def _singular_pairs(C, k, least):
     """The k leading left and right singular vectors of C, and all singular values, from C C^T: good to half the digits.
 
-    No vectors, if C has no such rank.
+    No vectors, if C has no such rank, or if the last value is below the least.
     """
     values, vectors = _eigen_of(_dense_product(C, C.shape[1], _transposed(C)))
     for q in range(values.shape[0]):
         values[q] = math.sqrt(max(values[q], 0.0))
-    if k > min(C.shape[0], C.shape[1]) or not values[k - 1] > 1e-6 * values[0]:
+    if k > min(C.shape[0], C.shape[1]) or not values[k - 1] > max(1e-6 * values[0], least):
         return _zero_matrix(0, 0), _zero_matrix(0, 0), values
     U = _first_columns(vectors, k)
     V = _dense_product(_transposed(C), C.shape[0], U)
@@ -10137,7 +10140,7 @@ def _started(task, map, other, weights, other_weights, slices, initial, steps, l
         for i in range(initial):
             for q in range(k):
                 other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
-    theta0 = steps.theta0 if steps.theta0 < np.inf else min(0.5 / largest, math.sqrt(0.05 * b / kappa))
+    theta0 = steps.theta0 if steps.theta0 < np.inf else min(0.5 / largest, math.sqrt(0.05 * b) / kappa)
     theta1 = steps.theta1 if steps.theta1 < np.inf else theta0 * gap
     return DSGDState(task, map, coef, other, other_coef, slices, _zero_matrix(k, k), initial, 0, steps.feature_batch,
                      theta0, theta1, steps.ridge, steps.centered)
@@ -10165,10 +10168,10 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     V_0 are the components of a small problem, as the paper advises: of the first features on a few points. (From 0, as
     the listing prints it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given,
 
-        theta0 = min(1 / (2 l_1), sqrt(feature_batch / (20 k(x, x)))),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
+        theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
 
     with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
-    twentieth of k(x, x) to the variance in a step, and errors fall like 1 / t, for which
+    twentieth of its variance to a function in a step, and errors fall like 1 / t, for which
     2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (theorem 1).
 
     Parameters
@@ -10206,7 +10209,7 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     if not finite:
         raise ValueError("dsgd_start: X must not be so large in units of the bandwidth that angles overflow")
     values, vectors = _eigen_of(_mean_products(Z, Z))
-    if not values[k - 1] > 1e-12 * values[0]:
+    if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * map.kernel.scale):
         raise ValueError("dsgd_start: k must be at most the rank of the features on X: give more points, or fewer k")
     steps = _Steps(feature_batch, theta0, theta1, 0.0, centered)
     task = _SINGLE_COMPONENTS if individual else _COMPONENTS
@@ -10251,7 +10254,8 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
     B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
     if not (first and second):
         raise ValueError("dsgd_ksvd_start: X and Y must not be so large in units of the bandwidth that angles overflow")
-    U, V, values = _singular_pairs(_mean_products(A, B), k)
+    least = _NO_VARIANCE * math.sqrt(map_x.kernel.scale) * math.sqrt(map_y.kernel.scale)
+    U, V, values = _singular_pairs(_mean_products(A, B), k, least)
     if U.size == 0 or k > X.shape[0]:
         raise ValueError("dsgd_ksvd_start: k must be at most the rank of the products of the features on X and Y")
     steps, half = _Steps(feature_batch, theta0, theta1, 0.0, centered), math.sqrt(0.5)
@@ -10303,9 +10307,10 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
         raise ValueError("dsgd_kcca_start: X and Y must not be so large in units of the bandwidth that angles overflow")
     left, largest_x = _whitener(A, ridge, 0.001)
     right, largest_y = _whitener(B, ridge, 0.001)
+    varied = largest_x > _NO_VARIANCE * map_x.kernel.scale and largest_y > _NO_VARIANCE * map_y.kernel.scale
     U, V, values = _singular_pairs(_dense_product(_transposed(left), initial, _dense_product(
-        _mean_products(A, B), initial, right)), k)
-    if U.size == 0 or k > X.shape[0]:
+        _mean_products(A, B), initial, right)), k, 1e-9)
+    if U.size == 0 or not varied or k > X.shape[0]:
         raise ValueError("dsgd_kcca_start: k must be at most the rank of the products of the features on X and Y")
     half = math.sqrt(0.5)
     weights = _times(_dense_product(left, left.shape[1], U), half)
@@ -10360,8 +10365,8 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
         raise ValueError("dsgd_ksir_start: X must not be so large in units of the bandwidth that angles overflow")
     left, largest = _whitener(Z, ridge, 0.001)
     products = _dense_product(_transposed(left), initial, _mean_products(Z, centred))
-    U, V, _ = _singular_pairs(_dense_product(products, centred.shape[1], whitener), k)
-    if U.size == 0 or k > X.shape[0]:
+    U, V, _ = _singular_pairs(_dense_product(products, centred.shape[1], whitener), k, 1e-9)
+    if U.size == 0 or not largest > _NO_VARIANCE * map.kernel.scale or k > X.shape[0]:
         raise ValueError("dsgd_ksir_start: k must be at most the rank of the products of features and slices")
     half, size = math.sqrt(0.5), math.sqrt(largest)    # so large are both views, and one step size fits both
     weights = _times(_dense_product(left, left.shape[1], U), half)
@@ -10829,7 +10834,7 @@ def _plain_map(kernel, d, m, seed):
     return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d))
 
 
-@_either
+@_compiled(inline="always")
 def _other_seed(seed):
     """Of the second view's features: another sequence."""
     return _subkey(_key(seed, _FREQUENCIES), 2**62)
@@ -12561,7 +12566,7 @@ def _begun_descent(options, X):
     features, batch = 8192 if options.features is None else options.features, options.feature_batch
     kernel, sigma = _chosen_kernel(options, _sample_of(X))
     map = fourier_features_map(kernel, X.shape[1], features, options.seed, False)
-    few = X[_drawn(X.shape[0], min(X.shape[0], _START_POINTS), _start_key(map.seed))]
+    few = X[_drawn(X.shape[0], min(X.shape[0], _START_POINTS), np.uint64(_start_key(np.uint64(map.seed))))]
     return dsgd_start(_rows_of(few, 0, few.shape[0]), map, options.k, False, 128 if batch is None else batch,
                       options.theta0, options.theta1, 256, options.center), sigma
 

@@ -268,3 +268,44 @@ def diffusion(K, alpha):
     D = K_a.sum(1)
     values, U = np.linalg.eigh(K_a / np.sqrt(np.outer(D, D)))
     return values[::-1], (U / np.sqrt(D)[:, None] * np.sqrt(D.sum()))[:, ::-1], D
+
+
+def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centered=False):
+    """Doubly stochastic step, every feature stored: phi (n, m), psi (n, m') of the second view; of which `block` is new.
+
+    Tasks: "kpca", "gha", "ksvd", "kcca", "ksir" (psi of all slices, whole). The coefficients after the step, and W.
+    """
+    U, V = phi @ coef, psi @ other
+    n, canonical = len(U), task in ("kcca", "ksir")
+    half = n // 2 if canonical else 0
+    first, second = slice(0, half if canonical else n), slice(half, n)
+
+    def centre(part):
+        return part - part.mean(0) if centered else part
+
+    U1, V1, U2, V2 = centre(U[first]), centre(V[first]), centre(U[second]), centre(V[second])
+    W = U1.T @ U1 / len(U1) if task in ("kpca", "gha") else (U1.T @ V1 + V1.T @ U1) / len(U1)
+    for_x, for_y = {"kpca": (U2, None), "gha": (U2, None), "ksvd": (V2, U2)}.get(task, (V2 - U2 @ W, U2 - V2 @ W))
+    loss = eta * (np.triu(W) if task == "gha" else W) * (ridge if canonical else 1.0)
+    a, b = coef - coef @ loss, other - other @ loss
+    a[block] += eta / (share * len(U2)) * phi[second][:, block].T @ for_x
+    if task == "ksir":
+        b += eta / len(U2) * psi[second].T @ for_y
+    elif for_y is not None:
+        b[block] += eta / (share * len(U2)) * psi[second][:, block].T @ for_y
+    return a, b, W
+
+
+def hermite(x, count, s=1.0, ell=1.0):
+    """Eigenvalues and eigenfunctions (orthonormal in L2 of N(0, s^2)) of exp(-(x - y)^2 / (2 ell^2)), DSGD's example."""
+    a, b = 1 / (4 * s * s), 1 / (2 * ell * ell)
+    c = np.sqrt(a * a + 2 * a * b)
+    A, t = a + b + c, np.sqrt(2 * c) * np.asarray(x)
+    H = [np.ones_like(t), 2 * t]
+    for j in range(2, count):
+        H.append(2 * t * H[-1] - 2 * (j - 1) * H[-2])
+    factors, fall = [1.0], np.exp(-(c - a) * np.asarray(x) ** 2)
+    for j in range(1, count):
+        factors.append(factors[-1] / np.sqrt(2 * j))
+    functions = np.stack([(c / a) ** 0.25 * factors[j] * fall * H[j] for j in range(count)], -1)
+    return np.sqrt(2 * a / A) * (b / A) ** np.arange(count), functions

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Doubly stochastic gradients (DSGD): steps against the naive ones, streams, states, limits."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numba import njit
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((700, 3))
+Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * rng.standard_normal((700, 2))
+G, L = kp.gaussian(2.0), kp.laplacian(2.0)
+TASKS = ["kpca", "gha", "ksvd", "kcca", "ksir"]
+
+
+def start(task, m=300, k=2, stored=False, feature_batch=70, initial=40, centered=False, **more):
+    """A state of each task, and what goes with the points."""
+    maps = [kp.fourier_features_map(kernel, d, m, seed, stored) for kernel, d, seed in ((G, 3, 5), (L, 2, 6))]
+    steps = dict(feature_batch=feature_batch, initial=initial, centered=centered, **more)
+    if task in ("kpca", "gha"):
+        return kp.dsgd_start(X, maps[0], k, task == "gha", **steps), None
+    if task == "ksir":
+        return kp.dsgd_ksir_start(X, Y, maps[0], k, 5, **steps), Y
+    return getattr(kp, f"dsgd_{task}_start")(X, Y, *maps, k, **steps), Y
+
+
+def features(map, points):
+    """sqrt(2 k(x, x)) cos of every feature of a map."""
+    whole = kp.fourier_features_map(map.kernel, map.d, map.m, map.seed)
+    return np.sqrt(map.m) * kp.fourier_features(points, whole).astype(np.float64)
+
+
+def second(state, points):
+    """Features of the second view."""
+    if state.task == kp._SLICED:
+        edges = state.slices.edges
+        slices = np.stack([np.searchsorted(edges[t], points[:, t], side="right") for t in range(len(edges))], 1)
+        indicators = (slices[:, :, None] == np.arange(edges.shape[1] + 1)).reshape(len(points), -1)
+        return indicators @ state.slices.weights
+    return np.zeros((len(points), 0)) if state.other_coef.shape[0] == 0 else features(state.other, points)
+
+
+@pytest.mark.parametrize("n", [4, 127, 128, 129, 513])
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("task", TASKS)
+def test_steps_are_those_of_stored_features(task, centered, n):
+    # 40 features at the start, blocks of 70: 110, 180, 250, 300 (a short one), then blocks from 0, 70, ... in random order
+    more = {"ridge": 0.3} if task in ("kcca", "ksir") else {}
+    state, other = start(task, centered=centered, theta0=0.2, theta1=0.1, **more)
+    phi, revisited = features(state.map, X[:n]), []
+    psi = second(state, X[:n] if other is None else other[:n])
+    for step in range(8):
+        eta, used = 0.2 / (1 + 0.1 * step), state.used
+        if used < 300:
+            block, share = slice(used, min(used + 70, 300)), min(70, 300 - used)
+        else:
+            blocks = kp._drawn(5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5)))
+            first = 70 * int(blocks[step % 5])
+            block, share = slice(first, min(first + 70, 300)), 60.0
+            revisited.append(first)
+        a, b, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, block, eta, share, more.get("ridge", 0.0), centered)
+        weight = 2 / (step + 2)
+        moment = (1 - weight) * state.moment + weight * W
+        state = kp.dsgd_update(state, X[:n], None if other is None else other[:n])
+        assert np.abs(state.coef - a).max() < 1e-12 and np.abs(state.moment - moment).max() < 1e-12
+        assert b.size == 0 or np.abs(state.other_coef - b).max() < 1e-12
+        assert state.step == step + 1 and state.used == min(300, used + 70)
+    assert len(set(revisited[1:])) == len(revisited[1:])
+
+
+@pytest.mark.parametrize("k", [1, 4, 5, 16, 17])
+@pytest.mark.parametrize("m", [1, 127, 128, 129, 2200])
+def test_evaluation_sums_the_features(m, k):
+    state = start("kpca", m, 1)[0]
+    state = state._replace(coef=rng.standard_normal((m, k)), other_coef=np.zeros((0, k)), moment=np.eye(k), used=m)
+    for n in (1, 129, 700):
+        expected = features(state.map, X[:n]) @ state.coef
+        assert np.abs(kp.dsgd_evaluate(X[:n], state) - expected).max() < 1e-13 * m
+        single = kp.dsgd_evaluate(X[:n].astype(np.float32), state)
+        assert single.dtype == np.float32 and np.abs(single - expected).max() < 1e-5 * m
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_stored_frequencies_give_the_same_bits(task):
+    states = []
+    for stored in (False, True):
+        state, other = start(task, stored=stored)
+        for begin in range(0, 700, 100):
+            state = kp.dsgd_update(state, X[begin:begin + 100], None if other is None else other[begin:begin + 100])
+        states.append(kp.dsgd_finish(state))
+    assert np.array_equal(states[0].coef, states[1].coef) and np.array_equal(states[0].other_coef, states[1].other_coef)
+    assert np.array_equal(kp.dsgd_evaluate(X, states[0]), kp.dsgd_evaluate(X, states[1]))
+    assert states[0].map.frequencies.size == 0
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_states_go_on_where_they_were_saved(task, tmp_path):
+    state, other = start(task)
+    whole = resumed = state
+    for begin in range(0, 700, 100):
+        points, with_them = X[begin:begin + 100], None if other is None else other[begin:begin + 100]
+        before = pickle.dumps(resumed)
+        whole = kp.dsgd_update(whole, points, with_them)
+        after = kp.dsgd_update(resumed, points, with_them)
+        assert pickle.dumps(resumed) == before
+        kp.save(tmp_path / "state.npz", after)
+        resumed = pickle.loads(pickle.dumps(kp.load(tmp_path / "state.npz")))
+    assert np.array_equal(whole.coef, resumed.coef) and np.array_equal(whole.other_coef, resumed.other_coef)
+    assert whole.step == resumed.step == 7
+
+
+def test_one_line_functions_are_start_steps_and_finish():
+    state = kp.dsgd_kpca(X, G, 2, 300, 5, 9, 50, 70)
+    rows = [kp._batch_rows(np.uint64(5), t, 50, 700) for t in range(9)]
+    by_hand = kp.dsgd_start(kp._start_points(X, np.uint64(5)), kp.fourier_features_map(G, 3, 300, 5, False), 2, False, 70)
+    for t in range(9):
+        by_hand = kp.dsgd_update(by_hand, X[rows[t]])
+    by_hand = kp.dsgd_finish(by_hand)
+    assert np.array_equal(state.coef, by_hand.coef) and np.array_equal(state.moment, by_hand.moment)
+    assert len(np.unique(np.concatenate(rows))) > 300 and not np.array_equal(rows[0], rows[1])
+
+
+def test_compiled_callers_get_the_same_bits():
+    @njit
+    def compiled(X, Y):
+        state = kp.dsgd_kcca(X, Y, kp.gaussian(2.0), kp.laplacian(2.0), 1, 200, 3, 5, 100)
+        one = kp.dsgd_update(kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(2.0), 3, 99, 1, False), 1), X)
+        return kp.dsgd_evaluate(X, state), kp.dsgd_evaluate(Y, state, True), kp.dsgd_values(one)
+
+    state = kp.dsgd_kcca(X, Y, G, L, 1, 200, 3, 5, 100)
+    one = kp.dsgd_update(kp.dsgd_start(X, kp.fourier_features_map(G, 3, 99, 1, False), 1), X)
+    expected = kp.dsgd_evaluate(X, state), kp.dsgd_evaluate(Y, state, True), kp.dsgd_values(one)
+    assert all(np.array_equal(a, b) for a, b in zip(compiled(X, Y), expected))
+
+
+@njit
+def diverging(X):
+    return kp.dsgd_kpca(X, kp.gaussian(2.0), 1, 200, 0, 50, 100, 64, 1e6)
+
+
+def test_steps_that_diverge_are_reported_with_their_number():
+    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller, as the steps diverged at step [1-9]"):
+        diverging(X)
+    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller, as the steps diverged at step [1-9]"):
+        kp.dsgd_kpca(X, G, 1, 200, 0, 50, 100, 64, 1e6)
+    for task in TASKS:
+        state, other = start(task, theta0=1e6)
+        before = pickle.dumps(state)
+        with pytest.raises(ValueError, match="dsgd_update: theta0 must be smaller, as the steps diverged at step [0-9]"):
+            for _ in range(9):
+                state = kp.dsgd_update(state, X, other)
+        assert state.step == 0 or np.isfinite(state.coef).all()
+        assert pickle.dumps(start(task, theta0=1e6)[0]) == before
+
+
+def test_steps_chosen_from_the_data_are_those_of_the_docstring():
+    state = kp.dsgd_start(X, kp.fourier_features_map(kp.scaled(G, 4.0), 3, 300, 5), 2, feature_batch=2, initial=60)
+    Z = features(state.map, X)[:, :60] / np.sqrt(60)
+    l = np.linalg.eigvalsh(Z.T @ Z / 700)[::-1]
+    assert state.theta0 == pytest.approx(min(0.5 / l[0], np.sqrt(2 / 20) / 4)) == pytest.approx(np.sqrt(2 / 20) / 4)
+    assert state.theta1 == pytest.approx(state.theta0 * max(l[1] - l[2], l[1] / 10))
+    plain = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 300, 5), 2, initial=60)
+    assert plain.theta0 == pytest.approx(0.5 * 4 / l[0])
+    given = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 300, 5), 2, theta0=0.7, theta1=0.0)
+    assert (given.theta0, given.theta1) == (0.7, 0.0)
+
+
+@pytest.mark.parametrize("kernel", [G, L, kp.laplacian(3.0, 1), kp.matern(2.5, 2.0), kp.rational_quadratic(1.5, 2.0), kp.cauchy(3.0),
+                                    kp.scaled(G, 1e-20), kp.scaled(G, 1e20)], ids=str)
+def test_chosen_steps_come_near_the_exact_components(kernel):
+    # users do not know theta0: with None, the squares of every kernel's features have the eigenvalues as means
+    exact = kp.kpca(X, kernel, 3)
+    state = kp.dsgd_kpca(X, kernel, 2, 4000, 1, batch=200)
+    H = kp.dsgd_evaluate(X, state)
+    assert np.abs((H ** 2).mean(0) * 700 / exact.values[:2] - 1).max() < 0.15
+    assert np.abs(kp.dsgd_values(state) * 700 / exact.values[:2] - 1).max() < 0.15
+    assert np.abs(np.corrcoef(H[:, 0], kp.expand(X, exact)[:, 0])[0, 1]) > 0.99
+
+
+def test_hebbian_functions_are_single_and_svd_functions_have_norm_one():
+    points = rng.standard_normal((20000, 1))
+    values, functions = naive.hermite(points[:, 0], 3)
+    for individual in (kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400), kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400)):
+        H = kp.dsgd_evaluate(points, individual)
+        overlaps = np.abs(H.T @ functions / 20000) / np.sqrt(values)
+        assert np.abs(overlaps - np.eye(3)).max() < 0.1
+    state = kp.dsgd_ksvd(points, points, kp.gaussian(1.0), kp.gaussian(1.0), 2, 4000, 2, 400)
+    for view in (False, True):
+        assert np.abs((kp.dsgd_evaluate(points, state, view) ** 2).mean(0) / values[:2] - 1).max() < 0.1
+    assert np.abs(kp.dsgd_values(state) / values[:2] - 1).max() < 0.1
+
+
+def test_canonical_variates_have_unit_variance_and_find_what_views_share():
+    points = rng.standard_normal((20000, 3))
+    other = np.sin(2 * points[:, :1]) + 0.3 * points[:, 2:]
+    state = kp.dsgd_kcca(points[:, :2].copy(), other, kp.gaussian(1.0), kp.gaussian(1.0), 1, 2000, 0)
+    u, v = kp.dsgd_evaluate(points[:, :2].copy(), state)[:, 0], kp.dsgd_evaluate(other, state, True)[:, 0]
+    assert abs(u.std() - 1) < 0.1 and abs(v.std() - 1) < 0.1
+    best = np.corrcoef(np.sin(2 * points[:, 0]), other[:, 0])[0, 1]
+    assert best - 0.02 < np.corrcoef(u, v)[0, 1] < 1 and abs(kp.dsgd_values(state)[0] - best) < 0.05
+    sliced = kp.dsgd_ksir(points[:, :2].copy(), other, kp.gaussian(1.0), 1, 2000, 0, slices=20)
+    u = kp.dsgd_evaluate(points[:, :2].copy(), sliced)[:, 0]
+    assert abs(np.corrcoef(u, other[:, 0])[0, 1]) > best - 0.04
+
+
+def test_slices_are_cut_at_quantiles_of_distinct_values():
+    labels = np.repeat([3.0, 1.0, 2.0], [100, 500, 100])
+    state = kp.dsgd_ksir_start(X, labels, kp.fourier_features_map(G, 3, 300), 2, 10)
+    assert state.slices.edges[0].tolist() == [2.0, 3.0] + [np.inf] * 7
+    assert state.slices.weights.shape == (10, 2)
+    assert np.isfinite(kp.dsgd_update(state, X, labels).coef).all()
+    with pytest.raises(ValueError, match="dsgd_ksir_start: targets must not be constant"):
+        kp.dsgd_ksir_start(X, np.ones(700), kp.fourier_features_map(G, 3, 300), 1)
+
+
+MAP = kp.fourier_features_map(G, 3, 300, 0, False)
+OTHER = kp.fourier_features_map(L, 2, 300, 1, False)
+FAR = (1e15 * X).astype(np.float32)
+STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: kp.dsgd_start(X, MAP, 2, theta1=-0.1), "theta1 must not be negative"),
+    (lambda: kp.dsgd_start(X, MAP, 2, theta0=0.0), "theta0 must be from 1e-150"),
+    (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must not be negative"),
+    (lambda: kp.dsgd_start(X, MAP, 2, theta1=np.nan), "theta1 must be finite"),
+    (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
+    (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be at most"),
+    (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
+    (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
+    (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have map.d columns"),
+    (lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2), "map must be a map of fourier_features_map, or"),
+    (lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2), "map must be a map of fourier_features_map, or"),
+    (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
+    (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
+    (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be at most the number of points"),
+    (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be at least 1"),
+    (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), "must have the same number of rows"),
+    (lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2), "must have as many features"),
+    (lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True), "k must be at most the rank"),
+    (lambda: kp.dsgd_ksir(X, np.zeros(700), G, 1, 300), "targets must not be constant"),
+    (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
+    (lambda: kp.dsgd_update(STATE, X, Y), "Y must be given for two views, or targets, and not else"),
+    (lambda: kp.dsgd_update(PAIR, X), "Y must be given"), (lambda: kp.dsgd_update(SLICED, X), "Y must be given"),
+    (lambda: kp.dsgd_update(PAIR, X, Y[:9]), "must have the same number of rows"),
+    (lambda: kp.dsgd_update(PAIR, X, Y[:, :1]), "as many columns as at the start"),
+    (lambda: kp.dsgd_update(PAIR, X, Y * np.nan), "Y must be finite"),
+    (lambda: kp.dsgd_update(PAIR, X[:3], Y[:3]), "X must have at least 2 points"),
+    (lambda: kp.dsgd_update(STATE, X[:0]), "X must have at least one row"),
+    (lambda: kp.dsgd_update(STATE, X[:, :2]), "X must have state.map.d columns"),
+    (lambda: kp.dsgd_update(STATE._replace(used=0), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(STATE._replace(step=-1), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(STATE._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(STATE._replace(moment=np.eye(3)), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(PAIR._replace(other_coef=np.ones((5, 2))), X, Y), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(SLICED._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_evaluate(X, STATE, True), "second must be False"),
+    (lambda: kp.dsgd_evaluate(X[:, :2], STATE), "X must have as many columns"),
+    (lambda: kp.dsgd_evaluate(FAR, STATE._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))), "angles overflow"),
+    (lambda: kp.dsgd_update(STATE._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR), "angles overflow"),
+    (lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2), "angles overflow"),
+    (lambda: kp.dsgd_evaluate(X.astype(np.float32), STATE._replace(coef=np.full((300, 2), 1e60))), "values overflow"),
+    (lambda: kp.dsgd_kcca_start(np.ones((99, 3)), Y[:99], MAP, OTHER, 1), "k must be at most the rank"),
+    (lambda: kp.dsgd_ksir_start(np.ones((99, 3)), Y[:99], MAP, 1), "k must be at most the rank"),
+    (lambda: kp.dsgd_start(np.ones((99, 3)), MAP, 1, centered=True), "k must be at most the rank"),
+    (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
+])
+def test_what_cannot_be_done_is_refused_by_name(call, words):
+    with pytest.raises(ValueError, match=words) as raised:
+        call()
+    assert str(raised.value).startswith("dsgd_")
+
+
+def test_views_of_another_precision_and_vectors_are_taken():
+    single = kp.dsgd_kcca(X.astype(np.float32), Y, G, L, 1, 200, 0, 20, 300)
+    double = kp.dsgd_kcca(X, Y, G, L, 1, 200, 0, 20, 300)
+    assert np.abs(single.coef - double.coef).max() < 1e-3 * np.abs(double.coef).max()
+    column = kp.dsgd_start(X[:, :1].copy(), kp.fourier_features_map(G, 1, 99), 1)
+    assert column.coef.shape == (99, 1)
+    pair = kp.dsgd_ksvd_start(X, Y[:, 0], MAP, kp.fourier_features_map(L, 1, 300, 4), 1)
+    assert np.array_equal(kp.dsgd_update(pair, X, Y[:, 0]).coef, kp.dsgd_update(pair, X, Y[:, :1]).coef)
+
+
+def test_memory_does_not_grow_with_the_coordinates():
+    wide = rng.standard_normal((200, 5625))
+    state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, 0, 4, 100)
+    assert sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies)) < 10_000
+    assert kp.dsgd_evaluate(wide, state).shape == (200, 2)
