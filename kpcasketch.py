@@ -1213,7 +1213,12 @@ def _converter(cls, what, convert):
     def bring(name, value):
         if not isinstance(value, cls):
             raise ValueError(f"{name} must be {what}, got {type(value).__name__}")
-        return convert(name, value)
+        try:
+            return convert(name, value)
+        except (AttributeError, OverflowError, TypeError, ValueError) as error:     # a tuple that nobody's maker made
+            if str(error).startswith(name):
+                raise
+            raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
 
     @overload(bring, prefer_literal=True)
     def bring_overload(name, value):
@@ -5312,9 +5317,9 @@ def _is_sound_map(map):
     return map.frequencies.shape[1] == map.d and (map.frequencies.shape[0] == 0 or map.frequencies.shape[0] == map.m)
 
 
-def _stationary():
-    return _kernel() + [_require("_is_stationary({a}_)", "{a} must be shift-invariant: gaussian, laplacian, matern, "
-                                                         "rational_quadratic or cauchy")]
+def _stationary(*points):
+    limit = "{a} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy"
+    return _kernel(*points) + [_require("_is_stationary({a}_)", limit)]
 
 
 def _fourier_map(on=None):
@@ -5322,8 +5327,15 @@ def _fourier_map(on=None):
     lines = ["{a}_ = _as_fourier_map('{f}: {a}', {a})",
              _require("_is_sound_map({a}_)", "{a} must be a FourierMap as its maker returned it")]
     if on:
-        lines.append(_require(f"{on}_.shape[1] == {{a}}_.d", f"{on} must have {{a}}.d columns"))
+        lines += [_require(f"{on}_.shape[1] == {{a}}_.d", f"{on} must have {{a}}.d columns"),
+                  _fitting("{a}_", "{a}", on)]
     return lines
+
+
+def _fitting(place, name, on):
+    """Line that wants a map whose kernel is scaled so that features fit into the type of the points."""
+    return _require(f"{on}_.itemsize == 8 or 1e-37 <= {place}.kernel.scale <= 1e37",
+                    f"the kernel of {name} must be scaled by 1e-37 to 1e37 with {on} in float32")
 
 
 @_compiled
@@ -6353,7 +6365,9 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0):
     return SKPCAState(map, sketch, _zeros(map.m, _FLOAT64), centered)
 
 
-_points_of_stream = _points() + [_require("{a}_.shape[1] == state_.map.d", "{a} must have state.map.d columns")]
+_points_of_stream = _points() + [_require("{a}_.shape[1] == state_.map.d", "{a} must have state.map.d columns"),
+                                 _require("{a}_.itemsize == 8 or 1e-37 <= state_.map.kernel.scale <= 1e37",
+                                          "{a} must be in float64 with a kernel scaled beyond 1e-37 to 1e37")]
 
 
 @_public(state=_skpca_state(), X=_points_of_stream)
@@ -9910,12 +9924,13 @@ _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     #
 def _convert_dsgd_state(name, value):
     slices = Slices(_to_double(_as_points(name, value.slices.edges, ".slices.edges")),
                     _to_double(_as_points(name, value.slices.weights, ".slices.weights")))
-    return DSGDState(int(value.task), _as_fourier_map(name, value.map),
+    return DSGDState(_as_integer(name, value.task), _as_fourier_map(name, value.map),
                      _to_double(_as_points(name, value.coef, ".coef")), _as_fourier_map(name, value.other),
                      _to_double(_as_points(name, value.other_coef, ".other_coef")), slices,
-                     _to_double(_as_points(name, value.moment, ".moment")), int(value.used), int(value.step),
-                     int(value.feature_batch), float(value.theta0), float(value.theta1), float(value.ridge),
-                     bool(value.centered))
+                     _to_double(_as_points(name, value.moment, ".moment")), _as_integer(name, value.used),
+                     _as_integer(name, value.step), _as_integer(name, value.feature_batch),
+                     _as_real(name, value.theta0), _as_real(name, value.theta1), _as_real(name, value.ridge),
+                     _as_flag(name, value.centered))
 
 
 _as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
@@ -9937,12 +9952,14 @@ def _is_sound_descent(state):
     m, k = state.coef.shape
     if not _is_sound_map(state.map) or not _is_sound_map(state.other) or not _can_be_drawn(state.map):
         return False
-    if not (_COMPONENTS <= state.task <= _SLICED and m == state.map.m and 1 <= state.used <= m and state.step >= 0):
+    if not (_COMPONENTS <= state.task <= _SLICED and m == state.map.m and 1 <= state.used <= m):
+        return False
+    if not 0 <= state.step < 2**62:
         return False
     if not (1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < np.inf and 0.0 <= state.theta1 < np.inf
             and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0):
         return False
-    if not (_all_below(state.coef, np.inf) and _all_below(state.other_coef, np.inf) and _all_below(state.moment, np.inf)
+    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300) and _all_below(state.moment, 1e300)
             and _all_below(state.slices.weights, np.inf) and state.other_coef.shape[1] == k):
         return False
     if _has_second_map(state.task):
@@ -9975,8 +9992,8 @@ def _as_second_overload(name, value):
 
 
 def _as_choice(name, value):
-    """value as float64, or infinity for None: to be chosen; which is passed on between functions of this file."""
-    if value is None or value is math.inf:
+    """value as float64, or infinity for None: to be chosen; infinity stays, which one function passes to another."""
+    if value is None or isinstance(value, float) and value == math.inf:
         return math.inf
     value = _as_real(name, value)
     if value < 0.0:
@@ -10031,8 +10048,8 @@ def _dsgd_state():
 
 def _drawable_map(on, like=None):
     """A map whose features can be drawn one by one, for points of another argument; of as many as another map."""
-    lines = _fourier_map(on) + [_require("_can_be_drawn({a}_)", "{a} must be a map of fourier_features_map, or of "
-                                                                "another maker with stored frequencies")]
+    limit = "{a} must be a map of fourier_features_map, or of another maker with stored frequencies"
+    lines = _fourier_map(on) + [_fitting("{a}_", "{a}", "X"), _require("_can_be_drawn({a}_)", limit)]
     if like:
         lines.append(_require(f"{{a}}_.m == {like}_.m", f"{like} and {{a}} must have as many features"))
     return lines
@@ -10137,6 +10154,8 @@ def _started(task, map, other, weights, other_weights, slices, initial, steps, l
             coef[i, q] = weights[i, q] / math.sqrt(initial)
     if _SINGULAR <= task <= _CANONICAL:
         kappa, other_coef = max(kappa, other.kernel.scale), _zero_matrix(other.m, k)
+        if task == _SINGULAR:                          # each view moves in proportion to the other
+            kappa = math.sqrt(map.kernel.scale) * math.sqrt(other.kernel.scale)
         for i in range(initial):
             for q in range(k):
                 other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
@@ -10182,8 +10201,8 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
         together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
     feature_batch : int, at least 1; features a step
-    theta0 : float, positive, or None: chosen as above
-    theta1 : float, not negative, or None: chosen as above
+    theta0 : float, positive, or None (or infinity): chosen as above
+    theta1 : float, not negative, or None (or infinity): chosen as above
     initial : int, at least 1; features of the small problem, cut to m
     centered : bool; about the mean, by the means of each mini-batch
 
@@ -10204,7 +10223,7 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     """
     initial = min(initial, map.m)
     if k > min(initial, X.shape[0]):
-        raise ValueError("dsgd_start: k must be at most the number of points, of features, and initial")
+        raise ValueError("dsgd_start: k must be at most the number of points, and initial, or 256")
     Z, finite = _small_features(X, map, initial, centered)
     if not finite:
         raise ValueError("dsgd_start: X must not be so large in units of the bandwidth that angles overflow")
@@ -10273,8 +10292,8 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
 
     Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
     as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The first step
-    is that of `dsgd_start`, l_1 the larger of both views' largest eigenvalues; the decay, if not given, is .001, the
-    paper's.
+    is that of `dsgd_start`, l_1 the larger of both views' largest eigenvalues, and the ridge; the decay, if not given,
+    is .001, the paper's.
 
     Parameters
     ----------
@@ -10317,7 +10336,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     other_weights = _times(_dense_product(right, right.shape[1], V), half)
     steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
     return _started(_CANONICAL, map_x, map_y, weights, other_weights, _no_slices(), initial, steps,
-                    max(largest_x, largest_y), 0.0)
+                    max(largest_x, largest_y) + ridge, 0.0)
 
 
 @_public(X=_points(), targets=_targets, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000), **_RIDGE_KINDS)
@@ -10372,7 +10391,7 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
     weights = _times(_dense_product(left, left.shape[1], U), half)
     steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
     return _started(_SLICED, map, map, weights, _times(V, half / size), Slices(edges, _times(whitener, size)), initial,
-                    steps, largest, 0.0)
+                    steps, largest + ridge, 0.0)
 
 
 @_compiled(apart=True)
@@ -10388,6 +10407,12 @@ def _quantile_edges(targets, slices):
             edge = _in_order(column, s * n // slices)  # a point belongs above all edges that it reaches
             if edge > last:
                 edges[q, count], count, last = edge, count + 1, edge
+        upper = np.inf                                 # quantiles may all be the least value: above it is a slice, too
+        for i in range(n):
+            if last < column[i] < upper:
+                upper = column[i]
+        if count == 0:
+            edges[q, 0], count = upper, 1
         edges[q, count:] = np.inf
     return edges
 
@@ -10474,13 +10499,14 @@ def _residual(U, V, W, first):
 
 @_compiled(apart=True)
 def _feature_gradient(X, map, G, first, count):
-    """Phi^T G for the features first ... first + count - 1 on the points; the points by slabs."""
-    out = _zero_matrix(count, G.shape[1])
+    """Phi^T G for the features first ... first + count - 1 on the points, by slabs; and whether angles are finite."""
+    out, finite = _zero_matrix(count, G.shape[1]), True
     for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
         slab = X[begin:begin + _POINTS_AT_A_TIME]
-        features, _ = _features_from(slab, map, first, count, math.sqrt(2.0 * map.kernel.scale))
+        features, sound = _features_from(slab, map, first, count, math.sqrt(2.0 * map.kernel.scale))
+        finite = finite and sound
         _add(out, 1.0, _column_products(_in_double(features), G[begin:begin + _POINTS_AT_A_TIME], False))
-    return out
+    return out, finite
 
 
 @_compiled(inline="always")
@@ -10550,16 +10576,22 @@ def _descended(state, X, Y):
     keep = _unit_matrix(W.shape[0])
     _add(keep, -eta * (state.ridge if task >= _CANONICAL else 1.0), W)
     _turned(state.coef, keep)
-    _turned(state.other_coef, keep)
+    if task != _SLICED:                                # indicators of slices need no ridge
+        _turned(state.other_coef, keep)
     first, count, share = _feature_block(state)
     points, factor = X[half:], eta / (share * (n - half))
-    _add(state.coef[first:first + count], factor, _feature_gradient(points, state.map, Gx, first, count))
+    gradient, finite = _feature_gradient(points, state.map, Gx, first, count)
+    _add(state.coef[first:first + count], factor, gradient)
     if task == _SLICED:
         _add(state.other_coef, eta / (n - half), _column_products(_whitened_slices(Y[half:], state.slices), Gy, False))
     elif V.shape[0] > 0:
         others = _in_precision(X, Y)[half:]
-        _add(state.other_coef[first:first + count], factor, _feature_gradient(others, state.other, Gy, first, count))
-    if not (_all_below(state.coef, 1e100) and _all_below(state.other_coef, 1e100)):
+        gradient, sound = _feature_gradient(others, state.other, Gy, first, count)
+        _add(state.other_coef[first:first + count], factor, gradient)
+        finite = finite and sound
+    if not finite:
+        return state, 1
+    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300)):
         return state, 2
     used = first + count if first == state.used else state.used
     return _with_coefficients(state, state.coef, state.other_coef, state.moment, used, state.step + 1), 0
@@ -10608,7 +10640,7 @@ def _after_steps(state, X, Y, batch, steps):
 def _sound(name, state, flaw):
     """The state, or an error that says what happened at its step."""
     if flaw == 1:
-        raise ValueError(name + ": X must not be so large in units of the bandwidth that angles overflow")
+        raise ValueError(name + ": X (or Y) must not be so large in units of the bandwidth that angles overflow")
     if flaw == 2:
         raise ValueError(name + ": theta0 must be smaller, as the steps diverged at step " + str(state.step))
     return state
@@ -10628,9 +10660,11 @@ _second_of_state = ["{a}_ = _as_second('{f}: {a}', {a})",
                              "X and {a} must have the same number of rows"),
                     _require("{a}_.size == 0 or {a}_.shape[1] == _second_columns(state_)",
                              "{a} must have as many columns as at the start")]
-_points_of_descent = _points() + [_require("{a}_.shape[1] == state_.map.d", "{a} must have state.map.d columns"),
-                                  _require("{a}_.shape[0] >= _least_batch(state_)",
-                                           "{a} must have at least 2 points if centered, 4 for two halves of them")]
+_points_of_descent = _points_of_stream + [
+    _require("{a}_.itemsize == 8 or 1e-37 <= state_.other.kernel.scale <= 1e37",
+             "{a} must be in float64 with a kernel scaled beyond 1e-37 to 1e37"),
+    _require("{a}_.shape[0] >= _least_batch(state_)",
+             "{a} must have at least 2 points if centered, 4 for two halves of them")]
 
 
 @_public(glue=True, state=_dsgd_state(), X=_points_of_descent, Y=_second_of_state)
@@ -10705,6 +10739,8 @@ def dsgd_evaluate(X, state, second=False):
     if second and not _has_second_map(state.task):
         raise ValueError("dsgd_evaluate: second must be False of one view")
     map = state.other if second else state.map
+    if X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
+        raise ValueError("dsgd_evaluate: X must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
     if X.shape[1] != map.d:
         raise ValueError("dsgd_evaluate: X must have as many columns as at the start")
     values, finite = _values_of(X, map, state.other_coef if second else state.coef, state.used)
@@ -10844,6 +10880,8 @@ def _other_seed(seed):
 def _ended(name, state, X, Y, batch, steps):
     """The finished state after all steps."""
     steps, batch = _runs(steps, batch, state.map, state.feature_batch, X.shape[0])
+    if batch < _least_batch(state):
+        raise ValueError(name + ": batch must be at least 2 if centered, 4 for two halves of it")
     state, flaw = _after_steps(_as_dsgd_state(name, state), X, Y, batch, steps)
     return dsgd_finish(_sound(name, state, flaw))
 
@@ -10853,7 +10891,7 @@ _RUN_KINDS = dict(features=_length, seed=_seed, steps=_maybe_count, batch=_maybe
     theta0=_first_step, theta1=_decay, centered=_flag)
 
 
-@_public(glue=True, X=_points(), kernel=_stationary(), k=_length, **_RUN_KINDS)
+@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
 def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel PCA (DSGD Algorithm 1): start, steps and finish in one.
@@ -10891,7 +10929,7 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     return _ended("dsgd_kpca", state, X, np.empty((0, 0)), batch, steps)
 
 
-@_public(glue=True, X=_points(), kernel=_stationary(), k=_length, **_RUN_KINDS)
+@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
 def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
              theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
@@ -10929,7 +10967,7 @@ def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_bat
     return _ended("dsgd_gha", state, X, np.empty((0, 0)), batch, steps)
 
 
-@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary(), kernel_y=_stationary(),
+@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
          k=_length, **_RUN_KINDS)
 def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, centered=False):
@@ -10972,7 +11010,7 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     return _ended("dsgd_ksvd", state, X, Y, batch, steps)
 
 
-@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary(), kernel_y=_stationary(),
+@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
          k=_length, **_RUN_KINDS, ridge=_tolerance)
 def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, ridge=0.0, centered=True):
@@ -11015,7 +11053,7 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     return _ended("dsgd_kcca", state, X, Y, batch, steps)
 
 
-@_public(glue=True, X=_points(), targets=_targets, kernel=_stationary(), k=_length, **_RUN_KINDS,
+@_public(glue=True, X=_points(), targets=_targets, kernel=_stationary("X"), k=_length, **_RUN_KINDS,
          slices=_integer(2, 10000), ridge=_tolerance)
 def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, slices=10, ridge=0.0, centered=True):

@@ -287,7 +287,7 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centere
     W = U1.T @ U1 / len(U1) if task in ("kpca", "gha") else (U1.T @ V1 + V1.T @ U1) / len(U1)
     for_x, for_y = {"kpca": (U2, None), "gha": (U2, None), "ksvd": (V2, U2)}.get(task, (V2 - U2 @ W, U2 - V2 @ W))
     loss = eta * (np.triu(W) if task == "gha" else W) * (ridge if canonical else 1.0)
-    a, b = coef - coef @ loss, other - other @ loss
+    a, b = coef - coef @ loss, other - other @ (0 * loss if task == "ksir" else loss)              # indicators have no ridge
     a[block] += eta / (share * len(U2)) * phi[second][:, block].T @ for_x
     if task == "ksir":
         b += eta / len(U2) * psi[second].T @ for_y

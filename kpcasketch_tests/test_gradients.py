@@ -213,10 +213,14 @@ def test_slices_are_cut_at_quantiles_of_distinct_values():
     assert state.slices.edges[0].tolist() == [2.0, 3.0] + [np.inf] * 7
     assert state.slices.weights.shape == (10, 2)
     assert np.isfinite(kp.dsgd_update(state, X, labels).coef).all()
+    rare = (np.arange(700) < 20) * 1.0                  # less than a slice, and above all others
+    assert kp.dsgd_ksir_start(X, rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0] == 1.0
+    assert kp.dsgd_ksir_start(X, -rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0] == 0.0
     with pytest.raises(ValueError, match="dsgd_ksir_start: targets must not be constant"):
         kp.dsgd_ksir_start(X, np.ones(700), kp.fourier_features_map(G, 3, 300), 1)
 
 
+HUGE = kp.fourier_features_map(kp.scaled(G, 1e80), 3, 300, 0, False)
 MAP = kp.fourier_features_map(G, 3, 300, 0, False)
 OTHER = kp.fourier_features_map(L, 2, 300, 1, False)
 FAR = (1e15 * X).astype(np.float32)
@@ -267,12 +271,51 @@ STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
     (lambda: kp.dsgd_kcca_start(np.ones((99, 3)), Y[:99], MAP, OTHER, 1), "k must be at most the rank"),
     (lambda: kp.dsgd_ksir_start(np.ones((99, 3)), Y[:99], MAP, 1), "k must be at most the rank"),
     (lambda: kp.dsgd_start(np.ones((99, 3)), MAP, 1, centered=True), "k must be at most the rank"),
+    (lambda: kp.dsgd_kcca(X, Y, G, L, 1, 300, batch=3), "batch must be at least 2 if centered, 4"),
+    (lambda: kp.dsgd_kcca(X[:3], Y[:3], G, L, 1, 300), "batch must be at least 2 if centered, 4"),
+    (lambda: kp.dsgd_kpca(X, G, 1, 300, batch=1, centered=True), "batch must be at least 2 if centered"),
+    (lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300), "kernel must be scaled by 1e-37"),
+    (lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300), "kernel_y must be scaled by 1e-37"),
+    (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "the kernel of map must be scaled by 1e-37"),
+    (lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)), "X must be in float64"),
+    (lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)), "X must be in float64"),
+    (lambda: kp.dsgd_update(STATE._replace(used=1.5), X), "state must be an integer"),
+    (lambda: kp.dsgd_update(STATE._replace(step=2**63), X), "state must be below 2"),
+    (lambda: kp.dsgd_update(STATE._replace(step=2**63 - 1), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(STATE._replace(slices=None), X), "state must be a DSGDState, as dsgd_start and dsgd_update return it; a field"),
+    (lambda: kp.dsgd_update(STATE._replace(task="x"), X), "state must be an integer"),
+    (lambda: kp.dsgd_update(STATE._replace(centered="False"), X), "state must be True or False"),
+    (lambda: kp.dsgd_update(STATE._replace(map=MAP._replace(seed=-1)), X), "state must not be negative"),
+    (lambda: kp.dsgd_values(STATE._replace(moment=np.full((2, 2), 1.7e308))), "state must be a DSGDState as"),
     (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
 ])
 def test_what_cannot_be_done_is_refused_by_name(call, words):
     with pytest.raises(ValueError, match=words) as raised:
         call()
     assert str(raised.value).startswith("dsgd_")
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-6, 1e6, 1e200])
+def test_kernels_of_any_scale_take_the_same_steps(scale):
+    # the first step was in units of the kernel's square root, and nothing was learned with small kernels
+    plain = kp.dsgd_kpca(X, G, 2, 600, 0, 50, 200)
+    found = kp.dsgd_kpca(X, kp.scaled(G, scale), 2, 600, 0, 50, 200)
+    assert np.abs(kp.dsgd_values(found) / scale / kp.dsgd_values(plain) - 1).max() < 1e-9
+    pair = kp.dsgd_ksvd(X, Y, G, kp.scaled(L, scale), 1, 600, 0, 50, 200)
+    assert kp.dsgd_values(pair)[0] / np.sqrt(scale) == pytest.approx(kp.dsgd_values(kp.dsgd_ksvd(X, Y, G, L, 1, 600, 0, 50, 200))[0])
+
+
+def test_every_seed_makes_two_views():
+    # a key below 2**63 compiled a function that refused those above
+    for seed in (1, 5, 0, 2**64 - 1):
+        assert kp.dsgd_kcca(X, Y, G, L, 1, 300, seed, 1).step == 1
+
+
+def test_float32_features_of_kernels_beyond_its_range_are_refused():
+    with pytest.raises(ValueError, match="fourier_features: the kernel of map must be scaled by 1e-37 to 1e37 with X in float32"):
+        kp.fourier_features(X.astype(np.float32), HUGE)
+    with pytest.raises(ValueError, match="skpca_update: X must be in float64"):
+        kp.skpca_update(kp.skpca_start(HUGE, 5), X.astype(np.float32))
 
 
 def test_views_of_another_precision_and_vectors_are_taken():

@@ -16,7 +16,7 @@ import numpy as np
 
 from paper_checks import claims, report
 
-PAPERS = {"ams": "ams2001", "rskpca": "rskpca2013", "skpca": "skpca2015", "rls": "rls2017"}
+PAPERS = {"ams": "ams2001", "rskpca": "rskpca2013", "skpca": "skpca2015", "dsgd": "dsgd2015", "rls": "rls2017"}
 
 
 def parser():

@@ -4,7 +4,8 @@
 import numpy as np
 
 FILES = {"Covertype": "covtype.npz", "Adult": "adult_a9a.npz", "cpu_act": "cpu_act.npz", "german": "german_numeric.npz",
-         "pendigits": "pendigits.npz", "mnist": "mnist10k.npz", "yale": "yaleb32.npz"}
+         "pendigits": "pendigits.npz", "mnist": "mnist10k.npz", "yale": "yaleb32.npz", "sarcos": "sarcos_test.npz",
+         "qm7": "qm7_coulomb.npz"}
 
 
 def standardised(X):
