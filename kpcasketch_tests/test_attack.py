@@ -558,6 +558,67 @@ def attack_reduced_sets(case):
             assert np.isfinite(manifold.coef).all() and np.isfinite(call(kp.manifold_features, C, manifold)).all()
 
 
+def attack_gradients(case):
+    """A start that may be refused for its data, then steps against those of stored features, until they are refused or done."""
+    rng, X, kernel = case.rng, case.X, case.kernel
+    n, d, top = case.n, X.shape[1], kernel.scale
+    m, k = int(rng.choice([1, 7, 40, 127, 128, 129, 300])), int(rng.choice([1, 1, 2, 4, 5, 17]))
+    drawn = None if case.kind in ("polynomial", "linear") else kp.fourier_features_map(kernel, d, m, case.seed, False)
+    task = str(rng.choice(["kpca", "gha", "ksvd", "kcca", "ksir"]))
+    initial, b, centered = int(rng.choice([1, 5, 40, 300])), int(rng.choice([1, 16, 127, 128, 500])), bool(rng.random() < 0.5)
+    theta0 = None if rng.random() < 0.5 else 10.0 ** rng.uniform(-3, 1) / max(top, 1e-140)
+    ridge = float(rng.choice([0.0, 0.1 * min(top, 1e140)])) if task in ("kcca", "ksir") else 0.0
+    Y, other = None, None if drawn is None else kp.fourier_features_map(kp.scaled(kp.laplacian(2.0), top), 2, m, case.seed + 1, False)
+    if task in ("ksvd", "kcca"):
+        Y = np.column_stack([np.sin(X[:, 0].astype(float)), rng.standard_normal(n)])
+    elif task == "ksir":
+        Y = rng.standard_normal((n, 1)) if rng.random() < 0.5 else rng.integers(0, 3, (n, 1)).astype(float)
+    if drawn is None:
+        with pytest.raises(ValueError, match="kernel must be shift-invariant"):
+            kp.dsgd_kpca(X, kernel, k, m)
+        return
+    try:
+        if task in ("kpca", "gha"):
+            state = call(kp.dsgd_start, X, drawn, k, task == "gha", b, theta0, None, initial, centered)
+        elif task == "ksvd":
+            state = call(kp.dsgd_ksvd_start, X, Y, drawn, other, k, b, theta0, None, initial, centered)
+        elif task == "kcca":
+            state = call(kp.dsgd_kcca_start, X, Y, drawn, other, k, ridge, b, theta0, None, initial, centered)
+        else:
+            state = call(kp.dsgd_ksir_start, X, Y, drawn, k, 4, ridge, b, theta0, None, initial, centered)
+    except ValueError as refused:
+        assert any(words in str(refused) for words in ("k must be at most", "targets must not be constant", "must be scaled by"))
+        assert str(refused).startswith("dsgd_")
+        return
+    phi = math.sqrt(m) * kp.fourier_features(X, drawn).astype(float)
+    if task == "ksir":
+        edges = state.slices.edges[0]
+        psi = (np.searchsorted(edges, Y[:, 0], side="right")[:, None] == np.arange(len(edges) + 1)) @ state.slices.weights
+    else:
+        psi = np.zeros((n, 0)) if Y is None else math.sqrt(m) * kp.fourier_features(Y.astype(X.dtype), other).astype(float)
+    for t in range(4):
+        fresh = state.used < m
+        first = state.used if fresh else None
+        try:
+            after = call(kp.dsgd_update, state, X, Y)
+        except ValueError as refused:
+            assert any(words in str(refused) for words in ("diverged at step", "X must have at least", "angles overflow"))
+            break
+        assert all(np.isfinite(a).all() for a in (after.coef, after.other_coef, after.moment)) and after.step == t + 1
+        if fresh:
+            count, eta = after.used - first, state.theta0 / (1 + state.theta1 * t)
+            a, c, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, slice(first, first + count), eta, count, ridge, centered)
+            size = 1e3 * case.eps * (np.abs(a).max() + np.abs(state.coef).max() + eta * np.abs(phi).max() ** 2 * np.abs(state.coef).sum())
+            assert np.abs(after.coef - a).max() <= size * max(1.0, eta * np.abs(W).max())
+            assert np.abs(W - W.T).max() <= 1e-9 * np.abs(W).max() + 1e-300 and count == min(b, m - first)
+        state = after
+    values = call(kp.dsgd_evaluate, X, call(kp.dsgd_finish, state))
+    scale = math.sqrt(2.0) if task in ("ksvd", "kcca", "ksir") else 1.0
+    expected = scale * phi @ kp.dsgd_finish(state).coef
+    assert values.dtype == X.dtype and np.abs(values - expected).max() <= 100 * case.eps * m * (np.abs(phi).max() * np.abs(state.coef).sum() + 1e-300)
+    assert (np.diff(call(kp.dsgd_values, state)) <= 0).all() or task == "gha"
+
+
 ATTACKS = {name[7:]: function for name, function in sorted(globals().items()) if name.startswith("attack_")}
 
 

@@ -98,7 +98,16 @@ def write(path, content):
     ("a.npy", X, ["--method", "shadow", "--ell", "1e-3"], "1 centers for 10 components"),
     ("a.npy", X, ["--method", "herd", "-m", "5"], "-m must be at least 10"), ("a.npy", X, ["--method", "kmeans", "--ell", "5"], "--ell is for"),
     ("a.npy", X, ["--method", "skpca", "--ell", "2.5"], "--ell must be a whole number"),
-    ("a.npy", X, ["--state", "s.npz"], "--state is for --method skpca"),
+    ("a.npy", X, ["--state", "s.npz"], "--state is for --method skpca or dsgd"),
+    ("a.npy", X, ["--features", "9"], "--features is for --method dsgd"), ("a.npy", X, ["--theta1", "0"], "--theta1 is for --method dsgd"),
+    ("a.npy", X, ["--method", "dsgd", "--batch", "100000"], "--batch must be at most"),
+    ("a.npy", X, ["--method", "dsgd", "--features", "0"], "--features must be from 1"),
+    ("a.npy", X, ["--method", "dsgd", "--steps", "0"], "--steps must be from 1"),
+    ("a.npy", X, ["--method", "dsgd", "--feature-batch", "0"], "--feature-batch must be from 1"),
+    ("a.npy", X, ["--method", "dsgd", "--theta1", "-1"], "theta1 must not be negative"),
+    ("a.npy", X, ["--method", "dsgd", "--theta0", "0"], "theta0 must be from 1e-150"),
+    ("a.npy", X, ["--method", "dsgd", "--theta0", "1e9", "-k", "1", "--sigma", "1"], "diverged at step"),
+    ("a.npy", X, ["--method", "dsgd", "--kernel", "linear"], "fourier_features_map: kernel must be"),
     ("a.npy", X, ["--method", "skpca", "-m", "20"], "--ell must be from 1 to 20"),
     ("a.npy", X, ["--method", "skpca", "--ell", "0"], "--ell must be from 1"),
     ("a.npy", X, ["--method", "skpca", "-m", "0"], "--ell must be from 1 to 0"),
@@ -295,6 +304,59 @@ def test_a_state_begun_otherwise_is_refused(many, capsys, options, text):
     before = pathlib.Path(state).read_bytes()
     assert kp.main([path, *STREAM, *options, "--state", state]) == 2
     assert text in capsys.readouterr().err and pathlib.Path(state).read_bytes() == before
+
+
+DESCENT = ["--method", "dsgd", "--features", "300", "--batch", "60", "--feature-batch", "64", "--steps", "9", "-k", "2", "--sigma", "2", "--seed", "3"]
+
+
+def descended(points, steps=9):
+    return kp.dsgd_kpca(points, kp.gaussian(2.0), 2, 300, 3, steps, 60, 64)
+
+
+def test_gradients_on_a_file_are_those_of_one_call(many, tmp_path, capsys):
+    points, path, state = many
+    for out in ("out.npz", "out.npy"):
+        assert kp.main([path, *DESCENT, "-o", str(tmp_path / out), "--plot", str(tmp_path / "out.png")]) == 0
+    expected = kp.dsgd_evaluate(points, descended(points))
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+    with np.load(tmp_path / "out.npz") as written:
+        assert np.array_equal(written["embedding"], expected)
+        assert np.allclose(written["values"], 20_000 * kp.dsgd_values(descended(points)))
+    assert "9 steps" in capsys.readouterr().out
+
+
+def test_interrupted_gradients_go_on_where_they_were(many, tmp_path, monkeypatch, capsys):
+    points, path, state = many
+    update, calls = kp.dsgd_update, []
+
+    def interrupted(state, X):
+        calls.append(len(X))
+        if len(calls) == 6:                            # one for compiling
+            raise KeyboardInterrupt
+        return update(state, X)
+    monkeypatch.setattr(kp, "dsgd_update", interrupted)
+    assert kp.main([path, *DESCENT, "--state", state]) == 130
+    assert "interrupted after 4 of 9 steps" in capsys.readouterr().err and kp.load(state).step == 4
+    assert kp.main([path, *DESCENT, "--state", state]) == 0
+    assert "goes on at step 4" in capsys.readouterr().out
+    found = kp.dsgd_finish(kp.load(state))
+    assert np.array_equal(found.coef, descended(points).coef) and np.array_equal(found.moment, descended(points).moment)
+    assert kp.main([path, *DESCENT[:-8], "-k", "2", "--sigma", "2", "--seed", "3", "--steps", "12", "--state", state]) == 0
+    assert np.array_equal(kp.dsgd_finish(kp.load(state)).coef, descended(points, 12).coef)
+    for options, text in ((["--features", "301"], "--features"), (["-k", "1"], "-k"), (["--theta0", "0.5"], "--theta0"), (["--center"], "--center")):
+        before = pathlib.Path(state).read_bytes()
+        assert kp.main([path, *DESCENT, *options, "--state", state]) == 2
+        assert text in capsys.readouterr().err and pathlib.Path(state).read_bytes() == before
+    assert kp.main([path, *STREAM, "--state", state]) == 2
+    assert "must hold a state of skpca, got DSGDState" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("center", [False, True])
+def test_gradients_of_few_points_are_compared_with_the_exact_answer(points, capsys, center):
+    assert kp.main([points, "--method", "dsgd", "--features", "4000", "-k", "2", "--sigma", "1.5"] + ["--center"] * center) == 0
+    row = next(line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("dsgd "))
+    assert float(row[-3]) < 0.8 and float(row[-2]) < 20
 
 
 @pytest.mark.parametrize("options", [["-o", "many.npy"], ["--state", "./many.npy"], ["--state", "s.npz", "-o", "s.npz"]])

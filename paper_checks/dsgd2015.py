@@ -85,21 +85,19 @@ def update_rules(options):
     by_differences = np.array([[(lagrangian(G + h * E, A, L) - lagrangian(G - h * E, A, L)) / (4 * h)
                                 for E in (np.outer(np.eye(6)[i], np.eye(2)[q]) for q in range(2))] for i in range(6)])
     gradient = np.abs(by_differences - (A @ G - G @ L)).max() / np.abs(by_differences).max()
-    # steps of one state on many mini-batches with many blocks of features: the functions on a grid move by eta (A - H H^T A) H on average
+    # Steps from one state on many mini-batches, the new features of each trial being others: the functions on a grid move by
+    # eta (A - H H^T A) H on average. The step itself is the library's, coefficients of its new features are drawn anew.
     grid, eta, trials, pool = np.linspace(-2, 2, 9)[:, None], 0.1, 4000 if options.full else 1500, 64
     moves = np.empty((trials, 9, 2))
     base = start(options, 2, 40 + 8, feature_batch=8, theta0=eta, theta1=0.0)
     for r in range(trials):
         points = np.random.default_rng([options.seed, 1, r]).standard_normal((pool, 1))
-        again = base.map._replace(seed=r + 1, frequencies=np.empty((0, 1)))
         drawn = kp.fourier_features_map(UNIT, 1, 48, r + 1)
-        frequencies = np.concatenate([base.map.frequencies[:40], drawn.frequencies[40:]])
         moved = kp.dsgd_update(base, points)
-        new = math.sqrt(48) * kp.fourier_features(np.concatenate([grid, points]), drawn)[:, 40:]   # other features for each trial
+        new = math.sqrt(48) * kp.fourier_features(np.concatenate([grid, points]), drawn)[:, 40:]
         H = kp.dsgd_evaluate(points, base)
         coef = eta / (8 * pool) * new[9:].T @ H
         moves[r] = kp.dsgd_evaluate(grid, moved._replace(coef=np.vstack([moved.coef[:40], 0 * coef]))) + new[:9] @ coef
-        assert again.m == 48 and len(frequencies) == 48
     moves -= kp.dsgd_evaluate(grid, base)
     H = kp.dsgd_evaluate(NODES[:, None], base)
     expected = eta * (kp.gram(grid, NODES[:, None], UNIT) @ (WEIGHTS[:, None] * H)
@@ -204,10 +202,10 @@ def sliced_inverse_regression(options):
     means = np.array([X[slices == s].mean(0) for s in range(10)])
     between = (means - X.mean(0)).T @ (means - X.mean(0)) / 10
     by_slices = linalg.eigh(between, np.cov(X.T, bias=True))[1][:, -2:]
-    one = (slices[:, None] == np.arange(10)) - 0.1
+    one = (slices[:, None] == np.arange(1, 10)) - 0.1           # all but one slice: C_yy has an inverse
     Xc = X - X.mean(0)
     Cxy = Xc.T @ one / len(X)
-    _, vectors = linalg.eigh(Cxy @ linalg.pinv(one.T @ one / len(X)) @ Cxy.T, Xc.T @ Xc / len(X))
+    _, vectors = linalg.eigh(Cxy @ linalg.inv(one.T @ one / len(X)) @ Cxy.T, Xc.T @ Xc / len(X))
     angle = sin2(by_slices, vectors[:, -2:])
     state = kp.dsgd_ksir(X, y, kp.gaussian(3.0), 1, 4096, options.seed, 400)
     f = kp.dsgd_evaluate(X, state)[:, 0]
@@ -304,7 +302,7 @@ def hermite_runs(k, c, t0, feature_batch, full, seed):
 
     G~ takes the same steps with k(x, .) in the place of features, the values of h on the points being those of H.
     """
-    replicates, steps, batch = (16, 3000, 32) if full else (8, 1500, 32)
+    replicates, steps, batch = (48, 3000, 32) if full else (20, 1200, 32)
     grid = np.linspace(-2, 2, 41)[:, None]
     places = np.concatenate([NODES[:, None], grid])
     truth = np.sqrt(naive.hermite(grid[:, 0], k)[0]) * naive.hermite(grid[:, 0], k)[1]
@@ -346,13 +344,13 @@ def rates(options):
 def judged_rate(options, which, what, errata=""):
     found = rates(options)
     slopes = [found[k][2][which] for k in found]
-    band = [found[k][1][which][found[k][0] > 150].mean(1) * found[k][0][found[k][0] > 150] for k in found]
-    factor = max(b.max() / b.min() for b in band)
-    good = all(-1.6 <= s <= -0.75 for s in slopes) and factor < 6
+    bands = [found[k][1][which][found[k][0] > 150].mean(1) * found[k][0][found[k][0] > 150] for k in found]
+    growth = max(band[len(band) // 2:].mean() / band[:len(band) // 2].mean() for band in bands)
+    good = all(s <= -0.75 for s in slopes) and growth < 1.5
     text = ", ".join(f"{s:.2f} +- {found[k][3][which]:.2f} (k = {k})" for k, s in zip(found, slopes))
     return Verdict(HOLDS if good else FAILS, -0.75 / max(slopes), 1.0,
-                   f".75 over minus the slope, in log t, of {what}: {text}; t times it stays within a factor {factor:.2g} over a decade.{errata}",
-                   "Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), 8 replicates")
+                   f".75 over minus the slope, in log t, of {what}: {text}, the intervals those of single runs' slopes; t times it, late over early, is "
+                   f"{growth:.2g} at most.{errata}", "Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), 20 replicates")
 
 
 @claim("DSGD-L5", "dsgd", "Lemma 5: 1 - cos^2 theta(V, G~_t) = O(ln(t/delta) / t) for the companion that takes the steps with k(x, .).")
@@ -388,7 +386,7 @@ def closed_form(options):
         values, functions = naive.hermite(s * x, 40, s, ell)
         K = kp.gram(s * x[:, None], s * x[:, None], kp.gaussian(ell))
         residual = np.abs(K @ (w[:, None] / w.sum() * functions[:, :4]) - values[:4] * functions[:, :4])[np.abs(x) < 4].max()
-        worst = max(worst, residual, abs(naive.hermite(x, 400, s, ell)[0].sum() - 1))
+        worst = max(worst, residual, abs(naive.hermite(0.0, 150, s, ell)[0].sum() - 1))
     wrong = np.abs(kp.gram(x[:, None], x[:, None], kp.gaussian(1.1)) @ (w / w.sum() * naive.hermite(x, 1)[1][:, 0])
                    - naive.hermite(x, 1)[0][0] * naive.hermite(x, 1)[1][:, 0])[np.abs(x) < 4].max()
     return Verdict(HOLDS if worst < 1e-10 < 1e-2 < wrong else FAILS, worst, 1e-10,
