@@ -12624,7 +12624,7 @@ def _resumed_descent(options, X):
     return state
 
 
-def _unexplained(state):
+def _left_over(state):
     """Share of the mean of k(x, x) that the functions leave, by the steps' own points."""
     return 1.0 - np.trace(state.moment) / state.map.kernel.scale
 
@@ -12639,7 +12639,7 @@ def _descended_on_file(state, X, steps, batch, options):
                 state = dsgd_update(state, _rows_of(rows, 0, batch))
                 rate = (state.step - begun) / (time.perf_counter() - ticker.start)
                 ticker.text = (f"dsgd: {100 * state.step // steps} %, step {state.step:,} of {steps:,}, residual "
-                               f"{_unexplained(state):.4f}, {(steps - state.step) / rate:,.0f} s left")
+                               f"{_left_over(state):.4f}, {(steps - state.step) / rate:,.0f} s left")
                 if options.state and time.perf_counter() - saved > 30.0:
                     _write_whole(options.state, _as_arrays(state))
                     saved = time.perf_counter()
@@ -12685,7 +12685,7 @@ def _gradients(options, X, labels, source):
         with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
             error, angle, residual = _measured_stream(X, state.map.kernel, transform, options)
     _print_row("dsgd", seconds, state.coef.nbytes, 0, error, angle, residual)
-    print(f"{state.step} steps; {100 * _unexplained(state):.3g} % of the points' squared length is off the {options.k} "
+    print(f"{state.step} steps; {100 * _left_over(state):.3g} % of the points' squared length is off the {options.k} "
           f"components, by the steps' own points")
     print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on disk")
     print("eigenvalues / n (dsgd): " + " ".join(f"{v:.4g}" for v in values[:10]))
