@@ -10243,7 +10243,8 @@ _TWO_VIEWS = dict(X=_points(), Y=_second_view, map_x=_drawable_map("X"), map_y=_
 def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
     """Doubly stochastic kernel SVD before the first step (DSGD Algorithm 3): singular functions of E k(x, .) l(y, .).
 
-    Initial functions and steps as of `dsgd_start`, by the singular values of the small problem.
+    Initial functions and steps as of `dsgd_start`, by the singular values of the small problem; in the place of k(x, x)
+    stands sqrt(k(x, x) l(y, y)), as each view moves in proportion to the other.
 
     Parameters
     ----------
