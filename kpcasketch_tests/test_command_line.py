@@ -316,13 +316,19 @@ def descended(points, steps=9):
 def test_gradients_on_a_file_are_those_of_one_call(many, tmp_path, capsys):
     points, path, state = many
     for out in ("out.npz", "out.npy"):
-        assert kp.main([path, *DESCENT, "-o", str(tmp_path / out), "--plot", str(tmp_path / "out.png")]) == 0
+        assert kp.main([path, *DESCENT, "-o", str(tmp_path / out)]) == 0
     expected = kp.dsgd_evaluate(points, descended(points))
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
     with np.load(tmp_path / "out.npz") as written:
         assert np.array_equal(written["embedding"], expected)
         assert np.allclose(written["values"], 20_000 * kp.dsgd_values(descended(points)))
     assert "9 steps" in capsys.readouterr().out
+
+
+def test_gradients_are_drawn(many, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert kp.main([many[1], *DESCENT, "--plot", str(tmp_path / "out.png")]) == 0
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_interrupted_gradients_go_on_where_they_were(many, tmp_path, monkeypatch, capsys):
