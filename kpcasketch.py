@@ -10060,8 +10060,7 @@ _first_step = ["{a}_ = _as_choice('{f}: {a}', {a})",
 _decay = ["{a}_ = _as_choice('{f}: {a}', {a})",
           _require("{a}_ == math.inf or {a}_ <= 1e150", "{a} must be from 0 to 1e150, or None")]
 _maybe_count = ["{a}_ = _as_count('{f}: {a}', {a})", _require("{a}_ < 2**31", "{a} must be below 2**31")]
-_second_view = _columns("X")
-_targets = _columns("X")
+_second_view = _columns("X")                           # or targets
 
 
 # 13.3 Starts
@@ -10177,7 +10176,6 @@ def _spectral_gap(values, k):
 
 
 _STEP_KINDS = dict(feature_batch=_length, theta0=_first_step, theta1=_decay, initial=_length, centered=_flag)
-_NOT_FINITE = "X must not be so large in units of the bandwidth that angles overflow"
 
 
 @_public(X=_points(), map=_drawable_map("X"), k=_length, individual=_flag, **_STEP_KINDS)
@@ -10340,7 +10338,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
                     max(largest_x, largest_y) + ridge, 0.0)
 
 
-@_public(X=_points(), targets=_targets, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000), **_RIDGE_KINDS)
+@_public(X=_points(), targets=_second_view, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000), **_RIDGE_KINDS)
 def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
                     centered=True):
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
@@ -10551,6 +10549,8 @@ def _descended(state, X, Y):
     U, V, finite = _values_and_second(X, Y, state)
     if not finite:
         return state, 1
+    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1: a hundred times that
+    # no noise explains, and growth is cubic from there.
     limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
     if task >= _CANONICAL:
         limit = 1.0
@@ -11054,7 +11054,7 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     return _ended("dsgd_kcca", state, X, Y, batch, steps)
 
 
-@_public(glue=True, X=_points(), targets=_targets, kernel=_stationary("X"), k=_length, **_RUN_KINDS,
+@_public(glue=True, X=_points(), targets=_second_view, kernel=_stationary("X"), k=_length, **_RUN_KINDS,
          slices=_integer(2, 10000), ridge=_tolerance)
 def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, slices=10, ridge=0.0, centered=True):
