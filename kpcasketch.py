@@ -10338,7 +10338,8 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
                     max(largest_x, largest_y) + ridge, 0.0)
 
 
-@_public(X=_points(), targets=_second_view, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000), **_RIDGE_KINDS)
+@_public(X=_points(), targets=_second_view, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000),
+         **_RIDGE_KINDS)
 def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
                     centered=True):
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
@@ -10549,8 +10550,8 @@ def _descended(state, X, Y):
     U, V, finite = _values_and_second(X, Y, state)
     if not finite:
         return state, 1
-    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1: a hundred times that
-    # no noise explains, and growth is cubic from there.
+    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1. No noise explains a
+    # hundred times as much, and growth is cubic from there.
     limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
     if task >= _CANONICAL:
         limit = 1.0
