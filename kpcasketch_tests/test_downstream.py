@@ -129,3 +129,59 @@ def test_a_direction_of_a_view_1e_8_times_smaller_than_another_was_lost(squared)
     view = rng.standard_normal((300, 3)) * [1e4, 1.0, 1e-4]
     expected = naive.correlations(view, F, 1e-9, 1.0, squared)[:3]
     assert kp.kernel_cca(view, F, 1e-9, 1.0, 3, squared).values == pytest.approx(expected, rel=1e-6)
+
+
+def denoised_circle():
+    angles = np.linspace(0.0, 6.2, 150)
+    clean = 3.0 * np.column_stack([np.cos(angles), np.sin(angles)])
+    return clean, clean + 0.25 * np.random.default_rng(2).standard_normal(clean.shape)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_preimages_are_stationary_points_and_denoise(centered):
+    clean, noisy = denoised_circle()
+    expansion = (kp.centered_kpca if centered else kp.kpca)(noisy, kp.gaussian(1.5), 8)
+    features = kp.expand(noisy, expansion)
+    found = kp.kernel_pca_preimage(features, expansion)
+    radii = np.linalg.norm(found, axis=1)
+    assert np.abs(radii - 3.0).mean() < 0.75 * np.abs(np.linalg.norm(noisy, axis=1) - 3.0).mean()
+    gammas = features @ expansion.coef.T + (1.0 / 150 if centered else 0.0)
+
+    def height(z):                                         # <phi(z), sum gamma_i phi(x_i)>
+        return (gammas * naive.gaussian(z, noisy, 1.5)).sum(1)
+    for shift in np.concatenate([np.eye(2), -np.eye(2)]):
+        assert (height(found + 1e-3 * shift) <= height(found) + 1e-9).all()
+    assert (height(found) >= height(noisy) - 1e-9).mean() > 0.95
+
+
+def test_learned_preimages_are_those_of_kernel_ridge_regression():
+    _, noisy = denoised_circle()
+    for kernel, of in [(kp.gaussian(1.5), lambda A, B: naive.gaussian(A, B, 1.5)), (kp.polynomial(3, 0.5, 1.0), lambda A, B: (0.5 * A @ B.T + 1) ** 3)]:
+        expansion = kp.kpca(noisy, kernel, 5)
+        F, new = kp.expand(noisy, expansion), kp.expand(noisy[:7] + 0.1, expansion)
+        expected = of(new, F) @ np.linalg.solve(of(F, F) + 0.2 * np.eye(150), noisy)
+        assert np.abs(kp.kernel_pca_preimage(new, expansion, 0.2) - expected).max() < 1e-6
+
+
+def test_learned_preimages_are_scikit_learns():
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    _, noisy = denoised_circle()
+    peer = decomposition.KernelPCA(6, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.5).fit(noisy)
+    expansion = kp.centered_kpca(noisy, kp.gaussian(np.sqrt(0.5 / 0.3)), 6)
+    ours = kp.kernel_pca_preimage(kp.expand(noisy + 0.1, expansion), expansion, 0.5)
+    assert np.abs(ours - peer.inverse_transform(peer.transform(noisy + 0.1))).max() < 1e-6
+
+
+def test_preimages_of_far_features_and_odd_kernels():
+    _, noisy = denoised_circle()
+    expansion = kp.kpca(noisy, kp.gaussian(1e-3), 4)
+    for features in (np.zeros((2, 4)), np.full((2, 4), 1e9), np.full((2, 4), -1e-9)):
+        assert np.isfinite(kp.kernel_pca_preimage(features, expansion)).all()
+    assert kp.kernel_pca_preimage(np.zeros((1, 4), np.float32), expansion).dtype == np.float64
+    with pytest.raises(ValueError, match="features must have as many columns"):
+        kp.kernel_pca_preimage(np.zeros((2, 3)), expansion)
+    with pytest.raises(ValueError, match="ridge must be positive unless"):
+        kp.kernel_pca_preimage(np.zeros((2, 4)), kp.kpca(noisy, kp.laplacian(1.0), 4))
+    table = kp.kpca(np.arange(5.0).reshape(-1, 1), kp.precomputed(np.eye(5)), 2)
+    with pytest.raises(ValueError, match="precomputed or custom"):
+        kp.kernel_pca_preimage(np.zeros((2, 2)), table, 1.0)

@@ -104,3 +104,39 @@ def test_the_nuclear_norm_is_never_below_the_trace_and_errs_as_stated():
     dense = rng.standard_normal((600, 600))
     dense += dense.T
     assert kp.nuclear_error(dense, zero, 0) == pytest.approx(naive.nuclear_norm(dense), rel=0.1)
+
+
+def test_reliable_components_are_right_to_their_angles():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    spectrum = np.concatenate([[50.0, 30.0, 29.5, 12.0], 5.0 * rng.random(56)])
+    K, seen = Q * spectrum @ Q.T, 0
+    for trial in range(200):
+        E = rng.standard_normal((60, 60)) * 10.0 ** rng.uniform(-3, 0)
+        A = K + (E + E.T) / 2
+        values, vectors = np.linalg.eigh(A)
+        values, vectors = values[::-1].copy(), vectors[:, ::-1]
+        found = kp.reliable_components(values[:6], np.linalg.norm(A - K, 2))
+        assert found.count == max([j + 1 for j in range(5) if found.angles[j] < np.pi / 2], default=0) and found.angles[5] == np.pi / 2
+        for j in range(5):
+            exact = Q[:, np.argsort(-spectrum)[:j + 1]]
+            angle = kp.principal_angles(exact, np.ascontiguousarray(vectors[:, :j + 1]))[0]
+            assert angle <= found.angles[j] + 1e-7
+            seen += found.angles[j] < np.pi / 4
+    assert seen > 300
+
+
+def test_the_angle_of_reliable_components_is_sharp():
+    """Two dimensions, a rotation by phi of diag(1, -1): |E| = 2 sin(phi), the gap is 2; sin 2 theta = |E| up to second order."""
+    for phi in (1e-3, 1e-2, 0.1):
+        R = np.array([[np.cos(phi), -np.sin(phi)], [np.sin(phi), np.cos(phi)]])
+        K = np.diag([1.0, -1.0])
+        error = np.linalg.norm(R @ K @ R.T - K, 2)
+        assert phi <= kp.reliable_components(np.array([1.0, -1.0]), error).angles[0] < 1.05 * phi + phi
+
+
+def test_values_that_rise_are_refused():
+    with pytest.raises(ValueError, match="reliable_components: values must fall"):
+        kp.reliable_components(np.array([1.0, 2.0]), 0.1)
+    assert kp.reliable_components(np.array([2.0]), 0.1).count == 0
+    assert kp.reliable_components(np.array([2.0, 1.0, 1.0]), 0.0).angles.tolist() == [0.0, np.pi / 2, np.pi / 2]

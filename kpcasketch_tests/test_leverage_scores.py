@@ -506,3 +506,36 @@ def test_powers_of_very_different_size_were_taken_for_an_indefinite_kernel():
 def test_a_ridge_whose_root_has_no_inverse_in_float32_was_taken_for_an_indefinite_kernel():
     points = np.zeros((7, 5), np.float32)
     assert (kp.approximate_ridge_leverage_scores(points, np.arange(4), np.ones(4), kp.linear(), 1e-290) == 0).all()
+
+
+@pytest.mark.parametrize("error", [0.3, 1e-2, 1e-5, 1e-11])
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 300, 2500])
+def test_nystrom_to_reaches_the_error_and_certifies_it(n, error):
+    points = np.random.default_rng(n).standard_normal((n, 3))
+    points[:3] += 50.0                                     # a small cluster far away
+    kernel = kp.gaussian(2.0)
+    found = kp.nystrom_to(points, kernel, error, 4)
+    K = naive.gaussian(points, points, 2.0)
+    rest, F = K - found.factor @ found.factor.T, found.factor
+    assert np.linalg.norm(rest, 2) / np.linalg.norm(K, 2) <= found.error_bound + 1e-14 and found.error_bound <= error
+    assert np.trace(rest) / np.trace(K) == pytest.approx(found.trace_left, rel=1e-6, abs=1e-13)
+    assert F.shape == (n, found.landmarks.indices.size) and len(set(found.landmarks.indices.tolist())) == F.shape[1]
+    if error > 1e-6:                                       # below, a pseudo-inverse has lost the digits
+        assert np.abs(F @ F.T - naive.nystrom(K, found.landmarks.indices)).max() < 1e-7
+    if error == 1e-2 and n == 2500:                        # not many more than the best of that error
+        values = np.linalg.eigvalsh(K)[::-1]
+        assert F.shape[1] < 4 * (values > error * values[0]).sum()
+
+
+def test_nystrom_to_stops_at_its_limit_and_says_so():
+    points, kernel = np.random.default_rng(0).standard_normal((400, 5)), kp.gaussian(1.0)
+    found = kp.nystrom_to(points, kernel, 1e-4, 0, 60)
+    K = naive.gaussian(points, points, 1.0)
+    true = np.linalg.norm(K - found.factor @ found.factor.T, 2) / np.linalg.norm(K, 2)
+    assert found.landmarks.indices.size == 60 and 1e-4 < true <= found.error_bound < 1.6 * true
+    single = kp.nystrom_to(points.astype(np.float32), kp.gaussian(8.0), 1e-9)
+    assert single.factor.dtype == np.float32 and single.error_bound > 1e-10
+    zero = kp.nystrom_to(np.zeros((9, 2)), kp.linear(), 0.1)
+    assert zero.factor.shape == (9, 1) and zero.error_bound == zero.trace_left == 0.0 and zero.landmarks.indices.size == 0
+    with pytest.raises(ValueError, match="nystrom_to: kernel must be finite and positive semidefinite"):
+        kp.nystrom_to(np.arange(4.0).reshape(-1, 1), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1)

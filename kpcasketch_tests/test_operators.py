@@ -119,3 +119,28 @@ def test_a_new_operator_is_a_tuple_and_an_entry_of_functions(monkeypatch):
     assert np.array_equal(kp.matmat(A, np.eye(300)), np.diag(values)) and np.array_equal(kp.dense(A), np.diag(values))
     assert kp.block_lanczos(A, 3).values == pytest.approx([300, 299, 298]) and kp.nbytes(A) == 2400
     assert kp.spectral_error(A, np.diag(values) + np.eye(300)) == pytest.approx(1.0, rel=0.01)
+
+
+def every_operator():
+    points, kernel = np.random.default_rng(3).standard_normal((50, 3)), kp.gaussian(1.0)
+    K = kp.gram(points, points, kernel)
+    return [K, kp.Implicit(points, kernel), kp.LowRank(points), kp.quantize_gram(points, kernel), kp.sample_gram(points, kernel, 2.0),
+            kp.difference(K, kp.LowRank(points)), kp.center(K)]
+
+
+@pytest.mark.parametrize("A", every_operator(), ids=lambda A: type(A).__name__)
+def test_a_vector_gives_a_vector(A):
+    v = np.random.default_rng(0).standard_normal(50)
+    product = kp.matmat(A, v)
+    assert product.shape == (50,) and np.array_equal(product, kp.matmat(A, v[:, None])[:, 0])
+    assert np.array_equal(kp.matmat(A, v.tolist()), product)
+    for wrong, text in [(v[1:], "V must have as many rows as A"), (np.ones((50, 2, 2)), "2-D"), (3.0, "2-D"), (v * np.nan, "V must be finite"),
+                        ([[1.0], 2.0], "array")]:
+        with pytest.raises(ValueError, match=text):
+            kp.matmat(A, wrong)
+
+
+@pytest.mark.parametrize("A", every_operator(), ids=lambda A: type(A).__name__)
+def test_operators_were_refused_in_compiled_code(A):
+    v = np.ones(50)
+    assert np.array_equal(numba.njit(lambda A, V: kp.matmat(A, V))(A, v), kp.matmat(A, v))
