@@ -28,7 +28,7 @@ def test_sketch_is_symmetric_unbiased_and_of_the_stated_variance(name):
     draws = np.array([kp.dense(sketch(seed)) for seed in range(SEEDS)])
     assert np.array_equal(draws, draws.transpose(0, 2, 1))
     upper = np.triu_indices(40)
-    errors = (draws - K)[:, *upper]
+    errors = (draws - K)[(slice(None), *upper)]
     bound = stats.norm.isf(CHANCE / len(upper[0])) * 1.3               # 1.3: tails of few-valued sums
     assert (np.abs(errors.mean(0)) <= bound * np.sqrt(variance[upper] / SEEDS) + 1e-12).all()
     ratio = (errors ** 2).sum() / (SEEDS * variance[upper].sum())

@@ -14,9 +14,9 @@ from scipy import stats
 
 import kpcasketch as kp
 from paper_checks.claims import FAILS, HOLDS, MENDED, NOT_RUN, REFUTED, Verdict, binomial_p_value, claim, erratum, figure, \
-    judge_failures, mean_limit, standard_errors
+    judge_failures, judgements, mean_limit, standard_errors
 
-CLAIMS_OF_CHANCE = 12                                  # judgements of failure counts in this file: Bonferroni
+CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
 
 
 def points(options, m, d=2):

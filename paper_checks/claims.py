@@ -6,6 +6,7 @@ trivial one (`vacuity`), and where measurements lie far below a bound a negative
 """
 
 import math
+import pathlib
 from dataclasses import dataclass, field
 from typing import Callable
 
@@ -15,11 +16,13 @@ from scipy import stats
 HOLDS = "holds"
 MENDED = "misprint, holds as mended"
 REFUTED = "refuted as stated"
+REMARK = "theorem holds; a remark is false"
+ASSUMING = "holds where its proof's assumption does"
 FAILS = "FAILS"
 NOT_RUN = "not run: vacuous"
 UNDECIDED = "undecided: raise the number of trials"
 NOT_SEEN = "not seen here"                             # an observation on the paper's own runs, which ours do not show
-GOOD = (HOLDS, MENDED, REFUTED, NOT_SEEN)
+GOOD = (HOLDS, MENDED, REFUTED, REMARK, ASSUMING, NOT_SEEN)
 
 VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
 
@@ -114,6 +117,11 @@ def guard_vacuity(verdict):
     if verdict.verdict in GOOD and verdict.bound >= VACUOUS_AT * verdict.trivial:
         verdict.verdict = NOT_RUN
     return verdict
+
+
+def judgements(file):
+    """How often the source of a file of claims calls for a judgement of failure counts: the accusations it could make."""
+    return pathlib.Path(file).read_text(encoding="utf-8").count("judge_failures(")
 
 
 def clopper_pearson(failures, trials, level):

@@ -14,9 +14,9 @@ import numpy as np
 import kpcasketch as kp
 from paper_checks import data
 from paper_checks.claims import (FAILS, HOLDS, MENDED, NOT_SEEN, REFUTED, Verdict, claim, clopper_pearson, erratum, figure,
-                                 judge_failures, mean_limit, standard_errors)
+                                 judge_failures, judgements, mean_limit, standard_errors)
 
-CLAIMS_OF_CHANCE = 10                                  # judgements of failure counts in this file: Bonferroni
+CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
 
 
 def seeds(options, count):
