@@ -11626,7 +11626,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     --------
     >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
     >>> expansion = kpca(X, gaussian(1.0), 8)
-    >>> np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01
+    >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
     True
     """
     E = expansion
@@ -12678,6 +12678,8 @@ def _load_labels(options, n):
         if pathlib.Path(path).suffix.lower() == ".csv":
             with open(path, encoding="utf-8-sig", newline="") as lines:
                 y = np.array([field for row in csv.reader(lines) for field in row])
+            with contextlib.suppress(ValueError):      # numbers are sorted as such
+                y = y.astype(np.float64)
         else:
             y = np.load(path, allow_pickle=False)
             if isinstance(y, np.lib.npyio.NpzFile):
@@ -12685,14 +12687,16 @@ def _load_labels(options, n):
                     name = next((name for name in _LABELS if name in arrays.files), None)
                     y = arrays[name] if name else None
     except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        if not options.labels:                         # nobody asked for them
+            return None
         raise _Refused(f"cannot read {path}: {str(error).splitlines()[0]}") from None
-    if y is None and options.labels:
+    if not options.labels:
+        return y.ravel() if y is not None and y.size == n else None
+    if y is None:
         raise _Refused(f"{path} must hold an array of one of the names {', '.join(_LABELS)}")
-    if y is not None and y.ravel().shape[0] != n:
-        if options.labels:
-            raise _Refused(f"{path} must hold {n} labels, one for each point, got {y.size}")
-        return None
-    return None if y is None else y.ravel()
+    if y.size != n:
+        raise _Refused(f"{path} must hold {n} labels, one for each point, got {y.size}")
+    return y.ravel()
 
 
 class _Standardized:
@@ -13121,6 +13125,10 @@ _MOMENTS = ("standardized.mean", "standardized.scale")
 
 def _check_request(options, methods, n):
     """Refuse what cannot be done before anything is done."""
+    if options.memory is not None and options.advise is None:
+        raise _Refused("--memory is for --advise")
+    if options.labels and not options.plot:
+        raise _Refused("--labels is for --plot")
     for path in filter(None, (options.o, options.plot, options.state)):
         if pathlib.Path(path).is_dir():
             raise _Refused(f"{path} is a directory")

@@ -518,3 +518,15 @@ def test_what_is_advised_has_the_predicted_error(data):
 def test_advice_refuses_by_name(arguments, text):
     with pytest.raises(ValueError, match=text):
         kp.advise(*arguments)
+
+
+def test_options_that_would_be_ignored_are_refused(points, tmp_path, capsys):
+    np.save(tmp_path / "y.npy", np.zeros(150))
+    for options, text in [(["--memory", "1e9"], "--memory is for --advise"), (["--labels", str(tmp_path / "y.npy")], "--labels is for --plot"),
+                          (["--apply", "a", "b"], "--apply names its points itself")]:
+        assert kp.main([points, "-k", "2", *options]) == 2 and text in capsys.readouterr().err
+
+
+def test_arrays_beside_the_points_that_are_no_labels_are_left_alone(tmp_path, capsys):
+    np.savez(tmp_path / "X.npz", X=X, y=np.array([{}, None], object))
+    assert kp.main([str(tmp_path / "X.npz"), "-k", "2", "--no-errors"]) == 0

@@ -88,7 +88,7 @@ def test_every_argument_has_a_kind():
             assert list(inspect.signature(function).parameters) == list(inspect.signature(function.py_func).parameters)
             assert set(function.kinds) == set(inspect.signature(function).parameters)
         else:
-            assert inspect.isclass(function) or name in ("custom", "load", "main", "save", "warm_up")
+            assert inspect.isclass(function) or name in ("advise", "custom", "load", "main", "save", "warm_up")
 
 
 def test_seeds_are_0_unless_given():

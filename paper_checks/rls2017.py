@@ -257,6 +257,12 @@ def scores_from_half_of_the_points(options):
                    f"largest sum p {largest:.4g} <= {stated:.4g} < n.", f"copies: 5 x {N} + 1; rough: n = {n}, lam = |K|/15")
 
 
+def read_entries(n, rows):
+    """Whether an entry of K is in the columns (or rows, it is symmetric) of the sample, or on the diagonal."""
+    chosen = np.isin(np.arange(n), rows)
+    return chosen[:, None] | chosen[None, :] | np.eye(n, dtype=bool)
+
+
 @claim("RLS-L6", "rls", "Lemma 6: l~_i = (1/lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii for any weighted S, from n s + n kernel values.")
 def scores_without_the_matrix(options):
     n, m, lam = 800, 150, 2.0
@@ -272,8 +278,12 @@ def scores_without_the_matrix(options):
     definition = np.einsum("ij,ij->i", B @ np.linalg.inv(B.T @ S @ S.T @ B + lam * np.eye(len(X))), B)
     gap = np.abs(kp.approximate_ridge_leverage_scores(X, rows, weights, kernel, lam) - np.minimum(1, definition)).max()
     control = np.abs(kp.approximate_ridge_leverage_scores(X, rows, np.ones(m), kernel, lam) - np.minimum(1, definition)).max()
-    return Verdict(HOLDS if gap < 1e-9 and control > 1e-3 else FAILS, gap, 1e-9,
-                   f"largest difference from b_i^T (B^T S S^T B + lam)^-1 b_i, with repeated points and landmarks. Control, weights left "
+    spoiled = kp.precomputed(np.where(read_entries(len(X), rows), K, 1e140))   # an entry that is read beyond n s + n would show
+    numbers = np.arange(len(X), dtype=float).reshape(-1, 1)
+    spoiled_gap = np.abs(kp.approximate_ridge_leverage_scores(numbers, rows, weights, spoiled, lam) - np.minimum(1, definition)).max()
+    return Verdict(HOLDS if gap < 1e-9 and spoiled_gap < 1e-9 and control > 1e-3 else FAILS, max(gap, spoiled_gap), 1e-9,
+                   f"largest difference from b_i^T (B^T S S^T B + lam)^-1 b_i, with repeated points and landmarks, also where all but the s "
+                   f"columns of K and its diagonal, {len(np.unique(rows))} n + n values, are spoiled. Control, weights left "
                    f"out: {control:.2g}.", f"n = {n} + 60 duplicates, s = {m}")
 
 
@@ -307,7 +317,7 @@ def algorithm_2_keeps_its_promise(options):
     good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and control > trials // 2 and below < 1e-9 \
         and evaluations <= 9 and size_bound(d, delta) < 0.8 * n
     base = 650 > size_bound(0.5, 1 / 33)
-    return Verdict(HOLDS if good and base else FAILS, max(errors), lam,
+    return Verdict(MENDED if good and base else FAILS, max(errors), lam,
                    f"largest of {trials} errors; s at most {max(sizes)} (bound {size_bound(d, delta):.4g} < n), d_eff = {d:.3g}; kernel values "
                    f"with K S over n s: {evaluations:.3g} <= 9; every score times 3/2 an overestimate. Control, oversampling .02: {control} of "
                    f"{trials} fail. The size bound as printed fails in two remote corners only: below d_eff = .6 the base case returns all "
@@ -362,7 +372,7 @@ def algorithm_3_keeps_its_promise(options):
     n, delta, trials = 8000, 0.03, 33
     B, values = features(options.seed, n)
     s, lam = math.ceil(640 * math.log(2 / delta)), values[1:].sum()
-    errors, sizes, failures, control = [], [], 0, 0
+    errors, sizes, failures, control, empty = [], [], 0, 0, 0
     for seed in seeds(options, trials):
         found = kp.recursive_rls_fixed(B, kp.linear(), s, delta, seed)
         errors.append(feature_error(B, found.indices))
@@ -370,11 +380,12 @@ def algorithm_3_keeps_its_promise(options):
         failures += errors[-1] > lam or sizes[-1] > 2 * s
     for seed in seeds(options, 6):
         few = kp.recursive_rls_fixed(B, kp.linear(), s, delta, seed, 640.0, 0.005)
+        empty += few.indices.size == 0
         control += few.indices.size == 0 or feature_error(B, few.indices) > lam
     good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and control > 2 and 2 * s < 0.8 * n
     return Verdict(HOLDS if good else FAILS, max(errors), lam,
                    f"largest of {trials} errors at k = 1, the only k of which the theorem speaks at this size with c = 640, what its own "
-                   f"accounting comes to; s' at most {max(sizes)} <= 2 s = {2 * s}. Control, oversampling .005: {control} of 6 fail. The "
+                   f"accounting comes to; s' at most {max(sizes)} <= 2 s = {2 * s}. Control, oversampling .005: {control} of 6 fail, {empty} of them as empty samples. The "
                    f"comment beside step 9 says 3/2 where the step has 5, which the proof needs (9/2). The proof takes lambda' <= lambda~ <= "
                    f"3 lambda' from (47), which does not give it: a sample scaled by sqrt(.9) meets (47) and has lambda~ = .9 lambda'. "
                    f"A step of the proof: the theorem, its c left open, is not refuted.", f"features, n = {n}, s = {s}, delta = {delta}",
@@ -429,7 +440,7 @@ def kernel_pca_over_landmarks(options):
         worst = max(worst, lost / tail)
         rows = kp.uniform_landmarks(1500, 4, t)
         control += (np.trace(K) - kp.nystrom_kpca(X, rows, kernel, k, 0).values.sum()) / tail > 1 + 2 * eps
-    good = worst <= 1 + 2 * eps and crooked < 1e-7 and gap < 1e-7 and control > 0
+    good = worst <= 1 + eps and crooked < 1e-7 and gap < 1e-7 and control > 0
     return Verdict(HOLDS if good else FAILS, worst, 1 + 2 * eps,
                    f"largest loss over the least one, {trials} runs: all within 1 + eps too, which the same proof gives through Weyl (a "
                    f"sharpening, no error). Directions orthonormal to {crooked:.1g}; the loss is tr K - sum sigma_i(K~) to {gap:.1g}. Control, 4 "
@@ -441,6 +452,13 @@ def risk(K, lam, z, noise):
     """Bias and variance of K (K + lam)^-1 y for y = z + noise."""
     P = np.linalg.solve(K + lam * np.eye(len(K)), np.column_stack([K, lam * z]))
     return (P[:, -1] ** 2).sum() + noise ** 2 * (P[:, :-1] ** 2).sum()
+
+
+def worst_target(K, low, lam):
+    """The target whose bias grows most from ridge regression on K to that on the low-rank matrix; so large that noise is nothing."""
+    ridge = lam * np.eye(len(K))
+    direction = np.linalg.svd(np.linalg.solve(low + ridge, K + ridge))[2][0]
+    return 1e6 * np.linalg.solve(lam * np.linalg.inv(K + ridge), direction)
 
 
 @claim("RLS-T15", "rls", "Theorem 15: ridge regression on K~ with error eps lam has risk at most (1 + 3 eps) times that on K, with probability "
@@ -457,17 +475,18 @@ def ridge_regression_keeps_its_risk(options):
             F = kp.nystrom(X, kp.sample_landmarks(scores, delta, seed, 0.5), kernel)
             low = F @ F.T
             gap = np.linalg.eigvalsh(K - low)[-1] / lam                # the eps that this sample reaches
-            M = np.linalg.solve(low + lam * np.eye(n), K + lam * np.eye(n))
-            direction = np.linalg.svd(M)[2][0]
-            z = np.linalg.solve(lam * np.linalg.inv(K + lam * np.eye(n)), direction)        # the worst bias of all z
-            for target in (np.sin(X[:, 0]), 1e6 * z):
+            for target in (np.sin(X[:, 0]), worst_target(K, low, lam)):
                 worst = max(worst, (risk(low, lam, target, noise) / risk(K, lam, target, noise) - 1) / (3 * gap))
             effective.append(gap)
         results.append(worst)
-    good = max(results) <= 1
+    few = kp.nystrom(X, kp.uniform_landmarks(n, 1, options.seed), kernel)       # far from K <= K~ + lam
+    target = worst_target(K, few @ few.T, lam)
+    control = (risk(few @ few.T, lam, target, noise) / risk(K, lam, target, noise) - 1) / 3
+    good = max(results) <= 1 < control
     return Verdict(HOLDS if good else FAILS, max(results), 1.0,
                    f"largest (risk / risk on K - 1) / (3 eps), eps the smallest for which K <= K~ + eps lam ({min(effective):.2g} to "
-                   f"{max(effective):.2g}), over {2 * trials} samples, a smooth target and the worst one: exact risks, no noise drawn. A "
+                   f"{max(effective):.2g}), over {2 * trials} samples, a smooth target and the worst one: exact risks, no noise drawn. Control, one landmark "
+                   f"judged as if eps were 1: {control:.3g}. A "
                    f"consequence without chance once K~ <= K <= K~ + eps lam, which RLS-T3 and RLS-C4 check.", f"n = {n}, lam = {lam}")
 
 
