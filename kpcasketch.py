@@ -12374,7 +12374,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     if kernel.kind == _PRECOMPUTED:
         raise ValueError("advise: kernel must not be precomputed, as its Gram matrix is there")
     pilot = _Pilot(X, kernel, k, seed)
-    ways = [*_exact_ways(pilot, X), *_ways_of_entries(pilot, 0.8 * error), *_ways_of_factors(pilot, 0.8 * error)]
+    wanted = 0.8 * error                               # room for what a pilot gets wrong
+    ways = [*_exact_ways(pilot, X), *_ways_of_entries(pilot, wanted), *_ways_of_factors(pilot, wanted)]
     ranked = []
     for row, make, work, spread in ways:
         row = _judged(row, error, memory, X.shape[0] ** 2 * X.itemsize)
