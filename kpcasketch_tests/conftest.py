@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")     # before numpy: its threads and numba's on the same cores slow each other down
+
 import numba
 import numpy as np
 import pytest

@@ -2,7 +2,7 @@
 """The machinery of the checks: exact statistics, verdicts that can fail, and a report that shows them."""
 
 import argparse
-import math
+import importlib
 
 import numpy as np
 import pytest
@@ -26,22 +26,45 @@ def test_a_check_that_raises_fails_and_a_vacuous_one_does_not_count():
 
     def vacuous(options):
         return claims.Verdict(claims.HOLDS, 0.1, 0.9, "", trivial=1.0)
-    results = [verdict for _, verdict in claims.run([claims.Claim("a", "x", "", broken), claims.Claim("b", "x", "", vacuous)], None)]
-    assert [r.verdict for r in results] == [claims.FAILS, claims.NOT_RUN]
+
+    def compared_with_nothing(options):
+        return claims.Verdict(claims.HOLDS, 0.1, 0.9, "")
+    checks = [claims.Claim(check.__name__, "x", "", check, "") for check in (broken, vacuous, compared_with_nothing)]
+    results = [verdict for _, verdict in claims.run(checks, None)]
+    assert [r.verdict for r in results] == [claims.FAILS, claims.NOT_RUN, claims.NO_TRIVIAL] and claims.NO_TRIVIAL not in claims.GOOD
     assert "ZeroDivisionError" in results[0].text
 
 
 def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(claims, "ERRATA", [claims.Erratum("E0", "x", "lemma 1", "false", "a | b", "c < d", "one")])
-    monkeypatch.setattr(claims, "FIGURES", [claims.Figure("line", "x", "A line.", lambda axes, options: axes.plot([0, 1]))])
-    claim = claims.Claim("one", "x", "norms |A| <= 1", None)
-    verdict = claims.Verdict(claims.REFUTED, 2.0, 1.0, "because <of this>", trivial=math.inf)
-    paths = report.write(tmp_path / "new", [(claim, verdict)], argparse.Namespace(seed=0))
+    monkeypatch.setattr(claims, "FIGURES", [claims.Figure("line", "ams", "A line.", lambda axes, options: axes.plot([0, 1]), ("one",))])
+    first = claims.Claim("one", "ams", "norms |A| <= 1", None, "|A|, a length", "there is none")
+    second = claims.Claim("two", "ams", "", None, "")
+    written = report.Report(tmp_path / "new", argparse.Namespace(seed=0), [first, second])
+    written.add(first, claims.Verdict(claims.REFUTED, 2.0, 1.0, "because <of this>"))
+    early = (tmp_path / "new" / "report.md").read_text()
+    assert "1 of 2 claims, 1 still to come" in early and "line.png" not in early
+    written.add(second, claims.Verdict(claims.HOLDS, 0.5, 1.0, "", trivial=4.0))
+    paths = written.finish()
     text, page = paths[0].read_text(), paths[1].read_text()
-    assert "norms \\|A\\| <= 1" in text and "refuted as stated" in text and "E0" in text and "](line.png)" in text
+    assert "norms \\|A\\| <= 1" in text and "**refuted as stated**: 1; **holds**: 1" in text and "](line.png)" in text
+    assert "| [two](#two) | holds |  | 0.5 | 1 | 0.5 | 0.25 |" in text and "there is none | [E0](#E0) | [figure-line" not in text
+    assert "there is none | [E0](#E0) | [line](#figure-line)" in text
     assert "because &lt;of this&gt;" in page and "data:image/png;base64" in page and "c &lt; d" in page
+    for target in ("one", "two", "E0", "figure-line"):
+        assert f'href="#{target}"' in page and f'id="{target}"' in page
     assert (tmp_path / "new" / "line.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_claim_and_figure_can_be_followed():
+    for paper in command.PAPERS.values():
+        importlib.import_module(f"paper_checks.{paper}")
+    names = {claim.name for claim in claims.CLAIMS}
+    assert len(names) == len(claims.CLAIMS) and all(claim.measures for claim in claims.CLAIMS)
+    assert {name for figure in claims.FIGURES for name in figure.claims} <= names
+    assert {erratum.claim for erratum in claims.ERRATA} <= names
+    assert {tag for claim in claims.CLAIMS for tag in claim.errata} <= {erratum.tag for erratum in claims.ERRATA}
 
 
 @pytest.mark.parametrize("arguments, text", [

@@ -7,6 +7,7 @@ Exit status 0 if every claim ends well, 1 if one FAILS, is undecided or vacuous,
 import argparse
 import importlib
 import importlib.util
+import math
 import pathlib
 import sys
 import textwrap
@@ -54,6 +55,28 @@ def refusal(text):
     return 2
 
 
+def judge(chosen, options, written):
+    """Print a line for each claim as it is judged, and add it to the report, if there is one; returns how many ended badly."""
+    print(f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict")
+    bad, start = 0, time.perf_counter()
+    for one, verdict in claims.run(chosen, options):
+        seconds, start = time.perf_counter() - start, time.perf_counter()
+        share = verdict.bound / verdict.trivial
+        print(f"{one.name:24}{verdict.measured:11.4g} {verdict.bound:10.4g} {verdict.slack:9.3g} {share:13.3g} {seconds:8.1f}  "
+              f"{verdict.verdict}", flush=True)
+        if not options.quiet:
+            why = one.no_trivial if math.isinf(verdict.trivial) else ""
+            for label, text in (("says", one.statement), ("found", verdict.text), ("measures", one.measures), ("with", verdict.parameters),
+                                ("no trivial bound", why)):
+                for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:
+                    print("    " + line)
+        bad += verdict.verdict not in claims.GOOD
+        if written:
+            written.add(one, verdict)
+    print(f"{len(chosen)} claims, {len(chosen) - bad} judged well, {bad} not")
+    return bad
+
+
 def main(argv=None):
     options = parser().parse_args(argv)
     options.data = load(options.data)
@@ -68,26 +91,14 @@ def main(argv=None):
         return refusal("--report needs matplotlib: python -m pip install matplotlib")
     if options.report and options.report.exists() and not options.report.is_dir():
         return refusal(f"{options.report} is not a directory")
-    print(f"{'claim':14}{'measured':>12}{'bound':>12}{'slack':>9}{'bound/trivial':>15}{'seconds':>9}  verdict")
-    bad, results, start = 0, [], time.perf_counter()
-    for one, verdict in claims.run(chosen, options):
-        seconds, start = time.perf_counter() - start, time.perf_counter()
-        share = verdict.bound / verdict.trivial
-        print(f"{one.name:14}{verdict.measured:12.4g}{verdict.bound:12.4g}{verdict.slack:9.3g}{share:15.3g}{seconds:9.1f}  "
-              f"{verdict.verdict}", flush=True)
-        if not options.quiet:
-            for label, text in (("says", one.statement), ("found", verdict.text), ("with", verdict.parameters)):
-                for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:
-                    print("    " + line)
-        bad += verdict.verdict not in claims.GOOD
-        results.append((one, verdict))
-    print(f"{len(chosen)} claims, {len(chosen) - bad} judged well, {bad} not")
-    if options.report:
-        try:
-            paths = report.write(options.report, results, options)
-        except OSError as error:
-            return refusal(f"cannot write the report: {error}")
-        print("wrote " + ", ".join(str(path) for path in paths))
+    try:
+        written = report.Report(options.report, options, chosen) if options.report else None
+        bad = judge(chosen, options, written)
+        if written:
+            print("drawing figures", flush=True)
+            print("wrote " + ", ".join(str(path) for path in written.finish()))
+    except OSError as error:
+        return refusal(f"cannot write the report: {error}")
     return 1 if bad else 0
 
 

@@ -22,9 +22,17 @@ FAILS = "FAILS"
 NOT_RUN = "not run: vacuous"
 UNDECIDED = "undecided: raise the number of trials"
 NOT_SEEN = "not seen here"                             # an observation on the paper's own runs, which ours do not show
+NO_TRIVIAL = "FAILS: neither a trivial bound nor a reason for none"
 GOOD = (HOLDS, MENDED, REFUTED, REMARK, ASSUMING, NOT_SEEN)
 
 VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
+
+# Why a claim can have no trivial bound to compare with.
+IDENTITY = "an equation, judged to rounding"
+COUNT = "a number that is counted; nothing bounds it from outside"
+CHANCE = "a score of chance, in standard errors or p-values"
+QUOTIENT = "a quotient of two measurements; nothing bounds it from outside"
+SHARP = "attained: the bound is the largest value there is"
 
 
 @dataclass
@@ -36,7 +44,6 @@ class Verdict:
     text: str
     parameters: str = ""
     trivial: float = math.inf                          # the bound that holds without any theorem
-    seed: int = 0
 
     @property
     def slack(self):
@@ -50,6 +57,8 @@ class Claim:
     paper: str
     statement: str
     check: Callable
+    measures: str                                      # what the columns measured and bound are, and in which unit
+    no_trivial: str = ""                               # why no trivial bound is given, where none is
     errata: list = field(default_factory=list)
 
 
@@ -75,6 +84,7 @@ class Figure:
     paper: str
     caption: str
     draw: Callable                                     # (matplotlib axes or an array of them, options)
+    claims: tuple                                      # names of the claims that it illustrates
     rows: int = 1
     columns: Callable | None = None                    # options -> number of panels beside each other
 
@@ -82,10 +92,10 @@ class Figure:
 CLAIMS, ERRATA, FIGURES = [], [], []
 
 
-def claim(name, paper, statement, errata=()):
+def claim(name, paper, statement, *, measures, no_trivial="", errata=()):
     """Register a check; its function takes the run's options and returns a Verdict."""
     def register(check):
-        CLAIMS.append(Claim(name, paper, statement, check, list(errata)))
+        CLAIMS.append(Claim(name, paper, statement, check, measures, no_trivial, list(errata)))
         return check
     return register
 
@@ -94,10 +104,10 @@ def erratum(tag, paper, where, kind, stated, right, claim):
     ERRATA.append(Erratum(tag, paper, where, kind, stated, right, claim))
 
 
-def figure(name, paper, caption, rows=1, columns=None):
+def figure(name, paper, caption, *, claims, rows=1, columns=None):
     """Register a picture for the report; its function draws on the axes it is given, an array of them if `columns` is."""
     def register(draw):
-        FIGURES.append(Figure(name, paper, caption, draw, rows, columns))
+        FIGURES.append(Figure(name, paper, caption, draw, tuple(claims), rows, columns))
         return draw
     return register
 
@@ -109,14 +119,21 @@ def run(claims, options):
             verdict = one.check(options)
         except Exception as error:                     # whatever went wrong, the table goes on and the exit status tells
             verdict = Verdict(FAILS, math.nan, math.nan, f"{type(error).__name__}: {error}")
-        yield one, guard_vacuity(verdict)
+        yield one, guard_vacuity(one, verdict)
 
 
-def guard_vacuity(verdict):
-    """A bound near the trivial one does not count as checked."""
+def guard_vacuity(claim, verdict):
+    """A bound near the trivial one does not count as checked, nor does one that nobody compared with anything."""
+    if verdict.verdict in GOOD and math.isinf(verdict.trivial) and not claim.no_trivial:
+        verdict.verdict = NO_TRIVIAL
     if verdict.verdict in GOOD and verdict.bound >= VACUOUS_AT * verdict.trivial:
         verdict.verdict = NOT_RUN
     return verdict
+
+
+def detection(control):
+    """What a text says of its control, so that no text can claim more than was seen."""
+    return "detected" if control else "NOT detected"
 
 
 def judgements(file):

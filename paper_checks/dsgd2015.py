@@ -16,7 +16,7 @@ from scipy import linalg, stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 from paper_checks import data
-from paper_checks.claims import (FAILS, HOLDS, MENDED, NOT_SEEN, Verdict, claim, erratum, figure)
+from paper_checks.claims import (CHANCE, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, Verdict, claim, erratum, figure)
 
 UNIT = kp.gaussian(1.0)
 NODES, WEIGHTS = (lambda x, w: (x, w / w.sum()))(*np.polynomial.hermite_e.hermegauss(60))     # of the standard normal law
@@ -44,7 +44,9 @@ def slope_interval(slopes):
 
 
 @claim("DSGD-E", "dsgd", "Section 3: <g, A f> = E f(x) g(x); eigenfunctions of the empirical A are sum_i alpha_i k(x_i, .) with K alpha = lambda alpha; "
-       "features of (2) average to the kernel and are at most sqrt(2) in size.", errata=["E29"])
+       "features of (2) average to the kernel and are at most sqrt(2) in size.",
+       measures="largest entry of the difference", no_trivial=IDENTITY,
+       errata=["E29"])
 def setting(options):
     X = np.random.default_rng(options.seed).standard_normal((200, 2))
     K, n = kp.gram(X, X, UNIT), 200
@@ -76,7 +78,9 @@ def start(options, k, features, X=None, individual=False, **more):
 
 
 @claim("DSGD-U", "dsgd", "Updates (2)-(4): G + eta (I - G G^T) A G is a gradient step of the Lagrangian; random points and features give it on average; "
-       "Algorithm 1 carries it in coefficients.", errata=["E26"])
+       "Algorithm 1 carries it in coefficients.",
+       measures="deviation of the mean move, standard errors", no_trivial=CHANCE,
+       errata=["E26"])
 def update_rules(options):
     rng = np.random.default_rng(options.seed)
     M, G = rng.standard_normal((6, 6)), rng.standard_normal((6, 2))
@@ -113,7 +117,8 @@ def update_rules(options):
                    f"Algorithm 1 needs the initial functions V_0 that (4) has.", f"{trials} steps of 64 points and 8 features")
 
 
-@claim("DSGD-GHA", "dsgd", "Section 3: with the upper triangle of G^T A G, as in the generalised Hebbian algorithm, single eigenfunctions are found.")
+@claim("DSGD-GHA", "dsgd", "Section 3: with the upper triangle of G^T A G, as in the generalised Hebbian algorithm, single eigenfunctions are found.",
+       measures="largest entry of (inner products - I)")
 def single_eigenfunctions(options):
     X = np.random.default_rng(options.seed).standard_normal((100_000, 1))
     turned = []
@@ -133,7 +138,9 @@ def single_eigenfunctions(options):
                    f"{turned[1]:.2g}: a basis of the same subspace.", "400 steps, k = 3", trivial=1.0)
 
 
-@claim("DSGD-KSVD", "dsgd", "Algorithm 3 finds the singular functions of a covariance operator.", errata=["E27"])
+@claim("DSGD-KSVD", "dsgd", "Algorithm 3 finds the singular functions of a covariance operator.",
+       measures="relative error of a singular value",
+       errata=["E27"])
 def singular_functions(options):
     rng = np.random.default_rng(options.seed)
     C, U, V = rng.standard_normal((6, 5)), 0.1 * rng.standard_normal((6, 2)), 0.1 * rng.standard_normal((5, 2))
@@ -162,7 +169,9 @@ def heavy_tailed(rng, n):
     return np.c_[scale * z[:, 0], z[:, 2]], np.c_[scale * (0.8 * z[:, 0] + 0.6 * z[:, 1]), 0.6 * z[:, 2] + 0.8 * z[:, 3]]
 
 
-@claim("DSGD-KCCA", "dsgd", "Algorithm 4 finds canonical correlations: its steps have no decay of earlier coefficients, and W from the same sample.", errata=["E28"])
+@claim("DSGD-KCCA", "dsgd", "Algorithm 4 finds canonical correlations: its steps have no decay of earlier coefficients, and W from the same sample.",
+       measures="distance from the best correlation",
+       errata=["E28"])
 def canonical_correlations(options):
     X, Y = heavy_tailed(np.random.default_rng(options.seed), 400_000)
     Cxx, Cyy, Cxy = X.T @ X / len(X), Y.T @ Y / len(X), X.T @ Y / len(X)
@@ -193,7 +202,8 @@ def canonical_correlations(options):
                    f"of that); the functions of dsgd_kcca, which halves its mini-batches, reach {ours:.3f}.", "400,000 pairs, kurtosis 30", trivial=best)
 
 
-@claim("DSGD-KSIR", "dsgd", "Sections 1, 3: sliced inverse regression is the generalised problem of C_xy C_yy^-1 C_yx against C_xx, solved as KCCA.")
+@claim("DSGD-KSIR", "dsgd", "Sections 1, 3: sliced inverse regression is the generalised problem of C_xy C_yy^-1 C_yx against C_xx, solved as KCCA.",
+       measures="sin^2 of an angle")
 def sliced_inverse_regression(options):
     rng = np.random.default_rng(options.seed)
     X = rng.standard_normal((40_000, 4))
@@ -244,7 +254,10 @@ def subspace_slopes(full, seed):
     return {c: (slope(t, p.mean(1)), [slope(t, p[:, r]) for r in range(replicates)], t, p.mean(1)) for c, (t, p) in runs.items()}
 
 
-@claim("DSGD-T1", "dsgd", "Lemma 2, Theorem 1: there are eta_i = O(1/i) with 1 - cos^2 theta(V, G_t) = O(1/t).", errata=["E22", "E23"])
+@claim("DSGD-T1", "dsgd", "Lemma 2, Theorem 1: there are eta_i = O(1/i) with 1 - cos^2 theta(V, G_t) = O(1/t).",
+       measures=".8 over minus the slope of the potential in log t",
+       no_trivial="a slope; a potential that stays gives infinity",
+       errata=["E22", "E23"])
 def stochastic_rate(options):
     found = subspace_slopes(options.full, options.seed)
     fast, slow = found[4.0][0], found[0.5][0]
@@ -263,7 +276,9 @@ def stochastic_rate(options):
                    "R^10, k = 3, gap .4, mini-batch 20, 24 replicates")
 
 
-@claim("DSGD-(5)", "dsgd", "(5): c_(t+1)^2 >= c_t^2 (1 + 2 eta (gap - 2 |A - A_t|)(1 - c_t^2)) - O(eta^2).", errata=["E22"])
+@claim("DSGD-(5)", "dsgd", "(5): c_(t+1)^2 >= c_t^2 (1 + 2 eta (gap - 2 |A - A_t|)(1 - c_t^2)) - O(eta^2).",
+       measures="promised over mean growth of cos^2", no_trivial=QUOTIENT,
+       errata=["E22"])
 def recurrence(options):
     e, eta, s = 0.1, 1e-6, 0.01
     c, A = math.sqrt(1 - s * s), np.array([[1, e], [e, 0.0]])
@@ -281,7 +296,8 @@ def recurrence(options):
                    f"expectation mends.", "R^2, k = 1")
 
 
-@claim("DSGD-L3", "dsgd", "Lemma 3: cos^2 theta(V, G_(t+1)) is that of the orthogonalised step to O(eta^2).")
+@claim("DSGD-L3", "dsgd", "Lemma 3: cos^2 theta(V, G_(t+1)) is that of the orthogonalised step to O(eta^2).",
+       measures="distance of the order in eta from 2")
 def first_order(options):
     rng, orders, V = np.random.default_rng(options.seed), [], np.eye(10)[:, :3]
     A, etas = np.diag(EIGENVALUES), np.array([0.2, 0.1, 0.05, 0.025, 0.0125])
@@ -353,17 +369,24 @@ def judged_rate(options, which, what, errata=""):
                    f"{growth:.2g} at most.{errata}", "Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), 20 replicates")
 
 
-@claim("DSGD-L5", "dsgd", "Lemma 5: 1 - cos^2 theta(V, G~_t) = O(ln(t/delta) / t) for the companion that takes the steps with k(x, .).")
+@claim("DSGD-L5", "dsgd", "Lemma 5: 1 - cos^2 theta(V, G~_t) = O(ln(t/delta) / t) for the companion that takes the steps with k(x, .).",
+       measures="required over found slope in log t",
+       no_trivial="a slope; a potential that stays gives infinity")
 def companion_rate(options):
     return judged_rate(options, 1, "the mean potential of the companion")
 
 
-@claim("DSGD-L6", "dsgd", "Lemma 6: |g~_t(x) w - h_t(x) w|^2 = O(ln(t/delta) / t) for any x and unit w, with high probability.")
+@claim("DSGD-L6", "dsgd", "Lemma 6: |g~_t(x) w - h_t(x) w|^2 = O(ln(t/delta) / t) for any x and unit w, with high probability.",
+       measures="required over found slope in log t",
+       no_trivial="a slope; a potential that stays gives infinity")
 def feature_noise(options):
     return judged_rate(options, 3, "the mean over runs of max_x |g~_t(x) - h_t(x)|^2, over 101 places")
 
 
-@claim("DSGD-T4", "dsgd", "Theorem 4: for any x and unit v in span V there is h in span H_t with |v(x) - h(x)|^2 = O(ln(t/delta) / t), w.h.p.", errata=["E24", "E25"])
+@claim("DSGD-T4", "dsgd", "Theorem 4: for any x and unit v in span V there is h in span H_t with |v(x) - h(x)|^2 = O(ln(t/delta) / t), w.h.p.",
+       measures="required over found slope in log t",
+       no_trivial="a slope; a potential that stays gives infinity",
+       errata=["E24", "E25"])
 def doubly_stochastic_rate(options):
     # E25: with w = G~^T v for G~ = 2 V, z = G~ w = 4 v, so that |v - z| = 3 |v| where 0 is claimed
     w_printed = abs(1 - 2 * 2)
@@ -378,7 +401,8 @@ def doubly_stochastic_rate(options):
     return verdict
 
 
-@claim("DSGD-H", "dsgd", "Section 6: for normal data and a Gaussian kernel the eigenfunctions are given by the Hermite polynomials.")
+@claim("DSGD-H", "dsgd", "Section 6: for normal data and a Gaussian kernel the eigenfunctions are given by the Hermite polynomials.",
+       measures="residual of the eigenproblem", no_trivial=IDENTITY)
 def closed_form(options):
     worst = 0.0
     x, w = np.polynomial.hermite_e.hermegauss(120)
@@ -394,7 +418,8 @@ def closed_form(options):
                    "(s, l) = (1, 1), (.7, 2), (1.5, .8)")
 
 
-@claim("DSGD-C", "dsgd", "Section 4: memory O(t), independent of d, features being regenerated from their seeds; step i costs O(i).")
+@claim("DSGD-C", "dsgd", "Section 4: memory O(t), independent of d, features being regenerated from their seeds; step i costs O(i).",
+       measures="bytes of a state at d = 5625")
 def costs(options):
     sizes, same = [], True
     for d in (2, 5625):
@@ -441,7 +466,9 @@ def synthetic(full, seed):
     return np.array(seen), np.array(potentials), state
 
 
-@claim("DSGD-Fig1", "dsgd", "Section 6: on normal data the potential of the top 3 subspace falls like 1/t, and the functions found are the eigenfunctions.")
+@claim("DSGD-Fig1", "dsgd", "Section 6: on normal data the potential of the top 3 subspace falls like 1/t, and the functions found are the eigenfunctions.",
+       measures=".7 over minus the slope of sin^2 in log points",
+       no_trivial="a slope; a potential that stays gives infinity")
 def synthetic_converges(options):
     seen, potentials, state = synthetic(options.full, options.seed)
     chosen = seen > 3000
@@ -490,7 +517,8 @@ def latent_errors(full, seed):
     return np.array(errors), places, truth, drawn
 
 
-@claim("DSGD-Fig3", "dsgd", "Section 6: KSVD by DSGD recovers the two latent components almost perfectly, better than fixed Fourier or Nystrom features.")
+@claim("DSGD-Fig3", "dsgd", "Section 6: KSVD by DSGD recovers the two latent components almost perfectly, better than fixed Fourier or Nystrom features.",
+       measures="mean sin^2 to the latent components")
 def latent_components(options):
     errors, *_ = latent_errors(options.full, options.seed)
     mean = errors.mean(0)
@@ -553,7 +581,8 @@ def correlations(options):
 
 
 @claim("DSGD-Table1", "dsgd", "Table 1: of left and right image halves DSGD finds the largest sum of test correlations, Nystrom more than Fourier features, more features "
-       "more, and linear CCA less than most.")
+       "more, and linear CCA less than most.",
+       measures="correlations of fixed features over those of DSGD", no_trivial=QUOTIENT)
 def table_1(options):
     rows, name, k = correlations(options)
     fourier, nystrom = ([value for key, (value, _) in rows.items() if key[0] == kind] for kind in ("Fourier", "Nystrom"))
@@ -612,7 +641,8 @@ def dynamics(options):
     return _dynamics(options.data_dir, options.full, options.seed)
 
 
-@claim("DSGD-Fig4", "dsgd", "Section 6: KSIR on inverse dynamics: the error falls with the number of features, DSGD has the lowest, Nystrom features do not perform as well.")
+@claim("DSGD-Fig4", "dsgd", "Section 6: KSIR on inverse dynamics: the error falls with the number of features, DSGD has the lowest, Nystrom features do not perform as well.",
+       measures="test error of DSGD over the least of fixed features", no_trivial=QUOTIENT)
 def inverse_dynamics(options):
     rows, name = dynamics(options)
     fourier, nystrom = ([value for (kind, _), value in rows.items() if kind == of] for of in ("Fourier", "Nystrom"))
@@ -626,7 +656,8 @@ def inverse_dynamics(options):
                    + "; ".join(f"{kind} {m}: {value:.3g}" for (kind, m), value in rows.items()) + f"; the mean {mean:g}. {seen}.", name)
 
 
-@figure("dsgd-convergence", "dsgd", "Figure 1: potential against the number of points (dashed: 1/t), and the three functions over the true ones.", columns=lambda options: 2)
+@figure("dsgd-convergence", "dsgd", "Figure 1: potential against the number of points (dashed: 1/t), and the three functions over the true ones.",
+        claims=["DSGD-Fig1", "DSGD-H"], columns=lambda options: 2)
 def draw_convergence(axes, options):
     seen, potentials, state = synthetic(options.full, options.seed)
     left, right = np.ravel(axes)
@@ -645,7 +676,7 @@ def draw_convergence(axes, options):
 
 
 @figure("dsgd-rates", "dsgd", "Theorems 1 and 4: potential of update (2) in R^10 for two step sizes; of H, its companion, and their distance on normal data.",
-        columns=lambda options: 2)
+        claims=["DSGD-T1", "DSGD-T4", "DSGD-L5", "DSGD-L6"], columns=lambda options: 2)
 def draw_rates(axes, options):
     left, right = np.ravel(axes)
     for c, (found, _, t, mean) in subspace_slopes(options.full, options.seed).items():
@@ -659,7 +690,7 @@ def draw_rates(axes, options):
 
 
 @figure("dsgd-molecules", "dsgd", "Figure 2: stand-in for the paper's molecules (qm7 of the data folder, or the digits): first two components of kernel PCA and of PCA.",
-        columns=lambda options: 2)
+        claims=[], columns=lambda options: 2)
 def draw_molecules(axes, options):
     found = data.load(options.data_dir, "qm7", raw=True)
     if found is None:
@@ -675,7 +706,8 @@ def draw_molecules(axes, options):
         axis.set(title=title)
 
 
-@figure("dsgd-latent", "dsgd", "Figure 3: the two components' densities (smoothed by the kernel; dashed), and what the singular functions make of them.", columns=lambda options: 3)
+@figure("dsgd-latent", "dsgd", "Figure 3: the two components' densities (smoothed by the kernel; dashed), and what the singular functions make of them.",
+        claims=["DSGD-Fig3"], columns=lambda options: 3)
 def draw_latent(axes, options):
     _, places, truth, functions = latent_errors(options.full, options.seed)
     for axis, f, title in zip(np.ravel(axes), functions, ("DSGD", "Fourier features", "Nystrom features")):
@@ -685,7 +717,8 @@ def draw_latent(axes, options):
         axis.set(title=title, xlabel="x")
 
 
-@figure("dsgd-dynamics", "dsgd", "Figure 4: test error of sliced inverse regression against the number of features, in units of the targets' variance.")
+@figure("dsgd-dynamics", "dsgd", "Figure 4: test error of sliced inverse regression against the number of features, in units of the targets' variance.",
+        claims=["DSGD-Fig4"])
 def draw_dynamics(axes, options):
     rows, name = dynamics(options)
     for kind, marker in (("Fourier", "o-"), ("Nystrom", "s-"), ("DSGD", "*")):
@@ -696,7 +729,8 @@ def draw_dynamics(axes, options):
     axes.legend(fontsize=7)
 
 
-@figure("dsgd-correlations", "dsgd", "Table 1 as a picture: sum of test correlations of image halves against the number of features.")
+@figure("dsgd-correlations", "dsgd", "Table 1 as a picture: sum of test correlations of image halves against the number of features.",
+        claims=["DSGD-Table1"])
 def draw_correlations(axes, options):
     rows, name, k = correlations(options)
     for kind, marker in (("Fourier", "o-"), ("Nystrom", "s-"), ("DSGD", "*")):

@@ -1,30 +1,107 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of a run: report.md with pictures beside it, and report.html with the pictures inside."""
+"""The report of a run, written anew after each claim: report.md with pictures beside it, and report.html with the pictures inside."""
 
 import base64
+import collections
+import datetime
 import html
 import importlib
 import io
 import math
+import platform
 
 from paper_checks import claims
 
-COLUMNS = ("claim", "statement", "measured", "bound", "slack", "bound / trivial", "verdict", "with", "seed")
+COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "errata", "figures", "with")
 ERRATA_COLUMNS = ("tag", "where", "kind", "stated", "right", "evidence in")
-TITLES = ("Errata", "Notes, no errata")
-STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 78em; margin: 2em auto; padding: 0 1em; color: #222 }
-table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .3em .6em;
-border-bottom: 1px solid #ddd } th { background: #f4f4f4 } img { max-width: 48em; width: 100% } .bad { color: #b00 }"""
+PAPERS = {"ams": "AMS: sampling techniques for kernel methods", "rskpca": "RSKPCA: reduced-set kernel PCA",
+          "skpca": "SKPCA: streaming kernel PCA", "dsgd": "DSGD: doubly stochastic gradients", "rls": "RLS: recursive leverage scores"}
+LEGEND = ("Slack is measured over bound: at most 1 where a bound holds. A bound near the trivial one, which holds without any theorem, "
+          "would say nothing, and such a claim is not counted as checked. Where no trivial bound is given, the column says why.")
+STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em; color: #222 }
+table { border-collapse: collapse; width: 100%; font-size: 13.5px } td, th { text-align: left; vertical-align: top;
+padding: .3em .6em; border-bottom: 1px solid #ddd; overflow-wrap: anywhere } th { background: #f4f4f4 } td:first-child { white-space: nowrap }
+img { max-width: 100%; max-height: 46em } .bad { color: #b00 } .other { color: #850 } code { font-size: 90% }
+h3 { margin: 1.6em 0 .2em } p { margin: .4em 0 }"""
 
 
 def number(value):
     return "" if math.isinf(value) or math.isnan(value) else f"{value:.4g}"
 
 
-def claim_cells(claim, verdict, seed):
-    share = verdict.bound / verdict.trivial
-    return (claim.name, claim.statement, number(verdict.measured), number(verdict.bound), number(verdict.slack),
-            number(share) if share else "", verdict.verdict, verdict.parameters, str(seed))
+class Text:
+    """Markdown: how a heading, a link, a table and a picture are written."""
+
+    @staticmethod
+    def plain(text):
+        return text.replace("|", "\\|")
+
+    @staticmethod
+    def heading(level, text, name=""):
+        return f"{'#' * level} {text}" + (f' <a id="{name}"></a>' if name else "")
+
+    @staticmethod
+    def link(name, text):
+        return f"[{text}](#{name})"
+
+    @staticmethod
+    def paragraph(text, kind=""):
+        return text
+
+    @staticmethod
+    def strong(text):
+        return f"**{text}**"
+
+    @staticmethod
+    def table(columns, rows):
+        return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
+
+    @staticmethod
+    def picture(name, png):
+        return f"![{name}]({name}.png)"
+
+    @staticmethod
+    def document(parts):
+        return "\n\n".join(parts) + "\n"
+
+
+class Page(Text):
+    """The same in HTML, pictures inside."""
+
+    @staticmethod
+    def plain(text):
+        return html.escape(text)
+
+    @staticmethod
+    def heading(level, text, name=""):
+        return f'<h{level} id="{name}">{text}</h{level}>' if name else f"<h{level}>{text}</h{level}>"
+
+    @staticmethod
+    def link(name, text):
+        return f'<a href="#{name}">{text}</a>'
+
+    @staticmethod
+    def paragraph(text, kind=""):
+        return f"<p class={kind}>{text}</p>" if kind else f"<p>{text}</p>"
+
+    @staticmethod
+    def strong(text):
+        return f"<b>{text}</b>"
+
+    @staticmethod
+    def table(columns, rows):
+        head = "".join(f"<th>{column}</th>" for column in columns)
+        body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+    @staticmethod
+    def picture(name, png):
+        return f'<img alt="{html.escape(name)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+
+    @staticmethod
+    def document(parts):
+        return (f"<!doctype html><html lang=en><meta charset=utf-8><title>Paper checks</title><style>{STYLE}</style><body>\n"
+                + "\n".join(parts) + "\n</body></html>\n")
 
 
 def draw(figure, options):
@@ -37,57 +114,92 @@ def draw(figure, options):
     return buffer.getvalue()
 
 
-def write(directory, results, options):
-    """Write the report of (claim, verdict) pairs; returns the paths written."""
-    directory.mkdir(parents=True, exist_ok=True)
-    papers = {claim.paper for claim, _ in results}
-    names = {claim.name for claim, _ in results}
-    errata = [e for e in claims.ERRATA if e.paper in papers and e.claim in names]
-    pictures = [(figure, draw(figure, options)) for figure in claims.FIGURES
-                if figure.paper in papers and (figure.columns is None or figure.columns(options))]
-    rows = [claim_cells(claim, verdict, options.seed) for claim, verdict in results]
-    errata_rows = [[(e.tag, e.where, e.kind, e.stated, e.right, e.claim) for e in errata if (e.kind == "note") == noted]
-                   for noted in (False, True)]
-    paths = [directory / "report.md", directory / "report.html"]
-    for figure, png in pictures:
-        paths.append(directory / f"{figure.name}.png")
-        paths[-1].write_bytes(png)
-    paths[0].write_text(markdown(results, rows, errata_rows, pictures), encoding="utf-8")
-    paths[1].write_text(page(results, rows, errata_rows, pictures), encoding="utf-8")
-    return paths
+class Report:
+    """What is known so far, in a directory; `add` a claim and its verdict, and the files are up to date."""
+
+    def __init__(self, directory, options, expected):
+        """expected: the claims that will come, so that the summary can say how many are missing."""
+        self.directory, self.options, self.expected = directory, options, expected
+        self.results, self.pictures = [], []
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def add(self, claim, verdict):
+        self.results.append((claim, verdict))
+        self.write()
+
+    def finish(self):
+        """Draw the figures of the papers seen, each written as soon as it is there; returns the paths of all files."""
+        papers = {claim.paper for claim, _ in self.results}
+        for figure in claims.FIGURES:
+            if figure.paper in papers and (figure.columns is None or figure.columns(self.options)):
+                self.pictures.append((figure, draw(figure, self.options)))
+                (self.directory / f"{figure.name}.png").write_bytes(self.pictures[-1][1])
+                self.write()
+        return [self.directory / "report.md", self.directory / "report.html"] + [
+            self.directory / f"{figure.name}.png" for figure, _ in self.pictures]
+
+    def write(self):
+        for name, form in (("report.md", Text), ("report.html", Page)):
+            (self.directory / name).write_text(form.document(self.parts(form)), encoding="utf-8")
+
+    def parts(self, form):
+        papers = [paper for paper in PAPERS if any(claim.paper == paper for claim, _ in self.results)]
+        parts = [form.heading(1, "Paper checks"), *self.summary(form)]
+        for paper in papers:
+            of_paper = [(claim, verdict) for claim, verdict in self.results if claim.paper == paper]
+            parts += [form.heading(2, PAPERS[paper], paper), form.table(COLUMNS, [self.row(form, *result) for result in of_paper])]
+        errata = [e for e in claims.ERRATA if e.claim in {claim.name for claim, _ in self.results}]
+        for title, noted in (("Errata", False), ("Notes, no errata", True)):
+            rows = [self.erratum(form, e) for e in errata if (e.kind == "note") == noted]
+            parts += [form.heading(2, title), form.table(ERRATA_COLUMNS, rows)] if rows else []
+        parts.append(form.heading(2, "What was found"))
+        for claim, verdict in self.results:
+            parts += self.finding(form, claim, verdict)
+        parts += [form.heading(2, "Figures")] if self.pictures else []
+        for figure, png in self.pictures:
+            shows = ", ".join(form.link(name, name) for name in figure.claims)
+            parts += [form.heading(3, figure.name, "figure-" + figure.name), form.picture(figure.name, png),
+                      form.paragraph(form.plain(figure.caption) + (f" Shows {shows}." if shows else ""))]
+        return parts
+
+    def summary(self, form):
+        """How many claims ended how, and which are not simply right."""
+        verdicts = collections.defaultdict(list)
+        for claim, verdict in self.results:
+            verdicts[verdict.verdict].append(form.link(claim.name, claim.name))
+        counts = "; ".join(f"{form.strong(form.plain(verdict))}: {len(names)}" for verdict, names in verdicts.items())
+        missing = len(self.expected) - len(self.results)
+        parts = [form.paragraph(f"{len(self.results)} of {len(self.expected)} claims" + (f", {missing} still to come" if missing > 0 else "")
+                                + (f". {counts}." if counts else "."))]
+        for verdict, names in verdicts.items():
+            if verdict != claims.HOLDS:
+                parts.append(form.paragraph(f"{form.strong(form.plain(verdict))}: {', '.join(names)}.", kind_of(verdict)))
+        numpy, numba = (importlib.import_module(name).__version__ for name in ("numpy", "numba"))
+        size = "the papers' sizes" if getattr(self.options, "full", False) else "quick sizes"
+        parts.append(form.paragraph(f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, numpy {numpy}, "
+                                    f"numba {numba}. {LEGEND}"))
+        return parts
+
+    def row(self, form, claim, verdict):
+        share = verdict.bound / verdict.trivial
+        tags = sorted({e.tag for e in claims.ERRATA if e.claim == claim.name} | set(claim.errata), key=lambda tag: int(tag[1:]))
+        drawn = [figure.name for figure, _ in self.pictures if claim.name in figure.claims]
+        return (form.link(claim.name, claim.name), form.plain(verdict.verdict), form.plain(claim.measures), number(verdict.measured),
+                number(verdict.bound), number(verdict.slack), number(share) if share else form.plain(claim.no_trivial),
+                ", ".join(form.link(tag, tag) for tag in tags), ", ".join(form.link("figure-" + name, name) for name in drawn),
+                form.plain(verdict.parameters))
+
+    @staticmethod
+    def erratum(form, e):
+        tag = f'<a id="{e.tag}"></a>{e.tag}'
+        return (tag, form.plain(e.where), e.kind, form.plain(e.stated), form.plain(e.right), form.link(e.claim, e.claim))
+
+    @staticmethod
+    def finding(form, claim, verdict):
+        return [form.heading(3, f"{claim.name}: {form.plain(verdict.verdict)}", claim.name),
+                form.paragraph(f"{form.strong('Says')}: {form.plain(claim.statement)}"),
+                form.paragraph(f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict))]
 
 
-def markdown_table(columns, rows):
-    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *cells])
-
-
-def markdown(results, rows, errata_rows, pictures):
-    parts = ["# Paper checks", markdown_table(COLUMNS, rows), "## What was found"]
-    parts += [f"**{claim.name}** ({verdict.verdict}). {verdict.text}" for claim, verdict in results]
-    for title, group in zip(TITLES, errata_rows):
-        parts += [f"## {title}", markdown_table(ERRATA_COLUMNS, group)] if group else []
-    parts += ["## Figures"] if pictures else []
-    parts += [f"![{figure.name}]({figure.name}.png)\n\n{figure.caption}" for figure, _ in pictures]
-    return "\n\n".join(parts) + "\n"
-
-
-def html_table(columns, rows):
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def page(results, rows, errata_rows, pictures):
-    parts = ["<h1>Paper checks</h1>", html_table(COLUMNS, rows), "<h2>What was found</h2>"]
-    for claim, verdict in results:
-        kind = "" if verdict.verdict in claims.GOOD else " class=bad"
-        parts.append(f"<p{kind}><b>{html.escape(claim.name)}</b> ({html.escape(verdict.verdict)}). {html.escape(verdict.text)}</p>")
-    for title, group in zip(TITLES, errata_rows):
-        parts += [f"<h2>{title}</h2>", html_table(ERRATA_COLUMNS, group)] if group else []
-    parts += ["<h2>Figures</h2>"] if pictures else []
-    for figure, png in pictures:
-        data = base64.b64encode(png).decode()
-        parts.append(f'<p><img alt="{html.escape(figure.name)}" src="data:image/png;base64,{data}"></p><p>{html.escape(figure.caption)}</p>')
-    return (f"<!doctype html><html lang=en><meta charset=utf-8><title>Paper checks</title><style>{STYLE}</style><body>"
-            + "\n".join(parts) + "</body></html>\n")
+def kind_of(verdict):
+    return "bad" if verdict not in claims.GOOD else "" if verdict == claims.HOLDS else "other"

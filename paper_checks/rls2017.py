@@ -15,8 +15,8 @@ import numpy as np
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import (ASSUMING, FAILS, HOLDS, MENDED, REFUTED, REMARK, Verdict, binomial_p_value, claim, clopper_pearson, erratum, figure,
-                                 judge_failures, judgements)
+from paper_checks.claims import (ASSUMING, COUNT, FAILS, HOLDS, IDENTITY, MENDED, QUOTIENT, REFUTED, REMARK, SHARP, Verdict,
+                                 binomial_p_value, claim, clopper_pearson, erratum, figure, judge_failures, judgements)
 
 CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
 
@@ -67,7 +67,9 @@ def size_bound(d, delta):
 
 
 @claim("RLS-D1", "rls", "Scores: l_i = (K (K + lam)^-1)_ii = b_i^T (B^T B + lam)^-1 b_i = min_y |b_i - B^T y|^2/lam + |y|^2; they sum "
-       "to d_eff (Fact 2), lie in [0, 1], and d_eff falls as lam grows.", errata=["E43"])
+       "to d_eff (Fact 2), lie in [0, 1], and d_eff falls as lam grows.",
+       measures="difference of the three forms of a score", no_trivial=IDENTITY,
+       errata=["E43"])
 def scores_are_one_thing(options):
     B, _ = features(options.seed, 600)
     worst, dimensions = 0.0, []
@@ -101,7 +103,10 @@ def spectral_deviation(A, landmarks):
 
 
 @claim("RLS-L11", "rls", "Lemma 11: for overestimates of the scores and p_i = min(1, 16 l_i log(sum l/delta)), with probability 1 - delta, "
-       "half and 3/2 of B^T B + lam bound B^T S S^T B + lam.", errata=["E37"])
+       "half and 3/2 of B^T B + lam bound B^T S S^T B + lam.",
+       measures="deviation relative to B^T B + lam",
+       no_trivial="without a sample it is the largest score, near 1",
+       errata=["E37"])
 def sampling_by_scores_keeps_the_spectrum(options):
     n, lam, delta, trials = 2000, 10.0, 0.1, 29
     X, kernel = uneven(options, n)
@@ -126,7 +131,9 @@ def sampling_by_scores_keeps_the_spectrum(options):
                    f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}")
 
 
-@claim("RLS-L11-count", "rls", "Lemma 11, count: the number of samples is at most 2 sum p with probability 1 - delta.", errata=["E36"])
+@claim("RLS-L11-count", "rls", "Lemma 11, count: the number of samples is at most 2 sum p with probability 1 - delta.",
+       measures="number of samples over sum p", no_trivial=COUNT,
+       errata=["E36"])
 def samples_are_counted(options):
     delta, n, trials = 1e-3, 2000, 400_000
     rng = np.random.default_rng(options.seed)
@@ -153,7 +160,9 @@ def samples_are_counted(options):
                    f"2 sum p + (8/3) log(2/delta) held.", f"n = {n}; delta = .1 and .001")
 
 
-@claim("RLS-C13", "rls", "Corollary 13: unweighted, B^T B <= C B^T S S^T B + lam with C = 2/min p, on the event of lemma 11.")
+@claim("RLS-C13", "rls", "Corollary 13: unweighted, B^T B <= C B^T S S^T B + lam with C = 2/min p, on the event of lemma 11.",
+       measures="largest eigenvalue of B^T B relative to C B^T S S^T B + lam",
+       no_trivial="without a sample it is |K|/lam, far above 1")
 def weights_do_not_matter(options):
     n, lam, delta = 2000, 10.0, 0.1
     X, kernel = uneven(options, n)
@@ -172,7 +181,8 @@ def weights_do_not_matter(options):
                    f"fails in {control}.", f"uneven, n = {n}, lam = {lam}")
 
 
-@claim("RLS-T3", "rls", "Theorem 3 (algorithm 1): K~ <= K <= K~ + lam I and s <= 2 sum p with probability 1 - delta.")
+@claim("RLS-T3", "rls", "Theorem 3 (algorithm 1): K~ <= K <= K~ + lam I and s <= 2 sum p with probability 1 - delta.",
+       measures="|K - K~|, and lam")
 def algorithm_1_keeps_its_promise(options):
     n, delta, trials = 2000, 0.1, 29
     X, kernel = rough(options, n)
@@ -198,7 +208,9 @@ def algorithm_1_keeps_its_promise(options):
                    f"n = {n}, lam = |K|/30, delta = {delta}", trivial=norm)
 
 
-@claim("RLS-C4", "rls", "Corollary 4: with eps lam in place of lam, s grows by 1/eps: d_eff(eps lam) <= d_eff(lam)/eps.", errata=["E46"])
+@claim("RLS-C4", "rls", "Corollary 4: with eps lam in place of lam, s grows by 1/eps: d_eff(eps lam) <= d_eff(lam)/eps.",
+       measures="d_eff(eps lam) over d_eff(lam)/eps", no_trivial=QUOTIENT,
+       errata=["E46"])
 def tighter_errors_cost_their_share(options):
     X, kernel = rough(options, 1000)
     values = np.maximum(np.linalg.eigvalsh(kp.gram(X, X, kernel)), 0)
@@ -225,7 +237,10 @@ def copies_sum(l, lo, N, delta):
 
 
 @claim("RLS-L5", "rls", "Lemma 5: scores from half of the points are overestimates, and with probability 1 - delta sum p <= 64 d_eff "
-       "log(d_eff/delta).", errata=["E38"])
+       "log(d_eff/delta).",
+       measures="rate of sums of p beyond the bound, and delta",
+       no_trivial="a rate; 1 is trivial, delta is .1",
+       errata=["E38"])
 def scores_from_half_of_the_points(options):
     r, N, lam, delta, trials = 5, 2000, 1e-4, 0.1, 2000
     rng = np.random.default_rng(options.seed)
@@ -263,7 +278,8 @@ def read_entries(n, rows):
     return chosen[:, None] | chosen[None, :] | np.eye(n, dtype=bool)
 
 
-@claim("RLS-L6", "rls", "Lemma 6: l~_i = (1/lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii for any weighted S, from n s + n kernel values.")
+@claim("RLS-L6", "rls", "Lemma 6: l~_i = (1/lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii for any weighted S, from n s + n kernel values.",
+       measures="difference of scores", no_trivial=IDENTITY)
 def scores_without_the_matrix(options):
     n, m, lam = 800, 150, 2.0
     X, kernel = rough(options, n)
@@ -297,7 +313,9 @@ def recursion_runs(seed, n=12_000, delta=0.03, trials=33):
 
 
 @claim("RLS-T7", "rls", "Theorem 7 (algorithm 2): with probability 1 - 3 delta, s <= 384 d_eff log(d_eff/delta), K~ <= K <= K~ + lam I; O(n s) "
-       "kernel values.", errata=["E39", "E40"])
+       "kernel values.",
+       measures="|K - K~|, and lam",
+       errata=["E39", "E40"])
 def algorithm_2_keeps_its_promise(options):
     B, values, lam, delta, runs = recursion_runs(options.seed)
     n, trials, d = len(B), len(runs), (values / (values + lam)).sum()
@@ -326,7 +344,9 @@ def algorithm_2_keeps_its_promise(options):
                    f"{1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; both harmless.", f"features, n = {n}, D = 150, delta = {delta}", trivial=values[0])
 
 
-@claim("RLS-T8", "rls", "Theorem 8: the weighted S of algorithm 2 satisfies half and 3/2 of B^T B + lam with probability 1 - 3 delta.")
+@claim("RLS-T8", "rls", "Theorem 8: the weighted S of algorithm 2 satisfies half and 3/2 of B^T B + lam with probability 1 - 3 delta.",
+       measures="deviation relative to B^T B + lam",
+       no_trivial="without a sample it is the largest score, near 1")
 def recursion_keeps_the_spectrum(options):
     B, values, lam, delta, runs = recursion_runs(options.seed)
     n, trials = len(B), len(runs)
@@ -346,7 +366,9 @@ def recursion_keeps_the_spectrum(options):
                    f"{trials} exceed 1/2.", f"features, n = {n}, delta = {delta}")
 
 
-@claim("RLS-F9", "rls", "Fact 9: for lam = (1/k) sum_{i>k} sigma_i, d_eff <= 2 k; with eps in front, d_eff <= k (1 + 1/eps).", errata=["E47"])
+@claim("RLS-F9", "rls", "Fact 9: for lam = (1/k) sum_{i>k} sigma_i, d_eff <= 2 k; with eps in front, d_eff <= k (1 + 1/eps).",
+       measures="d_eff over k (1 + 1/eps)", no_trivial=SHARP,
+       errata=["E47"])
 def ridges_from_tails(options):
     rng = np.random.default_rng(options.seed)
     X, kernel = rough(options, 600)
@@ -367,7 +389,10 @@ def ridges_from_tails(options):
 
 
 @claim("RLS-T10", "rls", "Theorem 10 (algorithm 3): for s >= c k log(2 k/delta), with probability 1 - 3 delta, at most 2 s samples, and theorem "
-       "3 for lam = (1/k) sum_{i>k} sigma_i.", errata=["E41", "E42"])
+       "3 for lam = (1/k) sum_{i>k} sigma_i.",
+       measures="deviation relative to B^T B + lam, theorem 20",
+       no_trivial="without a sample it is the largest score, as the text says",
+       errata=["E41", "E42"])
 def algorithm_3_keeps_its_promise(options):
     n, delta, trials = 8000, 0.03, 33
     B, values = features(options.seed, n)
@@ -412,7 +437,8 @@ def ky_fan(K, F, k, eps):
 
 
 @claim("RLS-T14", "rls", "Theorem 14: with c = tr K - tr K~ >= 0, for every rank k projection X, tr(K - X K X) <= tr(K~ - X K~ X) + c <= (1 + eps) "
-       "tr(K - X K X), with probability 1 - delta.")
+       "tr(K - X K X), with probability 1 - delta.",
+       measures="Ky Fan certificate: the right side over eps tr K", no_trivial=QUOTIENT)
 def projection_costs_are_kept(options):
     k, eps, trials = 3, 0.5, 29
     X, kernel, K, values, tail, runs, few = cost_runs(options.seed)
@@ -426,6 +452,7 @@ def projection_costs_are_kept(options):
 
 
 @claim("RLS-T17", "rls", "Theorem 17: kernel PCA over the landmarks loses at most (1 + 2 eps) sum_{i>k} sigma_i, with probability 1 - delta.",
+       measures="loss over the least one",
        errata=["E44"])
 def kernel_pca_over_landmarks(options):
     k, eps, trials = 3, 0.5, 29
@@ -462,7 +489,8 @@ def worst_target(K, low, lam):
 
 
 @claim("RLS-T15", "rls", "Theorem 15: ridge regression on K~ with error eps lam has risk at most (1 + 3 eps) times that on K, with probability "
-       "1 - delta.")
+       "1 - delta.",
+       measures="relative growth of the risk over 3 eps", no_trivial=QUOTIENT)
 def ridge_regression_keeps_its_risk(options):
     n, lam, noise, delta, trials = 700, 20.0, 0.05, 0.1, 6
     X, kernel = rough(options, n)
@@ -490,7 +518,8 @@ def ridge_regression_keeps_its_risk(options):
                    f"consequence without chance once K~ <= K <= K~ + eps lam, which RLS-T3 and RLS-C4 check.", f"n = {n}, lam = {lam}")
 
 
-@claim("RLS-T16", "rls", "Theorem 16: a (1 + gamma)-approximate clustering of K~ is a (1 + gamma) (1 + eps)-approximate one of K.")
+@claim("RLS-T16", "rls", "Theorem 16: a (1 + gamma)-approximate clustering of K~ is a (1 + gamma) (1 + eps)-approximate one of K.",
+       measures="cost over (1 + gamma) (1 + eps) times the best", no_trivial=QUOTIENT)
 def clusters_of_the_factor(options):
     k, eps = 5, 0.5
     rng = np.random.default_rng(options.seed)
@@ -555,7 +584,8 @@ def linear_machines(options):
 
 if importlib.util.find_spec("sklearn"):                # with the extra "checks"
     claim("RLS-SVM", "rls", "Section 5.3, support vector machines on the factor: with K~ <= K <= K~ + lam I the optimum of the dual grows by at most "
-          "lam |a|^2 / 2, a the machine on K~.")(linear_machines)
+          "lam |a|^2 / 2, a the machine on K~.",
+          measures="growth of the optimum over lam |a|^2/2", no_trivial=QUOTIENT)(linear_machines)
 
 
 def correlation_gap(K_x, K_y, L_x, L_y, squared):
@@ -567,7 +597,9 @@ def correlation_gap(K_x, K_y, L_x, L_y, squared):
 
 
 @claim("RLS-T18", "rls", "Theorem 18: with errors eps lam_x, eps lam_y, the approximate canonical correlation is within eps of sigma_1(T), T = "
-       "(K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the optimum of the displayed program.", errata=["E45"])
+       "(K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the optimum of the displayed program.",
+       measures="optimum of the displayed program, and sigma_1(T)", no_trivial="the counterexample is exact",
+       errata=["E45"])
 def canonical_correlations(options):
     one = np.ones((1, 1))
     displayed, squared = (kp.kernel_cca(one, one, 1.0, 1.0, 1, flag).values[0] for flag in (False, True))
@@ -601,7 +633,8 @@ def canonical_correlations(options):
                    "n = 1 exactly; 400 pairs of n <= 5; 500 points")
 
 
-@claim("RLS-L19", "rls", "Lemma 19: W W^T <= I implies d_eff(W^T K W) <= d_eff(K).")
+@claim("RLS-L19", "rls", "Lemma 19: W W^T <= I implies d_eff(W^T K W) <= d_eff(K).",
+       measures="d_eff(W^T K W) over d_eff(K)", no_trivial=SHARP)
 def contractions_do_not_add_dimension(options):
     rng = np.random.default_rng(options.seed)
     X, kernel = rough(options, 200)
@@ -618,7 +651,8 @@ def contractions_do_not_add_dimension(options):
                    f"largest quotient of 60 contractions, half of them samples of points. Control, W twice as large: {control:.3g}.", "n = 200")
 
 
-@claim("RLS-C", "rls", "Costs: O(n s) kernel values for the recursive method, sqrt((n s + s^3)/n) samples on lower levels when accelerated.")
+@claim("RLS-C", "rls", "Costs: O(n s) kernel values for the recursive method, sqrt((n s + s^3)/n) samples on lower levels when accelerated.",
+       measures="kernel values over n s", no_trivial=COUNT)
 def kernel_values_grow_like_n_s(options):
     s, rows = 100, []
     for n in (10_000, 20_000, 40_000):
@@ -657,7 +691,8 @@ def sample_curves(X, kernel, sizes, seed, trials):
 
 
 @claim("RLS-F2", "rls", "Section 5.2: for equal error the recursive method needs fewer samples than uniform sampling (Covertype, error 1: 650 for "
-       "3800).")
+       "3800).",
+       measures="recursive over uniform landmarks for equal error", no_trivial=QUOTIENT)
 def fewer_samples_for_equal_error(options):
     name, X, kernel = next(iter(data_sets(options)))
     X = X[np.random.default_rng(options.seed).permutation(len(X))[:3000]]
@@ -690,7 +725,7 @@ def sizes_of_data(options):
 
 @figure("rls-error", "rls", "Figures 2, 3 and 4: spectral error against the number of landmarks, or of Fourier features (above), and against the seconds "
         "that selection and factor take (middle); these seconds against the number (below). Means of 4 samples of 3000 "
-        "points.", rows=3, columns=sizes_of_data)
+        "points.", claims=["RLS-F2"], rows=3, columns=sizes_of_data)
 def draw_errors(axes, options):
     for (name, X, kernel), (above, middle, below) in zip(data_sets(options), axes.T):
         for method, (errors, taken) in sample_curves(X[:3000], kernel, SIZES, options.seed, 4).items():
@@ -790,7 +825,8 @@ def learning_curves(folder, full, seed):
     return found
 
 
-@claim("RLS-F5", "rls", "Section 5.3, figure 5: in classification and regression both Nystrom methods outperform random features, with little between them.")
+@claim("RLS-F5", "rls", "Section 5.3, figure 5: in classification and regression both Nystrom methods outperform random features, with little between them.",
+       measures="difference between landmarks over that to Fourier features", no_trivial=QUOTIENT)
 def landmarks_learn_better_than_random_features(options):
     rows, worst, control = [], -math.inf, math.inf
     for (name, what), errors in learning_curves(options.data_dir, options.full, options.seed).items():
@@ -817,7 +853,7 @@ def number_of_tasks(options):
 
 
 @figure("rls-learning", "rls", "Figure 5: test errors of ridge regression on landmark features and on Fourier features; means and ranges of 10 trials.",
-        columns=number_of_tasks)
+        claims=["RLS-F5"], columns=number_of_tasks)
 def draw_learning(axes, options):
     for ((name, what), errors), axis in zip(learning_curves(options.data_dir, options.full, options.seed).items(), axes.ravel()):
         for method, found in errors.items():

@@ -15,7 +15,8 @@ from scipy import spatial, stats
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import (FAILS, HOLDS, MENDED, NOT_SEEN, REFUTED, Verdict, claim, erratum, figure)
+from paper_checks.claims import (CHANCE, COUNT, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, REFUTED, SHARP, Verdict,
+                                 claim, erratum, figure)
 
 ELLS = (3.0, 4.0, 5.0, 8.0, 20.0)
 
@@ -61,7 +62,9 @@ def point_sets(options):
     return sets
 
 
-@claim("RSKPCA-A2", "rskpca", "Algorithm 2: a single pass gives centers whose shadows cover the data, in O(m n) distances; weights sum to n.")
+@claim("RSKPCA-A2", "rskpca", "Algorithm 2: a single pass gives centers whose shadows cover the data, in O(m n) distances; weights sum to n.",
+       measures="distance of a point to its center over eps",
+       no_trivial="attained; without centers the distance is that of the data, several eps")
 def shadows_cover(options):
     worst, asked, rows = 0.0, 0.0, []
     for name, X, sigma in point_sets(options):
@@ -94,7 +97,9 @@ def shadows_cover(options):
 
 
 @claim("RSKPCA-P", "rskpca", "(9)-(13), algorithm 1: the m x m problem W K^C W, W = diag(w^1/2), has the spectrum of the quantized n x n matrix; "
-       "eigenfunctions by reweighting.", errata=["E34", "E35"])
+       "eigenfunctions by reweighting.",
+       measures="difference of eigenvalues over the largest", no_trivial=IDENTITY,
+       errata=["E34", "E35"])
 def reduced_problem_has_the_spectrum(options):
     X, sigma = blob(options)
     kernel, found = gaussian(sigma), kp.shadow_select(X, sigma / 3)
@@ -123,7 +128,9 @@ def reduced_problem_has_the_spectrum(options):
                    f"n = {n}, m = {m}, l = 3")
 
 
-@claim("RSKPCA-N", "rskpca", "(3)-(6): as n grows the eigenvalues of K / n converge to those of the operator.")
+@claim("RSKPCA-N", "rskpca", "(3)-(6): as n grows the eigenvalues of K / n converge to those of the operator.",
+       measures="slope of log error in log n, and that of a mean of independent terms",
+       no_trivial="a slope; without convergence it is 0, as in the control")
 def eigenvalues_converge(options):
     # normal points of variance s^2 and exp(-r^2 / (2 l^2)): lambda_j = sqrt(2 a / A) (b / A)^j in closed form
     s, length = 1.0, 1.0
@@ -154,7 +161,9 @@ def slope(kernel):
 
 
 @claim("RSKPCA-18", "rskpca", "(18): (k(a, b) - k(c, d))^2 <= C (|a - c|^2 + |b - d|^2), C = 1/(2 s^2) for the Gaussian, 1/s^2 for the Laplacian "
-       "kernel.", errata=["E30", "E31"])
+       "kernel.",
+       measures="largest quotient of both sides with the corrected C", no_trivial=SHARP,
+       errata=["E30", "E31"])
 def smoothness(options):
     rng = np.random.default_rng(options.seed)
     found, highest, sharp = {}, 0.0, math.inf
@@ -185,7 +194,8 @@ def values_of(kernel, r):
     return kp.gram(r.reshape(-1, 1), np.zeros((1, 1)), kernel)[:, 0]
 
 
-@claim("RSKPCA-T5.1", "rskpca", "Theorem 5.1: MMD(X, Cbar) <= sqrt(2 (kappa - phi(l^-p))).")
+@claim("RSKPCA-T5.1", "rskpca", "Theorem 5.1: MMD(X, Cbar) <= sqrt(2 (kappa - phi(l^-p))).",
+       measures="MMD over its bound")
 def distance_of_means(options):
     worst, tight, share, rows = 0.0, 0.0, 0.0, []
     for name, X, sigma in point_sets(options):
@@ -217,7 +227,9 @@ def eigenvalue_distance(X, found, kernel):
     return np.linalg.norm(exact - np.sort(reduced)[::-1])
 
 
-@claim("RSKPCA-T5.2", "rskpca", "Theorem 5.2: sum_i (lambda_i - lambdabar_i)^2 <= 2 C (sigma/l)^2 for eigenvalues of K/n and Kbar/n.", errata=["E32"])
+@claim("RSKPCA-T5.2", "rskpca", "Theorem 5.2: sum_i (lambda_i - lambdabar_i)^2 <= 2 C (sigma/l)^2 for eigenvalues of K/n and Kbar/n.",
+       measures="distance of the spectra over its bound",
+       errata=["E32"])
 def eigenvalues_are_close(options):
     worst, rows, share = 0.0, [], 0.0
     for name, X, sigma in point_sets(options):
@@ -243,7 +255,9 @@ def eigenvalues_are_close(options):
                    "l = 3, 4, 5, 8; two clusters of 600", trivial=1 / share)
 
 
-@claim("RSKPCA-T5.3", "rskpca", "Theorem 5.3: |K_n - Kbar_n|_HS <= 2 kappa sqrt(2 (kappa - phi(l^-p))).", errata=["E33"])
+@claim("RSKPCA-T5.3", "rskpca", "Theorem 5.3: |K_n - Kbar_n|_HS <= 2 kappa sqrt(2 (kappa - phi(l^-p))).",
+       measures="Hilbert-Schmidt distance over its bound",
+       errata=["E33"])
 def operators_are_close(options):
     worst, sharpest, exceeded, rows = 0.0, 0.0, 0.0, []
     for kappa in (0.01, 0.1, 1.0, 10.0):
@@ -272,7 +286,8 @@ def operators_are_close(options):
 
 
 @claim("RSKPCA-T5.4", "rskpca", "Theorem 5.4: if 2 sqrt(kappa) |eps'| < delta_D / 2, the projections on D leading eigenspaces differ by at most "
-       "2 sqrt(2 kappa (kappa - phi)) / delta_D in Hilbert-Schmidt norm.")
+       "2 sqrt(2 kappa (kappa - phi)) / delta_D in Hilbert-Schmidt norm.",
+       measures="distance of the projections over its bound")
 def eigenspaces_are_close(options):
     rng = np.random.default_rng(options.seed)
     X, kernel, ell = rng.standard_normal((1200, 1)), gaussian(1.5), 90.0
@@ -299,7 +314,8 @@ def eigenspaces_are_close(options):
                    f"1-D normal points, n = 1200, m = {len(found.centers)}, l = 90", trivial=1 / share)
 
 
-@claim("RSKPCA-K", "rskpca", "(14), (15): Laplacian eigenmaps, diffusion maps and normalised cuts take the same reweighting.")
+@claim("RSKPCA-K", "rskpca", "(14), (15): Laplacian eigenmaps, diffusion maps and normalised cuts take the same reweighting.",
+       measures="difference of coordinates over the largest", no_trivial=IDENTITY)
 def manifold_methods(options):
     X, sigma = blob(options, 400)
     found = kp.shadow_select(X, sigma / 3)
@@ -332,7 +348,8 @@ def found_first(found):
     return np.unique(found.labels, return_index=True)[1]
 
 
-@claim("RSKPCA-C", "rskpca", "Table 2: O(m n + m^3) to train; O(m r) numbers held by RSKPCA, O(n r) by the Nystrom methods; herding in O(n^2 m).")
+@claim("RSKPCA-C", "rskpca", "Table 2: O(m n + m^3) to train; O(m r) numbers held by RSKPCA, O(n r) by the Nystrom methods; herding in O(n^2 m).",
+       measures="distances computed over n m", no_trivial=COUNT)
 def costs(options):
     X, sigma = blob(options, 2000)
     kernel, k = gaussian(sigma), 5
@@ -451,7 +468,8 @@ EMBEDDING_SETS = ("german", "pendigits")
 
 
 @claim("RSKPCA-Fig-nystrom", "rskpca", "Section 6: in embedding error RSKPCA with shadows is better than the Nystrom embeddings after l = 3.2 "
-       "(pendigits), 3.3 (german).")
+       "(pendigits), 3.3 (german).",
+       measures="largest p-value for a smaller error, and the level", no_trivial=CHANCE)
 def better_than_nystrom(options):
     worst, rows, control = 0.0, [], 1.0
     for name in available(options, EMBEDDING_SETS):
@@ -467,7 +485,8 @@ def better_than_nystrom(options):
                    f"l = 3 to 5; splits of 80 to 20, 6, or 24 of up to 1000 points; sets: {', '.join(available(options, EMBEDDING_SETS))}")
 
 
-@claim("RSKPCA-Fig-weighted", "rskpca", "Section 6: RSKPCA is no worse than the density-weighted Nystrom embeddings after l = 4.0 (pendigits), 4.8 (german).")
+@claim("RSKPCA-Fig-weighted", "rskpca", "Section 6: RSKPCA is no worse than the density-weighted Nystrom embeddings after l = 4.0 (pendigits), 4.8 (german).",
+       measures="least p-value for a larger error; to stay above the level", no_trivial=CHANCE)
 def no_worse_than_weighted_nystrom(options):
     least, rows = 1.0, []
     for name in available(options, EMBEDDING_SETS):
@@ -485,7 +504,8 @@ def no_worse_than_weighted_nystrom(options):
                    f"sets: {', '.join(available(options, EMBEDDING_SETS))}")
 
 
-@claim("RSKPCA-Fig-subsampled", "rskpca", "Section 6: subsampled KPCA performs worse than any other method: an appropriate weighting is necessary.")
+@claim("RSKPCA-Fig-subsampled", "rskpca", "Section 6: subsampled KPCA performs worse than any other method: an appropriate weighting is necessary.",
+       measures="error of the worst other method over that of subsampled KPCA", no_trivial=QUOTIENT)
 def subsampled_is_worst(options):
     least, rows = math.inf, []
     for name in available(options, EMBEDDING_SETS):
@@ -498,7 +518,8 @@ def subsampled_is_worst(options):
                    f"sets: {', '.join(available(options, EMBEDDING_SETS))}")
 
 
-@claim("RSKPCA-Fig-approach", "rskpca", "Section 6: as l grows, RSKPCA approaches the KPCA baseline in eigenvalues and embedding.")
+@claim("RSKPCA-Fig-approach", "rskpca", "Section 6: as l grows, RSKPCA approaches the KPCA baseline in eigenvalues and embedding.",
+       measures="error at l = 5 over that at l = 3", no_trivial=QUOTIENT)
 def approaches_kpca(options):
     worst, rows = 0.0, []
     for name in available(options, EMBEDDING_SETS):
@@ -516,7 +537,8 @@ def approaches_kpca(options):
 IMAGE_SETS = ("mnist", "yale")
 
 
-@claim("RSKPCA-Fig-retained", "rskpca", "Section 6: on digit and face images less than 10 % of the data are retained for l in [3, 5].")
+@claim("RSKPCA-Fig-retained", "rskpca", "Section 6: on digit and face images less than 10 % of the data are retained for l in [3, 5].",
+       measures="share of the data retained at l = 5", no_trivial="a share; all data would be 1")
 def few_are_retained(options):
     largest, rows, others = 0.0, [], []
     for name in available(options, IMAGE_SETS):
@@ -576,7 +598,9 @@ def measured_accuracies(name, folder, full, seed):
     return found
 
 
-@claim("RSKPCA-Fig-classes", "rskpca", "Section 6: in 3-nearest-neighbour classification RSKPCA has competitive accuracy with the Nystrom methods.")
+@claim("RSKPCA-Fig-classes", "rskpca", "Section 6: in 3-nearest-neighbour classification RSKPCA has competitive accuracy with the Nystrom methods.",
+       measures="lead in accuracy, a share of the points",
+       no_trivial="a share of points; the control shows what could be lost")
 def accuracy_is_competitive(options):
     worst, rows, control = -math.inf, [], math.inf
     for name in available(options, IMAGE_SETS):
@@ -591,7 +615,8 @@ def accuracy_is_competitive(options):
                    f"{'; '.join(rows)}. Control: exact kernel PCA leads the commonest label by {control:.2g}.", f"sets: {', '.join(available(options, IMAGE_SETS))}")
 
 
-@claim("RSKPCA-Fig-sets", "rskpca", "Section 6: the quality of the reduced set influences the accuracy for small l, less so for larger l.")
+@claim("RSKPCA-Fig-sets", "rskpca", "Section 6: the quality of the reduced set influences the accuracy for small l, less so for larger l.",
+       measures="spread of the accuracy at l = 5 over that at l = 3", no_trivial=QUOTIENT)
 def reduced_sets_differ_when_small(options):
     worst, rows = 0.0, []
     for name in available(options, IMAGE_SETS):
@@ -605,7 +630,8 @@ def reduced_sets_differ_when_small(options):
 
 
 @claim("RSKPCA-Fig-speed", "rskpca", "Sections 1 and 6: training and evaluation become faster by up to an order of magnitude; evaluation is as fast "
-       "for all reduced sets.")
+       "for all reduced sets.",
+       measures="n / m, to reach the paper's order of magnitude; larger is better", no_trivial=COUNT)
 def speed_up(options):
     counted, seen, rows = 0.0, math.inf, []
     for name in available(options, IMAGE_SETS):
@@ -653,16 +679,18 @@ def draw_classes(axes, options, name, methods):
 for each, number in (("german", 2), ("pendigits", 3), (EMBEDDED, "digits")):
     figure(f"rskpca-embedding-{each}", "rskpca", f"Figure {number}: {each}. Deviation of eigenvalues, embedding error, speed-up over kernel PCA, against l; medians and "
            "quartiles of the splits." if each != EMBEDDED else "As figures 2 and 3, on scikit-learn's digits.",
+           claims=["RSKPCA-Fig-nystrom", "RSKPCA-Fig-weighted", "RSKPCA-Fig-subsampled", "RSKPCA-Fig-approach", "RSKPCA-Fig-speed"],
            columns=embedding_panels(each))(functools.partial(draw_embeddings, name=each))
 for each, numbers in (("mnist", "4 and 7"), ("yale", "5 and 8"), (EMBEDDED, "")):
     caption = f"Figures {numbers}: stand-in for the paper's set ({each})" if numbers else "As figures 4 and 7, on scikit-learn's digits"
     figure(f"rskpca-nystrom-{each}", "rskpca", caption + ", against the Nystrom methods.",
-           columns=class_panels(each))(functools.partial(draw_classes, name=each, methods=CLASSIFIERS[:4]))
+           claims=["RSKPCA-Fig-classes"], columns=class_panels(each))(functools.partial(draw_classes, name=each, methods=CLASSIFIERS[:4]))
     figure(f"rskpca-sets-{each}", "rskpca", caption + ", reduced sets of other kinds.",
-           columns=class_panels(each))(functools.partial(draw_classes, name=each, methods=REDUCED))
+           claims=["RSKPCA-Fig-sets"], columns=class_panels(each))(functools.partial(draw_classes, name=each, methods=REDUCED))
 
 
-@figure("rskpca-retained", "rskpca", "Figure 6: share of the data retained by shadows, against l.")
+@figure("rskpca-retained", "rskpca", "Figure 6: share of the data retained by shadows, against l.",
+        claims=["RSKPCA-Fig-retained"])
 def draw_retained(axes, options):
     for name in dict.fromkeys([*available(options, EMBEDDING_SETS), *available(options, IMAGE_SETS)]):    # once, the embedded set
         X, _, sigma, _ = experiment(name, options.data_dir)
@@ -673,7 +701,8 @@ def draw_retained(axes, options):
     axes.legend(fontsize=7)
 
 
-@figure("rskpca-shadow", "rskpca", "Figure 1: points, their shadow centers (area: weight), and both density estimates along the first axis.", columns=lambda options: 2)
+@figure("rskpca-shadow", "rskpca", "Figure 1: points, their shadow centers (area: weight), and both density estimates along the first axis.",
+        claims=["RSKPCA-A2"], columns=lambda options: 2)
 def draw_shadow(axes, options):
     rng = np.random.default_rng(options.seed)
     X = np.concatenate([rng.standard_normal((300, 2)), [4, 1] + 0.5 * rng.standard_normal((200, 2))])

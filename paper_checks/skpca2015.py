@@ -13,8 +13,8 @@ import numpy as np
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import (FAILS, HOLDS, MENDED, NOT_SEEN, REFUTED, Verdict, claim, clopper_pearson, erratum, figure,
-                                 judge_failures, judgements, mean_limit, standard_errors)
+from paper_checks.claims import (CHANCE, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, REFUTED, SHARP, Verdict, claim,
+                                 clopper_pearson, erratum, figure, judge_failures, judgements, mean_limit, standard_errors)
 
 CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
 
@@ -66,7 +66,8 @@ def as_printed(Z, ell):
 
 
 @claim("SKPCA-F1", "skpca", "Random Fourier features are unbiased, E z(x).z(y) = k(x - y), and z_j^2 <= 2/m; all pairs within eps with probability "
-       "1 - delta for m = O((d/eps^2) log(n/delta)).")
+       "1 - delta for m = O((d/eps^2) log(n/delta)).",
+       measures="deviation of the means, standard errors", no_trivial=CHANCE)
 def features_are_unbiased(options):
     rng = np.random.default_rng(options.seed)
     X, m, maps = rng.standard_normal((8, 3)), 200, 400
@@ -103,7 +104,8 @@ def features_are_unbiased(options):
                    f"{eps}.", f"8 points, m = {m}, {maps} maps of each kernel")
 
 
-@claim("SKPCA-L3.1", "skpca", "Lemma 3.1: m >= ((9 + 8 eps)/eps^2) ln(2n/delta) features give |G - G^|_2 <= eps n with probability 1 - delta.")
+@claim("SKPCA-L3.1", "skpca", "Lemma 3.1: m >= ((9 + 8 eps)/eps^2) ln(2n/delta) features give |G - G^|_2 <= eps n with probability 1 - delta.",
+       measures="|G - G^|/n, and eps")
 def features_keep_the_spectrum(options):
     n, eps, delta, trials = 1500, 0.3, 0.1, 29
     X, kernel = blob(options, n)
@@ -126,7 +128,10 @@ def features_keep_the_spectrum(options):
 
 
 @claim("SKPCA-T3.1", "skpca", "Theorem 3.1: for one unit x, |x^T (G - G^) x| <= eps n with probability 1 - delta for m = O(ln(1/delta)/eps^2); the last "
-       "line of the proof makes it m = ln(2/delta)/(2 eps^2).", errata=["E12"])
+       "line of the proof makes it m = ln(2/delta)/(2 eps^2).",
+       measures="rate of failures with the printed constant, and delta",
+       no_trivial="a rate; 1 is trivial, delta is .01",
+       errata=["E12"])
 def one_direction_needs_no_n(options):
     m, delta, trials = 50, 0.01, 200_000
     found = kp.fourier_features_map(kp.gaussian(1.0), 1, 50 * 2000, options.seed)
@@ -150,7 +155,10 @@ def one_direction_needs_no_n(options):
                    "exponent is eps^2 m/2 and not 2 eps^2 m.", f"delta = {delta}")
 
 
-@claim("SKPCA-RNCA", "skpca", "Section 1.2, quoted: E |G^ - G|_2 <= Theta(n log n/m), hence m = O(log n/eps) features for error eps n.", errata=["E13"])
+@claim("SKPCA-RNCA", "skpca", "Section 1.2, quoted: E |G^ - G|_2 <= Theta(n log n/m), hence m = O(log n/eps) features for error eps n.",
+       measures="slope of log E|G^ - G| in log m, and the quoted one",
+       no_trivial="a slope; without convergence it is 0",
+       errata=["E13"])
 def rate_of_random_features(options):
     n, sizes, trials = 400, (100, 400, 1600, 6400), 40
     X, kernel = blob(options, n)
@@ -174,7 +182,8 @@ def rate_of_random_features(options):
                    f"n = {n}, {trials} maps of each size")
 
 
-@claim("SKPCA-Nys", "skpca", "Section 1.1, quoted: c = O(log(1/delta)/eps^2) columns drawn with replacement give |G - G_bar_k|_2 <= |G - G_k|_2 + eps n.")
+@claim("SKPCA-Nys", "skpca", "Section 1.1, quoted: c = O(log(1/delta)/eps^2) columns drawn with replacement give |G - G_bar_k|_2 <= |G - G_k|_2 + eps n.",
+       measures="|G - C W_k^+ C^T|, units of an eigenvalue of G")
 def reservoirs_meet_the_quoted_bound(options):
     n, eps, delta, k, trials = 4000, 0.5, 0.1, 3, 29
     X = np.random.default_rng(options.seed).standard_normal((n, 2))
@@ -197,7 +206,8 @@ def reservoirs_meet_the_quoted_bound(options):
 
 
 @claim("SKPCA-Nys-coherence", "skpca", "Section 1.1, quoted: c = 2 mu k ln(k/delta)/eps^2 columns drawn uniformly, mu the coherence of the top k space, give "
-       "|G - C W^+ C^T|_2 <= (1 + n/((1 - eps) c)) |G - G_k|_2.")
+       "|G - C W^+ C^T|_2 <= (1 + n/((1 - eps) c)) |G - G_k|_2.",
+       measures="|G - C W^+ C^T|, units of an eigenvalue of G")
 def coherent_spaces_need_more_columns(options):
     n, k, eps, delta, trials = 2000, 3, 0.5, 0.1, 29
     centers = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], (1000, 800, 200), axis=0)            # the last cluster makes coherence
@@ -227,7 +237,9 @@ def largest_off_sketch(A, B):
     return 1 / np.linalg.eigvalsh(N.T @ np.linalg.solve(A.T @ A, N))[0]
 
 
-@claim("SKPCA-L3.2", "skpca", "Lemma 3.2: every unit y with y^T A B^+ B = 0 has |y^T A|^2 <= |A - A_k|_F^2/(l - k), all k < l.", errata=["E17"])
+@claim("SKPCA-L3.2", "skpca", "Lemma 3.2: every unit y with y^T A B^+ B = 0 has |y^T A|^2 <= |A - A_k|_F^2/(l - k), all k < l.",
+       measures="|y^T A|^2 over |A - A_k|_F^2/(l - k)", no_trivial=SHARP,
+       errata=["E17"])
 def directions_off_the_sketch_are_small(options):
     rng = np.random.default_rng(options.seed)
     worst, half, oblique, step = 0.0, 0.0, 0.0, 0.0
@@ -268,7 +280,10 @@ def worst_quotient(Z, ell):
     return max(error * (ell / 2 - k) / max(total - squares[:k].sum(), 1e-300) for k in range((ell + 1) // 2) if ell / 2 > k)
 
 
-@claim("SKPCA-L3.3", "skpca", "Lemmas 3.2 and 3.3: |G~ - G^|_2 <= |Z - Z_k|_F^2/(l - k) for all k < l, so l = 2/eps rows give eps n.", errata=["E14"])
+@claim("SKPCA-L3.3", "skpca", "Lemmas 3.2 and 3.3: |G~ - G^|_2 <= |Z - Z_k|_F^2/(l - k) for all k < l, so l = 2/eps rows give eps n.",
+       measures="|G~ - G^|, and the stated eps n: to be exceeded",
+       no_trivial="the counterexample is exact; |G^| is l times the bound",
+       errata=["E14"])
 def the_sketch_loses_little(options):
     worst = 0.0
     X, kernel = blob(options, 1500)
@@ -299,7 +314,9 @@ def the_sketch_loses_little(options):
                    f"l = 10, 20, 50, all k. With l = 4/eps the lemma holds.", f"m = {m}, l = {ell}; n = 1500, m = 512")
 
 
-@claim("SKPCA-Alg1", "skpca", "Algorithm 1 returns the W of its last decomposition.", errata=["E15"])
+@claim("SKPCA-Alg1", "skpca", "Algorithm 1 returns the W of its last decomposition.",
+       measures="|G~ - G^|, and 4 n/l", no_trivial="a stale W leaves far more, as the text says",
+       errata=["E15"])
 def rows_after_the_last_decomposition(options):
     ell = 16
     Z = np.eye(128)[list(range(ell)) + [ell] * (ell - 1)]
@@ -313,7 +330,8 @@ def rows_after_the_last_decomposition(options):
                    "l^2.", f"l = {ell}, n = {len(Z)}")
 
 
-@claim("SKPCA-T3.2", "skpca", "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= eps n with probability 1 - delta.")
+@claim("SKPCA-T3.2", "skpca", "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= eps n with probability 1 - delta.",
+       measures="|G - G~|/n, and eps")
 def streaming_kernel_pca_keeps_the_gram_matrix(options):
     n, eps, delta, trials = 1500, 0.3, 0.1, 29
     X, kernel = blob(options, n)
@@ -335,7 +353,8 @@ def streaming_kernel_pca_keeps_the_gram_matrix(options):
                    f"{control:.3g}.", f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
-@claim("SKPCA-L3.4", "skpca", "Lemma 3.4: |G - G'|_2 = max over unit x of | |Phi^T x|^2 - |Y^T x|^2 |.")
+@claim("SKPCA-L3.4", "skpca", "Lemma 3.4: |G - G'|_2 = max over unit x of | |Phi^T x|^2 - |Y^T x|^2 |.",
+       measures="relative gap of the two sides", no_trivial=IDENTITY)
 def norms_of_differences(options):
     rng = np.random.default_rng(options.seed)
     worst, least = 0.0, math.inf
@@ -360,7 +379,10 @@ def best_of_rank(G, k):
     return (V[:, -k:] * values[-k:]) @ V[:, -k:].T
 
 
-@claim("SKPCA-L3.5", "skpca", "Lemma 3.5: |G - G'|_2 <= eps n implies |G - G'_k|_F <= |G - G_k|_F + eps sqrt(k) n.", errata=["E18"])
+@claim("SKPCA-L3.5", "skpca", "Lemma 3.5: |G - G'|_2 <= eps n implies |G - G'_k|_F <= |G - G_k|_F + eps sqrt(k) n.",
+       measures="excess in Frobenius norm over |G - G'|: above 1 refutes",
+       no_trivial="the counterexample is exact",
+       errata=["E18"])
 def frobenius_norm_of_rank_k(options):
     rng = np.random.default_rng(options.seed)
     worst = 0.0
@@ -415,7 +437,8 @@ def table_1(d=10, k=5):
 @claim("SKPCA-C", "skpca", "Table 1: space d m + m l (SKPCA), c^2 + c d (Nystrom) numbers; one decomposition for at least l/2 rows; c independent reservoirs "
        "change O(c log n) times; so SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom by as much and testing by "
        "(log n)/(eps^2 k), training for "
-       "eps < ((log n)^2/n)^(1/3).")
+       "eps < ((log n)^2/n)^(1/3).",
+       measures="deviation of the number of changes, standard errors", no_trivial=CHANCE)
 def costs_are_counted(options):
     n, d, m, ell, c = 3000, 7, 120, 20, 300
     X = np.random.default_rng(options.seed).standard_normal((n, d))
@@ -513,7 +536,8 @@ def sketches(found):
 
 
 @claim("SKPCA-Fig-small", "skpca", "Section 4: for small sample size Nystrom performs quite well under all error measures; all methods have errors "
-       "typically below .01.")
+       "typically below .01.",
+       measures="error of Nystrom over the best other", no_trivial=QUOTIENT)
 def nystrom_is_good_when_small(options):
     worst, control, below, zero = 0.0, 0.0, [], []
     for name in sets(options):
@@ -544,7 +568,8 @@ def plainly_inverted(K, rows):
 
 
 @claim("SKPCA-Fig-cross", "skpca", "Section 4: for the Frobenius error there typically is a size from which RNCA and often most versions of SKPCA are better "
-       "than Nystrom; for the spectral error often one for SKPCA, but not for RNCA.")
+       "than Nystrom; for the spectral error often one for SKPCA, but not for RNCA.",
+       measures="least error of random features over that of Nystrom", no_trivial=QUOTIENT)
 def sizes_where_errors_cross(options):
     least = {}
     for name in sets(options):
@@ -582,7 +607,8 @@ def sizes_where_errors_cross(options):
 
 
 @claim("SKPCA-Fig-rnca", "skpca", "Section 4: SKPCA has as good or better error than RNCA for the same size, for smaller sizes where l is smaller; more so for "
-       "the same space.")
+       "the same space.",
+       measures="error of SKPCA over that of RNCA", no_trivial=QUOTIENT)
 def sketches_are_as_good_as_all_directions(options):
     worst, control, reach, same_space = 0.0, math.inf, [], []
     for ell in ROWS[1:]:
@@ -618,7 +644,8 @@ def judged_by_counts_and_seconds(counts_agree, slowest):
     return FAILS if not counts_agree else HOLDS if slowest > 1 else NOT_SEEN
 
 
-@claim("SKPCA-Fig-train", "skpca", "Section 4: RNCA is the slowest to train; all versions of SKPCA are among the fastest.")
+@claim("SKPCA-Fig-train", "skpca", "Section 4: RNCA is the slowest to train; all versions of SKPCA are among the fastest.",
+       measures="seconds of the slowest other over those of RNCA", no_trivial=QUOTIENT)
 def sketches_train_fast(options):
     slowest, rows, agree = math.inf, [], True
     for name in sets(options):
@@ -642,7 +669,8 @@ def sketches_train_fast(options):
                    f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
-@claim("SKPCA-Fig-test", "skpca", "Section 4: Nystrom is the slowest to test, by several orders of magnitude; RNCA and SKPCA map a point in O(d m).")
+@claim("SKPCA-Fig-test", "skpca", "Section 4: Nystrom is the slowest to test, by several orders of magnitude; RNCA and SKPCA map a point in O(d m).",
+       measures="seconds of the slowest other over those of Nystrom", no_trivial=QUOTIENT)
 def nystrom_tests_slowly(options):
     least, rows, agree = math.inf, [], True
     for name in sets(options):
@@ -684,7 +712,7 @@ def draw_curves(axes, options, name):
 
 for number, each in enumerate(DATA, 1):
     figure(f"skpca-{number}", "skpca", f"Figure {number}: {each}. Errors, seconds to train and to test against sample size and space, sigma half the median distance.",
-           rows=2, columns=panels_of(each))(functools.partial(draw_curves, name=each))
+           claims=["SKPCA-Fig-small", "SKPCA-Fig-cross", "SKPCA-Fig-rnca", "SKPCA-Fig-train", "SKPCA-Fig-test"], rows=2, columns=panels_of(each))(functools.partial(draw_curves, name=each))
 
 
 erratum("E12", "skpca", "Theorem 3.1, last line of the proof", "false", "m = ln(2/delta)/(2 eps^2)", "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, "
