@@ -15,7 +15,7 @@ import numpy as np
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import (ASSUMING, COUNT, FAILS, HOLDS, IDENTITY, MENDED, QUOTIENT, REFUTED, REMARK, SHARP, Verdict,
+from paper_checks.claims import (ASSUMING, COUNT, FAILS, HOLDS, IDENTITY, QUOTIENT, REFUTED, REMARK, SHARP, Verdict,
                                  binomial_p_value, claim, clopper_pearson, erratum, figure, judge_failures, judgements)
 
 CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
@@ -50,16 +50,29 @@ def features(seed, n, D=150):
     return B, np.linalg.eigvalsh(B.T @ B)[::-1]
 
 
-def feature_scores(B, lam):
-    return np.einsum("ij,ij->i", B @ np.linalg.inv(B.T @ B + lam * np.eye(B.shape[1])), B)
+@functools.lru_cache(maxsize=2)
+def far_sites(n, first):
+    """Copies at places so far apart that K is a block of ones for each: (points, their places, numbers of copies).
+
+    The first place has `first` copies, the numbers of the others fall like j^-1.3 down to single points. Eigenvalues are the numbers
+    of copies N, scores 1 / (N + lam), and |K - K~| is the largest N at a place that has no landmark: a slow spectrum, known exactly.
+    """
+    shares = np.arange(1, n) ** -1.3
+    counts = np.append(first, np.maximum(1, (n - first) * shares / shares.sum()).astype(int))
+    counts = counts[np.cumsum(counts) <= n]
+    counts = np.append(counts, np.ones(n - counts.sum(), int))
+    places = np.repeat(np.arange(len(counts)), counts)
+    return 100.0 * places[:, None], places, counts
 
 
-def feature_error(B, rows):
-    """|K - K~|_2 = |B (I - P_S)|_2^2."""
-    _, values, V = np.linalg.svd(B[rows], full_matrices=False)
-    V = V[values > 1e-9 * values[0]]
-    rest = B - (B @ V.T) @ V
-    return np.linalg.eigvalsh(rest.T @ rest)[-1]
+def site_error(places, counts, landmarks):
+    """|K - K~| on far sites."""
+    return float(counts[~np.isin(np.arange(len(counts)), places[landmarks.indices])].max(initial=0))
+
+
+def site_sums(places, counts, landmarks):
+    """Eigenvalues of B^T S S^T B on far sites, those of B^T B being the counts."""
+    return np.bincount(places[landmarks.indices], landmarks.weights ** 2, len(counts))
 
 
 def size_bound(d, delta):
@@ -131,7 +144,7 @@ def sampling_by_scores_keeps_the_spectrum(options):
                    f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}")
 
 
-@claim("RLS-L11-count", "rls", "Lemma 11, count: the number of samples is at most 2 sum p with probability 1 - delta.",
+@claim("RLS-L11-count", "rls", "Lemma 11, count: between sum p / 2 and 2 sum p samples with probability 1 - delta (so too corollary 13, theorem 14).",
        measures="number of samples over sum p", no_trivial=COUNT,
        errata=["E36"])
 def samples_are_counted(options):
@@ -150,12 +163,13 @@ def samples_are_counted(options):
     p = np.minimum(1, 16 * scores * math.log(scores.sum() / 0.1))
     assumed = scores[p < 1].sum()
     counts = [kp.sample_landmarks(scores, 0.1, seed).indices.size for seed in seeds(options, 60)]
-    held = judge_failures(sum(c > 2 * p.sum() for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
-    control = judge_failures(sum(c > 0.9 * p.sum() for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
-    good = mended == HOLDS and held == HOLDS and control == FAILS and assumed >= 1 and low > delta
+    held = judge_failures(sum(c > 2 * p.sum() or c < p.sum() / 2 for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
+    above = judge_failures(sum(c > 0.98 * p.sum() for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
+    beneath = judge_failures(sum(c < 1.02 * p.sum() for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
+    good = mended == HOLDS and held == HOLDS and above == beneath == FAILS and assumed >= 1 and low > delta
     return Verdict(ASSUMING if good else FAILS, max(counts) / p.sum(), 2.0,
-                   f"largest count over sum p, where the scores with p < 1 sum to {assumed:.3g} >= 1, which the proof assumes; control: "
-                   f"0.9 sum p is exceeded. Note: without that assumption an additive term is needed: one point with p = 1 and the "
+                   f"largest count over sum p, where the scores with p < 1 sum to {assumed:.3g} >= 1, which the proof assumes; least "
+                   f"{min(counts) / p.sum():.3g}. Controls: .98 sum p is exceeded, 1.02 sum p not reached. Note: without that assumption an additive term is needed: one point with p = 1 and the "
                    f"others summing to 1 exceed 2 sum p with probability above {low:.3g} at delta = {delta} ({trials} exact draws); "
                    f"2 sum p + (8/3) log(2/delta) held.", f"n = {n}; delta = .1 and .001")
 
@@ -303,58 +317,53 @@ def scores_without_the_matrix(options):
                    f"out: {control:.2g}.", f"n = {n} + 60 duplicates, s = {m}")
 
 
-@functools.lru_cache(maxsize=2)
-def recursion_runs(seed, n=12_000, delta=0.03, trials=33):
-    """Algorithm 2 for theorems 7 and 8."""
-    B, values = features(seed, n)
-    lam = 0.4 * values[2]
-    runs = [kp.recursive_rls(B, kp.linear(), lam, delta, 1000 * seed + t) for t in range(trials)]
-    return B, values, lam, delta, runs
-
-
 @claim("RLS-T7", "rls", "Theorem 7 (algorithm 2): with probability 1 - 3 delta, s <= 384 d_eff log(d_eff/delta), K~ <= K <= K~ + lam I; O(n s) "
        "kernel values.",
        measures="|K - K~|, and lam",
        errata=["E39", "E40"])
 def algorithm_2_keeps_its_promise(options):
-    B, values, lam, delta, runs = recursion_runs(options.seed)
-    n, trials, d = len(B), len(runs), (values / (values + lam)).sum()
+    n, lam, delta, trials, kernel = 12_000, 1000.0, 0.03, 33, kp.gaussian(1.0)
+    X, places, counts = far_sites(n, 7000)
+    d = (counts / (counts + lam)).sum()
     errors, sizes, failures, evaluations, control = [], [], 0, 0.0, 0
-    for seed, found in zip(seeds(options, trials), runs):
+    for seed in seeds(options, trials):
+        found = kp.recursive_rls(X, kernel, lam, delta, seed)
         s = found.indices.size
-        errors.append(feature_error(B, found.indices))
+        errors.append(site_error(places, counts, found))
         sizes.append(s)
         failures += errors[-1] > lam or s > size_bound(d, delta)
         evaluations = max(evaluations, (found.evaluations + n * s) / (n * s))
-        few = kp.recursive_rls(B, kp.linear(), lam, delta, seed, 0.02)
-        control += few.indices.size == 0 or feature_error(B, few.indices) > lam
+        few = kp.recursive_rls(X, kernel, lam, delta, seed, 0.03)
+        control += few.indices.size > 0 and site_error(places, counts, few) > lam
     half = np.flatnonzero(np.random.default_rng(options.seed).random(n) < 0.5)
-    sample = kp.recursive_rls(B[half], kp.linear(), lam, delta / 3, options.seed)
-    near = kp.approximate_ridge_leverage_scores(B, half[sample.indices], sample.weights, kp.linear(), lam)
-    below = (feature_scores(B, lam) - 1.5 * near).max()
-    good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and control > trials // 2 and below < 1e-9 \
-        and evaluations <= 9 and size_bound(d, delta) < 0.8 * n
+    sample = kp.recursive_rls(X[half], kernel, lam, delta / 3, options.seed)
+    near = kp.approximate_ridge_leverage_scores(X, half[sample.indices], sample.weights, kernel, lam)
+    below = (1 / (counts[places] + lam) - 1.5 * near).max()
+    good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and below < 1e-9 and evaluations <= 9 \
+        and judge_failures(control, trials, 3 * delta, CLAIMS_OF_CHANCE) == FAILS and size_bound(d, delta) < 0.8 * n
     base = 650 > size_bound(0.5, 1 / 33)
-    return Verdict(MENDED if good and base else FAILS, max(errors), lam,
+    return Verdict(ASSUMING if good and base else FAILS, max(errors), lam,
                    f"largest of {trials} errors; s at most {max(sizes)} (bound {size_bound(d, delta):.4g} < n), d_eff = {d:.3g}; kernel values "
-                   f"with K S over n s: {evaluations:.3g} <= 9; every score times 3/2 an overestimate. Control, oversampling .02: {control} of "
-                   f"{trials} fail. The size bound as printed fails in two remote corners only: below d_eff = .6 the base case returns all "
-                   f"points (650 > {size_bound(0.5, 1 / 33):.4g} at d_eff = .5, delta = 1/33; theorem 8 has d_eff + 1), and without the cap of "
+                   f"with K S over n s: {evaluations:.3g} <= 9; every score times 3/2 an overestimate. Control, oversampling .03: {control} of "
+                   f"{trials} samples, none of them empty, fail. As printed the size bound is false in two remote corners: below d_eff = .6, where the proof takes "
+                   f"d_eff to be 1 or more, the base case returns all points (650 > {size_bound(0.5, 1 / 33):.4g} at d_eff = .5, delta = 1/33; theorem 8 has d_eff + 1), and without the cap of "
                    f"lemma 5's mended form for lam below 1e-20 k(x, x). The proof counts three events of four and a constant c_2 of 40 for "
-                   f"{1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; both harmless.", f"features, n = {n}, D = 150, delta = {delta}", trivial=values[0])
+                   f"{1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; both harmless.", f"far sites, n = {n}, lam = {lam:g}, delta = {delta}",
+                   trivial=float(counts[0]))
 
 
 @claim("RLS-T8", "rls", "Theorem 8: the weighted S of algorithm 2 satisfies half and 3/2 of B^T B + lam with probability 1 - 3 delta.",
-       measures="deviation relative to B^T B + lam",
-       no_trivial="without a sample it is the largest score, near 1")
+       measures="deviation relative to B^T B + lam", no_trivial="without a sample it is the largest score, near 1")
 def recursion_keeps_the_spectrum(options):
-    B, values, lam, delta, runs = recursion_runs(options.seed)
-    n, trials = len(B), len(runs)
+    n, delta, trials = 12_000, 0.03, 33
+    B, values = features(options.seed, n)
+    lam = 0.4 * values[2]
     inverse = np.linalg.inv(np.linalg.cholesky(B.T @ B + lam * np.eye(B.shape[1])))
     A = B @ inverse.T
     d = (values / (values + lam)).sum() + 1
     norms, sizes, control = [], [], 0
-    for seed, found in zip(seeds(options, trials), runs):
+    for seed in seeds(options, trials):
+        found = kp.recursive_rls(B, kp.linear(), lam, delta, seed)
         sizes.append(found.indices.size)
         norms.append(spectral_deviation(A, found))
         few = kp.recursive_rls(B, kp.linear(), lam, delta, seed, 0.3)
@@ -388,33 +397,48 @@ def ridges_from_tails(options):
                    "301 spectra, k to 50")
 
 
-@claim("RLS-T10", "rls", "Theorem 10 (algorithm 3): for s >= c k log(2 k/delta), with probability 1 - 3 delta, at most 2 s samples, and theorem "
-       "3 for lam = (1/k) sum_{i>k} sigma_i.",
-       measures="deviation relative to B^T B + lam, theorem 20",
+@claim("RLS-T10", "rls", "Theorems 10 and 20 (algorithm 3): for s >= c k log(2 k/delta), with probability 1 - 3 delta, at most 2 s samples by "
+       "overestimates of the scores at lam = (1/k) sum_{i>k} sigma_i; half and 3/2 of B^T B + lam bound B^T S S^T B + lam, hence theorem 3.",
+       measures="deviation relative to B^T B + lam, and that of theorem 20",
        no_trivial="without a sample it is the largest score, as the text says",
        errata=["E41", "E42"])
 def algorithm_3_keeps_its_promise(options):
-    n, delta, trials = 8000, 0.03, 33
-    B, values = features(options.seed, n)
-    s, lam = math.ceil(640 * math.log(2 / delta)), values[1:].sum()
-    errors, sizes, failures, control, empty = [], [], 0, 0, 0
+    n, delta, trials, controls, kernel = 6800, 0.03, 33, 20, kp.gaussian(1.0)
+    X, places, counts = far_sites(n, 6000)
+    s, lam = math.ceil(640 * math.log(2 / delta)), float(n - counts[0])                       # k = 1
+
+    def deviation(found):
+        return float((np.abs(site_sums(places, counts, found) - counts) / (counts + lam)).max())
+    deviations, errors, sizes, control, empty = [], [], [], 0, 0
     for seed in seeds(options, trials):
-        found = kp.recursive_rls_fixed(B, kp.linear(), s, delta, seed)
-        errors.append(feature_error(B, found.indices))
+        found = kp.recursive_rls_fixed(X, kernel, s, delta, seed)
+        deviations.append(deviation(found))
+        errors.append(site_error(places, counts, found))
         sizes.append(found.indices.size)
-        failures += errors[-1] > lam or sizes[-1] > 2 * s
-    for seed in seeds(options, 6):
-        few = kp.recursive_rls_fixed(B, kp.linear(), s, delta, seed, 640.0, 0.005)
+    failures = sum(d > 0.5 or error > lam or size > 2 * s for d, error, size in zip(deviations, errors, sizes))
+    for seed in seeds(options, controls):
+        few = kp.recursive_rls_fixed(X, kernel, s, delta, seed, 640.0, 0.06)
         empty += few.indices.size == 0
-        control += few.indices.size == 0 or feature_error(B, few.indices) > lam
-    good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and control > 2 and 2 * s < 0.8 * n
-    return Verdict(HOLDS if good else FAILS, max(errors), lam,
-                   f"largest of {trials} errors at k = 1, the only k of which the theorem speaks at this size with c = 640, what its own "
-                   f"accounting comes to; s' at most {max(sizes)} <= 2 s = {2 * s}. Control, oversampling .005: {control} of 6 fail, {empty} of them as empty samples. The "
-                   f"comment beside step 9 says 3/2 where the step has 5, which the proof needs (9/2). The proof takes lambda' <= lambda~ <= "
-                   f"3 lambda' from (47), which does not give it: a sample scaled by sqrt(.9) meets (47) and has lambda~ = .9 lambda'. "
-                   f"A step of the proof: the theorem, its c left open, is not refuted.", f"features, n = {n}, s = {s}, delta = {delta}",
-                   trivial=values[0])
+        control += few.indices.size > 0 and deviation(few) > 0.5
+    below, quotients = -math.inf, []                   # the last level, by hand
+    for seed in seeds(options, 5):
+        half = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
+        sample = kp.recursive_rls_fixed(X[half], kernel, s, delta / 3, seed)
+        sums = np.sort(site_sums(places[half], counts, sample))[::-1]
+        ridge = sums[1:].sum()
+        quotients.append(ridge / (np.sort(np.bincount(places[half]))[::-1][1:].sum()))
+        near = kp.approximate_ridge_leverage_scores(X, half[sample.indices], sample.weights, kernel, ridge)
+        below = max(below, float((1 / (counts[places] + lam) - 5 * near).max()))
+    good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and 2 * s < 0.8 * n and below < 1e-9 \
+        and judge_failures(control, controls, 3 * delta, CLAIMS_OF_CHANCE) == FAILS
+    return Verdict(HOLDS if good else FAILS, max(deviations), 0.5,
+                   f"largest deviation of {trials} samples at k = 1, the only k of which the theorem speaks at this size with c = 640, what its own "
+                   f"accounting comes to; an empty sample has {counts[0] / (counts[0] + lam):.2g}. s' at most {max(sizes)} <= 2 s = {2 * s}; |K - K~| at "
+                   f"most {max(errors):g}, lam = {lam:g}. Scores of all points from 5 samples of halves, times 5, are overestimates; their lambda~ is "
+                   f"{min(quotients):.3g} to {max(quotients):.3g} lambda'. Control, oversampling .06: {control} of {controls} samples exceed 1/2 and are not "
+                   f"empty ({empty} are). The comment beside step 9 says 3/2 where the step has 5, which the proof needs (9/2). The proof takes lambda' <= "
+                   f"lambda~ <= 3 lambda' from (47), which does not give it: a sample scaled by sqrt(.9) meets (47) and has lambda~ = .9 lambda'. "
+                   f"A step of the proof: the theorem, its c left open, is not refuted.", f"far sites, n = {n}, s = {s}, delta = {delta}")
 
 
 @functools.lru_cache(maxsize=2)
@@ -427,8 +451,9 @@ def cost_runs(seed, trials=29):
     tail = values[k:].sum()
     scores = kp.ridge_leverage_scores(X, kernel, eps / k * tail)
     runs = [kp.sample_landmarks(scores, delta, 1000 * seed + t) for t in range(trials)]
+    expected = np.minimum(1, 16 * scores * math.log(scores.sum() / delta)).sum()
     few = [kp.sample_landmarks(scores, delta, 1000 * seed + t, 0.1) for t in range(trials)]
-    return X, kernel, K, values, tail, runs, few
+    return X, kernel, K, values, tail, runs, few, expected
 
 
 def ky_fan(K, F, k, eps):
@@ -437,17 +462,18 @@ def ky_fan(K, F, k, eps):
 
 
 @claim("RLS-T14", "rls", "Theorem 14: with c = tr K - tr K~ >= 0, for every rank k projection X, tr(K - X K X) <= tr(K~ - X K~ X) + c <= (1 + eps) "
-       "tr(K - X K X), with probability 1 - delta.",
+       "tr(K - X K X), with probability 1 - delta, from between sum p / 2 and 2 sum p samples.",
        measures="Ky Fan certificate: the right side over eps tr K", no_trivial=QUOTIENT)
 def projection_costs_are_kept(options):
     k, eps, trials = 3, 0.5, 29
-    X, kernel, K, values, tail, runs, few = cost_runs(options.seed)
+    X, kernel, K, values, tail, runs, few, expected = cost_runs(options.seed)
     certificates = [ky_fan(K, kp.nystrom(X, found, kernel), k, eps) for found in runs]
     control = sum(found.indices.size == 0 or ky_fan(K, kp.nystrom(X, found, kernel), k, eps) > 1 for found in few)
-    good = judge_failures(sum(c > 1 for c in certificates), trials, 0.1, CLAIMS_OF_CHANCE) == HOLDS and control > trials // 3
+    failures = sum(c > 1 or not expected / 2 <= found.indices.size <= 2 * expected for c, found in zip(certificates, runs))
+    good = judge_failures(failures, trials, 0.1, CLAIMS_OF_CHANCE) == HOLDS and control > trials // 3
     return Verdict(HOLDS if good else FAILS, max(certificates), 1.0,
                    f"largest of {trials} certificates: 1 or less proves the right inequality for every projection (Ky Fan), the left one is "
-                   f"K~ <= K; {max(r.indices.size for r in runs)} of 1500 points at most. Control, oversampling .1: {control} fail.",
+                   f"K~ <= K; {min(r.indices.size for r in runs)} to {max(r.indices.size for r in runs)} samples, sum p = {expected:.4g}. Control, oversampling .1: {control} fail.",
                    "n = 1500, gaussian(3), k = 3, eps = .5, delta = .1")
 
 
@@ -456,21 +482,23 @@ def projection_costs_are_kept(options):
        errata=["E44"])
 def kernel_pca_over_landmarks(options):
     k, eps, trials = 3, 0.5, 29
-    X, kernel, K, values, tail, runs, few = cost_runs(options.seed)
-    worst, crooked, control, gap = 0.0, 0.0, 0, 0.0
+    X, kernel, K, values, tail, runs, _, _ = cost_runs(options.seed)
+    losses, crooked, control, gap = [], 0.0, 0, 0.0
     for t, found in enumerate(runs):
         expansion = kp.nystrom_kpca(X, found, kernel, k, 0)
         inner = expansion.coef.T @ kp.gram(expansion.points, expansion.points, kernel) @ expansion.coef
         crooked = max(crooked, np.abs(inner - np.eye(k)).max())
         lost = np.trace(K) - (kp.expand(X, expansion) ** 2).sum()
         gap = max(gap, abs(lost - (np.trace(K) - expansion.values.sum())) / tail)
-        worst = max(worst, lost / tail)
+        losses.append(lost / tail)
         rows = kp.uniform_landmarks(1500, 4, t)
         control += (np.trace(K) - kp.nystrom_kpca(X, rows, kernel, k, 0).values.sum()) / tail > 1 + 2 * eps
-    good = worst <= 1 + eps and crooked < 1e-7 and gap < 1e-7 and control > 0
-    return Verdict(HOLDS if good else FAILS, worst, 1 + 2 * eps,
-                   f"largest loss over the least one, {trials} runs: all within 1 + eps too, which the same proof gives through Weyl (a "
-                   f"sharpening, no error). Directions orthonormal to {crooked:.1g}; the loss is tr K - sum sigma_i(K~) to {gap:.1g}. Control, 4 "
+    good = judge_failures(sum(loss > 1 + 2 * eps for loss in losses), trials, 0.1, CLAIMS_OF_CHANCE) == HOLDS and crooked < 1e-7 \
+        and gap < 1e-7 and control > 0
+    sharper = judge_failures(sum(loss > 1 + eps for loss in losses), trials, 0.1, CLAIMS_OF_CHANCE)
+    return Verdict(HOLDS if good else FAILS, max(losses), 1 + 2 * eps,
+                   f"largest loss over the least one, {trials} runs. With 1 + eps, which the same proof gives through Weyl (a "
+                   f"sharpening, no error): {sharper}. Directions orthonormal to {crooked:.1g}; the loss is tr K - sum sigma_i(K~) to {gap:.1g}. Control, 4 "
                    f"landmarks at random: {control} of {trials} lose more.", "n = 1500, gaussian(3), k = 3, eps = .5",
                    trivial=np.trace(K) / tail)
 
@@ -507,14 +535,20 @@ def ridge_regression_keeps_its_risk(options):
                 worst = max(worst, (risk(low, lam, target, noise) / risk(K, lam, target, noise) - 1) / (3 * gap))
             effective.append(gap)
         results.append(worst)
+    landmarks = kp.uniform_landmarks(n, 60, options.seed)                       # (35), a landmark method's prediction, at the points themselves
+    F, y = kp.nystrom(X, landmarks, kernel), np.sin(X[:, 0])
+    inside = F @ F.T @ np.linalg.solve(F @ F.T + lam * np.eye(n), y)
+    predicted = kp.expand(X, kp.nystrom_ridge(X, y, landmarks, kernel, lam))[:, 0]
+    apart, plain = (np.abs(other - inside).max() / np.abs(inside).max() for other in (predicted, K @ np.linalg.solve(K + lam * np.eye(n), y)))
     few = kp.nystrom(X, kp.uniform_landmarks(n, 1, options.seed), kernel)       # far from K <= K~ + lam
     target = worst_target(K, few @ few.T, lam)
     control = (risk(few @ few.T, lam, target, noise) / risk(K, lam, target, noise) - 1) / 3
-    good = max(results) <= 1 < control
+    good = max(results) <= 1 < control and apart < 1e-8 < plain
     return Verdict(HOLDS if good else FAILS, max(results), 1.0,
                    f"largest (risk / risk on K - 1) / (3 eps), eps the smallest for which K <= K~ + eps lam ({min(effective):.2g} to "
                    f"{max(effective):.2g}), over {2 * trials} samples, a smooth target and the worst one: exact risks, no noise drawn. Control, one landmark "
-                   f"judged as if eps were 1: {control:.3g}. A "
+                   f"judged as if eps were 1: {control:.3g}. The prediction (35) at the points is K~ (K~ + lam)^-1 y to {apart:.1g} (control, with K itself: "
+                   f"{plain:.2g}). A "
                    f"consequence without chance once K~ <= K <= K~ + eps lam, which RLS-T3 and RLS-C4 check.", f"n = {n}, lam = {lam}")
 
 
