@@ -4422,7 +4422,8 @@ def _expansion_of(X, kernel, eigen):
 def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
 
-    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n.
+    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n for eigenpairs
+    of the Gram matrix itself; for those of a sketch A, f_n(x_i) differs from it by lambda_n^-1/2 ((K - A) a^n)_i.
 
     Parameters
     ----------
@@ -9935,10 +9936,12 @@ def _norm_from_below(F, count):
     for i in range(count):
         x[i] = squares[i, i]
     for step in range(20):
-        size = math.sqrt(_dot(x, x))
-        if not 0.0 < size < np.inf:
+        largest = _largest(x)
+        if not 0.0 < largest < np.inf:
             return 0.0
-        norm = 0.0
+        for i in range(count):                         # squares of values near 1e200, or 1e-200, are no numbers
+            x[i] /= largest
+        norm, size = 0.0, math.sqrt(_dot(x, x))
         for i in range(count):
             x[i] /= size
         for i in range(count):
@@ -9973,8 +9976,13 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     Returns
     -------
     CertifiedNystrom. trace_left is exact to rounding. error_bound is 1.01 times the estimate of `spectral_error`
-    over a lower bound of |K|_2, or the bound by the trace if that is smaller: the true error is below it but for a
-    chance of 2e-6. It is above `error` where the limit, or the rounding of X's type, was met first: look at it
+    over a lower bound of |K|_2, or the bound by the trace if that is smaller and the kernel is positive semidefinite by
+    its formula: the true error is below it but for a chance of 2e-6. Never below 4 roundings of X's type. It is above
+    `error` where the limit, or that rounding, was met first: look at it
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a kernel that is 0 on X, infinite, or clearly indefinite
 
     Notes
     -----
@@ -10000,7 +10008,9 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         found, left = progress.indices.shape[0], _sum(progress.rest)
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
         norm, F = _norm_from_below(progress.F, found), _only_columns(progress.F, found)
-        bound, finite = (left + _sum(progress.floor)) / norm if norm > 0.0 else 0.0, True
+        if not norm > 0.0:
+            raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
+        bound, finite = (left + _sum(progress.floor)) / norm if _is_definite(kernel) else np.inf, True
         if bound > error:
             looked, finite = _residual_norm(_gather(X, some, X), kernel, _gather(F, some, F), 0.1, key)
             if finite and (last or looked * n <= error * norm * some.shape[0]):
@@ -10011,7 +10021,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         if last or bound <= error:
             trace = _sum(progress.diagonal)
             return CertifiedNystrom(Landmarks(progress.indices, _ones(found), progress.evaluations), F,
-                                    left / trace if trace > 0.0 else 0.0, bound)
+                                    left / trace, max(bound, 4.0 * _epsilon(X)))
         s = min(most, s + max(16, s // 5))
         progress = _with_room(progress, s, X)
 
@@ -12058,11 +12068,11 @@ def reliable_components(values, error):
     k, count = values.shape[0], 0
     angles = np.full(k, math.pi / 2.0)
     for j in range(1, k):
-        gap = values[j - 1] - values[j]
-        if gap < 0.0:
+        half = 0.5 * values[j - 1] - 0.5 * values[j]   # a whole gap may overflow
+        if half < 0.0:
             raise ValueError("reliable_components: values must fall, or be equal")
-        if gap > 2.0 * error:
-            angles[j - 1], count = 0.5 * math.asin(2.0 * error / gap), j
+        if half > error:
+            angles[j - 1], count = 0.5 * math.asin(error / half), j
     return Reliable(count, angles)
 
 
@@ -12184,6 +12194,7 @@ def load(path):
     Raises
     ------
     ValueError : a file that `save` did not write
+    OSError : a file that cannot be read
 
     Notes
     -----
@@ -12197,9 +12208,12 @@ def load(path):
     >>> save(file, uniform_landmarks(3, 3)), file.seek(0), load(file).indices.tolist()
     (None, 0, [0, 1, 2])
     """
-    classes = {cls.__name__: cls for cls in _TUPLES}
-    with np.load(path, allow_pickle=False) as file:
-        arrays = dict(file) if isinstance(file, np.lib.npyio.NpzFile) else {}
+    classes, arrays = {cls.__name__: cls for cls in _TUPLES}, {}
+    with contextlib.suppress(ValueError, EOFError, zipfile.BadZipFile):        # no array file, pickles, or cut short
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.lib.npyio.NpzFile):
+            with file:
+                arrays = dict(file)
 
     def get(name):
         value = arrays[name]
@@ -12263,16 +12277,19 @@ class _Pilot:
         few = min(X.shape[0], _PILOT_POINTS)
         self.n, self.k, self.seed, self.kernel, self.itemsize = X.shape[0], min(k, few), seed, kernel, X.itemsize
         self.P = np.ascontiguousarray(X[np.sort(np.random.default_rng(seed).choice(self.n, few, replace=False))])
-        self.K = gram(self.P, self.P, kernel)
+        try:
+            self.K = gram(self.P, self.P, kernel)
+        except ValueError as error:
+            raise ValueError(str(error).replace("gram:", "advise:", 1)) from None
         self.norm = self.size(lambda V: self.K @ V)
         if not self.norm > 0.0:
             raise ValueError("advise: kernel must not be 0 on all of X")
         self.growth = self.n / few
 
     def size(self, product):
-        """Spectral norm to a few per cent, by NumPy and so without compiling: 8 steps of orthogonal iteration."""
+        """Spectral norm to a few per cent, by NumPy and so without compiling: 5 steps of orthogonal iteration."""
         V = np.random.default_rng(self.seed).standard_normal((self.P.shape[0], min(8, self.P.shape[0])))
-        for step in range(8):
+        for step in range(5):
             V = product(np.linalg.qr(V)[0])
         return np.linalg.norm(V, 2)
 
@@ -12299,6 +12316,23 @@ class _Pilot:
             block_lanczos(A, self.k, self.seed)
             times.append((made - start, time.perf_counter() - made))
         return sum(map(min, zip(*times, strict=True)))
+
+
+def _least_size(errors, error_of, wanted):
+    """The least size found to reach the wanted error, by up to 3 more measurements between those of {size: error}.
+
+    A curve may fall off a cliff, as at the rank of K, where interpolation would promise what no size before it keeps.
+    """
+    for attempt in range(3):
+        enough = min(size for size in errors if errors[size] <= wanted)
+        below = max([size for size in errors if size < enough], default=enough)
+        if enough <= 1.3 * below:
+            break
+        middle = _size_for({below: errors[below], enough: errors[enough]}, wanted) if attempt == 0 else 0
+        if not below < middle < enough:
+            middle = round(math.sqrt(below * enough))
+        errors[middle] = error_of(middle)
+    return min(size for size in errors if errors[size] <= wanted)
 
 
 def _size_for(errors, wanted):
@@ -12434,24 +12468,29 @@ def _ways_of_factors(pilot, wanted):
     few = pilot.P.shape[0]
     ladder = [s for s in _LADDER if s <= few // 4] or [few]
     for method, factor in ways.items():
-        errors = {}
-        for s in ladder:                               # the largest of some draws, which differ where points do
+        errors, spreads = {}, {}
+
+        def error_of(s, factor=factor, spreads=spreads):
+            """The largest of some draws, which differ where points do."""
             draws = [pilot.factor_error(factor(s, (pilot.seed + draw) % 2**64)) for draw in range(_PILOT_DRAWS)]
-            errors[s], spread = max(draws), max(draws) / max(min(draws), 1e-300)
+            spreads[s] = max(draws) / max(min(draws), 1e-300) if max(draws) > 1e-12 else 1.0
+            return max(draws)
+        for s in ladder:
+            errors[s] = error_of(s)
             if errors[s] <= wanted:
                 break
-        s = _size_for(errors, wanted)
+        s = _least_size(errors, error_of, wanted) if errors[s] <= wanted else _size_for(errors, wanted)
         enough, power = s < math.inf, 1 if method == "skpca" else 2
         s = (s if method == "skpca" else min(s, pilot.n)) if enough else ladder[-1]
         here = min(s, max(errors))                     # what the pilot can be timed with
-        predicted = errors[ladder[0]] if s == ladder[0] else wanted if enough else errors[max(errors)]
+        predicted, spread = errors.get(s, wanted), spreads[here]
         source = ("error as in the pilot for as many" if s <= max(errors)
                   else f"error falling on as in the pilot up to {max(errors)}")
-        source += ", from draw to draw by a factor %.2g" % spread if errors[max(errors)] > 1e-12 else ""
+        source += ", from draw to draw by a factor %.2g" % spread if spread > 1.0 else ""
         source += " (`fourier_features`, or streamed)" if method == "skpca" else ""
         yield (Advice(method, s, pilot.n * s * pilot.itemsize, math.nan, predicted, True, source),
                lambda factor=factor, here=here: LowRank(factor(here, pilot.seed)), pilot.growth * (s / here) ** power,
-               spread if errors[max(errors)] > 1e-12 else 1.0)
+               spread)
 
 
 # 16.3 Every function at once
@@ -12506,7 +12545,7 @@ def _calls(X):
     stream = SKPCAState(drawn, sketch._replace(columns=np.zeros((8, 2))), np.zeros(8), False)
     subspace = Subspace(drawn, np.eye(8, 2), np.ones(2), np.zeros(8), 0.0, 1)
     reservoir = ReservoirState(np.zeros((2, X.shape[1])), np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 0)
-    shadows, weights = ShadowState(np.zeros((0, X.shape[1])), none, 1.0, 0), np.ones(n)
+    shadows, weights = ShadowState(X[:1].astype(np.float64), np.ones(1), 1.0, 1), np.ones(n)
     manifold = Manifold(X, X[:, :2].copy(), np.ones(2), weights, 1.0, 1.0, kernel)
     descent = DSGDState(_COMPONENTS, drawn, np.full((8, 1), 0.1), drawn, np.empty((0, 1)),
                         Slices(np.empty((0, 0)), np.empty((0, 0))), np.eye(1), 8, 0, 4, 0.1, 0.1, 0.0, False)
@@ -12543,7 +12582,7 @@ def _calls(X):
         (rnca, X, drawn, 2), (reservoir_start, 2, X.shape[1]), (reservoir_update, reservoir, X),
         (reservoir_finish, reservoir._replace(count=1), kernel, 2), (reservoir_nystrom, X, kernel, 2, 2),
         (shadow_select, X, 1.0), (shadow_radius, 1.0, 4.0), (shadow_labels, X, X, 1.0), (shadow_start, 1.0, 3),
-        (shadow_update, shadows, X), (shadow_finish, shadows._replace(count=1)), (shadow_bounds, kernel, 0.5),
+        (shadow_update, shadows, X), (shadow_finish, shadows), (shadow_bounds, kernel, 0.5),
         (kde_pare, X, 3), (herd, X, 3, kernel), (kernel_thin, X, 3, kernel), (rskpca, X, weights, kernel, 2),
         (subsampled_kpca, X, 5, kernel, 2), (weighted_nystrom, X, X, weights, kernel, 2),
         (laplacian_eigenmap, X, weights, kernel, 2), (diffusion_map, X, weights, kernel, 2),
@@ -12552,7 +12591,7 @@ def _calls(X):
         (dsgd_start, X, drawn, 1), (dsgd_ksvd_start, X, X, drawn, drawn, 1), (dsgd_kcca_start, X, X, drawn, drawn, 1),
         (dsgd_ksir_start, X, y, drawn, 1), (dsgd_update, descent, X), (dsgd_evaluate, X, descent),
         (dsgd_values, descent), (dsgd_finish, descent), (dsgd_kpca, X, kernel, 1, 8), (dsgd_gha, X, kernel, 1, 8),
-        (dsgd_ksvd, X, X, kernel, kernel, 1, 8), (dsgd_kcca, X, X, kernel, kernel, 1, 8),
+        (dsgd_ksvd, X, X, kernel, kernel, 1, 8), (dsgd_kcca, X, X, kernel, kernel, 1, 8, 0, 1),
         (dsgd_ksir, X, y, kernel, 1, 8),
         (nystrom_to, X, kernel, 0.1), (reliable_components, np.array([2.0, 1.0]), 0.1),
         (kernel_pca_preimage, X[:, :2].copy(), expansion),
@@ -12591,7 +12630,14 @@ _STREAM_METHODS = ("skpca", "dsgd")
 _REDUCED_METHODS = ("shadow", "kmeans", "herd")
 _OPTIONS_OF = {"-m": ("skpca", "kmeans", "herd"), "--ell": ("skpca", "shadow"), "--state": ("skpca", "dsgd"),
                "--features": ("dsgd",), "--batch": ("dsgd",), "--feature-batch": ("dsgd",), "--steps": ("dsgd",),
-               "--theta0": ("dsgd",), "--theta1": ("dsgd",)}
+               "--theta0": ("dsgd",), "--theta1": ("dsgd",), "--dimension": ("project",), "--rounding": ("round",),
+               "-s": ("sample", "sample-quantize", *_LANDMARK_METHODS)}
+_OPTIONS_OF_KERNELS = {"--nu": ("matern",), "--alpha": ("rational_quadratic",), "--degree": ("polynomial",),
+                       "--gamma": ("polynomial",), "--coef0": ("polynomial",),
+                       "--sigma": ("gaussian", "laplacian", "matern", "rational_quadratic", "cauchy")}
+_OPTIONS_OF_APPLY = ("apply", "o", "plot", "labels", "key")
+_OPTIONS_OF_ADVISE = ("advise", "memory", "points", "key", "noisy", "k", "kernel", "sigma", "nu", "alpha", "degree",
+                      "gamma", "coef0", "seed", "standardize")
 
 
 class _Refused(Exception):
@@ -12692,6 +12738,9 @@ def _load_labels(options, n):
             return None
         raise _Refused(f"cannot read {path}: {str(error).splitlines()[0]}") from None
     if not options.labels:
+        if y is not None and y.size != n and options.plot:
+            print(f"kpcasketch: {name} of {path} holds {y.size} values for {n} points, and is not used",
+                  file=sys.stderr)
         return y.ravel() if y is not None and y.size == n else None
     if y is None:
         raise _Refused(f"{path} must hold an array of one of the names {', '.join(_LABELS)}")
@@ -13007,7 +13056,7 @@ def _plot(path, embedding, values, labels, title, total=None):
         cmap = importlib.import_module("matplotlib").colormaps["tab10" if len(kinds) <= 10 else "tab20"]
         for number, kind in enumerate(kinds):
             chosen = labels == kind
-            left.scatter(first[chosen], second[chosen], color=cmap(number), label=str(kind), **style)
+            left.scatter(first[chosen], second[chosen], color=cmap(number), label=str(kind) or "none", **style)
         legend = left.legend(title="label", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
         for handle in legend.legend_handles:
             handle.set_alpha(1.0)
@@ -13087,10 +13136,27 @@ def _parser():
     return parser
 
 
+def _field(option):
+    return option.strip("-").replace("-", "_")
+
+
+def _refuse_ignored(options, what, used):
+    """Refuse options that were given and that a request does not use."""
+    parser = _parser()
+    given = [name for name, value in vars(options).items() if value != parser.get_default(name)]
+    for name in given:
+        if name not in used:
+            option = {"points": "points", "errors": "--no-errors"}.get(name, f"--{name.replace('_', '-')}")
+            raise _Refused(f"{option if len(name) > 1 else '-' + name} cannot go with {what}")
+
+
 def _chosen_points(options):
     """(points, labels or None, what they are called)."""
     if options.points and options.noisy:
         raise _Refused("give a file or --noisy, not both")
+    for name, owners in _OPTIONS_OF_KERNELS.items():
+        if getattr(options, _field(name)) != _parser().get_default(_field(name)) and options.kernel not in owners:
+            raise _Refused(f"{name} is for --kernel {' or '.join(owners)}")
     options.sigma = options.sigma or ("median" if options.points or options.noisy else _EMBEDDED_SIGMA)
     if options.points:
         X = _load_points(options.points, options.key, options.method in _STREAM_METHODS)
@@ -13107,7 +13173,7 @@ def _prepared(options, X):
     options.moments = {}
     held = None
     if options.state and pathlib.Path(options.state).exists():
-        with contextlib.suppress(OSError, ValueError, EOFError, zipfile.BadZipFile), \
+        with contextlib.suppress(OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile), \
                 np.load(options.state, allow_pickle=False) as file:
             held = [file[name] for name in _MOMENTS if name in file]
         if held is not None and bool(held) != options.standardize:
@@ -13143,8 +13209,9 @@ def _check_request(options, methods, n):
         _check_writeable(path)
     if options.plot:
         _check_picture(options.plot)
+    default = _parser().get_default
     for name, owners in _OPTIONS_OF.items():
-        if getattr(options, name.strip("-").replace("-", "_")) is not None and options.method not in owners:
+        if getattr(options, _field(name)) != default(_field(name)) and not set(methods) & set(owners):
             raise _Refused(f"{name} is for --method {' or '.join(owners)}")
     if options.method in ("kmeans", "herd") and not options.k <= min(n, 200 if options.m is None else options.m):
         raise _Refused(f"-m must be at least {options.k}, the components, with --method {options.method}")
@@ -13224,6 +13291,8 @@ def _sample_of(X):
 def _begun(options, X):
     """(state before the first point, sigma)."""
     m, ell = 2000 if options.m is None else options.m, 50 if options.ell is None else options.ell
+    if m < 1:
+        raise _Refused("-m must be at least 1")
     if not 1 <= ell <= m:
         raise _Refused(f"--ell must be from 1 to {m}, the features of -m")
     if options.k > ell:
@@ -13516,9 +13585,11 @@ def _apply(options):
             rows = rademacher_projection(rows, int(extras["projected"][1]), int(extras["projected"][2]))
         return _TRANSFORMS[type(model)](rows, model)
 
-    values = dsgd_values(model) if isinstance(model, DSGDState) else model.values
+    values = dsgd_values(model) if isinstance(model, DSGDState) else np.atleast_1d(model.values)
+    if values.ndim != 1 or values.size == 0:
+        raise _Refused(f"{path} must hold a model with eigenvalues")
     name = pathlib.Path(options.points).name
-    print(f"{options.points}: {X.shape[0]} points, {X.shape[1]} coordinates; {len(values)} components of {path}")
+    print(f"{options.points}: {X.shape[0]} points, {X.shape[1]} coordinates; {values.size} components of {path}")
     by = pathlib.Path(path).name
     _write_results(options, X, labels, f"{name} by {by}", by, values, transform)
 
@@ -13545,14 +13616,19 @@ def _print_advice(options, X, source):
 
 def _command(argv):
     options = _parser().parse_args(argv)
+    for name in ("points", "o", "plot", "state", "labels", "key"):
+        if getattr(options, name) == "":
+            raise _Refused(f"{name} must not be an empty name")
     if options.warm_up:
+        _refuse_ignored(options, "--warm-up", ("warm_up",))
         print(f"every function is ready: {warm_up(options.warm_up == 'float32'):.1f} s")
         return
     if options.apply:
-        if options.points or options.noisy:
-            raise _Refused("--apply names its points itself")
+        _refuse_ignored(options, "--apply, which names a model and points", _OPTIONS_OF_APPLY)
         _apply(options)
         return
+    if options.advise is not None:
+        _refuse_ignored(options, "--advise, which does nothing else", _OPTIONS_OF_ADVISE)
     X, labels, source = _chosen_points(options)
     methods = [options.method or ("lanczos" if options.points else "all")]
     if methods == ["all"]:
@@ -13589,12 +13665,22 @@ def _table(options, X, labels, source, methods):
     print(f"besides, {compiling:.1f} s for compiling, or for loading what an earlier run has kept on disk")
     eigen, model = first
     print("eigenvalues / n (" + methods[0] + "): " + " ".join(f"{v / n:.4g}" for v in eigen.values[:10]))
-    embedding = eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))
+    embedding = (eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))).astype(X.dtype)
+    if methods[0] == "round":                          # the points that were not held out
+        embedded = np.flatnonzero(np.arange(n) % 10 != 0)
+        labels = labels if labels is None else labels[embedded]
     if options.o:
-        projected = {"projected": np.array([X.shape[1], options.dimension, options.seed], np.uint64)}
+        more = {}
+        if methods[0] == "project":
+            more["projected"] = np.array([X.shape[1], options.dimension, options.seed], np.uint64)
+        if methods[0] == "round":
+            more["rows"] = embedded
         np.savez(options.o, embedding=embedding, values=eigen.values, vectors=eigen.vectors, residual=eigen.residual,
-                 **_as_arrays(model(), "model"), **options.moments, **(projected if methods[0] == "project" else {}))
+                 **_as_arrays(model(), "model"), **options.moments, **more)
         print(f"wrote {options.o} ({methods[0]})")
+        if methods[0] in ("sample", "quantize", "sample-quantize", "round"):
+            print("the embedding is the eigenvectors' own; features of these points by --apply differ from it by the "
+                  "sketch's error")
     if options.plot:
         total = gram_diagonal(X, kernel).sum(dtype=np.float64)
         if options.center:

@@ -535,7 +535,29 @@ def test_nystrom_to_stops_at_its_limit_and_says_so():
     assert found.landmarks.indices.size == 60 and 1e-4 < true <= found.error_bound < 1.6 * true
     single = kp.nystrom_to(points.astype(np.float32), kp.gaussian(8.0), 1e-9)
     assert single.factor.dtype == np.float32 and single.error_bound > 1e-10
-    zero = kp.nystrom_to(np.zeros((9, 2)), kp.linear(), 0.1)
-    assert zero.factor.shape == (9, 1) and zero.error_bound == zero.trace_left == 0.0 and zero.landmarks.indices.size == 0
+    for nothing in (np.zeros((9, 2)), np.full((9, 2), 1e-30, np.float32)):
+        with pytest.raises(ValueError, match="nystrom_to: kernel must not be 0, or too small"):
+            kp.nystrom_to(nothing, kp.linear(), 0.1)
     with pytest.raises(ValueError, match="nystrom_to: kernel must be finite and positive semidefinite"):
         kp.nystrom_to(np.arange(4.0).reshape(-1, 1), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-280, 1e-200, 1e-160, 1e160, 1e200, 1e280])
+def test_certificates_far_from_1_were_0(scale):
+    # squares of kernel values of 1e160 overflowed, those of 1e-160 underflowed, and the bound was 0 after 16 landmarks
+    points = np.random.default_rng(0).standard_normal((200, 3))
+    plain, far = (kp.nystrom_to(points, kernel, 0.1) for kernel in (kp.gaussian(1.0), kp.scaled(kp.gaussian(1.0), scale)))
+    assert np.array_equal(plain.landmarks.indices, far.landmarks.indices) and far.error_bound == pytest.approx(plain.error_bound, rel=0.02)
+
+
+def test_what_only_looks_positive_semidefinite_is_measured():
+    # a table of rank 3 less 1e-9: no pivot shows it, and the trace bound of what a formula guarantees was 1e-14
+    B = np.random.default_rng(0).standard_normal((40, 3))
+    K = B @ B.T - 1e-9 * np.eye(40)
+    found = kp.nystrom_to(np.arange(40.0)[:, None], kp.precomputed(K), 1e-3)
+    true = np.linalg.norm(K - found.factor @ found.factor.T, 2) / np.linalg.norm(K, 2)
+    assert true <= found.error_bound < 1e-8
+
+
+def test_no_certificate_is_below_rounding():
+    assert kp.nystrom_to(np.repeat(np.eye(5), 40, 0), kp.gaussian(1.0), 1e-14).error_bound >= 4 * 2.0**-52

@@ -259,3 +259,11 @@ def test_ctrl_c_ended_the_process_or_kept_the_result_in_memory():
     for _ in range(2):                                 # loaded from disk the second time, if not the first
         out, _ = run(INTERRUPTED, NUMBA_CACHE_DIR=os.environ.get("NUMBA_CACHE_DIR", ""))
         assert out == "stopped\n"
+
+
+@pytest.mark.slow
+def test_warm_up_ended_at_a_state_that_a_later_check_refused(capsys):
+    quiet = kp.QUIET
+    assert kp.warm_up() > 0 and kp.QUIET == quiet
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(kp._calls(np.ones((20, 3)))) and lines[-1].split()[2] == str(len(lines))
