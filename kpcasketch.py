@@ -9980,12 +9980,10 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     its formula: the true error is below it but for a chance of 2e-6. Never below 4 roundings of X's type. It is above
     `error` where the limit, or that rounding, was met first: look at it
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a kernel that is 0 on X, infinite, or clearly indefinite
-
     Notes
     -----
+    A kernel that is 0 on X, infinite, or clearly indefinite is refused.
+
     n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2 kernel
     values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
 

@@ -689,6 +689,40 @@ def draw_rates(axes, options):
         axis.legend(fontsize=7)
 
 
+@figure("dsgd-costs", "dsgd", "Sections 3 and 4: what is kept grows with the features and not with the coordinates; with the triangle of the Hebbian rule the functions turn into the "
+        "single eigenfunctions, without it into a basis of their span (normal points, 3 functions, 5 runs: means and ranges).", claims=["DSGD-C", "DSGD-GHA"], columns=lambda options: 2)
+def draw_costs(axes, options):
+    left, right = np.ravel(axes)
+    dimensions = np.array([1, 10, 100, 1000, 10_000])
+    for stored, marker, name in ((True, "o", "frequencies stored"), (False, "s", "regenerated from their seeds")):
+        held = []
+        for d in dimensions:
+            map = kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, 512, 3, stored)
+            state = kp.dsgd_start(np.random.default_rng(options.seed).standard_normal((64, d)), map, 3)
+            held.append(sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies)))
+        left.loglog(dimensions, held, marker + "-", ms=4, label=name)
+    left.set(xlabel="coordinates d", ylabel="bytes of 512 features, k = 3", title="a state")
+    for individual, marker, name in ((True, "o", "with the triangle"), (False, "s", "without")):
+        rows = []
+        for seed in range(5):
+            X = np.random.default_rng([options.seed, seed]).standard_normal((30_000, 1))
+            state = kp.dsgd_start(X[:2000], kp.fourier_features_map(UNIT, 1, 4096, 1000 * options.seed + seed), 3, individual)
+            state, off = state._replace(coef=state.coef @ linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]), []
+            values, functions = naive.hermite(NODES, 3)
+            for t in range(241):
+                if t % 40 == 0:
+                    overlap = np.abs(kp.dsgd_evaluate(NODES[:, None], state).T @ (WEIGHTS[:, None] * functions)) / np.sqrt(values)
+                    off.append(np.abs(overlap - np.eye(3)).max())
+                state = kp.dsgd_update(state, X[(256 * t) % 29_000:][:256])
+            rows.append(off)
+        drawn = np.array(rows).T
+        mean = drawn.mean(1)
+        right.errorbar(40 * np.arange(7), mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt=marker + "-", ms=4, capsize=2, label=name)
+    right.set(xlabel="steps of 256 points", ylabel="largest entry of |inner products - I|", title="single eigenfunctions")
+    for axis in (left, right):
+        axis.legend(fontsize=7)
+
+
 @figure("dsgd-molecules", "dsgd", "Figure 2: stand-in for the paper's molecules (qm7 of the data folder, or the digits): first two components of kernel PCA and of PCA.",
         claims=[], columns=lambda options: 2)
 def draw_molecules(axes, options):

@@ -701,6 +701,48 @@ def draw_retained(axes, options):
     axes.legend(fontsize=7)
 
 
+@figure("rskpca-bounds", "rskpca", "Theorems 5.1 to 5.3: distances of shadows from all points against l, for 600 normal points in 3 dimensions taken in 6 orders (means "
+        "and ranges), and the worst places there are; dashed: the sharp bounds.", claims=["RSKPCA-T5.1", "RSKPCA-T5.2", "RSKPCA-T5.3"], columns=lambda options: 3)
+def draw_bounds(axes, options):
+    X, sigma = blob(options)
+    kernel, ells = gaussian(sigma), np.array([2, 3, 4, 5, 8, 12, 20])
+    found = np.zeros((3, len(ells), 6))
+    for place, order in np.ndindex(found.shape[1:]):
+        points = X[np.random.default_rng(order).permutation(len(X))]
+        shadows = kp.shadow_select(points, sigma / ells[place])
+        found[:, place, order] = (kp.mmd(points, shadows.centers, shadows.weights, kernel), eigenvalue_distance(points, shadows, kernel),
+                                  kp.operator_distance(points, shadows.centers, shadows.weights, kernel))
+    edge = [one_sided(300, sigma / ell) for ell in ells]
+    placed = [kp.shadow_select(points, sigma / ell) for points, ell in zip(edge, ells)]
+    worst = [[kp.mmd(points, s.centers, s.weights, kernel) for points, s in zip(edge, placed)], None,
+             [kp.operator_distance(points, s.centers, s.weights, kernel) for points, s in zip(edge, placed)]]
+    for axis, drawn, bound, attained, title in zip(np.ravel(axes), found, ("mmd", "eigenvalues", "operator"), worst,
+                                                   ("mean embeddings (5.1)", "eigenvalues of K / n (5.2)", "operators (5.3)")):
+        mean = drawn.mean(1)
+        axis.errorbar(ells, mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt="o-", ms=4, capsize=2, label="normal points")
+        if attained:
+            axis.plot(ells, attained, "kx", ms=5, label="all points at one edge")
+        axis.plot(ells, [getattr(kp.shadow_bounds(kernel, sigma / ell), bound) for ell in ells], "k--", lw=1, label="bound")
+        axis.set(title=title, xscale="log", yscale="log", xlabel="l = sigma / eps", ylabel="distance")
+    np.ravel(axes)[0].legend(fontsize=7)
+
+
+@figure("rskpca-manifolds", "rskpca", "(14), (15): coordinates of a noisy spiral by a diffusion map of all 800 points, and of its shadow centers by their weights; color: "
+        "place along the spiral.", claims=["RSKPCA-K"], columns=lambda options: 3)
+def draw_manifolds(axes, options):
+    rng = np.random.default_rng(options.seed)
+    t = 4 * math.pi * np.sqrt(rng.uniform(0.05, 1, 800))
+    X = np.column_stack([t * np.cos(t), t * np.sin(t)]) + 0.1 * rng.standard_normal((800, 2))
+    kernel, found = gaussian(2.0), kp.shadow_select(X, 0.5)
+    places, left, right = np.ravel(axes)
+    places.scatter(*X.T, c=t, s=4)
+    places.set(title="points", aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
+    for axis, C, w, title in ((left, X, np.ones(800), "all points"), (right, found.centers, found.weights, f"{len(found.weights)} centers")):
+        coordinates = kp.manifold_features(X, kp.diffusion_map(C, w, kernel, 2))
+        axis.scatter(*(coordinates * np.sign(coordinates[np.argmax(t)])).T, c=t, s=4)
+        axis.set(title=f"diffusion map of {title}", xlabel="first component", ylabel="second component")
+
+
 @figure("rskpca-shadow", "rskpca", "Figure 1: points, their shadow centers (area: weight), and both density estimates along the first axis.",
         claims=["RSKPCA-A2"], columns=lambda options: 2)
 def draw_shadow(axes, options):

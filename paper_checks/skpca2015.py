@@ -691,6 +691,35 @@ def nystrom_tests_slowly(options):
                    f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
+@figure("skpca-bounds", "skpca", "Sections 2 and 3: |G - G^|/n of Fourier features against their number, and |G^ - G~|/n of frequent directions against their rows "
+        "(m = 2000), for 1500 normal points; means and ranges of 6 draws. Dashed: lemma 3.1 as printed and in its sharp form (n = 1500, delta = .1), and 2/l, what Algorithm 1 keeps.",
+        claims=["SKPCA-L3.1", "SKPCA-T3.1", "SKPCA-L3.3"], columns=lambda options: 2)
+def draw_bounds(axes, options):
+    n, delta, draws = 1500, 0.1, 6
+    X, kernel = blob(options, n)
+    K, log = kp.gram(X, X, kernel), math.log(2 * n / 0.1)
+    numbers, rows = np.array([25, 50, 100, 200, 400, 800, 1600]), np.array([4, 8, 16, 32, 64, 128])
+    by_features, by_rows = np.zeros((len(numbers), draws)), np.zeros((len(rows), draws))
+    for draw, seed in enumerate(seeds(options, draws)):
+        for place, m in enumerate(numbers):
+            by_features[place, draw] = kp.spectral_error(kp.LowRank(kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed))), K, 0, 0.01) / n
+        Z = kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], 2000, seed))
+        for place, ell in enumerate(rows):
+            by_rows[place, draw] = sketched(Z, int(ell)) / n
+    left, right = np.ravel(axes)
+    for axis, x, drawn, label in ((left, numbers, by_features, "|G - G^| / n"), (right, rows, by_rows, "|G^ - G~| / n")):
+        mean = drawn.mean(1)
+        axis.errorbar(x, mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt="o-", ms=4, capsize=2, label="measured")
+        axis.set(xscale="log", yscale="log", ylabel=label)
+    for a, b, style, label in ((9, 8, "--", "lemma 3.1"), (2, 4 / 3, ":", "sharp form")):     # m eps^2 = (a + b eps) log
+        left.plot(numbers, (b * log + np.sqrt((b * log) ** 2 + 4 * a * log * numbers)) / (2 * numbers), "k" + style, lw=1, label=label)
+    right.plot(rows, 2 / rows, "k--", lw=1, label="2 / l")
+    left.set(xlabel="features m")
+    right.set(xlabel="rows l")
+    for axis in (left, right):
+        axis.legend(fontsize=7)
+
+
 def panels_of(name):
     return lambda options: 3 if name in sets(options) else 0
 
