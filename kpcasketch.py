@@ -12271,7 +12271,7 @@ _PILOT_DRAWS = 4                                       # of each number of them
 class _Pilot:
     """Measurements on a sample of the points, for `advise`."""
 
-    def __init__(self, X, kernel, k, seed):
+    def __init__(self, X, kernel, k, seed, wanted):
         few = min(X.shape[0], _PILOT_POINTS)
         self.n, self.k, self.seed, self.kernel, self.itemsize = X.shape[0], min(k, few), seed, kernel, X.itemsize
         self.P = np.ascontiguousarray(X[np.sort(np.random.default_rng(seed).choice(self.n, few, replace=False))])
@@ -12279,6 +12279,8 @@ class _Pilot:
             self.K = gram(self.P, self.P, kernel)
         except ValueError as error:
             raise ValueError(str(error).replace("gram:", "advise:", 1)) from None
+        fits = wanted > 1e-4 and np.abs(self.K).max() < 1e30           # products in float32 take half of the time
+        self.rough = self.K.astype(np.float32) if fits else self.K
         self.norm = self.size(lambda V: self.K @ V)
         if not self.norm > 0.0:
             raise ValueError("advise: kernel must not be 0 on all of X")
@@ -12296,7 +12298,12 @@ class _Pilot:
         return self.size(lambda V: self.K @ V - matmat(A, V)) / self.norm
 
     def factor_error(self, F):
-        return self.size(lambda V: self.K @ V - F @ (F.T @ V)) / self.norm
+        K, F = self.rough, F.astype(self.rough.dtype)
+
+        def product(V):
+            V = V.astype(K.dtype, copy=False)
+            return K @ V - F @ (F.T @ V)
+        return self.size(product) / self.norm
 
     def landmarks(self, method, s, seed):
         return nystrom(self.P, _chosen_landmarks(method, self.P, self.kernel, s, seed), self.kernel)
@@ -12371,8 +12378,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     Returns
     -------
-    list of Advice, those that work first, by seconds times the factor by which their error varies from draw to draw;
-    works is False in the first if none does
+    list of Advice, those that work first, by seconds (at least 1) times the factor by which their error varies between
+    seeds; works is False in the first if none does. Sizes and errors are the same in each call; seconds are measured
 
     Raises
     ------
@@ -12398,22 +12405,23 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         raise ValueError("advise: X must be finite (no NaN or infinity), not empty, and below 1e150 in size (float32: "
                          "1e17)")
     if not 0.0 < error < 1.0:
-        raise ValueError("advise: error must be between 0 and 1")
+        raise ValueError("advise: error must be between 0 and 1 (.01 is 1 %)")
     if not memory > 0.0:
         raise ValueError("advise: memory must be positive")
     if not 1 <= k <= X.shape[0]:
         raise ValueError("advise: k must be from 1 to n, the number of points")
     if kernel.kind == _PRECOMPUTED:
         raise ValueError("advise: kernel must not be precomputed, as its Gram matrix is there")
-    pilot = _Pilot(X, kernel, k, seed)
     wanted = 0.8 * error                               # room for what a pilot gets wrong
+    pilot = _Pilot(X, kernel, k, seed, wanted)
     ways = [*_exact_ways(pilot, X), *_ways_of_entries(pilot, wanted), *_ways_of_factors(pilot, wanted)]
     ranked = []
     for row, make, work, spread in ways:
         row = _judged(row, error, memory, X.shape[0] ** 2 * X.itemsize)
         if row.works:
             row = row._replace(seconds=pilot.seconds(make) * work)
-        ranked.append((not row.works, row.seconds * spread if row.works else row.error, row))
+        # Seconds of single calls vary by factors: below one they do not decide.
+        ranked.append((not row.works, max(row.seconds, 1.0) * spread if row.works else row.error, row))
     return [row for _, _, row in sorted(ranked, key=lambda entry: entry[:2])]
 
 
@@ -12484,7 +12492,7 @@ def _ways_of_factors(pilot, wanted):
         predicted, spread = errors.get(s, wanted), spreads[here]
         source = ("error as in the pilot for as many" if s <= max(errors)
                   else f"error falling on as in the pilot up to {max(errors)}")
-        source += ", from draw to draw by a factor %.2g" % spread if spread > 1.0 else ""
+        source += "; varies %.2g times between seeds" % spread if spread > 1.0 else ""
         source += " (`fourier_features`, or streamed)" if method == "skpca" else ""
         yield (Advice(method, s, pilot.n * s * pilot.itemsize, math.nan, predicted, True, source),
                lambda factor=factor, here=here: LowRank(factor(here, pilot.seed)), pilot.growth * (s / here) ** power,
@@ -13041,8 +13049,8 @@ def _check_picture(path):
         raise _Refused(f"--plot must name a file that ends in one of {', '.join(sorted(kinds))}")
 
 
-def _plot(path, embedding, values, labels, title, total=None):
-    """Two components, coloured by labels, and the spectrum; total: the variance of which the values are shares."""
+def _plot(path, embedding, values, labels, title, total=None, what="variance"):
+    """Two components, coloured by labels, and the spectrum; total: the whole of which the values are shares."""
     figure = importlib.import_module("matplotlib.figure").Figure(figsize=(10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     first, second = embedding[:, 0], embedding[:, min(1, embedding.shape[1] - 1)]
@@ -13063,7 +13071,7 @@ def _plot(path, embedding, values, labels, title, total=None):
         figure.colorbar(points, ax=left, label="label").solids.set_alpha(1.0)
     else:
         left.scatter(first, second, **style)
-    names = [f"component {q + 1}" + (f" ({100.0 * values[q] / total:.3g} % of the variance)" if total else "")
+    names = [f"component {q + 1}" + (f" ({100.0 * values[q] / total:.3g} % of the {what})" if total else "")
              for q in (0, min(1, values.size - 1))]
     left.set(title=title, xlabel=names[0], ylabel=names[1])
     right.semilogy(np.arange(1, values.size + 1), np.maximum(values, 1e-300), "o-")
@@ -13249,7 +13257,8 @@ def _print_row(name, seconds, held, evaluations, error, right, kept, residual, k
 
 _LEGEND = """\
 error: |K - A| / |K|, in the spectral norm (round: of the features); within 10 deg: how many of the k directions lie
-that near to the span of the exact ones; variance %: what they keep of that which the best k directions keep"""
+that near to the span of the exact ones; variance %: what they keep of that which the best k directions keep (about
+the mean with --center, else about 0)"""
 
 
 def _print_head(options, X, source, sigma, more=""):
@@ -13443,7 +13452,8 @@ def _write_results(options, X, labels, title, what, values, transform, model=Non
 
 def _title(options, source, method, sigma):
     width = f", sigma {sigma:.3g}" if sigma else ""
-    return f"{pathlib.Path(source).name}: {options.kernel} kernel PCA ({method}{width})"
+    centred = ", centred" if options.center else ""
+    return f"{pathlib.Path(source).name}: {options.kernel} kernel PCA ({method}{width}{centred})"
 
 
 # Doubly stochastic gradients on a file of any size.
@@ -13607,9 +13617,17 @@ def _print_advice(options, X, source):
     if not best.works:
         print("nothing reaches that in this memory")
         return
+    print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue, "
+          "so that\ncomponents whose eigenvalues are below that share of it are lost; other methods are not predicted")
     flag = "-m" if best.method == "skpca" else "-s"
     options_of = f" {flag} {best.size:g}" if best.size else ""
-    print(f"recommended: --method {best.method}{options_of}, for about {best.seconds:.2g} s and {_human(best.bytes)}")
+    names = ("key", "kernel", "nu", "alpha", "degree", "gamma", "coef0", "seed")
+    given = "".join(f" --{name} {getattr(options, name)}" for name in names
+                    if getattr(options, name) != _parser().get_default(name))
+    given += (" --standardize" if options.standardize else "") + (f" --sigma {sigma:.6g}" if sigma else "")
+    points = options.points or ("--noisy " + " ".join(map(str, options.noisy)) if options.noisy else "")
+    print(f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\n"
+          f"python -m kpcasketch {points}{' ' * bool(points)}-k {options.k}{given} --method {best.method}{options_of}")
 
 
 def _command(argv):
@@ -13683,7 +13701,8 @@ def _table(options, X, labels, source, methods):
         total = gram_diagonal(X, kernel).sum(dtype=np.float64)
         if options.center:
             total -= gram_matmat(X, X, np.ones((n, 1), X.dtype), kernel).sum(dtype=np.float64) / n
-        _plot(options.plot, embedding, eigen.values, labels, _title(options, source, methods[0], sigma), total)
+        _plot(options.plot, embedding, eigen.values, labels, _title(options, source, methods[0], sigma), total,
+              "variance" if options.center else "trace")
         print(f"drew {options.plot} ({methods[0]})")
 
 

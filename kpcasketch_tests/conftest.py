@@ -2,6 +2,8 @@
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")     # before numpy: its threads and numba's on the same cores slow each other down
+if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < 2:
+    os.environ.setdefault("NUMBA_NUM_THREADS", "2")    # on one core, too: bits of one and of two threads are compared
 
 import numba
 import numpy as np

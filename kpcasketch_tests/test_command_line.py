@@ -487,7 +487,10 @@ def test_labels_colour_the_picture(points, tmp_path, capsys, labels, written):
 def test_advice_ends_with_a_command(points, capsys):
     assert kp.main([points, "--advise", "0.05", "-k", "2"]) == 0
     out = capsys.readouterr().out
-    assert "recommended: --method " in out and "quantize" in out and "NO: error too large" in out
+    assert "recommended, for about" in out and "quantize" in out and "NO: error too large" in out
+    command = out.splitlines()[-1].split()
+    assert command[:3] == ["python", "-m", "kpcasketch"] and kp.main([*command[3:], "--no-errors"]) == 0
+    capsys.readouterr()
     assert kp.main([points, "--advise", "2", "-k", "2"]) == 2 and "advise: error must be" in capsys.readouterr().err
     assert kp.main([points, "--advise", "0.0001", "-k", "2", "--memory", "10"]) == 0
     assert "nothing reaches that in this memory" in capsys.readouterr().out

@@ -42,10 +42,15 @@ def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
     assert found.cost == pytest.approx(np.trace(LOW - C @ C.T @ LOW @ C @ C.T), rel=1e-10)
     assert found.cost == pytest.approx(kp.projection_cost(kp.LowRank(F), indicators), rel=1e-10)
     assert found.cost <= kp.kernel_kmeans(F, 4, 0, 1).cost
+
+
+def test_rings_are_clusters_under_a_kernel_of_radii_and_not_by_distances():
     rings = np.concatenate([r * np.column_stack([np.cos(t), np.sin(t)]) for r, t in ((1, np.linspace(0, 6, 80)), (4, np.linspace(0, 6, 120)))])
-    factor = kp.nystrom(rings, np.arange(0, 200, 2), kp.polynomial(2, 1.0, 0.0))
-    labels = kp.kernel_kmeans(factor[:, :3].copy(), 2, 0).labels
-    assert labels.shape == (200,)
+    radii, ring = np.linalg.norm(rings, axis=1)[:, None], np.repeat([0, 1], [80, 120])
+    by_radius = kp.nystrom(np.arange(200.0)[:, None], np.arange(0, 200, 9), kp.precomputed(np.exp(-((radii - radii.T) ** 2))))
+    for features, alike in ((by_radius, True), (rings, False)):
+        labels = kp.kernel_kmeans(features, 2, 0).labels
+        assert (len(set(labels[ring == 0])) == len(set(labels[ring == 1])) == 1 and labels[0] != labels[-1]) == alike
 
 
 @pytest.mark.parametrize("squared", [True, False])

@@ -44,6 +44,7 @@ def second(state, points):
     return np.zeros((len(points), 0)) if state.other_coef.shape[0] == 0 else features(state.other, points)
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("n", [4, 127, 128, 129, 513])
 @pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("task", TASKS)
@@ -72,6 +73,7 @@ def test_steps_are_those_of_stored_features(task, centered, n):
     assert len(set(revisited[1:])) == len(revisited[1:])
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("k", [1, 4, 5, 16, 17])
 @pytest.mark.parametrize("m", [1, 127, 128, 129, 2200])
 def test_evaluation_sums_the_features(m, k):

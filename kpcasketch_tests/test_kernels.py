@@ -30,6 +30,7 @@ def points(n, d, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
 def test_gram_is_the_naive_one(name, dtype, rounding):
@@ -116,6 +117,7 @@ def test_gram_matmat_is_gram_times_vectors(n, m, d, p, seed):
     assert np.abs(kp.gram_matmat(X, Y, V, kernel) - K @ V).max() <= 1e-14 * (1 + np.abs(K) @ np.abs(V)).max()
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("p", [1, 4, 5, 16, 33])
 def test_symmetric_product_is_gram_times_vectors(p):
     X, V = points(700, 4), points(700, p, 1)

@@ -58,6 +58,7 @@ def test_exact_scores_are_the_minimum_of_their_variational_form():
             ((B[i] - y @ B) ** 2).sum() / lam + y @ y, rel=1e-9)
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("n, m", [(1, 1), (130, 3), (300, 128), (129, 129), (700, 300)])
 def test_approximate_scores_are_those_of_lemma_6(n, m):
     indices, weights = rng.choice(n, m, replace=False), rng.uniform(0.5, 3, m)
@@ -162,6 +163,7 @@ def test_squared_weights_of_an_exact_draw_are_unbiased():
     assert (np.count_nonzero(draws, 1) == 12).all()
 
 
+@pytest.mark.bounds
 def test_recursion_of_algorithm_2_is_its_naive_form():
     """The naive recursion, fed with the uniform numbers of the compiled one."""
     lam, delta, seed, matrix = RIDGE, 0.03, 4, naive.gaussian(MANY, MANY, 3.0)
@@ -242,6 +244,7 @@ def test_pivots_of_randomly_pivoted_cholesky_follow_their_law(block):
     assert stats.chisquare([counts[p] for p in law], [2000 * law[p] for p in law]).pvalue > CHANCE
 
 
+@pytest.mark.bounds
 def test_greedy_pivots_are_the_naive_ones_whatever_the_block():
     expected = naive.pivoted_cholesky(K, 30)
     for block in (1, 16, 128):
@@ -254,6 +257,7 @@ def test_pivoted_cholesky_ends_where_everything_is_explained():
         assert found.indices.size == 4 and np.unique(points[found.indices], axis=0).shape[0] == 4
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("n, m", [(1, 1), (5, 3), (130, 129), (300, 128), (700, 257)])
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-11), (np.float32, 1e-4)])
 def test_factor_is_the_nystrom_approximation(n, m, dtype, tolerance):

@@ -68,6 +68,7 @@ def test_64_segments_of_columns_and_64_partial_sums_of_rows(blocks):
         assert np.abs(kp.matmat(kp.LowRank(Y), V) - Y @ (Y.T @ V)).max() < 1e-9
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("n", [1, 2, 62, 63, 64, 65, 127, 129])
 def test_64_runs_of_rows_of_samples(n):
     X = rng.standard_normal((n, 2))
@@ -76,6 +77,7 @@ def test_64_runs_of_rows_of_samples(n):
     assert np.array_equal(drawn, drawn.T) and np.abs(drawn[drawn != 0] - 2 * naive.gaussian(X, X, 1.5)[drawn != 0]).max(initial=0) < 1e-13
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("n", [31, 32, 33, 4095, 4096, 4097, 4130])
 def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n):
     words = rng.integers(0, 2**32, ((n + 31) // 32, n), dtype=np.uint32)
@@ -87,6 +89,7 @@ def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n):
         assert np.abs(got - 0.5 * signs.T @ V).max() < 1e-10
 
 
+@pytest.mark.bounds
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [21845, 21846])
 def test_symmetric_products_up_to_the_limit_of_their_partial_sums(n):

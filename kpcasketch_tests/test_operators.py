@@ -30,6 +30,7 @@ OPERATORS = {
 }
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator_acts_as_its_matrix(name):
     A, matrix, size = OPERATORS[name]
@@ -53,6 +54,7 @@ def test_float32_operators_multiply_in_float32():
     assert bits.dtype == np.float32 and np.abs(bits - naive.bits_to_dense(*QUANTIZED) @ V).max() < 1e-3
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("n", [1, 31, 32, 33, 64, 65])
 def test_bits_of_any_size_ignore_what_fills_their_last_words(n):
     upper = np.triu(np.random.default_rng(n).integers(0, 2, (n, n)))

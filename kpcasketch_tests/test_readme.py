@@ -30,18 +30,21 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     names = {"__name__": "readme"}
     exec(compile("\n".join(snippets("In a notebook")), "README", "exec"), names)
     assert "(6000, 138) 0.0073" in capsys.readouterr().out
-    values = names["eigen"].values
-    assert values[[0, 9, 10]] == pytest.approx([811, 403, 147], abs=1)
-    assert names["error"] / names["expansion"].values[0] == pytest.approx(0.18, abs=0.005)
-    assert kp.reliable_components(values, names["error"]).count == 0
-    found = kp.reliable_components(names["expansion"].values, names["bound"])
-    assert found.count == 9 and len(names["few"].weights) == 144
-    exact = names["expansion"].coef
-    angles = kp.principal_angles(exact, np.ascontiguousarray(names["eigen"].vectors[:, :10]))
-    assert np.degrees(angles[0]) < 12
     for snippet in snippets("Walks"):
         if "sklearn" not in snippet:
             exec(compile(snippet, "README", "exec"), names)
+    assert capsys.readouterr().out.startswith("4512000 288000000\n")
+    values = names["eigen"].values
+    assert values[[0, 9, 10]] == pytest.approx([811, 403, 147], abs=1)
+    assert names["expansion"].values[[0, 9]] == pytest.approx([805, 389], abs=1)
+    assert names["error"] / names["expansion"].values[0] == pytest.approx(0.18, abs=0.005)
+    assert kp.reliable_components(values, names["error"]).count == 0
+    assert kp.reliable_components(names["expansion"].values, names["bound"]).count == 10
+    few, kernel = names["few"], names["kernel"]
+    assert len(few.weights) == 144 and kp.mmd(names["X"], few.centers, few.weights, kernel) == pytest.approx(0.064, abs=5e-4)
+    assert kp.shadow_bounds(kernel, 3.0).mmd == pytest.approx(0.48, abs=0.005)
+    angles = kp.principal_angles(names["expansion"].coef[:, :10].copy(), np.ascontiguousarray(names["eigen"].vectors[:, :10]))
+    assert 10 < np.degrees(angles[0]) < 12
     assert names["mapped"].shape == (200, 5) and np.abs(names["clean"] - names["X"][:5]).max() < 2.0
     assert names["cosine"].values[0] > 100 and names["top"].values.size == 5
 

@@ -92,6 +92,7 @@ def test_a_gram_matrix_of_zeros_is_quantized_to_zero():
     assert (kp.dense(kp.sample_quantize_gram(np.zeros((5, 2)), kp.linear(), 2.0, 0)) == 0).all()
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("n", [1, 2, 127, 128, 129, 300])
 def test_every_size_up_to_several_tiles_is_symmetric(n):
     points = rng.standard_normal((n, 2))
@@ -100,6 +101,7 @@ def test_every_size_up_to_several_tiles_is_symmetric(n):
         assert matrix.shape == (n, n) and np.array_equal(matrix, matrix.T)
 
 
+@pytest.mark.bounds
 def test_sketches_have_the_same_bits_for_any_number_of_threads(same_bits):
     points = rng.standard_normal((500, 3))
     same_bits(kp.sample_gram, points, KERNEL, 3.0, 2**64 - 1)

@@ -43,6 +43,7 @@ def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
             maker(kernel, 5, 10)
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
 @pytest.mark.parametrize("n, d, m", [(1, 1, 1), (3, 2, 31), (127, 16, 32), (128, 17, 128), (129, 3, 129), (257, 40, 300)])
 def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance):
@@ -74,6 +75,7 @@ def test_kinds_of_maps_are_different():
     assert all(stats.kstest(Q[:, t], "norm").statistic < 0.2 / math.sqrt(4000) for t in range(5))             # random ones: .87
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("d, m", [(1, 5), (5, 8), (8, 20), (9, 40)])
 def test_fastfood_is_its_product_of_matrices(d, m):
     key = np.uint64(kp._key(np.uint64(4), kp._FREQUENCIES))
@@ -106,6 +108,7 @@ def test_large_angles_are_still_cosines():
         kp.fourier_features(np.ones((1, 1), np.float32), kp.fourier_features_map(kp.laplacian(1e-150), 1, 50))
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("share", [1.0, 0.4, 0.2])
 @pytest.mark.parametrize("half", [True, False])
 @pytest.mark.parametrize("n, m, ell", [(100, 20, 6), (57, 30, 5), (10, 5, 1), (10, 5, 2), (10, 5, 3), (300, 8, 8), (3, 9, 4), (40, 7, 7)])
@@ -192,6 +195,7 @@ def test_streaming_kernel_pca_is_near_the_exact_one(centered):
     assert np.allclose(streamed.values, rival.values, atol=1.01 * streamed.shrunk) and (streamed.values <= rival.values * (1 + 1e-9)).all()
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("centered", [False, True])
 def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
     drawn = kp.fourier_features_map(G, 5, 90, 5)
@@ -226,6 +230,7 @@ def test_streams_take_both_precisions(dtype):
     assert np.abs(np.abs(kp.skpca_transform(X.astype(dtype), found)) - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 100, 10, 4)))).max() < 2e-3
 
 
+@pytest.mark.bounds
 def test_reservoirs_hold_each_point_with_equal_chances():
     c, n = 4000, 10
     state = kp.reservoir_start(c, 1, 3)

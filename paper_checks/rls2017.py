@@ -819,18 +819,20 @@ def draw_errors(axes, options):
     axes[0, 0].legend()
 
 
-@figure("rls-clusters", "rls", "Figure 1: 20 landmarks (crosses) of three clusters of 1500, 60 and 40 points, gaussian(1); |K - K~| in the titles.", claims=["RLS-F2"],
+@figure("rls-clusters", "rls", "Figure 1: landmarks (crosses) of three clusters of 1500, 60 and 40 points, gaussian(1), uniform and by ridge leverage scores at lam = 5; "
+        "|K - K~| / |K| in the titles.", claims=["RLS-F2"],
         columns=lambda options: 2)
 def draw_clusters(axes, options):
     rng, kernel = np.random.default_rng(options.seed), kp.gaussian(1.0)
     X = np.concatenate([0.4 * rng.standard_normal((1500, 2)), 0.6 * rng.standard_normal((60, 2)) + [5, 3], 0.6 * rng.standard_normal((40, 2)) + [5, -3]])
-    K = kp.gram(X, X, kernel)
-    for axis, name, found in zip(np.ravel(axes), ("uniform", "recursive leverage scores"),
-                                 (kp.uniform_landmarks(len(X), 20, options.seed), kp.recursive_rls_practical(X, kernel, 20, options.seed))):
+    K, scores = kp.gram(X, X, kernel), kp.ridge_leverage_scores(X, kernel, 5.0)
+    factor = 20 / (scores.sum() * math.log(scores.sum() / 0.1))        # of the scores, for 20 landmarks on average
+    for axis, name, found in zip(np.ravel(axes), ("uniform", "by leverage scores"),
+                                 (kp.uniform_landmarks(len(X), 20, options.seed), kp.sample_landmarks(scores, 0.1, options.seed, factor))):
         axis.scatter(*X.T, s=3, color="0.7", label="points")
         axis.scatter(*X[found.indices].T, marker="x", color="C3", label="landmarks")
-        axis.set(title=f"{name}: {kp.spectral_error(K, kp.LowRank(kp.nystrom(X, found, kernel))):.3g} of {kp.spectral_norm(K):.3g}", aspect="equal",
-                 xlabel="first coordinate", ylabel="second coordinate")
+        error = kp.spectral_error(K, kp.LowRank(kp.nystrom(X, found, kernel))) / kp.spectral_norm(K)
+        axis.set(title=f"{len(found.indices)} landmarks, {name}: error {error:.2g}", aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
     np.ravel(axes)[0].legend(fontsize=7)
 
 
