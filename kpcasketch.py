@@ -107,6 +107,7 @@ import os
 import pathlib
 import re
 import secrets
+import shlex
 import shutil
 import sys
 import tempfile
@@ -13625,9 +13626,10 @@ def _print_advice(options, X, source):
     given = "".join(f" --{name} {getattr(options, name)}" for name in names
                     if getattr(options, name) != _parser().get_default(name))
     given += (" --standardize" if options.standardize else "") + (f" --sigma {sigma:.6g}" if sigma else "")
-    points = options.points or ("--noisy " + " ".join(map(str, options.noisy)) if options.noisy else "")
+    points = "--noisy {} {} ".format(*options.noisy) if options.noisy else ""
+    points += f"{shlex.quote(options.points)} " if options.points else ""
     print(f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\n"
-          f"python -m kpcasketch {points}{' ' * bool(points)}-k {options.k}{given} --method {best.method}{options_of}")
+          f"python -m kpcasketch {points}-k {options.k}{given} --method {best.method}{options_of}")
 
 
 def _command(argv):
@@ -13698,9 +13700,11 @@ def _table(options, X, labels, source, methods):
             print("the embedding is the eigenvectors' own; features of these points by --apply differ from it by the "
                   "sketch's error")
     if options.plot:
-        total = gram_diagonal(X, kernel).sum(dtype=np.float64)
+        shown = X[embedded] if methods[0] == "round" else X
+        total = gram_diagonal(shown, kernel).sum(dtype=np.float64)
         if options.center:
-            total -= gram_matmat(X, X, np.ones((n, 1), X.dtype), kernel).sum(dtype=np.float64) / n
+            ones = np.ones((shown.shape[0], 1), X.dtype)
+            total -= gram_matmat(shown, shown, ones, kernel).sum(dtype=np.float64) / shown.shape[0]
         _plot(options.plot, embedding, eigen.values, labels, _title(options, source, methods[0], sigma), total,
               "variance" if options.center else "trace")
         print(f"drew {options.plot} ({methods[0]})")
