@@ -15,9 +15,8 @@ import numpy as np
 from scipy import stats
 
 import kpcasketch as kp
-from paper_checks.claims import (CHANCE, COUNT, FAILS, HOLDS, IDENTITY, MENDED, NOT_RUN, QUOTIENT, REFUTED, SHARP, Verdict,
-                                 binomial_p_value, claim, detection, erratum, figure, judge_failures, judgements, mean_limit,
-                                 standard_errors)
+from paper_checks.claims import (CHANCE, FAILS, HOLDS, MENDED, NOT_RUN, QUOTIENT, REFUTED, Verdict, binomial_p_value, claim,
+                                 detection, erratum, figure, judge_failures, judgements, mean_limit, standard_errors)
 
 CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
 

@@ -50,6 +50,10 @@ def features(seed, n, D=150):
     return B, np.linalg.eigvalsh(B.T @ B)[::-1]
 
 
+def feature_scores(B, lam):
+    return np.einsum("ij,ij->i", B @ np.linalg.inv(B.T @ B + lam * np.eye(B.shape[1])), B)
+
+
 @functools.lru_cache(maxsize=2)
 def far_sites(n, first):
     """Copies at places so far apart that K is a block of ones for each: (points, their places, numbers of copies).
