@@ -17,6 +17,12 @@ import pytest
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
+
+@pytest.fixture(autouse=True)
+def no_notices(monkeypatch):
+    """Errors are read from stderr, where a first call would say that it is being compiled."""
+    monkeypatch.setattr(kp, "QUIET", True)
+
 X = np.random.default_rng(0).standard_normal((150, 3))
 
 
