@@ -23,6 +23,7 @@ def no_notices(monkeypatch):
     """Errors are read from stderr, where a first call would say that it is being compiled."""
     monkeypatch.setattr(kp, "QUIET", True)
 
+
 X = np.random.default_rng(0).standard_normal((150, 3))
 
 
