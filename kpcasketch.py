@@ -27,7 +27,7 @@ features (AMS 4)   round_expansion, thin_expansion, expand_rounded, rounding_sca
 projection (AMS 5) rademacher_projection, projection_dimension
 kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomized_kernel_round
 operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
-eigenpairs         block_lanczos, orthogonal_iteration, spectral_norm
+eigenpairs         block_lanczos, block_lanczos_of any product, orthogonal_iteration, spectral_norm
 kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion; kernel_pca_preimage
 which, how large   advise, nystrom_to, reliable_components
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
@@ -48,6 +48,10 @@ gradients (DSGD)   dsgd_kpca, dsgd_gha, dsgd_ksvd, dsgd_kcca, dsgd_ksir; in stre
 learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
                    effective_dimension
+many machines      dask_map of features, residuals, labels; dask_skpca, dask_frequent_directions, dask_rnca,
+(Dask)             dask_reservoir, dask_shadow_select; dask_landmarks, dask_nystrom_kpca, dask_nystrom_ridge,
+                   dask_kernel_kmeans; dask_quantize_gram, dask_sample_gram, dask_sample_quantize_gram with dask_matmat
+                   and dask_collect; dask_median_bandwidth
 data, command line random_noisy, save, load, warm_up, main
 
 Results, and what they feed
@@ -72,6 +76,8 @@ FDState, SKPCAState, ReservoirState    of start, update and merge, for finish, w
              Expansion
 Subspace     of skpca_finish, skpca and rnca, for skpca_transform and skpca_residual
 Clustering, Correlations    of kernel_kmeans and kernel_cca
+LandmarkPoints of dask_landmarks, for dask_nystrom_kpca and dask_nystrom_ridge
+Spread       of dask_quantize_gram and its companions, for dask_matmat and dask_collect
 
 Which method, which s, which delta
 ----------------------------------
@@ -141,29 +147,32 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advice", "Bits", "CSR", "Centered", "CertifiedNystrom", "Clustering", "Correlations", "DSGDState", "Difference",
-    "Eigen", "Expansion", "FDState", "FourierMap", "Implicit", "Kernel", "Landmarks", "LowRank", "Manifold",
-    "NystromMap", "ReducedSet", "Reliable", "ReservoirState", "SKPCAState", "ShadowBounds", "ShadowState", "Sketch",
-    "Slices", "Subspace", "advise", "approximate_ridge_leverage_scores", "block_lanczos", "cauchy", "center",
-    "center_expansion", "centered_kpca", "custom", "dense", "difference", "diffusion_map", "dsgd_evaluate",
-    "dsgd_finish", "dsgd_gha", "dsgd_kcca", "dsgd_kcca_start", "dsgd_kpca", "dsgd_ksir", "dsgd_ksir_start", "dsgd_ksvd",
-    "dsgd_ksvd_start", "dsgd_start", "dsgd_update", "dsgd_values", "effective_dimension", "expand", "expand_rounded",
-    "fastfood_features_map", "fd_finish", "fd_merge", "fd_start", "fd_update", "fourier_features",
-    "fourier_features_map", "frequent_directions", "frobenius_error", "gaussian", "gram", "gram_diagonal",
-    "gram_matmat", "herd", "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans", "kernel_pca_preimage",
-    "kernel_ridge", "kernel_thin", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "laplacian_eigenmap",
-    "linear", "load", "main", "manifold_features", "matern", "matmat", "median_bandwidth", "mmd", "nbytes",
-    "normalized_cut", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map", "nystrom_ridge",
-    "nystrom_to", "operator_distance", "orthogonal_features_map", "orthogonal_iteration", "pivoted_cholesky",
-    "polynomial", "precomputed", "principal_angles", "projection_cost", "projection_dimension", "projection_distance",
-    "quantize_gram", "quasi_features_map", "rademacher_projection", "random_noisy", "randomized_kernel_quantize",
-    "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic", "recursive_rls",
-    "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical", "reliable_components",
-    "reservoir_finish", "reservoir_nystrom", "reservoir_start", "reservoir_update", "ridge_leverage_scores",
-    "rls_nystrom", "rnca", "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram",
-    "sample_landmarks", "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels",
-    "shadow_radius", "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish", "skpca_merge",
-    "skpca_residual", "skpca_start", "skpca_transform", "skpca_update", "spectral_error", "spectral_norm",
-    "subsampled_kpca", "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
+    "Eigen", "Expansion", "FDState", "FourierMap", "Implicit", "Kernel", "LandmarkPoints", "Landmarks", "LowRank",
+    "Manifold", "NystromMap", "ReducedSet", "Reliable", "ReservoirState", "SKPCAState", "ShadowBounds", "ShadowState",
+    "Sketch", "Slices", "Spread", "Subspace", "advise", "approximate_ridge_leverage_scores", "block_lanczos",
+    "block_lanczos_of", "cauchy", "center", "center_expansion", "centered_kpca", "custom", "dask_collect",
+    "dask_frequent_directions", "dask_kernel_kmeans", "dask_landmarks", "dask_map", "dask_matmat",
+    "dask_median_bandwidth", "dask_nystrom_kpca", "dask_nystrom_ridge", "dask_quantize_gram", "dask_reservoir",
+    "dask_rnca", "dask_sample_gram", "dask_sample_quantize_gram", "dask_shadow_select", "dask_skpca", "dense",
+    "difference", "diffusion_map", "dsgd_evaluate", "dsgd_finish", "dsgd_gha", "dsgd_kcca", "dsgd_kcca_start",
+    "dsgd_kpca", "dsgd_ksir", "dsgd_ksir_start", "dsgd_ksvd", "dsgd_ksvd_start", "dsgd_start", "dsgd_update",
+    "dsgd_values", "effective_dimension", "expand", "expand_rounded", "fastfood_features_map", "fd_finish", "fd_merge",
+    "fd_start", "fd_update", "fourier_features", "fourier_features_map", "frequent_directions", "frobenius_error",
+    "gaussian", "gram", "gram_diagonal", "gram_matmat", "herd", "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans",
+    "kernel_pca_preimage", "kernel_ridge", "kernel_thin", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian",
+    "laplacian_eigenmap", "linear", "load", "main", "manifold_features", "matern", "matmat", "median_bandwidth", "mmd",
+    "nbytes", "normalized_cut", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map",
+    "nystrom_ridge", "nystrom_to", "operator_distance", "orthogonal_features_map", "orthogonal_iteration",
+    "pivoted_cholesky", "polynomial", "precomputed", "principal_angles", "projection_cost", "projection_dimension",
+    "projection_distance", "quantize_gram", "quasi_features_map", "rademacher_projection", "random_noisy",
+    "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic",
+    "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical",
+    "reliable_components", "reservoir_finish", "reservoir_nystrom", "reservoir_start", "reservoir_update",
+    "ridge_leverage_scores", "rls_nystrom", "rnca", "round_expansion", "rounding_scale", "rpcholesky", "rskpca",
+    "sample_gram", "sample_landmarks", "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish",
+    "shadow_labels", "shadow_radius", "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish",
+    "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update", "spectral_error",
+    "spectral_norm", "subsampled_kpca", "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
 ]
 
 
@@ -207,7 +216,7 @@ if numba.config.DISABLE_JIT:
     raise ImportError("kpcasketch is compiled by numba and does not run as plain Python: unset NUMBA_DISABLE_JIT")
 
 # Machine code is cached on disk where another process would import this very module by its name.
-_CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ != "__main__"
+_CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
 # The first part of the symbols of functions that stand apart: the same in every process that shares a cache, and only
 # there.
 _SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
@@ -367,6 +376,17 @@ def _watched(name):
     finally:
         note.cancel()
         _waiting.watched = False
+
+
+@contextlib.contextmanager
+def _called(name):
+    """What is compiled meanwhile is told as this function, unless it is in another's call."""
+    call = getattr(_waiting, "call", None)
+    _waiting.call = call or [name, False]
+    try:
+        yield
+    finally:
+        _waiting.call = call
 
 
 def _tell(call):
@@ -1765,6 +1785,15 @@ def _key(seed, purpose):
     return _subkey(_mix(np.uint64(seed)), purpose)
 
 
+def _python_subkey(key, number):
+    """`_subkey` from Python, which knows no unsigned numbers: one beyond 2^63 would have a type of its own."""
+    return np.uint64(_subkey(key, number))
+
+
+def _python_key(seed, purpose):
+    return np.uint64(_key(seed, purpose))
+
+
 @_compiled(fastmath=_STRICT)
 def _uniform(key, counter):
     """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
@@ -1866,11 +1895,13 @@ class Kernel(NamedTuple):
     address: int
     table: np.ndarray
 
-    def __reduce__(self):
-        if self.address:
-            raise TypeError("a custom kernel holds the address of code compiled in this process and cannot be pickled; "
-                            "call custom(f) again where it is needed")
-        return Kernel, tuple(self)
+    def __reduce__(self):  # an address is another in each process: the function is sent, and compiled there
+        if not self.address:
+            return Kernel, tuple(self)
+        for f, by_address in _custom_kernels.items():
+            if by_address.address == self.address:
+                return _custom_again, (f, self.scale)
+        raise TypeError("a custom kernel must be made by custom(f) in the process that pickles it")
 
 
 @_public(glue=True, sigma=_bandwidth)
@@ -2130,7 +2161,7 @@ def custom(f):
 
     Returns
     -------
-    Kernel that lives as long as the process and cannot be pickled
+    Kernel that lives as long as the process; pickled, it takes f along, to be compiled where it is unpickled
 
     Raises
     ------
@@ -2160,6 +2191,10 @@ def custom(f):
         _custom_kernels[f] = by_address
     address = _custom_kernels[f].address
     return Kernel(_CUSTOM, 1.0, 0.0, 0.0, _signed(address), address, np.empty((0, 0)))
+
+
+def _custom_again(f, scale):
+    return custom(f)._replace(scale=scale)
 
 
 @_public(glue=True, kernel=_kernel(), kappa=_real('x > 0.0', 'be positive'))
@@ -2277,15 +2312,26 @@ def _minus_row(X, centre):
     return out
 
 
+@_compiled(inline="always")
+def _add_rows_to(sums, X):
+    """sums += the rows of X, one after the other: the same bits for all rows at once and for runs of them in turn."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            sums[j] += X[i, j]
+
+
 @_compiled
 def _column_means(X):
     out = _zeros(X.shape[1], _FLOAT64)
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            out[j] += X[i, j]
-    for j in range(X.shape[1]):
-        out[j] /= X.shape[0]
-    return out
+    _add_rows_to(out, X)
+    return _divided(out, X.shape[0])
+
+
+@_compiled(inline="always")
+def _divided(sums, count):
+    for j in range(sums.shape[0]):
+        sums[j] /= count
+    return sums
 
 
 @_compiled(inline="always")
@@ -2308,6 +2354,26 @@ def _pack(Y, width, columns):
     return panels
 
 
+@_compiled(inline="always")
+def _sharpness(kernel):
+    """One over the bandwidth; kernels with a kink at 0 have it in gamma itself."""
+    return kernel.gamma if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else math.sqrt(kernel.gamma)
+
+
+@_compiled(inline="always")
+def _is_at_scale(kernel, X):
+    return (X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED
+            or 1e-6 <= _sharpness(kernel) <= 1e6)
+
+
+@_compiled
+def _scale_for(kernel, largest):
+    """What points of at most this size are multiplied with, and gamma for them."""
+    room, sharpness = 1e17 / max(largest, 1e-45), _sharpness(kernel)
+    factor = 2.0 ** math.floor(math.log2(room if room < sharpness else sharpness))
+    return factor, kernel.gamma / factor / (1.0 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else factor)
+
+
 @_compiled
 def _at_scale(kernel, X, Y, symmetric):
     """Points and gamma with the bandwidth near 1: times a power of two, where float32 cannot hold gamma or squares.
@@ -2315,14 +2381,11 @@ def _at_scale(kernel, X, Y, symmetric):
     Exact, but for distances below 1e-35 times the largest coordinate, which become 0. float64 holds all of them as they
     are.
     """
-    has_kink = _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK
-    steepness = kernel.gamma if has_kink else math.sqrt(kernel.gamma)
-    if X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED or 1e-6 <= steepness <= 1e6:
+    if _is_at_scale(kernel, X):
         return kernel.gamma, X, Y
-    room = 1e17 / max(max(_largest(X.reshape(-1)), _largest(Y.reshape(-1))), 1e-45)
-    factor = 2.0 ** math.floor(math.log2(room if room < steepness else steepness))
+    factor, gamma = _scale_for(kernel, max(_largest(X.reshape(-1)), _largest(Y.reshape(-1))))
     Xs = _times(X, factor)
-    return kernel.gamma / factor / (1.0 if has_kink else factor), Xs, Xs if symmetric else _times(Y, factor)
+    return gamma, Xs, Xs if symmetric else _times(Y, factor)
 
 
 @_compiled
@@ -2334,6 +2397,47 @@ def _times(X, factor):
     return out
 
 
+@_compiled(inline="always")
+def _steepness(kernel, gamma):
+    """Largest relative change of a kernel value for a change of the squared distance by 1."""
+    return gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
+
+
+@_compiled(inline="always")
+def _may_expand(kernel, X):
+    return kernel.kind <= _CAUCHY and X.shape[1] >= 16
+
+
+@_compiled(inline="always")
+def _is_accurate(kernel, gamma, x_square, y_square):
+    """Whether the expansion is, for points of at most these squared norms."""
+    return _steepness(kernel, gamma) * (x_square + y_square) <= _EXPANDED_BELOW
+
+
+@_compiled(inline="always")
+def _packed_rows(Y):
+    """All of Y in panels that fill whole tiles."""
+    return _pack(Y, _tile_width(Y), (Y.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK)
+
+
+@_compiled(inline="always")
+def _pairs_about(centre, gamma, X, Y, symmetric):
+    """Points at scale, for the expansion."""
+    Yc = _minus_row(Y, centre)
+    Xc = Yc if symmetric else _minus_row(X, centre)
+    return _Pairs(_EXPANSION, gamma, Xc, Yc, _squares(Xc), _squares(Yc), _packed_rows(Yc), symmetric)
+
+
+@_compiled(inline="always")
+def _direct_pairs(kernel, gamma, X, Y, symmetric):
+    """Points at scale, for inner products, sums over coordinates, or one call for each pair."""
+    none = np.empty(0, X.dtype)
+    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
+        return _Pairs(_EVERY_PAIR, gamma, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
+    mode = _PRODUCTS if kernel.kind == _POLYNOMIAL else _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
+    return _Pairs(mode, gamma, X, Y, none, none, _packed_rows(Y), symmetric)
+
+
 @_compiled(apart=True)
 def _prepare(kernel, X, Y, symmetric):
     """Choose how tiles compute, and bring both point sets to that form.
@@ -2343,30 +2447,12 @@ def _prepare(kernel, X, Y, symmetric):
     below 16 the direct sum is no better than by a small factor, and the expansion is used; else, for kernels with
     a kink at 0, and where d < 16 makes it cheap, the direct sum.
     """
-    no_squares = np.empty(0, X.dtype)
-    no_panels = no_squares.reshape(0, 0, 0)
-    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        return _Pairs(_EVERY_PAIR, kernel.gamma, X, Y, no_squares, no_squares, no_panels, symmetric)
-    columns = (Y.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK
-    width = _tile_width(Y)
     gamma, X, Y = _at_scale(kernel, X, Y, symmetric)
-    if kernel.kind == _POLYNOMIAL:
-        return _Pairs(_PRODUCTS, gamma, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
-    if kernel.kind <= _CAUCHY and X.shape[1] >= 16:
-        centre = _column_means(Y)
-        Yc = _minus_row(Y, centre)
-        Xc = Yc if symmetric else _minus_row(X, centre)
-        x_squares, y_squares = _squares(Xc), _squares(Yc)
-        if _steepness(kernel, gamma) * (_largest(x_squares) + _largest(y_squares)) <= _EXPANDED_BELOW:
-            return _Pairs(_EXPANSION, gamma, Xc, Yc, x_squares, y_squares, _pack(Yc, width, columns), symmetric)
-    mode = _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
-    return _Pairs(mode, gamma, X, Y, no_squares, no_squares, _pack(Y, width, columns), symmetric)
-
-
-@_compiled(inline="always")
-def _steepness(kernel, gamma):
-    """Largest relative change of a kernel value for a change of the squared distance by 1."""
-    return gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
+    if _may_expand(kernel, X):
+        pairs = _pairs_about(_column_means(Y), gamma, X, Y, symmetric)
+        if _is_accurate(kernel, gamma, _largest(pairs.x_squares), _largest(pairs.y_squares)):
+            return pairs
+    return _direct_pairs(kernel, gamma, X, Y, symmetric)
 
 
 # 5.3 Tiles
@@ -2440,15 +2526,16 @@ def _looked_up(kernel, X, i, Y, j):
 
 
 @_compiled
-def _pair_values(kernel, gamma, X, i, columns, values):
-    """values[c] = k(x_i, x_columns[c]) by pairs, X and gamma of `_at_scale`; `values` has room for whole blocks."""
+def _pair_values(kernel, gamma, X, i, Y, columns, values):
+    """values[c] = k(x_i, y_columns[c]) by pairs, points and gamma of `_at_scale`; `values` has room for whole blocks.
+    """
     x, count = X[i], columns.shape[0]
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         for c in range(count):
-            values[c] = _looked_up(kernel, X, i, X, columns[c])
+            values[c] = _looked_up(kernel, X, i, Y, columns[c])
         return
     for c in range(count):
-        y = X[columns[c]]
+        y = Y[columns[c]]
         total = x.dtype.type(0)
         if kernel.kind == _POLYNOMIAL:
             for t in range(x.shape[0]):
@@ -4260,6 +4347,77 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     return eigen
 
 
+def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
+    """The k largest eigenvalues of a symmetric matrix that is only known by its products, and their vectors.
+
+    `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator, a matrix on disk. The search is
+    the same (AMS section 2, footnote 1): it hands out a block of vectors and goes on with the product.
+
+    Parameters
+    ----------
+    product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric
+    n : int, at least 1; rows of A
+    k : int from 1 to n
+    seed, tol, max_iterations : as of `block_lanczos`
+
+    Returns
+    -------
+    Eigen, with the bits of `block_lanczos` where the products have those of `matmat`
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a product of another shape, with NaN or infinity, or of a matrix that is
+        not symmetric
+
+    Notes
+    -----
+    Called from Python only. Vectors, work and memory as of `block_lanczos`; b is n, k rounded up to a multiple of 16,
+    or 64. A product in float32 is taken to be rounded so.
+
+    Examples
+    --------
+    >>> A = np.diag(np.array([3.0, 1.0, 2.0]))
+    >>> block_lanczos_of(lambda V: A @ V, 3, 2).values.round(12).tolist()
+    [3.0, 2.0]
+    """
+    n, k = _as_integer("block_lanczos_of: n", n), _as_integer("block_lanczos_of: k", k)
+    seed, tol = _as_seed("block_lanczos_of: seed", seed), _as_real("block_lanczos_of: tol", tol)
+    max_iterations = _as_integer("block_lanczos_of: max_iterations", max_iterations)
+    if not callable(product):
+        raise ValueError("block_lanczos_of: product must be a function of an (n, b) array")
+    if not 1 <= n < 2**31:
+        raise ValueError("block_lanczos_of: n must be at least 1, and below 2**31")
+    if not 1 <= k <= n:
+        raise ValueError("block_lanczos_of: k must be from 1 to n, the number of rows")
+    if not tol >= 0.0 or max_iterations < 1:
+        raise ValueError("block_lanczos_of: tol must not be negative, and max_iterations be at least 1")
+    with _called("block_lanczos_of"):
+        return _lanczos_by(product, n, k, _python_key(seed, _START), tol, max_iterations)
+
+
+def _lanczos_by(product, n, k, key, tol, max_iterations):
+    """`_lanczos` for products that are made elsewhere."""
+    search = _start_search(n, k, key, tol, max_iterations, _EPSILONS[8])._replace(key=key)
+    while not search.at[_FINISHED]:
+        V = search.W.copy()
+        R = _as_points("block_lanczos_of: product(V)", product(V))
+        if R.shape != V.shape:
+            raise ValueError(f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
+        if not _all_below(R, np.inf):
+            raise ValueError("block_lanczos_of: product(V) must be finite (no NaN or infinity)")
+        if search.at[_ITERATIONS] == 0:
+            search = search._replace(precision=_EPSILONS[R.itemsize])
+            G = V.T @ R
+            if np.abs(G - G.T).max() > 1e-5 * _largest_column(_to_double(R)):
+                raise ValueError("block_lanczos_of: product must be that of a symmetric matrix")
+        R = np.array(R, np.float64)
+        _step(search, R, _largest_column(R))
+    return Eigen(search.values, search.vectors, int(search.at[_ITERATIONS]), search.residual)
+
+
+_EPSILONS = {4: 1.1920928955078125e-7, 8: 2.220446049250313e-16}       # by the bytes of a number
+
+
 @_public(A=_operator(), k=_count("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
@@ -4650,6 +4808,14 @@ def _count_kept(keep, log_miss, n, band, upper, lower):
                 lower[band + 1, columns[c]] += 1
 
 
+@_compiled(inline="always")
+def _sampled_value(value, s, row, j, bound):
+    """What a kept entry becomes: s times its value, or +-s bound by a coin of that mean if bound >= 0."""
+    if bound < 0.0:
+        return s * value
+    return s * bound if _uniform(row, j) * 2.0 * bound < bound + value else -s * bound
+
+
 @_compiled(apart=True)
 def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, band, upper, place, sketch):
     """Evaluate what one band of rows keeps, and write each entry and its mirror image."""
@@ -4658,13 +4824,11 @@ def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, band, upper, p
     columns, values = np.empty(n, _INT64), _zeros(_blocks(n) * _BLOCK, X.dtype)
     for i in range(_band_start(band, n), _band_start(band + 1, n)):
         count = min(_kept(keep, i, log_miss, n, columns), upper[i])
-        _pair_values(kernel, gamma, X, i, columns[:count], values)
+        _pair_values(kernel, gamma, X, i, X, columns[:count], values)
         row = _subkey(coin, i)
         at = indptr[i + 1] - count
         for c in range(count):
-            j, value = columns[c], s * values[c]
-            if bound >= 0.0:
-                value = s * bound if _uniform(row, j) * 2.0 * bound < bound + values[c] else -s * bound
+            j, value = columns[c], _sampled_value(values[c], s, row, columns[c], bound)
             data[at + c], indices[at + c] = value, j
             if j > i:  # the mirror image; bands come in order, so columns rise in each row
                 mirror = indptr[j] + place[j]
@@ -4688,6 +4852,58 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
     for band in prange(_BANDS):
         _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(band), upper, lower[band], sketch)
     return sketch
+
+
+# The same for two runs of rows of a larger matrix, one before the other, or a run and itself.
+
+@_compiled(apart=True)
+def _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, task, indices, indptr, sketch):
+    """Values of what a block of rows keeps in the columns `column` on; indices, indptr: of each row, by `_kept_in`."""
+    _wide_vectors()
+    n, m, values = X.shape[0], Y.shape[0], _zeros(_blocks(Y.shape[0]) * _BLOCK, X.dtype)
+    columns = np.empty(m, _INT64)
+    for i in range(task * _BLOCK, min(n, task * _BLOCK + _BLOCK)):
+        count, at = 0, sketch.indptr[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            if column <= indices[q] < column + m:
+                columns[count] = indices[q] - column
+                count += 1
+        _pair_values(kernel, gamma, X, i, Y, columns[:count], values)
+        for c in range(count):
+            j = columns[c]
+            sketch.data[at + c] = _sampled_value(values[c], s, _subkey(coin, row + i), column + j, bound)
+            sketch.indices[at + c] = j
+
+
+@_compiled(parallel=True)
+def _sampled_pair(kernel, gamma, X, Y, s, coin, bound, row, column, indices, indptr):
+    """CSR of the entries that are kept of rows `row` on and columns `column` on, from the diagonal on."""
+    n, m, starts = X.shape[0], Y.shape[0], _zeros(X.shape[0] + 1, _INT64)
+    for i in range(n):
+        starts[i + 1] = starts[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            starts[i + 1] += column <= indices[q] < column + m
+    sketch = CSR(_new_matrix(1, starts[n], X)[0], _new_matrix(1, starts[n], np.empty(0, np.int32))[0], starts)
+    for task in prange(_blocks(n)):
+        _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, np.int64(task), indices, indptr, sketch)
+    return sketch
+
+
+@_compiled
+def _kept_in(first, last, n, s, keep):
+    """Columns j >= i that the rows first to last - 1 of n keep, int32, and where those of each row begin."""
+    log_miss, columns = math.log1p(-1.0 / s), np.empty(n, _INT64)
+    indptr, indices = _zeros(last - first + 1, _INT64), np.empty(1024, np.int32)
+    for i in range(first, last):
+        count, end = _kept(keep, i, log_miss, n, columns), indptr[i - first]
+        if end + count > indices.shape[0]:
+            larger = np.empty(2 * (end + count), np.int32)
+            larger[:end] = indices[:end]
+            indices = larger
+        for c in range(count):
+            indices[end + c] = columns[c]
+        indptr[i - first + 1] = end + count
+    return indices[:indptr[last - first]].copy(), indptr
 
 
 @_compiled(apart=True)
@@ -4810,8 +5026,11 @@ def _write_words(bits, first, last, begin, end, words):
 
 
 @_compiled(apart=True)
-def _draw_words(kernel, pairs, slope, coin, group, words):
-    """Draw four tiles on and above the diagonal, and write each of them and its mirror image."""
+def _draw_words(kernel, pairs, slope, coin, row, column, group, words, mirror):
+    """Draw four tiles on and above the diagonal, and write each of them and its mirror image.
+
+    Points are numbered from `row` and `column` on.
+    """
     _wide_vectors()
     tile = _new_tile(pairs.X)
     bits = np.zeros(_BLOCK * _BLOCK, np.uint32).reshape(_BLOCK, _BLOCK)
@@ -4820,29 +5039,41 @@ def _draw_words(kernel, pairs, slope, coin, group, words):
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         bits[:] = 0
         for i in range(first, last):
-            row = _subkey(coin, i)
+            key = _subkey(coin, row + i)
             up = bits[i - first]
             for c in range(end - begin):
-                up[c] = _uniform(row, begin + c) < 0.5 + slope * tile[i - first, c]
-        if begin == first:                             # pair (i, j) is drawn from row min(i, j)
+                up[c] = _uniform(key, column + begin + c) < 0.5 + slope * tile[i - first, c]
+        diagonal = pairs.symmetric and begin == first
+        if diagonal:                                   # pair (i, j) is drawn from row min(i, j)
             for r in range(last - first):
                 for c in range(r):
                     bits[r, c] = bits[c, r]
         _write_words(bits, first, last, begin, end, words)
-        if begin > first:
-            _write_words(_transposed(bits), begin, end, first, last, words)
+        if not diagonal:
+            _write_words(_transposed(bits), begin, end, first, last, mirror)
+
+
+@_compiled
+def _no_words(rows, columns):
+    words = _new_matrix((rows + 31) // 32, columns, np.empty(0, np.uint32))
+    words[:] = 0
+    return words
 
 
 @_compiled(parallel=True)
-def _quantized(kernel, pairs, bound, coin):
-    """Words of `Bits`: each tile above the diagonal is drawn once and written twice."""
-    n = pairs.X.shape[0]
-    words = _new_matrix((n + 31) // 32, n, np.empty(0, np.uint32))
-    words[:] = 0
+def _quantized(kernel, pairs, bound, coin, row, column):
+    """Words of `Bits`, and those of the mirror image: each tile above the diagonal is drawn once and written twice.
+
+    Of two sets of points, numbered from `row` and from `column` on, with all of the first before the second, they are
+    the words of a rectangle above the diagonal of a larger matrix and of the one below; else they are the same.
+    """
+    n, m = pairs.X.shape[0], pairs.Y.shape[0]
+    words = _no_words(n, m)
+    mirror = words if pairs.symmetric else _no_words(m, n)
     slope = 0.5 / bound if bound > 0.0 else 0.0
     for group in prange((_tile_count(pairs) + 3) // 4):
-        _draw_words(kernel, pairs, slope, coin, np.int64(group), words)
-    return words
+        _draw_words(kernel, pairs, slope, coin, row, column, np.int64(group), words, mirror)
+    return words, mirror
 
 
 @_public(X=_points(), kernel=_kernel("X"), seed=_seed)
@@ -4875,7 +5106,8 @@ def quantize_gram(X, kernel, seed=0):
     bound = _entry_bound(kernel, X)
     if not bound < np.inf:
         raise ValueError("quantize_gram: kernel must have finite values on X")
-    return Bits(_quantized(kernel, _prepare(kernel, X, X, True), bound, _key(seed, _ROUND_UP)), bound, X.shape[0])
+    words, _ = _quantized(kernel, _prepare(kernel, X, X, True), bound, _key(seed, _ROUND_UP), 0, 0)
+    return Bits(words, bound, X.shape[0])
 
 
 # 9.4 Rounded expansions (AMS section 4)
@@ -5205,7 +5437,7 @@ def _pair(kernel, x, y):
     points, column, value = _zero_matrix(2, x.shape[0]), _numbers(2)[1:], _zeros(_BLOCK, _FLOAT64)
     for t in range(x.shape[0]):
         points[0, t], points[1, t] = x[t], y[t]
-    _pair_values(kernel, kernel.gamma, points, 0, column, value)
+    _pair_values(kernel, kernel.gamma, points, 0, points, column, value)
     return value[0]
 
 
@@ -6689,11 +6921,17 @@ def rnca(X, map, k, seed=0, centered=False):
     squares, means, sound = _covariance(X, map)
     if not sound:
         raise ValueError("rnca: X must not be so large in units of the bandwidth that angles overflow")
+    return _subspace_by_moments(map, squares, means, X.shape[0], k, _key(seed, _START), centered)
+
+
+@_compiled(apart=True)
+def _subspace_by_moments(map, squares, means, count, k, key, centered):
+    """The k leading directions from sum_i z_i z_i^T, which is written to, and the means of the features."""
     for i in range(map.m if centered else 0):
         for j in range(map.m):
-            squares[i, j] -= X.shape[0] * means[i] * means[j]
-    eigen, _ = _lanczos(squares, k, _key(seed, _START), 1e-12, 1000)
-    return _subspace_of(map, eigen.vectors, eigen.values, k, means, centered, 0.0, X.shape[0])
+            squares[i, j] -= count * means[i] * means[j]
+    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
+    return _subspace_of(map, eigen.vectors, eigen.values, k, means, centered, 0.0, count)
 
 
 @_compiled(apart=True)
@@ -6797,17 +7035,28 @@ def reservoir_update(state, X):
     [[7.0], [7.0]]
     """
     points, upcoming, replaced = state.points.copy(), state.upcoming.copy(), state.replaced.copy()
-    key = _key(state.seed, _RESERVOIRS)
     for j in range(points.shape[0]):
-        while upcoming[j] < state.count + X.shape[0]:
-            if upcoming[j] < state.count:
-                raise ValueError("reservoir_update: state.upcoming must be at least state.count")
-            for t in range(X.shape[1]):
-                points[j, t] = X[upcoming[j] - state.count, t]
+        if upcoming[j] < state.count:
+            raise ValueError("reservoir_update: state.upcoming must be at least state.count")
+    last = _last_taken(upcoming, replaced, state.count + X.shape[0], _key(state.seed, _RESERVOIRS))
+    for j in range(points.shape[0]):
+        for t in range(X.shape[1] if last[j] >= 0 else 0):
+            points[j, t] = X[last[j] - state.count, t]
+    return ReservoirState(points, upcoming, replaced, state.count + X.shape[0], state.seed)
+
+
+@_compiled
+def _last_taken(upcoming, replaced, count, key):
+    """Number of the last point, of the first `count`, that each reservoir takes from now on, or -1; they move on."""
+    last = np.empty(upcoming.shape[0], _INT64)
+    for j in range(upcoming.shape[0]):
+        last[j] = -1
+        while upcoming[j] < count:
+            last[j] = upcoming[j]
             u = _uniform(_subkey(key, j), replaced[j])
             upcoming[j] = np.int64(min((upcoming[j] + 1) / u, 9e18))
             replaced[j] += 1
-    return ReservoirState(points, upcoming, replaced, state.count + X.shape[0], state.seed)
+    return last
 
 
 @_public(state=_reservoir(), kernel=_kernel(), k=_integer(1))
@@ -7537,20 +7786,26 @@ def _within_clusters(X, labels, centers):
 
 
 @_compiled
-def _move_centers(X, labels, centers):
-    """Means of the points of each label, and their numbers; a center without points stays where it is."""
-    sums, counts = _zero_matrix(centers.shape[0], centers.shape[1]), _zeros(centers.shape[0], _FLOAT64)
+def _cluster_sums(X, labels, k):
+    """Sums of the points of each label, and their numbers."""
+    sums, counts = _zero_matrix(k, X.shape[1]), _zeros(k, _FLOAT64)
     for i in range(X.shape[0]):
         total = sums[labels[i]]
         counts[labels[i]] += 1.0
         for t in range(X.shape[1]):
             total[t] += X[i, t]
+    return sums, counts
+
+
+@_compiled
+def _move_centers(sums, counts, centers):
+    """Means of the points of each label; a center without points stays where it is."""
     moved = centers.copy()
     for c in range(centers.shape[0]):
         if counts[c] > 0.0:
-            for t in range(X.shape[1]):
+            for t in range(centers.shape[1]):
                 moved[c, t] = sums[c, t] / counts[c]
-    return moved, counts
+    return moved
 
 
 @_compiled
@@ -7577,7 +7832,8 @@ def _lloyd(X, k, key, restarts, max_iterations):
             labels, _ = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
             if _equal(labels, before):
                 break
-            centers, counts = _move_centers(X, labels, centers)
+            sums, counts = _cluster_sums(X, labels, k)
+            centers = _move_centers(sums, counts, centers)
         cost = _within_clusters(X, labels, centers)
         if cost < best[3]:
             best = (centers, counts, labels, cost)
@@ -7629,7 +7885,7 @@ def _similarities_of_block(kernel, gamma, X, i, block, out):
     columns, values = _numbers(min(X.shape[0], block * _BLOCK + _BLOCK) - block * _BLOCK), _aligned(_BLOCK, X)
     for c in range(columns.shape[0]):
         columns[c] += block * _BLOCK
-    _pair_values(kernel, gamma, X, i, columns, values)
+    _pair_values(kernel, gamma, X, i, X, columns, values)
     for c in range(columns.shape[0]):
         out[columns[c]] = values[c]
 
@@ -7790,16 +8046,16 @@ def _halve(kernel, gamma, X, rows, key, log_inverse):
     for p in range(half):
         x, y = rows[2 * p], rows[2 * p + 1]
         pair = rows[2 * p:2 * p + 2]
-        _pair_values(kernel, gamma, X, x, pair, own)
+        _pair_values(kernel, gamma, X, x, X, pair, own)
         kxx, kxy = np.float64(own[0]), np.float64(own[1])
-        _pair_values(kernel, gamma, X, y, pair, own)
+        _pair_values(kernel, gamma, X, y, X, pair, own)
         square = max(0.0, kxx + own[1] - 2.0 * kxy)
         # sum over all rows so far less twice that over the first half: the second half less the first.
         balance = 0.0
         for side in range(2 if p > 0 else 0):
             others = parts[side, :p]
-            _pair_values(kernel, gamma, X, x, others, a)
-            _pair_values(kernel, gamma, X, y, others, b)
+            _pair_values(kernel, gamma, X, x, X, others, a)
+            _pair_values(kernel, gamma, X, y, X, others, b)
             for c in range(p):
                 balance += (a[c] - b[c]) * (1.0 if side == 1 else -1.0)
         limit, spread = _swap_limit(spread, square, log_inverse)
@@ -9841,6 +10097,20 @@ def _expansion_by_map(found, V, values):
     return Expansion(found.points, _in_precision(found.points, C), values, _zeros(V.shape[1], _FLOAT64), found.kernel)
 
 
+@_compiled(apart=True)
+def _components_by_map(found, squares, k, key):
+    """Kernel PCA over the landmarks from F^T F of the Nystrom factor F."""
+    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
+    s = squares.shape[0]
+    values, vectors = _zeros(k, _FLOAT64), _zero_matrix(s, k)
+    for q in range(k):
+        if eigen.values[q] > s * 2.2e-16 * eigen.values[0]:
+            values[q] = eigen.values[q]
+            for i in range(s):
+                vectors[i, q] = eigen.vectors[i, q]
+    return _expansion_by_map(found, vectors, values)
+
+
 @_public(X=_points(), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"),
          k=_count("landmarks", "the number of landmarks"), seed=_seed)
 def nystrom_kpca(X, landmarks, kernel, k, seed=0):
@@ -9878,14 +10148,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     squares, _ = _normal_equations(X, found, _zero_matrix(X.shape[0], 1), X)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_kpca: kernel must be finite on X")
-    eigen, _ = _lanczos(squares, k, _key(seed, _START), 1e-12, 1000)
-    values, vectors = _zeros(k, _FLOAT64), _zero_matrix(landmarks.shape[0], k)
-    for q in range(k):
-        if eigen.values[q] > landmarks.shape[0] * 2.2e-16 * eigen.values[0]:
-            values[q] = eigen.values[q]
-            for i in range(landmarks.shape[0]):
-                vectors[i, q] = eigen.vectors[i, q]
-    return _expansion_by_map(found, vectors, values)
+    return _components_by_map(found, squares, k, _key(seed, _START))
 
 
 class CertifiedNystrom(NamedTuple):
@@ -11384,6 +11647,13 @@ def kernel_ridge(F, Y, lam):
     return _in_shape_of(Y, _by_columns(_solve_ridge(squares, products, lam), sizes, False))
 
 
+@_compiled(apart=True)
+def _regression_by_map(found, squares, products, sizes, lam):
+    """Ridge regression over the landmarks from F^T F and F^T Y / sizes of the Nystrom factor F."""
+    weights = _by_columns(_solve_ridge(squares, products, lam), sizes, False)
+    return _expansion_by_map(found, weights, _zeros(sizes.shape[0], _FLOAT64))
+
+
 @_public(X=_points(), Y=_columns("X"), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"), lam=_positive)
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
@@ -11420,8 +11690,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     squares, products = _normal_equations(X, found, _by_columns(Y, sizes, True), Y)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_ridge: kernel must be finite on X")
-    weights = _by_columns(_solve_ridge(squares, products, lam), sizes, False)
-    expansion = _expansion_by_map(found, weights, _zeros(Y.shape[1], _FLOAT64))
+    expansion = _regression_by_map(found, squares, products, sizes, lam)
     if not _all_below(expansion.coef, np.inf):
         raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
     return expansion
@@ -12076,7 +12345,7 @@ def reliable_components(values, error):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# 16. Data and command line
+# 16. Data and advice
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 16.1 Data and files
@@ -12502,6 +12771,34 @@ def _ways_of_factors(pilot, wanted):
 
 # 16.3 Every function at once
 
+class _Ticker:
+    """A line on stderr that shows what is under way and for how long; nothing where stderr is not a terminal."""
+
+    def __init__(self, text, expected=0.0):
+        self.text, self.done, self.widest = text, threading.Event(), 0
+        self.of = f" of about {expected:.0f}" if expected >= 2.0 else ""
+
+    def __enter__(self):
+        self.start = time.perf_counter()
+        self.thread = threading.Thread(target=self._tick, daemon=True)
+        if sys.stderr.isatty():
+            self.thread.start()
+        return self
+
+    def _tick(self):
+        while not self.done.wait(0.2):
+            line = f"{self.text} ... {time.perf_counter() - self.start:.1f}{self.of} s "
+            self.widest = max(self.widest, len(line))
+            print("\r" + line.ljust(self.widest), end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_):
+        self.seconds = time.perf_counter() - self.start
+        self.done.set()
+        if self.thread.is_alive():
+            self.thread.join()
+            print("\r" + " " * self.widest + "\r", end="", file=sys.stderr, flush=True)
+
+
 def warm_up(float32=False, progress=True):
     """Compile every public function now, so that later calls find them ready. Source: textbook.
 
@@ -12608,7 +12905,1266 @@ def _calls(X):
     return [(call[0], call[1:]) for call in calls]
 
 
-# 16.4 Command line
+# ----------------------------------------------------------------------------------------------------------------------
+# 17. Many machines
+#
+# Dask arrays in, chunked by rows, and the results of this file out. What is done to each block of rows is a function of
+# the rooms above; what the blocks gave is joined two by two, in an order that depends on the chunks alone, so that the
+# bits do not depend on workers. Arrays, graphs, schedulers and recovery are Dask's. Functions of this room are plain
+# Python, and import it when they are called.
+# ----------------------------------------------------------------------------------------------------------------------
+
+# 17.1 Blocks of rows
+
+class _RowBlocks(NamedTuple):
+    """A dask array: delayed blocks of rows, none empty; the row that each begins with, and at last n; chunks of rows.
+    """
+    parts: list
+    starts: list
+    d: int
+    dtype: np.dtype
+    chunks: tuple
+
+
+def _dask(module="dask"):
+    """A part of Dask, whose functions this room calls."""
+    if not _CACHED:
+        raise ImportError("kpcasketch must be imported as a module, for workers to import it, too")
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError('Dask is needed: python -m pip install "dask[array,distributed]"') from None
+
+
+def _row_blocks(name, X, flat=False):
+    """The blocks of a dask array, refused by name if it is none or not cut into known runs of rows; flat: or 1-D."""
+    _dask("dask.array")
+    if not (hasattr(X, "to_delayed") and hasattr(X, "chunks") and hasattr(X, "rechunk")):
+        raise ValueError(f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got "
+                         f"{type(X).__name__}")
+    if X.ndim != 2 and not (flat and X.ndim == 1):
+        raise ValueError(f"{name} must be a 2-D array of real numbers, got a {X.ndim}-D one")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be a 2-D array of real numbers, got one of {X.dtype}")
+    if any(math.isnan(size) for sizes in X.chunks for size in sizes):
+        raise ValueError(f"{name} must have known chunk sizes: {name.split()[-1]}.compute_chunk_sizes()")
+    if X.size == 0:
+        raise ValueError(f"{name} must have at least one row and one column")
+    if X.ndim == 2 and len(X.chunks[1]) > 1:
+        raise ValueError(f"{name} must have all columns in one chunk: {name.split()[-1]}.rechunk({{1: -1}})")
+    starts = np.concatenate(([0], np.cumsum(X.chunks[0]))).tolist()
+    parts = X.to_delayed().ravel().tolist()
+    full = [j for j in range(len(parts)) if starts[j] < starts[j + 1]]
+    return _RowBlocks([parts[j] for j in full], [starts[j] for j in full] + [starts[-1]],
+                      X.shape[1] if X.ndim == 2 else 1, X.dtype, X.chunks[0])
+
+
+_at_work = threading.Lock()                            # one block at a time in a process, by all threads that it has
+
+
+@contextlib.contextmanager
+def _alone():
+    """Compute with as many threads as this worker has; a worker that has several runs one block on them, not several.
+
+    Numba's workqueue would end the process when two of its threads begin parallel loops at once.
+    """
+    threads, distributed = numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed")
+    with contextlib.suppress(AttributeError, ValueError):              # not in a worker
+        threads = min(threads, distributed.get_worker().state.nthreads)
+    with _at_work:
+        before = numba.get_num_threads()
+        numba.set_num_threads(threads)
+        try:
+            with _called("what a Dask worker does"):
+                yield
+        finally:
+            numba.set_num_threads(before)
+            if getattr(_lent, "views", None):
+                _return_views()
+
+
+def _open(value):
+    """The value with arrays that numba types like others: those that came over a wire may be read-only."""
+    if isinstance(value, np.ndarray):
+        return _writeable(value)
+    if isinstance(value, tuple):
+        parts = [_open(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
+
+
+def _on_rows(function, block, first, count, d, dtype, held, *others):
+    """function(block, *others, *held) in a worker; what it refuses is told with the numbers of the rows."""
+    try:
+        block = np.ascontiguousarray(block, dtype)
+        if block.size != count * d or block.shape[0] != count:
+            raise ValueError(f"a block has the shape {block.shape}, and its chunk {(count, d)}")
+        with _alone():
+            return function(block.reshape(count, d), *others, *held)
+    except (TypeError, ValueError) as error:
+        if "; in rows " in str(error):
+            raise
+        raise ValueError(f"{error}; in rows {first} to {first + count - 1}") from None
+
+
+def _together(function, held, *values):
+    """function(*values, *held) in a worker."""
+    with _alone():
+        return function(*values, *held)
+
+
+def _shared(*values):
+    """Values that many tasks share: one task's result, which each worker fetches once."""
+    return _dask().delayed(values, traverse=False)
+
+
+def _each_part(function, blocks, held, *others):
+    """Delayed function(block, *others, *held) of each block; others: a list each, with an entry for each block."""
+    task, starts = _dask().delayed(_on_rows, pure=False), blocks.starts
+    return [task(function, part, starts[j], starts[j + 1] - starts[j], blocks.d, blocks.dtype, held,
+                 *[other[j] for other in others]) for j, part in enumerate(blocks.parts)]
+
+
+def _joined(function, parts, held=()):
+    """function(a, b, *held) of what neighbours gave, level by level: a worker holds two of them and the result."""
+    task = _dask().delayed(_together, pure=False)
+    while len(parts) > 1:
+        pairs = [task(function, held, *parts[j:j + 2]) for j in range(0, len(parts) - 1, 2)]
+        parts = pairs + parts[2 * len(pairs):]
+    return parts[0]
+
+
+def _computed(*tasks):
+    """What tasks give, by the scheduler that is Dask's at the moment."""
+    dask = _dask()
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):     # of what `_shared` holds
+        if _progress:
+            tasks = dask.persist(*tasks)
+            with contextlib.redirect_stdout(sys.stderr):
+                _dask("distributed").progress(tasks, notebook=False)
+        return dask.compute(*tasks)
+
+
+_progress = False                                      # set by the command line
+
+
+def _checked_kernel(name, kernel, blocks=None):
+    """A kernel that another process can evaluate on blocks of these points."""
+    kernel = _as_kernel(f"{name}: kernel", kernel)
+    if kernel.kind == _PRECOMPUTED:
+        raise ValueError(f"{name}: kernel must not be precomputed: its matrix is in one memory, where the functions "
+                         f"without dask serve it")
+    if not _is_sound(kernel):
+        raise ValueError(f"{name}: kernel must be a Kernel as its maker returned it; of custom(f), in this process")
+    if blocks is not None and blocks.dtype == np.float32 and not 1e-37 <= kernel.scale <= 1e37:
+        raise ValueError(f"{name}: kernel must be scaled by 1e-37 to 1e37 with points in float32")
+    return kernel
+
+
+def _finite(name, block):
+    """A block as points of float64 or float32, refused where it is not finite."""
+    P = _as_points(f"{name}: X", block)
+    if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
+        raise ValueError(f"{name}: X must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
+    return P
+
+
+def _rows_at(block, numbers, name):
+    return _finite(name, block[numbers])
+
+
+def _gathered(name, blocks, numbers):
+    """The rows of these numbers, in that order, as points."""
+    numbers, starts = np.asarray(numbers, np.int64), np.asarray(blocks.starts)
+    places = np.searchsorted(starts, numbers, side="right") - 1
+    chosen = np.unique(places)
+    few = blocks._replace(parts=[blocks.parts[j] for j in chosen])
+    task = _dask().delayed(_on_rows, pure=False)
+    found = _computed(*[task(_rows_at, part, starts[j], starts[j + 1] - starts[j], blocks.d, blocks.dtype, (name,),
+                             numbers[places == j] - starts[j]) for j, part in zip(chosen, few.parts, strict=True)])
+    out = np.empty((numbers.size, blocks.d), found[0].dtype)
+    for j, rows in zip(chosen, found, strict=True):
+        out[places == j] = rows
+    return out
+
+
+def _drawn_rows(n, size, key):
+    """What `_drawn` gives, by a table of the places that have changed: n may be beyond memory."""
+    moved, out = {}, np.empty(size, np.int64)
+    for i in range(size):
+        j = i + min(int(_uniform(key, i) * (n - i)), n - i - 1)
+        out[i], moved[j] = moved.get(j, j), moved.get(i, i)
+    return out
+
+
+# 17.2 Maps
+
+def dask_map(function, X, *arguments):
+    """A function of this file on each row of a dask array: features, residuals, scores or labels of points, lazily.
+
+    function(X, *arguments) by blocks, for functions that treat a row by itself: expand, nystrom_features,
+    fourier_features, skpca_transform, skpca_residual, manifold_features, dsgd_evaluate, expand_rounded, shadow_labels,
+    gram, gram_diagonal, gram_matmat, rademacher_projection, approximate_ridge_leverage_scores. Source: textbook.
+
+    Parameters
+    ----------
+    function : one of these
+    X : (n, d) dask array, chunked by rows
+    arguments : what else the function takes, its map or expansion; not of a precomputed kernel
+
+    Returns
+    -------
+    (n, k) or (n,) dask array, of the chunks of X (without empty ones)
+
+    Raises
+    ------
+    ValueError : another function; an argument that it refuses, at once; a block that it refuses, when it is computed,
+        with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. At once, the function runs on one row of ones: for the type of the result, and to have it
+    compiled where workers find it. Work as of the function; its arguments go to each worker once, X nowhere.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> Z = dask_map(fourier_features, da.ones((9, 2), chunks=(4, 2)), fourier_features_map(gaussian(1.0), 2, 6))
+    ...                                                                                 # doctest: +SKIP
+    >>> Z.shape, Z.chunks, Z.compute().shape                                            # doctest: +SKIP
+    ((9, 6), ((4, 4, 1), (6,)), (9, 6))
+    """
+    if function not in _BY_ROWS:
+        raise ValueError(f"dask_map: function must be one of {', '.join(f.__name__ for f in _BY_ROWS)}")
+    blocks, da = _row_blocks("dask_map: X", X), _dask("dask.array")
+    for value in arguments:
+        _refuse_precomputed("dask_map", value)
+    with _alone():
+        like = function(np.ones((1, blocks.d), blocks.dtype), *arguments)
+    sizes = np.diff(blocks.starts).tolist()
+    parts = [da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
+             for size, part in zip(sizes, _each_part(function, blocks, _shared(*arguments)), strict=True)]
+    return da.concatenate(parts)
+
+
+_BY_ROWS = (expand, nystrom_features, fourier_features, skpca_transform, skpca_residual, manifold_features,
+            dsgd_evaluate, expand_rounded, shadow_labels, gram, gram_diagonal, gram_matmat, rademacher_projection,
+            approximate_ridge_leverage_scores)
+
+
+def _refuse_precomputed(name, value):
+    if isinstance(value, Kernel):
+        _checked_kernel(name, value)
+    elif isinstance(value, tuple):
+        for part in value:
+            _refuse_precomputed(name, part)
+
+
+def dask_median_bandwidth(X, seed=0):
+    """Median distance between points of a dask array, over all pairs of at most 1000 points (textbook median trick).
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    seed : int from 0 to 2**64 - 1, by default 0
+
+    Returns
+    -------
+    float, the bits of `median_bandwidth`
+
+    Raises
+    ------
+    ValueError : an argument out of its range
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. 8000 d bytes come here; blocks are read that hold one of the points.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> dask_median_bandwidth(da.from_array(np.array([[0.0], [1.0], [3.0]]), chunks=(2, 1)))    # doctest: +SKIP
+    2.0
+    """
+    seed, blocks = _as_seed("dask_median_bandwidth: seed", seed), _row_blocks("dask_median_bandwidth: X", X)
+    n = blocks.starts[-1]
+    rows = _drawn_rows(n, min(n, 1000), _python_key(seed, _PAIRS))
+    return median_bandwidth(_gathered("dask_median_bandwidth", blocks, rows))
+
+
+# 17.3 Sums and sketches
+
+def _fd_of(block, start):
+    return fd_update(start, block)
+
+
+def dask_frequent_directions(Z, ell, half=True, share=1.0):
+    """Few rows B that stand for those of a dask array, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA Algorithm 1).
+
+    A sketch of each block, joined two by two by `fd_merge`, which keeps the bound of one pass (Ghashami, Liberty,
+    Phillips, Woodruff 2016).
+
+    Parameters
+    ----------
+    Z : (n, m) dask array, chunked by rows
+    ell, half, share : as of `frequent_directions`
+
+    Returns
+    -------
+    Sketch, the same bits for the same chunks, whatever the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. O(n m ell) time in all; a worker holds a block and three states of 8 m ell bytes (16 unless
+    half), one of which moves for each block.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> Z = da.random.default_rng(0).standard_normal((100, 8), chunks=(30, 8))          # doctest: +SKIP
+    >>> dask_frequent_directions(Z, 6).B.shape                                          # doctest: +SKIP
+    (6, 8)
+    """
+    blocks = _row_blocks("dask_frequent_directions: Z", Z)
+    try:
+        start = fd_start(ell, blocks.d, half, share)
+    except ValueError as error:
+        raise ValueError(str(error).replace("fd_start:", "dask_frequent_directions:")) from None
+    parts = _each_part(_fd_of, blocks, _shared(start))
+    return fd_finish(_computed(_joined(fd_merge, parts))[0])
+
+
+def _skpca_of(block, start):
+    return _without_map(skpca_update(start, block))
+
+
+def _without_map(state):
+    return state.sketch, state.means
+
+
+def _skpca_joined(a, b, start):
+    return _without_map(skpca_merge(*[start._replace(sketch=sketch, means=means) for sketch, means in (a, b)]))
+
+
+def dask_skpca(X, kernel, m, ell, k, seed=0, centered=False):
+    """Streaming kernel PCA of a dask array (SKPCA Algorithm 1): a state of each block, joined two by two.
+
+    `skpca_merge` keeps the bound of one pass: no direction of the features has lost more than the result's `shrunk` of
+    its squared length, and shrunk is at most 2 |Z|_F^2 / ell.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    kernel, m, ell, k, seed, centered : as of `skpca`
+
+    Returns
+    -------
+    Subspace, for `skpca_transform` and `skpca_residual`, by `dask_map`, too; the same bits for the same chunks,
+    whatever the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. O(n m (d + ell)) time in all; a worker holds a block, the map (8 m d bytes) and three
+    states of 8 m ell bytes, one of which moves for each block.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> X = da.random.default_rng(0).standard_normal((200, 2), chunks=(60, 2))          # doctest: +SKIP
+    >>> dask_map(skpca_transform, X, dask_skpca(X, gaussian(1.0), 300, 20, 3)).shape    # doctest: +SKIP
+    (200, 3)
+    """
+    blocks = _row_blocks("dask_skpca: X", X)
+    kernel = _checked_kernel("dask_skpca", kernel, blocks)
+    try:
+        start = skpca_start(fourier_features_map(kernel, blocks.d, m, seed), ell, centered)
+        skpca_finish(start, k)                         # refuses k before any work
+    except ValueError as error:
+        raise ValueError(re.sub(r"^\w+:", "dask_skpca:", str(error))) from None
+    held = _shared(start)
+    sketch, means = _computed(_joined(_skpca_joined, _each_part(_skpca_of, blocks, held), held))[0]
+    return skpca_finish(start._replace(sketch=sketch, means=means), k)
+
+
+def _features_summed(block, map):
+    P = _finite("dask_rnca", block)
+    squares, means, sound = _covariance(P, _open(map))
+    if not sound:
+        raise ValueError("dask_rnca: X must not be so large in units of the bandwidth that angles overflow")
+    return squares, P.shape[0] * means
+
+
+def _added(a, b):
+    """Sums of arrays that come in tuples."""
+    return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+def dask_rnca(X, map, k, seed=0, centered=False):
+    """Randomized nonlinear components of a dask array (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features.
+
+    sum_i z_i z_i^T, and the sum of the features, of each block, added up two by two.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    map, k, seed, centered : as of `rnca`
+
+    Returns
+    -------
+    Subspace, that of `rnca` but for the rounding of sums; the same bits for the same chunks, whatever the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. O(n m (d + m)) time in all; a worker holds a block and three sums of 8 m^2 bytes, one of
+    which moves for each block.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> X = da.random.default_rng(0).standard_normal((200, 2), chunks=(60, 2))          # doctest: +SKIP
+    >>> dask_rnca(X, fourier_features_map(gaussian(1.0), 2, 300), 3).basis.shape        # doctest: +SKIP
+    (300, 3)
+    """
+    blocks, k = _row_blocks("dask_rnca: X", X), _as_integer("dask_rnca: k", k)
+    seed, centered = _as_seed("dask_rnca: seed", seed), _as_flag("dask_rnca: centered", centered)
+    map = _as_fourier_map("dask_rnca: map", map)
+    _checked_kernel("dask_rnca", map.kernel, blocks)
+    if not _is_sound_map(map) or map.d != blocks.d:
+        raise ValueError("dask_rnca: map must be a FourierMap of points with as many columns as X")
+    if not 1 <= k <= map.m:
+        raise ValueError("dask_rnca: k must be from 1 to m, the number of features")
+    squares, sums = _computed(_joined(_added, _each_part(_features_summed, blocks, _shared(map))))[0]
+    n = blocks.starts[-1]
+    squares, means, map = _open((squares.copy(), sums / n, map))
+    with _alone():
+        return _subspace_by_moments(map, squares, means, n, k, _python_key(seed, _START), centered)
+
+
+def dask_reservoir(X, c, seed=0):
+    """Reservoirs of points of a dask array, drawn with replacement (SKPCA section 1.2), for `reservoir_finish`.
+
+    Which points are taken depends on the seed and on n alone, and only they are fetched.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    c, seed : as of `reservoir_start`
+
+    Returns
+    -------
+    ReservoirState, the bits of `reservoir_update`; the stream may go on
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a point that is not finite
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. 8 c d bytes come here; blocks are read that hold one of the points.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> reservoir_finish(dask_reservoir(da.ones((9, 2), chunks=(4, 2)), 3), gaussian(1.0), 2).coef.shape
+    ...                                                                                 # doctest: +SKIP
+    (3, 2)
+    """
+    blocks = _row_blocks("dask_reservoir: X", X)
+    try:
+        state = reservoir_start(c, blocks.d, seed)
+    except ValueError as error:
+        raise ValueError(str(error).replace("reservoir_start:", "dask_reservoir:")) from None
+    n, upcoming, replaced = blocks.starts[-1], state.upcoming.copy(), state.replaced.copy()
+    last = _last_taken(upcoming, replaced, n, _python_key(state.seed, _RESERVOIRS))
+    points = _gathered("dask_reservoir", blocks, last)
+    return ReservoirState(_to_double(points), upcoming, replaced, n, state.seed)
+
+
+def _shadows_of(block, eps):
+    """Centers of the first block, and how many points each has."""
+    state = shadow_update(shadow_start(eps, block.shape[1]), block)
+    return state.centers, state.weights
+
+
+def _outside(points, centers, eps):
+    """The points in no shadow of these centers, and how many of the others each center has."""
+    points, centers = _open((_to_double(_finite("dask_shadow_select", points)) if points.size else points, centers))
+    labels = _shadows(points, centers, eps, False)[1] if points.size else np.empty(0, np.int64)
+    return points[labels < 0], np.bincount(labels[labels >= 0], minlength=centers.shape[0])
+
+
+def _next_outside(before, centers, eps):
+    return _outside(before[0], centers, eps)
+
+
+def _shadows_outside(eps, *outside):
+    """Centers of the points that are in no shadow so far, run of rows by run of rows, and how many each has."""
+    points = np.concatenate([left for left, _ in outside])
+    return _shadows_of(points, eps) if points.size else (points, np.zeros(0))
+
+
+def _first(pair):
+    return pair[0]
+
+
+def _second(pair):
+    return (pair[1],)
+
+
+def dask_shadow_select(X, eps):
+    """Shadow centers of a dask array: each point belongs to the first center closer than eps (RSKPCA algorithm 2).
+
+    The one pass of `shadow_select`, in rounds: the first block finds its centers; all others, side by side, leave out
+    the points in their shadows; what is left of the next block gives further centers, then of the next two, four, and
+    so on. A point meets the centers in their order, as in one pass, so that nothing is lost: a union of the blocks' own
+    shadows would have points up to 2 eps from their centers, or, with half of eps, as many centers as that needs.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows; the order of the points matters
+    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+
+    Returns
+    -------
+    ReducedSet without labels, with the centers and weights of `shadow_select`, whatever the chunks and the workers.
+    dask_map(shadow_labels, X, centers, eps) gives the labels
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. Distances as of `shadow_select`, log2(blocks) + 1 rounds; one worker holds what a round
+    leaves of its blocks, few points unless eps is too small to save any, and all have the centers.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> X = da.from_array(np.array([[0.0], [0.9], [1.5], [0.6]]), chunks=(2, 1))        # doctest: +SKIP
+    >>> dask_shadow_select(X, 1.0).weights.tolist()                                     # doctest: +SKIP
+    [3.0, 1.0]
+    """
+    blocks, eps = _row_blocks("dask_shadow_select: X", X), _as_real("dask_shadow_select: eps", eps)
+    if not 1e-150 <= eps <= 1e150:
+        raise ValueError("dask_shadow_select: eps must be positive, from 1e-150 to 1e150")
+    task, run = _dask().delayed(_together, pure=False), 1
+    found = _each_part(_shadows_of, blocks._replace(parts=blocks.parts[:1]), _shared(eps))[0]
+    others = blocks._replace(parts=blocks.parts[1:], starts=blocks.starts[1:])
+    centers, counts, outside = [], [], None
+    while True:
+        centers.append(task(_first, (), found))
+        count = [task(_second, (), found)]
+        if outside is None:
+            repeated = [centers[0]] * len(others.parts)
+            outside = _each_part(_outside, others, (eps,), repeated)
+        else:
+            outside = [task(_next_outside, (eps,), before, centers[-1]) for before in outside]
+        counts.append(_joined(_added, count + [task(_second, (), part) for part in outside]))
+        if not outside:
+            break
+        found, outside = task(_shadows_outside, (), eps, *outside[:run]), outside[run:]
+        run *= 2
+    rounds = len(centers)
+    found = _computed(*centers, *counts)
+    P = np.concatenate(found[:rounds])
+    return ReducedSet(P.astype(np.float32) if blocks.dtype == np.float32 else P,
+                      np.concatenate([count for count, in found[rounds:]]), np.empty(0, np.int64))
+
+
+# 17.4 Landmarks
+
+class LandmarkPoints(NamedTuple):
+    """Landmarks that were taken out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks.
+    """
+    points: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    evaluations: int
+
+
+def _landmarks_of(block, first, number, kernel, s, key):
+    """Landmarks of one block, with the numbers that its rows have among all."""
+    found = recursive_rls_accelerated(block, kernel, s, int(_python_subkey(key, number)))
+    return LandmarkPoints(_as_points("", block)[found.indices], first + found.indices, found.weights, found.evaluations)
+
+
+def _landmarks_joined(a, b, kernel, s, key):
+    """s landmarks of the union of two samples, by scores that the weighted union gives itself.
+
+    A point that was kept with chance p = 1 / weight^2 is kept on with chance q / p, q being that by its score: with
+    chance q in all, where p >= q.
+    """
+    union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3], strict=True)], a[3] + b[3])
+    size = union.indices.size
+    if size <= s:
+        return union
+    points, weights = union.points, union.weights
+    key, k = _python_subkey(key, size + int(union.indices[0])), _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
+    lam = _tail_ridge(kernel, _to_double(points), weights, k, _python_subkey(key, _TAIL))
+    rows = _numbers(size)
+    scores, computed, sound = _scores(points, rows, points, lam / weights**2, kernel, lam)
+    if not sound:
+        raise ValueError("dask_landmarks: kernel must be finite and positive semidefinite on X")
+    wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
+    chosen, chances = _draw(wanted * weights**2, s, _python_subkey(key, _COINS))
+    evaluations = union.evaluations + computed + size * (size + 1) // 2
+    return LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
+
+
+def dask_landmarks(X, kernel, s, seed=0):
+    """s landmarks of a dask array by ridge leverage scores, divide and conquer (Calandriello, Lazaric, Valko 2017).
+
+    s landmarks of each block by `recursive_rls_accelerated`. Then two samples at a time: the weighted union gives its
+    own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3), and s of them stay. Where
+    that paper keeps points by independent coins at a given ridge, as many as come out, this draws exactly s; no theorem
+    covers it, as none covers RLS section 5.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    kernel : Kernel, positive semidefinite, not precomputed
+    s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1, by default 0
+
+    Returns
+    -------
+    LandmarkPoints, indices ascending; for `dask_nystrom_kpca` and `dask_nystrom_ridge`, and its points wherever
+    landmarks go. The same bits for the same chunks, whatever the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, or on which the kernel is not positive
+        semidefinite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. Blocks as by `recursive_rls_accelerated`; for each of them 4 s^2 kernel values and O(s^2
+    (d + s)) time more. A sample of 8 s (d + 2) bytes moves for each block.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> dask_landmarks(da.from_array(np.arange(50.0)[:, None], chunks=(20, 1)), gaussian(5.0), 10).indices.size
+    ...                                                                                 # doctest: +SKIP
+    10
+    """
+    blocks, s = _row_blocks("dask_landmarks: X", X), _as_integer("dask_landmarks: s", s)
+    key = _python_key(_as_seed("dask_landmarks: seed", seed), _LANDMARKS)
+    kernel = _checked_kernel("dask_landmarks", kernel, blocks)
+    if s < 1:
+        raise ValueError("dask_landmarks: s must be at least 1")
+    held = _shared(kernel, s, key)
+    parts = _each_part(_landmarks_of, blocks, held, blocks.starts[:-1], range(len(blocks.parts)))
+    return _computed(_joined(_landmarks_joined, parts, held))[0]
+
+
+def _landmark_map(name, blocks, landmarks, kernel):
+    """NystromMap of landmarks: rows of the dask array, or points."""
+    landmarks = getattr(landmarks, "points", landmarks)
+    rows = np.asarray(getattr(landmarks, "indices", landmarks))
+    if rows.ndim == 1 and rows.dtype.kind in "iu":
+        if rows.size == 0 or rows.min() < 0 or rows.max() >= blocks.starts[-1]:
+            raise ValueError(f"{name}: landmarks must be row numbers from 0 to n - 1, at least one")
+        landmarks = _gathered(name, blocks, rows)
+    points = _as_points(f"{name}: landmarks", landmarks)
+    points = points.astype(np.float32 if blocks.dtype == np.float32 else np.float64, copy=False)
+    if points.shape[1] != blocks.d:
+        raise ValueError(f"{name}: landmarks must have as many columns as X")
+    try:
+        return nystrom_map(points, points, kernel)
+    except ValueError as error:
+        raise ValueError(str(error).replace("nystrom_map: X", f"{name}: landmarks")
+                         .replace("nystrom_map:", f"{name}:")) from None
+
+
+def _features_multiplied(block, Y, found, sizes, name):
+    """F^T F and F^T Y of the Nystrom features of a block, by sizes of Y; without Y, F^T F alone."""
+    P, found = _finite(name, block), _open(found)
+    T = np.zeros((P.shape[0], 1)) if Y is None else np.ascontiguousarray(Y, np.float64).reshape(P.shape[0], -1) / sizes
+    squares, products = _normal_equations(P, found, T, P if Y is None else T)
+    if not _all_below(squares, np.inf):
+        raise ValueError(f"{name}: kernel must be finite on X")
+    return (squares,) if Y is None else (squares, products)
+
+
+def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0):
+    """Kernel PCA of a dask array over a few landmarks (RLS theorem 17): F^T F of the Nystrom features, block by block.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) array of row numbers
+    kernel, k, seed : as of `nystrom_kpca`; kernel not precomputed
+
+    Returns
+    -------
+    Expansion over the landmarks, for `expand`, by `dask_map`, too: that of `nystrom_kpca` but for the rounding of sums;
+    the same bits for the same chunks, whatever the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. n s kernel values and O(n s (d + s)) time in all; a worker holds a block, features of 8192
+    of its rows and three sums of 8 s^2 bytes, one of which moves for each block; 16 s^2 more once to each worker.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))                     # doctest: +SKIP
+    >>> dask_nystrom_kpca(X, dask_landmarks(X, gaussian(5.0), 10), gaussian(5.0), 2).coef.shape     # doctest: +SKIP
+    (10, 2)
+    """
+    blocks, k = _row_blocks("dask_nystrom_kpca: X", X), _as_integer("dask_nystrom_kpca: k", k)
+    seed = _as_seed("dask_nystrom_kpca: seed", seed)
+    kernel = _checked_kernel("dask_nystrom_kpca", kernel, blocks)
+    found = _landmark_map("dask_nystrom_kpca", blocks, landmarks, kernel)
+    if not 1 <= k <= found.points.shape[0]:
+        raise ValueError("dask_nystrom_kpca: k must be from 1 to the number of landmarks")
+    held = _shared(None, found, 1.0, "dask_nystrom_kpca")
+    squares, = _computed(_joined(_added, _each_part(_features_multiplied, blocks, held)))[0]
+    with _alone():
+        return _components_by_map(found, _open(squares), k, _python_key(seed, _START))
+
+
+def _sizes_of(block):
+    """The largest size in each column of targets."""
+    Y = _to_double(_as_points("dask_nystrom_ridge: Y", block))
+    if not _all_below(Y, 1e150):
+        raise ValueError("dask_nystrom_ridge: Y must be finite (no NaN or infinity) and below 1e150 in size")
+    return np.abs(Y).max(0)
+
+
+def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
+    """Kernel ridge regression of a dask array over a few landmarks (RLS theorem 15, (32)-(35)), for `expand`.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    Y : (n,) or (n, t) array or dask array of targets
+    landmarks : as of `dask_nystrom_kpca`
+    kernel, lam : as of `nystrom_ridge`; kernel not precomputed
+
+    Returns
+    -------
+    Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums; the same bits for
+    the same chunks, whatever the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. As `dask_nystrom_kpca`, with sums of 8 s (s + t) bytes, and one pass over Y before.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))                     # doctest: +SKIP
+    >>> f = dask_nystrom_ridge(X, np.sin(np.arange(50.0)), np.arange(0, 50, 5), gaussian(5.0), 1e-3)    # doctest: +SKIP
+    >>> dask_map(expand, X, f).shape                                                    # doctest: +SKIP
+    (50, 1)
+    """
+    name = "dask_nystrom_ridge"
+    blocks, kernel = _row_blocks(f"{name}: X", X), _as_kernel(f"{name}: kernel", kernel)
+    kernel, lam = _checked_kernel(name, kernel, blocks), _as_real(f"{name}: lam", lam)
+    if not lam >= 1e-300:
+        raise ValueError(f"{name}: lam must be positive, at least 1e-300")
+    if not hasattr(Y, "to_delayed"):
+        Y = _dask("dask.array").from_array(_as_targets(f"{name}: Y", Y), chunks=-1)
+    targets = _row_blocks(f"{name}: Y", Y if Y.ndim == 1 else Y.rechunk({1: -1}), flat=True)
+    if targets.starts[-1] != blocks.starts[-1]:
+        raise ValueError(f"{name}: X and Y must have the same number of rows")
+    targets = _row_blocks(f"{name}: Y", Y.rechunk((blocks.chunks,) if Y.ndim == 1 else (blocks.chunks, -1)), flat=True)
+    found = _landmark_map(name, blocks, landmarks, kernel)
+    sizes = np.max(_computed(*_each_part(_sizes_of, targets, ())), axis=0)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    parts = _each_part(_features_multiplied, blocks, _shared(found, sizes, name), targets.parts)
+    squares, products = _computed(_joined(_added, parts))[0]
+    with _alone():
+        expansion = _regression_by_map(found, squares.copy(), products.copy(), sizes, lam)
+    if not _all_below(expansion.coef, np.inf):
+        raise ValueError(f"{name}: Y must not be so large that coefficients overflow the type of X")
+    return expansion
+
+
+_STARTING_ROWS = 20_000                                # of a factor, whose clusters the others start from
+
+
+def _assigned(block, centers):
+    """Of each cluster the sum of the rows that are nearest to its center, and their number; and the cost."""
+    labels = _labels_of(block, centers)
+    P, centers = _open((_as_points("", block), centers))
+    sums, counts = _cluster_sums(P, labels, centers.shape[0])
+    return sums, counts, _within_clusters(P, labels, centers)
+
+
+def _labels_of(block, centers):
+    P, centers = _open((_finite("dask_kernel_kmeans", block).astype(centers.dtype, copy=False), centers))
+    width, k = _tile_width(P), centers.shape[0]
+    return _nearest(P, _pack(centers, width, (k + width - 1) // width * width), k)[0]
+
+
+def dask_kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
+    """Kernel k-means on a factor that is a dask array (RLS theorem 16, (42)): Lloyd's iteration by sums of blocks.
+
+    An iteration needs of a block only the sum and the number of its rows in each cluster, so it is that of one machine
+    but for the rounding of sums. It starts from the best clusters of min(n, 20,000) rows, by `kernel_kmeans`.
+
+    Parameters
+    ----------
+    F : (n, r) dask array, chunked by rows: factor of K~ = F F^T, as of dask_map(nystrom_features, X, map). It is gone
+        through once an iteration: persist it where it fits
+    k : int from 1 to n, number of clusters
+    seed, restarts : as of `kernel_kmeans`, for the rows that it starts from
+    max_iterations : int, at least 1
+
+    Returns
+    -------
+    Clustering; labels are a lazy (n,) dask array. The same bits for the same chunks, whatever the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. O(n k r) time an iteration in all; centers of 8 k r bytes go to each worker, and as much
+    moves for each block.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> dask_kernel_kmeans(da.from_array(np.array([[0.0], [1.0], [9.0]]), chunks=(2, 1)), 2).cost   # doctest: +SKIP
+    0.5
+    """
+    name = "dask_kernel_kmeans"
+    blocks, k, seed = _row_blocks(f"{name}: F", F), _as_integer(f"{name}: k", k), _as_seed(f"{name}: seed", seed)
+    n, max_iterations = blocks.starts[-1], _as_integer(f"{name}: max_iterations", max_iterations)
+    if not 1 <= k <= n:
+        raise ValueError(f"{name}: k must be from 1 to n, the number of points or rows")
+    if max_iterations < 1:
+        raise ValueError(f"{name}: max_iterations must be at least 1")
+    size = min(n, max(_STARTING_ROWS, k))
+    few = _gathered(name, blocks, np.sort(_drawn_rows(n, size, _python_key(seed, _PAIRS))))
+    try:
+        centers = kernel_kmeans(few, k, seed, restarts, max_iterations).centers
+    except ValueError as error:
+        raise ValueError(f"dask_{error}") from None
+    for iteration in range(max_iterations):
+        sums, counts, cost = _computed(_joined(_added, _each_part(_assigned, blocks, _shared(centers))))[0]
+        before, centers = centers, _move_centers(sums, counts, centers)
+        if np.array_equal(before, centers):
+            break
+    else:
+        *_, cost = _computed(_joined(_added, _each_part(_assigned, blocks, _shared(centers))))[0]
+    da, sizes = _dask("dask.array"), np.diff(blocks.starts).tolist()
+    parts = _each_part(_labels_of, blocks, _shared(centers))
+    labels = [da.from_delayed(part, (size,), np.int64) for size, part in zip(sizes, parts, strict=True)]
+    return Clustering(da.concatenate(labels), centers, float(cost))
+
+
+# 17.5 Matrices whose block rows lie on workers (AMS section 3)
+
+class Spread(NamedTuple):
+    """A symmetric matrix whose block rows lie on the workers: made by dask_quantize_gram and its companions.
+
+    parts, a delayed operator each: the rows from starts[j] to starts[j + 1] - 1; n.
+    """
+    parts: tuple
+    starts: np.ndarray
+    n: int
+
+
+class _Plan(NamedTuple):
+    """How the entries of one Gram matrix are computed wherever they are, and drawn: the same for every block.
+
+    factor: of the points, to be at scale; gamma: then; centre, if entries come by the expansion, else None; bound, the
+    largest size of an entry; key: of the coins.
+    """
+    kernel: Kernel
+    factor: float
+    gamma: float
+    centre: object
+    bound: float
+    key: int
+
+
+def _scaled_points(block, factor):
+    P = _as_points("", block)
+    return P if factor == 1.0 else _times(P, factor)
+
+
+def _sums_after(block, sums, factor):
+    """sums += the rows of a block, in order: the bits of one pass over all blocks."""
+    sums = sums.copy()
+    _add_rows_to(sums, _open(_scaled_points(block, factor)))
+    return sums
+
+
+def _largest_square(block, factor, centre):
+    return _largest(_squares(_minus_row(_open(_scaled_points(block, factor)), centre)))
+
+
+def _largest_coordinate(block, name):
+    return _largest(_finite(name, block).reshape(-1))
+
+
+def _largest_diagonal(block, kernel):
+    return _entry_bound(kernel, _open(_as_points("", block)))
+
+
+def _pairs_of(plan, A, B, same):
+    """Two blocks of points made ready for tiles, the rows of A before those of B; or one with itself."""
+    P = _open(_scaled_points(A, plan.factor))
+    Q = P if same else _open(_scaled_points(B, plan.factor))
+    if plan.centre is None:
+        return _direct_pairs(plan.kernel, plan.gamma, P, Q, same)
+    return _pairs_about(plan.centre, plan.gamma, P, Q, same)
+
+
+def _on_pair(function, A, B, row, column, d, dtype, held, *others):
+    """function(A, B, row, column, *others, *held) in a worker: two blocks of points, numbered from `row` and `column`.
+    """
+    A = np.ascontiguousarray(A, dtype).reshape(-1, d)
+    B = A if row == column else np.ascontiguousarray(B, dtype).reshape(-1, d)
+    with _alone():
+        return function(A, B, row, column, *others, *held)
+
+
+def _each_pair(function, blocks, held, *others):
+    """Delayed function(A, B, row, column, *others, *held) of blocks a and b, by (a, b) with a <= b."""
+    task, parts, starts = _dask().delayed(_on_pair, pure=False), blocks.parts, blocks.starts
+    return {(a, b): task(function, parts[a], parts[b], starts[a], starts[b], blocks.d, blocks.dtype, held,
+                         *[other[a] for other in others])
+            for a in range(len(parts)) for b in range(a, len(parts))}
+
+
+def _largest_of_pair(A, B, row, column, plan):
+    return _largest_entry(plan.kernel, _pairs_of(plan, A, B, row == column))
+
+
+def _plan_of(name, blocks, kernel, purpose, seed, drawn=True):
+    """The plan for a dask array. drawn: whether entries become plus or minus the bound, which is then looked for."""
+    kernel, seed = _checked_kernel(name, kernel, blocks), _as_seed(f"{name}: seed", seed)
+    like = np.empty((0, blocks.d), np.float32 if blocks.dtype == np.float32 else np.float64)
+    largest = max(_computed(*_each_part(_largest_coordinate, blocks, _shared(name))))
+    factor, gamma, centre = 1.0, kernel.gamma, None
+    if not _is_at_scale(kernel, like):
+        factor, gamma = _scale_for(kernel, largest)
+    if _may_expand(kernel, like):
+        task, sums = _dask().delayed(_on_rows, pure=False), np.zeros(blocks.d)
+        for j, part in enumerate(blocks.parts):
+            size = blocks.starts[j + 1] - blocks.starts[j]
+            sums = task(_sums_after, part, blocks.starts[j], size, blocks.d, blocks.dtype, (factor,), sums)
+        centre = _divided(np.array(_computed(sums)[0]), blocks.starts[-1])
+        square = max(_computed(*_each_part(_largest_square, blocks, _shared(factor, centre))))
+        if not _is_accurate(kernel, gamma, square, square):
+            centre = None
+    plan = _Plan(kernel, factor, gamma, centre, -1.0, _python_key(seed, purpose))
+    if not drawn:
+        return plan
+    if kernel.kind == _CUSTOM:
+        bound = max(_computed(*_each_pair(_largest_of_pair, blocks, _shared(plan)).values()))
+    else:
+        bound = max(_computed(*_each_part(_largest_diagonal, blocks, _shared(kernel))))
+    if not bound < np.inf:
+        raise ValueError(f"{name}: kernel must have finite values on X")
+    return plan._replace(bound=float(bound))
+
+
+def _spread_out(parts, blocks):
+    """The parts, computed and kept where they are."""
+    dask = _dask()
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
+        parts = dask.persist(*parts)
+    task = dask.delayed(_together, pure=False)
+    _computed(*[task(type, (), part) for part in parts])               # what has failed is told now
+    return Spread(tuple(parts), np.array(blocks.starts), blocks.starts[-1])
+
+
+def _words_of_pair(A, B, row, column, plan):
+    return _quantized(plan.kernel, _pairs_of(plan, A, B, row == column), plan.bound, plan.key, row, column)
+
+
+def _words_joined(starts, scale, *pieces):
+    """Words of a few columns, from those of runs of rows: bits move to where their rows are in the words of all."""
+    n = starts[-1]
+    words = np.zeros(((n + 31) // 32, pieces[0].shape[1]), np.uint32)
+    for first, piece in zip(starts, pieces, strict=False):
+        place, shift = first // 32, np.uint32(first % 32)
+        words[place:place + len(piece)] |= piece << shift
+        if shift:
+            over = words[place + 1:place + 1 + len(piece)]
+            over |= piece[:len(over)] >> (np.uint32(32) - shift)
+    return Bits(words, scale, n)
+
+
+def dask_quantize_gram(X, kernel, seed=0):
+    """The one-bit Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
+
+    Each entry is a function of the seed and its place: the matrix has the bits of `quantize_gram`, whatever the chunks
+    and the workers.
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    kernel, seed : as of `quantize_gram`; kernel not precomputed
+
+    Returns
+    -------
+    Spread, for `dask_matmat` and `dask_collect`; its memory is free when nothing refers to it any more
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. n (n + 1) / 2 kernel values, each of which becomes two bits on two workers: n^2 / 8 bytes
+    are held in all, and move once at most. Blocks of points move to the workers of their pairs, 8 n d bytes to each.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> A = dask_quantize_gram(da.zeros((9, 2), chunks=(4, 2)), gaussian(1.0))          # doctest: +SKIP
+    >>> block_lanczos_of(lambda V: dask_matmat(A, V), A.n, 1).values.round(12).tolist()     # doctest: +SKIP
+    [9.0]
+    """
+    blocks = _row_blocks("dask_quantize_gram: X", X)
+    plan = _plan_of("dask_quantize_gram", blocks, kernel, _ROUND_UP, seed)
+    pairs, count = _each_pair(_words_of_pair, blocks, _shared(plan)), len(blocks.parts)
+    task = _dask().delayed(_words_joined, pure=False)
+    return _spread_out([task(blocks.starts, plan.bound, *[pairs[b, a][0] if b <= a else pairs[a, b][1]
+                                                          for b in range(count)])
+                        for a in range(count)], blocks)
+
+
+def _entries_of_pair(A, B, row, column, kept, plan, s):
+    """What a pair of blocks keeps, from the diagonal on: numbers of rows and columns in the blocks, and values."""
+    P = _open(_scaled_points(A, plan.factor))
+    Q = P if row == column else _open(_scaled_points(B, plan.factor))
+    sketch = _sampled_pair(plan.kernel, plan.gamma, P, Q, s, plan.key, plan.bound, row, column, *_open(kept))
+    if not _all_below(sketch.data.reshape(1, -1), np.inf):
+        raise ValueError("dask_sample_gram: kernel must have finite values on X, and s times them must be finite in "
+                         "the precision of X")
+    return np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(sketch.indptr)), sketch.indices, sketch.data
+
+
+def _entries_joined(a, starts, *pieces):
+    """The block row a in the form of CSR, from the entries of its pairs; those from before the diagonal are mirrored.
+    """
+    found = []
+    for b, (rows, columns, data) in enumerate(pieces):
+        if b <= a:
+            mirrored = slice(None) if b < a else columns > rows
+            found.append((columns[mirrored], rows[mirrored] + np.int32(starts[b]), data[mirrored]))
+        if b >= a:
+            found.append((rows, columns + np.int32(starts[b]), data))
+    rows, columns, data = (np.concatenate(part) for part in zip(*found, strict=True))
+    order, count = np.lexsort((columns, rows)), starts[a + 1] - starts[a]
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
+    return CSR(data[order], columns[order], indptr)
+
+
+def _sampled_spread(name, X, kernel, s, seed, drawn):
+    blocks, s = _row_blocks(f"{name}: X", X), _as_real(f"{name}: s", s)
+    if not s >= 1.0:
+        raise ValueError(f"{name}: s must be at least 1")
+    if blocks.starts[-1] >= 2**31:
+        raise ValueError(f"{name}: X must have fewer than 2**31 rows")
+    plan = _plan_of(name, blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
+    if drawn and not s * plan.bound < _largest_number(np.empty(0, np.float32 if blocks.dtype == np.float32 else float)):
+        raise ValueError(f"{name}: s must not be so large that s times the largest entry overflows the precision of X")
+    task, starts, keep = _dask().delayed(_together, pure=False), blocks.starts, _python_key(seed, _KEEP)
+    count = len(blocks.parts)
+    kept = [task(_kept_in, (), starts[a], starts[a + 1], starts[-1], s, keep) for a in range(count)]
+    pairs = _each_pair(_entries_of_pair, blocks, _shared(plan, s), kept)
+    task = _dask().delayed(_entries_joined, pure=False)
+    return _spread_out([task(a, starts, *[pairs[min(a, b), max(a, b)] for b in range(count)]) for a in range(count)],
+                       blocks)
+
+
+def dask_sample_gram(X, kernel, s, seed=0):
+    """The entry-sampled Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    kernel, s, seed : as of `sample_gram`; kernel not precomputed
+
+    Returns
+    -------
+    Spread, for `dask_matmat` and `dask_collect`: the bits of `sample_gram`, whatever the chunks and the workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. Kernel values as of `sample_gram`; 12 bytes an entry are held, 16 (in float32 12) move at
+    most twice for each kernel value, and 8 n d bytes of points to each worker.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> A = dask_sample_gram(da.from_array(np.array([[0.0], [1.0]]), chunks=(1, 1)), gaussian(1.0), 1)  # doctest: +SKIP
+    >>> dense(dask_collect(A)).round(4).tolist()                                        # doctest: +SKIP
+    [[1.0, 0.6065], [0.6065, 1.0]]
+    """
+    return _sampled_spread("dask_sample_gram", X, kernel, s, seed, False)
+
+
+def dask_sample_quantize_gram(X, kernel, s, seed=0):
+    """The sampled and quantized Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    kernel, s, seed : as of `sample_quantize_gram`; kernel not precomputed
+
+    Returns
+    -------
+    Spread, for `dask_matmat` and `dask_collect`: the bits of `sample_quantize_gram`, whatever the chunks and the
+    workers
+
+    Raises
+    ------
+    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. As `dask_sample_gram`.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> A = dask_sample_quantize_gram(da.zeros((2, 1), chunks=(1, 1)), gaussian(1.0), 1)    # doctest: +SKIP
+    >>> dense(dask_collect(A)).tolist()                                                 # doctest: +SKIP
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    return _sampled_spread("dask_sample_quantize_gram", X, kernel, s, seed, True)
+
+
+def _checked_spread(name, A):
+    if not isinstance(A, Spread) or not A.parts:
+        raise ValueError(f"{name}: A must be a Spread, as dask_quantize_gram returns it, got {type(A).__name__}")
+
+
+def _part_product(part, V):
+    part, V = _open((part, V))
+    if isinstance(part, Bits):
+        return _bits_product(part.words, part.scale, V)
+    return _csr_product(part.data, part.indices, part.indptr, V.astype(part.data.dtype, copy=False))
+
+
+def dask_matmat(A, V):
+    """A V for a matrix that is spread over workers: the product that `block_lanczos_of` asks for (AMS section 2).
+
+    Parameters
+    ----------
+    A : Spread
+    V : (n, p) or (n,) array
+
+    Returns
+    -------
+    array of V's shape, the bits of `matmat`
+
+    Raises
+    ------
+    ValueError : an argument that is not as said
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. 8 n p bytes go to each worker, and as many come back in all: 8 n p (workers + 1).
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> A = dask_quantize_gram(da.zeros((3, 1), chunks=(2, 1)), gaussian(1.0))          # doctest: +SKIP
+    >>> dask_matmat(A, np.ones(3)).tolist()                                             # doctest: +SKIP
+    [3.0, 3.0, 3.0]
+    """
+    _checked_spread("dask_matmat", A)
+    V = _as_vectors("dask_matmat: V", V)
+    if V.shape[0] != A.n or V.size == 0:
+        raise ValueError("dask_matmat: V must have as many rows as A, and at least one column")
+    if not _all_below(V.reshape(A.n, -1), 1e17 if V.itemsize == 4 else 1e150):
+        raise ValueError("dask_matmat: V must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
+    task, held = _dask().delayed(_together, pure=False), _shared(V.reshape(A.n, -1))
+    return np.concatenate(_computed(*[task(_part_product, held, part) for part in A.parts])).reshape(V.shape)
+
+
+def dask_collect(A):
+    """A matrix that is spread over workers, brought to this machine as the operator it is (AMS section 3).
+
+    Parameters
+    ----------
+    A : Spread
+
+    Returns
+    -------
+    Bits or CSR
+
+    Raises
+    ------
+    ValueError : A not a Spread
+    ImportError : no Dask
+
+    Notes
+    -----
+    Called from Python only. The matrix must fit here, twice.
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> dask_collect(dask_quantize_gram(da.zeros((3, 1), chunks=(2, 1)), gaussian(1.0))).n  # doctest: +SKIP
+    3
+    """
+    _checked_spread("dask_collect", A)
+    parts = _computed(*A.parts)
+    if isinstance(parts[0], Bits):
+        return Bits(np.concatenate([part.words for part in parts], axis=1), parts[0].scale, A.n)
+    ends = np.cumsum([0] + [part.data.size for part in parts])
+    indptr = np.concatenate([[0]] + [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)])
+    return CSR(np.concatenate([part.data for part in parts]), np.concatenate([part.indices for part in parts]), indptr)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 18. Command line
+# ----------------------------------------------------------------------------------------------------------------------
 
 _METHODS = {
     "lanczos": "exact, block Lanczos on the stored Gram matrix",
@@ -12642,6 +14198,10 @@ _OPTIONS_OF = {"-m": ("skpca", "kmeans", "herd"), "--ell": ("skpca", "shadow"), 
 _OPTIONS_OF_KERNELS = {"--nu": ("matern",), "--alpha": ("rational_quadratic",), "--degree": ("polynomial",),
                        "--gamma": ("polynomial",), "--coef0": ("polynomial",),
                        "--sigma": ("gaussian", "laplacian", "matern", "rational_quadratic", "cauchy")}
+_CLUSTER_METHODS = ("rls-accelerated", "uniform", "skpca", "quantize", "sample", "sample-quantize")
+_OPTIONS_OF_CLUSTER = ("points", "key", "workers", "scheduler", "k", "method", "s", "m", "ell", "kernel", "sigma", "nu",
+                       "alpha", "degree", "gamma", "coef0", "seed", "center", "standardize", "o", "plot", "labels",
+                       "errors")
 _OPTIONS_OF_APPLY = ("apply", "o", "plot", "labels", "key")
 _OPTIONS_OF_ADVISE = ("advise", "memory", "points", "key", "noisy", "k", "kernel", "sigma", "nu", "alpha", "degree",
                       "gamma", "coef0", "seed", "standardize")
@@ -12649,34 +14209,6 @@ _OPTIONS_OF_ADVISE = ("advise", "memory", "points", "key", "noisy", "k", "kernel
 
 class _Refused(Exception):
     """A request that cannot be met; its text is for the user."""
-
-
-class _Ticker:
-    """A line on stderr that shows what is under way and for how long; nothing where stderr is not a terminal."""
-
-    def __init__(self, text, expected=0.0):
-        self.text, self.done, self.widest = text, threading.Event(), 0
-        self.of = f" of about {expected:.0f}" if expected >= 2.0 else ""
-
-    def __enter__(self):
-        self.start = time.perf_counter()
-        self.thread = threading.Thread(target=self._tick, daemon=True)
-        if sys.stderr.isatty():
-            self.thread.start()
-        return self
-
-    def _tick(self):
-        while not self.done.wait(0.2):
-            line = f"{self.text} ... {time.perf_counter() - self.start:.1f}{self.of} s "
-            self.widest = max(self.widest, len(line))
-            print("\r" + line.ljust(self.widest), end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_):
-        self.seconds = time.perf_counter() - self.start
-        self.done.set()
-        if self.thread.is_alive():
-            self.thread.join()
-            print("\r" + " " * self.widest + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _load_points(path, key, mapped=False):
@@ -13088,8 +14620,9 @@ def _parser():
 
     parser = OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices.",
                      epilog="methods: " + "; ".join(f"{name}: {text}" for name, text in _METHODS.items()))
-    parser.add_argument("points", nargs="?", help=".npy, .npz or .csv file, a point a row (default: embedded data)")
-    parser.add_argument("--key", help="name of the array in a .npz file (default: X, or the only one)")
+    parser.add_argument("points", nargs="?", help=".npy, .npz or .csv file, a point a row (default: embedded data); on "
+                                                  "a cluster, a .npy file, a directory of them, or a Zarr store")
+    parser.add_argument("--key", help="name of the array in a .npz file (default: X, or the only one) or a Zarr group")
     parser.add_argument("--noisy", nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points instead of a file")
     parser.add_argument("-k", type=int, default=10, help="components (default %(default)s)")
     parser.add_argument("--method", choices=["all", *_METHODS],
@@ -13137,6 +14670,10 @@ def _parser():
     parser.add_argument("--standardize", action="store_true", help="columns to mean 0 and variance 1 first")
     parser.add_argument("--apply", nargs=2, metavar=("MODEL.npz", "NEW"),
                         help="features of new points by the model that -o has written; to -o, or --plot")
+    parser.add_argument("--workers", type=int, metavar="N",
+                        help="compute on N processes of this machine, by Dask (default for a directory: one a core); "
+                             "methods " + ", ".join(_CLUSTER_METHODS))
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on the Dask cluster there")
     parser.add_argument("--advise", type=float, metavar="ERROR",
                         help="which sketch, and how large, for this error relative to |K|; nothing else is done")
     parser.add_argument("--memory", type=float, help="bytes that --advise may plan with (default: half of all)")
@@ -13197,8 +14734,8 @@ def _prepared(options, X):
 _MOMENTS = ("standardized.mean", "standardized.scale")
 
 
-def _check_request(options, methods, n):
-    """Refuse what cannot be done before anything is done."""
+def _check_request(options, methods, n, sizeless=()):
+    """Refuse what cannot be done before anything is done. sizeless: names of files for an embedding of any size."""
     if options.memory is not None and options.advise is None:
         raise _Refused("--memory is for --advise")
     if options.labels and not options.plot:
@@ -13206,7 +14743,7 @@ def _check_request(options, methods, n):
     for path in filter(None, (options.o, options.plot, options.state)):
         if pathlib.Path(path).is_dir():
             raise _Refused(f"{path} is a directory")
-    if options.o and not options.o.endswith((".npz", ".npy") if options.method in _STREAM_METHODS else ".npz"):
+    if options.o and not options.o.endswith((".npz", *sizeless)):
         options.o += ".npz"                            # as numpy.savez names it
     places = [pathlib.Path(path) for path in (options.points, options.state, options.o, options.plot) if path]
     for i, path in enumerate(places):
@@ -13603,6 +15140,188 @@ def _apply(options):
     _write_results(options, X, labels, f"{name} by {by}", by, values, transform)
 
 
+# Many machines.
+
+_CLUSTER_BLOCK = 2**26                                 # bytes of a block of points
+
+
+def _file_rows(path, begin, end):
+    """Rows of a .npy file, read where the task runs."""
+    return np.array(np.load(path, "r", allow_pickle=False)[begin:end])
+
+
+def _stored_points(path, key, workers):
+    """A .npy file, a directory of them in the order of their names, or a Zarr store, as a dask array."""
+    da, place = _dask("dask.array"), pathlib.Path(path)
+    files = sorted(place.glob("*.npy")) if place.is_dir() else [place] if place.suffix == ".npy" else []
+    if not place.exists():
+        raise _Refused(f"cannot read {path}: No such file or directory")
+    if not files and not place.is_dir():
+        raise _Refused(f"{path} must be a .npy file, a directory of them, or a Zarr store, to be read by a cluster")
+    if not files:
+        try:
+            importlib.import_module("zarr")
+            X = da.from_zarr(str(place), component=key)
+        except ImportError:
+            raise _Refused("a Zarr store needs zarr: python -m pip install zarr") from None
+        except Exception as error:                     # zarr has errors of its own
+            raise _Refused(f"cannot read {path}, which holds no .npy file, as a Zarr store: {error}") from None
+        return _in_blocks(X, workers) if X.ndim == 2 else X
+    if key:
+        raise _Refused("--key is for .npz files and Zarr stores")
+    arrays = [_load_points(file, None, mapped=True) for file in files]
+    if len({X.shape[1] for X in arrays}) > 1:
+        raise _Refused(f"the files in {path} must have the same number of columns")
+    dtype = np.float32 if all(X.dtype == np.float32 for X in arrays) else np.float64
+    rows = _block_rows(sum(X.shape[0] for X in arrays), arrays[0].shape[1], np.dtype(dtype).itemsize, workers)
+    read = _dask().delayed(_file_rows, pure=False)
+    return da.concatenate([da.from_delayed(read(str(file.resolve()), begin, min(begin + rows, len(X))),
+                                           (min(rows, len(X) - begin), X.shape[1]), X.dtype).astype(dtype)
+                           for file, X in zip(files, arrays, strict=True) for begin in range(0, len(X), rows)])
+
+
+def _block_rows(n, d, itemsize, workers):
+    """Rows of a block of 64 MB at most, and four blocks a worker at least."""
+    return max(1, min(_CLUSTER_BLOCK // (d * itemsize), -(-n // (4 * workers))))
+
+
+def _in_blocks(X, workers):
+    """The chunks of a store joined, but not cut, to blocks of about that many rows; all columns in each."""
+    stored = max(X.chunks[0])
+    rows = max(1, _block_rows(*X.shape, X.dtype.itemsize, workers) // stored) * stored
+    return X.rechunk((rows, -1))
+
+
+def _on_cluster(options):
+    """Kernel PCA of points that workers read, by the functions of room 17."""
+    _refuse_ignored(options, "a cluster, of --workers, --scheduler or a directory", _OPTIONS_OF_CLUSTER)
+    method = options.method = options.method or "rls-accelerated"
+    if method not in _CLUSTER_METHODS:
+        raise _Refused(f"--method {method} is not for a cluster, which has {', '.join(_CLUSTER_METHODS)}")
+    if options.workers is not None and options.scheduler:
+        raise _Refused("give --workers or --scheduler, not both")
+    if options.workers is not None and not 1 <= options.workers <= 4096:
+        raise _Refused("--workers must be from 1 to 4096")
+    if not options.points:
+        raise _Refused("a cluster needs points from files")
+    if options.center and method != "skpca":
+        raise _Refused("--center is for --method skpca on a cluster")
+    try:
+        distributed = _dask("distributed")
+    except ImportError as error:
+        raise _Refused(str(error)) from None
+    workers = options.workers or os.cpu_count() or 1
+    X = _stored_points(options.points, options.key, workers)
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
+        raise _Refused(f"{options.points} must hold a 2-D array of real numbers, got {X.ndim}-D {X.dtype}")
+    labels = _load_labels(options, X.shape[0])
+    options.state, options.memory, options.advise = None, None, None
+    _check_request(options, [method], X.shape[0], (".npy", ".zarr"))
+    for name, owners in _OPTIONS_OF_KERNELS.items():
+        if getattr(options, _field(name)) != _parser().get_default(_field(name)) and options.kernel not in owners:
+            raise _Refused(f"{name} is for --kernel {' or '.join(owners)}")
+    with contextlib.ExitStack() as stack:
+        if options.scheduler:
+            client = stack.enter_context(distributed.Client(options.scheduler, timeout=30))
+            client.upload_file(__file__)               # workers compute with this very file
+        else:
+            cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None,
+                                               silence_logs=50)
+            client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
+        try:
+            _measured_on_cluster(options, X, labels, method, client)
+        except (distributed.KilledWorker, distributed.comm.CommClosedError) as error:
+            raise _Refused(f"the cluster has lost workers: {error}") from None
+
+
+def _measured_on_cluster(options, X, labels, method, client):
+    global _progress
+    _progress = sys.stderr.isatty()
+    try:
+        options.moments = {}
+        if options.standardize:
+            mean, scale = _computed(X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64))
+            if not np.isfinite(scale).all():
+                raise _Refused("--standardize needs points without NaN or infinity")
+            options.moments = dict(zip(_MOMENTS, (mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
+            single = X.dtype == np.float32
+            X = X.map_blocks(_standardized_block, *options.moments.values(), dtype=np.float32 if single else np.float64)
+        options.sigma = options.sigma or "median"
+        if options.sigma == "median" and options.kernel not in ("linear", "polynomial"):
+            options.sigma = repr(dask_median_bandwidth(X, options.seed))
+        kernel, sigma = _chosen_kernel(options, X)
+        count = len(client.scheduler_info(n_workers=-1)["workers"])
+        _print_head(options, X, options.points, sigma, f"; {count} worker{'s' if count != 1 else ''}, {X.numblocks[0]} "
+                                                       f"blocks")
+        start = time.perf_counter()
+        held, evaluations, values, residual, embedding, more = _result_of_cluster(options, X, kernel, method)
+        _print_row(method, time.perf_counter() - start, held, evaluations, math.nan, None, math.nan, residual,
+                   options.k)
+        print(f"eigenvalues / n ({method}): " + " ".join(f"{v / X.shape[0]:.4g}" for v in values[:10]))
+        _write_from_cluster(options, X, labels, method, sigma, values, embedding, more)
+    finally:
+        _progress = False
+
+
+def _standardized_block(block, mean, scale):
+    return _Standardized(block, mean, scale)[:]
+
+
+def _result_of_cluster(options, X, kernel, method):
+    """(bytes held, kernel values, eigenvalues, largest residual, embedding, what else is written)."""
+    n, d, k, seed = *X.shape, options.k, options.seed
+    if method == "skpca":
+        m, ell = 2000 if options.m is None else options.m, 50 if options.ell is None else options.ell
+        model = dask_skpca(X, kernel, m, ell, k, seed, options.center)
+        return 8 * m * (d + ell), 0, model.values, math.nan, dask_map(skpca_transform, X, model), \
+            _as_arrays(model, "model")
+    if method in _LANDMARK_METHODS:
+        s = min(n, int(options.s or 500))
+        found = uniform_landmarks(n, s, seed) if method == "uniform" else dask_landmarks(X, kernel, s, seed)
+        model = dask_nystrom_kpca(X, found, kernel, k, seed)
+        return 8 * s * (s + d), found.evaluations + n * s, model.values, math.nan, dask_map(expand, X, model), \
+            _as_arrays(model, "model")
+    s = options.s or 4.0
+    A = (dask_quantize_gram(X, kernel, seed) if method == "quantize" else
+         (dask_sample_gram if method == "sample" else dask_sample_quantize_gram)(X, kernel, s, seed))
+    eigen = block_lanczos_of(lambda V: dask_matmat(A, V), n, k, seed)
+    embedding = eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))
+    held = n * n // 8 if method == "quantize" else int(12 * n * n / s)
+    return held, int(n * (n + 1) / 2 / (1.0 if method == "quantize" else s)), eigen.values, eigen.residual.max(), \
+        embedding.astype(np.float32 if X.dtype == np.float32 else np.float64), \
+        {"vectors": eigen.vectors, "residual": eigen.residual}
+
+
+_WRITTEN_BLOCKS = 16                                   # of an embedding, that come here at a time
+
+
+def _write_from_cluster(options, X, labels, method, sigma, values, embedding, more):
+    lazy = hasattr(embedding, "to_delayed")
+    if options.o and options.o.endswith(".zarr"):
+        da = _dask("dask.array")
+        (embedding if lazy else da.from_array(embedding, chunks=(X.chunks[0], -1))).to_zarr(options.o)
+    elif options.o and options.o.endswith(".npy"):
+        out = np.lib.format.open_memmap(options.o, "w+", embedding.dtype, embedding.shape)
+        parts = embedding.to_delayed().ravel().tolist() if lazy else [embedding]
+        first = 0
+        for j in range(0, len(parts), _WRITTEN_BLOCKS):
+            for rows in _computed(*parts[j:j + _WRITTEN_BLOCKS]):
+                out[first:first + len(rows)] = rows
+                first += len(rows)
+        out.flush()
+    elif options.o:
+        whole = _computed(embedding)[0] if lazy else embedding
+        np.savez(options.o, embedding=whole, values=values, **more, **options.moments)
+    if options.o:
+        print(f"wrote {options.o} ({method})")
+    if options.plot:
+        step = max(1, X.shape[0] // 10_000)
+        shown = _computed(embedding[::step])[0] if lazy else embedding[::step]
+        _plot(options.plot, shown, values, None if labels is None else labels[::step],
+              _title(options, options.points, method, sigma))
+        print(f"drew {options.plot} ({method})")
+
+
 def _print_advice(options, X, source):
     kernel, sigma = _chosen_kernel(options, X)
     print(f"{source}: {X.shape[0]} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
@@ -13647,11 +15366,14 @@ def _command(argv):
         return
     if options.advise is not None:
         _refuse_ignored(options, "--advise, which does nothing else", _OPTIONS_OF_ADVISE)
+    if options.workers is not None or options.scheduler or (options.points and pathlib.Path(options.points).is_dir()):
+        _on_cluster(options)
+        return
     X, labels, source = _chosen_points(options)
     methods = [options.method or ("lanczos" if options.points else "all")]
     if methods == ["all"]:
         methods = [name for name in _METHODS if name not in _STREAM_METHODS + _REDUCED_METHODS]
-    _check_request(options, methods, X.shape[0])
+    _check_request(options, methods, X.shape[0], (".npy",) if options.method in _STREAM_METHODS else ())
     X = _prepared(options, X)
     if options.advise is not None:
         _print_advice(options, X[:], source)
