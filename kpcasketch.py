@@ -15223,15 +15223,24 @@ def _on_cluster(options):
     with contextlib.ExitStack() as stack:
         if options.scheduler:
             client = stack.enter_context(distributed.Client(options.scheduler, timeout=30))
-            client.upload_file(__file__)               # workers compute with this very file
+            _send_file(client)
         else:
-            cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None,
+            cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0",
                                                silence_logs=50)
             client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
         try:
             _measured_on_cluster(options, X, labels, method, client)
         except (distributed.KilledWorker, distributed.comm.CommClosedError) as error:
             raise _Refused(f"the cluster has lost workers: {error}") from None
+
+
+def _send_file(client):
+    """Have the scheduler and the workers compute with this very file; it is sent where one has none, or another."""
+    ours = hashlib.sha1(pathlib.Path(__file__).read_bytes()).hexdigest()
+    look = ("__import__('hashlib').sha1(open(__import__('kpcasketch').__file__, 'rb').read()).hexdigest() "
+            "if __import__('importlib.util').util.find_spec('kpcasketch') else ''")
+    if {client.run_on_scheduler(eval, look), *client.run(eval, look).values()} != {ours}:
+        client.upload_file(__file__)
 
 
 def _measured_on_cluster(options, X, labels, method, client):
