@@ -1791,7 +1791,7 @@ def _python_subkey(key, number):
 
 
 def _python_key(seed, purpose):
-    return np.uint64(_key(seed, purpose))
+    return np.uint64(_key(np.uint64(seed), purpose))
 
 
 @_compiled(fastmath=_STRICT)
@@ -4408,7 +4408,7 @@ def _lanczos_by(product, n, k, key, tol, max_iterations):
         if search.at[_ITERATIONS] == 0:
             search = search._replace(precision=_EPSILONS[R.itemsize])
             G = V.T @ R
-            if np.abs(G - G.T).max() > 1e-5 * _largest_column(_to_double(R)):
+            if np.abs(G - G.T).max() > 1e-3 * _largest_column(_to_double(R)):
                 raise ValueError("block_lanczos_of: product must be that of a symmetric matrix")
         R = np.array(R, np.float64)
         _step(search, R, _largest_column(R))
@@ -9211,7 +9211,9 @@ def _pivots_up_to(s, progress, P, kernel, shift, block, share, like, key):
         for c in range(count):
             i = candidates[c]
             H[c, c] += shift[i]
-            rest[i], floors[c] = max(H[c, c], 0.0), floor[i]  # what looks explained from here is: no endless proposals
+            rest[i], floors[c] = H[c, c], floor[i]
+            if H[c, c] <= floor[i]:                    # what looks explained from here is: no endless proposals
+                rest[i] = 0.0
         chosen, corner = _choose_pivots(H, chances, floors, bar)
         new = chosen.shape[0]
         if new == 0:
@@ -12917,8 +12919,9 @@ def _calls(X):
 # 17.1 Blocks of rows
 
 class _RowBlocks(NamedTuple):
-    """A dask array: delayed blocks of rows, none empty; the row that each begins with, and at last n; chunks of rows.
-    """
+    """A dask array: what it is called in errors; delayed blocks of rows, none empty; the row that each begins with, and
+    at last n; chunks of rows."""
+    name: str
     parts: list
     starts: list
     d: int
@@ -12955,7 +12958,7 @@ def _row_blocks(name, X, flat=False):
     starts = np.concatenate(([0], np.cumsum(X.chunks[0]))).tolist()
     parts = X.to_delayed().ravel().tolist()
     full = [j for j in range(len(parts)) if starts[j] < starts[j + 1]]
-    return _RowBlocks([parts[j] for j in full], [starts[j] for j in full] + [starts[-1]],
+    return _RowBlocks(name, [parts[j] for j in full], [starts[j] for j in full] + [starts[-1]],
                       X.shape[1] if X.ndim == 2 else 1, X.dtype, X.chunks[0])
 
 
@@ -12993,18 +12996,28 @@ def _open(value):
     return value
 
 
-def _on_rows(function, block, first, count, d, dtype, held, *others):
+def _plain_block(name, block, count, d, dtype):
+    """A block as a C-ordered array (count, d) of this type, refused where it is not what its dask array says."""
+    if not isinstance(block, np.ndarray) or isinstance(block, np.ma.MaskedArray) or block.dtype.kind not in "fiub":
+        kind = f" of {block.dtype}" if isinstance(block, np.ndarray) else ""
+        raise ValueError(f"{name} must have blocks that are plain arrays of real numbers, got {type(block).__name__}"
+                         f"{kind}")
+    if block.shape != (count, d) and not (d == 1 and block.shape == (count,)):
+        raise ValueError(f"{name} must have the chunks that it tells: a block has the shape {block.shape}, not "
+                         f"{count, d}")
+    return np.ascontiguousarray(block, dtype).reshape(count, d)
+
+
+def _on_rows(function, block, name, first, count, d, dtype, held, *others):
     """function(block, *others, *held) in a worker; what it refuses is told with the numbers of the rows."""
     try:
-        block = np.ascontiguousarray(block, dtype)
-        if block.size != count * d or block.shape[0] != count:
-            raise ValueError(f"a block has the shape {block.shape}, and its chunk {(count, d)}")
+        block = _plain_block(name, block, count, d, dtype)
         with _alone():
-            return function(block.reshape(count, d), *others, *held)
-    except (TypeError, ValueError) as error:
-        if "; in rows " in str(error):
-            raise
-        raise ValueError(f"{error}; in rows {first} to {first + count - 1}") from None
+            return function(block, *others, *held)
+    except ValueError as error:
+        caller = name.split(":")[0]
+        text = str(error) if caller == "dask_map" else re.sub(r"^\w+:", f"{caller}:", str(error))
+        raise ValueError(f"{text}; in rows {first} to {first + count - 1}") from None
 
 
 def _together(function, held, *values):
@@ -13021,7 +13034,7 @@ def _shared(*values):
 def _each_part(function, blocks, held, *others):
     """Delayed function(block, *others, *held) of each block; others: a list each, with an entry for each block."""
     task, starts = _dask().delayed(_on_rows, pure=False), blocks.starts
-    return [task(function, part, starts[j], starts[j + 1] - starts[j], blocks.d, blocks.dtype, held,
+    return [task(function, part, blocks.name, starts[j], starts[j + 1] - starts[j], blocks.d, blocks.dtype, held,
                  *[other[j] for other in others]) for j, part in enumerate(blocks.parts)]
 
 
@@ -13075,13 +13088,12 @@ def _rows_at(block, numbers, name):
 
 def _gathered(name, blocks, numbers):
     """The rows of these numbers, in that order, as points."""
-    numbers, starts = np.asarray(numbers, np.int64), np.asarray(blocks.starts)
+    numbers, starts = np.asarray(numbers, np.int64), blocks.starts
     places = np.searchsorted(starts, numbers, side="right") - 1
-    chosen = np.unique(places)
-    few = blocks._replace(parts=[blocks.parts[j] for j in chosen])
+    chosen = np.unique(places).tolist()
     task = _dask().delayed(_on_rows, pure=False)
-    found = _computed(*[task(_rows_at, part, starts[j], starts[j + 1] - starts[j], blocks.d, blocks.dtype, (name,),
-                             numbers[places == j] - starts[j]) for j, part in zip(chosen, few.parts, strict=True)])
+    found = _computed(*[task(_rows_at, blocks.parts[j], blocks.name, starts[j], starts[j + 1] - starts[j], blocks.d,
+                             blocks.dtype, (name,), numbers[places == j] - starts[j]) for j in chosen])
     out = np.empty((numbers.size, blocks.d), found[0].dtype)
     for j, rows in zip(chosen, found, strict=True):
         out[places == j] = rows
@@ -13100,11 +13112,11 @@ def _drawn_rows(n, size, key):
 # 17.2 Maps
 
 def dask_map(function, X, *arguments):
-    """A function of this file on each row of a dask array: features, residuals, scores or labels of points, lazily.
+    """A function of this file on each row of a dask array: features, residuals or labels of points, lazily.
 
     function(X, *arguments) by blocks, for functions that treat a row by itself: expand, nystrom_features,
     fourier_features, skpca_transform, skpca_residual, manifold_features, dsgd_evaluate, expand_rounded, shadow_labels,
-    gram, gram_diagonal, gram_matmat, rademacher_projection, approximate_ridge_leverage_scores. Source: textbook.
+    gram, gram_diagonal, gram_matmat, rademacher_projection. Source: textbook.
 
     Parameters
     ----------
@@ -13135,7 +13147,7 @@ def dask_map(function, X, *arguments):
     >>> Z.shape, Z.chunks, Z.compute().shape                                            # doctest: +SKIP
     ((9, 6), ((4, 4, 1), (6,)), (9, 6))
     """
-    if function not in _BY_ROWS:
+    if not any(function is one for one in _BY_ROWS):
         raise ValueError(f"dask_map: function must be one of {', '.join(f.__name__ for f in _BY_ROWS)}")
     blocks, da = _row_blocks("dask_map: X", X), _dask("dask.array")
     for value in arguments:
@@ -13149,8 +13161,7 @@ def dask_map(function, X, *arguments):
 
 
 _BY_ROWS = (expand, nystrom_features, fourier_features, skpca_transform, skpca_residual, manifold_features,
-            dsgd_evaluate, expand_rounded, shadow_labels, gram, gram_diagonal, gram_matmat, rademacher_projection,
-            approximate_ridge_leverage_scores)
+            dsgd_evaluate, expand_rounded, shadow_labels, gram, gram_diagonal, gram_matmat, rademacher_projection)
 
 
 def _refuse_precomputed(name, value):
@@ -13401,14 +13412,14 @@ def dask_reservoir(X, c, seed=0):
 def _shadows_of(block, eps):
     """Centers of the first block, and how many points each has."""
     state = shadow_update(shadow_start(eps, block.shape[1]), block)
-    return state.centers, state.weights
+    return state.centers, (state.weights,)
 
 
 def _outside(points, centers, eps):
     """The points in no shadow of these centers, and how many of the others each center has."""
     points, centers = _open((_to_double(_finite("dask_shadow_select", points)) if points.size else points, centers))
     labels = _shadows(points, centers, eps, False)[1] if points.size else np.empty(0, np.int64)
-    return points[labels < 0], np.bincount(labels[labels >= 0], minlength=centers.shape[0])
+    return points[labels < 0], (np.bincount(labels[labels >= 0], minlength=centers.shape[0]),)
 
 
 def _next_outside(before, centers, eps):
@@ -13418,15 +13429,7 @@ def _next_outside(before, centers, eps):
 def _shadows_outside(eps, *outside):
     """Centers of the points that are in no shadow so far, run of rows by run of rows, and how many each has."""
     points = np.concatenate([left for left, _ in outside])
-    return _shadows_of(points, eps) if points.size else (points, np.zeros(0))
-
-
-def _first(pair):
-    return pair[0]
-
-
-def _second(pair):
-    return (pair[1],)
+    return _shadows_of(points, eps) if points.size else (points, (np.zeros(0),))
 
 
 def dask_shadow_select(X, eps):
@@ -13472,14 +13475,12 @@ def dask_shadow_select(X, eps):
     others = blocks._replace(parts=blocks.parts[1:], starts=blocks.starts[1:])
     centers, counts, outside = [], [], None
     while True:
-        centers.append(task(_first, (), found))
-        count = [task(_second, (), found)]
+        centers.append(found[0])
         if outside is None:
-            repeated = [centers[0]] * len(others.parts)
-            outside = _each_part(_outside, others, (eps,), repeated)
+            outside = _each_part(_outside, others, (eps,), [found[0]] * len(others.parts))
         else:
-            outside = [task(_next_outside, (eps,), before, centers[-1]) for before in outside]
-        counts.append(_joined(_added, count + [task(_second, (), part) for part in outside]))
+            outside = [task(_next_outside, (eps,), before, found[0]) for before in outside]
+        counts.append(_joined(_added, [found[1], *[part[1] for part in outside]]))
         if not outside:
             break
         found, outside = task(_shadows_outside, (), eps, *outside[:run]), outside[run:]
@@ -13581,8 +13582,11 @@ def dask_landmarks(X, kernel, s, seed=0):
 
 def _landmark_map(name, blocks, landmarks, kernel):
     """NystromMap of landmarks: rows of the dask array, or points."""
-    landmarks = getattr(landmarks, "points", landmarks)
-    rows = np.asarray(getattr(landmarks, "indices", landmarks))
+    if not isinstance(landmarks, (LandmarkPoints, Landmarks, np.ndarray, list)):
+        raise ValueError(f"{name}: landmarks must be LandmarkPoints, Landmarks, row numbers or points, got "
+                         f"{type(landmarks).__name__}")
+    landmarks = landmarks.points if isinstance(landmarks, LandmarkPoints) else landmarks
+    rows = np.asarray(landmarks.indices if isinstance(landmarks, Landmarks) else landmarks)
     if rows.ndim == 1 and rows.dtype.kind in "iu":
         if rows.size == 0 or rows.min() < 0 or rows.max() >= blocks.starts[-1]:
             raise ValueError(f"{name}: landmarks must be row numbers from 0 to n - 1, at least one")
@@ -13853,8 +13857,8 @@ def _pairs_of(plan, A, B, same):
 def _on_pair(function, A, B, row, column, d, dtype, held, *others):
     """function(A, B, row, column, *others, *held) in a worker: two blocks of points, numbered from `row` and `column`.
     """
-    A = np.ascontiguousarray(A, dtype).reshape(-1, d)
-    B = A if row == column else np.ascontiguousarray(B, dtype).reshape(-1, d)
+    A = _plain_block("X", A, len(A), d, dtype)
+    B = A if row == column else _plain_block("X", B, len(B), d, dtype)
     with _alone():
         return function(A, B, row, column, *others, *held)
 
@@ -13883,7 +13887,7 @@ def _plan_of(name, blocks, kernel, purpose, seed, drawn=True):
         task, sums = _dask().delayed(_on_rows, pure=False), np.zeros(blocks.d)
         for j, part in enumerate(blocks.parts):
             size = blocks.starts[j + 1] - blocks.starts[j]
-            sums = task(_sums_after, part, blocks.starts[j], size, blocks.d, blocks.dtype, (factor,), sums)
+            sums = task(_sums_after, part, blocks.name, blocks.starts[j], size, blocks.d, blocks.dtype, (factor,), sums)
         centre = _divided(np.array(_computed(sums)[0]), blocks.starts[-1])
         square = max(_computed(*_each_part(_largest_square, blocks, _shared(factor, centre))))
         if not _is_accurate(kernel, gamma, square, square):
@@ -13996,7 +14000,7 @@ def _entries_joined(a, starts, *pieces):
 
 
 def _sampled_spread(name, X, kernel, s, seed, drawn):
-    blocks, s = _row_blocks(f"{name}: X", X), _as_real(f"{name}: s", s)
+    blocks, s, seed = _row_blocks(f"{name}: X", X), _as_real(f"{name}: s", s), _as_seed(f"{name}: seed", seed)
     if not s >= 1.0:
         raise ValueError(f"{name}: s must be at least 1")
     if blocks.starts[-1] >= 2**31:
@@ -14078,7 +14082,8 @@ def dask_sample_quantize_gram(X, kernel, s, seed=0):
 
 
 def _checked_spread(name, A):
-    if not isinstance(A, Spread) or not A.parts:
+    if (not isinstance(A, Spread) or not all(hasattr(part, "__dask_graph__") for part in A.parts)
+            or np.shape(A.starts) != (len(A.parts) + 1,) or A.starts[-1] != A.n):
         raise ValueError(f"{name}: A must be a Spread, as dask_quantize_gram returns it, got {type(A).__name__}")
 
 
@@ -15215,7 +15220,13 @@ def _on_cluster(options):
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
         raise _Refused(f"{options.points} must hold a 2-D array of real numbers, got {X.ndim}-D {X.dtype}")
     labels = _load_labels(options, X.shape[0])
-    options.state, options.memory, options.advise = None, None, None
+    for place in filter(None, (options.o, options.plot)):
+        if pathlib.Path(options.points).resolve() in pathlib.Path(place).resolve().parents:
+            raise _Refused(f"{place} is among the points, in {options.points}")
+    if method == "skpca":
+        ell, m = 50 if options.ell is None else options.ell, 2000 if options.m is None else options.m
+        if not options.k <= ell <= m:
+            raise _Refused(f"--ell must be from {options.k}, the components, to {m}, the features of -m")
     _check_request(options, [method], X.shape[0], (".npy", ".zarr"))
     for name, owners in _OPTIONS_OF_KERNELS.items():
         if getattr(options, _field(name)) != _parser().get_default(_field(name)) and options.kernel not in owners:
@@ -15249,10 +15260,13 @@ def _measured_on_cluster(options, X, labels, method, client):
     try:
         options.moments = {}
         if options.standardize:
-            mean, scale = _computed(X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64))
+            centre = _computed(X[0])[0].astype(np.float64)
+            near = X.astype(np.float64) - centre       # as `_standardized` has it
+            mean, square = _computed(near.mean(0), (near**2).mean(0))
+            scale = np.sqrt(np.maximum(square - mean**2, 0.0))
             if not np.isfinite(scale).all():
                 raise _Refused("--standardize needs points without NaN or infinity")
-            options.moments = dict(zip(_MOMENTS, (mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
+            options.moments = dict(zip(_MOMENTS, (centre + mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
             single = X.dtype == np.float32
             X = X.map_blocks(_standardized_block, *options.moments.values(), dtype=np.float32 if single else np.float64)
         options.sigma = options.sigma or "median"

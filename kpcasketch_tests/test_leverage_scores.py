@@ -565,3 +565,15 @@ def test_what_only_looks_positive_semidefinite_is_measured():
 
 def test_no_certificate_is_below_rounding():
     assert kp.nystrom_to(np.repeat(np.eye(5), 40, 0), kp.gaussian(1.0), 1e-14).error_bound >= 4 * 2.0**-52
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_landmarks_of_points_on_a_line_never_ended(dtype):
+    # a residual above 0 and below its rounding was proposed as a pivot, and refused, for ever
+    for seed in range(10, 20):
+        X = np.random.default_rng(seed).standard_normal((147, 1)).astype(dtype)
+        for s in (2, 9, 30):
+            found = kp.recursive_rls_accelerated(X, kp.linear(), s, seed)
+            assert found.indices.size == s and np.isfinite(found.weights).all()
+            F = kp.nystrom(X, found, kp.linear())
+            assert np.abs(F @ F.T - X @ X.T).max() < (1e-10 if dtype == np.float64 else 1e-3)
