@@ -12971,11 +12971,11 @@ def _alone():
 
     Numba's workqueue would end the process when two of its threads begin parallel loops at once.
     """
-    threads, distributed = numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed")
-    with contextlib.suppress(AttributeError, ValueError):              # not in a worker
-        threads = min(threads, distributed.get_worker().state.nthreads)
+    before, distributed = numba.get_num_threads(), sys.modules.get("distributed")
+    threads = before
+    with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
+        threads = min(numba.config.NUMBA_NUM_THREADS, distributed.get_worker().state.nthreads)
     with _at_work:
-        before = numba.get_num_threads()
         numba.set_num_threads(threads)
         try:
             with _called("what a Dask worker does"):
@@ -13516,11 +13516,12 @@ def _landmarks_joined(a, b, kernel, s, key):
     chance q in all, where p >= q.
     """
     union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3], strict=True)], a[3] + b[3])
-    size = union.indices.size
+    size, kernel = union.indices.size, _open(kernel)
     if size <= s:
         return union
-    points, weights = union.points, union.weights
-    key, k = _python_subkey(key, size + int(union.indices[0])), _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
+    points, weights, k = union.points, union.weights, _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
+    # No two unions begin with the same point and have cost the same so far.
+    key = _python_subkey(_python_subkey(key, int(union.indices[0])), int(union.evaluations))
     lam = _tail_ridge(kernel, _to_double(points), weights, k, _python_subkey(key, _TAIL))
     rows = _numbers(size)
     scores, computed, sound = _scores(points, rows, points, lam / weights**2, kernel, lam)
@@ -13822,19 +13823,19 @@ class _Plan(NamedTuple):
 
 
 def _scaled_points(block, factor):
-    P = _as_points("", block)
+    P = _as_points("", block)                          # never read-only
     return P if factor == 1.0 else _times(P, factor)
 
 
 def _sums_after(block, sums, factor):
     """sums += the rows of a block, in order: the bits of one pass over all blocks."""
     sums = sums.copy()
-    _add_rows_to(sums, _open(_scaled_points(block, factor)))
+    _add_rows_to(sums, _scaled_points(block, factor))
     return sums
 
 
 def _largest_square(block, factor, centre):
-    return _largest(_squares(_minus_row(_open(_scaled_points(block, factor)), centre)))
+    return _largest(_squares(_minus_row(_scaled_points(block, factor), _open(centre))))
 
 
 def _largest_coordinate(block, name):
@@ -13842,13 +13843,13 @@ def _largest_coordinate(block, name):
 
 
 def _largest_diagonal(block, kernel):
-    return _entry_bound(kernel, _open(_as_points("", block)))
+    return _entry_bound(_open(kernel), _as_points("", block))
 
 
 def _pairs_of(plan, A, B, same):
     """Two blocks of points made ready for tiles, the rows of A before those of B; or one with itself."""
-    P = _open(_scaled_points(A, plan.factor))
-    Q = P if same else _open(_scaled_points(B, plan.factor))
+    P = _scaled_points(A, plan.factor)
+    Q = P if same else _scaled_points(B, plan.factor)
     if plan.centre is None:
         return _direct_pairs(plan.kernel, plan.gamma, P, Q, same)
     return _pairs_about(plan.centre, plan.gamma, P, Q, same)
@@ -13872,6 +13873,7 @@ def _each_pair(function, blocks, held, *others):
 
 
 def _largest_of_pair(A, B, row, column, plan):
+    plan = _open(plan)
     return _largest_entry(plan.kernel, _pairs_of(plan, A, B, row == column))
 
 
@@ -13883,7 +13885,7 @@ def _plan_of(name, blocks, kernel, purpose, seed, drawn=True):
     factor, gamma, centre = 1.0, kernel.gamma, None
     if not _is_at_scale(kernel, like):
         factor, gamma = _scale_for(kernel, largest)
-    if _may_expand(kernel, like):
+    if purpose == _ROUND_UP and _may_expand(kernel, like):             # tiles come by the expansion, pairs never do
         task, sums = _dask().delayed(_on_rows, pure=False), np.zeros(blocks.d)
         for j, part in enumerate(blocks.parts):
             size = blocks.starts[j + 1] - blocks.starts[j]
@@ -13915,6 +13917,7 @@ def _spread_out(parts, blocks):
 
 
 def _words_of_pair(A, B, row, column, plan):
+    plan = _open(plan)
     return _quantized(plan.kernel, _pairs_of(plan, A, B, row == column), plan.bound, plan.key, row, column)
 
 
@@ -13974,8 +13977,8 @@ def dask_quantize_gram(X, kernel, seed=0):
 
 def _entries_of_pair(A, B, row, column, kept, plan, s):
     """What a pair of blocks keeps, from the diagonal on: numbers of rows and columns in the blocks, and values."""
-    P = _open(_scaled_points(A, plan.factor))
-    Q = P if row == column else _open(_scaled_points(B, plan.factor))
+    P, plan = _scaled_points(A, plan.factor), _open(plan)
+    Q = P if row == column else _scaled_points(B, plan.factor)
     sketch = _sampled_pair(plan.kernel, plan.gamma, P, Q, s, plan.key, plan.bound, row, column, *_open(kept))
     if not _all_below(sketch.data.reshape(1, -1), np.inf):
         raise ValueError("dask_sample_gram: kernel must have finite values on X, and s times them must be finite in "

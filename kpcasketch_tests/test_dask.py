@@ -508,7 +508,7 @@ def test_examples_of_functions_that_need_dask():
 # The command line.
 
 def command(*arguments, code=0):
-    run = subprocess.run([sys.executable, "-m", "kpcasketch", *map(str, arguments)], capture_output=True, text=True, timeout=120,
+    run = subprocess.run([sys.executable, "-m", "kpcasketch", *map(str, arguments)], capture_output=True, text=True, timeout=600,
                          env={**os.environ, "PYTHONPATH": str(FILE.parent), "KPCASKETCH_QUIET": "1"})
     assert run.returncode == code, run.stderr
     return run.stdout if code == 0 else run.stderr
