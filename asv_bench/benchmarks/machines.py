@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dask clusters on this machine: what a second worker of one thread brings, and what moves between machines."""
+"""Dask clusters on this machine: what a second worker of one thread brings, and what moves between machines.
+
+Each measurement is a process of its own (`python -m benchmarks.machines NAME`): the workers import the main module of the process
+that starts them, and asv's is not for that.
+"""
 
 import contextlib
+import os
+import pathlib
+import subprocess
+import sys
 
 import numpy as np
 
@@ -22,82 +30,113 @@ def points(n, d, blocks=32):
     return da.concatenate([da.from_delayed(make(seed, rows, d), (rows, d), float) for seed in range(blocks)])
 
 
-class Scaling:
-    """One worker against two, in turn: both clusters are there all the time."""
-    timeout = 1200
+@contextlib.contextmanager
+def clients(*workers):
+    """A client of a cluster of so many workers of one thread, for each number; all of them are there at once."""
+    import distributed
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(distributed.Client(stack.enter_context(distributed.LocalCluster(
+            n_workers=number, threads_per_worker=1, dashboard_address=":0", silence_logs=50)))) for number in workers]
 
-    def setup(self):
-        try:
-            import distributed
-        except ImportError:
-            raise NotImplementedError("dask is not installed") from None
-        self.stack = contextlib.ExitStack()
-        self.clients = []
-        for workers in (1, 2):
-            cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
-            self.clients.append(self.stack.enter_context(distributed.Client(self.stack.enter_context(cluster))))
 
-    def teardown(self):
-        self.stack.close()
-
-    def ratio(self, work):
+def scaling(work):
+    """How many times faster two workers are than one."""
+    with clients(1, 2) as (one, two):
         def on(client):
             with client.as_current():
                 work()
-        one, two = seconds(lambda: on(self.clients[0]), lambda: on(self.clients[1]), repeat=3)
-        return one / two
+        alone, both = seconds(lambda: on(one), lambda: on(two), repeat=3)
+    return alone / both
+
+
+def features():
+    X, drawn = points(size(400_000), 50), kp.fourier_features_map(kp.gaussian(7.0), 50, 1000)
+    subspace = kp.Subspace(drawn, np.eye(1000, 5), np.ones(5), np.zeros(1000), 0.0, 1)
+    return scaling(lambda: kp.dask_map(kp.skpca_residual, X, subspace).sum().compute())
+
+
+def moments():
+    X, landmarks = points(size(400_000), 50), block(99, 500, 50)
+    return scaling(lambda: kp.dask_nystrom_kpca(X, landmarks, kp.gaussian(7.0), 10))
+
+
+def one_bit():
+    X = points(size(64_000), 50, 8)
+    return scaling(lambda: kp.dask_quantize_gram(X, kp.gaussian(7.0)))
+
+
+def moved(work):
+    """Bytes that two workers send, to each other and to the caller, in the second call; and its result."""
+    with clients(2) as (client,), client.as_current():
+        def sent():
+            return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
+        work()
+        before = sent()
+        return work(), sent() - before
+
+
+def moved_by_skpca():
+    X = points(size(100_000), 20)
+    return moved(lambda: kp.dask_skpca(X, kp.gaussian(4.0), 1000, 50, 5))[1] / (32 * 8 * 1000 * 50)
+
+
+def moved_by_one_bit():
+    X = points(size(32_000), 20, 8)
+    return moved(lambda: kp.dask_quantize_gram(X, kp.gaussian(4.0)))[1] / (X.shape[0] ** 2 / 8)
+
+
+def moved_by_product():
+    made, V = [], block(0, size(32_000) // 8 * 8, 16)
+
+    def work():
+        made.append(made[0] if made else kp.dask_quantize_gram(points(len(V), 20, 8), kp.gaussian(4.0)))
+        return kp.dask_matmat(made[0], V)
+    return moved(work)[1] / V.nbytes
+
+
+def measured(function):
+    """The result of one of the functions above, in a process of its own."""
+    try:
+        import distributed                             # noqa: F401
+    except ImportError:
+        raise NotImplementedError("dask is not installed") from None
+    paths = [str(pathlib.Path(kp.__file__).parent), os.environ.get("PYTHONPATH", "")]
+    run = subprocess.run([sys.executable, "-m", "benchmarks.machines", function.__name__], stdout=subprocess.PIPE, text=True,
+                         check=True, cwd=pathlib.Path(__file__).parents[1], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    return float(run.stdout.split()[-1])
+
+
+class Scaling:
+    timeout = 1200
 
     @unit("times as fast with two workers")
     def track_features(self):
-        X, drawn = points(size(400_000), 50), kp.fourier_features_map(kp.gaussian(7.0), 50, 1000)
-        return self.ratio(lambda: kp.dask_map(kp.skpca_residual, X, kp.Subspace(drawn, np.eye(1000, 5), np.ones(5), np.zeros(1000), 0.0, 1))
-                          .sum().compute())
+        return measured(features)
 
     @unit("times as fast with two workers")
     def track_moments(self):
-        X, kernel = points(size(400_000), 50), kp.gaussian(7.0)
-        landmarks = block(99, 500, 50)
-        return self.ratio(lambda: kp.dask_nystrom_kpca(X, landmarks, kernel, 10))
+        return measured(moments)
 
     @unit("times as fast with two workers")
     def track_one_bit(self):
-        X, kernel = points(size(64_000), 50, 8), kp.gaussian(7.0)
-        return self.ratio(lambda: kp.dask_quantize_gram(X, kernel))
+        return measured(one_bit)
 
 
 class Communication:
-    """Bytes that workers send, to each other and to the caller, over what the docstring says."""
     timeout = 1200
-    setup, teardown = Scaling.setup, Scaling.teardown
-
-    @staticmethod
-    def moved(client, work):
-        def sent():
-            return sum(client.run(lambda dask_worker: dask_worker.transfer_outgoing_bytes_total).values())
-        with client.as_current():
-            work()
-            before = sent()
-            found = work()
-            return sent() - before, found
 
     @unit("over 32 blocks' states of m ell numbers, skpca on 2 workers")
     def track_skpca(self):
-        X = points(size(100_000), 20)
-        moved, _ = self.moved(self.clients[1], lambda: kp.dask_skpca(X, kp.gaussian(4.0), 1000, 50, 5))
-        return moved / (32 * 8 * 1000 * 50)
+        return measured(moved_by_skpca)
 
     @unit("over n^2 / 8, one-bit matrix on 2 workers")
     def track_one_bit(self):
-        X = points(size(32_000), 20, 8)
-        moved, found = self.moved(self.clients[1], lambda: kp.dask_quantize_gram(X, kp.gaussian(4.0)))
-        return moved / (found.n**2 / 8)
+        return measured(moved_by_one_bit)
 
     @unit("over 8 n p, a product on 2 workers")
     def track_product(self):
-        A = []
-        with self.clients[1].as_current():
-            A.append(kp.dask_quantize_gram(points(size(32_000), 20, 8), kp.gaussian(4.0)))
-        V = block(0, A[0].n, 16)
-        moved, _ = self.moved(self.clients[1], lambda: kp.dask_matmat(A[0], V))
-        A.clear()
-        return moved / V.nbytes
+        return measured(moved_by_product)
+
+
+if __name__ == "__main__":
+    print(globals()[sys.argv[1]]())
