@@ -4408,7 +4408,7 @@ def _lanczos_by(product, n, k, key, tol, max_iterations):
         if search.at[_ITERATIONS] == 0:
             search = search._replace(precision=_EPSILONS[R.itemsize])
             G = V.T @ R
-            if np.abs(G - G.T).max() > 1e-3 * _largest_column(_to_double(R)):
+            if np.abs(G - G.T).max() > 1e-3 * _largest_column(_to_double(R)):  # products in half precision pass
                 raise ValueError("block_lanczos_of: product must be that of a symmetric matrix")
         R = np.array(R, np.float64)
         _step(search, R, _largest_column(R))
@@ -13719,7 +13719,8 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     return expansion
 
 
-_STARTING_ROWS = 20_000                                # of a factor, whose clusters the others start from
+# Rows of a factor whose clusters the others start from: hundreds in each of up to a hundred, and seconds of work.
+_STARTING_ROWS = 20_000
 
 
 def _assigned(block, centers):

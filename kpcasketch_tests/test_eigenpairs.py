@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse.linalg
 from scipy import stats
 
 import kpcasketch as kp
@@ -241,3 +242,36 @@ def test_the_norm_of_a_difference_that_is_rounding_ran_through_all_iterations():
     points = np.random.default_rng(0).standard_normal((600, 3))
     kernel = kp.gaussian(1.0)
     assert kp.spectral_error(kp.gram(points, points, kernel), kp.Implicit(points, kernel), 0, 1e-6, 10**9) < 1e-12
+
+
+def test_eigenpairs_by_a_product_are_those_of_the_operator():
+    A = np.random.default_rng(0).standard_normal((500, 500))
+    A = A + A.T
+    for seed in (0, 1, 2, 7, 2**63, 2**64 - 1):
+        for n, k in ((500, 5), (100, 3), (5, 5), (1, 1)):
+            B = A[:n, :n].copy()
+            ours, theirs = kp.block_lanczos_of(lambda V: kp.matmat(B, V), n, k, seed), kp.block_lanczos(B, k, seed)
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    values = np.linalg.eigvalsh(A)[::-1]
+    operator = scipy.sparse.linalg.aslinearoperator(A)
+    assert np.allclose(kp.block_lanczos_of(operator, 500, 3).values, values[:3])
+    single = A.astype(np.float32)
+    found = kp.block_lanczos_of(lambda V: single @ V.astype(np.float32), 500, 3)
+    assert np.allclose(found.values, values[:3], rtol=1e-6) and found.residual.max() < 1e-5
+
+    def careless(V):                                   # what is done to V does no harm
+        W = A @ V
+        V[:] = np.nan
+        return W
+    assert np.allclose(kp.block_lanczos_of(careless, 500, 3).values, values[:3])
+
+
+@pytest.mark.parametrize("product, n, k, words", [
+    (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "symmetric matrix"), (lambda V: V[:-1], 300, 3, "V's shape"),
+    (lambda V: V * np.nan, 300, 3, "finite"), (lambda V: "x", 300, 3, "2-D array"), (lambda V: V + 1j, 300, 3, "real numbers"),
+    (5, 300, 3, "product must be a function"), (lambda V: V, 0, 1, "n must be at least 1"), (lambda V: V, 9, 10, "k must be from 1 to n"),
+    (lambda V: V, 2.5, 1, "n must be an integer"),
+])
+def test_products_that_are_none_of_a_symmetric_matrix_are_refused(product, n, k, words):
+    with pytest.raises(ValueError, match=f"^block_lanczos_of: .*{words}"):
+        kp.block_lanczos_of(product, n, k)
