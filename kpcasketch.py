@@ -103,6 +103,7 @@ import argparse
 import contextlib
 import copy
 import csv
+import ctypes
 import functools
 import hashlib
 import importlib
@@ -621,7 +622,119 @@ def _new_matrix(n, m, like):
     return out.reshape(n, m)
 
 
-# 1.5 Arrays, and loops in the place of NumPy's, which bring ten units each
+# 1.5 Threads where they pay
+#
+# The threads of a parallel region spin at its end until the last one is there. Alone on two cores, a region pays from
+# 20 microseconds of work on. Beside another program that keeps the cores busy, each end waits until the system has run
+# all threads, and its slices last milliseconds: of two processes at once with regions of .1 or 1 ms, each did one every
+# 8 ms; from 5 to 10 ms of work on, regions keep 40 % of their rate alone, which is a fair share. So the work of each
+# region is told in advance, roughly, in nanoseconds of one thread. Below _SHORT one thread does it all, and from _LONG
+# on all threads share it. In between they share it as long as they come in time: after a region that took much longer
+# than one thread would have, such regions are left to one thread for a quarter of a second. Tasks and slots, and so the
+# bits, are the same. (Threads that outnumber the cores sleep and wake at each region, which takes them .15 ms.)
+#
+# "Much longer" is an account: each shared region pays in twice its work and takes out its time, up to a balance of 0,
+# and -8 ms ends it. One late thread, as any machine has now and then, is made up for within some regions; of two
+# programs at once each has a few late regions in every quarter of a second. Estimates may be off by two, and a machine
+# slower by as much again, before two threads that come in time look late.
+
+_SHORT, _LONG, _BALANCE, _ALONE_UNTIL, _ALONE, _SHARED, _HOLDS, _EXPECTED, _SPENT = range(9)
+_HOLD, _PATIENCE_WITH_THREADS = 250_000_000, 8_000_000 # nanoseconds
+
+
+def _cores():
+    """Cores that this process may use: by its affinity, and by the quota of its container."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError):     # no such file, or no quota ("max")
+        quota, period = pathlib.Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count, math.ceil(int(quota) / int(period)))
+    return count
+
+
+# What is known of parallel regions in this process, where compiled code reads and writes it: the two limits of work;
+# the account; until when regions between the limits are left to one thread; then, to look at, how many were left to one
+# thread, how many shared, how often the account was overdrawn, and the work expected in shared regions with the time
+# that it took. Times are in nanoseconds.
+_WORTH_THREADS = 20_000 if numba.config.NUMBA_NUM_THREADS <= _cores() else 1_000_000
+_regions = np.array([_WORTH_THREADS, 10_000_000] + 7 * [0], np.int64)
+llvm.add_symbol(_SYMBOLS + ".regions", _regions.ctypes.data)
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_regions)) # never freed: compiled code may outlive this module
+
+
+def _region_entry(context, builder, number):
+    entries = context.get_c_value(builder, ir.ArrayType(ir.IntType(64), _regions.size), _SYMBOLS + ".regions")
+    return builder.gep(entries, [ir.IntType(64)(0), number])
+
+
+@intrinsic
+def _known_of_regions(typing, number):
+    """_regions[number]."""
+    def codegen(context, builder, signature, args):
+        return builder.load(_region_entry(context, builder, args[0]))
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def _note_of_regions(typing, number, value):
+    """_regions[number] = value."""
+    def codegen(context, builder, signature, args):
+        builder.store(args[1], _region_entry(context, builder, args[0]))
+        return context.get_dummy_value()
+    return types.void(types.int64, types.int64), codegen
+
+
+_CLOCK = {"linux": 1, "darwin": 6}.get(sys.platform)   # CLOCK_MONOTONIC
+
+
+@intrinsic
+def _now(typing):
+    """Nanoseconds of a steady clock; 1 at any time where the system has no clock_gettime: then no region is late."""
+    def codegen(context, builder, signature, args):
+        integer = ir.IntType(64)
+        if _CLOCK is None:
+            return integer(1)
+        place = cgutils.alloca_once(builder, ir.ArrayType(integer, 2))
+        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), place.type])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, "clock_gettime"),
+                     [ir.IntType(32)(_CLOCK), place])
+        seconds, rest = [builder.extract_value(builder.load(place), k) for k in (0, 1)]
+        return builder.add(builder.mul(seconds, integer(10**9)), rest)
+    return types.int64(), codegen
+
+
+@_compiled
+def _threads_pay(work):
+    """When a region of so much work begins, if all threads are to share it; 0 if one is to do it alone."""
+    now = _now()
+    if work < _known_of_regions(_SHORT) or (now < _known_of_regions(_ALONE_UNTIL) and work < _known_of_regions(_LONG)):
+        _note_of_regions(_ALONE, _known_of_regions(_ALONE) + 1)
+        return 0
+    return now
+
+
+@_compiled
+def _threads_paid(begun, work):
+    """Take note of how long a region took that threads have shared."""
+    now = _now()
+    spent = now - begun
+    _note_of_regions(_SHARED, _known_of_regions(_SHARED) + 1)
+    _note_of_regions(_EXPECTED, _known_of_regions(_EXPECTED) + np.int64(work))
+    _note_of_regions(_SPENT, _known_of_regions(_SPENT) + spent)
+    if work >= _known_of_regions(_LONG):
+        return
+    balance = min(_known_of_regions(_BALANCE) + np.int64(2.0 * work) - spent, 0)
+    if balance < -_PATIENCE_WITH_THREADS:
+        _note_of_regions(_HOLDS, _known_of_regions(_HOLDS) + 1)
+        _note_of_regions(_ALONE_UNTIL, now + _HOLD)
+        balance = -_PATIENCE_WITH_THREADS // 2         # late once more, they are left out sooner
+    _note_of_regions(_BALANCE, balance)
+
+
+# Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
+_MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
+
+
+# 1.6 Arrays, and loops in the place of NumPy's, which bring ten units each
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 
@@ -785,7 +898,7 @@ def _unit_matrix(n):
     return out
 
 
-# 1.6 The micro-kernel
+# 1.7 The micro-kernel
 
 def _register_tile(term, rows, vectors, accumulate, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
@@ -2594,6 +2707,23 @@ def _tile_count(pairs):
     return rows * (rows + 1) // 2 if pairs.symmetric else rows * columns
 
 
+@_compiled(inline="always")
+def _value_work(kernel, d):
+    """Nanoseconds that a kernel value by pairs takes, for `_threads_pay`; of a custom kernel nobody knows: many."""
+    return 1e5 if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
+
+
+@_compiled(inline="always")
+def _tile_work(kernel, pairs, more):
+    """Nanoseconds that the tiles of all pairs take, with so many `more` for what is done with a value."""
+    n, m, d = pairs.X.shape[0], pairs.Y.shape[0], pairs.X.shape[1]
+    if pairs.mode == _EVERY_PAIR:
+        each = _value_work(kernel, d)
+    else:
+        m, each = _blocks(m) * _BLOCK, 1.0 + _MULTIPLY_ADD * d         # whole tiles are computed
+    return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
+
+
 @_compiled
 def _upper_place(t, size):
     """Row and column of place t of the upper triangle of a square, row by row."""
@@ -2637,8 +2767,16 @@ def _fill_gram(kernel, pairs, group, out):
 def _gram(kernel, pairs):
     """The Gram matrix, tile by tile; of a symmetric one the upper half is computed."""
     out = _new_matrix(pairs.X.shape[0], pairs.Y.shape[0], pairs.X)
-    for group in prange((_tile_count(pairs) + 3) // 4):
-        _fill_gram(kernel, pairs, np.int64(group), out)
+    tasks = (_tile_count(pairs) + 3) // 4
+    work = _tile_work(kernel, pairs, 3.0)              # most of it the first writing to fresh memory
+    begun = _threads_pay(work)
+    if begun:
+        for group in prange(tasks):
+            _fill_gram(kernel, pairs, np.int64(group), out)
+        _threads_paid(begun, work)
+    else:
+        for group in range(tasks):
+            _fill_gram(kernel, pairs, group, out)
     return out
 
 
@@ -2881,8 +3019,15 @@ def _gram_product(kernel, pairs, V):
     segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
     slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
     tasks = segments if pairs.symmetric else rows * segments
-    for task in prange(tasks):
-        _add_tiles(kernel, pairs, V, panels, slots, np.int64(task))
+    work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
+    begun = _threads_pay(work)
+    if begun:
+        for task in prange(tasks):
+            _add_tiles(kernel, pairs, V, panels, slots, np.int64(task))
+        _threads_paid(begun, work)
+    else:
+        for task in range(tasks):
+            _add_tiles(kernel, pairs, V, panels, slots, task)
     return _sum_slots(slots, n, p, V)
 
 
@@ -3155,8 +3300,16 @@ def _dense_product(A, m, V):
     rows, columns = _blocks(n), (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
     wide, segments = _padded_width(p, panels), _segments(rows, columns)
     slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
-    for task in prange(rows * segments):
-        _add_rows(A, m, V, panels, slots, np.int64(task))
+    tasks = rows * segments
+    work = _MULTIPLY_ADD * n * m * max(wide, 6)
+    begun = _threads_pay(work)
+    if begun:
+        for task in prange(tasks):
+            _add_rows(A, m, V, panels, slots, np.int64(task))
+        _threads_paid(begun, work)
+    else:
+        for task in range(tasks):
+            _add_rows(A, m, V, panels, slots, task)
     return _sum_slots(slots, n, p, V)
 
 
@@ -3190,8 +3343,15 @@ def _product_slots(U, m, p, like):
 def _transposed_product(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
     slots = _product_slots(U, m, V.shape[1], V)
-    for part in prange(slots.shape[0]):
-        _add_columns(U, m, V, slots, np.int64(part))
+    work = _MULTIPLY_ADD * U.shape[0] * m * max(slots.shape[2], 4)
+    begun = _threads_pay(work)
+    if begun:
+        for part in prange(slots.shape[0]):
+            _add_columns(U, m, V, slots, np.int64(part))
+        _threads_paid(begun, work)
+    else:
+        for part in range(slots.shape[0]):
+            _add_columns(U, m, V, slots, part)
     return _sum_slots(slots, m, V.shape[1], V)
 
 
@@ -3234,8 +3394,15 @@ def _column_products(F, G, symmetric):
     r, p = F.shape[1], G.shape[1]
     out, columns = _zero_matrix(r, p), _blocks(p)
     tasks = columns * (columns + 1) // 2 if symmetric else _blocks(r) * columns
-    for t in prange(tasks):
-        _add_column_products(F, G, np.int64(t), symmetric, out)
+    work = (0.5 if symmetric else 1.0) * _MULTIPLY_ADD * F.shape[0] * r * p
+    begun = _threads_pay(work)
+    if begun:
+        for t in prange(tasks):
+            _add_column_products(F, G, np.int64(t), symmetric, out)
+        _threads_paid(begun, work)
+    else:
+        for t in range(tasks):
+            _add_column_products(F, G, t, symmetric, out)
     if symmetric:
         for i in range(r):
             for j in range(i):
@@ -3257,8 +3424,16 @@ def _multiply_rows(data, indices, indptr, V, block, out):
 def _csr_product(data, indices, indptr, V):
     n, p = indptr.shape[0] - 1, V.shape[1]
     out = _zeros(n * p, V.dtype).reshape(n, p)
-    for block in prange(_blocks(n)):
-        _multiply_rows(data, indices, indptr, V, np.int64(block), out)
+    tasks = _blocks(n)
+    work = (1.0 + 0.3 * p) * data.shape[0]
+    begun = _threads_pay(work)
+    if begun:
+        for block in prange(tasks):
+            _multiply_rows(data, indices, indptr, V, np.int64(block), out)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _multiply_rows(data, indices, indptr, V, block, out)
     return out
 
 
@@ -3345,8 +3520,16 @@ def _bits_product(words, scale, V):
     """Four look-ups of 8 bits each replace 32 multiply-adds. Blocks of 4096 rows pay for their tables."""
     n, p, lanes = words.shape[1], V.shape[1], 64 // V.itemsize
     out, groups = _new_matrix(n, p, V), (p + lanes - 1) // lanes
-    for task in prange((n + 4095) // 4096 * groups):
-        _look_up(words, scale, V, np.int64(task), groups, out)
+    tasks = (n + 4095) // 4096 * groups
+    work = 2.5 * words.size * groups
+    begun = _threads_pay(work)
+    if begun:
+        for task in prange(tasks):
+            _look_up(words, scale, V, np.int64(task), groups, out)
+        _threads_paid(begun, work)
+    else:
+        for task in range(tasks):
+            _look_up(words, scale, V, task, groups, out)
     return out
 
 
@@ -4842,15 +5025,29 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
     n, log_miss = X.shape[0], math.log1p(-1.0 / s)
     upper, indptr = _zeros(n, _INT64), _zeros(n + 1, _INT64)
     lower = _zeros((_BANDS + 1) * n, _INT64).reshape(_BANDS + 1, n)
-    for band in prange(_BANDS):
-        _count_kept(keep, log_miss, n, np.int64(band), upper, lower)
+    entries = 0.5 * n * (n + 1.0) / s
+    counting, writing = 5.0 * entries + 10.0 * n, (15.0 + _value_work(kernel, X.shape[1])) * entries + 10.0 * n
+    begun = _threads_pay(counting)
+    if begun:
+        for band in prange(_BANDS):
+            _count_kept(keep, log_miss, n, np.int64(band), upper, lower)
+        _threads_paid(begun, counting)
+    else:
+        for band in range(_BANDS):
+            _count_kept(keep, log_miss, n, band, upper, lower)
     for i in range(n):
         for band in range(_BANDS):
             lower[band + 1, i] += lower[band, i]
         indptr[i + 1] = indptr[i] + lower[_BANDS, i] + upper[i]
     sketch = CSR(_new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0], indptr)
-    for band in prange(_BANDS):
-        _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(band), upper, lower[band], sketch)
+    begun = _threads_pay(writing)
+    if begun:
+        for band in prange(_BANDS):
+            _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(band), upper, lower[band], sketch)
+        _threads_paid(begun, writing)
+    else:
+        for band in range(_BANDS):
+            _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, band, upper, lower[band], sketch)
     return sketch
 
 
@@ -4884,8 +5081,16 @@ def _sampled_pair(kernel, gamma, X, Y, s, coin, bound, row, column, indices, ind
         for q in range(indptr[i], indptr[i + 1]):
             starts[i + 1] += column <= indices[q] < column + m
     sketch = CSR(_new_matrix(1, starts[n], X)[0], _new_matrix(1, starts[n], np.empty(0, np.int32))[0], starts)
-    for task in prange(_blocks(n)):
-        _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, np.int64(task), indices, indptr, sketch)
+    tasks = _blocks(n)
+    work = starts[n] * _value_work(kernel, X.shape[1]) + 2.0 * indices.shape[0]
+    begun = _threads_pay(work)
+    if begun:
+        for task in prange(tasks):
+            _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, np.int64(task), indices, indptr, sketch)
+        _threads_paid(begun, work)
+    else:
+        for task in range(tasks):
+            _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, task, indices, indptr, sketch)
     return sketch
 
 
@@ -4924,8 +5129,15 @@ def _largest_entry(kernel, pairs):
     """max abs(K_ij), NaN if one is."""
     groups = (_tile_count(pairs) + 3) // 4
     largest = _zeros(groups, _FLOAT64)
-    for group in prange(groups):
-        largest[group] = _largest_in_tiles(kernel, pairs, np.int64(group), _new_tile(pairs.X))
+    work = _tile_work(kernel, pairs, 1.0)
+    begun = _threads_pay(work)
+    if begun:
+        for group in prange(groups):
+            largest[group] = _largest_in_tiles(kernel, pairs, np.int64(group), _new_tile(pairs.X))
+        _threads_paid(begun, work)
+    else:
+        for group in range(groups):
+            largest[group] = _largest_in_tiles(kernel, pairs, group, _new_tile(pairs.X))
     return _largest(largest)
 
 
@@ -5071,8 +5283,16 @@ def _quantized(kernel, pairs, bound, coin, row, column):
     words = _no_words(n, m)
     mirror = words if pairs.symmetric else _no_words(m, n)
     slope = 0.5 / bound if bound > 0.0 else 0.0
-    for group in prange((_tile_count(pairs) + 3) // 4):
-        _draw_words(kernel, pairs, slope, coin, row, column, np.int64(group), words, mirror)
+    tasks = (_tile_count(pairs) + 3) // 4
+    work = _tile_work(kernel, pairs, 4.0)
+    begun = _threads_pay(work)
+    if begun:
+        for group in prange(tasks):
+            _draw_words(kernel, pairs, slope, coin, row, column, np.int64(group), words, mirror)
+        _threads_paid(begun, work)
+    else:
+        for group in range(tasks):
+            _draw_words(kernel, pairs, slope, coin, row, column, group, words, mirror)
     return words, mirror
 
 
@@ -5357,8 +5577,16 @@ def _project_rows(X, s, key, task, out):
 @_compiled(parallel=True)
 def _projected(X, s, key):
     out = _new_matrix(X.shape[0], s, X)
-    for task in prange((X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK):
-        _project_rows(X, s, key, np.int64(task), out)
+    tasks = (X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK
+    work = _MULTIPLY_ADD * X.size * s + 2.0 * tasks * X.shape[1] * s
+    begun = _threads_pay(work)
+    if begun:
+        for task in prange(tasks):
+            _project_rows(X, s, key, np.int64(task), out)
+        _threads_paid(begun, work)
+    else:
+        for task in range(tasks):
+            _project_rows(X, s, key, task, out)
     return out
 
 
@@ -5851,6 +6079,14 @@ def _fourier_block(X, panels, phases, factor, block, out):
     return infinite
 
 
+@_compiled(apart=True)
+def _features_of_task(X, panels, parts, phases, factor, task, out):
+    """Features of one task's points, by Fastfood if there are parts; how many angles are not finite."""
+    if parts.signs.shape[0] > 0:
+        return _fastfood_block(X, parts, phases, factor, task, out)
+    return _fourier_block(X, panels, phases, factor, task, out)
+
+
 @_compiled(parallel=True)
 def _fourier(X, panels, parts, phases, factor):
     """Features (n, m), by panels of frequencies or, where there are parts, by Fastfood; whether angles are finite."""
@@ -5859,11 +6095,15 @@ def _fourier(X, panels, parts, phases, factor):
     wide = _SIDE_BY_SIDE if fast else _BLOCK
     tasks = (X.shape[0] + wide - 1) // wide
     infinite = _zeros(tasks, _FLOAT64)
-    for task in prange(tasks):
-        if fast:
-            infinite[task] = _fastfood_block(X, parts, phases, factor, np.int64(task), out)
-        else:
-            infinite[task] = _fourier_block(X, panels, phases, factor, np.int64(task), out)
+    work = out.size * (1.5 + (1.0 if fast else _MULTIPLY_ADD * X.shape[1]))
+    begun = _threads_pay(work)
+    if begun:
+        for task in prange(tasks):
+            infinite[task] = _features_of_task(X, panels, parts, phases, factor, np.int64(task), out)
+        _threads_paid(begun, work)
+    else:
+        for task in range(tasks):
+            infinite[task] = _features_of_task(X, panels, parts, phases, factor, task, out)
     return out, _largest(infinite) == 0.0
 
 
@@ -6198,8 +6438,16 @@ def _turn_rows(columns, panels, p, block):
 def _turn(columns, V):
     """columns <- columns V, and zeros after that."""
     p, panels = V.shape[1], _vector_panels(V, 0, V.shape[0], 0)
-    for block in prange(_blocks(columns.shape[0])):
-        _turn_rows(columns, panels, p, np.int64(block))
+    tasks = _blocks(columns.shape[0])
+    work = _MULTIPLY_ADD * columns.size * (_padded_width(p, panels) + 10)
+    begun = _threads_pay(work)
+    if begun:
+        for block in prange(tasks):
+            _turn_rows(columns, panels, p, np.int64(block))
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _turn_rows(columns, panels, p, block)
 
 
 @_compiled(apart=True)
@@ -6231,8 +6479,15 @@ def _enter(columns, used, settled, Z, begin, end):
     full = used + end - begin == size
     slots = _product_slots(columns, size, size - settled if full else 0, columns)
     squares = _zero_matrix(slots.shape[0], settled)
-    for part in prange(slots.shape[0]):
-        _enter_run(columns, used, settled, Z, begin, end, slots, squares, np.int64(part))
+    work = _MULTIPLY_ADD * columns.size * (slots.shape[2] + 10)
+    begun = _threads_pay(work)
+    if begun:
+        for part in prange(slots.shape[0]):
+            _enter_run(columns, used, settled, Z, begin, end, slots, squares, np.int64(part))
+        _threads_paid(begun, work)
+    else:
+        for part in range(slots.shape[0]):
+            _enter_run(columns, used, settled, Z, begin, end, slots, squares, part)
     G, products = _zero_matrix(size, size), _sum_slots(slots, size, size - settled if full else 0, columns)
     for a in range(size if full else 0):
         for part in range(slots.shape[0] if a < settled else 0):
@@ -6658,8 +6913,8 @@ def skpca_update(state, X):
 
     Notes
     -----
-    n d m multiply-adds and n m cosines for the features, O(n m ell) for the sketch; features of 512 points are
-    held at a time.
+    n d m multiply-adds and n m cosines for the features, O(n m ell) for the sketch; features of 512 points, or
+    8 MB of them, are held at a time.
 
     Examples
     --------
@@ -6668,8 +6923,10 @@ def skpca_update(state, X):
     7
     """
     sketch, means = _own_columns(state.sketch), state.means.copy()
-    for begin in range(0, X.shape[0], _STREAM_ROWS):
-        features, finite = _map_points(X[begin:begin + _STREAM_ROWS], state.map)
+    # Long regions: features of many points, in whole blocks for as many threads, then what is serial.
+    rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
+    for begin in range(0, X.shape[0], rows):
+        features, finite = _map_points(X[begin:begin + rows], state.map)
         if not finite:
             raise ValueError("skpca_update: X must not be so large in units of the bandwidth that angles overflow")
         Z = _in_double(features)
@@ -7322,9 +7579,11 @@ def _first_in_tiles(X, first, last, centers, count, panels, limit, labels):
 
 
 @_compiled(apart=True)
-def _shadows_of_block(X, first, last, cells, count, panels, limit, labels):
-    """Labels of at most 128 points by the centers that there are; by cells if there are no panels."""
+def _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels):
+    """Labels of at most 128 of the points begin to end - 1 by the centers that there are; by cells without panels."""
     _wide_vectors()
+    first = begin + block * _BLOCK
+    last = min(end, first + _BLOCK)
     if panels.shape[0] > 0:
         _first_in_tiles(X, first, last, cells.centers, count, panels, limit, labels)
         return
@@ -7334,9 +7593,16 @@ def _shadows_of_block(X, first, last, cells, count, panels, limit, labels):
 
 @_compiled(parallel=True)
 def _find_shadows(X, begin, end, cells, count, panels, limit, labels):
-    for block in prange(_blocks(end - begin)):
-        first = begin + np.int64(block) * _BLOCK
-        _shadows_of_block(X, first, min(end, first + _BLOCK), cells, count, panels, limit, labels)
+    tasks, d = _blocks(end - begin), X.shape[1]
+    work = (end - begin) * (3e2 if panels.shape[0] == 0 else (0.15 + 0.5 * _MULTIPLY_ADD * d) * count)
+    begun = _threads_pay(work)
+    if begun:
+        for block in prange(tasks):
+            _shadows_of_block(X, begin, end, np.int64(block), cells, count, panels, limit, labels)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels)
 
 
 @_compiled
@@ -7716,8 +7982,16 @@ def _nearest_of_block(X, panels, count, block, labels, distances):
 def _nearest(X, panels, count):
     """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
     labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
-    for block in prange(_blocks(X.shape[0])):
-        _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
+    tasks = _blocks(X.shape[0])
+    work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * X.shape[0] * count
+    begun = _threads_pay(work)
+    if begun:
+        for block in prange(tasks):
+            _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _nearest_of_block(X, panels, count, block, labels, distances)
     return labels, distances
 
 
@@ -7733,8 +8007,16 @@ def _closer_in_block(X, center, block, distances):
 @_compiled(parallel=True)
 def _come_closer(X, center, distances):
     """distances[i] <- min(distances[i], |x_i - center|^2)."""
-    for block in prange(_blocks(X.shape[0])):
-        _closer_in_block(X, center, np.int64(block), distances)
+    tasks = _blocks(X.shape[0])
+    work = (1.0 + _SCALAR * X.shape[1]) * X.shape[0]
+    begun = _threads_pay(work)
+    if begun:
+        for block in prange(tasks):
+            _closer_in_block(X, center, np.int64(block), distances)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _closer_in_block(X, center, block, distances)
 
 
 @_compiled
@@ -7893,8 +8175,16 @@ def _similarities_of_block(kernel, gamma, X, i, block, out):
 @_compiled(parallel=True)
 def _similarities(kernel, gamma, X, i, out):
     """out[j] = k(x_j, x_i), X and gamma of `_at_scale`."""
-    for block in prange(_blocks(X.shape[0])):
-        _similarities_of_block(kernel, gamma, X, i, np.int64(block), out)
+    tasks = _blocks(X.shape[0])
+    work = _value_work(kernel, X.shape[1]) * X.shape[0]
+    begun = _threads_pay(work)
+    if begun:
+        for block in prange(tasks):
+            _similarities_of_block(kernel, gamma, X, i, np.int64(block), out)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _similarities_of_block(kernel, gamma, X, i, block, out)
 
 
 @_compiled(apart=True)
@@ -8659,8 +8949,15 @@ def _kernel_sum(kernel, pairs, u, v, unit, square):
     """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
     groups = (_tile_count(pairs) + 3) // 4
     slots = _zeros(groups, _FLOAT64)
-    for group in prange(groups):
-        slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, np.int64(group))
+    work = _tile_work(kernel, pairs, 0.5)
+    begun = _threads_pay(work)
+    if begun:
+        for group in prange(groups):
+            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, np.int64(group))
+        _threads_paid(begun, work)
+    else:
+        for group in range(groups):
+            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, group)
     return _sum(slots)
 
 
@@ -8930,8 +9227,17 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows):
     holds columns up to start, and receives the others; if it is empty, they are forgotten.
     """
     out = _zeros(pairs.X.shape[0], _FLOAT64)
-    for block in prange(_blocks(pairs.X.shape[0])):
-        _forward_substitute_block(kernel, pairs, below, corners, start, rows, np.int64(block), out)
+    tasks = _blocks(pairs.X.shape[0])
+    m = pairs.Y.shape[0]
+    work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * out.size * m * (start + 0.5 * m + 32.0)
+    begun = _threads_pay(work)
+    if begun:
+        for block in prange(tasks):
+            _forward_substitute_block(kernel, pairs, below, corners, start, rows, np.int64(block), out)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _forward_substitute_block(kernel, pairs, below, corners, start, rows, block, out)
     return out
 
 
@@ -10333,8 +10639,16 @@ def _features_times(X, kernel, m, seed, kind, frequencies, coef, used):
     rows, wide = _blocks(X.shape[0]) * _BLOCK, _padded_width(k, panels)
     segments = min(16, _blocks(used))
     slots, infinite = _zeros(segments * rows * wide, _FLOAT64).reshape(segments, rows, wide), _zeros(segments, _FLOAT64)
-    for task in prange(segments):
-        infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, np.int64(task))
+    stored = frequencies.shape[0] > 0
+    work = used * (X.shape[0] * (1.0 + _MULTIPLY_ADD * (X.shape[1] + wide)) + (2.0 if stored else 25.0) * X.shape[1])
+    begun = _threads_pay(work)
+    if begun:
+        for task in prange(segments):
+            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, np.int64(task))
+        _threads_paid(begun, work)
+    else:
+        for task in range(segments):
+            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, task)
     return _sum_slots(slots, X.shape[0], k, coef), _largest(infinite) == 0.0
 
 
@@ -11857,22 +12171,35 @@ def _climb(gammas, Q, gamma, z, iterations):
             z[t] = other[t]
 
 
+@_compiled(apart=True)
+def _preimage(Q, C, gamma, Y, F, mean, iterations, r, z):
+    """The pre-image of row r of Y, climbed to from the point of Q whose features F are the nearest; written to z."""
+    nearest, least, gammas = 0, np.inf, _zeros(Q.shape[0], _FLOAT64)
+    for i in range(Q.shape[0]):
+        square, gammas[i] = 0.0, mean
+        for q in range(C.shape[1]):
+            square += (F[i, q] - Y[r, q]) ** 2
+            gammas[i] += C[i, q] * Y[r, q]
+        if square < least:
+            nearest, least = i, square
+    for t in range(Q.shape[1]):
+        z[t] = Q[nearest, t]
+    _climb(gammas, Q, gamma, z, iterations)
+
+
 @_compiled(parallel=True)
 def _fixed_points(Q, C, gamma, Y, F, mean, iterations):
     """Pre-images of the features Y, each climbed to from the point of Q whose features F are the nearest."""
     out = _zero_matrix(Y.shape[0], Q.shape[1])
-    for r in prange(Y.shape[0]):
-        nearest, least, gammas = 0, np.inf, _zeros(Q.shape[0], _FLOAT64)
-        for i in range(Q.shape[0]):
-            square, gammas[i] = 0.0, mean
-            for q in range(C.shape[1]):
-                square += (F[i, q] - Y[r, q]) ** 2
-                gammas[i] += C[i, q] * Y[r, q]
-            if square < least:
-                nearest, least = i, square
-        for t in range(Q.shape[1]):
-            out[r, t] = Q[nearest, t]
-        _climb(gammas, Q, gamma, out[r], iterations)
+    work = 5.0 * iterations * Y.shape[0] * Q.size
+    begun = _threads_pay(work)
+    if begun:
+        for r in prange(Y.shape[0]):
+            _preimage(Q, C, gamma, Y, F, mean, iterations, np.int64(r), out[r])
+        _threads_paid(begun, work)
+    else:
+        for r in range(Y.shape[0]):
+            _preimage(Q, C, gamma, Y, F, mean, iterations, r, out[r])
     return out
 
 

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import os
+import zlib
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")     # before numpy: its threads and numba's on the same cores slow each other down
 if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < 2:
     os.environ.setdefault("NUMBA_NUM_THREADS", "2")    # on one core, too: bits of one and of two threads are compared
 
+import hypothesis
 import numba
 import numpy as np
 import pytest
 
 import kpcasketch
+
+hypothesis.settings.register_profile("repeatable", derandomize=True)
+hypothesis.settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def rng(request):
+    """Random numbers of a test's own, by a checksum of its name: the same in any order, process and selection."""
+    return np.random.default_rng([zlib.crc32(request.node.name.encode()), request.config.getoption("--draw")])
 
 
 @pytest.fixture(autouse=True)
@@ -20,17 +31,19 @@ def doctest_names(doctest_namespace):
 
 @pytest.fixture
 def threads():
-    """Run a function with a number of threads, and restore the number."""
-    before = numba.get_num_threads()
+    """Run a function with a number of threads that share every parallel region, however short; 1 has none shared."""
+    before, regions = numba.get_num_threads(), kpcasketch._regions.copy()
 
     def run(count, function, *arguments):
         if count > numba.config.NUMBA_NUM_THREADS:
             pytest.skip(f"needs {count} threads")
         numba.set_num_threads(count)
+        kpcasketch._regions[[kpcasketch._SHORT, kpcasketch._LONG]] = 0 if count > 1 else 2**62
         try:
             return function(*arguments)
         finally:
             numba.set_num_threads(before)
+            kpcasketch._regions[:] = regions
     return run
 
 
@@ -48,5 +61,12 @@ def same_bits(threads):
 
 
 def pytest_addoption(parser):
+    parser.addoption("--shared", action="store_true", help="all threads share every parallel region, however short")
+    parser.addoption("--draw", type=int, default=0, help="other random data for all tests that draw them (default %(default)s)")
     parser.addoption("--attacks", type=int, default=12, help="random data sets for each test of test_attack.py (default %(default)s)")
     parser.addoption("--attack-seed", type=int, default=0, help="the first of their seeds (default %(default)s)")
+
+
+def pytest_configure(config):
+    if config.getoption("--shared"):
+        kpcasketch._regions[[kpcasketch._SHORT, kpcasketch._LONG]] = 0

@@ -28,8 +28,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),    
               pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
 
 FILE = pathlib.Path(kp.__file__)
-RNG = np.random.default_rng(0)
-X = RNG.standard_normal((1200, 6))
+X = np.random.default_rng(0).standard_normal((1200, 6))
 KERNEL = kp.gaussian(2.0)
 CHUNKS = {"one": (1200,), "even": (400, 400, 400), "uneven": (333, 0, 500, 3, 364), "many": (100,) * 12}
 
@@ -79,9 +78,9 @@ def custom_kernel():
 @pytest.mark.bounds
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_sketched_matrices_have_the_bits_of_one_machine_whatever_the_chunks(chunks, dtype):
-    wide = RNG.standard_normal((1200, 20)) + 3.0
-    V = RNG.standard_normal((1200, 3))
+def test_sketched_matrices_have_the_bits_of_one_machine_whatever_the_chunks(chunks, dtype, rng):
+    wide = rng.standard_normal((1200, 20)) + 3.0
+    V = rng.standard_normal((1200, 3))
     for points, kernel in [(X, KERNEL), (wide, kp.gaussian(6.0)), (wide, kp.gaussian(0.5)), (wide, kp.laplacian(6.0)),
                            (X, kp.polynomial(2, 0.5, 1.0)), (X, kp.scaled(kp.gaussian(1e-8), 2.0)), (X * 1e12, kp.cauchy(1e12))]:
         points = points.astype(dtype)
@@ -138,8 +137,8 @@ def test_maps_are_lazy_and_give_what_one_machine_gives():
     assert kp.dask_map(kp.gram_diagonal, spread(X), KERNEL)[5:9].compute().shape == (4,)
 
 
-def test_points_of_other_types_are_what_they_are_elsewhere():
-    whole = RNG.integers(0, 9, (1200, 6))
+def test_points_of_other_types_are_what_they_are_elsewhere(rng):
+    whole = rng.integers(0, 9, (1200, 6))
     expansion = kp.kpca(whole[:100], KERNEL, 2)
     for points in (whole, whole.astype(np.uint8), whole > 4, whole.astype(np.float16), np.asfortranarray(X)):
         assert_same(kp.dask_map(kp.expand, spread(points), expansion).compute(), kp.expand(points, expansion))
@@ -151,8 +150,8 @@ def test_points_of_other_types_are_what_they_are_elsewhere():
 # Merges.
 
 @pytest.mark.parametrize("chunks", CHUNKS)
-def test_merged_frequent_directions_keep_the_bound_of_one_pass(chunks):
-    Z = RNG.standard_normal((1200, 30)) * 0.9 ** np.arange(30)
+def test_merged_frequent_directions_keep_the_bound_of_one_pass(chunks, rng):
+    Z = rng.standard_normal((1200, 30)) * 0.9 ** np.arange(30)
     for half, share in ((True, 1.0), (False, 1.0), (True, 0.3)):
         found = kp.dask_frequent_directions(spread(Z, chunks), 12, half, share)
         off = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
@@ -201,9 +200,9 @@ def test_reservoirs_and_shadows_are_those_of_one_machine(chunks):
 
 # Landmarks.
 
-def test_landmarks_are_as_good_as_those_of_one_machine():
-    far = RNG.random(3000) < 0.03
-    points = np.where(far[:, None], 20 + 0.1 * RNG.standard_normal((3000, 6)), RNG.standard_normal((3000, 6)))
+def test_landmarks_are_as_good_as_those_of_one_machine(rng):
+    far = rng.random(3000) < 0.03
+    points = np.where(far[:, None], 20 + 0.1 * rng.standard_normal((3000, 6)), rng.standard_normal((3000, 6)))
     K, errors = kp.gram(points, points, KERNEL), []
     for seed in range(8):
         found = kp.dask_landmarks(da.from_array(points, chunks=(400, -1)), KERNEL, 60, seed)
@@ -235,8 +234,8 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
             assert (np.abs(many.coef - one.coef).max(0) <= (1e-8 if dtype == np.float64 else 1e-3) * scale).all()
 
 
-def test_clusters_are_those_of_one_machine():
-    F = np.concatenate([c + 0.1 * RNG.standard_normal((300, 3)) for c in 3 * RNG.standard_normal((4, 3))])[RNG.permutation(1200)]
+def test_clusters_are_those_of_one_machine(rng):
+    F = np.concatenate([c + 0.1 * rng.standard_normal((300, 3)) for c in 3 * rng.standard_normal((4, 3))])[rng.permutation(1200)]
     one = kp.kernel_kmeans(F, 4)
     for chunks in CHUNKS:
         found = kp.dask_kernel_kmeans(spread(F, chunks), 4)
@@ -279,7 +278,7 @@ def slow_block(first, rows):
     return X[first:first + rows]
 
 
-def test_a_killed_worker_changes_nothing(client):
+def test_a_killed_worker_changes_nothing(client, rng):
     parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float) for i in range(0, 1200, 100)]
     D, expected = da.concatenate(parts), kp.dask_skpca(spread(X, "many"), KERNEL, 60, 20, 3)
 
@@ -296,7 +295,7 @@ def test_a_killed_worker_changes_nothing(client):
         killer.join()
     client.wait_for_workers(2)
     # and one that holds a part of a matrix
-    A, V = kp.dask_quantize_gram(spread(X, "many"), KERNEL), RNG.standard_normal((1200, 2))
+    A, V = kp.dask_quantize_gram(spread(X, "many"), KERNEL), rng.standard_normal((1200, 2))
     product = kp.dask_matmat(A, V)
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
     assert_same(kp.dask_matmat(A, V), product)

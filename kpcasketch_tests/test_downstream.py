@@ -7,8 +7,7 @@ import pytest
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((300, 3))
+X = np.random.default_rng(0).standard_normal((300, 3))
 KERNEL = kp.gaussian(2.0)
 ROWS = np.arange(0, 300, 6)
 F = kp.nystrom(X, ROWS, KERNEL)
@@ -25,7 +24,7 @@ def test_ridge_regression_on_a_factor_is_that_on_its_matrix(lam):
     assert np.abs(kp.expand(X, expansion) - expected).max() < 1e-9
 
 
-def test_predictions_are_those_of_formula_35():
+def test_predictions_are_those_of_formula_35(rng):
     new, lam = rng.standard_normal((40, 3)), 0.3
     alpha = np.linalg.solve(LOW + lam * np.eye(300), Y)
     K = naive.gaussian(X, X, 2.0)
@@ -54,7 +53,7 @@ def test_rings_are_clusters_under_a_kernel_of_radii_and_not_by_distances():
 
 
 @pytest.mark.parametrize("squared", [True, False])
-def test_correlations_are_those_of_both_programs(squared):
+def test_correlations_are_those_of_both_programs(squared, rng):
     G = kp.nystrom(Y + 0.1 * rng.standard_normal(Y.shape), np.arange(0, 300, 10), KERNEL)
     found = kp.kernel_cca(F, G, 0.5, 2.0, 3, squared)
     expected = naive.correlations(F, G, 0.5, 2.0, squared)[:3]
@@ -78,7 +77,7 @@ def test_one_point_tells_the_two_programs_apart():
 
 
 @pytest.mark.parametrize("n, r, q", [(1, 1, 1), (3, 2, 5), (300, 130, 40), (2500, 33, 129)])
-def test_moments_are_the_product_of_the_factors(n, r, q):
+def test_moments_are_the_product_of_the_factors(n, r, q, rng):
     A, B = rng.standard_normal((n, r)), rng.standard_normal((n, q))
     assert np.abs(kp._column_products(A, B, np.bool_(False)) - A.T @ B).max() < 1e-11
     symmetric = kp._column_products(A, A, np.bool_(True))
@@ -92,7 +91,7 @@ def test_downstream_has_the_same_bits_for_any_number_of_threads(same_bits):
 
 @pytest.mark.parametrize("lam", [1e-12, 1e-14, 1e-300])
 @pytest.mark.parametrize("squared", [True, False])
-def test_correlations_of_views_without_full_rank_exceeded_1(lam, squared):
+def test_correlations_of_views_without_full_rank_exceeded_1(lam, squared, rng):
     low = rng.standard_normal((400, 3)) @ rng.standard_normal((3, 10))
     assert np.abs(kp.kernel_cca(low, low, lam, lam, 4, squared).values - [1, 1, 1, 0]).max() < 1e-9
     assert (kp.kernel_cca(0 * low, low, lam, lam, 2, squared).values == 0).all()
@@ -130,7 +129,7 @@ def test_a_small_ridge_was_lost_in_float32():
 
 
 @pytest.mark.parametrize("squared", [True, False])
-def test_a_direction_of_a_view_1e_8_times_smaller_than_another_was_lost(squared):
+def test_a_direction_of_a_view_1e_8_times_smaller_than_another_was_lost(squared, rng):
     view = rng.standard_normal((300, 3)) * [1e4, 1.0, 1e-4]
     expected = naive.correlations(view, F, 1e-9, 1.0, squared)[:3]
     assert kp.kernel_cca(view, F, 1e-9, 1.0, 3, squared).values == pytest.approx(expected, rel=1e-6)

@@ -12,8 +12,7 @@ from scipy import stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((400, 3))
+X = np.random.default_rng(0).standard_normal((400, 3))
 K = naive.gaussian(X, X, 2.0)
 SOLVERS = {"block_lanczos": kp.block_lanczos, "orthogonal_iteration": kp.orthogonal_iteration}
 
@@ -48,7 +47,7 @@ def test_lanczos_restarts_keep_converging():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_the_largest_eigenvalues_win_over_the_largest_in_size(solver):
+def test_the_largest_eigenvalues_win_over_the_largest_in_size(solver, rng):
     Q = np.linalg.qr(rng.standard_normal((300, 300)))[0]
     A = (Q * np.concatenate([[-9.0, -8.0], [5.0, 3.0, 2.0], np.linspace(-1, 1, 295)])) @ Q.T
     A = (A + A.T) / 2
@@ -64,7 +63,7 @@ def test_negative_definite_and_zero_matrices_are_solved(solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_rank_one_matrices_give_orthonormal_vectors(solver):
+def test_rank_one_matrices_give_orthonormal_vectors(solver, rng):
     a = rng.standard_normal(300)
     eigen = SOLVERS[solver](np.outer(a, a), 4, 0)
     assert eigen.values[0] == pytest.approx(a @ a, rel=1e-12) and np.abs(eigen.values[1:]).max() < 1e-10 * (a @ a)
@@ -80,7 +79,7 @@ def test_every_small_size_and_every_k_is_solved(n):
     assert kp.orthogonal_iteration(A, n, 0).values[0] == pytest.approx(np.linalg.norm(A, 2), rel=1e-10)
 
 
-def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it():
+def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it(rng):
     blocks = [rng.standard_normal((n, n)) for n in (1, 2, 3, 16, 128, 256, 257)]
     matrices = [B + B.T for B in blocks] + [np.zeros((5, 5)), np.diag(np.r_[np.ones(30), -np.ones(30)]), np.outer(blocks[3][0], blocks[3][0]),
                                             1e-200 * (blocks[3] + blocks[3].T), 1e200 * (blocks[3] + blocks[3].T)]

@@ -10,8 +10,7 @@ import scipy.linalg
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((600, 3))
+X = np.random.default_rng(0).standard_normal((600, 3))
 KERNEL = kp.gaussian(2.0)
 K = naive.gaussian(X, X, 2.0)
 BITS = kp.quantize_gram(X, KERNEL, 0)
@@ -29,7 +28,7 @@ def test_the_error_of_a_matrix_against_itself_is_zero():
     assert kp.spectral_error(K, K, 0) == 0.0 and kp.frobenius_error(K, K) == 0.0
 
 
-def test_principal_angles_are_those_of_scipy_and_naive():
+def test_principal_angles_are_those_of_scipy_and_naive(rng):
     U, V = rng.standard_normal((50, 4)), rng.standard_normal((50, 7))
     expected = scipy.linalg.subspace_angles(U, V)
     assert np.abs(kp.principal_angles(U, V) - expected).max() < 1e-12
@@ -64,7 +63,7 @@ def test_effective_dimension_errors_fall_with_more_probes():
     assert np.std(many) < 0.6 * np.std(few)
 
 
-def test_projection_cost_is_what_the_projection_loses():
+def test_projection_cost_is_what_the_projection_loses(rng):
     V = rng.standard_normal((600, 3))
     assert kp.projection_cost(K, V) == pytest.approx(naive.projection_cost(K, V), rel=1e-12)
     assert kp.projection_cost(kp.Implicit(X, KERNEL), V) == pytest.approx(naive.projection_cost(K, V), rel=1e-12)
@@ -81,12 +80,12 @@ def test_nuclear_error_is_exact_where_the_difference_is_positive():
 
 
 @pytest.mark.parametrize("operator", [BITS, kp.sample_gram(X, KERNEL, 3.0, 0), kp.center(K)], ids=lambda A: type(A).__name__)
-def test_projections_know_the_trace_of_every_operator(operator):
+def test_projections_know_the_trace_of_every_operator(operator, rng):
     V = rng.standard_normal((600, 2))
     assert kp.projection_cost(operator, V) == pytest.approx(naive.projection_cost(kp.dense(operator), V), rel=1e-9, abs=1e-8)
 
 
-def test_the_nuclear_norm_of_a_rank_one_difference_was_negative():
+def test_the_nuclear_norm_of_a_rank_one_difference_was_negative(rng):
     u = rng.standard_normal(600)
     for sign in (1.0, -1.0):
         for probes in (1, 4, 16):
@@ -94,7 +93,7 @@ def test_the_nuclear_norm_of_a_rank_one_difference_was_negative():
             assert found == pytest.approx(u @ u, rel=1e-9)
 
 
-def test_the_nuclear_norm_is_never_below_the_trace_and_errs_as_stated():
+def test_the_nuclear_norm_is_never_below_the_trace_and_errs_as_stated(rng):
     # 79 directions of equal weight: more than 16 probes deflate, so the worst case of the standard error, 2 / probes
     Q = np.linalg.qr(rng.standard_normal((600, 79)))[0]
     D, zero = (Q * np.r_[np.ones(40), -np.ones(39)]) @ Q.T, np.zeros((600, 600))

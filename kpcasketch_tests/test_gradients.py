@@ -10,9 +10,8 @@ from numba import njit
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((700, 3))
-Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * rng.standard_normal((700, 2))
+X = np.random.default_rng(0).standard_normal((700, 3))
+Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * np.random.default_rng(1).standard_normal((700, 2))
 G, L = kp.gaussian(2.0), kp.laplacian(2.0)
 TASKS = ["kpca", "gha", "ksvd", "kcca", "ksir"]
 
@@ -76,7 +75,7 @@ def test_steps_are_those_of_stored_features(task, centered, n):
 @pytest.mark.bounds
 @pytest.mark.parametrize("k", [1, 4, 5, 16, 17])
 @pytest.mark.parametrize("m", [1, 127, 128, 129, 2200])
-def test_evaluation_sums_the_features(m, k):
+def test_evaluation_sums_the_features(m, k, rng):
     state = start("kpca", m, 1)[0]
     state = state._replace(coef=rng.standard_normal((m, k)), other_coef=np.zeros((0, k)), moment=np.eye(k), used=m)
     for n in (1, 129, 700):
@@ -183,7 +182,7 @@ def test_chosen_steps_come_near_the_exact_components(kernel):
     assert np.abs(np.corrcoef(H[:, 0], kp.expand(X, exact)[:, 0])[0, 1]) > 0.99
 
 
-def test_hebbian_functions_are_single_and_svd_functions_have_norm_one():
+def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
     points = rng.standard_normal((20000, 1))
     values, functions = naive.hermite(points[:, 0], 3)
     for individual in (kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400), kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400)):
@@ -196,7 +195,7 @@ def test_hebbian_functions_are_single_and_svd_functions_have_norm_one():
     assert np.abs(kp.dsgd_values(state) / values[:2] - 1).max() < 0.1
 
 
-def test_canonical_variates_have_unit_variance_and_find_what_views_share():
+def test_canonical_variates_have_unit_variance_and_find_what_views_share(rng):
     points = rng.standard_normal((20000, 3))
     other = np.sin(2 * points[:, :1]) + 0.3 * points[:, 2:]
     state = kp.dsgd_kcca(points[:, :2].copy(), other, kp.gaussian(1.0), kp.gaussian(1.0), 1, 2000, 0)
@@ -330,7 +329,7 @@ def test_views_of_another_precision_and_vectors_are_taken():
     assert np.array_equal(kp.dsgd_update(pair, X, Y[:, 0]).coef, kp.dsgd_update(pair, X, Y[:, :1]).coef)
 
 
-def test_memory_does_not_grow_with_the_coordinates():
+def test_memory_does_not_grow_with_the_coordinates(rng):
     wide = rng.standard_normal((200, 5625))
     state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, 0, 4, 100)
     assert sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies)) < 10_000

@@ -8,8 +8,7 @@ import scipy.linalg
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-X, NEW = rng.standard_normal((300, 4)), rng.standard_normal((40, 4))
+X, NEW = np.random.default_rng(0).standard_normal((300, 4)), np.random.default_rng(1).standard_normal((40, 4))
 KERNEL = kp.gaussian(2.0)
 K, K_NEW = naive.gaussian(X, X, 2.0), naive.gaussian(NEW, X, 2.0)
 
@@ -60,7 +59,7 @@ def test_shifted_data_give_the_same_centered_features_for_the_linear_kernel():
     assert np.abs(np.abs(a) - np.abs(b)).max() < 1e-8
 
 
-def test_components_below_rounding_are_cut_and_the_rest_are_finite():
+def test_components_below_rounding_are_cut_and_the_rest_are_finite(rng):
     line = np.outer(rng.standard_normal(50), [1.0, 2.0])
     expansion = kp.kpca(line, kp.linear(), 3, 0)
     assert (expansion.values > 0).sum() == 1 and np.isfinite(expansion.coef).all()
@@ -75,7 +74,7 @@ def test_one_point_copies_and_zeros_give_finite_features(points):
             assert np.isfinite(kp.expand(points, make(points, kernel, 1, 0))).all()
 
 
-def test_an_expansion_without_offset_is_the_plain_sum():
+def test_an_expansion_without_offset_is_the_plain_sum(rng):
     coef = rng.standard_normal((300, 2))
     plain = kp.expand(NEW, kp.Expansion(X, coef, np.ones(2), np.empty(0), KERNEL))
     shifted = kp.expand(NEW, kp.Expansion(X, coef, np.ones(2), np.array([1.0, -2.0]), KERNEL))

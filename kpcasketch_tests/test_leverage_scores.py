@@ -16,14 +16,13 @@ from scipy import stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
 N = 700
-X = rng.standard_normal((N, 2))
+X = np.random.default_rng(0).standard_normal((N, 2))
 KERNEL = kp.laplacian(5.0)
 K = naive.laplacian(X, X, 5.0)
 LAM = np.linalg.norm(K, 2) / 30
 CHANCE = 1e-8
-MANY = rng.standard_normal((2500, 2))
+MANY = np.random.default_rng(1).standard_normal((2500, 2))
 SMOOTH, RIDGE = kp.gaussian(3.0), 500.0                # the theorems' constants need many points and a large ridge
 ROOM = {"recursive_rls": lambda s, seed: kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, seed),
         "recursive_rls_fixed": lambda s, seed: kp.recursive_rls_fixed(MANY, SMOOTH, s, 0.03, seed),
@@ -60,7 +59,7 @@ def test_exact_scores_are_the_minimum_of_their_variational_form():
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("n, m", [(1, 1), (130, 3), (300, 128), (129, 129), (700, 300)])
-def test_approximate_scores_are_those_of_lemma_6(n, m):
+def test_approximate_scores_are_those_of_lemma_6(n, m, rng):
     indices, weights = rng.choice(n, m, replace=False), rng.uniform(0.5, 3, m)
     expected = np.clip(naive.approximate_ridge_leverage_scores(K[:n, :n], indices, weights, LAM), 0, 1)
     found = kp.approximate_ridge_leverage_scores(X[:n], indices, weights, KERNEL, LAM)
@@ -70,7 +69,7 @@ def test_approximate_scores_are_those_of_lemma_6(n, m):
     assert np.array_equal(found, kp.approximate_ridge_leverage_scores(X[:n], X[indices], weights, KERNEL, LAM))
 
 
-def test_scores_of_a_plain_subset_are_overestimates():
+def test_scores_of_a_plain_subset_are_overestimates(rng):
     half = np.flatnonzero(rng.random(N) < 0.5)
     found = kp.approximate_ridge_leverage_scores(X, half, np.ones(half.size), KERNEL, 0.1)
     assert (found >= naive.ridge_leverage_scores(K, 0.1) - 1e-12).all() and found.max() <= 1.0
@@ -154,7 +153,7 @@ def weight_sums(X, kernel, s, delta, trials):
     return out
 
 
-def test_squared_weights_of_an_exact_draw_are_unbiased():
+def test_squared_weights_of_an_exact_draw_are_unbiased(rng):
     # E S S^T = I: conditioned on the clock of the first point left out, each was included with the chance it is weighted by
     points = np.concatenate([rng.standard_normal((40, 1)), [[9.0], [11.0]]])
     draws = weight_sums(points, kp.gaussian(1.0), 12, 0.1, 4000)
@@ -190,7 +189,7 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
     assert 0 < rows.size < 1500 and np.array_equal(found.indices, rows) and found.weights == pytest.approx(weights, rel=1e-9)
 
 
-def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform():
+def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform(rng):
     matrix = naive.gaussian(MANY, MANY, 3.0)
     F = kp.nystrom(MANY, kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, 0), SMOOTH)
     norm = lambda A: np.abs(np.linalg.eigvalsh(A)[[0, -1]]).max()        # noqa: E731; np.linalg.norm takes five times as long
@@ -260,7 +259,7 @@ def test_pivoted_cholesky_ends_where_everything_is_explained():
 @pytest.mark.bounds
 @pytest.mark.parametrize("n, m", [(1, 1), (5, 3), (130, 129), (300, 128), (700, 257)])
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-11), (np.float32, 1e-4)])
-def test_factor_is_the_nystrom_approximation(n, m, dtype, tolerance):
+def test_factor_is_the_nystrom_approximation(n, m, dtype, tolerance, rng):
     indices = rng.choice(n, m, replace=False)
     F = kp.nystrom(X[:n].astype(dtype), indices, KERNEL)
     assert F.shape == (n, m) and F.dtype == dtype
@@ -297,7 +296,7 @@ def test_a_smooth_kernel_of_low_numerical_rank_keeps_the_factor_below_the_matrix
     assert found.rank < 60 and values[0] > -1e-10 and values[-1] < 1e-10
 
 
-def test_features_of_new_points_extend_the_factor():
+def test_features_of_new_points_extend_the_factor(rng):
     rows = np.arange(0, N, 9)
     found = kp.nystrom_map(X, rows, KERNEL)
     new = rng.standard_normal((150, 2))
@@ -320,7 +319,7 @@ def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
     assert np.count_nonzero(short.values) == 3 and np.isfinite(short.coef).all()
 
 
-def test_slabs_join_without_a_seam():
+def test_slabs_join_without_a_seam(rng):
     points = rng.standard_normal((kp._SLAB + 300, 1))
     rows = np.array([0, 5, kp._SLAB, kp._SLAB + 299])
     scores = kp.approximate_ridge_leverage_scores(points, rows, np.ones(4), kp.gaussian(1.0), 0.5)
@@ -361,7 +360,7 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
                 call()
 
 
-def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_bits):
+def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     points = rng.standard_normal((1500, 3))
     kernel = kp.gaussian(1.0)
     same_bits(kp.recursive_rls_practical, points, kernel, 150, 0, 0.1)

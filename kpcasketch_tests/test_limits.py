@@ -8,7 +8,6 @@ import scipy.linalg
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
 KERNEL = kp.gaussian(1.5)
 
 
@@ -21,7 +20,7 @@ def exact_product(X, Y, V):
 
 
 @pytest.mark.parametrize("n", [*around(128), *around(256)])
-def test_tiles_of_128_rows_and_columns(n):
+def test_tiles_of_128_rows_and_columns(n, rng):
     X, Y = rng.standard_normal((n, 3)), rng.standard_normal((133, 3))
     for rows, columns in ((X, Y), (Y, X), (X, X)):
         assert np.abs(kp.gram(rows, columns, KERNEL) - naive.gaussian(rows, columns, 1.5)).max() < 1e-14
@@ -30,7 +29,7 @@ def test_tiles_of_128_rows_and_columns(n):
 
 
 @pytest.mark.parametrize("n", [*around(512), *around(1024)])
-def test_runs_of_512_columns_of_dense_matrices(n):
+def test_runs_of_512_columns_of_dense_matrices(n, rng):
     A = rng.standard_normal((n, n))
     A += A.T
     for p in (1, 4, 5, 16, 17):                        # up to 4 columns by long dot products, then panels of two registers
@@ -41,7 +40,7 @@ def test_runs_of_512_columns_of_dense_matrices(n):
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33])
-def test_numbers_of_vectors_in_every_product(p):
+def test_numbers_of_vectors_in_every_product(p, rng):
     X = rng.standard_normal((140, 2))
     V = rng.standard_normal((140, p))
     F = rng.standard_normal((140, p))
@@ -52,7 +51,7 @@ def test_numbers_of_vectors_in_every_product(p):
 
 @pytest.mark.parametrize("d", [14, 15, 16, 17, 31, 33])
 @pytest.mark.parametrize("steepness", [15.0, 15.9, 16.1, 40.0])
-def test_distances_expanded_or_not(d, steepness):
+def test_distances_expanded_or_not(d, steepness, rng):
     X = rng.standard_normal((200, d))
     norms = 2 * ((X - X.mean(0)) ** 2).sum(1).max()
     sigma = float(np.sqrt(0.5 * norms / steepness))
@@ -60,7 +59,7 @@ def test_distances_expanded_or_not(d, steepness):
 
 
 @pytest.mark.parametrize("blocks", [63, 64, 65])
-def test_64_segments_of_columns_and_64_partial_sums_of_rows(blocks):
+def test_64_segments_of_columns_and_64_partial_sums_of_rows(blocks, rng):
     for n in (blocks * 128 - 1, blocks * 128, blocks * 128 + 1):
         Y, V = rng.standard_normal((n, 1)), rng.standard_normal((n, 2))
         for few in (1, 128, 129):
@@ -70,7 +69,7 @@ def test_64_segments_of_columns_and_64_partial_sums_of_rows(blocks):
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("n", [1, 2, 62, 63, 64, 65, 127, 129])
-def test_64_runs_of_rows_of_samples(n):
+def test_64_runs_of_rows_of_samples(n, rng):
     X = rng.standard_normal((n, 2))
     assert np.abs(kp.dense(kp.sample_gram(X, KERNEL, 1.0, 0)) - naive.gaussian(X, X, 1.5)).max() < 1e-14
     drawn = kp.dense(kp.sample_gram(X, KERNEL, 2.0, 0))
@@ -79,7 +78,7 @@ def test_64_runs_of_rows_of_samples(n):
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("n", [31, 32, 33, 4095, 4096, 4097, 4130])
-def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n):
+def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n, rng):
     words = rng.integers(0, 2**32, ((n + 31) // 32, n), dtype=np.uint32)
     signs = np.unpackbits(words.T.copy().view(np.uint8), axis=1, bitorder="little")[:, :n].T.astype(float) * 2 - 1
     for p in (1, 8, 9):
@@ -92,7 +91,7 @@ def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n):
 @pytest.mark.bounds
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [21845, 21846])
-def test_symmetric_products_up_to_the_limit_of_their_partial_sums(n):
+def test_symmetric_products_up_to_the_limit_of_their_partial_sums(n, rng):
     # 33 vectors take panels of 48 columns (float64, AVX-512; others switch elsewhere): 2^20 / 48 = 21845.3
     X, V = rng.standard_normal((n, 1)), rng.standard_normal((n, 33))
     product = kp.gram_matmat(X, X, V, KERNEL)
@@ -102,7 +101,7 @@ def test_symmetric_products_up_to_the_limit_of_their_partial_sums(n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [8191, 8192, 8193, 8250])
-def test_kernel_pca_with_and_without_the_gram_matrix(n):
+def test_kernel_pca_with_and_without_the_gram_matrix(n, rng):
     # copies of 60 points: the spectrum is that of a 60 x 60 matrix weighted by the numbers of copies
     places, sites = rng.integers(0, 60, n), rng.standard_normal((60, 2))
     weights = np.sqrt(np.bincount(places, minlength=60))
@@ -111,7 +110,7 @@ def test_kernel_pca_with_and_without_the_gram_matrix(n):
 
 
 @pytest.mark.parametrize("n", [255, 256, 257, 300])
-def test_eigenproblems_with_and_without_lapack_and_norms_solved_directly_or_not(n):
+def test_eigenproblems_with_and_without_lapack_and_norms_solved_directly_or_not(n, rng):
     A = rng.standard_normal((n, n))
     A += A.T
     values = np.linalg.eigvalsh(A)[::-1]
@@ -130,7 +129,7 @@ def test_norms_whose_basis_fills_the_space_or_its_768_columns(n):
 
 
 @pytest.mark.parametrize("n", [511, 512, 513, 540])
-def test_traces_from_all_eigenvalues_or_by_probes(n):
+def test_traces_from_all_eigenvalues_or_by_probes(n, rng):
     X = rng.standard_normal((n, 2))
     K = naive.gaussian(X, X, 1.5)
     assert kp.effective_dimension(K, 0.5, 0) == pytest.approx(naive.effective_dimension(K, 0.5), rel=1e-9 if n <= 512 else 0.1)
@@ -138,7 +137,7 @@ def test_traces_from_all_eigenvalues_or_by_probes(n):
 
 
 @pytest.mark.parametrize("n", [8191, 8192, 8193, 8256])
-def test_slabs_of_8192_rows(n):
+def test_slabs_of_8192_rows(n, rng):
     X, rows = rng.standard_normal((n, 1)), np.arange(0, 40)
     C, A = naive.gaussian(X, X[rows], 1.5), naive.gaussian(X[rows], X[rows], 1.5) + 0.1 * np.eye(40)
     expected = np.clip((1 - np.einsum("ij,ij->i", C, np.linalg.solve(A, C.T).T)) / 0.1, 0, 1)
@@ -148,7 +147,7 @@ def test_slabs_of_8192_rows(n):
 
 
 @pytest.mark.parametrize("s", [63, 64, 65, 127, 128, 129, 200, 255, 256, 257])
-def test_pivots_in_blocks_and_factors_deeper_than_256(s):
+def test_pivots_in_blocks_and_factors_deeper_than_256(s, rng):
     X = rng.standard_normal((400, 3))
     kernel, K = kp.laplacian(1.0), naive.laplacian(X, X, 1.0)
     found = kp.rpcholesky(X, kernel, s, 0)
@@ -160,7 +159,7 @@ def test_pivots_in_blocks_and_factors_deeper_than_256(s):
 
 @pytest.mark.parametrize("n", [2047, 2048, 2049, 2304])
 @pytest.mark.parametrize("r", [127, 128, 129])
-def test_moments_in_runs_of_2048_rows_and_tiles_of_128_columns(n, r):
+def test_moments_in_runs_of_2048_rows_and_tiles_of_128_columns(n, r, rng):
     F = rng.standard_normal((n, r))
     for other, symmetric in ((F, True), (F[:, :5].copy(), False)):
         assert np.abs(kp._column_products(F, other, symmetric) - F.T @ other).max() < 1e-10

@@ -11,11 +11,10 @@ import kpcasketch as kp
 from kpcasketch_tests import naive
 
 N = 150
-rng = np.random.default_rng(0)
-X = rng.standard_normal((N, 4))
+X = np.random.default_rng(0).standard_normal((N, 4))
 KERNEL = kp.gaussian(2.0)
 K = naive.gaussian(X, X, 2.0)
-F = rng.standard_normal((N, 7))
+F = np.random.default_rng(1).standard_normal((N, 7))
 SAMPLED = kp.sample_gram(X, KERNEL, 3.0, 0)
 QUANTIZED = kp.quantize_gram(X, KERNEL, 0)
 
@@ -46,7 +45,7 @@ def test_products_have_the_same_bits_for_any_number_of_threads(name, same_bits):
     same_bits(kp.matmat, OPERATORS[name][0], np.random.default_rng(3).standard_normal((N, 16)))
 
 
-def test_float32_operators_multiply_in_float32():
+def test_float32_operators_multiply_in_float32(rng):
     V = rng.standard_normal((N, 16))
     single = kp.matmat(K.astype(np.float32), V)
     assert single.dtype == np.float32 and np.abs(single - K @ V).max() < 1e-4
@@ -67,13 +66,13 @@ def test_bits_of_any_size_ignore_what_fills_their_last_words(n):
     assert np.abs(kp.matmat(A, np.eye(n)) - kp.dense(A)).max() < 1e-13
 
 
-def test_a_column_ordered_array_is_an_operator_too():
+def test_a_column_ordered_array_is_an_operator_too(rng):
     V = rng.standard_normal((N, 3))
     assert np.abs(kp.matmat(np.asfortranarray(K), V) - K @ V).max() < 1e-12
     assert np.abs(kp.matmat(np.eye(N, dtype=int), V) - V).max() == 0.0
 
 
-def test_scipy_sparse_arrays_are_operators():
+def test_scipy_sparse_arrays_are_operators(rng):
     scipy_sparse = pytest.importorskip("scipy.sparse")
     S = scipy_sparse.csr_array(np.where(K > 0.5, K, 0.0))
     V = rng.standard_normal((N, 4))

@@ -13,9 +13,8 @@ from scipy import stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-CENTERS = 20.0 * rng.standard_normal((6, 3))
-X = np.repeat(CENTERS, 50, 0) + rng.standard_normal((300, 3))
+CENTERS = 20.0 * np.random.default_rng(0).standard_normal((6, 3))
+X = np.repeat(CENTERS, 50, 0) + np.random.default_rng(1).standard_normal((300, 3))
 
 
 def test_kmeans_finds_far_clusters_and_ends_in_a_fixed_point():
@@ -28,7 +27,7 @@ def test_kmeans_finds_far_clusters_and_ends_in_a_fixed_point():
 
 
 @pytest.mark.parametrize("n, m, d", [(1, 1, 1), (130, 129, 2), (200, 33, 40), (5, 5, 1)])
-def test_labels_are_the_nearest_centers_for_every_size(n, m, d):
+def test_labels_are_the_nearest_centers_for_every_size(n, m, d, rng):
     points = rng.standard_normal((n, d))
     found = kp.kmeans_select(points, m, 3)
     assert found.centers.shape == (m, d) and found.weights.sum() == n
@@ -56,7 +55,7 @@ def test_starts_of_kmeans_follow_the_squared_distance():
     assert sum(pair[1] == 10.0 for pair in pairs) > 240
 
 
-def test_kmeans_has_the_same_bits_for_any_number_of_threads(same_bits):
+def test_kmeans_has_the_same_bits_for_any_number_of_threads(same_bits, rng):
     same_bits(kp.kmeans_select, rng.standard_normal((1000, 5)), 40, 0)
 
 
@@ -89,7 +88,7 @@ def test_distances_equal_to_eps_fall_as_in_the_naive_pass(d, eps):
     exact_labels(points.astype(np.float32), eps)
 
 
-def test_cells_and_tiles_give_the_same_shadows():
+def test_cells_and_tiles_give_the_same_shadows(rng):
     points = rng.standard_normal((6000, 3))
     cells = kp._empty_cells(points, np.empty((0, 3)), 0.2, 6000)
     assert cells.axes.size == 3 and cells.side >= 0.2
@@ -100,7 +99,7 @@ def test_cells_and_tiles_give_the_same_shadows():
 
 
 @pytest.mark.parametrize("size", [1e-140, 1e-20, 1e140])
-def test_shadows_do_not_mind_the_unit(size):
+def test_shadows_do_not_mind_the_unit(size, rng):
     points = rng.standard_normal((500, 3))
     expected = kp.shadow_select(points, 0.5)
     unit = 2.0 ** round(math.log2(size))
@@ -108,7 +107,7 @@ def test_shadows_do_not_mind_the_unit(size):
     assert np.array_equal(found.labels, expected.labels) and np.array_equal(found.centers, expected.centers * unit)
 
 
-def test_extreme_radii():
+def test_extreme_radii(rng):
     points = np.repeat(rng.standard_normal((40, 2)), 3, 0)
     assert np.array_equal(kp.shadow_select(points, 1e-150).weights, np.full(40, 3.0))               # duplicates fall together
     assert kp.shadow_select(points, 1e150).weights.tolist() == [120.0]
@@ -119,7 +118,7 @@ def test_extreme_radii():
 
 
 @pytest.mark.parametrize("d, eps", [(3, 0.1), (3, 1.0), (10, 2.0)])
-def test_streams_of_shadows_do_not_depend_on_the_cut(d, eps):
+def test_streams_of_shadows_do_not_depend_on_the_cut(d, eps, rng):
     points = rng.standard_normal((3000, d))
     whole = kp.shadow_select(points, eps)
     for parts in ([1, 2999], [2048, 2049], list(range(100, 3000, 100))):
@@ -140,7 +139,7 @@ def test_points_in_no_shadow_have_no_label():
     assert kp.shadow_labels(np.array([[0.2], [5.0], [0.9]]), np.array([[0.0], [1.0]]), 0.5).tolist() == [0, -1, 1]
 
 
-def test_shadows_have_the_same_bits_for_any_number_of_threads(same_bits):
+def test_shadows_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     same_bits(kp.shadow_select, rng.standard_normal((5000, 3)), 0.2)
     same_bits(kp.shadow_select, rng.standard_normal((5000, 10)), 3.0)
 
@@ -150,7 +149,7 @@ RADIAL = {"gaussian": kp.gaussian(0.7), "laplacian": kp.laplacian(0.7), "matern 
 
 
 @pytest.mark.parametrize("name", RADIAL)
-def test_bounds_of_shadows_hold_and_are_sharp(name):
+def test_bounds_of_shadows_hold_and_are_sharp(name, rng):
     kernel, eps = RADIAL[name], 0.2
     bounds = kp.shadow_bounds(kernel, eps)
     r = np.linspace(0, 5, 200_001)[:, None]
@@ -174,7 +173,7 @@ def test_bounds_of_shadows_are_for_kernels_of_the_distance():
 
 # Rivals
 
-def test_herding_is_the_greedy_choice():
+def test_herding_is_the_greedy_choice(rng):
     points = rng.standard_normal((260, 3))
     for kernel in (kp.gaussian(1.0), kp.laplacian(2.0), kp.scaled(kp.gaussian(1.0), 1e9), kp.custom(product)):
         K = kp.gram(points, points, kernel)
@@ -208,7 +207,7 @@ def test_every_point_is_pared_as_often():
     assert stats.chisquare(counts).pvalue > 1e-6       # of negatively correlated counts: the test is conservative
 
 
-def test_thinned_and_herded_points_stand_for_all_better_than_random_ones():
+def test_thinned_and_herded_points_stand_for_all_better_than_random_ones(rng):
     points, kernel, m = rng.standard_normal((1024, 2)), kp.gaussian(1.0), 32
 
     def distance(found):
@@ -219,7 +218,7 @@ def test_thinned_and_herded_points_stand_for_all_better_than_random_ones():
 
 
 @pytest.mark.parametrize("n, m", [(1, 1), (2, 1), (7, 2), (130, 129), (257, 8), (300, 300)])
-def test_thinning_keeps_different_points_of_any_number(n, m):
+def test_thinning_keeps_different_points_of_any_number(n, m, rng):
     points = rng.standard_normal((n, 2))
     found = kp.kernel_thin(points, m, kp.gaussian(1.0), 3)
     assert len(np.unique(found.centers, axis=0)) == m and np.allclose(found.weights, n / m) and found.labels.shape == (n,)
@@ -242,7 +241,7 @@ def test_thinning_halves_evenly():
 
 @pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.laplacian(2.0), kp.scaled(kp.gaussian(2.0), 5.0)], ids=["gaussian", "laplacian", "scaled"])
 @pytest.mark.parametrize("centered", [False, True])
-def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered):
+def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered, rng):
     C, w, new = rng.standard_normal((60, 3)), rng.integers(0, 6, 60).astype(float), rng.standard_normal((50, 3))
     found = kp.rskpca(C, w, kernel, 6, 0, centered)
     K, at = naive.quantized(kp.gram(C, C, kernel), w)
@@ -260,7 +259,7 @@ def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered):
     assert np.abs(H @ K @ H @ u - values[0] * u).max() < 1e-10 * values[0]
 
 
-def test_reduced_sets_in_single_precision():
+def test_reduced_sets_in_single_precision(rng):
     C, w = rng.standard_normal((200, 4)).astype(np.float32), rng.integers(1, 6, 200).astype(float)
     single, double = kp.rskpca(C, w, kp.gaussian(2.0), 3), kp.rskpca(C.astype(float), w, kp.gaussian(2.0), 3)
     assert single.coef.dtype == np.float32 and np.abs(single.values / double.values - 1).max() < 1e-5
@@ -293,7 +292,7 @@ def test_weighted_nystrom_extends_eigenvectors_to_all_points():
 # Manifolds
 
 @pytest.mark.parametrize("alpha, time", [(0.0, 1.0), (0.5, 2.0), (1.0, 0.0), (1.0, 1.0)])
-def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time):
+def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time, rng):
     C, w, kernel = rng.standard_normal((50, 2)), rng.integers(0, 5, 50).astype(float), kp.gaussian(0.8)
     K, at = naive.quantized(kp.gram(C, C, kernel), w)
     values, psi, _ = naive.diffusion(K, alpha)
@@ -315,7 +314,7 @@ def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time
         assert np.abs(np.abs(v[:, 0]) - np.sqrt(D / D.sum())).max() < 1e-9
 
 
-def test_new_points_between_two_equal_ones_get_their_coordinates():
+def test_new_points_between_two_equal_ones_get_their_coordinates(rng):
     # the extension is the eigenproblem itself: a new point equal to a center gets what the center has, to rounding
     C = rng.standard_normal((80, 3))
     found = kp.diffusion_map(C, np.ones(80), kp.gaussian(1.5), 3)
@@ -324,14 +323,14 @@ def test_new_points_between_two_equal_ones_get_their_coordinates():
     assert single.dtype == np.float32 and np.abs(np.abs(single) - np.abs(kp.manifold_features(C, found))).max() < 1e-3
 
 
-def test_components_of_a_graph_that_falls_apart_do_not_mix_with_the_constant():
+def test_components_of_a_graph_that_falls_apart_do_not_mix_with_the_constant(rng):
     C = np.concatenate([rng.standard_normal((20, 2)), 1e3 + rng.standard_normal((20, 2))])
     found = kp.laplacian_eigenmap(C, np.ones(40), kp.gaussian(1.0), 1)
     f = kp.manifold_features(C, found)[:, 0]
     assert abs(found.values[0]) < 1e-12 and np.ptp(f[:20]) < 1e-9 and np.ptp(f[20:]) < 1e-9 and f[0] * f[20] < 0
 
 
-def test_manifolds_refuse_what_has_no_degrees():
+def test_manifolds_refuse_what_has_no_degrees(rng):
     C = rng.standard_normal((10, 2))
     far = kp.laplacian_eigenmap(C, np.ones(10), kp.gaussian(1.0), 2)
     with pytest.raises(ValueError, match="manifold_features: X must not be so far"):
@@ -344,7 +343,7 @@ def test_manifolds_refuse_what_has_no_degrees():
 # Distances
 
 @pytest.mark.parametrize("n, m", [(1, 1), (5, 3), (127, 129), (300, 128), (700, 513)])
-def test_distances_of_means_and_operators_are_the_textbook_ones(n, m):
+def test_distances_of_means_and_operators_are_the_textbook_ones(n, m, rng):
     points, C, w = rng.standard_normal((n, 3)), rng.standard_normal((m, 3)), rng.random(m)
     w *= n / w.sum()
     for kernel in (kp.gaussian(1.0), kp.laplacian(1.0), kp.scaled(kp.matern(1.5, 2.0), 10.0)):
@@ -353,7 +352,7 @@ def test_distances_of_means_and_operators_are_the_textbook_ones(n, m):
         assert kp.operator_distance(points, C, w, kernel) == pytest.approx(naive.mmd(*[part ** 2 for part in parts], w), rel=1e-9)
 
 
-def test_distance_of_projections_is_that_in_feature_space():
+def test_distance_of_projections_is_that_in_feature_space(rng):
     # with the linear kernel feature space is R^d
     A, B = rng.standard_normal((30, 6)), rng.standard_normal((40, 6))
 
@@ -451,7 +450,7 @@ def test_manifold_coordinates_of_small_eigenvalues_were_lost_in_the_constant():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_weights_and_scales_of_any_size_serve_manifolds(dtype):
+def test_weights_and_scales_of_any_size_serve_manifolds(dtype, rng):
     # sums of weights were squared and kernel values taken as they were: garbage, NaN, or refused with a wrong reason
     C, w, kernel = rng.standard_normal((12, 2)).astype(dtype), rng.random(12), kp.gaussian(1.0)
     makers = [(kp.laplacian_eigenmap, -1.0, -0.5), (kp.diffusion_map, 0.0, 0.0), (kp.normalized_cut, -0.5, 0.0)]

@@ -9,8 +9,7 @@ from scipy import stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((40, 3))
+X = np.random.default_rng(0).standard_normal((40, 3))
 KERNEL = kp.gaussian(2.0)
 K = naive.gaussian(X, X, 2.0)
 SEEDS = 600
@@ -36,7 +35,7 @@ def test_sketch_is_symmetric_unbiased_and_of_the_stated_variance(name):
 
 
 @pytest.mark.parametrize("s", [1.0, 2.5, 20.0])
-def test_kept_entries_are_the_scaled_kernel_values_and_binomially_many(s):
+def test_kept_entries_are_the_scaled_kernel_values_and_binomially_many(s, rng):
     points = rng.standard_normal((700, 3))
     exact = naive.gaussian(points, points, 2.0)
     A = kp.sample_gram(points, KERNEL, s, 1)
@@ -49,7 +48,7 @@ def test_kept_entries_are_the_scaled_kernel_values_and_binomially_many(s):
     assert all((np.diff(A.indices[a:b]) > 0).all() for a, b in zip(A.indptr[:-1], A.indptr[1:]))
 
 
-def test_kept_places_are_spread_evenly_over_rows_and_columns():
+def test_kept_places_are_spread_evenly_over_rows_and_columns(rng):
     points = rng.standard_normal((600, 1))
     kept = np.triu(kp.dense(kp.sample_gram(points, KERNEL, 3.0, 7)) != 0)
     blocks = [(i, j) for i in range(6) for j in range(i + 1, 6)]
@@ -94,7 +93,7 @@ def test_a_gram_matrix_of_zeros_is_quantized_to_zero():
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("n", [1, 2, 127, 128, 129, 300])
-def test_every_size_up_to_several_tiles_is_symmetric(n):
+def test_every_size_up_to_several_tiles_is_symmetric(n, rng):
     points = rng.standard_normal((n, 2))
     for A in (kp.quantize_gram(points, KERNEL, 1), kp.sample_gram(points, KERNEL, 1.5, 1)):
         matrix = kp.dense(A)
@@ -102,7 +101,7 @@ def test_every_size_up_to_several_tiles_is_symmetric(n):
 
 
 @pytest.mark.bounds
-def test_sketches_have_the_same_bits_for_any_number_of_threads(same_bits):
+def test_sketches_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     points = rng.standard_normal((500, 3))
     same_bits(kp.sample_gram, points, KERNEL, 3.0, 2**64 - 1)
     same_bits(kp.sample_quantize_gram, points, KERNEL, 3.0, 1)
@@ -116,7 +115,7 @@ def test_float32_points_give_a_float32_sample():
     assert np.abs(matrix[matrix != 0] - 2 * K[matrix != 0]).max() < 1e-5
 
 
-def test_sketched_kernel_pca_finds_the_leading_direction():
+def test_sketched_kernel_pca_finds_the_leading_direction(rng):
     points = rng.standard_normal((1500, 2))
     exact = kp.block_lanczos(kp.gram(points, points, kp.gaussian(3.0)), 1, 0)
     for A in (kp.sample_gram(points, kp.gaussian(3.0), 2.0, 0), kp.quantize_gram(points, kp.gaussian(3.0), 0)):
@@ -138,7 +137,7 @@ def sparse_rows(rows, m):
 
 
 @pytest.mark.parametrize("m, k, s", [(1, 1, 0.5), (2, 1, 1.0), (700, 1, 6.0), (700, 3, 20.0), (50, 2, 1e9)])
-def test_rounding_is_the_naive_one_for_each_column(m, k, s):
+def test_rounding_is_the_naive_one_for_each_column(m, k, s, rng):
     coef = rng.standard_normal((m, k)) * [1e-3, 1.0, 50.0][:k]
     key = np.uint64(kp._key(np.uint64(5), kp._ROUND_COEFFICIENTS))
     uniform = np.array([kp._uniform(key, i) for i in range(m)])
@@ -147,7 +146,7 @@ def test_rounding_is_the_naive_one_for_each_column(m, k, s):
     assert all((np.diff(rows.indices[a:b]) > 0).all() for a, b in zip(rows.indptr[:-1], rows.indptr[1:]))
 
 
-def test_rounding_takes_vectors_zeros_and_scales():
+def test_rounding_takes_vectors_zeros_and_scales(rng):
     coef = rng.standard_normal(300)
     one, column = kp.round_expansion(coef, 4.0, 1), kp.round_expansion(coef[:, None], 4.0, 1)
     scaled, single = kp.round_expansion(1e-3 * coef, 4.0, 1), kp.round_expansion(coef.astype(np.float32), 4.0, 1)
@@ -158,7 +157,7 @@ def test_rounding_takes_vectors_zeros_and_scales():
         assert np.array_equal(kp.round_expansion(size * coef, 4.0, 1).indices, one.indices)
 
 
-def test_rounded_expansions_are_unbiased_and_of_the_stated_variance():
+def test_rounded_expansions_are_unbiased_and_of_the_stated_variance(rng):
     a = rng.standard_normal(200)
     a /= np.linalg.norm(a)
     s = 9.0
@@ -169,7 +168,7 @@ def test_rounded_expansions_are_unbiased_and_of_the_stated_variance():
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 2e-5)])
-def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance):
+def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance, rng):
     points, new = rng.standard_normal((500, 3)).astype(dtype), rng.standard_normal((130, 3)).astype(dtype)
     f = kp.Expansion(points, rng.standard_normal((500, 4)).astype(dtype), np.ones(4), np.arange(4.0), KERNEL)
     rows = kp.round_expansion(f.coef, 5.0, 8)
@@ -186,7 +185,7 @@ def test_rounded_expansions_that_lose_every_term_are_their_offset():
     assert kp.expand_rounded(np.ones((2, 1)), f, 1.0, 0).tolist() == [[7.0], [7.0]]
 
 
-def test_rounding_serves_kernel_machines_as_well():
+def test_rounding_serves_kernel_machines_as_well(rng):
     # any coefficients, any points, an offset: the decision values of a trained machine
     points, alpha = rng.standard_normal((4000, 2)), np.sign(rng.standard_normal(4000)) * 0.1
     machine = kp.Expansion(points, alpha[:, None], np.ones(1), np.array([-0.5]), KERNEL)
@@ -204,7 +203,7 @@ def test_scale_and_triviality_are_those_of_theorem_5():
 
 @pytest.mark.parametrize("n, d, s", [(1, 1, 1), (3, 2, 5), (513, 70, 33), (40, 1100, 64), (5, 3, 129)])
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 1e-5)])
-def test_projection_is_the_product_with_its_signs(n, d, s, dtype, tolerance):
+def test_projection_is_the_product_with_its_signs(n, d, s, dtype, tolerance, rng):
     points = rng.standard_normal((n, d)).astype(dtype)
     signs = kp.rademacher_projection(np.eye(d), s, 3) * np.sqrt(s)
     assert np.array_equal(np.abs(signs.round()), np.ones((d, s))) and np.abs(signs - signs.round()).max() < 1e-12
@@ -224,7 +223,7 @@ def test_signs_of_the_projection_are_fair_and_independent():
     assert np.array_equal(kp.rademacher_projection(np.eye(400), 64, 1) * 8, signs[:, :64])
 
 
-def test_kernels_of_projected_points_are_near_those_of_the_points():
+def test_kernels_of_projected_points_are_near_those_of_the_points(rng):
     points = rng.standard_normal((60, 3000)) / np.sqrt(3000)
     projected = kp.rademacher_projection(points, 2000, 0)
     for kernel in (kp.gaussian(1.0), kp.polynomial(3, 1.0, 1.0), kp.laplacian(1.0)):
@@ -237,7 +236,7 @@ def test_projection_dimension_is_the_formula():
         assert kp.projection_dimension(n, eps, beta) == naive.projection_dimension(n, eps, beta)
 
 
-def test_projection_and_rounding_have_the_same_bits_for_any_number_of_threads(same_bits):
+def test_projection_and_rounding_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     points = rng.standard_normal((1500, 600))
     same_bits(kp.rademacher_projection, points, 40, 2**63 + 1)
     same_bits(kp.round_expansion, points, 3.0, 1)
@@ -256,7 +255,7 @@ def random_kernel_matrices(X, kernel, s, bound, coef, seed):
     return sampled, quantized, rounded
 
 
-def test_random_kernels_have_the_law_of_the_matrix_forms():
+def test_random_kernels_have_the_law_of_the_matrix_forms(rng):
     points, coef, s = X[:8], rng.standard_normal(8), 3.0
     coef /= np.linalg.norm(coef)
     f = kp.Expansion(points, coef[:, None], np.ones(1), np.empty(0), KERNEL)

@@ -10,8 +10,7 @@ from scipy import stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((300, 5))
+X = np.random.default_rng(0).standard_normal((300, 5))
 G = kp.gaussian(2.0)
 RADIAL = {"gaussian": G, "laplacian": kp.laplacian(2.0), "matern 3/2": kp.matern(1.5, 2.0), "matern 5/2": kp.matern(2.5, 2.0),
           "rational quadratic": kp.rational_quadratic(2.0, 2.0), "cauchy": kp.cauchy(2.0), "scaled": kp.scaled(G, 3.0)}
@@ -46,7 +45,7 @@ def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
 @pytest.mark.bounds
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
 @pytest.mark.parametrize("n, d, m", [(1, 1, 1), (3, 2, 31), (127, 16, 32), (128, 17, 128), (129, 3, 129), (257, 40, 300)])
-def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance):
+def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng):
     points = rng.standard_normal((n, d))
     found = kp.fourier_features_map(G, d, m, 7)
     at_0 = kp.fourier_features(np.zeros((1, d)), found)[0]                      # sqrt(2 / m) cos of the phases
@@ -77,7 +76,7 @@ def test_kinds_of_maps_are_different():
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("d, m", [(1, 5), (5, 8), (8, 20), (9, 40)])
-def test_fastfood_is_its_product_of_matrices(d, m):
+def test_fastfood_is_its_product_of_matrices(d, m, rng):
     key = np.uint64(kp._key(np.uint64(4), kp._FREQUENCIES))
     signs, order, weights, lengths = kp._fastfood_parts(G, d, m, key)
     D = signs.shape[1]
@@ -112,7 +111,7 @@ def test_large_angles_are_still_cosines():
 @pytest.mark.parametrize("share", [1.0, 0.4, 0.2])
 @pytest.mark.parametrize("half", [True, False])
 @pytest.mark.parametrize("n, m, ell", [(100, 20, 6), (57, 30, 5), (10, 5, 1), (10, 5, 2), (10, 5, 3), (300, 8, 8), (3, 9, 4), (40, 7, 7)])
-def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell, half, share):
+def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell, half, share, rng):
     Z = rng.standard_normal((n, m)) * np.geomspace(1, 0.01, m)
     found = kp.frequent_directions(Z, ell, half, share)
     B, shrunk = naive.frequent_directions(Z, ell, half, share)
@@ -128,13 +127,13 @@ def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell,
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9, 1e-14])
-def test_rows_that_the_gram_matrix_cannot_tell_are_decomposed_accurately(scale):
+def test_rows_that_the_gram_matrix_cannot_tell_are_decomposed_accurately(scale, rng):
     Z = rng.standard_normal((200, 30)) * np.append(np.ones(2), np.full(28, scale))
     assert kp.frequent_directions(Z, 12).shrunk == pytest.approx(naive.frequent_directions(Z, 12)[1], rel=1e-8)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e-140, 1e100, 1e140])
-def test_tiny_and_huge_rows_are_sketched_like_others(unit):
+def test_tiny_and_huge_rows_are_sketched_like_others(unit, rng):
     Z = rng.standard_normal((200, 30))
     ours, other = kp.frequent_directions(Z * unit, 12), kp.frequent_directions(Z, 12)
     assert np.allclose(ours.B / unit, other.B, atol=1e-11) and ours.shrunk == pytest.approx(other.shrunk * unit * unit, rel=1e-9)
@@ -157,7 +156,7 @@ def test_the_last_rows_were_lost_without_a_last_decomposition():
 
 
 @pytest.mark.parametrize("half", [True, False])
-def test_a_stream_has_the_same_bits_however_it_is_cut(half):
+def test_a_stream_has_the_same_bits_however_it_is_cut(half, rng):
     Z = rng.standard_normal((301, 40))
     whole = kp.fd_update(kp.fd_start(10, 40, half), Z)
     state, before = kp.fd_start(10, 40, half), []
@@ -168,7 +167,7 @@ def test_a_stream_has_the_same_bits_however_it_is_cut(half):
     assert all(np.array_equal(old.columns, columns) for old, columns in before)
 
 
-def test_merged_sketches_keep_the_bound():
+def test_merged_sketches_keep_the_bound(rng):
     Z = rng.standard_normal((300, 40)) * np.geomspace(1, 0.1, 40)
     parts = [kp.fd_update(kp.fd_start(10, 40), part) for part in np.array_split(Z, 3)]
     found = kp.fd_finish(kp.fd_merge(kp.fd_merge(*parts[:2]), parts[2]))

@@ -27,8 +27,7 @@ def near_zeros_of_cos(limit):
     return (np.arange(-int(limit / np.pi) + 1, int(limit / np.pi)) + 0.5) * np.pi
 
 
-rng = np.random.default_rng(0)
-uniform = rng.uniform
+uniform = np.random.default_rng(0).uniform
 RANGES = {
     "_exp64": (kp._exp64, np.exp, [uniform(-745, 709.78, 300000), uniform(-1, 1, 100000), uniform(-1e-6, 1e-6, 10000)], 1.1),
     "_exp32": (kp._exp32, np.exp, [uniform(-103, 88.7, 300000), uniform(-1, 1, 100000)], 1.1),

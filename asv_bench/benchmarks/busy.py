@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Side by side: what a program keeps of its rate when other programs want the same cores, and how often its threads meet."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import kpcasketch as kp
+
+from .common import size, unit
+
+PROGRAM = """
+import sys, time
+import numpy as np, kpcasketch as kp
+rng = np.random.default_rng(0)
+g = kp.gaussian(6.0)
+def clusters(n):
+    return (3.0 * rng.standard_normal((10, 16)))[rng.integers(10, size=n)] + 0.5 * rng.standard_normal((n, 16))
+def stream(n, m):
+    X, state = rng.standard_normal((n, 100)), kp.skpca_start(kp.fourier_features_map(kp.gaussian(14.0), 100, m), 20)
+    return lambda: kp.skpca_update(state, X)
+def steps(n, m):
+    X = rng.standard_normal((n, 10))
+    state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(4.0), 10, m, 0, False), 3)
+    for _ in range(2 * m // 128):
+        state = kp.dsgd_update(state, X)
+    return lambda: kp.dsgd_update(state, X)
+def of_points(function):
+    return lambda n, *rest: (lambda X: lambda: function(X, *rest))(clusters(n))
+pca = of_points(lambda X: kp.kpca(X, g, 10))
+accelerated = of_points(lambda X: kp.recursive_rls_accelerated(X, g, 300))
+gram = of_points(lambda X: kp.gram(X, X, g))
+features = of_points(lambda X: kp.fourier_features(X, kp.fourier_features_map(g, 16, 300)))
+means = of_points(lambda X: kp.kmeans_select(X, 50))
+shadows = of_points(lambda X: kp.shadow_select(X, 3.0))
+factor = of_points(lambda X: kp.nystrom(X, np.arange(100), g))
+go = {call}
+go()
+go()
+print("ready", flush=True)
+for line in sys.stdin:
+    before, begun, calls = kp._regions.copy(), time.perf_counter(), 0
+    while time.perf_counter() - begun < float(line) or calls < 2:
+        go()
+        calls += 1
+    spent = time.perf_counter() - begun
+    print(calls / spent, (kp._regions[kp._SHARED] - before[kp._SHARED]) / spent,
+          (kp._regions[kp._EXPECTED] - before[kp._EXPECTED]) / max(1, kp._regions[kp._SPENT] - before[kp._SPENT]), flush=True)
+"""
+
+
+class Program:
+    """A process that repeats one call for as long as it is told, and prints its rate."""
+
+    def __init__(self, call, **environment):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM.replace("{call}", call)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "KPCASKETCH_QUIET": "1", **environment})
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError(f"{call} ended")
+
+    def begin(self, seconds=1.0):
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        """Calls a second, shared regions a second, and how much faster these were than one thread is taken to be."""
+        return tuple(map(float, self.process.stdout.readline().split()))
+
+    def run(self):
+        self.begin()
+        return self.end()
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+CALLS = ["stream(6000, 200)", "stream(6000, 2000)", "pca(300)", "pca(3000)", "steps(512, 1024)", "accelerated(6000)", "gram(3000)",
+         "means(20000)", "shadows(20000)", "factor(20000)"]
+
+
+class Busy:
+    """Shares of the rate alone, with all threads; of two at once a half is fair where threads share the work."""
+
+    timeout = 600
+    params = [CALLS]
+    param_names = ["call"]
+
+    @unit("slower of two at once over the rate alone")
+    def track_twice(self, call):
+        programs = [Program(call), Program(call)]
+        try:
+            alone = max(programs[0].run()[0] for _ in range(2))
+            together = []
+            for _ in range(3):
+                for program in programs:
+                    program.begin()
+                together.append(min(program.end()[0] for program in programs))
+            return sorted(together)[1] / alone
+        finally:
+            for program in programs:
+                program.close()
+
+    @unit("beside two busy processes over the rate alone")
+    def track_beside_two(self, call):
+        program, busy = Program(call), []
+        try:
+            alone = max(program.run()[0] for _ in range(2))
+            busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+            time.sleep(0.5)
+            return sorted(program.run()[0] for _ in range(3))[1] / alone
+        finally:
+            program.close()
+            for other in busy:
+                other.kill()
+                other.wait()
+
+    @unit("with 16 threads over the rate with those of the machine")
+    def track_sixteen_threads(self, call):
+        rates = []
+        for environment in ({}, {"NUMBA_NUM_THREADS": "16"}):
+            program = Program(call, **environment)
+            try:
+                rates.append(max(program.run()[0] for _ in range(3)))
+            finally:
+                program.close()
+        return rates[1] / rates[0]
+
+
+class Regions:
+    """How often threads meet: those that meet some 100 times a second stop each other hardly, those of 10,000 do."""
+
+    timeout = 1200
+    params = [["stream({n}, 200)", "pca({n})", "accelerated({n})", "features({n})", "means({n})", "factor({n})"],
+              [100, 1000, 10_000, 100_000, 1_000_000]]
+    param_names = ["call", "points"]
+
+    def setup(self, call, points):
+        if call.startswith("pca") and points > 10_000:
+            raise NotImplementedError
+
+    def measured(self, call, points):
+        program = Program(call.format(n=size(points)))
+        try:
+            return program.run()
+        finally:
+            program.close()
+
+    @unit("shared regions a second")
+    def track_regions(self, call, points):
+        return self.measured(call, points)[1]
+
+    @unit("gain of shared regions over one thread, as estimated")
+    def track_gain(self, call, points):
+        return self.measured(call, points)[2]
