@@ -186,7 +186,8 @@ __all__ = [
 # is compiled. The body prepares and calls parallel cores. A core's loop over `prange` is one call of a function that
 # stands apart (compiled once, where a body inside is compiled four times), with the index brought to int64; each task
 # writes to its own slot, and slots are added in order, so the bits do not depend on threads. No `raise`, `break` or
-# BLAS inside.
+# BLAS inside. A core tells `_threads_pay` its work in nanoseconds of one thread, and has a second loop over `range` for
+# when one thread is to do it (1.5).
 #
 # What a caller waits for is the number of units that numba compiles. Arrays are made by `_zeros`, `_zero_matrix`,
 # `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring
