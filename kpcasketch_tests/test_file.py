@@ -212,3 +212,11 @@ def test_kernels_share_one_type():
 
 def test_underlines_of_docstrings_had_text_behind_them():
     assert not re.findall(r"(?m)^ *-----+ +[^-\s].*$", SOURCE)
+
+
+def test_tests_that_share_a_generator_depended_on_what_ran_before_them():
+    # one failed in one run of two, and could not be repeated by its name: the fixture `rng` belongs to a test
+    for path in pathlib.Path(__file__).parent.glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                assert getattr(node.value.func, "attr", "") != "default_rng", f"{path.name}:{node.lineno}"

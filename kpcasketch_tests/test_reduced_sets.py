@@ -214,7 +214,8 @@ def test_thinned_and_herded_points_stand_for_all_better_than_random_ones(rng):
         return kp.mmd(points, found.centers, found.weights, kernel)
     at_random = np.mean([distance(kp.kde_pare(points, m, seed)) for seed in range(20)])
     thinned = [distance(kp.kernel_thin(points, m, kernel, seed)) for seed in range(5)]
-    assert distance(kp.herd(points, m, kernel)) < 0.3 * at_random and max(thinned) < 0.2 * at_random
+    # over 345 draws the shares are log-normal, .22 +- .021 and .18 +- .018: six deviations of the logarithm above
+    assert distance(kp.herd(points, m, kernel)) < 0.4 * at_random and max(thinned) < 0.33 * at_random
 
 
 @pytest.mark.parametrize("n, m", [(1, 1), (2, 1), (7, 2), (130, 129), (257, 8), (300, 300)])
