@@ -75,7 +75,7 @@ def test_threads_that_come_late_are_left_out_for_a_while(regions):
     @numba.njit
     def slow(x, y):
         total = 0.0
-        for i in range(400_000):
+        for i in range(100_000):
             total += (x[0] * i) % 7.0
         return total * 0.0 + x[0] * y[0]
     kernel, X = kp.custom(slow), np.arange(1.0, 33.0)[:, None]
