@@ -631,16 +631,16 @@ def _new_matrix(n, m, like):
 # 8 ms; from 5 to 10 ms of work on, regions keep 40 % of their rate alone, which is a fair share. So the work of each
 # region is told in advance, roughly, in nanoseconds of one thread. Below _SHORT one thread does it all, and from _LONG
 # on all threads share it. In between they share it as long as they come in time: after a region that took much longer
-# than one thread would have, such regions are left to one thread for a quarter of a second. Tasks and slots, and so the
+# than one thread would have, such regions are left to one thread for half a second. Tasks and slots, and so the
 # bits, are the same. (Threads that outnumber the cores sleep and wake at each region, which takes them .15 ms.)
 #
 # "Much longer" is an account: each shared region pays in twice its work and takes out its time, up to a balance of 0,
 # and -8 ms ends it. One late thread, as any machine has now and then, is made up for within some regions; of two
-# programs at once each has a few late regions in every quarter of a second. Estimates may be off by two, and a machine
+# programs at once each has a few late regions in every half second. Estimates may be off by two, and a machine
 # slower by as much again, before two threads that come in time look late.
 
 _SHORT, _LONG, _BALANCE, _ALONE_UNTIL, _ALONE, _SHARED, _HOLDS, _EXPECTED, _SPENT = range(9)
-_HOLD, _PATIENCE_WITH_THREADS = 250_000_000, 8_000_000 # nanoseconds
+_HOLD, _PATIENCE_WITH_THREADS = 500_000_000, 8_000_000 # nanoseconds
 
 
 def _cores():
