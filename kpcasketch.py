@@ -629,10 +629,10 @@ def _new_matrix(n, m, like):
 # 20 microseconds of work on. Beside another program that keeps the cores busy, each end waits until the system has run
 # all threads, and its slices last milliseconds: of two processes at once with regions of .1 or 1 ms, each did one every
 # 8 ms; from 5 to 10 ms of work on, regions keep 40 % of their rate alone, which is a fair share. So the work of each
-# region is told in advance, roughly, in nanoseconds of one thread. Below _SHORT one thread does it all, and from _LONG
-# on all threads share it. In between they share it as long as they come in time: after a region that took much longer
-# than one thread would have, such regions are left to one thread for half a second. Tasks and slots, and so the
-# bits, are the same. (Threads that outnumber the cores sleep and wake at each region, which takes them .15 ms.)
+# region is told in advance, roughly, in nanoseconds of one thread. Below _SHORT, or if it is one task, one thread does
+# it all; from _LONG on all threads share it. In between they share it as long as they come in time: after a region that
+# took much longer than one thread would have, such regions are left to one thread for half a second. Tasks and slots,
+# and so the bits, are the same. (Threads that outnumber the cores sleep and wake at each region: .15 ms.)
 #
 # "Much longer" is an account: each shared region pays in twice its work and takes out its time, up to a balance of 0,
 # and -8 ms ends it. One late thread, as any machine has now and then, is made up for within some regions; of two
@@ -644,11 +644,13 @@ _HOLD, _PATIENCE_WITH_THREADS = 500_000_000, 8_000_000 # nanoseconds
 
 
 def _cores():
-    """Cores that this process may use: by its affinity, and by the quota of its container."""
+    """Cores that this process may use: by its affinity, and by the quota of its container (cgroups 2 and 1)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with contextlib.suppress(OSError, ValueError):     # no such file, or no quota ("max")
-        quota, period = pathlib.Path("/sys/fs/cgroup/cpu.max").read_text().split()
-        count = min(count, math.ceil(int(quota) / int(period)))
+    for names in (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]):
+        with contextlib.suppress(OSError, ValueError): # no such file, or no quota ("max")
+            quota, period = " ".join(pathlib.Path("/sys/fs/cgroup", name).read_text() for name in names).split()
+            if int(quota) > 0:                         # -1: none
+                count = min(count, math.ceil(int(quota) / int(period)))
     return count
 
 
@@ -656,7 +658,8 @@ def _cores():
 # the account; until when regions between the limits are left to one thread; then, to look at, how many were left to one
 # thread, how many shared, how often the account was overdrawn, and the work expected in shared regions with the time
 # that it took. Times are in nanoseconds.
-_WORTH_THREADS = 20_000 if numba.config.NUMBA_NUM_THREADS <= _cores() else 1_000_000
+_THREADS = numba.config.NUMBA_NUM_THREADS
+_WORTH_THREADS = 2**62 if _THREADS == 1 else 20_000 if _THREADS <= _cores() else 1_000_000
 _regions = np.array([_WORTH_THREADS, 10_000_000] + 7 * [0], np.int64)
 llvm.add_symbol(_SYMBOLS + ".regions", _regions.ctypes.data)
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_regions)) # never freed: compiled code may outlive this module
@@ -704,13 +707,14 @@ def _now(typing):
 
 
 @_compiled
-def _threads_pay(work):
-    """When a region of so much work begins, if all threads are to share it; 0 if one is to do it alone."""
-    now = _now()
-    if work < _known_of_regions(_SHORT) or (now < _known_of_regions(_ALONE_UNTIL) and work < _known_of_regions(_LONG)):
-        _note_of_regions(_ALONE, _known_of_regions(_ALONE) + 1)
-        return 0
-    return now
+def _threads_pay(work, tasks):
+    """When a region of so much work in so many tasks begins, if threads are to share it; 0 if one is to do it alone."""
+    if tasks > 1 and work >= _known_of_regions(_SHORT):
+        now = _now()
+        if work >= _known_of_regions(_LONG) or now >= _known_of_regions(_ALONE_UNTIL):
+            return now
+    _note_of_regions(_ALONE, _known_of_regions(_ALONE) + 1)
+    return 0
 
 
 @_compiled
@@ -2710,7 +2714,10 @@ def _tile_count(pairs):
 
 @_compiled(inline="always")
 def _value_work(kernel, d):
-    """Nanoseconds that a kernel value by pairs takes, for `_threads_pay`; of a custom kernel nobody knows: many."""
+    """Nanoseconds that a kernel value by pairs takes, for `_threads_pay`.
+
+    Of a custom kernel nobody knows; it is taken to be dear, so that all regions of two tasks are shared.
+    """
     return 1e5 if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
 
 
@@ -2722,6 +2729,8 @@ def _tile_work(kernel, pairs, more):
         each = _value_work(kernel, d)
     else:
         m, each = _blocks(m) * _BLOCK, 1.0 + _MULTIPLY_ADD * d         # whole tiles are computed
+        if kernel.kind == _POLYNOMIAL:
+            each += 0.1 * kernel.shape                 # its degree
     return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
 
 
@@ -2770,7 +2779,7 @@ def _gram(kernel, pairs):
     out = _new_matrix(pairs.X.shape[0], pairs.Y.shape[0], pairs.X)
     tasks = (_tile_count(pairs) + 3) // 4
     work = _tile_work(kernel, pairs, 3.0)              # most of it the first writing to fresh memory
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for group in prange(tasks):
             _fill_gram(kernel, pairs, np.int64(group), out)
@@ -3021,7 +3030,7 @@ def _gram_product(kernel, pairs, V):
     slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
     tasks = segments if pairs.symmetric else rows * segments
     work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for task in prange(tasks):
             _add_tiles(kernel, pairs, V, panels, slots, np.int64(task))
@@ -3303,7 +3312,7 @@ def _dense_product(A, m, V):
     slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
     tasks = rows * segments
     work = _MULTIPLY_ADD * n * m * max(wide, 6)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for task in prange(tasks):
             _add_rows(A, m, V, panels, slots, np.int64(task))
@@ -3344,8 +3353,8 @@ def _product_slots(U, m, p, like):
 def _transposed_product(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
     slots = _product_slots(U, m, V.shape[1], V)
-    work = _MULTIPLY_ADD * U.shape[0] * m * max(slots.shape[2], 4)
-    begun = _threads_pay(work)
+    work = U.shape[0] * (_MULTIPLY_ADD * m * max(slots.shape[2], 4) + 2.0 * slots.shape[2] + 5.0)  # V is packed, too
+    begun = _threads_pay(work, slots.shape[0])
     if begun:
         for part in prange(slots.shape[0]):
             _add_columns(U, m, V, slots, np.int64(part))
@@ -3395,8 +3404,11 @@ def _column_products(F, G, symmetric):
     r, p = F.shape[1], G.shape[1]
     out, columns = _zero_matrix(r, p), _blocks(p)
     tasks = columns * (columns + 1) // 2 if symmetric else _blocks(r) * columns
-    work = (0.5 if symmetric else 1.0) * _MULTIPLY_ADD * F.shape[0] * r * p
-    begun = _threads_pay(work)
+    # Whole panels are multiplied; each tile copies its columns of F and packs those of G.
+    padded = (p + _tile_width(F) - 1) // _tile_width(F) * _tile_width(F)
+    each = _MULTIPLY_ADD * r * padded + 1.5 * (r * columns + p * _blocks(r))
+    work = (0.5 + 0.5 / columns if symmetric else 1.0) * F.shape[0] * each
+    begun = _threads_pay(work, tasks)
     if begun:
         for t in prange(tasks):
             _add_column_products(F, G, np.int64(t), symmetric, out)
@@ -3427,7 +3439,7 @@ def _csr_product(data, indices, indptr, V):
     out = _zeros(n * p, V.dtype).reshape(n, p)
     tasks = _blocks(n)
     work = (1.0 + 0.3 * p) * data.shape[0]
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
             _multiply_rows(data, indices, indptr, V, np.int64(block), out)
@@ -3523,7 +3535,7 @@ def _bits_product(words, scale, V):
     out, groups = _new_matrix(n, p, V), (p + lanes - 1) // lanes
     tasks = (n + 4095) // 4096 * groups
     work = 2.5 * words.size * groups
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for task in prange(tasks):
             _look_up(words, scale, V, np.int64(task), groups, out)
@@ -5028,7 +5040,7 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
     lower = _zeros((_BANDS + 1) * n, _INT64).reshape(_BANDS + 1, n)
     entries = 0.5 * n * (n + 1.0) / s
     counting, writing = 5.0 * entries + 10.0 * n, (15.0 + _value_work(kernel, X.shape[1])) * entries + 10.0 * n
-    begun = _threads_pay(counting)
+    begun = _threads_pay(counting, _BANDS)
     if begun:
         for band in prange(_BANDS):
             _count_kept(keep, log_miss, n, np.int64(band), upper, lower)
@@ -5041,7 +5053,7 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
             lower[band + 1, i] += lower[band, i]
         indptr[i + 1] = indptr[i] + lower[_BANDS, i] + upper[i]
     sketch = CSR(_new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0], indptr)
-    begun = _threads_pay(writing)
+    begun = _threads_pay(writing, _BANDS)
     if begun:
         for band in prange(_BANDS):
             _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(band), upper, lower[band], sketch)
@@ -5084,7 +5096,7 @@ def _sampled_pair(kernel, gamma, X, Y, s, coin, bound, row, column, indices, ind
     sketch = CSR(_new_matrix(1, starts[n], X)[0], _new_matrix(1, starts[n], np.empty(0, np.int32))[0], starts)
     tasks = _blocks(n)
     work = starts[n] * _value_work(kernel, X.shape[1]) + 2.0 * indices.shape[0]
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for task in prange(tasks):
             _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, np.int64(task), indices, indptr, sketch)
@@ -5131,7 +5143,7 @@ def _largest_entry(kernel, pairs):
     groups = (_tile_count(pairs) + 3) // 4
     largest = _zeros(groups, _FLOAT64)
     work = _tile_work(kernel, pairs, 1.0)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, groups)
     if begun:
         for group in prange(groups):
             largest[group] = _largest_in_tiles(kernel, pairs, np.int64(group), _new_tile(pairs.X))
@@ -5286,7 +5298,7 @@ def _quantized(kernel, pairs, bound, coin, row, column):
     slope = 0.5 / bound if bound > 0.0 else 0.0
     tasks = (_tile_count(pairs) + 3) // 4
     work = _tile_work(kernel, pairs, 4.0)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for group in prange(tasks):
             _draw_words(kernel, pairs, slope, coin, row, column, np.int64(group), words, mirror)
@@ -5580,7 +5592,7 @@ def _projected(X, s, key):
     out = _new_matrix(X.shape[0], s, X)
     tasks = (X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK
     work = _MULTIPLY_ADD * X.size * s + 2.0 * tasks * X.shape[1] * s
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for task in prange(tasks):
             _project_rows(X, s, key, np.int64(task), out)
@@ -6097,7 +6109,7 @@ def _fourier(X, panels, parts, phases, factor):
     tasks = (X.shape[0] + wide - 1) // wide
     infinite = _zeros(tasks, _FLOAT64)
     work = out.size * (1.5 + (1.0 if fast else _MULTIPLY_ADD * X.shape[1]))
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for task in prange(tasks):
             infinite[task] = _features_of_task(X, panels, parts, phases, factor, np.int64(task), out)
@@ -6441,7 +6453,7 @@ def _turn(columns, V):
     p, panels = V.shape[1], _vector_panels(V, 0, V.shape[0], 0)
     tasks = _blocks(columns.shape[0])
     work = _MULTIPLY_ADD * columns.size * (_padded_width(p, panels) + 10)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
             _turn_rows(columns, panels, p, np.int64(block))
@@ -6481,7 +6493,7 @@ def _enter(columns, used, settled, Z, begin, end):
     slots = _product_slots(columns, size, size - settled if full else 0, columns)
     squares = _zero_matrix(slots.shape[0], settled)
     work = _MULTIPLY_ADD * columns.size * (slots.shape[2] + 10)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, slots.shape[0])
     if begun:
         for part in prange(slots.shape[0]):
             _enter_run(columns, used, settled, Z, begin, end, slots, squares, np.int64(part))
@@ -7596,7 +7608,7 @@ def _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels)
 def _find_shadows(X, begin, end, cells, count, panels, limit, labels):
     tasks, d = _blocks(end - begin), X.shape[1]
     work = (end - begin) * (3e2 if panels.shape[0] == 0 else (0.15 + 0.5 * _MULTIPLY_ADD * d) * count)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
             _shadows_of_block(X, begin, end, np.int64(block), cells, count, panels, limit, labels)
@@ -7985,7 +7997,7 @@ def _nearest(X, panels, count):
     labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
     tasks = _blocks(X.shape[0])
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * X.shape[0] * count
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
             _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
@@ -8010,7 +8022,7 @@ def _come_closer(X, center, distances):
     """distances[i] <- min(distances[i], |x_i - center|^2)."""
     tasks = _blocks(X.shape[0])
     work = (1.0 + _SCALAR * X.shape[1]) * X.shape[0]
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
             _closer_in_block(X, center, np.int64(block), distances)
@@ -8178,7 +8190,7 @@ def _similarities(kernel, gamma, X, i, out):
     """out[j] = k(x_j, x_i), X and gamma of `_at_scale`."""
     tasks = _blocks(X.shape[0])
     work = _value_work(kernel, X.shape[1]) * X.shape[0]
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
             _similarities_of_block(kernel, gamma, X, i, np.int64(block), out)
@@ -8951,7 +8963,7 @@ def _kernel_sum(kernel, pairs, u, v, unit, square):
     groups = (_tile_count(pairs) + 3) // 4
     slots = _zeros(groups, _FLOAT64)
     work = _tile_work(kernel, pairs, 0.5)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, groups)
     if begun:
         for group in prange(groups):
             slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, np.int64(group))
@@ -9231,7 +9243,7 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows):
     tasks = _blocks(pairs.X.shape[0])
     m = pairs.Y.shape[0]
     work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * out.size * m * (start + 0.5 * m + 32.0)
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
             _forward_substitute_block(kernel, pairs, below, corners, start, rows, np.int64(block), out)
@@ -10642,7 +10654,7 @@ def _features_times(X, kernel, m, seed, kind, frequencies, coef, used):
     slots, infinite = _zeros(segments * rows * wide, _FLOAT64).reshape(segments, rows, wide), _zeros(segments, _FLOAT64)
     stored = frequencies.shape[0] > 0
     work = used * (X.shape[0] * (1.0 + _MULTIPLY_ADD * (X.shape[1] + wide)) + (2.0 if stored else 25.0) * X.shape[1])
-    begun = _threads_pay(work)
+    begun = _threads_pay(work, segments)
     if begun:
         for task in prange(segments):
             infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, np.int64(task))
@@ -12192,8 +12204,8 @@ def _preimage(Q, C, gamma, Y, F, mean, iterations, r, z):
 def _fixed_points(Q, C, gamma, Y, F, mean, iterations):
     """Pre-images of the features Y, each climbed to from the point of Q whose features F are the nearest."""
     out = _zero_matrix(Y.shape[0], Q.shape[1])
-    work = 5.0 * iterations * Y.shape[0] * Q.size
-    begun = _threads_pay(work)
+    work = Y.shape[0] * (2.0 * F.size + min(iterations, 50) * Q.shape[0] * (10.0 + Q.shape[1]))    # many end early
+    begun = _threads_pay(work, Y.shape[0])
     if begun:
         for r in prange(Y.shape[0]):
             _preimage(Q, C, gamma, Y, F, mean, iterations, np.int64(r), out[r])

@@ -55,6 +55,7 @@ def test_short_regions_are_left_to_one_thread_and_long_ones_shared(regions, rng)
     few, many = rng.standard_normal((10, 3)), rng.standard_normal((4000, 3))
     assert counted(kp.gram, few, few, KERNEL) == (1, 0, 0)
     assert counted(kp.gram, many, many, KERNEL) == (0, 1, 0)
+    assert counted(kp.gram, many[:250], many[:250], KERNEL) == (1, 0, 0)           # four tiles: one task
     regions[kp._ALONE_UNTIL] = 2**62                   # as if threads had been late
     assert counted(kp.gram, many, many, KERNEL) == (0, 1, 0)
     assert counted(kp.gram, many[:500], many[:500], KERNEL) == (1, 0, 0)
@@ -68,7 +69,7 @@ def test_a_stream_entered_a_region_for_each_shrink(regions, rng):
     state = kp.skpca_start(kp.fourier_features_map(kp.gaussian(14.0), 100, 200), 20)
     regions[[kp._SHORT, kp._LONG]] = 20_000, 10_000_000
     alone, shared, _ = counted(kp.skpca_update, state, X)
-    assert alone > 1000 and shared <= 2                # features of 5242 points, and of the rest
+    assert alone > 1000 and shared <= 2                # features of 5120 points, and of the rest
 
 
 def test_threads_that_come_late_are_left_out_for_a_while(regions):
@@ -78,34 +79,34 @@ def test_threads_that_come_late_are_left_out_for_a_while(regions):
         for i in range(100_000):
             total += (x[0] * i) % 7.0
         return total * 0.0 + x[0] * y[0]
-    kernel, X = kp.custom(slow), np.arange(1.0, 33.0)[:, None]
-    K = kp.gram(X, X, kernel)
+    kernel, X, Y = kp.custom(slow), np.arange(1.0, 521.0)[:, None], np.full((1, 1), 2.0)         # two tasks
+    K = kp.gram(X, Y, kernel)
     regions[[kp._SHORT, kp._LONG]] = 0, 2**62          # each value is taken to need .1 ms, and needs several
     regions[[kp._BALANCE, kp._ALONE_UNTIL]] = 0
-    assert counted(kp.gram, X, X, kernel) == (0, 1, 1)
-    assert counted(kp.gram, X, X, kernel) == (1, 0, 0)
+    assert counted(kp.gram, X, Y, kernel) == (0, 1, 1)
+    assert counted(kp.gram, X, Y, kernel) == (1, 0, 0)
     time.sleep(kp._HOLD / 1e9)
     regions[kp._BALANCE] = 0
     found = []
-    assert counted(lambda: found.append(kp.gram(X, X, kernel))) == (0, 1, 1)
-    assert np.array_equal(found[0], K) and np.array_equal(K, X * X.T)
+    assert counted(lambda: found.append(kp.gram(X, Y, kernel))) == (0, 1, 1)
+    assert np.array_equal(found[0], K) and np.array_equal(K, X * Y)
 
 
 def test_threads_that_come_in_time_make_up_for_a_late_one(regions):
-    kernel, X = kp.custom(numba.njit(lambda x, y: x[0] * y[0])), np.ones((32, 1))
-    kp.gram(X, X, kernel)
+    kernel, X = kp.custom(numba.njit(lambda x, y: x[0] * y[0])), np.ones((520, 1))
+    kp.gram(X, X[:1], kernel)
     regions[[kp._SHORT, kp._LONG]] = 0, 2**62          # each value is taken to need .1 ms, and needs nanoseconds
     regions[kp._BALANCE] = -kp._PATIENCE_WITH_THREADS // 2
-    assert counted(kp.gram, X, X, kernel) == (0, 1, 0) and regions[kp._BALANCE] == 0
+    assert counted(kp.gram, X, X[:1], kernel) == (0, 1, 0) and regions[kp._BALANCE] == 0
 
 
 def test_more_threads_than_cores_share_only_what_is_worth_waking_them():
     code = "import kpcasketch as kp; print(kp._regions[kp._SHORT], kp._cores())"
-    for threads, short in (("1", 20_000), ("64", 1_000_000)):
+    for threads, short in (("1", 2**62), ("64", 1_000_000)):
         out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
                              cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "NUMBA_NUM_THREADS": threads}).stdout
         found, cores = map(int, out.split())
-        assert found == (short if cores < 64 else 20_000)
+        assert found == (short if cores < 64 or threads == "1" else 20_000)
 
 
 def test_compiled_code_outlived_what_it_knows_of_regions():
