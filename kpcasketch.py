@@ -1182,7 +1182,9 @@ def _expansion(on=None):
     lines = [*_model("_as_expansion", on), *_sound_points("{a}_.coef", "{a}.coef"),
              _require("{a}_.coef.shape[0] == {a}_.points.shape[0]", "{a}.coef must have one row for each point"),
              _require("{a}_.offset.size == {a}_.coef.shape[1]",
-                      "{a}.offset must be empty or hold one number for each column of {a}.coef")]
+                      "{a}.offset must be empty or hold one number for each column of {a}.coef"),
+             _require("{a}_.mean.size in (0, {a}_.points.shape[0]) or np.isnan({a}_.mean[0])",
+                      "{a}.mean must be empty, hold one number for each point, or be one NaN for unknown")]
     return lines
 
 
@@ -4729,13 +4731,15 @@ class Expansion(NamedTuple):
 
     Expansions over all of X hold X itself and no copy, where it is a C-ordered array of floats: do not change it
     afterwards. points (c, d); coef (c, k); values (k,) eigenvalues; offset (k,), or empty for none: what centring (or
-    the threshold of a kernel machine) adds; kernel.
+    the threshold of a kernel machine) adds; kernel; mean: what in feature space they are about, sum_i mean[i]
+    phi(points[i]), (c,), or empty for 0, or one NaN for what nobody knows.
     """
     points: np.ndarray
     coef: np.ndarray
     values: np.ndarray
     offset: np.ndarray
     kernel: Kernel
+    mean: np.ndarray = np.empty(0)
 
 
 def _convert_eigen(name, value):
@@ -4750,7 +4754,8 @@ def _convert_expansion(name, value):
     points, coef = _as_points(name, value.points, ".points"), _as_points(name, value.coef, ".coef")
     offset = _as_vector(name, value.offset, ".offset")
     return Expansion(points, _to_precision(points, coef), _as_vector(name, value.values, ".values"),
-                     offset if offset.shape[0] > 0 else np.zeros(coef.shape[1]), _as_kernel(name, value.kernel))
+                     offset if offset.shape[0] > 0 else np.zeros(coef.shape[1]), _as_kernel(name, value.kernel),
+                     _as_vector(name, value.mean, ".mean"))
 
 
 _as_expansion = _converter(Expansion, "an Expansion", _convert_expansion)
@@ -4760,17 +4765,22 @@ _DENSE_POINTS = 8192                                   # up to here `kpca` store
 
 
 @_compiled(apart=True)
-def _expansion_of(X, kernel, eigen):
-    """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0."""
+def _expansion_of(X, kernel, eigen, taken):
+    """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0.
+
+    taken: the eigenvalue that centring took off, whose rounding stays. Coefficients in float32 give features with an
+    error of about 1e-7 of the largest eigenvalue over lambda^1/2.
+    """
     n, k = eigen.vectors.shape
     coef, values = _zeros(n * k, X.dtype).reshape(n, k), _zeros(k, _FLOAT64)
-    floor = n * 2.220446049250313e-16 * max(eigen.values[0], 0.0)
+    share = max(n * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
+    floor = share * (max(eigen.values[0], 0.0) + abs(taken))
     for q in range(k):
         if eigen.values[q] > max(floor, eigen.residual[q] * eigen.values[0]):
             values[q] = eigen.values[q]
             for i in range(n):
                 coef[i, q] = eigen.vectors[i, q] / math.sqrt(eigen.values[q])
-    return Expansion(X, coef, values, _zeros(k, _FLOAT64), kernel)
+    return Expansion(X, coef, values, _zeros(k, _FLOAT64), kernel, _zeros(0, _FLOAT64))
 
 
 @_public(X=_points(), kernel=_kernel("X"), eigen=_eigen("X"))
@@ -4789,8 +4799,8 @@ def kpca_from_eigen(X, kernel, eigen):
     Returns
     -------
     Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
-    not above n 2^-52 of the largest, or not above its residual, are cut: value and coefficients 0; the kept rank is the
-    number of positive values
+    not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are cut: value and
+    coefficients 0; the kept rank is the number of positive values
 
     Notes
     -----
@@ -4802,7 +4812,7 @@ def kpca_from_eigen(X, kernel, eigen):
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
     """
-    return _expansion_of(X, kernel, eigen)
+    return _expansion_of(X, kernel, eigen, 0.0)
 
 
 @_public(glue=True, X=_points(), kernel=_kernel("X"), k=_count("X"), seed=_seed)
@@ -4841,14 +4851,28 @@ def kpca(X, kernel, k, seed=0):
         eigen, finite = _lanczos(Implicit(X, kernel), k, key, 1e-13, 1000)
     if not finite:
         raise ValueError("kpca: the Gram matrix must be finite (no NaN or infinity)")
-    return _expansion_of(X, kernel, eigen)
+    return _expansion_of(X, kernel, eigen, 0.0)
+
+
+@_compiled
+def _equal_shares(n):
+    shares = _zeros(n, _FLOAT64)
+    for i in range(n):
+        shares[i] = 1.0 / n
+    return shares
 
 
 @_compiled(apart=True)
 def _with_mean_zero(E):
     """The expansion with the offset that gives its features mean 0 over its own points."""
     features = _gram_product(E.kernel, _prepare(E.kernel, E.points, E.points, False), E.coef)
-    return Expansion(E.points, E.coef, E.values, -_column_means(features), E.kernel)
+    return Expansion(E.points, E.coef, E.values, -_column_means(features), E.kernel, _equal_shares(E.points.shape[0]))
+
+
+@_compiled(apart=True)
+def _taken_by_centring(A):
+    """1^T A 1 / n, for `_expansion_of`."""
+    return _sum(_in_double(_product(A, _ones(_size(A)).reshape(-1, 1))[:, 0].copy())) / _size(A)
 
 
 @_public(glue=True, X=_points(), kernel=_kernel("X"), k=_count("X"), seed=_seed)
@@ -4882,14 +4906,16 @@ def centered_kpca(X, kernel, k, seed=0):
     if X.shape[0] <= _DENSE_POINTS:
         K = _gram(kernel, _prepare(kernel, X, X, True))
         eigen, finite = _lanczos(Centered(K, np.empty(0)), k, key, 1e-13, 1000)
+        taken = _taken_by_centring(K)
     else:
         eigen, finite = _lanczos(Centered(Implicit(X, kernel), np.empty(0)), k, key, 1e-13, 1000)
+        taken = _taken_by_centring(Implicit(X, kernel))
     if not finite:
         raise ValueError("centered_kpca: the Gram matrix must be finite (no NaN or infinity)")
-    found = _expansion_of(X, kernel, eigen)
+    found = _expansion_of(X, kernel, eigen, taken)
     # Sums of 0 to the last bit: large kernel values multiply them.
     coef = _minus_row(found.coef, _column_means(found.coef))
-    return _with_mean_zero(Expansion(X, coef, found.values, found.offset, kernel))
+    return _with_mean_zero(Expansion(X, coef, found.values, found.offset, kernel, found.mean))
 
 
 @_public(expansion=_expansion())
@@ -5452,7 +5478,11 @@ def _thinned(E, rows):
     for q in range(k):
         for t in range(rows.indptr[q], rows.indptr[q + 1]):
             coef[place[rows.indices[t]], q] += rows.data[t]
-    return Expansion(_gather(E.points, survivors[:count], E.points), coef, E.values, E.offset, E.kernel)
+    mean = E.mean
+    if mean.shape[0] > 0:                              # points that are gone are part of it
+        mean = _zeros(1, _FLOAT64)
+        mean[0] = np.nan
+    return Expansion(_gather(E.points, survivors[:count], E.points), coef, E.values, E.offset, E.kernel, mean)
 
 
 @_public(X=_points(), expansion=_expansion("X"), s=_positive, seed=_seed)
@@ -7373,7 +7403,7 @@ def reservoir_finish(state, kernel, k):
             kept[q] = values[q]
             for i in range(c):
                 coef[i, q] = vectors[i, q] / math.sqrt(values[q])
-    return Expansion(state.points, coef, kept, _zeros(k, _FLOAT64), kernel)
+    return Expansion(state.points, coef, kept, _zeros(k, _FLOAT64), kernel, _zeros(0, _FLOAT64))
 
 
 @_public(glue=True, X=_points(double=True), kernel=_kernel("X"), c=_length, k=_length, seed=_seed)
@@ -8498,9 +8528,9 @@ def _weights(of, total=None):
 
 @_compiled(apart=True)
 def _weigh(K, w, centered):
-    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, the means.
+    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, r_i and r.
 
-    About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows, which are returned.
+    About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows and r of all, else 0.
     """
     m, total, mean = K.shape[0], _sum(w), 0.0
     roots, means = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
@@ -8513,31 +8543,40 @@ def _weigh(K, w, centered):
     for i in range(m):
         for j in range(m):
             K[i, j] = roots[i] * (K[i, j] - means[i] - means[j] + mean) * roots[j]
-    return roots, means
+    return roots, means, mean
 
 
 @_compiled(apart=True)
-def _expansion_over(C, w, kernel, eigen, roots, means):
-    """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`; sums of coefficients are 0 about a mean."""
-    found, total = _expansion_of(C, kernel, eigen), _sum(w)
+def _expansion_over(C, w, kernel, eigen, roots, means, mean, centered):
+    """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`.
+
+    About a mean, coefficients sum to 0, and only then come the offsets that give the features as they are stored
+    mean 0: rounding of 1e-16 in a sum of 1 / lambda^1/2 is times kernel values near 1 a lot beside lambda^1/2.
+    """
+    found, total = _expansion_of(C, kernel, eigen, mean), _sum(w)
+    shares = _zeros(w.shape[0] if centered else 0, _FLOAT64)
+    for j in range(shares.shape[0]):
+        shares[j] = w[j] / total
     for q in range(found.coef.shape[1]):
         excess, found.values[q] = 0.0, found.values[q] * total
         for j in range(w.shape[0]):
             found.coef[j, q] *= roots[j]
-            found.offset[q] -= found.coef[j, q] * means[j]
             excess += found.coef[j, q]
-        for j in range(w.shape[0] if _largest(means) > 0.0 else 0):
-            found.coef[j, q] -= excess * w[j] / total
-    return found
+        for j in range(shares.shape[0]):
+            found.coef[j, q] -= excess * shares[j]
+        for j in range(shares.shape[0]):
+            found.offset[q] -= found.coef[j, q] * means[j]
+    return Expansion(C, found.coef, found.values, found.offset, kernel, shares)
 
 
 @_either
 def _reduced_expansion(C, w, kernel, k, seed, centered):
-    """The expansion of `rskpca`, and whether the kernel is finite on the centers."""
-    K = _gram(kernel, _prepare(kernel, C, C, True))
-    roots, means = _weigh(K, w, centered)
+    """The expansion of `rskpca`, and whether the kernel is finite on the centers. The small matrix is of float64."""
+    points = _to_double(C)
+    K = _gram(kernel, _prepare(kernel, points, points, True))
+    roots, means, mean = _weigh(K, w, centered)
     eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
-    return _expansion_over(C, w, kernel, eigen, roots, means), finite
+    return _expansion_over(C, w, kernel, eigen, roots, means, mean, centered), finite
 
 
 @_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
@@ -8655,7 +8694,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     if not (finite and _all_below(features, np.inf)):
         raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
     _divide_columns(features, found.values)
-    return Expansion(X, features, found.values, found.offset, kernel)
+    return Expansion(X, features, found.values, found.offset, kernel, _zeros(0, _FLOAT64))
 
 
 @_compiled
@@ -10415,7 +10454,8 @@ def _expansion_by_map(found, V, values):
     """Features V^T y(x) as an expansion over the landmarks: coefficients C with L^T C = V, 0 for landmarks left out."""
     C = V.copy()
     _solve_transposed(found.factor, C)
-    return Expansion(found.points, _in_precision(found.points, C), values, _zeros(V.shape[1], _FLOAT64), found.kernel)
+    return Expansion(found.points, _in_precision(found.points, C), values, _zeros(V.shape[1], _FLOAT64), found.kernel,
+                     _zeros(0, _FLOAT64))
 
 
 @_compiled(apart=True)
@@ -10696,7 +10736,9 @@ class DSGDState(NamedTuple):
 
     task; map and coef (m, k) of the functions; other and other_coef of those of a second view; slices of targets;
     moment (k, k): mean over the steps, late ones weighing more, of what is eigenvalues on its diagonal in the end;
-    used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start.
+    used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start;
+    constraint (k, k): such a mean of what is the unit matrix in the end (empty: that itself); chosen: whether theta0
+    was, so that small mini-batches take smaller steps.
     """
     task: int
     map: FourierMap
@@ -10712,6 +10754,8 @@ class DSGDState(NamedTuple):
     theta1: float
     ridge: float
     centered: bool
+    constraint: np.ndarray = np.empty((0, 0))
+    chosen: bool = False
 
 
 _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
@@ -10726,7 +10770,8 @@ def _convert_dsgd_state(name, value):
                      _to_double(_as_points(name, value.moment, ".moment")), _as_integer(name, value.used),
                      _as_integer(name, value.step), _as_integer(name, value.feature_batch),
                      _as_real(name, value.theta0), _as_real(name, value.theta1), _as_real(name, value.ridge),
-                     _as_flag(name, value.centered))
+                     _as_flag(name, value.centered), _to_double(_as_points(name, value.constraint, ".constraint")),
+                     _as_flag(name, value.chosen))
 
 
 _as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
@@ -10753,10 +10798,11 @@ def _is_sound_descent(state):
     if not 0 <= state.step < 2**62:
         return False
     if not (1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < np.inf and 0.0 <= state.theta1 < np.inf
-            and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0):
+            and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0
+            and state.constraint.size in (0, k * k) and state.constraint.shape[0] == state.constraint.shape[1]):
         return False
     if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300) and _all_below(state.moment, 1e300)
-            and _all_below(state.slices.weights, np.inf) and state.other_coef.shape[1] == k):
+            and _all_below(state.constraint, 1e300) and _all_below(state.slices.weights, np.inf) and state.other_coef.shape[1] == k):
         return False
     if _has_second_map(state.task):
         return _can_be_drawn(state.other) and state.other.m == m == state.other_coef.shape[0]
@@ -10939,25 +10985,31 @@ def _singular_pairs(C, k, least):
     return U, V, values
 
 
+@_compiled
+def _kernel_scale(task, map, other):
+    """k(x, x), as it bounds steps: of singular functions sqrt(k l), as each view moves in proportion to the other."""
+    if task == _SINGULAR:
+        return math.sqrt(map.kernel.scale) * math.sqrt(other.kernel.scale)
+    return max(map.kernel.scale, other.kernel.scale)
+
+
 @_compiled(apart=True)
 def _started(task, map, other, weights, other_weights, slices, initial, steps, largest, gap):
     """The state with these weights of the first features, which are worth 1 / sqrt(initial) of phi; steps chosen."""
-    k, b, kappa = weights.shape[1], np.float64(steps.feature_batch), map.kernel.scale
+    k, b, kappa = weights.shape[1], np.float64(steps.feature_batch), _kernel_scale(task, map, other)
     coef, other_coef = _zero_matrix(map.m, k), other_weights
     for i in range(initial):
         for q in range(k):
             coef[i, q] = weights[i, q] / math.sqrt(initial)
     if _SINGULAR <= task <= _CANONICAL:
-        kappa, other_coef = max(kappa, other.kernel.scale), _zero_matrix(other.m, k)
-        if task == _SINGULAR:                          # each view moves in proportion to the other
-            kappa = math.sqrt(map.kernel.scale) * math.sqrt(other.kernel.scale)
+        other_coef = _zero_matrix(other.m, k)
         for i in range(initial):
             for q in range(k):
                 other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
     theta0 = steps.theta0 if steps.theta0 < np.inf else min(0.5 / largest, math.sqrt(0.05 * b) / kappa)
     theta1 = steps.theta1 if steps.theta1 < np.inf else theta0 * gap
     return DSGDState(task, map, coef, other, other_coef, slices, _zero_matrix(k, k), initial, 0, steps.feature_batch,
-                     theta0, theta1, steps.ridge, steps.centered)
+                     theta0, theta1, steps.ridge, steps.centered, _zero_matrix(0, 0), steps.theta0 == np.inf)
 
 
 @_compiled(inline="always")
@@ -10985,7 +11037,8 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
 
     with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
     twentieth of its variance to a function in a step, and errors fall like 1 / t, for which
-    2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (theorem 1).
+    2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (theorem 1). Steps of a chosen theta0 are at most .6 n / k(x, x) on
+    a mini-batch of n points, and .005 n / k(x, x) of canonical correlations, which few points would drive apart.
 
     Parameters
     ----------
@@ -11272,7 +11325,7 @@ def _centre(U, first, last):
 
 
 @_compiled(apart=True)
-def _moments(U, V, last, task):
+def _moments(U, V, last, divisor):
     """W = G^T A G on the first rows: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
     k = U.shape[1]
     W = _zero_matrix(k, k)
@@ -11280,7 +11333,34 @@ def _moments(U, V, last, task):
         for q in range(k):
             for r in range(k):
                 W[q, r] += U[i, q] * U[i, r] if V.shape[0] == 0 else U[i, q] * V[i, r] + V[i, q] * U[i, r]
-    return _times(W, 1.0 / last)
+    return _times(W, 1.0 / divisor)
+
+
+@_compiled(inline="always")
+def _add_square(C, factor, A, last):
+    """C += factor A^T A of the first rows."""
+    for i in range(last):
+        for q in range(A.shape[1]):
+            for r in range(A.shape[1]):
+                C[q, r] += factor * A[i, q] * A[i, r]
+
+
+@_compiled(apart=True)
+def _constraint(state, U, V, last, divisor):
+    """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
+
+    The squared norm of sum_j coef_j phi_j in the space of the features is their number times sum_j coef_j^2. Indicators
+    have no ridge.
+    """
+    k = U.shape[1]
+    C, norms = _zero_matrix(k, k), state.ridge * state.used
+    _add_square(C, 1.0 / divisor, U, last)
+    _add_square(C, 1.0 / divisor, V, last)
+    if norms > 0.0:
+        _add_square(C, norms, state.coef, state.used)
+        if state.task != _SLICED:
+            _add_square(C, norms, state.other_coef, state.used)
+    return C
 
 
 @_compiled(inline="always")
@@ -11333,6 +11413,21 @@ def _turned(coef, T):
                 coef[j, q] += row[r] * T[r, q]
 
 
+@_compiled
+def _step_size(state, n):
+    """theta0 / (1 + theta1 t); where theta0 was chosen, at most what n points can bear.
+
+    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
+    PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
+    of n. Mini-batches of 512 points take the whole step.
+    """
+    eta = state.theta0 / (1.0 + state.theta1 * state.step)
+    if not state.chosen:
+        return eta
+    share = 0.005 if state.task >= _CANONICAL else 0.6
+    return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
+
+
 @_compiled(apart=True)
 def _descended(state, X, Y):
     """One step on a mini-batch, in the place of the coefficients and the moment; 1: angles overflow, 2: diverged.
@@ -11342,28 +11437,34 @@ def _descended(state, X, Y):
     norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
     second, and only a ridge makes others lose.
     """
-    task, n, eta = state.task, X.shape[0], state.theta0 / (1.0 + state.theta1 * state.step)
+    task, n, eta = state.task, X.shape[0], _step_size(state, X.shape[0])
     U, V, finite = _values_and_second(X, Y, state)
     if not finite:
         return state, 1
-    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1. No noise explains a
-    # hundred times as much, and growth is cubic from there.
-    limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
-    if task >= _CANONICAL:
-        limit = 1.0
-    if not _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * n:
-        return state, 2
     half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
+    lost = 1 if state.centered else 0                  # degree of freedom, by a mean that is the mini-batch's own
     if state.centered:
         _centre(U, 0, half)
         _centre(U, half, n)
         if V.shape[0] > 0:
             _centre(V, 0, half)
             _centre(V, half, n)
-    W = _moments(U, V, half if half > 0 else n, task)
-    weight = 2.0 / (state.step + 2.0)
+    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1 (before centring its
+    # mean has no limit). No noise explains a hundred times as much, and growth is cubic from there.
+    limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
+    if task >= _CANONICAL:
+        limit = 1.0
+    if not _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * n:
+        return state, 2
+    rows = half if half > 0 else n
+    W, weight, constraint = _moments(U, V, rows, rows - lost), 2.0 / (state.step + 2.0), state.constraint
     _add(state.moment, -weight, state.moment)
     _add(state.moment, weight, W)
+    if task >= _CANONICAL:
+        if state.step == 0:
+            constraint = _unit_matrix(U.shape[1])      # takes no share in the mean
+        _add(constraint, -weight, constraint)
+        _add(constraint, weight, _constraint(state, U, V, rows, rows - lost))
     Gx, Gy = (V, U) if V.shape[0] > 0 else (U, V)
     if task >= _CANONICAL:
         Gx, Gy = _residual(U, V, W, half), _residual(V, U, W, half)
@@ -11377,11 +11478,11 @@ def _descended(state, X, Y):
     if task != _SLICED:                                # indicators of slices need no ridge
         _turned(state.other_coef, keep)
     first, count, share = _feature_block(state)
-    points, factor = X[half:], eta / (share * (n - half))
+    points, factor = X[half:], eta / (share * (n - half - lost))
     gradient, finite = _feature_gradient(points, state.map, Gx, first, count)
     _add(state.coef[first:first + count], factor, gradient)
     if task == _SLICED:
-        _add(state.other_coef, eta / (n - half), _column_products(_whitened_slices(Y[half:], state.slices), Gy, False))
+        _add(state.other_coef, eta / (n - half - lost), _column_products(_whitened_slices(Y[half:], state.slices), Gy, False))
     elif V.shape[0] > 0:
         others = _in_precision(X, Y)[half:]
         gradient, sound = _feature_gradient(others, state.other, Gy, first, count)
@@ -11392,20 +11493,21 @@ def _descended(state, X, Y):
     if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300)):
         return state, 2
     used = first + count if first == state.used else state.used
-    return _with_coefficients(state, state.coef, state.other_coef, state.moment, used, state.step + 1), 0
+    return _with_coefficients(state, state.coef, state.other_coef, state.moment, constraint, used, state.step + 1), 0
 
 
 @_compiled(inline="always")
-def _with_coefficients(state, coef, other_coef, moment, used, step):
+def _with_coefficients(state, coef, other_coef, moment, constraint, used, step):
     return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
-                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered)
+                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered, constraint,
+                     state.chosen)
 
 
 @_compiled(inline="always")
 def _own_coefficients(state):
     """The same state, with arrays of its own where steps write to."""
-    return _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(), state.used,
-                              state.step)
+    return _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(),
+                              state.constraint.copy(), state.used, state.step)
 
 
 @_compiled(apart=True)
@@ -11435,12 +11537,24 @@ def _after_steps(state, X, Y, batch, steps):
 
 
 @_either
+def _in_digits(x):
+    """Three digits of a positive number, as 2.53e-1; numba has no words for real numbers."""
+    power = int(math.floor(math.log10(x)))
+    digits = int(round(x / 10.0 ** power * 100.0))
+    if digits == 1000:
+        digits, power = 100, power + 1
+    return str(digits // 100) + "." + str(digits // 10 % 10) + str(digits % 10) + "e" + str(power)
+
+
+@_either
 def _sound(name, state, flaw):
     """The state, or an error that says what happened at its step."""
     if flaw == 1:
         raise ValueError(name + ": X (or Y) must not be so large in units of the bandwidth that angles overflow")
     if flaw == 2:
-        raise ValueError(name + ": theta0 must be smaller, as the steps diverged at step " + str(state.step))
+        whose = " (chosen)" if state.chosen else ""
+        raise ValueError(name + ": theta0 must be smaller than " + _in_digits(state.theta0) + whose
+                         + ", as the steps diverged at step " + str(state.step))
     return state
 
 
@@ -11510,7 +11624,8 @@ def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD Algorithm 2).
 
     Of kernel PCA they have norm 1 in the kernel's space (in the limit), so that squares have the eigenvalues as means;
-    of kernel SVD too; canonical variates have variance 1. Determined up to a constant if centered.
+    of kernel SVD too, where products u v have the singular values as means; of canonical variates the variance plus
+    ridge times the squared norm is 1. Determined up to a constant if centered.
 
     Parameters
     ----------
@@ -11553,14 +11668,32 @@ def dsgd_evaluate(X, state, second=False):
 
 
 @_compiled(inline="always")
+def _turned_about(M, T):
+    """T^T M T."""
+    return _dense_product(_transposed(T), T.shape[0], _dense_product(M, T.shape[0], T))
+
+
+@_compiled(inline="always")
 def _principal(state):
-    """Eigenpairs of the moment; of individual functions its diagonal and the unit matrix."""
-    k = state.moment.shape[0]
-    values, turn = _eigen_of(state.moment)
+    """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix.
+
+    With the constraint C = E D E^T: those of B^T M B for B = E D^-1/2, and B times their vectors.
+    """
+    k, M = state.moment.shape[0], state.moment
+    B = _unit_matrix(k)
+    if state.constraint.size > 0:
+        held, vectors = _eigen_of(state.constraint)
+        for q in range(k):
+            for r in range(k):
+                B[r, q] = vectors[r, q] / math.sqrt(max(held[q], 1e-12 * held[0], 1e-300))
+        M = _turned_about(M, B)
+    values, turn = _eigen_of(M)
     if state.task == _SINGLE_COMPONENTS or state.step == 0:
         turn = _unit_matrix(k)
         for q in range(k):
             values[q] = state.moment[q, q]
+    elif state.constraint.size > 0:
+        turn = _dense_product(B, k, turn)
     return values, turn
 
 
@@ -11568,7 +11701,10 @@ def _principal(state):
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
 
-    Those of the weighted mean of W = G^T A G, weights growing with t. Source: textbook (Rayleigh quotients).
+    Eigenvalues of the weighted mean of W = G^T A G, weights growing with t: of kernel PCA and SVD, whose functions have
+    norm 1 in the limit and nothing a mini-batch could measure it by. Of canonical correlations against the mean of the
+    constraint, E u u^T + E v v^T and the ridge's part, on the same points: never above 1. Source: textbook (Rayleigh
+    quotients).
 
     Parameters
     ----------
@@ -11596,8 +11732,9 @@ def dsgd_values(state):
 def dsgd_finish(state):
     """The functions as single ones, in the order of their values: a rotation in the space that they span.
 
-    Source: textbook (Rayleigh and Ritz, by the matrix of `dsgd_values`). Individual functions stay as they are but for
-    signs: the coefficient of largest size is positive.
+    Source: textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
+    constraint on the way). Individual functions stay as they are but for signs: the coefficient of largest size is
+    positive.
 
     Parameters
     ----------
@@ -11620,7 +11757,7 @@ def dsgd_finish(state):
     """
     values, turn = _principal(state)
     k = values.shape[0]
-    coef, other_coef, moment = state.coef.copy(), state.other_coef.copy(), state.moment.copy()
+    coef, other_coef = state.coef.copy(), state.other_coef.copy()
     _turned(coef, turn)
     for q in range(k):
         largest = 0
@@ -11633,10 +11770,10 @@ def dsgd_finish(state):
             for j in range(coef.shape[0]):
                 coef[j, q] = -coef[j, q]
     _turned(other_coef, turn)
-    _turned(moment, turn)
-    moment = _transposed(moment)                       # T^T M T, M being symmetric
-    _turned(moment, turn)
-    return _with_coefficients(state, coef, other_coef, moment, state.used, state.step)
+    moment, constraint = _turned_about(state.moment, turn), state.constraint
+    if constraint.size > 0:
+        constraint = _turned_about(constraint, turn)
+    return _with_coefficients(state, coef, other_coef, moment, constraint, state.used, state.step)
 
 
 # 13.6 In one line
@@ -12150,7 +12287,7 @@ def _preimage_weights(gammas, Q, z, gamma, out):
 
 @_compiled
 def _climb(gammas, Q, gamma, z, iterations):
-    """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays.
+    """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
 
     Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows.
     """
@@ -12159,7 +12296,7 @@ def _climb(gammas, Q, gamma, z, iterations):
     total, size = _preimage_weights(gammas, Q, z, gamma, weights)
     for iteration in range(iterations):
         if size == 0.0:                                # so far from all points that every kernel value is 0
-            return
+            return total
         divisor, length = total if total > 0.1 * size else size, 0.0
         for t in range(d):
             step[t] = 0.0
@@ -12170,7 +12307,7 @@ def _climb(gammas, Q, gamma, z, iterations):
             step[t] /= divisor
             length += step[t] ** 2
         if gamma * length < 1e-20:
-            return
+            return total
         share, higher = 1.0, False
         while not higher and share > 1e-6:
             for t in range(d):
@@ -12178,18 +12315,22 @@ def _climb(gammas, Q, gamma, z, iterations):
             value, measured = _preimage_weights(gammas, Q, other, gamma, weights)
             higher, share = value > total, 0.5 * share
         if not higher:
-            return
+            return total
         total, size = value, measured
         for t in range(d):
             z[t] = other[t]
+    return total
 
 
 @_compiled(apart=True)
 def _preimage(Q, C, gamma, Y, F, mean, iterations, r, z):
-    """The pre-image of row r of Y, climbed to from the point of Q whose features F are the nearest; written to z."""
+    """The pre-image of row r of Y, climbed to from the point of Q whose features F are the nearest; written to z.
+
+    Where the sum is not positive at the end, every point is farther than one infinitely far: the start is the answer.
+    """
     nearest, least, gammas = 0, np.inf, _zeros(Q.shape[0], _FLOAT64)
     for i in range(Q.shape[0]):
-        square, gammas[i] = 0.0, mean
+        square, gammas[i] = 0.0, mean[i] if mean.shape[0] > 0 else 0.0
         for q in range(C.shape[1]):
             square += (F[i, q] - Y[r, q]) ** 2
             gammas[i] += C[i, q] * Y[r, q]
@@ -12197,7 +12338,9 @@ def _preimage(Q, C, gamma, Y, F, mean, iterations, r, z):
             nearest, least = i, square
     for t in range(Q.shape[1]):
         z[t] = Q[nearest, t]
-    _climb(gammas, Q, gamma, z, iterations)
+    if not _climb(gammas, Q, gamma, z, iterations) > 0.0:
+        for t in range(Q.shape[1]):
+            z[t] = Q[nearest, t]
 
 
 @_compiled(parallel=True)
@@ -12216,20 +12359,27 @@ def _fixed_points(Q, C, gamma, Y, F, mean, iterations):
     return out
 
 
+@_compiled
+def _is_mean_unknown(E):
+    return _largest(E.offset) > 0.0 if E.mean.shape[0] == 0 else np.isnan(E.mean[0])
+
+
 @_public(features=_points(), expansion=_expansion(), ridge=_tolerance, iterations=_integer(1))
 def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
     ridge = 0: the fixed point of Mika, Schoelkopf, Smola, Mueller, Scholz, Raetsch (1999) for the Gaussian kernel, z =
     sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features; it climbs
-    to a point whose image is nearer to that than its neighbours' are.
+    to a point whose image is nearer to that than its neighbours' are, or stays at the nearest of the points where
+    no point's is as near as 0.
     ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
     expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
 
     Parameters
     ----------
     features : (m, k) array, as `expand` gives them
-    expansion : Expansion over c points of k components. Where it has an offset, its mean is that of its own points
+    expansion : Expansion over c points of k components; with ridge = 0, it knows its mean (those of this module do,
+        but thinned ones that are centred)
     ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
     iterations : int, at least 1; steps of a fixed point at most
 
@@ -12250,7 +12400,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     True
     """
     E = expansion
-    c, kernel = E.points.shape[0], E.kernel
+    kernel = E.kernel
     if features.shape[1] != E.coef.shape[1]:
         raise ValueError("kernel_pca_preimage: features must have as many columns as expansion has components")
     if ridge == 0.0 and kernel.kind != _GAUSSIAN:
@@ -12261,11 +12411,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     if not _all_below(F, np.inf):
         raise ValueError("kernel_pca_preimage: expansion must give finite features on its own points")
     if ridge == 0.0:
-        mean = 0.0
-        for q in range(E.offset.shape[0]):
-            if E.offset[q] != 0.0:
-                mean = 1.0 / c
-        return _fixed_points(_in_double(E.points), _in_double(E.coef), kernel.gamma, Y, F, mean, iterations)
+        if _is_mean_unknown(E):
+            raise ValueError("kernel_pca_preimage: ridge must be positive where expansion has an offset and its mean "
+                             "is not known")
+        return _fixed_points(_in_double(E.points), _in_double(E.coef), kernel.gamma, Y, F, E.mean, iterations)
     K = _gram(kernel, _prepare(kernel, F, F, True))
     if not _all_below(K, 1e300):
         raise ValueError("kernel_pca_preimage: expansion must have a kernel that is finite on its features")
@@ -12830,7 +12979,9 @@ def load(path):
         if value.dtype.kind != "U":
             return value[()].item() if value.ndim == 0 else value
         cls = classes[str(value)]
-        return cls(*[get(f"{name}.{field}" if name != "class" else field) for field in cls._fields])
+        places = {field: f"{name}.{field}" if name != "class" else field for field in cls._fields}
+        return cls(**{field: get(place) for field, place in places.items()
+                      if place in arrays or field not in cls._field_defaults})      # older files lack what is newer
 
     try:
         return get("class" if "class" in arrays else "model")
@@ -14781,8 +14932,12 @@ def _model_over_landmarks(method, F, X, kernel, eigen, options):
     W = F.T.astype(np.float64) @ np.where(found, eigen.vectors / np.sqrt(np.where(found, eigen.values, 1.0)), 0.0)
     coef = np.zeros_like(W)
     coef[:map.rank] = np.linalg.solve(map.factor[:map.rank, :map.rank].T, W[:map.rank])
-    offset = -F.mean(0, dtype=np.float64) @ W if options.center else np.zeros(W.shape[1])
-    return Expansion(map.points, coef.astype(F.dtype), np.where(found, eigen.values, 0.0), offset, kernel)
+    offset, mean = np.zeros(W.shape[1]), np.empty(0)
+    if options.center:                                 # the mean's coordinates, and then its coefficients
+        coordinates, mean = F.mean(0, dtype=np.float64), np.zeros(coef.shape[0])
+        offset = -coordinates @ W
+        mean[:map.rank] = np.linalg.solve(map.factor[:map.rank, :map.rank].T, coordinates[:map.rank])
+    return Expansion(map.points, coef.astype(F.dtype), np.where(found, eigen.values, 0.0), offset, kernel, mean)
 
 
 def _agreement(vectors, X, kernel, options):

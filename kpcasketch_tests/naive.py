@@ -276,7 +276,7 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centere
     Tasks: "kpca", "gha", "ksvd", "kcca", "ksir" (psi of all slices, whole). The coefficients after the step, and W.
     """
     U, V = phi @ coef, psi @ other
-    n, canonical = len(U), task in ("kcca", "ksir")
+    n, canonical, lost = len(U), task in ("kcca", "ksir"), int(centered)
     half = n // 2 if canonical else 0
     first, second = slice(0, half if canonical else n), slice(half, n)
 
@@ -284,15 +284,15 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centere
         return part - part.mean(0) if centered else part
 
     U1, V1, U2, V2 = centre(U[first]), centre(V[first]), centre(U[second]), centre(V[second])
-    W = U1.T @ U1 / len(U1) if task in ("kpca", "gha") else (U1.T @ V1 + V1.T @ U1) / len(U1)
+    W = (U1.T @ U1 if task in ("kpca", "gha") else U1.T @ V1 + V1.T @ U1) / (len(U1) - lost)
     for_x, for_y = {"kpca": (U2, None), "gha": (U2, None), "ksvd": (V2, U2)}.get(task, (V2 - U2 @ W, U2 - V2 @ W))
     loss = eta * (np.triu(W) if task == "gha" else W) * (ridge if canonical else 1.0)
     a, b = coef - coef @ loss, other - other @ (0 * loss if task == "ksir" else loss)              # indicators have no ridge
-    a[block] += eta / (share * len(U2)) * phi[second][:, block].T @ for_x
+    a[block] += eta / (share * (len(U2) - lost)) * phi[second][:, block].T @ for_x
     if task == "ksir":
-        b += eta / len(U2) * psi[second].T @ for_y
+        b += eta / (len(U2) - lost) * psi[second].T @ for_y
     elif for_y is not None:
-        b[block] += eta / (share * len(U2)) * psi[second][:, block].T @ for_y
+        b[block] += eta / (share * (len(U2) - lost)) * psi[second][:, block].T @ for_y
     return a, b, W
 
 

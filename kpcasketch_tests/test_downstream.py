@@ -189,3 +189,44 @@ def test_preimages_of_far_features_and_odd_kernels():
     table = kp.kpca(np.arange(5.0).reshape(-1, 1), kp.precomputed(np.eye(5)), 2)
     with pytest.raises(ValueError, match="precomputed or custom"):
         kp.kernel_pca_preimage(np.zeros((2, 2)), table, 1.0)
+
+
+def test_preimages_guessed_from_an_offset_whether_a_model_was_centred():
+    # of symmetric points the offset is 0; of weighted centers the mean is not that of equal weights
+    two = kp.centered_kpca(np.array([[-1.0], [1.0]]), kp.gaussian(1.0), 1)
+    assert two.offset[0] == 0.0
+    assert np.allclose(kp.kernel_pca_preimage(kp.expand(two.points, two), two), two.points, atol=1e-8)
+    three = kp.rskpca(np.array([[0.0], [1.0], [3.0]]), np.array([10.0, 1.0, 1.0]), kp.gaussian(1.0), 2, 0, True)
+    assert np.allclose(kp.kernel_pca_preimage(kp.expand(three.points, three), three), three.points, atol=1e-8)
+
+
+def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
+    X = rng.standard_normal((30, 2))
+    model = kp.centered_kpca(X, kp.gaussian(1.0), 2)
+    features = kp.expand(X, model)
+    thinned = kp.thin_expansion(model, kp.round_expansion(model.coef, 2.0, 0))
+    for unknown in (thinned, model._replace(mean=np.empty(0)), model._replace(mean=np.array([np.nan]))):
+        with pytest.raises(ValueError, match="kernel_pca_preimage: ridge must be positive where expansion has an offset"):
+            kp.kernel_pca_preimage(features, unknown)
+        assert np.isfinite(kp.kernel_pca_preimage(features, unknown, 0.1)).all()
+    with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty, hold one number"):
+        kp.kernel_pca_preimage(features, model._replace(mean=np.ones(29)))
+
+
+def test_preimages_went_to_infinity_where_every_point_is_worse_than_none():
+    X = np.array([[-0.573], [0.019], [-0.112]])
+    for k in (1, 2, 3):
+        for make in (kp.kpca, kp.centered_kpca):
+            model = make(X, kp.gaussian(1.0), k)
+            for factor in (-1.0, -1e3, 1e3):
+                found = kp.kernel_pca_preimage(factor * kp.expand(X, model), model)
+                assert np.isfinite(found).all() and np.abs(found).max() < 100
+
+
+def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
+    model = kp.kpca(rng.standard_normal((9, 2)), kp.gaussian(1.0), 2)
+    kp.save(tmp_path / "new.npz", model)
+    with np.load(tmp_path / "new.npz") as file:
+        np.savez(tmp_path / "old.npz", **{name: value for name, value in dict(file).items() if name != "mean"})
+    old = kp.load(tmp_path / "old.npz")
+    assert old.mean.size == 0 and np.array_equal(kp.expand(model.points, old), kp.expand(model.points, model))

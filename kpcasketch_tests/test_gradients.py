@@ -144,9 +144,9 @@ def diverging(X):
 
 
 def test_steps_that_diverge_are_reported_with_their_number():
-    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller, as the steps diverged at step [1-9]"):
+    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
         diverging(X)
-    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller, as the steps diverged at step [1-9]"):
+    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
         kp.dsgd_kpca(X, G, 1, 200, 0, 50, 100, 64, 1e6)
     for task in TASKS:
         state, other = start(task, theta0=1e6)
@@ -334,3 +334,58 @@ def test_memory_does_not_grow_with_the_coordinates(rng):
     state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, 0, 4, 100)
     assert sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies)) < 10_000
     assert kp.dsgd_evaluate(wide, state).shape == (200, 2)
+
+
+def test_centred_steps_refused_variates_for_their_mean():
+    # the limit of 100 was tested before the mean went, which grows with the bandwidth
+    points = np.random.default_rng(0).standard_normal((3000, 1))
+    assert kp.dsgd_values(kp.dsgd_kcca(points, points + 0.1, kp.gaussian(6.0), kp.gaussian(6.0), 1, 300))[0] > 0.95
+    wide = np.random.default_rng(1).standard_normal((3000, 10))
+    assert kp.dsgd_values(kp.dsgd_ksir(wide, wide[:, 0] ** 2, kp.gaussian(7.0), 2, 300))[0] > 0.8
+
+
+@pytest.mark.parametrize("batch", [2, 3, 5])
+def test_means_of_small_mini_batches_took_a_share_of_the_variance(batch):
+    # each mini-batch about its own mean, divided by its size: (1 - 1 / batch) of the eigenvalue
+    points = np.random.default_rng(0).standard_normal((4000, 1))
+    K = kp.gram(points[:2000], points[:2000], kp.gaussian(1.0))
+    exact = np.linalg.eigvalsh(naive.centered(K))[-1] / 2000
+    state = kp.dsgd_kpca(points, kp.gaussian(1.0), 1, 300, 0, batch=batch, steps=4000 // batch, centered=True)
+    assert abs(kp.dsgd_values(state)[0] / exact - 1) < 0.15
+
+
+@pytest.mark.parametrize("batch", [4, 6, 10, 512])
+@pytest.mark.parametrize("task", ["kcca", "ksir"])
+def test_canonical_correlations_were_above_1(task, batch):
+    # 1.21 and 1.31 with variates of variance 2.23 and 1.5, as nothing divided by the constraint
+    points = np.random.default_rng(0).standard_normal((4000, 2))
+    for ridge in (0.0, 0.01):
+        if task == "kcca":
+            state = kp.dsgd_kcca(points, points[:, :1] ** 2, G, G, 2, 300, 0, 800, batch, ridge=ridge)
+        else:
+            state = kp.dsgd_ksir(points, points[:, 0] ** 2, G, 2, 300, 0, 800, batch, ridge=ridge)
+        values = kp.dsgd_values(state)
+        assert (0 < values).all() and (values <= 1 + 1e-12).all()
+        assert np.allclose(state.constraint, np.eye(2), atol=1e-9) and np.allclose(state.moment, np.diag(values), atol=1e-9)
+        held = kp.dsgd_evaluate(points, state).var(0) + 2 * ridge * state.used * (state.coef ** 2).sum(0)
+        assert batch < 512 or (np.abs(held - 1) < 0.5).all()
+
+
+@pytest.mark.parametrize("n", [4, 5, 12, 20, 30])
+def test_steps_that_were_chosen_diverged_on_few_points(n, rng):
+    for k in (1, 3):
+        for sigma in (0.5, 1.0, 20.0):
+            points, more = rng.standard_normal((n, 3)), dict(theta0=None)
+            second = points[:, :1] ** 2 + 0.1 * rng.standard_normal((n, 1))
+            for state in (kp.dsgd_kcca(points, second, kp.gaussian(sigma), G, k, 300, **more),
+                          kp.dsgd_ksir(points, second, kp.gaussian(sigma), k, 300, **more)):
+                assert np.isfinite(state.coef).all() and state.chosen
+
+
+def test_the_error_of_a_step_says_whose_theta0_it_was_and_its_value():
+    with pytest.raises(ValueError, match=r"theta0 must be smaller than 9\.00e2, as the steps diverged at step"):
+        kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
+    state = start("kcca", m=300)[0]
+    with pytest.raises(ValueError, match=r"theta0 must be smaller than 1\.00e3 \(chosen\), as the steps diverged at step 0"):
+        kp.dsgd_update(state._replace(theta0=999.9, coef=1e3 * state.coef), X, Y)
+    assert kp._in_digits(0.099999) == "1.00e-1" and kp._in_digits(2.53) == "2.53e0" and kp._in_digits(1e150) == "1.00e150"

@@ -113,3 +113,12 @@ def test_an_outlier_spoilt_the_centred_features_of_later_components():
     assert np.abs(model.coef.sum(0)).max() < 1e-15
     features = kp.expand(points, model)
     assert np.allclose((features ** 2).sum(0), np.linalg.eigvalsh(naive.centered(K))[::-1][:4], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_of_the_mean_that_centring_takes_off_was_taken_for_components(dtype, rng):
+    # 8 components of points in 3 dimensions, far from the origin, with a linear kernel; the largest .46 of the first
+    points = (rng.standard_normal((100, 3)) + 100).astype(dtype)
+    values = kp.centered_kpca(points, kp.linear(), 12).values
+    assert (values > 0).sum() == 3
+    assert np.allclose(values[:3], np.linalg.svd(points - points.mean(0, dtype=float), compute_uv=False) ** 2, rtol=1e-2)

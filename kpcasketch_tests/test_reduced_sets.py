@@ -548,3 +548,31 @@ def test_far_outliers_do_not_empty_the_cells_of_their_use():
     exact_labels(points, 0.01)
     cells = kp._empty_cells(points, np.empty((0, 3)), 0.01, 6000)
     assert cells.side < 0.0101
+
+
+def test_centred_features_of_a_reduced_set_lacked_the_mean_of_the_excess():
+    # the offset was made of coefficients whose sum was taken off afterwards: 2.6e-3 and 596 standard deviations
+    C, w = np.linspace(0.0, 1.0, 200)[:, None], np.ones(200)
+    model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, True)
+    means, kept = kp.expand(C, model).mean(0), model.values > 0
+    assert kept.sum() == 5 and (np.abs(means[:4]) < 1e-5 * np.sqrt(model.values[:4] / 200)).all()
+    # a law beside the oracle: weights of whole numbers are copies of points
+    w = 1.0 + np.arange(200) % 3
+    copies = kp.centered_kpca(np.repeat(C, w.astype(int), axis=0), kp.gaussian(3.0), 4)
+    model = kp.rskpca(C, w, kp.gaussian(3.0), 4, 0, True)
+    assert np.allclose(model.values, copies.values, rtol=1e-6)
+    a, b = kp.expand(C, model), kp.expand(C, copies)
+    assert (np.abs(np.abs(a) - np.abs(b)).max(0) < 1e-4 * np.sqrt(model.values / w.sum())).all()
+
+
+def test_a_reduced_set_in_float32_had_eigenvalues_of_rounding():
+    # 1.9e-7 where 2e-8 is true, and features off by 350 %
+    C, w = np.linspace(0.0, 1.0, 200, dtype=np.float32)[:, None], np.ones(200)
+    for centered in (False, True):
+        exact = kp.rskpca(C.astype(float), w, kp.gaussian(3.0), 6, 0, centered)
+        model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, centered)
+        kept = model.values > 0
+        assert np.allclose(model.values[kept], exact.values[kept], rtol=1e-6) and not model.coef[:, ~kept].any()
+        assert (exact.values[~kept] < 2e-7 * 200).all() and kept.sum() >= 2 and model.coef.dtype == np.float32
+        gaps = np.abs(kp.expand(C, model) - kp.expand(C.astype(float), exact))[:, kept].max(0)
+        assert (gaps < 0.1 * np.sqrt(exact.values[kept] / 200)).all()
