@@ -41,8 +41,8 @@ manifolds (RSKPCA) laplacian_eigenmap, diffusion_map, normalized_cut, manifold_f
 random features    fourier_features of fourier_features_map, orthogonal_features_map, quasi_features_map,
 (SKPCA)            fastfood_features_map
 streams (SKPCA)    frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
-                   skpca_merge, skpca_finish, skpca_transform, skpca_residual; rnca; reservoir_nystrom,
-                   reservoir_start, reservoir_update, reservoir_finish
+                   skpca_merge, skpca_finish, skpca_transform, skpca_residual; rnca, rnca_start, rnca_update,
+                   rnca_merge, rnca_finish; reservoir_nystrom, reservoir_start, reservoir_update, reservoir_finish
 gradients (DSGD)   dsgd_kpca, dsgd_gha, dsgd_ksvd, dsgd_kcca, dsgd_ksir; in streams dsgd_start, dsgd_ksvd_start,
                    dsgd_kcca_start, dsgd_ksir_start, dsgd_update, dsgd_finish; dsgd_evaluate, dsgd_values
 learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
@@ -72,9 +72,9 @@ Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifo
 FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca, dsgd_start
 DSGDState    of the functions whose names begin with dsgd, for dsgd_update, dsgd_finish, dsgd_evaluate, dsgd_values;
              its Slices are of targets
-FDState, SKPCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a Subspace, an
-             Expansion
-Subspace     of skpca_finish, skpca and rnca, for skpca_transform and skpca_residual
+FDState, SKPCAState, RNCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a
+             Subspace, a Subspace, an Expansion
+Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
 Clustering, Correlations    of kernel_kmeans and kernel_cca
 LandmarkPoints of dask_landmarks, for dask_nystrom_kpca and dask_nystrom_ridge
 Spread       of dask_quantize_gram and its companions, for dask_matmat and dask_collect
@@ -149,10 +149,10 @@ __version__ = "0.1.0"
 __all__ = [
     "Advice", "Bits", "CSR", "Centered", "CertifiedNystrom", "Clustering", "Correlations", "DSGDState", "Difference",
     "Eigen", "Expansion", "FDState", "FourierMap", "Implicit", "Kernel", "LandmarkPoints", "Landmarks", "LowRank",
-    "Manifold", "NystromMap", "ReducedSet", "Reliable", "ReservoirState", "SKPCAState", "ShadowBounds", "ShadowState",
-    "Sketch", "Slices", "Spread", "Subspace", "advise", "approximate_ridge_leverage_scores", "block_lanczos",
-    "block_lanczos_of", "cauchy", "center", "center_expansion", "centered_kpca", "custom", "dask_collect",
-    "dask_frequent_directions", "dask_kernel_kmeans", "dask_landmarks", "dask_map", "dask_matmat",
+    "Manifold", "NystromMap", "RNCAState", "ReducedSet", "Reliable", "ReservoirState", "SKPCAState", "ShadowBounds",
+    "ShadowState", "Sketch", "Slices", "Spread", "Subspace", "advise", "approximate_ridge_leverage_scores",
+    "block_lanczos", "block_lanczos_of", "cauchy", "center", "center_expansion", "centered_kpca", "custom",
+    "dask_collect", "dask_frequent_directions", "dask_kernel_kmeans", "dask_landmarks", "dask_map", "dask_matmat",
     "dask_median_bandwidth", "dask_nystrom_kpca", "dask_nystrom_ridge", "dask_quantize_gram", "dask_reservoir",
     "dask_rnca", "dask_sample_gram", "dask_sample_quantize_gram", "dask_shadow_select", "dask_skpca", "dense",
     "difference", "diffusion_map", "dsgd_evaluate", "dsgd_finish", "dsgd_gha", "dsgd_kcca", "dsgd_kcca_start",
@@ -169,11 +169,12 @@ __all__ = [
     "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic",
     "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical",
     "reliable_components", "reservoir_finish", "reservoir_nystrom", "reservoir_start", "reservoir_update",
-    "ridge_leverage_scores", "rls_nystrom", "rnca", "round_expansion", "rounding_scale", "rpcholesky", "rskpca",
-    "sample_gram", "sample_landmarks", "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish",
-    "shadow_labels", "shadow_radius", "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish",
-    "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update", "spectral_error",
-    "spectral_norm", "subsampled_kpca", "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
+    "ridge_leverage_scores", "rls_nystrom", "rnca", "rnca_finish", "rnca_merge", "rnca_start", "rnca_update",
+    "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram", "sample_landmarks",
+    "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels", "shadow_radius",
+    "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish", "skpca_merge", "skpca_residual",
+    "skpca_start", "skpca_transform", "skpca_update", "spectral_error", "spectral_norm", "subsampled_kpca",
+    "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
 ]
 
 
@@ -6633,7 +6634,9 @@ def _own_columns(state):
 
 @_compiled
 def _merged(a, b, rows):
-    """The sketch of a after `rows`, which stand for those of b, with the counters of both."""
+    """The sketch of a after `rows`, which stand for those of b, with the counters of both; the other of an empty one."""
+    if a.count == 0 or b.count == 0:
+        return _own_columns(a if b.count == 0 else b)
     found = _absorb(_own_columns(a), rows)
     return FDState(found.columns, found.used, found.settled, found.shrunk + b.shrunk, a.squares + b.squares,
                    a.count + b.count, a.ell, a.half, a.share)
@@ -6984,7 +6987,7 @@ def skpca_merge(a, b):
     """Streaming kernel PCA of the points of two states, as of `fd_merge` (SKPCA section 2).
 
     Centred states get one more row, for the distance of their means, so that scatter about the common mean is kept
-    exactly.
+    exactly. Merged with a state that has seen no point, the other stays as it is.
 
     Parameters
     ----------
@@ -7004,17 +7007,20 @@ def skpca_merge(a, b):
     >>> skpca_merge(skpca_update(state, np.zeros((7, 2))), skpca_update(state, np.ones((5, 2)))).sketch.count
     12
     """
-    first, second, means = a.sketch, b.sketch, a.means.copy()
-    n, count = np.float64(first.count), first.count + second.count
+    first, second, means, squares = a.sketch, b.sketch, a.means.copy(), 0.0
+    share = second.count / max(1.0, np.float64(first.count + second.count))
     rows = _zero_matrix(second.used + 1, means.shape[0])
     for t in range(means.shape[0]):
         for q in range(second.used):
             rows[q, t] = second.columns[t, q]
-        if a.centered and count > 0:
+        if a.centered:
             gap = b.means[t] - means[t]
-            rows[second.used, t] = math.sqrt(n * second.count / count) * gap
-            means[t] += second.count / count * gap
-    sketch = _merged(first, second, rows if a.centered else rows[:second.used])
+            rows[second.used, t] = math.sqrt(first.count * share) * gap
+            squares += rows[second.used, t] ** 2
+            means[t] = b.means[t] if share == 1.0 else means[t] + share * gap
+    sketch = _merged(first, second, rows if squares > 0.0 else rows[:second.used])
+    sketch = FDState(sketch.columns, sketch.used, sketch.settled, sketch.shrunk, sketch.squares + squares, sketch.count,
+                     sketch.ell, sketch.half, sketch.share)
     return SKPCAState(a.map, sketch, means, a.centered)
 
 
@@ -7188,11 +7194,233 @@ def skpca_residual(X, subspace):
 
 # 10.4 Rivals: random features with their covariance, and a stream's Nystrom method
 
+class RNCAState(NamedTuple):
+    """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
+
+    map; squares (m, m): sum of z z^T over the features so far, about their mean if centered; means (m,) of the
+    features; count: points; centered.
+    """
+    map: FourierMap
+    squares: np.ndarray
+    means: np.ndarray
+    count: int
+    centered: bool
+
+
+def _convert_rnca_state(name, value):
+    return RNCAState(_as_fourier_map(name, value.map), _to_double(_as_points(name, value.squares, ".squares")),
+                     _as_vector(name, value.means, ".means"), _as_integer(name, value.count),
+                     _as_flag(name, value.centered))
+
+
+_as_rnca_state = _converter(RNCAState, "an RNCAState, as rnca_start and rnca_update return it", _convert_rnca_state)
+
+
+@_either
+def _is_sound_rnca(state):
+    m = state.map.m
+    return (_is_sound_map(state.map) and state.squares.shape[0] == state.squares.shape[1] == m == state.means.shape[0]
+            and 0 <= state.count < 2**62 and _all_below(state.squares, 1e300)
+            and _all_below(state.means.reshape(1, -1), 1e300))
+
+
+def _rnca_state(like=None):
+    lines = ["{a}_ = _as_rnca_state('{f}: {a}', {a})",
+             _require("_is_sound_rnca({a}_)", "{a} must be an RNCAState as rnca_start or rnca_update returned it")]
+    if like:
+        lines += [_require(f"{like}_.centered == {{a}}_.centered", f"{like} and {{a}} must have been started alike"),
+                  _require(f"_same_map({like}_.map, {{a}}_.map)", f"{like} and {{a}} must have the same map")]
+    return lines
+
+
+@_compiled(inline="always")
+def _share_of_second(first, second):
+    return second / max(1.0, np.float64(first + second))
+
+
+@_compiled(apart=True)
+def _add_moments(squares, means, count, more, other, n):
+    """Add the squares of n points about their means `other` to those of `count` points about theirs, in place.
+
+    The scatter about the common mean is the sum of both and count n / (count + n) gap gap^T (Chan, Golub, LeVeque
+    1983); squares about 0 need no gap, and then `other` has no entries.
+    """
+    share = _share_of_second(count, n)
+    _add(squares, 1.0, more)
+    if other.shape[0] == 0:
+        return
+    gap = _zeros(means.shape[0], _FLOAT64)
+    for t in range(gap.shape[0]):
+        gap[t] = other[t] - means[t]
+    for i in range(gap.shape[0]):
+        for j in range(gap.shape[0]):
+            squares[i, j] += count * share * gap[i] * gap[j]
+    _move_means(means, share, other)
+
+
+@_compiled
+def _move_means(means, share, other):
+    for t in range(means.shape[0]):
+        means[t] = other[t] if share == 1.0 else means[t] + share * (other[t] - means[t])
+
+
+@_compiled(apart=True)
+def _covariance(X, map, centered):
+    """sum_i z_i z_i^T and the means of the features, slab by slab; and whether they are numbers.
+
+    Centred: about the means. Features less their slab's own means are small where features are nearly the same, and
+    products of them lose no digits, in float32 either.
+    """
+    squares, means, nothing = _zero_matrix(map.m, map.m), _zeros(map.m, _FLOAT64), _zeros(0, _FLOAT64)
+    for begin in range(0, X.shape[0], 64 * _BLOCK):
+        Z, finite = _map_points(X[begin:begin + 64 * _BLOCK], map)
+        if not finite:
+            return squares, means, False
+        slab, n = _column_means(Z), Z.shape[0]
+        if centered:
+            for i in range(n):
+                for t in range(map.m):
+                    Z[i, t] -= slab[t]
+            _add_moments(squares, means, begin, _column_products(Z, Z, True), slab, n)
+        else:
+            _add_moments(squares, means, begin, _column_products(Z, Z, True), nothing, n)
+            _move_means(means, _share_of_second(begin, n), slab)
+    return squares, means, True
+
+
+@_compiled(inline="always")
+def _with_more(a, b):
+    """The state of the points of both."""
+    squares, means = a.squares.copy(), a.means.copy()
+    if a.centered:
+        _add_moments(squares, means, a.count, b.squares, b.means, b.count)
+    else:
+        _add_moments(squares, means, a.count, b.squares, _zeros(0, _FLOAT64), b.count)
+        _move_means(means, _share_of_second(a.count, b.count), b.means)
+    return RNCAState(a.map, squares, means, a.count + b.count, a.centered)
+
+
+@_public(map=_fourier_map(), centered=_flag)
+def rnca_start(map, centered=False):
+    """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
+
+    Parameters
+    ----------
+    map : FourierMap; it carries the kernel
+    centered : bool; about the mean of the features
+
+    Returns
+    -------
+    RNCAState
+
+    Notes
+    -----
+    O(m^2) memory.
+
+    Examples
+    --------
+    >>> rnca_start(fourier_features_map(gaussian(1.0), 2, 100)).squares.shape
+    (100, 100)
+    """
+    return RNCAState(map, _zero_matrix(map.m, map.m), _zeros(map.m, _FLOAT64), 0, centered)
+
+
+@_public(state=_rnca_state(), X=_points_of_stream)
+def rnca_update(state, X):
+    """Randomized nonlinear components after more points (Lopez-Paz et al. 2014; SKPCA section 1.2): C += sum_i z_i z_i^T.
+
+    Parameters
+    ----------
+    state : RNCAState; it stays as it is, also where X is refused
+    X : (n, d) array of further points
+
+    Returns
+    -------
+    RNCAState; that of all points at once but for the rounding of sums
+
+    Notes
+    -----
+    O(n m (d + m)) time; O(m^2) memory and features of 8192 points.
+
+    Examples
+    --------
+    >>> state = rnca_start(fourier_features_map(gaussian(1.0), 2, 100))
+    >>> rnca_update(state, np.zeros((7, 2))).count
+    7
+    """
+    squares, means, sound = _covariance(X, state.map, state.centered)
+    if not sound:
+        raise ValueError("rnca_update: X must not be so large in units of the bandwidth that angles overflow")
+    return _with_more(state, RNCAState(state.map, squares, means, X.shape[0], state.centered))
+
+
+@_public(a=_rnca_state(), b=_rnca_state("a"))
+def rnca_merge(a, b):
+    """Randomized nonlinear components of the points of two states (SKPCA section 1.2): covariances add up.
+
+    Parameters
+    ----------
+    a, b : RNCAState, started alike, with the same map
+
+    Returns
+    -------
+    RNCAState
+
+    Notes
+    -----
+    O(m^2) time and memory.
+
+    Examples
+    --------
+    >>> state = rnca_start(fourier_features_map(gaussian(1.0), 2, 100), True)
+    >>> rnca_merge(rnca_update(state, np.zeros((7, 2))), rnca_update(state, np.ones((5, 2)))).count
+    12
+    """
+    return _with_more(a, b)
+
+
+@_public(state=_rnca_state(), k=_integer(1), seed=_seed)
+def rnca_finish(state, k, seed=0):
+    """The k leading directions of the features so far (Lopez-Paz et al. 2014; SKPCA section 1.2).
+
+    Parameters
+    ----------
+    state : RNCAState; it stays as it is, and the stream may go on
+    k : int from 1 to m; directions
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+
+    Returns
+    -------
+    Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0
+
+    Notes
+    -----
+    O(m^2 k) time for each of some dozen products; O(m^2) memory.
+
+    Examples
+    --------
+    >>> state = rnca_start(fourier_features_map(gaussian(1.0), 2, 100))
+    >>> rnca_finish(rnca_update(state, np.zeros((7, 2))), 2).values.round(2)[1].item()
+    0.0
+    """
+    if k > state.map.m:
+        raise ValueError("rnca_finish: k must be at most m, the number of features")
+    return _subspace_by_moments(state, k, _key(seed, _START))
+
+
+@_compiled(apart=True)
+def _subspace_by_moments(state, k, key):
+    """The k leading directions of the features of a state."""
+    eigen, _ = _lanczos(state.squares, k, key, 1e-12, 1000)
+    return _subspace_of(state.map, eigen.vectors, eigen.values, k, state.means, state.centered, 0.0, state.count)
+
+
 @_public(X=_points(), map=_fourier_map("X"), k=_integer(1), seed=_seed, centered=_flag)
 def rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
 
-    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end.
+    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end. In a stream: `rnca_start`,
+    `rnca_update`, `rnca_merge` and `rnca_finish`.
 
     Parameters
     ----------
@@ -7218,35 +7446,10 @@ def rnca(X, map, k, seed=0, centered=False):
     """
     if k > map.m:
         raise ValueError("rnca: k must be at most m, the number of features")
-    squares, means, sound = _covariance(X, map)
+    squares, means, sound = _covariance(X, map, centered)
     if not sound:
         raise ValueError("rnca: X must not be so large in units of the bandwidth that angles overflow")
-    return _subspace_by_moments(map, squares, means, X.shape[0], k, _key(seed, _START), centered)
-
-
-@_compiled(apart=True)
-def _subspace_by_moments(map, squares, means, count, k, key, centered):
-    """The k leading directions from sum_i z_i z_i^T, which is written to, and the means of the features."""
-    for i in range(map.m if centered else 0):
-        for j in range(map.m):
-            squares[i, j] -= count * means[i] * means[j]
-    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
-    return _subspace_of(map, eigen.vectors, eigen.values, k, means, centered, 0.0, count)
-
-
-@_compiled(apart=True)
-def _covariance(X, map):
-    """sum_i z_i z_i^T and the means of the features, slab by slab; and whether they are numbers."""
-    squares, means = _zero_matrix(map.m, map.m), _zeros(map.m, _FLOAT64)
-    for begin in range(0, X.shape[0], 64 * _BLOCK):
-        Z, finite = _map_points(X[begin:begin + 64 * _BLOCK], map)
-        if not finite:
-            return squares, means, False
-        _add(squares, 1.0, _column_products(Z, Z, True))
-        slab = _column_means(Z)
-        for t in range(map.m):
-            means[t] += Z.shape[0] * slab[t] / X.shape[0]
-    return squares, means, True
+    return _subspace_by_moments(RNCAState(map, squares, means, X.shape[0], centered), k, _key(seed, _START))
 
 
 class ReservoirState(NamedTuple):
@@ -11482,7 +11685,8 @@ def _descended(state, X, Y):
     gradient, finite = _feature_gradient(points, state.map, Gx, first, count)
     _add(state.coef[first:first + count], factor, gradient)
     if task == _SLICED:
-        _add(state.other_coef, eta / (n - half - lost), _column_products(_whitened_slices(Y[half:], state.slices), Gy, False))
+        indicators = _whitened_slices(Y[half:], state.slices)
+        _add(state.other_coef, eta / (n - half - lost), _column_products(indicators, Gy, False))
     elif V.shape[0] > 0:
         others = _in_precision(X, Y)[half:]
         gradient, sound = _feature_gradient(others, state.other, Gy, first, count)
@@ -13340,6 +13544,7 @@ def _calls(X):
     drawn = FourierMap(kernel, X.shape[1], 8, 0, _PLAIN, np.empty((0, X.shape[1])))
     sketch = FDState(np.zeros((X.shape[1], 2)), 0, 0, 0.0, 0.0, 0, 2, True, 1.0)
     stream = SKPCAState(drawn, sketch._replace(columns=np.zeros((8, 2))), np.zeros(8), False)
+    moments = RNCAState(drawn, np.zeros((8, 8)), np.zeros(8), 0, False)
     subspace = Subspace(drawn, np.eye(8, 2), np.ones(2), np.zeros(8), 0.0, 1)
     reservoir = ReservoirState(np.zeros((2, X.shape[1])), np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 0)
     shadows, weights = ShadowState(X[:1].astype(np.float64), np.ones(1), 1.0, 1), np.ones(n)
@@ -13376,6 +13581,7 @@ def _calls(X):
         (frequent_directions, X, 2), (skpca_start, drawn, 2), (skpca_update, stream, X), (skpca_merge, stream, stream),
         (skpca_finish, stream, 2), (skpca, X, kernel, 8, 2, 2), (skpca_transform, X, subspace),
         (skpca_residual, X, subspace),
+        (rnca_start, drawn), (rnca_update, moments, X), (rnca_merge, moments, moments), (rnca_finish, moments, 2),
         (rnca, X, drawn, 2), (reservoir_start, 2, X.shape[1]), (reservoir_update, reservoir, X),
         (reservoir_finish, reservoir._replace(count=1), kernel, 2), (reservoir_nystrom, X, kernel, 2, 2),
         (shadow_select, X, 1.0), (shadow_radius, 1.0, 4.0), (shadow_labels, X, X, 1.0), (shadow_start, 1.0, 3),
@@ -13800,12 +14006,12 @@ def dask_skpca(X, kernel, m, ell, k, seed=0, centered=False):
     return skpca_finish(start._replace(sketch=sketch, means=means), k)
 
 
-def _features_summed(block, map):
-    P = _finite("dask_rnca", block)
-    squares, means, sound = _covariance(P, _open(map))
-    if not sound:
-        raise ValueError("dask_rnca: X must not be so large in units of the bandwidth that angles overflow")
-    return squares, P.shape[0] * means
+def _rnca_of(block, map, centered):
+    return rnca_update(rnca_start(map, centered), block)._replace(map=None)
+
+
+def _rnca_joined(a, b, map, centered):
+    return rnca_merge(a._replace(map=map), b._replace(map=map))._replace(map=None)
 
 
 def _added(a, b):
@@ -13816,7 +14022,7 @@ def _added(a, b):
 def dask_rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components of a dask array (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features.
 
-    sum_i z_i z_i^T, and the sum of the features, of each block, added up two by two.
+    The covariance of the features of each block, as of `rnca_update`; joined two by two, as of `rnca_merge`.
 
     Parameters
     ----------
@@ -13852,11 +14058,9 @@ def dask_rnca(X, map, k, seed=0, centered=False):
         raise ValueError("dask_rnca: map must be a FourierMap of points with as many columns as X")
     if not 1 <= k <= map.m:
         raise ValueError("dask_rnca: k must be from 1 to m, the number of features")
-    squares, sums = _computed(_joined(_added, _each_part(_features_summed, blocks, _shared(map))))[0]
-    n = blocks.starts[-1]
-    squares, means, map = _open((squares.copy(), sums / n, map))
-    with _alone():
-        return _subspace_by_moments(map, squares, means, n, k, _python_key(seed, _START), centered)
+    held = _shared(map, centered)
+    found = _computed(_joined(_rnca_joined, _each_part(_rnca_of, blocks, held), held))[0]
+    return rnca_finish(found._replace(map=map), k, seed)
 
 
 def dask_reservoir(X, c, seed=0):

@@ -494,6 +494,10 @@ def attack_merges_and_rivals(case):
     k = int(rng.integers(1, m + 1))
     found, exact = call(kp.rnca, X, drawn, k, case.seed, centered), np.linalg.eigvalsh(Z.T @ Z)[::-1][:k]
     assert np.abs(found.values - exact).max() <= 1e-5 * whole
+    streamed = [kp.rnca_update(kp.rnca_start(drawn, centered), part) for part in parts]
+    while len(streamed) > 1:
+        streamed = [call(kp.rnca_merge, *streamed[:2]), *streamed[2:]]
+    assert np.abs(call(kp.rnca_finish, streamed[0], k, case.seed).values - exact).max() <= 1e-5 * whole
     basis = found.basis[:, found.values > 0]
     assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() < 1e-9
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random Fourier features, frequent directions, streaming kernel PCA and its rivals (SKPCA)."""
 
+import functools
 import math
 
 import numpy as np
@@ -314,3 +315,63 @@ def test_features_of_a_point_depended_on_outliers_beside_it(maker, dtype):
     others = np.arange(100) != 70
     assert np.array_equal(alone[others], beside[others])
     assert np.array_equal(beside[70], kp.fourier_features(X[70:71], drawn)[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sigma", [1.0, 100.0, 1e4])
+def test_means_were_taken_off_squares_at_the_end(sigma, dtype):
+    # features that are nearly the same: third value 3.9e-4 for 1.07e-4 in float32, 4.5e-12 for 1.07e-12 in float64
+    points = np.random.default_rng(3).standard_normal((9000, 2)).astype(dtype)
+    drawn = kp.fourier_features_map(kp.gaussian(sigma), 2, 40)
+    Z = kp.fourier_features(points, drawn).astype(float)       # in the precision of the points: what is summed is judged
+    exact = np.linalg.svd(Z - Z.mean(0), compute_uv=False)[:3] ** 2
+    found = kp.rnca(points, drawn, 3, 0, True)
+    assert np.allclose(found.values, exact, rtol=1e-9 if dtype == np.float64 else 1e-3,
+                       atol=9000 * 1e-31 if dtype == np.float64 else 1e-6 * exact[0])
+    assert np.abs(found.means - Z.mean(0)).max() < (1e-14 if dtype == np.float64 else 1e-7)
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("centered", [False, True])
+def test_random_components_in_a_stream_are_those_of_all_points(centered, tmp_path, rng):
+    drawn = kp.fourier_features_map(G, 5, 60, 5)
+    start, points = kp.rnca_start(drawn, centered), X + 0.3 * rng.standard_normal(X.shape)
+    states, whole = [], start
+    for part in np.split(points, [1, 7, 100, 101]):
+        kp.save(tmp_path / "state.npz", whole)
+        whole = kp.rnca_update(kp.load(tmp_path / "state.npz"), part)
+        states.append(kp.rnca_update(start, part))
+    Z = kp.fourier_features(points, drawn)
+    Z = Z - Z.mean(0) if centered else Z
+    for state in (whole, functools.reduce(kp.rnca_merge, states), functools.reduce(kp.rnca_merge, states[::-1])):
+        assert state.count == len(points) and np.abs(state.squares - Z.T @ Z).max() < 1e-11
+        found, once = kp.rnca_finish(state, 4), kp.rnca(points, drawn, 4, 0, centered)
+        assert np.allclose(found.values, once.values, rtol=1e-11) and np.allclose(found.means, once.means, atol=1e-14)
+        assert np.allclose(np.abs(np.diag(found.basis.T @ once.basis)), 1.0, atol=1e-9)
+    for a, b in ((start, whole), (whole, start)):
+        assert all(np.array_equal(u, v) for u, v in zip(kp.rnca_merge(a, b)[1:], whole[1:], strict=True))
+    assert not start.squares.any() and start.count == 0
+
+
+def test_merged_centred_streams_lost_the_squares_between_their_means():
+    # 7 copies of 0 and 5 of (3, 3): 0.0 for 5.54
+    drawn = kp.fourier_features_map(kp.gaussian(2.0), 2, 50)
+    start, points = kp.skpca_start(drawn, 4, True), np.repeat([[0.0, 0.0], [3.0, 3.0]], [7, 5], axis=0)
+    merged = kp.skpca_merge(kp.skpca_update(start, points[:7]), kp.skpca_update(start, points[7:]))
+    Z = kp.fourier_features(points, drawn)
+    assert merged.sketch.squares == pytest.approx(((Z - Z.mean(0)) ** 2).sum())
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_merging_with_an_empty_state_changed_the_other(centered, rng):
+    drawn = kp.fourier_features_map(G, 5, 50)
+    for n in (1, 5, 6, 7, 11, 12, 40):
+        start = kp.skpca_start(drawn, 6, centered)
+        state = kp.skpca_update(start, rng.standard_normal((n, 5)))
+        for a, b in ((state, start), (start, state)):
+            merged = kp.skpca_merge(a, b)
+            assert np.array_equal(merged.means, state.means) and merged.sketch[1:] == state.sketch[1:]
+            assert np.array_equal(merged.sketch.columns, state.sketch.columns)
+            assert np.array_equal(kp.fd_merge(a.sketch, b.sketch).columns, state.sketch.columns)
+    empty = kp.skpca_merge(start, start)
+    assert empty.sketch.count == 0 and not empty.sketch.columns.any()
