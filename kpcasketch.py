@@ -5847,10 +5847,16 @@ def _convert_fourier_map(name, value):
 _as_fourier_map = _converter(FourierMap, "a FourierMap, as fourier_features_map returns it", _convert_fourier_map)
 
 
+_KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
+
+
 @_either
 def _is_stationary(kernel):
-    """Whether the kernel depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner)."""
-    return kernel.kind <= _CITY_BLOCK
+    """Whether the kernel depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner).
+
+    Those whose law `_spread` (or `_cauchy`), and whose slopes `_drop` and `_steepest`, know.
+    """
+    return kernel.kind in _KINDS_WITH_LAWS
 
 
 @_either
@@ -5894,8 +5900,14 @@ def _spread(kernel, key, j):
         return math.sqrt(2.0 * kernel.gamma)
     if kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:
         return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kernel.kind == _RATIONAL else 1.0))
-    nu = 0.5 if kernel.kind == _EXPONENTIAL else (1.5 if kernel.kind == _MATERN_3_2 else 2.5)
-    return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu))
+    nu = np.nan                                        # of a kernel whose law is not here yet
+    if kernel.kind == _EXPONENTIAL:
+        nu = 0.5
+    elif kernel.kind == _MATERN_3_2:
+        nu = 1.5
+    elif kernel.kind == _MATERN_5_2:
+        nu = 2.5
+    return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
 
 
 @_compiled(apart=True)
@@ -6634,7 +6646,7 @@ def _own_columns(state):
 
 @_compiled
 def _merged(a, b, rows):
-    """The sketch of a after `rows`, which stand for those of b, with the counters of both; the other of an empty one."""
+    """The sketch of a after `rows`, which stand for those of b, with the counters of both; of one if one is empty."""
     if a.count == 0 or b.count == 0:
         return _own_columns(a if b.count == 0 else b)
     found = _absorb(_own_columns(a), rows)
@@ -7327,7 +7339,7 @@ def rnca_start(map, centered=False):
 
 @_public(state=_rnca_state(), X=_points_of_stream)
 def rnca_update(state, X):
-    """Randomized nonlinear components after more points (Lopez-Paz et al. 2014; SKPCA section 1.2): C += sum_i z_i z_i^T.
+    """Randomized nonlinear components after more points, C += sum_i z_i z_i^T (Lopez-Paz et al. 2014; SKPCA 1.2).
 
     Parameters
     ----------
@@ -8126,7 +8138,7 @@ def shadow_bounds(kernel, eps):
     """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
 
     kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
-    mmd = sqrt(2 (kappa - phi)); eigenvalues = sqrt(2) min(L eps, kappa), for the root of the sum of squared differences
+    mmd = sqrt(2 (kappa - phi)); eigenvalues = min(sqrt(2) L eps, kappa), for the root of the sum of squared differences
     of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
     directions differ by at most 2 sqrt(kappa) mmd / delta, delta half of the gap after them, if that is below 1/2
     (theorem 5.4).
@@ -8152,8 +8164,8 @@ def shadow_bounds(kernel, eps):
     (0.2481, 0.2144, 0.3481)
     """
     drop, kappa = _drop(kernel, eps), kernel.scale
-    spread = min(_steepest(kernel) * eps, 1.0)
-    return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), math.sqrt(2.0) * kappa * spread,
+    spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
+    return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
                         kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
 
 
@@ -8185,14 +8197,18 @@ def _drop(kernel, r):
         return 1.0 - (1.0 + a + a * a / 3.0) * math.exp(-a)
     if kernel.kind == _RATIONAL:
         return -math.expm1(-kernel.shape * math.log1p(u))
-    return u / (1.0 + u) if u < 1.0 else 1.0 / (1.0 + 1.0 / u)
+    if kernel.kind == _CAUCHY:
+        return u / (1.0 + u) if u < 1.0 else 1.0 / (1.0 + 1.0 / u)
+    return np.nan                                      # of a kernel whose law is not here yet
 
 
 @_compiled
 def _steepest(kernel):
     """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
-    slope, gamma = kernel.gamma, kernel.gamma          # of exp(-gamma r)
-    if kernel.kind == _GAUSSIAN:
+    slope, gamma = np.nan, kernel.gamma                # of a kernel whose law is not here yet
+    if kernel.kind == _EXPONENTIAL:
+        slope = gamma
+    elif kernel.kind == _GAUSSIAN:
         slope = math.sqrt(2.0 * gamma / math.e)
     elif kernel.kind == _MATERN_3_2:                   # gamma a exp(-a) at a = 1
         slope = gamma / math.e
@@ -8620,10 +8636,9 @@ def _sums_over(kernel, gamma, X, rows):
 
 
 @_compiled(apart=True)
-def _refine(kernel, gamma, X, rows, means, sums):
-    """KT-SWAP: each row gives its place to the point that lowers the MMD most; in place."""
+def _refine(kernel, gamma, X, diagonal, rows, means, sums):
+    """KT-SWAP: each row gives its place to the point that lowers the MMD most; in place. X, gamma of `_at_scale`."""
     n, m, values, inside = X.shape[0], rows.shape[0], _zeros(X.shape[0], X.dtype), _zeros(X.shape[0], _INT64)
-    diagonal = _diagonal(X, kernel)
     for i in rows:
         inside[i] = 1
     for t in range(m):
@@ -8694,7 +8709,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
         error = _herded_error(lists[part], means, of_part)
         if error < least:
             best, sums, least = lists[part].copy(), of_part, error
-    _refine(kernel, gamma, P, best, means, sums)
+    _refine(kernel, gamma, P, _diagonal(X, kernel), best, means, sums)
     found, values = _far_from_all(n), _zeros(n, X.dtype)
     for t in range(m):
         _similarities(kernel, gamma, P, best[t], values)
@@ -8962,12 +8977,15 @@ def _normalise(K, w, alpha, leave_first):
             sums[i] = 0.0
             for j in range(m):
                 sums[i] += K[i, j] * degrees[j]
-            if not 0.0 < sums[i] < np.inf:
+            if not (0.0 < sums[i] < np.inf or w[i] == 0.0 and sums[i] == 0.0):
                 return first, degrees, 0.0
         for j in range(m if level == 0 else 0):
             first[j] = sums[j] ** alpha
-            degrees[j] /= first[j]
+            degrees[j] = degrees[j] / first[j] if w[j] > 0.0 else 0.0
     for j in range(m):
+        if w[j] == 0.0:                                # stands for no point, and may be far from all
+            sums[j] = first[j] = 0.0
+            continue
         D, share = sums[j] / first[j], w[j] / whole
         total += share * D
         sums[j] = math.sqrt(share / D) / first[j]
@@ -9027,7 +9045,7 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     C : (m, d) array of centers
     w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
     kernel : Kernel with positive sums over the points
-    k : int from 1 to m; coordinates (m - 1 are not 0)
+    k : int from 1 to m - 1; coordinates beside the constant one
     seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
 
     Returns
@@ -9046,6 +9064,8 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
     True
     """
+    if k == C.shape[0]:
+        raise ValueError("laplacian_eigenmap: k must be at most m - 1, the number of centers less one")
     eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, True)
     if not total > 0.0:
         raise ValueError("laplacian_eigenmap: kernel must have finite values with positive sums over C")
@@ -9068,7 +9088,7 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     C : (m, d) array of centers
     w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
     kernel : Kernel with positive sums over the points
-    k : int from 1 to m; coordinates (m - 1 are not 0)
+    k : int from 1 to m - 1; coordinates beside the constant one
     seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
     alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
     time : float, not negative; steps of diffusion
@@ -9089,6 +9109,8 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     >>> bool((np.diff(f[:, 0]) > 0).all() or (np.diff(f[:, 0]) < 0).all())
     True
     """
+    if k == C.shape[0]:
+        raise ValueError("diffusion_map: k must be at most m - 1, the number of centers less one")
     eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, alpha, True)
     if not total > 0.0:
         raise ValueError("diffusion_map: kernel must have finite values with positive sums over C")
@@ -9248,7 +9270,8 @@ def mmd(X, C, w, kernel):
 
     Returns
     -------
-    float, in the units of the root of k; below 1e-8 of the root of its largest value it is rounding
+    float, in the units of the root of k. Three sums of up to n^2 / 2 values are subtracted: what is below some
+    (2e-16 (10 + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
 
     Notes
     -----
@@ -9280,7 +9303,8 @@ def operator_distance(X, C, w, kernel):
 
     Returns
     -------
-    float, in the units of k; below 1e-8 of its largest value it is rounding
+    float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding, as
+    of `mmd`
 
     Notes
     -----
@@ -10194,9 +10218,9 @@ def _tail_ridge(kernel, Z, weights, k, key):
             A[i, j] *= weights[i] * weights[j]
         trace += A[i, i]
     if k < A.shape[0] and trace < np.inf:              # NaN and infinity are refused with the scores
-        Q, _ = _orthonormalize(_gaussian_matrix(A.shape[0], k, key), key)
+        Q, _ = _orthonormalize(_gaussian_matrix(A.shape[0], k, _subkey(key, 0)), _subkey(key, 1))
         for step in range(6):
-            Q, _ = _orthonormalize(_dense_product(A, A.shape[0], Q), key)
+            Q, _ = _orthonormalize(_dense_product(A, A.shape[0], Q), _subkey(key, step + 2))
         tail = trace - _inner(Q, _dense_product(A, A.shape[0], Q))
     floor = 2.2e-16 * trace
     return max(max(tail / k, floor), 1e-280) if trace > 0.0 else 1.0  # of denormal numbers the inverse is infinite
@@ -11005,7 +11029,8 @@ def _is_sound_descent(state):
             and state.constraint.size in (0, k * k) and state.constraint.shape[0] == state.constraint.shape[1]):
         return False
     if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300) and _all_below(state.moment, 1e300)
-            and _all_below(state.constraint, 1e300) and _all_below(state.slices.weights, np.inf) and state.other_coef.shape[1] == k):
+            and _all_below(state.constraint, 1e300) and _all_below(state.slices.weights, np.inf)
+            and state.other_coef.shape[1] == k):
         return False
     if _has_second_map(state.task):
         return _can_be_drawn(state.other) and state.other.m == m == state.other_coef.shape[0]
@@ -13436,7 +13461,7 @@ def _ways_of_entries(pilot, wanted):
 def _ways_of_factors(pilot, wanted):
     """Landmarks and random features: error by their number as in the pilot, time growing like n."""
     ways = {method: functools.partial(pilot.landmarks, method) for method in _LANDMARK_METHODS}
-    if pilot.kernel.kind <= _CITY_BLOCK:
+    if _is_stationary(pilot.kernel):
         ways["skpca"] = pilot.features
     few = pilot.P.shape[0]
     ladder = [s for s in _LADDER if s <= few // 4] or [few]

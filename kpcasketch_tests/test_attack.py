@@ -557,8 +557,10 @@ def attack_reduced_sets(case):
     bounds = call(kp.shadow_bounds, kernel, 0.1 / math.sqrt(max(kernel.gamma, 1e-290)) if kernel.gamma < 1e290 else 1e-149)
     assert all(math.isfinite(value) and value >= 0 for value in bounds)
     if top < 1e30 and (not case.single or 1e-20 < top):
-        for manifold in (call(kp.laplacian_eigenmap, C, w, kernel, k), call(kp.diffusion_map, C, w, kernel, k, 0, float(rng.random()), 2.0),
-                         call(kp.normalized_cut, C, w, kernel, k)):
+        manifolds, less, alpha = [call(kp.normalized_cut, C, w, kernel, k)], min(k, len(C) - 1), float(rng.random())
+        if less > 0:
+            manifolds += [call(kp.laplacian_eigenmap, C, w, kernel, less), call(kp.diffusion_map, C, w, kernel, less, 0, alpha, 2.0)]
+        for manifold in manifolds:
             assert np.isfinite(manifold.coef).all() and np.isfinite(call(kp.manifold_features, C, manifold)).all()
 
 

@@ -576,3 +576,63 @@ def test_a_reduced_set_in_float32_had_eigenvalues_of_rounding():
         assert (exact.values[~kept] < 2e-7 * 200).all() and kept.sum() >= 2 and model.coef.dtype == np.float32
         gaps = np.abs(kp.expand(C, model) - kp.expand(C.astype(float), exact))[:, kept].max(0)
         assert (gaps < 0.1 * np.sqrt(exact.values[kept] / 200)).all()
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_thinned_points_in_float32_mixed_two_scales(size, rng):
+    # the diagonal was of scaled points with the unscaled gamma: a mean distance of .877 for .256
+    X, kernel = rng.standard_normal((512, 3)) * size, kp.polynomial(2, 1 / size ** 2, 1.0)
+    wide, single = [kp.kernel_thin(X.astype(dtype), 16, kernel, 3) for dtype in (np.float64, np.float32)]
+    errors = [kp.mmd(X, found.centers.astype(float), found.weights, kernel) for found in (wide, single)]
+    assert errors[1] < 1.2 * errors[0]
+
+
+def test_bounds_of_eigenvalues_were_above_what_can_be():
+    # 1.414 where the matrices, with the same diagonal and entries from 0 to 1, cannot differ by more than 1
+    for kernel in (kp.gaussian(1.0), kp.laplacian(1.0), kp.matern(2.5, 1.0), kp.cauchy(1.0)):
+        assert kp.shadow_bounds(kp.scaled(kernel, 3.0), 50.0).eigenvalues == 3.0
+    n = 400                                            # nearly reached: one place against n far from each other
+    near, far = kp.gram(np.zeros((n, 1)), np.zeros((n, 1)), kp.gaussian(1.0)), np.eye(n)
+    gap = np.linalg.norm(np.linalg.eigvalsh(near) - np.linalg.eigvalsh(far)) / n
+    assert 0.99 < gap <= kp.shadow_bounds(kp.gaussian(1.0), 50.0).eigenvalues
+    assert kp.shadow_bounds(kp.gaussian(1.0), 0.25).eigenvalues == pytest.approx(2 ** 0.5 * 0.25 * math.exp(-0.5))
+
+
+def test_the_constant_coordinate_came_back_as_a_value_of_1(rng):
+    C = rng.standard_normal((6, 2))
+    for make in (kp.laplacian_eigenmap, kp.diffusion_map):
+        with pytest.raises(ValueError, match=f"{make.__name__}: k must be at most m - 1"):
+            make(C, np.ones(6), kp.gaussian(1.0), 6)
+        assert (make(C, np.ones(6), kp.gaussian(1.0), 5).coef != 0).any(0).all()
+    assert kp.normalized_cut(C, np.ones(6), kp.gaussian(1.0), 6).values.shape == (6,)
+
+
+@pytest.mark.parametrize("make", [kp.laplacian_eigenmap, kp.diffusion_map, kp.normalized_cut])
+def test_an_isolated_center_that_stands_for_no_point_was_refused(make, rng):
+    C, kernel = rng.standard_normal((8, 2)), kp.gaussian(1.0)
+    without = make(C, np.ones(8), kernel, 3)
+    found = make(np.concatenate([C, [[1e3, 0.0]]]), np.append(np.ones(8), 0.0), kernel, 3)
+    assert np.allclose(found.values, without.values, atol=1e-12) and not found.coef[8].any()
+    assert np.abs(np.abs(kp.manifold_features(C, found)) - np.abs(kp.manifold_features(C, without))).max() < 1e-9
+    with pytest.raises(ValueError, match="positive sums"):
+        make(np.zeros((2, 1)), np.ones(2), kp.linear(), 1)
+
+
+@pytest.mark.parametrize("n", [300, 3000])
+def test_distances_of_the_same_points_in_another_order_are_the_rounding_that_is_told(n, rng):
+    # "below 1e-8 is rounding" was said, and 1.4e-8 came out
+    X = rng.standard_normal((n, 3))
+    for kernel in (kp.gaussian(3.0), kp.laplacian(1.0), kp.linear()):
+        largest = kp.gram_diagonal(X, kernel).max()
+        told = (2e-16 * (10 + n / 200)) ** 0.5
+        assert kp.mmd(X, X[rng.permutation(n)], np.ones(n), kernel) <= told * largest ** 0.5
+        assert kp.operator_distance(X, X[rng.permutation(n)], np.ones(n), kernel) <= told * largest
+
+
+def test_a_kernel_of_a_new_kind_took_the_laws_of_another():
+    new = kp.gaussian(1.0)._replace(kind=kp._PRECOMPUTED + 1)
+    assert not kp._is_stationary(new)
+    assert np.isnan(kp._spread(new, np.uint64(0), 0)) and np.isnan(kp._drop(new, 1.0)) and np.isnan(kp._steepest(new))
+    for kind in kp._KINDS_WITH_LAWS:
+        known = kp.rational_quadratic(2.0, 1.0)._replace(kind=kind)
+        assert kind == kp._CITY_BLOCK or min(kp._spread(known, np.uint64(0), 0), kp._drop(known, 1.0), kp._steepest(known)) > 0
