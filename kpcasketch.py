@@ -5825,7 +5825,8 @@ class FourierMap(NamedTuple):
     """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
 
     kernel, shift-invariant; d coordinates of a point; m features; seed; kind of directions; frequencies (m, d), or (0,
-    d): then they are drawn from the seed in each call, and the map is a handful of numbers.
+    d): then they are drawn from the seed in each call, and the map is a handful of numbers; paired: whether features
+    2 j and 2 j + 1 are cosine and sine of one angle.
     """
     kernel: Kernel
     d: int
@@ -5833,6 +5834,7 @@ class FourierMap(NamedTuple):
     seed: int
     kind: int
     frequencies: np.ndarray
+    paired: bool = False
 
 
 _PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)      # kinds of directions
@@ -5841,7 +5843,8 @@ _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        #
 
 def _convert_fourier_map(name, value):
     return FourierMap(_as_kernel(name, value.kernel), int(value.d), int(value.m), _as_seed(name, value.seed),
-                      int(value.kind), _to_double(_as_points(name, value.frequencies, ".frequencies")))
+                      int(value.kind), _to_double(_as_points(name, value.frequencies, ".frequencies")),
+                      _as_flag(name, value.paired))
 
 
 _as_fourier_map = _converter(FourierMap, "a FourierMap, as fourier_features_map returns it", _convert_fourier_map)
@@ -5910,20 +5913,27 @@ def _spread(kernel, key, j):
     return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
 
 
+@_compiled(inline="always")
+def _frequency_of(feature, paired):
+    """Number of the frequency of a feature."""
+    return feature // 2 if paired else feature
+
+
 @_compiled(apart=True)
-def _plain_frequencies(kernel, d, first, count, key):
-    """Frequencies first ... first + count - 1 of a plain map: each by the key and its own number.
+def _plain_frequencies(kernel, d, first, count, paired, key):
+    """Frequencies of the features first ... first + count - 1 of a plain map: each by the key and its own number.
 
     Normal vectors, spread; for the Laplacian kernel of the city-block norm, whose law is a product, Cauchy ones.
     """
     W = _zero_matrix(count, d)
     for i in range(count):
-        row = _subkey(_subkey(key, _DIRECTIONS), first + i)
+        j = _frequency_of(first + i, paired)
+        row = _subkey(_subkey(key, _DIRECTIONS), j)
         if kernel.kind == _CITY_BLOCK:
             for t in range(d):
                 W[i, t] = kernel.gamma * _cauchy(row, t)
         else:
-            factor = _spread(kernel, _subkey(key, _MIXTURES), first + i)
+            factor = _spread(kernel, _subkey(key, _MIXTURES), j)
             for t in range(d):
                 W[i, t] = factor * _normal(row, t)
     return W
@@ -5978,19 +5988,21 @@ def _quasi_directions(d, m, key):
 
 
 @_compiled(apart=True)
-def _drawn_frequencies(kernel, d, m, kind, key):
-    """Frequencies (m, d) of a map that is not Fastfood's."""
+def _drawn_frequencies(kernel, d, m, kind, paired, key):
+    """Frequencies (m, d), one for each feature, of a map that is not Fastfood's."""
     if kind == _PLAIN:
-        return _plain_frequencies(kernel, d, 0, m, key)
-    directions, lengths = _subkey(key, _DIRECTIONS), _subkey(key, _LENGTHS)
+        return _plain_frequencies(kernel, d, 0, m, paired, key)
+    directions, lengths, W = _subkey(key, _DIRECTIONS), _subkey(key, _LENGTHS), _zero_matrix(m, d)
+    count = _frequency_of(m - 1, paired) + 1
     if kind == _ORTHOGONAL:
-        W = _orthogonal_directions(d, m, directions, lengths)
+        V = _orthogonal_directions(d, count, directions, lengths)
     else:
-        W = _quasi_directions(d, m, directions)
-    for j in range(m):
+        V = _quasi_directions(d, count, directions)
+    for i in range(m):
+        j = _frequency_of(i, paired)
         factor = _spread(kernel, _subkey(key, _MIXTURES), j)
         for t in range(d):
-            W[j, t] *= factor
+            W[i, t] = factor * V[j, t]
     return W
 
 
@@ -6068,11 +6080,12 @@ def _write_cosines(angles, all_near, factor, out):
 
 
 @_compiled(apart=True)
-def _fastfood_block(X, parts, phases, factor, task, out):
-    """Features of 32 points; how many angles are not finite."""
+def _fastfood_block(X, parts, paired, phases, factor, task, out):
+    """Features of 32 points; how many angles are not finite. Each frequency has one feature, or two."""
     _wide_vectors()
     n, d, m, wide, infinite = X.shape[0], X.shape[1], out.shape[1], _SIDE_BY_SIDE, 0
     first, size, near = task * wide, parts.signs.shape[1], _near(X)
+    copies = 2 if paired else 1
     count = min(n - first, wide)
     points, one = _zeros(d * wide, X.dtype).reshape(d, wide), _aligned(size * wide, X).reshape(size, wide)
     two = _aligned(size * wide, X).reshape(size, wide)
@@ -6090,18 +6103,22 @@ def _fastfood_block(X, parts, phases, factor, task, out):
             for i in range(wide):
                 row[i] = source[i] * weight
         _hadamard(two)
-        rows, far = min(m - b * size, size), 0
-        for t in range(rows):
-            row, length, phase = two[t], X.dtype.type(parts.lengths[b, t]), phases[b * size + t]
-            for i in range(wide):
-                row[i] = row[i] * length + phase
-                far += not abs(row[i]) <= near
-        for t in range(rows):
-            infinite += _write_cosines(two[t], far == 0, factor, one[t])           # in place it would not be vectorised
-        for begin in range(0, rows, 16):               # by blocks that stay in the nearest cache
-            for i in range(count):
-                for t in range(begin, min(begin + 16, rows)):
-                    out[first + i, b * size + t] = one[t, i]
+        for copy in range(copies):
+            begun = copies * b * size + copy           # the block's first feature of these, and then every copies-th
+            rows, far = max(0, min((m - begun + copies - 1) // copies, size)), 0
+            for t in range(rows):
+                row, length, phase = two[t], X.dtype.type(parts.lengths[b, t]), phases[begun + copies * t]
+                if copy == 1:                          # on from the angle that is there
+                    length, phase = X.dtype.type(1.0), X.dtype.type(-0.5 * math.pi)
+                for i in range(wide):
+                    row[i] = row[i] * length + phase
+                    far += not abs(row[i]) <= near
+            for t in range(rows):
+                infinite += _write_cosines(two[t], far == 0, factor, one[t])       # in place it would not be vectorised
+            for begin in range(0, rows, 16):           # by blocks that stay in the nearest cache
+                for i in range(count):
+                    for t in range(begin, min(begin + 16, rows)):
+                        out[first + i, begun + copies * t] = one[t, i]
     return infinite
 
 
@@ -6136,15 +6153,15 @@ def _fourier_block(X, panels, phases, factor, block, out):
 
 
 @_compiled(apart=True)
-def _features_of_task(X, panels, parts, phases, factor, task, out):
+def _features_of_task(X, panels, parts, paired, phases, factor, task, out):
     """Features of one task's points, by Fastfood if there are parts; how many angles are not finite."""
     if parts.signs.shape[0] > 0:
-        return _fastfood_block(X, parts, phases, factor, task, out)
+        return _fastfood_block(X, parts, paired, phases, factor, task, out)
     return _fourier_block(X, panels, phases, factor, task, out)
 
 
 @_compiled(parallel=True)
-def _fourier(X, panels, parts, phases, factor):
+def _fourier(X, panels, parts, paired, phases, factor):
     """Features (n, m), by panels of frequencies or, where there are parts, by Fastfood; whether angles are finite."""
     out = _new_matrix(X.shape[0], phases.shape[0], X)
     fast = parts.signs.shape[0] > 0
@@ -6155,19 +6172,21 @@ def _fourier(X, panels, parts, phases, factor):
     begun = _threads_pay(work, tasks)
     if begun:
         for task in prange(tasks):
-            infinite[task] = _features_of_task(X, panels, parts, phases, factor, np.int64(task), out)
+            infinite[task] = _features_of_task(X, panels, parts, paired, phases, factor, np.int64(task), out)
         _threads_paid(begun, work)
     else:
         for task in range(tasks):
-            infinite[task] = _features_of_task(X, panels, parts, phases, factor, task, out)
+            infinite[task] = _features_of_task(X, panels, parts, paired, phases, factor, task, out)
     return out, _largest(infinite) == 0.0
 
 
 @_compiled(inline="always")
-def _phases_of(X, key, first, count):
+def _phases_of(X, key, first, count, paired):
+    """Phases of features; the second of a pair comes a quarter of a turn after the first, which makes it the sine."""
     phases = np.empty(count, X.dtype)
     for i in range(count):
-        phases[i] = 2.0 * math.pi * _uniform(_subkey(key, _PHASES), first + i)
+        turn = _uniform(_subkey(key, _PHASES), _frequency_of(first + i, paired))
+        phases[i] = 2.0 * math.pi * (turn - (0.25 if paired and (first + i) % 2 == 1 else 0.0))
     return phases
 
 
@@ -6178,8 +6197,9 @@ def _directions_of(X, map, first, count):
     if map.frequencies.shape[0] > 0:
         W = map.frequencies[first:first + count]
     else:
-        W = _plain_frequencies(map.kernel, map.d, first, count, key)
-    return _pack(_in_precision(X, W), _tile_width(X), _blocks(count) * _BLOCK), _phases_of(X, key, first, count)
+        W = _plain_frequencies(map.kernel, map.d, first, count, map.paired, key)
+    panels = _pack(_in_precision(X, W), _tile_width(X), _blocks(count) * _BLOCK)
+    return panels, _phases_of(X, key, first, count, map.paired)
 
 
 @_compiled(apart=True)
@@ -6200,28 +6220,31 @@ def _map_points(X, map):
     """Fourier features of checked points, and whether they are numbers."""
     factor, key, none = math.sqrt(2.0 * map.kernel.scale / map.m), _key(map.seed, _FREQUENCIES), _zero_matrix(0, 1)
     if map.kind == _FASTFOOD:
-        parts = _fastfood_parts(map.kernel, map.d, map.m, key)
-        return _fourier(X, _pack(X[:0, :1], 1, 0), parts, _phases_of(X, key, 0, map.m), factor)
+        parts = _fastfood_parts(map.kernel, map.d, _frequency_of(map.m - 1, map.paired) + 1, key)
+        phases = _phases_of(X, key, 0, map.m, map.paired)
+        return _fourier(X, _pack(X[:0, :1], 1, 0), parts, map.paired, phases, factor)
     W = map.frequencies
     if map.frequencies.shape[0] == 0:
-        W = _drawn_frequencies(map.kernel, map.d, map.m, map.kind, key)
-    panels, phases = _directions_of(X, FourierMap(map.kernel, map.d, map.m, map.seed, map.kind, W), 0, map.m)
-    return _fourier(X, panels, _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none), phases, factor)
+        W = _drawn_frequencies(map.kernel, map.d, map.m, map.kind, map.paired, key)
+    stored = FourierMap(map.kernel, map.d, map.m, map.seed, map.kind, W, map.paired)
+    panels, phases = _directions_of(X, stored, 0, map.m)
+    nothing = _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none)
+    return _fourier(X, panels, nothing, map.paired, phases, factor)
 
 
 @_compiled(apart=True)
-def _new_map(kernel, d, m, seed, kind, stored):
+def _new_map(kernel, d, m, seed, kind, stored, paired):
     frequencies = _zero_matrix(0, d)
     if stored:
-        frequencies = _drawn_frequencies(kernel, d, m, kind, _key(seed, _FREQUENCIES))
-    return FourierMap(kernel, d, m, seed, kind, frequencies)
+        frequencies = _drawn_frequencies(kernel, d, m, kind, paired, _key(seed, _FREQUENCIES))
+    return FourierMap(kernel, d, m, seed, kind, frequencies, paired)
 
 
 _radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
 
 
-@_public(glue=True, kernel=_stationary(), d=_length, m=_length, seed=_seed, stored=_flag)
-def fourier_features_map(kernel, d, m, seed=0, stored=True):
+@_public(glue=True, kernel=_stationary(), d=_length, m=_length, seed=_seed, stored=_flag, paired=_flag)
+def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
     z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j), r_j from the normalised spectral density of the kernel, gamma_j uniform
@@ -6235,6 +6258,9 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True):
     m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
     seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
+    paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, whose products have no noise of
+        phases: m times the mean squared error at |x - y| = sigma is .37 to .43 then, else .6 to .7 (gaussian, any d);
+        at sigma / 2 .05 and .5, at 2 sigma .9 and 1.1
 
     Returns
     -------
@@ -6251,15 +6277,17 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True):
     >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
     True
     """
-    return _new_map(kernel, d, m, seed, _PLAIN, stored)
+    return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag)
-def orthogonal_features_map(kernel, d, m, seed=0, stored=True):
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag, paired=_flag)
+def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
     Each frequency has the law that it has in `fourier_features_map`; those of a block are orthogonal, which lowers the
-    variance.
+    variance. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .43 in 1 dimension, .20 in
+    3, .09 in 10 and .06 in 30 (256 features), where independent directions have .37 to .43 if paired; phases that are
+    drawn for each feature lose most of that.
 
     Parameters
     ----------
@@ -6268,6 +6296,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True):
     m : int, at least 1; features
     seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
+    paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
     Returns
     -------
@@ -6279,20 +6308,22 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True):
 
     Examples
     --------
-    >>> W = orthogonal_features_map(gaussian(1.0), 3, 3).frequencies
+    >>> W = orthogonal_features_map(gaussian(1.0), 3, 6).frequencies[::2]
     >>> bool(np.abs(np.triu(W @ W.T, 1)).max() < 1e-12)
     True
     """
-    return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored)
+    return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag)
-def quasi_features_map(kernel, d, m, seed=0, stored=True):
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag, paired=_flag)
+def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
     Normal quantiles of a Halton sequence, its digits multiplied and its points shifted at random, so that features stay
     unbiased; lengths beside those of normal vectors (laplacian, matern and others) are drawn as in
-    `fourier_features_map`.
+    `fourier_features_map`. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1
+    dimension, .08 in 3, .16 in 10 and .33 in 30 (256 features), where independent directions have .37 to .43 if paired;
+    phases that are drawn for each feature lose most of that.
 
     Parameters
     ----------
@@ -6301,6 +6332,7 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True):
     m : int, at least 1; features
     seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
+    paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
     Returns
     -------
@@ -6315,16 +6347,16 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True):
     >>> quasi_features_map(gaussian(1.0), 3, 8).frequencies.shape
     (8, 3)
     """
-    return _new_map(kernel, d, m, seed, _QUASI, stored)
+    return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed)
-def fastfood_features_map(kernel, d, m, seed=0):
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, paired=_flag)
+def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
 
     V = S H G P H B / sqrt(D) in the place of frequencies, block by block, D the power of two from d on: B random signs,
     P a random permutation, G normal, S lengths of normal vectors. SKPCA names it (section 1.2) and saw no gain at small
-    d.
+    d. Errors are those of `fourier_features_map`, up to twice its squares where few blocks hold all features.
 
     Parameters
     ----------
@@ -6332,6 +6364,7 @@ def fastfood_features_map(kernel, d, m, seed=0):
     d : int, at least 1; coordinates of a point, filled up with zeros to a power of two
     m : int, at least 1; features
     seed : int from 0 to 2**64 - 1, by default 0
+    paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
     Returns
     -------
@@ -6346,12 +6379,14 @@ def fastfood_features_map(kernel, d, m, seed=0):
     >>> fourier_features(np.zeros((1, 5)), fastfood_features_map(gaussian(1.0), 5, 12)).shape
     (1, 12)
     """
-    return _new_map(kernel, d, m, seed, _FASTFOOD, False)
+    return _new_map(kernel, d, m, seed, _FASTFOOD, False, paired)
 
 
 @_public(X=_points(), map=_fourier_map("X"))
 def fourier_features(X, map):
     """Random Fourier features of points, z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j) (SKPCA section 2).
+
+    Of paired maps gamma_(2 j + 1) = gamma_(2 j) - pi / 2 and r_(2 j + 1) = r_(2 j).
 
     Parameters
     ----------
@@ -6879,7 +6914,7 @@ def _same_map(a, b):
     first, second = a.kernel, b.kernel
     same_kernel = (first.kind == second.kind and first.scale == second.scale and first.gamma == second.gamma
                    and first.shape == second.shape)
-    return same_kernel and a.d == b.d and a.m == b.m and a.seed == b.seed and a.kind == b.kind
+    return same_kernel and a.d == b.d and a.m == b.m and a.seed == b.seed and a.kind == b.kind and a.paired == b.paired
 
 
 def _skpca_state(like=None):
@@ -10887,10 +10922,10 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 # 13.1 Functions that are sums of features
 
 @_compiled(apart=True)
-def _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, task):
+def _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task):
     """Add the share of one run of features to its slot, feature block by feature block; angles that are not finite."""
     _wide_vectors()
-    state, map = _denormals_to_zero(), FourierMap(kernel, X.shape[1], m, seed, kind, frequencies)
+    state, map = _denormals_to_zero(), FourierMap(kernel, X.shape[1], m, seed, kind, frequencies, paired)
     segments, wide, blocks, infinite = slots.shape[0], slots.shape[2], _blocks(used), 0
     factor, angles, cosines = math.sqrt(2.0 * kernel.scale), _new_tile(X), _new_tile(X)
     product = _aligned(_BLOCK * wide, X).reshape(_BLOCK, wide)
@@ -10910,7 +10945,7 @@ def _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, ta
 
 
 @_compiled(parallel=True)
-def _features_times(X, kernel, m, seed, kind, frequencies, coef, used):
+def _features_times(X, kernel, m, seed, kind, frequencies, paired, coef, used):
     """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite.
 
     The map comes in parts: a tuple within a tuple does not go into a parallel loop.
@@ -10924,11 +10959,12 @@ def _features_times(X, kernel, m, seed, kind, frequencies, coef, used):
     begun = _threads_pay(work, segments)
     if begun:
         for task in prange(segments):
-            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, np.int64(task))
+            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots,
+                                           np.int64(task))
         _threads_paid(begun, work)
     else:
         for task in range(segments):
-            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, panels, used, slots, task)
+            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task)
     return _sum_slots(slots, X.shape[0], k, coef), _largest(infinite) == 0.0
 
 
@@ -10941,7 +10977,8 @@ def _values_of(X, map, coef, used):
     out = _zero_matrix(X.shape[0], coef.shape[1])
     for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
         slab = X[begin:begin + _POINTS_AT_A_TIME]
-        values, finite = _features_times(slab, map.kernel, map.m, map.seed, map.kind, map.frequencies, coef, used)
+        values, finite = _features_times(slab, map.kernel, map.m, map.seed, map.kind, map.frequencies, map.paired, coef,
+                                         used)
         if not finite:
             return out, False
         for i in range(values.shape[0]):
@@ -12031,7 +12068,7 @@ def _start_points(X, seed):
 @_either
 def _plain_map(kernel, d, m, seed):
     """What fourier_features_map(kernel, d, m, seed, False) returns."""
-    return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d))
+    return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d), False)
 
 
 @_compiled(inline="always")
