@@ -104,25 +104,35 @@ import contextlib
 import copy
 import csv
 import ctypes
+import errno
 import functools
+import glob
 import hashlib
 import importlib
 import inspect
+import itertools
+import json
 import linecache
 import math
 import os
 import pathlib
+import platform
 import re
 import secrets
 import shlex
 import shutil
+import signal
+import stat
+import struct
 import sys
 import tempfile
 import threading
 import time
+import tokenize
 import uuid
 import warnings
 import zipfile
+import zlib
 from typing import NamedTuple
 
 import numba
@@ -1211,6 +1221,35 @@ def _landmarks(of):
             _require(f"{{a}}_.shape[1] == {of}_.shape[1]", f"{{a}} must have as many columns as {of}")]
 
 
+_PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
+
+
+def _human(size):
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def _fits(name, size):
+    """Whether so many bytes are no more than this machine's memory; from Python, an error that tells both."""
+    if size > _PHYSICAL_MEMORY:
+        raise ValueError(f"{name} must be smaller: {_human(float(size))} would be taken, and there are "
+                         f"{_human(_PHYSICAL_MEMORY)} of memory")
+    return True
+
+
+@overload(_fits, prefer_literal=True)
+def _fits_overload(name, size):
+    return lambda name, size: size <= _PHYSICAL_MEMORY
+
+
+def _holdable(name, size):
+    """Line that refuses what this machine cannot hold, before any work; the size in bytes, of the arguments."""
+    return _require(f"_fits('{{f}}: {name}', {size})", f"{name} must be smaller: memory would not suffice")
+
+
 # 2.3 What the lines call
 
 _either = register_jitable  # runs as Python where Python calls it, and compiled where compiled code does
@@ -1877,7 +1916,8 @@ def _log_one_plus(t, one):
 # ----------------------------------------------------------------------------------------------------------------------
 
 (_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
- _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS) = range(1, 19)
+ _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS,
+ _FIRST_ROWS) = range(1, 21)
 
 
 @_compiled(fastmath=_STRICT)
@@ -2810,7 +2850,8 @@ def _largest_number(like):
     return 1e38 if like.itemsize == 4 else 1e308
 
 
-@_public(X=_points(), Y=_points("X"), kernel=_kernel("X", "Y"))
+@_public(X=_points(), Y=_points("X"),
+         kernel=_kernel("X", "Y") + [_holdable("X", "1.0 * X_.shape[0] * Y_.shape[0] * X_.itemsize")])
 def gram(X, Y, kernel):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
@@ -4222,11 +4263,12 @@ def _combined(Q, Y, count):
 
 
 # What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j
-# with A Q = Q H + R E_j^T, y = Q^T v solves (lambda - H) y = E_j R^T v, so that W_1^T v = E_1^T (lambda - H)^-1 E_j R^T
-# v. If the norm of that matrix is below the cosine |W_1^T v| that a random start block has with any given v, there is
-# no such v. The bound needs no gap (it is the a posteriori form of Kuczynski, Wozniakowski 1992), and comes early where
-# there is one. It is taken at the least lambda that matters: beyond, the norm fell in every case tried (for one vector
-# it is proved to; blocks are not).
+# with A Q = Q H + R E_j^T, y = Q^T v solves (lambda - H) y = E_j R^T v, so that W_1^T v = M(lambda) v with M(lambda) =
+# E_1^T (lambda - H)^-1 E_j R^T. If the norm of that matrix is below the cosine |W_1^T v| that a random start block has
+# with any given v, there is no such v. The bound needs no gap (it is the a posteriori form of Kuczynski, Wozniakowski
+# 1992), and comes early where there is one. Of blocks the norm may rise with lambda, so that it is followed from the
+# least lambda that matters on: as |E_1^T (lambda - H)^-1| and |(lambda - H)^-1 E_j R^T| fall, the norm moves by less
+# than h times their product from lambda to lambda + h. Beyond, |R| / (lambda - the largest value) bounds it.
 
 _MISSED = 1e-6  # chance that a start block is nearer to orthogonal to v than assumed
 
@@ -4243,23 +4285,54 @@ def _start_cosine(n, block, chance):
 
 
 @_compiled(apart=True)
+def _resolvent_norms(values, Y, known, first, block, S, scale, level):
+    """|M|, |E_1^T (level - H)^-1| and |(level - H)^-1 E_j R^T|, for R^T R = S and values over the scale."""
+    last, F = Y.shape[0] - block, _zero_matrix(block, block)
+    left, right = _zero_matrix(block, block), _zero_matrix(block, block)
+    for i in range(known, values.shape[0]):
+        share = 1.0 / (level - values[i] / scale)
+        for a in range(block):
+            for b in range(block):
+                F[a, b] += share * Y[first + a, i] * Y[last + b, i]
+                left[a, b] += share * share * Y[first + a, i] * Y[first + b, i]
+                right[a, b] += share * share * Y[last + a, i] * Y[last + b, i]
+    reach = _dense_product(_dense_product(F, block, S), block, _transposed(F))
+    # the last matrix times R^T: its eigenvalues are those of S^1/2 right S^1/2, at most the product of both norms
+    return (math.sqrt(max(_small_eigen(reach, block, False)[0][0], 0.0)),
+            math.sqrt(max(_small_eigen(left, block, False)[0][0], 0.0)),
+            math.sqrt(max(_small_eigen(right, block, False)[0][0] * _small_eigen(S, block, False)[0][0], 0.0)))
+
+
+_STEPS_BEYOND = 200                                    # of the norm that is followed; it takes 5 to 50
+
+
+@_compiled(apart=True)
 def _nothing_missed(values, Y, known, first, block, R, level):
     """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `first` on.
 
     values, Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them.
     """
-    F, scale = _zero_matrix(block, block), _largest_size(values)
-    last = Y.shape[0] - block
-    for i in range(known, values.shape[0]):
-        share = scale / (level - values[i])
-        for a in range(block):
-            for b in range(block):
-                F[a, b] += share * Y[first + a, i] * Y[last + b, i]
+    scale = _largest_size(values)
     size = max(_largest(R.reshape(-1)), 1e-300)
-    S = _times(R, 1.0 / size)                          # squares of tiny or huge entries would not fit
-    reach = _dense_product(_dense_product(F, block, _transposed_product(S, block, S)), block, _transposed(F))
-    norm = size / scale * math.sqrt(max(_small_eigen(reach, block, False)[0][0], 0.0))
-    return norm < _start_cosine(R.shape[0], block, _MISSED)
+    unit = _times(R, 1.0 / size)                       # squares of tiny or huge entries would not fit
+    S = _times(_transposed_product(unit, block, unit), (size / scale) * (size / scale))
+    cosine, at, sign = _start_cosine(R.shape[0], block, _MISSED), level / scale, 1.0
+    for i in range(known, values.shape[0]):
+        sign = -1.0 if level < values[i] else sign
+    edge = -np.inf                                     # of the values, on the side of the level
+    for i in range(known, values.shape[0]):
+        edge = max(edge, sign * values[i] / scale)
+    far = edge + 1.001 * math.sqrt(max(_small_eigen(S, block, False)[0][0], 0.0)) / cosine
+    for step in range(_STEPS_BEYOND):
+        norm, left, right = _resolvent_norms(values, Y, known, first, block, S, scale, at)
+        if not norm < cosine:
+            return False
+        slope = left * right
+        reached = sign * at + (cosine - norm) / slope if slope > 0.0 else np.inf
+        if reached >= far:
+            return True
+        at = sign * reached
+    return False
 
 
 class _Search(NamedTuple):
@@ -4422,10 +4495,11 @@ class _NormSearch(NamedTuple):
     Q: np.ndarray
     H: np.ndarray
     at: np.ndarray
-    level: np.ndarray                                  # _NORM, _SUMMANDS
+    level: np.ndarray                                  # _NORM, _SUMMANDS, _CERTIFIED
 
 
-_NORM, _SUMMANDS = range(2)                            # the result; largest norm of what products were added up from
+# The result; the largest norm of what products were added up from; what the true norm is below, but for a chance.
+_NORM, _SUMMANDS, _CERTIFIED = range(3)
 _NORM_BLOCK, _NORM_COLUMNS = 16, 768  # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
 
 
@@ -4435,7 +4509,27 @@ def _start_norm(n, key, tol, max_iterations, precision):
     W = _unit_matrix(n) if direct else _orthonormalize(_gaussian_matrix(n, _NORM_BLOCK, _subkey(key, 0)), key)[0]
     columns = 0 if direct else 10 * _NORM_BLOCK
     return _NormSearch(tol, max_iterations, precision, key, W, _zero_matrix(n, columns), _zero_matrix(columns, columns),
-                       _zeros(6, _INT64), _zeros(2, _FLOAT64))
+                       _zeros(6, _INT64), _zeros(3, _FLOAT64))
+
+
+@_compiled(apart=True)
+def _bound_by_powers(values, Y, block, n):
+    """The least (|A^q W_1| / cosine)^(1/q) for the random start block W_1, which the norm of A is not above.
+
+    A^q W_1 = Q H^q E_1 for q below the number of blocks, and some vector of norm 1 has that cosine with W_1 but for a
+    chance, so that |A|^q times the cosine is at most |A^q W_1|.
+    """
+    cosine, scale, least = _start_cosine(n, block, _MISSED), _largest_size(values), np.inf
+    for q in range(1, Y.shape[0] // block):
+        G = _zero_matrix(block, block)
+        for i in range(values.shape[0]):
+            power = abs(values[i] / scale) ** (2 * q)
+            for a in range(block):
+                for b in range(block):
+                    G[a, b] += power * Y[a, i] * Y[b, i]
+        norm = math.sqrt(max(_small_eigen(G, block, False)[0][0], 0.0))
+        least = min(least, scale * math.exp(math.log(max(norm, 1e-300) / cosine) / q))
+    return least
 
 
 @_compiled(apart=True)
@@ -4452,6 +4546,7 @@ def _norm_step(search, R, summands):
     iterations, level[_SUMMANDS] = at[_ITERATIONS], max(summands, level[_SUMMANDS])
     if Q.shape[1] == 0:
         level[_NORM], at[_FINISHED] = abs(_small_eigen(R, n, True)[0][0]), 1
+        level[_CERTIFIED] = level[_NORM] + 16.0 * precision * summands
         return search
     limit = min(min(_NORM_COLUMNS, max(10 * block, 2**26 // n)), n - block) // block * block
     if at[_SIZE] + block > Q.shape[1]:
@@ -4464,14 +4559,20 @@ def _norm_step(search, R, summands):
         values, Y = _small_eigen(H, size, True)
         norm, rounding = abs(values[0]), 16.0 * precision * level[_SUMMANDS]
         beyond = max((1.0 + search.tol) * norm, norm + rounding)
-        level[_NORM] = norm
-        if norm <= rounding or iterations >= search.max_iterations:
+        level[_NORM], sure = norm, False
+        if first >= 0 and norm > rounding:
+            sure = (_nothing_missed(values, Y, 0, 0, block, R, beyond)
+                    and _nothing_missed(values, Y, 0, 0, block, R, -beyond))
+        if sure or norm <= rounding or iterations >= search.max_iterations:
             at[_FINISHED] = 1
-        elif first >= 0:
-            at[_FINISHED] = (_nothing_missed(values, Y, 0, 0, block, R, beyond)
-                             and _nothing_missed(values, Y, 0, 0, block, R, -beyond))
-        else:
+        elif first < 0:
             at[_FINISHED] = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(search.tol * norm, rounding)
+        if sure:
+            level[_CERTIFIED] = beyond
+        elif first >= 0 and (at[_FINISHED] != 0 or full):
+            first_product = math.sqrt(max(_small_eigen(_transposed_product(R, block, R), block, False)[0][0], 0.0))
+            level[_CERTIFIED] = rounding + (_bound_by_powers(values, Y, block, n) if size > block
+                                            else first_product / _start_cosine(n, block, _MISSED) + norm)
         if full and at[_FINISHED] == 0:
             size, at[_FIRST] = 2 * block, -1
             _keep_ritz_vectors(Q, H, values, Y, size)
@@ -4491,14 +4592,18 @@ def _widened(Q, rows, columns):
 
 @_compiled(apart=True)
 def _norm(A, key, tol, max_iterations):
-    """Largest size of an eigenvalue of A; and whether A is finite."""
+    """Largest size of an eigenvalue of A, from below; what it is not above but for a chance; whether A is finite.
+
+    Where the search has ended by its test, that is (1 + tol) times the first (or that and its rounding); where the
+    basis was full before, or all is rounding, what powers of A on the start block show, some 10 % more.
+    """
     search, sound = _start_norm(_size(A), key, tol, max_iterations, _precision(A)), True
     while sound and search.at[_FINISHED] == 0:
         R, summands = _measured_product(A, search.W)
         sound = _all_below(R, np.inf)
         if sound:
             search = _norm_step(search, R, summands)
-    return search.level[_NORM], sound
+    return search.level[_NORM], max(search.level[_NORM], search.level[_CERTIFIED]), sound
 
 
 # 7.4 Solvers
@@ -4693,8 +4798,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     ----------
     A : (n, n) symmetric array or operator
     seed : int from 0 to 2**64 - 1, by default 0
-    tol : float, not negative; relative error. The true norm is below (1 + tol) times the result but for a chance of
-        2e-6 over seeds, whatever the spectrum, unless the basis was full before that was sure. 768 columns suffice for
+    tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
+        roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was full
+        before that was sure, or max_iterations were over. 768 columns suffice for
         1 % up to n near 87,000 (beyond, 512 MB hold fewer), and for far smaller tol where the spectrum has gaps; where
         they do not, it ends when |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is
         that near
@@ -4717,7 +4823,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """
     if not _symmetric(A):
         raise ValueError("spectral_norm: A must be symmetric")
-    norm, finite = _norm(A, _key(seed, _START), tol, max_iterations)
+    norm, _, finite = _norm(A, _key(seed, _NORMS), tol, max_iterations)
     if not finite:
         raise ValueError("spectral_norm: A must be finite (no NaN or infinity)")
     return norm
@@ -5336,7 +5442,7 @@ def _quantized(kernel, pairs, bound, coin, row, column):
     return words, mirror
 
 
-@_public(X=_points(), kernel=_kernel("X"), seed=_seed)
+@_public(X=_points(), kernel=_kernel("X"), seed=_seed + [_holdable("X", "0.125 * X_.shape[0] ** 2")])
 def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
@@ -5634,7 +5740,7 @@ def _projected(X, s, key):
     return out
 
 
-@_public(X=_points(finite=False), s=_length, seed=_seed)
+@_public(X=_points(finite=False), s=_length, seed=_seed + [_holdable("s", "8.0 * X_.shape[0] * s_")])
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
 
@@ -6243,7 +6349,8 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
 _radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
 
 
-@_public(glue=True, kernel=_stationary(), d=_length, m=_length, seed=_seed, stored=_flag, paired=_flag)
+@_public(glue=True, kernel=_stationary(), d=_length, m=_length, seed=_seed, stored=_flag,
+         paired=_flag + [_holdable("m", "8.0 * d_ * m_ * stored_")])
 def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
@@ -6280,7 +6387,8 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag, paired=_flag)
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag,
+         paired=_flag + [_holdable("m", "8.0 * d_ * m_")])
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
@@ -6315,7 +6423,8 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag, paired=_flag)
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag,
+         paired=_flag + [_holdable("m", "8.0 * d_ * m_")])
 def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
@@ -6350,7 +6459,8 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, paired=_flag)
+@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed,
+         paired=_flag + [_holdable("m", "40.0 * (m_ + 2 * d_)")])
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
 
@@ -6382,7 +6492,8 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     return _new_map(kernel, d, m, seed, _FASTFOOD, False, paired)
 
 
-@_public(X=_points(), map=_fourier_map("X"))
+@_public(X=_points(), map=_fourier_map("X") + [
+    _holdable("map.m", "1.0 * X_.shape[0] * map_.m * X_.itemsize + 8.0 * map_.d * map_.m")])
 def fourier_features(X, map):
     """Random Fourier features of points, z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j) (SKPCA section 2).
 
@@ -6689,7 +6800,7 @@ def _merged(a, b, rows):
                    a.count + b.count, a.ell, a.half, a.share)
 
 
-@_public(ell=_length, m=_length, half=_flag, share=_part)
+@_public(ell=_length, m=_length, half=_flag, share=_part + [_holdable("ell", "16.0 * ell_ * m_")])
 def fd_start(ell, m, half=True, share=1.0):
     """An empty sketch by frequent directions of rows of length m (SKPCA Algorithm 1; Liberty 2013).
 
@@ -6956,7 +7067,8 @@ def _deviations(Z, means, count):
             z[t] = factor * gap
 
 
-@_public(map=_fourier_map(), ell=_length, centered=_flag, half=_flag, share=_part)
+@_public(map=_fourier_map(), ell=_length, centered=_flag, half=_flag,
+         share=_part + [_holdable("ell", "16.0 * ell_ * map_.m")])
 def skpca_start(map, ell, centered=False, half=True, share=1.0):
     """Streaming kernel PCA before the first point (SKPCA Algorithm 1): random features into frequent directions.
 
@@ -7347,7 +7459,7 @@ def _with_more(a, b):
     return RNCAState(a.map, squares, means, a.count + b.count, a.centered)
 
 
-@_public(map=_fourier_map(), centered=_flag)
+@_public(map=_fourier_map(), centered=_flag + [_holdable("map.m", "8.0 * map_.m * map_.m")])
 def rnca_start(map, centered=False):
     """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
@@ -7528,7 +7640,7 @@ def _reservoir():
                      "{a} must be a ReservoirState as reservoir_start or reservoir_update returned it")]
 
 
-@_public(c=_length, d=_length, seed=_seed)
+@_public(c=_length, d=_length, seed=_seed + [_holdable("c", "8.0 * c_ * d_")])
 def reservoir_start(c, d, seed=0):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
@@ -9434,6 +9546,15 @@ class Landmarks(NamedTuple):
     evaluations: int
 
 
+class LandmarkPoints(NamedTuple):
+    """Landmarks that were taken out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks.
+    """
+    points: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    evaluations: int
+
+
 class NystromMap(NamedTuple):
     """What maps points to Nystrom features.
 
@@ -10778,12 +10899,14 @@ class CertifiedNystrom(NamedTuple):
     """A Nystrom factor and how near its K~ = factor factor^T is to K.
 
     landmarks; factor (n, s), a column a landmark in the order of choice; trace_left, (tr K - tr K~) / tr K;
-    error_bound, of |K - K~|_2 / |K|_2.
+    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small, over seeds: 0 where it is by the trace, else 1e-6
+    for each time that the norm was looked at.
     """
     landmarks: Landmarks
     factor: np.ndarray
     trace_left: float
     error_bound: float
+    chance: float = math.nan
 
 
 _SURVEYED = 2048                                       # points on which a residual is looked at before it is certified
@@ -10841,7 +10964,7 @@ def _norm_from_below(F, count):
 
 @_compiled(apart=True)
 def _residual_norm(P, kernel, F, tol, key):
-    """|K - F F^T|_2 as `spectral_norm` finds it, and whether it is finite."""
+    """|K - F F^T|_2 as `_norm` has it: from below, what it is not above but for a chance, and whether it is finite."""
     return _norm(Difference(Implicit(P, kernel), LowRank(F)), key, tol, 1000)
 
 
@@ -10862,10 +10985,11 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
     Returns
     -------
-    CertifiedNystrom. trace_left is exact to rounding. error_bound is 1.01 times the estimate of `spectral_error`
-    over a lower bound of |K|_2, or the bound by the trace if that is smaller and the kernel is positive semidefinite by
-    its formula: the true error is below it but for a chance of 2e-6. Never below 4 roundings of X's type. It is above
-    `error` where the limit, or that rounding, was met first: look at it
+    CertifiedNystrom. trace_left is exact to rounding. error_bound is what block Lanczos from a random start proves of
+    |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, about 1.1 times where its basis was
+    full before that was sure; or the bound by the trace if that is smaller and the kernel is positive semidefinite by
+    its formula. chance: 0 by the trace, else 1e-6 for each look at the norm. Never below 4 roundings of X's type. It is
+    above `error` where the limit, or that rounding, was met first: look at it
 
     Notes
     -----
@@ -10885,7 +11009,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     s, some = min(most, 16), _all_points(n).indices
     if n > _SURVEYED:
         some, _ = _draw(_ones(n), _SURVEYED, _key(seed, _START))
-    progress = _begin_pivots(X, kernel, shift, s, X)
+    progress, looks = _begin_pivots(X, kernel, shift, s, X), 0
     while True:
         progress, sound = _pivots_up_to(s, progress, X, kernel, shift, np.int64(64), 0.0, X, key)
         if not sound:
@@ -10896,17 +11020,21 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         if not norm > 0.0:
             raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
         bound, finite = (left + _sum(progress.floor)) / norm if _is_definite(kernel) else np.inf, True
+        chance = 0.0
         if bound > error:
-            looked, finite = _residual_norm(_gather(X, some, X), kernel, _gather(F, some, F), 0.1, key)
+            few = _gather(X, some, X), _gather(F, some, F)
+            looked, _, finite = _residual_norm(few[0], kernel, few[1], 0.1, _key(seed, _START))
             if finite and (last or looked * n <= error * norm * some.shape[0]):
-                measured, finite = _residual_norm(X, kernel, F, 0.01, key)
-                bound = min(bound, 1.01 * measured / norm)
+                looks += 1                             # a start block of its own, so that chances add up
+                _, certified, finite = _residual_norm(X, kernel, F, 0.01, _subkey(_key(seed, _NORMS), looks))
+                if certified / norm < bound:
+                    bound, chance = certified / norm, _MISSED * looks
         if not finite:
             raise ValueError("nystrom_to: kernel must be finite on X")
         if last or bound <= error:
             trace = _sum(progress.diagonal)
             return CertifiedNystrom(Landmarks(progress.indices, _ones(found), progress.evaluations), F,
-                                    left / trace, max(bound, 4.0 * _epsilon(X)))
+                                    left / trace, max(bound, 4.0 * _epsilon(X)), chance)
         s = min(most, s + max(16, s // 5))
         progress = _with_room(progress, s, X)
 
@@ -12721,7 +12849,7 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """
     if not (_symmetric(A) and _symmetric(B)):
         raise ValueError("spectral_error: A and B must be symmetric")
-    norm, finite = _norm(Difference(A, B), _key(seed, _START), tol, max_iterations)
+    norm, _, finite = _norm(Difference(A, B), _key(seed, _NORMS), tol, max_iterations)
     if not finite:
         raise ValueError("spectral_error: A and B must be finite (no NaN or infinity)")
     return norm
@@ -13073,7 +13201,8 @@ def reliable_components(values, error):
     ----------
     values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question, as
         the last has no gap that is known
-    error : float, not negative; |A - K|_2 in the units of the values, as of `spectral_error`, or a bound of it
+    error : float, not negative; |A - K|_2 in the units of the values, or a bound of it: (1 + tol) times
+        `spectral_error`, which comes from below
 
     Returns
     -------
@@ -13107,7 +13236,8 @@ def reliable_components(values, error):
 
 # 16.1 Data and files
 
-@_public(n=_length, d=_length, seed=_seed, signal=_length, zeta=_positive, decay=_integer(0))
+@_public(n=_length, d=_length, seed=_seed, signal=_length, zeta=_positive,
+         decay=_integer(0) + [_holdable("n", "8.0 * n_ * d_")])
 def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 
@@ -13151,11 +13281,147 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     return X
 
 
+class Advice(NamedTuple):
+    """One way to the k leading eigenpairs of a Gram matrix, as predicted.
+
+    method, as on the command line; size: kept entries' s, landmarks or features, 0 for none; bytes; seconds; error,
+    relative to |K|_2; works: whether error and memory suffice; reason: what the figures rest on, or why it does not.
+    """
+    method: str
+    size: float
+    bytes: int
+    seconds: float
+    error: float
+    works: bool
+    reason: str
+
+
 _TUPLES = tuple(value for name, value in sorted(globals().items()) if name in __all__ and isinstance(value, type))
+_part_numbers = itertools.count()
+_NOT_RESERVED = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODEV, errno.EPERM}       # by this file system
+
+
+def _part_of(place):
+    """The name of a file beside a target to which this process alone writes."""
+    return place.with_name(f"{place.name}.{platform.node()}-{os.getpid()}-{next(_part_numbers)}.part")
+
+
+def _is_running(number):
+    """Whether there is a process of this number; where nobody can tell, there is."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _remove_leftovers(place):
+    """Remove what was begun to be written for a target by processes of this machine that are no more."""
+    for name in glob.glob(f"{glob.escape(str(place))}.{glob.escape(platform.node())}-*-*.part"):
+        number = name.rsplit("-", 2)[1]
+        if number.isdigit() and not _is_running(int(number)):
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+
+
+@contextlib.contextmanager
+def _whole_file(path, size=0):
+    """A file to write to, which takes its name when all is on disk: until then, and after an error, the old one stays.
+
+    size: bytes that are set aside first, so that a full disk is an error before the work. Devices and pipes are written
+    to as they are.
+    """
+    place = pathlib.Path(os.path.realpath(path))
+    existed, part = place.exists(), None
+    if existed and not place.is_file():
+        with open(place, "wb") as file:
+            yield file
+        return
+    try:
+        _remove_leftovers(place)
+        part = _part_of(place)
+        with open(part, "x+b") as file:
+            if size > 0 and hasattr(os, "posix_fallocate"):
+                try:
+                    os.posix_fallocate(file.fileno(), 0, size)
+                except OSError as error:
+                    if error.errno not in _NOT_RESERVED:
+                        raise
+            yield file
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
+        if existed:
+            os.chmod(part, stat.S_IMODE(place.stat().st_mode))
+        os.replace(part, place)
+    except BaseException as error:
+        if part:
+            with contextlib.suppress(OSError):
+                part.unlink()
+        if isinstance(error, OSError) and error.filename in (None, str(part)) and error.errno != errno.EPIPE:
+            kept = "the file that was there is as it was" if existed else "nothing is left of it"
+            raise OSError(error.errno, f"{error.strerror or error}, {kept}", str(path)) from None
+        raise
+
+
+def _write_arrays(path, arrays):
+    """A whole .npz file of arrays by name."""
+    arrays = {name: np.asarray(value) for name, value in arrays.items()}
+    with _whole_file(path, sum(value.nbytes for value in arrays.values())) as file:
+        np.savez(file, **arrays)
+
+
+class _Rows:
+    """A .npy file of so many rows that is written from its beginning to its end."""
+
+    def __init__(self, file, shape, dtype):
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+        self.file, self.dtype = file, dtype
+
+    def write(self, rows):
+        self.file.write(np.ascontiguousarray(rows, self.dtype).data)
+
+
+# What damaged files make of np.load, of a member of an archive, and of a header.
+_DAMAGED = (ValueError, EOFError, TypeError, KeyError, IndexError, AttributeError, SyntaxError, RuntimeError,
+            MemoryError, OverflowError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error)
+
+
+def _check_archive(file):
+    """Refuse an archive with an array that this machine cannot hold, before it is unpacked."""
+    for member in file.zip.infolist():
+        if member.file_size > _PHYSICAL_MEMORY:
+            raise ValueError(f"{member.filename} would take {_human(member.file_size)}, more than there is memory")
+
+
+def _flawed_field(model, place=""):
+    """The first field of a tuple, or of one inside it, whose value is not of its kind; None if all are."""
+    for field, kind in type(model).__annotations__.items():
+        value, name = getattr(model, field), place + field
+        if isinstance(value, _TUPLES):
+            flaw = _flawed_field(value, name + ".") if kind in (tuple, type(value)) else name
+            if flaw:
+                return flaw
+            continue
+        if kind is str and isinstance(value, str):
+            continue
+        value = np.asarray(value)
+        whole = value.ndim == 0 and value.dtype.kind in "biuf" and value == np.floor(value) and abs(value) < 2.0**64
+        if (kind not in (int, bool, float, np.ndarray, tuple) or value.dtype.kind not in "biuf"
+                or kind in (int, bool) and not whole or kind is float and value.ndim > 0):
+            return name
+    return None
 
 
 def save(path, model):
     """Write any tuple of this module to a .npz file, without pickles. Source: textbook.
+
+    The file is the former one until the new one is whole, whatever happens, and for whoever reads it meanwhile.
 
     Parameters
     ----------
@@ -13168,7 +13434,9 @@ def save(path, model):
 
     Raises
     ------
-    ValueError : model not such a tuple; a kernel of `custom`, whose code lives in this process alone
+    ValueError : model not such a tuple; a kernel of `custom`, whose code lives in this process alone; a Spread, whose
+        parts lie on workers; a field that is no number or array, by its name
+    OSError : a file that cannot be written; the one that was there is as it was
 
     Notes
     -----
@@ -13182,7 +13450,12 @@ def save(path, model):
     >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
     (None, 0, 0.125)
     """
-    np.savez(path, **_as_arrays(model))
+    arrays = _as_arrays(model)
+    if hasattr(path, "write"):
+        np.savez(path, **arrays)
+        return
+    name = os.fsdecode(path)
+    _write_arrays(name if name.endswith(".npz") else name + ".npz", arrays)
 
 
 def _as_arrays(model, root=""):
@@ -13201,6 +13474,9 @@ def _as_arrays(model, root=""):
 
     if not isinstance(model, _TUPLES):
         raise ValueError(f"save: model must be a tuple of this module, got {type(model).__name__}")
+    flaw = _flawed_field(model)
+    if flaw:
+        raise ValueError(f"save: model.{flaw} must be numbers, as {type(model).__name__} has them")
     put(root, model)
     return {name or "class": value for name, value in arrays.items()}
 
@@ -13218,7 +13494,7 @@ def load(path):
 
     Raises
     ------
-    ValueError : a file that `save` did not write
+    ValueError : a file that `save` did not write, or that is damaged
     OSError : a file that cannot be read
 
     Notes
@@ -13234,50 +13510,37 @@ def load(path):
     (None, 0, [0, 1, 2])
     """
     classes, arrays = {cls.__name__: cls for cls in _TUPLES}, {}
-    with contextlib.suppress(ValueError, EOFError, zipfile.BadZipFile):        # no array file, pickles, or cut short
+    with contextlib.suppress(*_DAMAGED):
         file = np.load(path, allow_pickle=False)
         if isinstance(file, np.lib.npyio.NpzFile):
             with file:
+                _check_archive(file)
                 arrays = dict(file)
 
-    def get(name):
+    def get(name, kind=None):
         value = arrays[name]
+        if kind is str:
+            return str(value)
         if value.dtype.kind != "U":
             return value[()].item() if value.ndim == 0 else value
         cls = classes[str(value)]
         places = {field: f"{name}.{field}" if name != "class" else field for field in cls._fields}
-        return cls(**{field: get(place) for field, place in places.items()
+        return cls(**{field: get(place, cls.__annotations__[field]) for field, place in places.items()
                       if place in arrays or field not in cls._field_defaults})      # older files lack what is newer
 
     try:
-        return get("class" if "class" in arrays else "model")
-    except (KeyError, TypeError):
+        model = get("class" if "class" in arrays else "model")
+    except (KeyError, TypeError, RecursionError):
         raise ValueError(f"load: {path} must be a file that save has written") from None
+    flaw = _flawed_field(model) if isinstance(model, _TUPLES) else "model"
+    if flaw:
+        raise ValueError(f"load: {path} must hold numbers that save has written, and {flaw} is none")
+    return model
 
 
 # 16.2 Which sketch, and how large
 
-class Advice(NamedTuple):
-    """One way to the k leading eigenpairs of a Gram matrix, as predicted.
 
-    method, as on the command line; size: kept entries' s, landmarks or features, 0 for none; bytes; seconds; error,
-    relative to |K|_2; works: whether error and memory suffice; reason: what the figures rest on, or why it does not.
-    """
-    method: str
-    size: float
-    bytes: int
-    seconds: float
-    error: float
-    works: bool
-    reason: str
-
-
-def _human(size):
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"
 
 
 _LANDMARK_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
@@ -13316,11 +13579,18 @@ class _Pilot:
         self.growth = self.n / few
 
     def size(self, product):
-        """Spectral norm to a few per cent, by NumPy and so without compiling: 5 steps of orthogonal iteration."""
-        V = np.random.default_rng(self.seed).standard_normal((self.P.shape[0], min(8, self.P.shape[0])))
-        for step in range(5):
-            V = product(np.linalg.qr(V)[0])
-        return np.linalg.norm(V, 2)
+        """Spectral norm to 3 % of a flat spectrum, by NumPy and so without compiling: 10 blocks of a Krylov space."""
+        n = self.P.shape[0]
+        if n <= 80:
+            return np.linalg.norm(product(np.eye(n)), 2)
+        V, Q, AQ = np.random.default_rng(self.seed).standard_normal((n, 8)), np.empty((n, 0)), np.empty((n, 0))
+        for step in range(10):
+            for again in range(2):
+                V = np.linalg.qr(V - Q @ (Q.T @ V))[0]
+            Q = np.hstack([Q, V])
+            V = product(V)
+            AQ = np.hstack([AQ, V])
+        return np.linalg.norm(Q.T @ AQ, 2)
 
     def error(self, A):
         """|K - A|_2 / |K|_2, here."""
@@ -13341,14 +13611,19 @@ class _Pilot:
         return fourier_features(self.P, fourier_features_map(self.kernel, self.P.shape[1], s, seed))
 
     def seconds(self, make):
-        """Of making an operator and of its eigenpairs here, each the least of three runs; the first may compile."""
-        times = []
+        """Of making an operator and of its eigenpairs here, each the least of three runs; the first may compile.
+
+        No more than the seconds of all cores together: beside other programs a clock tells of them.
+        """
+        times, made = [], []
+
+        def taken(step):
+            clock, cores = time.perf_counter(), time.process_time()
+            made[:] = [step()]
+            return min(time.perf_counter() - clock, time.process_time() - cores)
+
         for run in range(3):
-            start = time.perf_counter()
-            A = make()
-            made = time.perf_counter()
-            block_lanczos(A, self.k, self.seed)
-            times.append((made - start, time.perf_counter() - made))
+            times.append((taken(make), taken(lambda: block_lanczos(made[0], self.k, self.seed))))
         return sum(map(min, zip(*times, strict=True)))
 
 
@@ -13428,7 +13703,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     X, kernel = _as_points("advise: X", X), _as_kernel("advise: kernel", kernel)
     error, seed, k = _as_real("advise: error", error), int(_as_seed("advise: seed", seed)), _as_integer("advise: k", k)
     if memory is None:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2 if hasattr(os, "sysconf") else 2.0**33
+        memory = _PHYSICAL_MEMORY / 2
     memory = _as_real("advise: memory", memory)
     if not (X.size > 0 and _all_below(X, 1e17 if X.itemsize == 4 else 1e150)):
         raise ValueError("advise: X must be finite (no NaN or infinity), not empty, and below 1e150 in size (float32: "
@@ -13441,12 +13716,12 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         raise ValueError("advise: k must be from 1 to n, the number of points")
     if kernel.kind == _PRECOMPUTED:
         raise ValueError("advise: kernel must not be precomputed, as its Gram matrix is there")
-    wanted = 0.8 * error                               # room for what a pilot gets wrong
+    wanted = 0.8 * error                               # room for what a pilot gets wrong, for every method
     pilot = _Pilot(X, kernel, k, seed, wanted)
     ways = [*_exact_ways(pilot, X), *_ways_of_entries(pilot, wanted), *_ways_of_factors(pilot, wanted)]
     ranked = []
     for row, make, work, spread in ways:
-        row = _judged(row, error, memory, X.shape[0] ** 2 * X.itemsize)
+        row = _judged(row, wanted * (1.0 + 1e-3), memory, X.shape[0] ** 2 * X.itemsize)      # sizes are rounded
         if row.works:
             row = row._replace(seconds=pilot.seconds(make) * work)
         # Seconds of single calls vary by factors: below one they do not decide.
@@ -13540,7 +13815,7 @@ class _Ticker:
     def __enter__(self):
         self.start = time.perf_counter()
         self.thread = threading.Thread(target=self._tick, daemon=True)
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             self.thread.start()
         return self
 
@@ -13870,6 +14145,15 @@ def _drawn_rows(n, size, key):
 
 # 17.2 Maps
 
+def _own_row(arguments, d):
+    """A point that a function can take: one of those that its model rests on, if it has any of d coordinates."""
+    for argument in arguments:
+        points = getattr(argument, "points", argument)
+        if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == d and len(points) > 0:
+            return np.asarray(points[:1])
+    return np.ones((1, d))
+
+
 def dask_map(function, X, *arguments):
     """A function of this file on each row of a dask array: features, residuals or labels of points, lazily.
 
@@ -13895,8 +14179,9 @@ def dask_map(function, X, *arguments):
 
     Notes
     -----
-    Called from Python only. At once, the function runs on one row of ones: for the type of the result, and to have it
-    compiled where workers find it. Work as of the function; its arguments go to each worker once, X nowhere.
+    Called from Python only. At once, the function runs on one row of the model's points: for the type of the result,
+    and to have it compiled where workers find it. Work as of the function; its arguments go to each worker once, X
+    nowhere.
 
     Examples
     --------
@@ -13912,7 +14197,7 @@ def dask_map(function, X, *arguments):
     for value in arguments:
         _refuse_precomputed("dask_map", value)
     with _alone():
-        like = function(np.ones((1, blocks.d), blocks.dtype), *arguments)
+        like = function(_own_row(arguments, blocks.d).astype(blocks.dtype), *arguments)
     sizes = np.diff(blocks.starts).tolist()
     parts = [da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
              for size, part in zip(sizes, _each_part(function, blocks, _shared(*arguments)), strict=True)]
@@ -14251,15 +14536,6 @@ def dask_shadow_select(X, eps):
 
 # 17.4 Landmarks
 
-class LandmarkPoints(NamedTuple):
-    """Landmarks that were taken out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks.
-    """
-    points: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
-    evaluations: int
-
-
 def _landmarks_of(block, first, number, kernel, s, key):
     """Landmarks of one block, with the numbers that its rows have among all."""
     found = recursive_rls_accelerated(block, kernel, s, int(_python_subkey(key, number)))
@@ -14536,7 +14812,7 @@ def dask_kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     if max_iterations < 1:
         raise ValueError(f"{name}: max_iterations must be at least 1")
     size = min(n, max(_STARTING_ROWS, k))
-    few = _gathered(name, blocks, np.sort(_drawn_rows(n, size, _python_key(seed, _PAIRS))))
+    few = _gathered(name, blocks, np.sort(_drawn_rows(n, size, _python_key(seed, _FIRST_ROWS))))
     try:
         centers = kernel_kmeans(few, k, seed, restarts, max_iterations).centers
     except ValueError as error:
@@ -14855,6 +15131,17 @@ def _part_product(part, V):
     return _csr_product(part.data, part.indices, part.indptr, V.astype(part.data.dtype, copy=False))
 
 
+def _computed_there(name, tasks):
+    """What tasks on parts of a matrix give; where the workers that held them are gone, an error that says so."""
+    try:
+        return _computed(*tasks)
+    except Exception as error:
+        if isinstance(error, ValueError) and re.match(r"\w+: ", str(error)):
+            raise
+        raise ValueError(f"{name}: A must lie on workers that are still there "
+                         f"({type(error).__name__}: {error})") from error
+
+
 def dask_matmat(A, V):
     """A V for a matrix that is spread over workers: the product that `block_lanczos_of` asks for (AMS section 2).
 
@@ -14890,7 +15177,8 @@ def dask_matmat(A, V):
     if not _all_below(V.reshape(A.n, -1), 1e17 if V.itemsize == 4 else 1e150):
         raise ValueError("dask_matmat: V must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
     task, held = _dask().delayed(_together, pure=False), _shared(V.reshape(A.n, -1))
-    return np.concatenate(_computed(*[task(_part_product, held, part) for part in A.parts])).reshape(V.shape)
+    products = _computed_there("dask_matmat", [task(_part_product, held, part) for part in A.parts])
+    return np.concatenate(products).reshape(V.shape)
 
 
 def dask_collect(A):
@@ -14987,14 +15275,15 @@ def _load_points(path, key, mapped=False):
         X = _load_csv(path) if suffix == ".csv" else np.load(path, "r", allow_pickle=False)
         if isinstance(X, np.lib.npyio.NpzFile):
             with X as arrays:
+                _check_archive(arrays)
                 X = arrays[_chosen_array(path, arrays.files, key)]
         elif key:
             raise _Refused(f"--key is for .npz files, and {path} holds one array")
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
-        raise _Refused(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except ValueError as error:
+    except OSError as error:
+        raise _Refused(f"cannot read {path}: {error.strerror or error}") from None
+    except _DAMAGED as error:
         objects = "pickle" in str(error) or "Python objects" in str(error)
-        reason = "it holds text or Python objects" if objects else str(error).splitlines()[0]
+        reason = "it holds text or Python objects" if objects else (str(error) or type(error).__name__).splitlines()[0]
         raise _Refused(f"cannot read {path}: {reason}") from None
     if X.ndim != 2 or not (np.issubdtype(X.dtype, np.number) or X.dtype == bool) or np.iscomplexobj(X):
         raise _Refused(f"{path} must hold a 2-D array of real numbers, got {X.ndim}-D {X.dtype}")
@@ -15038,10 +15327,11 @@ def _load_labels(options, n):
                 with y as arrays:
                     name = next((name for name in _LABELS if name in arrays.files), None)
                     y = arrays[name] if name else None
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, *_DAMAGED) as error:
         if not options.labels:                         # nobody asked for them
             return None
-        raise _Refused(f"cannot read {path}: {str(error).splitlines()[0]}") from None
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise _Refused(f"cannot read {path}: {reason}") from None
     if not options.labels:
         if y is not None and y.size != n and options.plot:
             print(f"kpcasketch: {name} of {path} holds {y.size} values for {n} points, and is not used",
@@ -15083,22 +15373,43 @@ def _standardized(X, moments=None):
     return _Standardized(X, *moments), moments
 
 
-def _load_csv(path):
-    """Numbers, quoted or not, under a header if any field of the first line is none."""
-    def is_number(field):
-        try:
-            float(field)
-        except ValueError:
-            return False
-        return True
+def _is_number(field):
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
+
+def _load_csv(path):
+    """Numbers, quoted or not, under a header if no field of the first line is one."""
     with open(path, encoding="utf-8-sig", newline="") as lines:
         first = next(csv.reader(lines), [])
+        header = bool(first) and not any(_is_number(field) and math.isfinite(float(field)) for field in first)
         lines.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")            # an empty file is refused by its size
-            header = not all(map(is_number, first))
-            return np.loadtxt(lines, delimiter=",", ndmin=2, quotechar='"', skiprows=int(header))
+            try:
+                return np.loadtxt(lines, delimiter=",", ndmin=2, quotechar='"', skiprows=int(header))
+            except ValueError as error:
+                raise ValueError(_flaw_of_csv(path, header) or str(error)) from None
+
+
+def _flaw_of_csv(path, header):
+    """Where a file holds something else than rows of as many numbers, counted from 1 as editors do."""
+    with open(path, encoding="utf-8-sig", newline="") as lines:
+        rows, columns = csv.reader(lines), None
+        for row in rows:
+            if header or not row:
+                header = False
+                continue
+            columns = len(row) if columns is None else columns
+            for j, field in enumerate(row):
+                if not _is_number(field):
+                    return f"line {rows.line_num}, column {j + 1} holds {field!r}, which is no number"
+            if len(row) != columns:
+                return f"line {rows.line_num} holds {len(row)} numbers, and the lines before it {columns}"
+    return None
 
 
 _EMBEDDED_SIGMA = "6"
@@ -15332,14 +15643,17 @@ def _check_writeable(path):
     """Refuse a place for results before the work is done, not after."""
     if not path.resolve().parent.is_dir():
         raise _Refused(f"no such directory: {path.parent}")
-    existed = path.exists()
     try:
-        with open(path, "ab"):
-            pass
+        if path.exists():
+            with open(path, "ab"):
+                pass
+        if path.is_file() or not path.exists():        # a whole file is first made beside it
+            part = _part_of(pathlib.Path(os.path.realpath(path)))
+            with open(part, "xb"):
+                pass
+            part.unlink()
     except OSError as error:
         raise _Refused(f"cannot write {path}: {error.strerror}") from None
-    if not existed:
-        path.unlink()
 
 
 def _check_picture(path):
@@ -15380,7 +15694,8 @@ def _plot(path, embedding, values, labels, title, total=None, what="variance"):
     right.semilogy(np.arange(1, values.size + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue of the Gram matrix")
     right.xaxis.get_major_locator().set_params(integer=True)
-    figure.savefig(path, dpi=200)
+    with _whole_file(path) as file:
+        figure.savefig(file, dpi=200, format=pathlib.Path(path).suffix.lower()[1:])
 
 
 def _parser():
@@ -15487,7 +15802,7 @@ def _prepared(options, X):
     options.moments = {}
     held = None
     if options.state and pathlib.Path(options.state).exists():
-        with contextlib.suppress(OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile), \
+        with contextlib.suppress(OSError, *_DAMAGED), \
                 np.load(options.state, allow_pickle=False) as file:
             held = [file[name] for name in _MOMENTS if name in file]
         if held is not None and bool(held) != options.standardize:
@@ -15504,6 +15819,17 @@ def _prepared(options, X):
 _MOMENTS = ("standardized.mean", "standardized.scale")
 
 
+def _named_as_archive(path, sizeless):
+    """The name of a result; as numpy.savez has it, with .npz at its end."""
+    place = pathlib.Path(path or "")
+    if not path or path.endswith((".npz", *sizeless)) or place.exists() and not place.is_file():
+        return path
+    if path.endswith((".npy", ".zarr", ".csv")):
+        kinds = " or ".join((".npz", *sizeless))
+        raise _Refused(f"-o must name a {kinds} file with this request, got {path}")
+    return path + ".npz"
+
+
 def _check_request(options, methods, n, sizeless=()):
     """Refuse what cannot be done before anything is done. sizeless: names of files for an embedding of any size."""
     if options.memory is not None and options.advise is None:
@@ -15513,8 +15839,7 @@ def _check_request(options, methods, n, sizeless=()):
     for path in filter(None, (options.o, options.plot, options.state)):
         if pathlib.Path(path).is_dir():
             raise _Refused(f"{path} is a directory")
-    if options.o and not options.o.endswith((".npz", *sizeless)):
-        options.o += ".npz"                            # as numpy.savez names it
+    options.o = _named_as_archive(options.o, sizeless)
     places = [pathlib.Path(path) for path in (options.points, options.state, options.o, options.plot) if path]
     for i, path in enumerate(places):
         if path.resolve() in [other.resolve() for other in places[:i]]:
@@ -15555,6 +15880,12 @@ def _check_request(options, methods, n, sizeless=()):
                        f"points out")
     if not 0 <= options.seed < 2**64:
         raise _Refused("--seed must be from 0 to 2**64 - 1")
+    held = {"lanczos": 8.0, "orthogonal": 8.0, "quantize": 0.125, "sample": 12.0 / (options.s or 4.0),
+            "sample-quantize": 12.0 / (options.s or 4.0)}
+    for method in methods if not sizeless or ".zarr" not in sizeless else ():
+        if held.get(method, 0.0) * n * n > _PHYSICAL_MEMORY:
+            raise _Refused(f"--method {method} would take {_human(held[method] * n * n)} for {n} points, of "
+                           f"{_human(_PHYSICAL_MEMORY)}: --method implicit, rls-accelerated or skpca would do")
 
 
 def _print_row(name, seconds, held, evaluations, error, right, kept, residual, k):
@@ -15630,56 +15961,122 @@ def _refuse_others(options, X, state, requests):
         raise _Refused(f"{options.state} was begun with other {', '.join(differing)}")
 
 
+class _Source(NamedTuple):
+    """A file whose points are in a state: its name, how many rows it had, and how many are taken, with their ends."""
+    name: str
+    size: int
+    rows: int
+    ends: str
+
+
+def _ends(X, rows):
+    """A hash of the first and the last of so many rows."""
+    held = hashlib.sha256()
+    for row in (X[0], X[rows - 1]) if rows > 0 else ():
+        held.update(np.ascontiguousarray(row, np.float64).tobytes())
+    return held.hexdigest()
+
+
 def _resumed(options, X, source):
-    """(state, points of this very file that are in it) of a file that --state has written."""
+    """(state, points of this very file that are in it, other sources) of a file that --state has written."""
     try:
-        state = load(options.state)
+        state, sources = load(options.state), []
         with np.load(options.state, allow_pickle=False) as file:
-            same = "source" in file and str(file["source"]) == source
-            done, last = (int(file["rows"]), file["last"]) if same else (0, None)
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            if not isinstance(state, SKPCAState):
+                pass
+            elif "sources" in file:
+                sources = [_Source(*entry) for entry in json.loads(str(file["sources"]))]
+            elif "source" in file:                     # as it was written before all sources were kept
+                done = int(file["rows"])
+                ends = None if str(file["source"]) != source or not 0 < done <= len(X) else _ends(X, done)
+                same = ends is None or np.array_equal(file["last"], X[done - 1])
+                sources = [_Source(str(file["source"]), len(X), done, ends if same else "")]
+    except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {options.state}: {error}") from None
     if not isinstance(state, SKPCAState):
         raise _Refused(f"{options.state} must hold a state of skpca, got {type(state).__name__}")
     _refuse_others(options, X, state, {"-m": (state.map.m, options.m), "--ell": (state.sketch.ell, options.ell)})
     if options.k > state.sketch.ell:
         raise _Refused(f"-k must be at most {state.sketch.ell}, the rows of the sketch in {options.state}")
-    if done > X.shape[0] or (done and not np.array_equal(last, X[done - 1])):
+    ours = [entry for entry in sources if entry.name == source]
+    done = ours[0].rows if ours else 0
+    if done > X.shape[0] or (done and ours[0].ends != _ends(X, done)):
         raise _Refused(f"{options.state} was made from other points of {source}")
-    return state, done
+    return state, done, [entry for entry in sources if entry.name != source]
 
 
-def _write_whole(path, arrays):
-    """Under another name first: whatever happens meanwhile, the file is whole."""
-    with open(path + ".part", "wb") as file:
-        np.savez(file, **arrays)
-    os.replace(path + ".part", path)
+@contextlib.contextmanager
+def _own_state(path):
+    """The state file, for this process alone; a second one is refused. The lock goes with the process."""
+    if not path or os.name != "posix":
+        yield
+        return
+    lock, flock = os.path.realpath(path) + ".lock", importlib.import_module("fcntl")
+    while True:
+        file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            flock.flock(file, flock.LOCK_EX | flock.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(file, 100).decode(errors="replace")
+            os.close(file)
+            raise _Refused(f"{path} is in use by another process ({holder}), as {lock} says") from None
+        with contextlib.suppress(FileNotFoundError):
+            if os.fstat(file).st_ino == os.stat(lock).st_ino:
+                break
+        os.close(file)                                 # its holder has removed it meanwhile
+    os.ftruncate(file, 0)
+    os.write(file, f"{platform.node()}, {os.getpid()}".encode())
+    try:
+        yield
+    finally:
+        os.unlink(lock)
+        os.close(file)
 
 
-def _write_state(path, state, X, done, source, moments):
-    _write_whole(path, dict(_as_arrays(state), source=source, rows=done, last=X[done - 1] if done else np.zeros(0),
-                            **moments))
+def _write_state(path, state, X, done, source, others, moments):
+    sources = [*others, _Source(source, X.shape[0], done, _ends(X, done))] if done else others
+    _write_arrays(path, dict(_as_arrays(state), sources=json.dumps(sources), **moments))
 
 
-def _absorb_file(state, done, X, options, source):
+@contextlib.contextmanager
+def _kept_on_refusal(path):
+    """On an error, but not on an interrupt, a file becomes what it was, whatever was written to it meanwhile."""
+    former = pathlib.Path(path).read_bytes() if path and pathlib.Path(path).exists() else None
+    try:
+        yield
+    except (_Refused, ValueError):
+        if path and former is None:
+            pathlib.Path(path).unlink(missing_ok=True)
+        elif path and pathlib.Path(path).read_bytes() != former:
+            with _whole_file(path) as file:
+                file.write(former)
+        raise
+
+
+def _absorb_file(state, done, others, X, options, source):
     """The state after the rest of the file; what --state names is kept up to date."""
     saved, before = time.perf_counter(), state.sketch.count - done          # points that are not of this file
+
+    def keep():
+        if options.state:
+            _write_state(options.state, state, X, state.sketch.count - before, source, others, options.moments)
+
     try:
-        for begin, end, rows in _each_block(X, done, "skpca"):
-            try:
-                state = skpca_update(state, rows)      # it alone says what is done: no interrupt falls between two
-            except ValueError as error:
-                raise _Refused(f"points {begin} to {end - 1} of {source}: {error}") from None
-            if options.state and time.perf_counter() - saved > 30.0:
-                _write_state(options.state, state, X, state.sketch.count - before, source, options.moments)
-                saved = time.perf_counter()
+        with _kept_on_refusal(options.state):
+            for begin, end, rows in _each_block(X, done, "skpca"):
+                try:
+                    state = skpca_update(state, rows)  # it alone says what is done: no interrupt falls between two
+                except ValueError as error:
+                    raise _Refused(f"points {begin} to {end - 1} of {source}: {error}") from None
+                if time.perf_counter() - saved > 30.0:
+                    keep()
+                    saved = time.perf_counter()
+            keep()
     except KeyboardInterrupt:
+        keep()
         kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
         done = state.sketch.count - before
         raise KeyboardInterrupt(f"interrupted after {done} of {X.shape[0]} points; {kept}") from None
-    finally:
-        if options.state:
-            _write_state(options.state, state, X, state.sketch.count - before, source, options.moments)
     return state
 
 
@@ -15687,14 +16084,16 @@ def _write_embedding(path, X, values, transform, more):
     n, k = X.shape[0], values.shape[0]
     single = X.dtype == np.float32
     dtype = np.float32 if single else np.float64
-    mapped = path.endswith(".npy")
-    embedding = np.lib.format.open_memmap(path, "w+", dtype, (n, k)) if mapped else np.empty((n, k), dtype)
+    if path.endswith(".npy"):
+        with _whole_file(path, n * k * np.dtype(dtype).itemsize + 128) as file:
+            out = _Rows(file, (n, k), np.dtype(dtype))
+            for _, _, rows in _each_block(X, 0, "embedding"):
+                out.write(transform(rows))
+        return
+    embedding = np.empty((n, k), dtype)
     for begin, end, rows in _each_block(X, 0, "embedding"):
         embedding[begin:end] = transform(rows)
-    if mapped:
-        embedding.flush()
-    else:
-        np.savez(path, embedding=embedding, values=values, **more)
+    _write_arrays(path, dict(embedding=embedding, values=values, **more))
 
 
 def _measured_stream(X, kernel, transform, options):
@@ -15711,9 +16110,9 @@ def _measured_stream(X, kernel, transform, options):
 def _stream(options, X, labels, source):
     """Streaming kernel PCA of points that need not fit into memory."""
     name = str(pathlib.Path(source).resolve()) if options.points else source
-    sigma, done, note = None, 0, ""
+    sigma, done, others, note = None, 0, [], ""
     if options.state and pathlib.Path(options.state).exists():
-        state, done = _resumed(options, X, name)
+        state, done, others = _resumed(options, X, name)
         note = f"; {options.state} holds {state.sketch.count} points, goes on at point {done}"
     else:
         state, sigma = _begun(options, X)
@@ -15724,7 +16123,7 @@ def _stream(options, X, labels, source):
     compiling = time.perf_counter() - start
     _print_head(options, X, source, sigma, f"; m = {state.map.m}, ell = {state.sketch.ell}{note}")
     start, left = time.perf_counter(), X.shape[0] - done
-    state = _absorb_file(state, done, X, options, name)
+    state = _absorb_file(state, done, others, X, options, name)
     subspace = skpca_finish(state, options.k)
     seconds = time.perf_counter() - start
     held = state.map.frequencies.nbytes + state.sketch.columns.nbytes + state.means.nbytes
@@ -15780,7 +16179,7 @@ def _resumed_descent(options, X):
     """The state of a file that --state has written."""
     try:
         state = load(options.state)
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {options.state}: {error}") from None
     if not isinstance(state, DSGDState) or state.task != _COMPONENTS:
         raise _Refused(f"{options.state} must hold a state of dsgd, got {type(state).__name__}")
@@ -15799,23 +16198,27 @@ def _left_over(state):
 def _descended_on_file(state, X, steps, batch, options):
     """The state after all steps, with word on the terminal; what --state names is kept up to date."""
     begun, saved = state.step, time.perf_counter()
+
+    def keep():
+        if options.state:
+            _write_arrays(options.state, dict(_as_arrays(state), **options.moments))
+
     try:
-        with _Ticker("dsgd") as ticker:
+        with _kept_on_refusal(options.state), _Ticker("dsgd") as ticker:
             while state.step < steps:
                 rows = X[_batch_rows(np.uint64(state.map.seed), state.step, batch, X.shape[0])]
                 state = dsgd_update(state, _rows_of(rows, 0, batch))
                 rate = (state.step - begun) / (time.perf_counter() - ticker.start)
                 ticker.text = (f"dsgd: {100 * state.step // steps} %, step {state.step:,} of {steps:,}, residual "
                                f"{_left_over(state):.4f}, {(steps - state.step) / rate:,.0f} s left")
-                if options.state and time.perf_counter() - saved > 30.0:
-                    _write_whole(options.state, dict(_as_arrays(state), **options.moments))
+                if time.perf_counter() - saved > 30.0:
+                    keep()
                     saved = time.perf_counter()
+            keep()
     except KeyboardInterrupt:
+        keep()
         kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
         raise KeyboardInterrupt(f"interrupted after {state.step} of {steps} steps; {kept}") from None
-    finally:
-        if options.state:
-            _write_whole(options.state, dict(_as_arrays(state), **options.moments))
     return state
 
 
@@ -15876,7 +16279,7 @@ def _apply(options):
         model = load(path)
         with np.load(path, allow_pickle=False) as file:
             extras = {name: file[name] for name in (*_MOMENTS, "projected") if name in file}
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {path}: {error}") from None
     if type(model) not in _TRANSFORMS:
         raise _Refused(f"{path} must hold a model that -o has written, or an Expansion, Subspace, DSGDState or "
@@ -15887,8 +16290,7 @@ def _apply(options):
         if pathlib.Path(place).resolve() in [pathlib.Path(other).resolve() for other in (path, options.points)]:
             raise _Refused(f"{place} is named twice, and would be overwritten")
         _check_writeable(pathlib.Path(place))
-    if options.o and not options.o.endswith((".npz", ".npy")):
-        options.o += ".npz"
+    options.o = _named_as_archive(options.o, (".npy",))
     if options.plot:
         _check_picture(options.plot)
     if len(extras.get(_MOMENTS[0], X[0])) != X.shape[1] or extras.get("projected", X.shape[1:])[0] != X.shape[1]:
@@ -15928,6 +16330,8 @@ def _stored_points(path, key, workers):
         raise _Refused(f"cannot read {path}: No such file or directory")
     if not files and not place.is_dir():
         raise _Refused(f"{path} must be a .npy file, a directory of them, or a Zarr store, to be read by a cluster")
+    if not files and not any(place.glob("zarr.json")) and not any(place.glob(".z*")):
+        raise _Refused(f"{path} holds no .npy file, and is no Zarr store")
     if not files:
         try:
             importlib.import_module("zarr")
@@ -16087,19 +16491,22 @@ def _write_from_cluster(options, X, labels, method, sigma, values, embedding, mo
     lazy = hasattr(embedding, "to_delayed")
     if options.o and options.o.endswith(".zarr"):
         da = _dask("dask.array")
-        (embedding if lazy else da.from_array(embedding, chunks=(X.chunks[0], -1))).to_zarr(options.o)
+        part = _part_of(pathlib.Path(os.path.realpath(options.o)))
+        try:
+            (embedding if lazy else da.from_array(embedding, chunks=(X.chunks[0], -1))).to_zarr(str(part))
+            os.rename(part, options.o)                 # there is none of that name, or it would have been refused
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
     elif options.o and options.o.endswith(".npy"):
-        out = np.lib.format.open_memmap(options.o, "w+", embedding.dtype, embedding.shape)
-        parts = embedding.to_delayed().ravel().tolist() if lazy else [embedding]
-        first = 0
-        for j in range(0, len(parts), _WRITTEN_BLOCKS):
-            for rows in _computed(*parts[j:j + _WRITTEN_BLOCKS]):
-                out[first:first + len(rows)] = rows
-                first += len(rows)
-        out.flush()
+        with _whole_file(options.o, embedding.nbytes + 128) as file:
+            out = _Rows(file, embedding.shape, embedding.dtype)
+            parts = embedding.to_delayed().ravel().tolist() if lazy else [embedding]
+            for j in range(0, len(parts), _WRITTEN_BLOCKS):
+                for rows in _computed(*parts[j:j + _WRITTEN_BLOCKS]):
+                    out.write(rows)
     elif options.o:
         whole = _computed(embedding)[0] if lazy else embedding
-        np.savez(options.o, embedding=whole, values=values, **more, **options.moments)
+        _write_arrays(options.o, dict(embedding=whole, values=values, **more, **options.moments))
     if options.o:
         print(f"wrote {options.o} ({method})")
     if options.plot:
@@ -16139,8 +16546,79 @@ def _print_advice(options, X, source):
           f"python -m kpcasketch {points}-k {options.k}{given} --method {best.method}{options_of}")
 
 
-def _command(argv):
+class _Terminal:
+    """Standard output, whose reader may leave: that ends the work, unless there are files to be written."""
+
+    def __init__(self, out):
+        self.out, self.spared, self.left = out, False, False
+
+    def _try(self, call, *arguments):
+        if self.left:
+            return
+        try:
+            call(*arguments)
+        except OSError:
+            self.left = True
+            with contextlib.suppress(OSError, ValueError):             # nothing more is written, not at exit either
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
+            if not self.spared:
+                raise
+
+    def write(self, text):
+        self._try(self.out.write, text)
+        return len(text)
+
+    def flush(self):
+        self._try(self.out.flush)
+
+    def __getattr__(self, name):
+        return getattr(self.out, name)
+
+
+@contextlib.contextmanager
+def _open_streams():
+    """Standard streams that take whatever is printed, also where they are closed or know ASCII only; the output."""
+    with contextlib.ExitStack() as stack:
+        while True:                                    # a file must not get the number of a closed standard stream
+            number = os.open(os.devnull, os.O_RDWR)
+            if number > 2:
+                os.close(number)
+                break
+        for name, redirect in (("stdout", contextlib.redirect_stdout), ("stderr", contextlib.redirect_stderr)):
+            stream = getattr(sys, name)
+            if stream is None or getattr(stream, "closed", False):
+                stack.enter_context(redirect(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
+            elif hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        terminal = _Terminal(sys.stdout)
+        stack.enter_context(contextlib.redirect_stdout(terminal))
+        yield terminal
+
+
+@contextlib.contextmanager
+def _interrupted_by_signals():
+    """Have the signals that end a process interrupt it, so that what was begun is cleared away; their numbers."""
+    numbers, former = [], {}
+
+    def stop(number, _):
+        numbers.append(number)
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        with contextlib.suppress(ValueError):          # not in the main thread
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                former[number] = signal.signal(number, stop)
+    try:
+        yield numbers
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _command(argv, terminal):
     options = _parser().parse_args(argv)
+    terminal.spared = bool(options.o or options.plot or options.state)
     for name in ("points", "o", "plot", "state", "labels", "key"):
         if getattr(options, name) == "":
             raise _Refused(f"{name} must not be an empty name")
@@ -16162,14 +16640,19 @@ def _command(argv):
     if methods == ["all"]:
         methods = [name for name in _METHODS if name not in _STREAM_METHODS + _REDUCED_METHODS]
     _check_request(options, methods, X.shape[0], (".npy",) if options.method in _STREAM_METHODS else ())
+    with _own_state(options.state):
+        _computed_here(options, X, labels, source, methods)
+
+
+def _computed_here(options, X, labels, source, methods):
     X = _prepared(options, X)
     if options.advise is not None:
         _print_advice(options, X[:], source)
         return
     if options.method in _STREAM_METHODS:
         (_stream if options.method == "skpca" else _gradients)(options, X, labels, source)
-        return
-    _table(options, X, labels, source, methods)
+    else:
+        _table(options, X, labels, source, methods)
 
 
 def _table(options, X, labels, source, methods):
@@ -16203,8 +16686,9 @@ def _table(options, X, labels, source, methods):
             more["projected"] = np.array([X.shape[1], options.dimension, options.seed], np.uint64)
         if methods[0] == "round":
             more["rows"] = embedded
-        np.savez(options.o, embedding=embedding, values=eigen.values, vectors=eigen.vectors, residual=eigen.residual,
-                 **_as_arrays(model(), "model"), **options.moments, **more)
+        more.update(_as_arrays(model(), "model"), **options.moments)
+        _write_arrays(options.o, dict(embedding=embedding, values=eigen.values, vectors=eigen.vectors,
+                                      residual=eigen.residual, **more))
         print(f"wrote {options.o} ({methods[0]})")
         if methods[0] in ("sample", "quantize", "sample-quantize", "round"):
             print("the embedding is the eigenvectors' own; features of these points by --apply differ from it by the "
@@ -16229,8 +16713,8 @@ def main(argv=None):
 
     Returns
     -------
-    int, exit status: 0, or 2 after one line on stderr about what was wrong, 130 after an interrupt, or 1 where nobody
-    reads stdout to its end
+    int, exit status: 0, or 2 after one line on stderr about what was wrong, 130 after an interrupt (129 or 143 after
+    the signals that end a process), or 1 where nobody reads stdout to its end: files are written nevertheless
 
     Notes
     -----
@@ -16241,19 +16725,19 @@ def main(argv=None):
     >>> main(["no-such-file.npy"])
     2
     """
-    try:
-        _command(argv)
-        sys.stdout.flush()
-    except BrokenPipeError:  # as by `| head -1`; nothing more is to be written, not at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt as stop:
-        print(f"kpcasketch: {str(stop) or 'interrupted'}", file=sys.stderr)
-        return 130
-    except (_Refused, ValueError, OSError, MemoryError) as error:
-        print(f"kpcasketch: error: {error or type(error).__name__}", file=sys.stderr)
-        return 2
-    return 0
+    with _open_streams() as terminal, _interrupted_by_signals() as signals:
+        try:
+            _command(argv, terminal)
+            sys.stdout.flush()
+        except BrokenPipeError:                        # as by `| head -1`
+            return 1
+        except KeyboardInterrupt as stop:
+            print(f"kpcasketch: {str(stop) or 'interrupted'}", file=sys.stderr)
+            return 128 + signals[-1] if signals else 130
+        except (_Refused, ValueError, OSError, MemoryError) as error:
+            print(f"kpcasketch: error: {error or type(error).__name__}", file=sys.stderr)
+            return 2
+        return int(terminal.left)
 
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command line: a table for good input, one line and status 2 for bad, and the file working alone."""
 
+import errno
 import importlib.util
 import io
 import math
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -292,17 +295,63 @@ def test_a_file_that_has_grown_and_another_one_join_the_stream(many, tmp_path, c
     assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
 
 
-def test_a_block_with_nan_is_refused_and_the_points_before_it_are_kept(many, capsys):
+def test_a_refused_file_changed_the_state(many, tmp_path, capsys):
+    # the state forgot the file before it, whose points were then taken twice
     points, path, state = many
     broken = points.copy()
     broken[17_000, 1] = np.nan
-    np.save(path, broken)
-    assert kp.main([path, *STREAM, "--state", state]) == 2
+    np.save(tmp_path / "broken.npy", broken)
+    assert kp.main([str(tmp_path / "broken.npy"), *STREAM, "--state", state]) == 2
     error = capsys.readouterr().err
-    assert "points 16384 to 19999" in error and "NaN" in error and kp.load(state).sketch.count == 16_384
-    np.save(path, points)
+    assert "points 16384 to 19999" in error and "NaN" in error and not os.path.exists(state)
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    before = pathlib.Path(state).read_bytes()
+    assert kp.main([str(tmp_path / "broken.npy"), *STREAM, "--state", state]) == 2
+    assert pathlib.Path(state).read_bytes() == before
+    assert kp.main([path, *STREAM, "--state", state]) == 0
+    assert kp.load(state).sketch.count == 20_000
+    assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
+
+
+def test_a_file_between_made_another_count_its_beginning_twice(many, tmp_path, monkeypatch, capsys):
+    points, path, state = many
+    update, calls = kp.skpca_update, []
+
+    def interrupted(state, X):
+        calls.append(len(X))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return update(state, X)
+    np.save(tmp_path / "other.npy", points[:3000] + 1)
+    monkeypatch.setattr(kp, "skpca_update", interrupted)
+    assert kp.main([path, *STREAM, "--state", state]) == 130
+    monkeypatch.setattr(kp, "skpca_update", update)
+    assert kp.load(state).sketch.count == 8192
+    assert kp.main([str(tmp_path / "other.npy"), *STREAM, "--state", state]) == 0
+    for _ in range(2):
+        assert kp.main([path, *STREAM, "--state", state]) == 0
+        assert kp.load(state).sketch.count == 23_000
+    np.save(path, points[::-1].copy())
+    assert kp.main([path, *STREAM, "--state", state]) == 2
+    assert "was made from other points" in capsys.readouterr().err
+
+
+def test_a_state_written_before_it_knew_all_its_files_goes_on(many, capsys):
+    points, path, state = many
+    first = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 2, 16, 3), 4), points[:9000])
+    np.savez(state, **kp._as_arrays(first), source=str(pathlib.Path(path).resolve()), rows=9000, last=points[8999])
     assert kp.main([path, *STREAM, "--state", state]) == 0
     assert all(np.array_equal(a, b) for a, b in zip(kp.skpca_finish(kp.load(state), 2)[1:], whole(points)[1:]))
+
+
+def test_two_processes_lost_each_others_updates_of_a_state(many, capsys):
+    path, state = many[1:]
+    with kp._own_state(state):
+        assert kp.main([path, *STREAM, "--state", state]) == 2
+        assert "is in use by another process" in capsys.readouterr().err and not os.path.exists(state)
+    assert kp.main([path, *STREAM, "--state", state]) == 0 and not os.path.exists(state + ".lock")
+    open(state + ".lock", "w").close()                 # of a process that was killed
+    assert kp.main([path, *STREAM, "--state", state]) == 0
 
 
 @pytest.mark.parametrize("options, text", [
@@ -610,3 +659,141 @@ def test_labels_of_another_length_are_said_to_be_left_out(tmp_path, capsys):
 def test_arrays_beside_the_points_that_are_no_labels_are_left_alone(tmp_path, capsys):
     np.savez(tmp_path / "X.npz", X=X, y=np.array([{}, None], object))
     assert kp.main([str(tmp_path / "X.npz"), "-k", "2", "--no-errors"]) == 0
+
+
+@pytest.mark.parametrize("content, text", [
+    (b"1.0,2.O\n3,4\n", "line 1, column 2 holds '2.O'"), (b"NA,2\n3,4\n", "line 1, column 1 holds 'NA'"),
+    (b"1,\n2,3\n", "line 1, column 2 holds ''"), (b"a,b\n1,2\n3,x\n", "line 3, column 2 holds 'x'"),
+    (b"a,b\n1,2\n\n3,4,5\n", "line 4 holds 3 numbers, and the lines before it 2"), (b"1,2\n3\n", "line 2 holds 1 numbers")])
+def test_a_first_line_with_one_cell_that_is_no_number_was_dropped_as_a_header(tmp_path, capsys, content, text):
+    assert kp.main([write(tmp_path / "a.csv", content), "-k", "1", "--no-errors"]) == 2
+    assert text in capsys.readouterr().err
+
+
+def command(*arguments, cwd=None, **more):
+    """The command in a process of its own."""
+    line = [sys.executable, "-m", "kpcasketch", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__), "KPCASKETCH_QUIET": "1", **more.pop("env", {})}
+    return subprocess.Popen(line, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+
+def ended(process):
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes descriptors")
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)])
+def test_closed_streams_ended_in_a_traceback_or_lost_results(points, tmp_path, closed):
+    process = command(points, "-k", "2", "--no-errors", "-o", tmp_path / "out.npz", preexec_fn=lambda: [os.close(number) for number in closed])
+    code, _, err = ended(process)
+    assert code == 0 and "Traceback" not in err
+    with np.load(tmp_path / "out.npz") as written:
+        assert written["embedding"].shape == (150, 2)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_results_were_lost_with_the_reader_of_the_terminal(points, tmp_path):
+    with open("/dev/full", "w") as full:
+        process = subprocess.Popen([sys.executable, "-m", "kpcasketch", points, "-k", "2", "--no-errors", "-o", str(tmp_path / "out.npz")],
+                                   env={**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__)}, stdout=full, stderr=subprocess.PIPE)
+        process.communicate(timeout=300)
+    assert process.returncode == 1 and np.load(tmp_path / "out.npz")["embedding"].shape == (150, 2)
+
+
+def test_a_file_name_beyond_ascii_refused_all_work(tmp_path):
+    np.save(tmp_path / "\u00e9.npy", X)
+    code, out, err = ended(command(tmp_path / "\u00e9.npy", "-k", "2", "--no-errors", env={"PYTHONIOENCODING": "ascii"}))
+    assert code == 0 and "\\xe9.npy" in out and not err
+
+
+def test_names_of_results_that_cannot_be_are_refused(points, tmp_path, capsys):
+    assert kp.main([points, "-k", "2", "-o", str(tmp_path / "out.npy")]) == 2       # was written as out.npy.npz
+    assert "-o must name a .npz file" in capsys.readouterr().err and len(os.listdir(tmp_path)) == 1
+    (tmp_path / "empty").mkdir()
+    pytest.importorskip("distributed")
+    assert kp.main([str(tmp_path / "empty"), "-k", "2"]) == 2
+    assert "holds no .npy file, and is no Zarr store" in capsys.readouterr().err
+
+
+def test_files_that_are_damaged_or_too_large_to_unpack_are_refused_by_name(tmp_path, monkeypatch, capsys):
+    good = tmp_path / "good.npz"
+    kp.save(good, kp.kpca(X, kp.gaussian(1.0), 2))
+    content, path = good.read_bytes(), tmp_path / "bad.npz"
+    central = content.index(b"PK\x01\x02")
+    damaged = {"encrypted": (central + 8, b"\x01"), "method": (central + 10, b"\x63")}
+    for name, (place, value) in damaged.items():
+        broken = bytearray(content)
+        for begin in range(len(broken)):
+            if broken[begin:begin + 4] == b"PK\x01\x02":
+                broken[begin + place - central:begin + place - central + len(value)] = value
+        path.write_bytes(bytes(broken))
+        with pytest.raises(ValueError, match="load: .*bad.npz must"):
+            kp.load(path)
+        assert kp.main([str(path), "-k", "1", "--key", "coef"]) == 2, name
+        assert "bad.npz" in capsys.readouterr().err
+    huge = io.BytesIO()
+    np.lib.format.write_array_header_1_0(huge, {"descr": "<f8", "fortran_order": False, "shape": (2 ** 40, 1)})
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("X.npy", huge.getvalue() + b"0" * 800)
+    assert kp.main([str(path), "-k", "1"]) == 2 and "cannot read" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(kp, "_PHYSICAL_MEMORY", 500)
+        with pytest.raises(ValueError, match="load: .*good.npz must"):
+            kp.load(good)
+        assert kp.main([str(good), "-k", "1", "--key", "coef"]) == 2
+        assert ".npy would take" in capsys.readouterr().err
+    for field in ("count", "address"):
+        model = kp.kpca(X, kp.gaussian(1.0), 2) if field == "address" else kp.reservoir_start(2, 2)
+        kp.save(good, model)
+        with np.load(good) as arrays:
+            arrays = dict(arrays)
+        name = "kernel.address" if field == "address" else field
+        np.savez(path, **{**arrays, name: 1e300})
+        with pytest.raises(ValueError, match=f"load: .*{name}"):
+            kp.load(path)
+
+
+def test_whatever_is_a_tuple_of_this_module_is_saved_or_refused_by_the_field(tmp_path):
+    points = kp.LandmarkPoints(X[:3], np.arange(3), np.ones(3), 7)
+    advice = kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason")
+    for model in (points, advice, kp.Difference(np.eye(2), kp.LowRank(X)), kp.center(np.eye(3))):
+        kp.save(tmp_path / "model.npz", model)
+        again = kp.load(tmp_path / "model.npz")
+        assert type(again) is type(model) and all(np.array_equal(a, b) for a, b in zip(again, model) if not isinstance(a, tuple))
+    for model, field in ((points._replace(weights=None), "weights"), (kp.kpca(X, kp.gaussian(1.0), 1)._replace(kernel=None), "kernel"),
+                         (kp.reservoir_start(2, 2)._replace(count="many"), "count")):
+        with pytest.raises(ValueError, match=f"save: model.{field} must be numbers"):
+            kp.save(tmp_path / "none.npz", model)
+    assert not (tmp_path / "none.npz").exists()
+
+
+def test_what_a_killed_process_has_begun_to_write_is_cleared_away(tmp_path):
+    model, place = kp.gaussian(1.0), tmp_path / "model.npz"
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True).stdout.strip()
+    left = tmp_path / f"model.npz.{platform.node()}-{dead}-0.part"
+    ours = tmp_path / f"model.npz.{platform.node()}-{os.getpid()}-77.part"
+    for part in (left, ours):
+        part.write_bytes(b"begun")
+    kp.save(place, model)
+    assert sorted(os.listdir(tmp_path)) == sorted([place.name, ours.name]) and kp.load(place).gamma == 0.5
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    place = tmp_path / "model.npz"
+    kp.save(place, kp.gaussian(1.0))
+    place.chmod(0o640)
+    os.symlink(place, tmp_path / "link.npz")
+    kp.save(tmp_path / "link.npz", kp.gaussian(2.0))
+    assert kp.load(place).gamma == 0.125 and os.path.islink(tmp_path / "link.npz") and place.stat().st_mode & 0o777 == 0o640
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    for name in ("fsync", "posix_fallocate", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, full)
+            with pytest.raises(OSError, match="No space left on device, the file that was there is as it was.*model.npz"):
+                kp.save(place, kp.gaussian(3.0))
+            with pytest.raises(OSError, match="nothing is left of it.*new.npz"):
+                kp.save(tmp_path / "new.npz", kp.gaussian(3.0))
+        assert kp.load(place).gamma == 0.125 and sorted(os.listdir(tmp_path)) == ["link.npz", "model.npz"]

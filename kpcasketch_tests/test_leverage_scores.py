@@ -576,3 +576,13 @@ def test_landmarks_of_points_on_a_line_never_ended(dtype):
             assert found.indices.size == s and np.isfinite(found.weights).all()
             F = kp.nystrom(X, found, kp.linear())
             assert np.abs(F @ F.T - X @ X.T).max() < (1e-10 if dtype == np.float64 else 1e-3)
+
+
+def test_certificates_say_their_chance(rng):
+    X = rng.standard_normal((700, 3))
+    by_trace, by_norm = kp.nystrom_to(X, kp.gaussian(6.0), 1e-2), kp.nystrom_to(X, kp.laplacian(1.0), 0.3, 0, 40)
+    assert by_trace.chance == 0.0 and by_trace.error_bound <= 1e-2
+    assert 0 < by_norm.chance < 1e-5
+    K = kp.gram(X, X, kp.laplacian(1.0))
+    true = np.linalg.norm(K - by_norm.factor @ by_norm.factor.T, 2) / np.linalg.norm(K, 2)
+    assert true <= by_norm.error_bound < 1.6 * true

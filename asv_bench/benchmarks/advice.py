@@ -49,8 +49,11 @@ class Advice:
                 found = kp._chosen_landmarks(best.method, self.X, self.kernel, best.size, 0)
                 return kp.LowRank(kp.nystrom(self.X, found, self.kernel))
         else:
-            make = {"lanczos": lambda: kp.gram(self.X, self.X, self.kernel), "implicit": lambda: kp.Implicit(self.X, self.kernel),
-                    "quantize": lambda: kp.quantize_gram(self.X, self.kernel)}[best.method]
+            size, X = best.size, self.X
+            make = {"lanczos": lambda: kp.gram(X, X, self.kernel), "implicit": lambda: kp.Implicit(X, self.kernel),
+                    "quantize": lambda: kp.quantize_gram(X, self.kernel), "sample": lambda: kp.sample_gram(X, self.kernel, size),
+                    "sample-quantize": lambda: kp.sample_quantize_gram(X, self.kernel, size),
+                    "skpca": lambda: kp.LowRank(kp.fourier_features(X, kp.fourier_features_map(self.kernel, X.shape[1], int(size))))}[best.method]
         start = time.perf_counter()
         A = make()
         kp.block_lanczos(A, 10)
