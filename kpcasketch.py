@@ -13399,6 +13399,22 @@ def _check_archive(file):
             raise ValueError(f"{member.filename} would take {_human(member.file_size)}, more than there is memory")
 
 
+@contextlib.contextmanager
+def _opened(path):
+    """What np.load makes of a file, without pickles; it is closed at the end, damaged or not."""
+    with contextlib.ExitStack() as stack:
+        file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
+        held = np.load(file, allow_pickle=False)
+        if isinstance(held, np.lib.npyio.NpzFile):
+            _check_archive(stack.enter_context(held))
+        try:
+            yield held
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise ValueError("its directory is damaged") from None     # and names a place before its beginning
+
+
 def _flawed_field(model, place=""):
     """The first field of a tuple, or of one inside it, whose value is not of its kind; None if all are."""
     for field, kind in type(model).__annotations__.items():
@@ -13510,12 +13526,8 @@ def load(path):
     (None, 0, [0, 1, 2])
     """
     classes, arrays = {cls.__name__: cls for cls in _TUPLES}, {}
-    with contextlib.suppress(*_DAMAGED):
-        file = np.load(path, allow_pickle=False)
-        if isinstance(file, np.lib.npyio.NpzFile):
-            with file:
-                _check_archive(file)
-                arrays = dict(file)
+    with contextlib.suppress(*_DAMAGED), _opened(path) as file:
+        arrays = dict(file) if isinstance(file, np.lib.npyio.NpzFile) else {}
 
     def get(name, kind=None):
         value = arrays[name]
@@ -15272,13 +15284,15 @@ def _load_points(path, key, mapped=False):
         raise _Refused(f"{path} is not a .npy, .npz or .csv file")
     try:
         mapped = mapped and suffix == ".npy"
-        X = _load_csv(path) if suffix == ".csv" else np.load(path, "r", allow_pickle=False)
-        if isinstance(X, np.lib.npyio.NpzFile):
-            with X as arrays:
-                _check_archive(arrays)
-                X = arrays[_chosen_array(path, arrays.files, key)]
-        elif key:
-            raise _Refused(f"--key is for .npz files, and {path} holds one array")
+        if suffix == ".npz":
+            with _opened(path) as arrays:
+                archive = isinstance(arrays, np.lib.npyio.NpzFile)
+                X = arrays[_chosen_array(path, arrays.files, key)] if archive else arrays
+        else:
+            X = _load_csv(path) if suffix == ".csv" else np.load(path, "r", allow_pickle=False)
+        if key and (suffix != ".npz" or not archive) or isinstance(X, np.lib.npyio.NpzFile):
+            raise _Refused(f"--key is for .npz files, and {path} holds one array" if key else
+                           f"cannot read {path}: it is an archive, of the name of an array")
     except OSError as error:
         raise _Refused(f"cannot read {path}: {error.strerror or error}") from None
     except _DAMAGED as error:
@@ -15322,11 +15336,10 @@ def _load_labels(options, n):
             with contextlib.suppress(ValueError):      # numbers are sorted as such
                 y = y.astype(np.float64)
         else:
-            y = np.load(path, allow_pickle=False)
-            if isinstance(y, np.lib.npyio.NpzFile):
-                with y as arrays:
-                    name = next((name for name in _LABELS if name in arrays.files), None)
-                    y = arrays[name] if name else None
+            with _opened(path) as y:
+                if isinstance(y, np.lib.npyio.NpzFile):
+                    name = next((name for name in _LABELS if name in y.files), None)
+                    y = y[name] if name else None
     except (OSError, *_DAMAGED) as error:
         if not options.labels:                         # nobody asked for them
             return None
@@ -15802,8 +15815,7 @@ def _prepared(options, X):
     options.moments = {}
     held = None
     if options.state and pathlib.Path(options.state).exists():
-        with contextlib.suppress(OSError, *_DAMAGED), \
-                np.load(options.state, allow_pickle=False) as file:
+        with contextlib.suppress(OSError, *_DAMAGED), _opened(options.state) as file:
             held = [file[name] for name in _MOMENTS if name in file]
         if held is not None and bool(held) != options.standardize:
             raise _Refused(f"{options.state} was begun {'with' if held else 'without'} --standardize")
@@ -15981,7 +15993,7 @@ def _resumed(options, X, source):
     """(state, points of this very file that are in it, other sources) of a file that --state has written."""
     try:
         state, sources = load(options.state), []
-        with np.load(options.state, allow_pickle=False) as file:
+        with _opened(options.state) as file:
             if not isinstance(state, SKPCAState):
                 pass
             elif "sources" in file:
@@ -16277,7 +16289,7 @@ def _apply(options):
         raise _Refused("--apply needs -o, or --plot")
     try:
         model = load(path)
-        with np.load(path, allow_pickle=False) as file:
+        with _opened(path) as file:
             extras = {name: file[name] for name in (*_MOMENTS, "projected") if name in file}
     except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {path}: {error}") from None
