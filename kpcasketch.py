@@ -35,14 +35,15 @@ landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_r
 leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
 Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
 reduced sets       shadow_select, shadow_radius, shadow_labels, shadow_start, shadow_update, shadow_finish,
-(RSKPCA)           shadow_bounds; kmeans_select, kde_pare, herd, kernel_thin; rskpca, subsampled_kpca,
-                   weighted_nystrom; mmd, operator_distance, projection_distance
+(RSKPCA)           shadow_bounds, shadow_projection_bound; kmeans_select, kde_pare, herd, kernel_thin; rskpca,
+                   subsampled_kpca, weighted_nystrom; reduced_density, mmd, operator_distance, projection_distance
 manifolds (RSKPCA) laplacian_eigenmap, diffusion_map, normalized_cut, manifold_features
 random features    fourier_features of fourier_features_map, orthogonal_features_map, quasi_features_map,
 (SKPCA)            fastfood_features_map
 streams (SKPCA)    frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
                    skpca_merge, skpca_finish, skpca_transform, skpca_residual; rnca, rnca_start, rnca_update,
-                   rnca_merge, rnca_finish; reservoir_nystrom, reservoir_start, reservoir_update, reservoir_finish
+                   rnca_merge, rnca_finish; reservoir_nystrom, reservoir_start, reservoir_update, reservoir_merge,
+                   reservoir_finish
 gradients (DSGD)   dsgd_kpca, dsgd_gha, dsgd_ksvd, dsgd_kcca, dsgd_ksir; in streams dsgd_start, dsgd_ksvd_start,
                    dsgd_kcca_start, dsgd_ksir_start, dsgd_update, dsgd_finish; dsgd_evaluate, dsgd_values
 learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
@@ -177,14 +178,14 @@ __all__ = [
     "pivoted_cholesky", "polynomial", "precomputed", "principal_angles", "projection_cost", "projection_dimension",
     "projection_distance", "quantize_gram", "quasi_features_map", "rademacher_projection", "random_noisy",
     "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic",
-    "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical",
-    "reliable_components", "reservoir_finish", "reservoir_nystrom", "reservoir_start", "reservoir_update",
-    "ridge_leverage_scores", "rls_nystrom", "rnca", "rnca_finish", "rnca_merge", "rnca_start", "rnca_update",
-    "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram", "sample_landmarks",
-    "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels", "shadow_radius",
-    "shadow_select", "shadow_start", "shadow_update", "skpca", "skpca_finish", "skpca_merge", "skpca_residual",
-    "skpca_start", "skpca_transform", "skpca_update", "spectral_error", "spectral_norm", "subsampled_kpca",
-    "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
+    "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical", "reduced_density",
+    "reliable_components", "reservoir_finish", "reservoir_merge", "reservoir_nystrom", "reservoir_start",
+    "reservoir_update", "ridge_leverage_scores", "rls_nystrom", "rnca", "rnca_finish", "rnca_merge", "rnca_start",
+    "rnca_update", "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram", "sample_landmarks",
+    "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels",
+    "shadow_projection_bound", "shadow_radius", "shadow_select", "shadow_start", "shadow_update", "skpca",
+    "skpca_finish", "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update", "spectral_error",
+    "spectral_norm", "subsampled_kpca", "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
 ]
 
 
@@ -2850,8 +2851,8 @@ def _largest_number(like):
     return 1e38 if like.itemsize == 4 else 1e308
 
 
-@_public(X=_points(), Y=_points("X"),
-         kernel=_kernel("X", "Y") + [_holdable("X", "1.0 * X_.shape[0] * Y_.shape[0] * X_.itemsize")])
+@_public(X=_points(), Y=_points("X") + [_holdable("Y", "1.0 * X_.shape[0] * Y_.shape[0] * X_.itemsize")],
+         kernel=_kernel("X", "Y"))
 def gram(X, Y, kernel):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
@@ -4284,7 +4285,7 @@ def _start_cosine(n, block, chance):
     return math.exp(0.5 / a * (math.log(chance) + math.log(a) + log_beta))
 
 
-@_compiled(apart=True)
+@_compiled(inline="always")
 def _resolvent_norms(values, Y, known, first, block, S, scale, level):
     """|M|, |E_1^T (level - H)^-1| and |(level - H)^-1 E_j R^T|, for R^T R = S and values over the scale."""
     last, F = Y.shape[0] - block, _zero_matrix(block, block)
@@ -5442,7 +5443,7 @@ def _quantized(kernel, pairs, bound, coin, row, column):
     return words, mirror
 
 
-@_public(X=_points(), kernel=_kernel("X"), seed=_seed + [_holdable("X", "0.125 * X_.shape[0] ** 2")])
+@_public(X=_points() + [_holdable("X", "0.125 * X_.shape[0] ** 2")], kernel=_kernel("X"), seed=_seed)
 def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
@@ -5740,7 +5741,7 @@ def _projected(X, s, key):
     return out
 
 
-@_public(X=_points(finite=False), s=_length, seed=_seed + [_holdable("s", "8.0 * X_.shape[0] * s_")])
+@_public(X=_points(finite=False), s=_length + [_holdable("s", "8.0 * X_.shape[0] * s_")], seed=_seed)
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
 
@@ -6349,8 +6350,8 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
 _radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
 
 
-@_public(glue=True, kernel=_stationary(), d=_length, m=_length, seed=_seed, stored=_flag,
-         paired=_flag + [_holdable("m", "8.0 * d_ * m_ * stored_")])
+@_public(glue=True, kernel=_stationary(), d=_length, seed=_seed, stored=_flag, paired=_flag,
+         m=_length + [_holdable("m", "8.0 * d_ * m_ * stored_")])
 def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
@@ -6387,8 +6388,8 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag,
-         paired=_flag + [_holdable("m", "8.0 * d_ * m_")])
+@_public(glue=True, kernel=_radial, d=_length, seed=_seed, stored=_flag, paired=_flag,
+         m=_length + [_holdable("m", "8.0 * d_ * m_")])
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
@@ -6423,8 +6424,8 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed, stored=_flag,
-         paired=_flag + [_holdable("m", "8.0 * d_ * m_")])
+@_public(glue=True, kernel=_radial, d=_length, seed=_seed, stored=_flag, paired=_flag,
+         m=_length + [_holdable("m", "8.0 * d_ * m_")])
 def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
@@ -6459,8 +6460,8 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
 
-@_public(glue=True, kernel=_radial, d=_length, m=_length, seed=_seed,
-         paired=_flag + [_holdable("m", "40.0 * (m_ + 2 * d_)")])
+@_public(glue=True, kernel=_radial, d=_length, m=_length + [_holdable("m", "40.0 * (m_ + 2 * d_)")], seed=_seed,
+         paired=_flag)
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
 
@@ -6800,7 +6801,7 @@ def _merged(a, b, rows):
                    a.count + b.count, a.ell, a.half, a.share)
 
 
-@_public(ell=_length, m=_length, half=_flag, share=_part + [_holdable("ell", "16.0 * ell_ * m_")])
+@_public(ell=_length, m=_length + [_holdable("m", "16.0 * ell_ * m_")], half=_flag, share=_part)
 def fd_start(ell, m, half=True, share=1.0):
     """An empty sketch by frequent directions of rows of length m (SKPCA Algorithm 1; Liberty 2013).
 
@@ -7067,8 +7068,8 @@ def _deviations(Z, means, count):
             z[t] = factor * gap
 
 
-@_public(map=_fourier_map(), ell=_length, centered=_flag, half=_flag,
-         share=_part + [_holdable("ell", "16.0 * ell_ * map_.m")])
+@_public(map=_fourier_map(), ell=_length + [_holdable("ell", "16.0 * ell_ * map_.m")], centered=_flag, half=_flag,
+         share=_part)
 def skpca_start(map, ell, centered=False, half=True, share=1.0):
     """Streaming kernel PCA before the first point (SKPCA Algorithm 1): random features into frequent directions.
 
@@ -7459,7 +7460,7 @@ def _with_more(a, b):
     return RNCAState(a.map, squares, means, a.count + b.count, a.centered)
 
 
-@_public(map=_fourier_map(), centered=_flag + [_holdable("map.m", "8.0 * map_.m * map_.m")])
+@_public(map=_fourier_map() + [_holdable("map.m", "8.0 * map_.m * map_.m")], centered=_flag)
 def rnca_start(map, centered=False):
     """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
@@ -7640,7 +7641,7 @@ def _reservoir():
                      "{a} must be a ReservoirState as reservoir_start or reservoir_update returned it")]
 
 
-@_public(c=_length, d=_length, seed=_seed + [_holdable("c", "8.0 * c_ * d_")])
+@_public(c=_length, d=_length + [_holdable("d", "8.0 * c_ * d_")], seed=_seed)
 def reservoir_start(c, d, seed=0):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
@@ -7721,17 +7722,62 @@ def _last_taken(upcoming, replaced, count, key):
     return last
 
 
+@_public(a=_reservoir(), b=_reservoir())
+def reservoir_merge(a, b):
+    """The reservoirs of the points of two streams (SKPCA section 1.2): of each pair, one, with chances as their counts.
+
+    Each holds one of all points with equal chances, independent of the others if the seeds of both were different, and
+    goes on as `reservoir_update` has it: whatever a reservoir holds, the chance of no change up to point x of now t is
+    t / x.
+
+    Parameters
+    ----------
+    a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
+
+    Returns
+    -------
+    ReservoirState; its seed is made of both
+
+    Notes
+    -----
+    O(c d) time and memory.
+
+    Examples
+    --------
+    >>> a, b = reservoir_update(reservoir_start(2, 1, 0), np.ones((5, 1))), reservoir_start(2, 1, 1)
+    >>> reservoir_merge(a, b).points.tolist()
+    [[1.0], [1.0]]
+    """
+    if a.points.shape[0] != b.points.shape[0] or a.points.shape[1] != b.points.shape[1]:
+        raise ValueError("reservoir_merge: a and b must hold as many points with as many coordinates")
+    if a.seed == b.seed:
+        raise ValueError("reservoir_merge: a and b must have been started with different seeds")
+    seed, count = _subkey(_key(a.seed, _RESERVOIRS), b.seed), a.count + b.count
+    points, upcoming, replaced = a.points.copy(), a.upcoming.copy(), a.replaced.copy()
+    for j in range(points.shape[0]):
+        key = _subkey(_key(seed, _RESERVOIRS), j)
+        if _uniform(key, 0) * count < b.count:
+            for t in range(points.shape[1]):
+                points[j, t] = b.points[j, t]
+        if a.count > 0 and b.count > 0:
+            upcoming[j], replaced[j] = np.int64(min(count / _uniform(key, 1), 9e18)), 2
+        elif b.count > 0:
+            upcoming[j], replaced[j] = b.upcoming[j], max(2, b.replaced[j])
+    return ReservoirState(points, upcoming, replaced, count, seed)
+
+
 @_public(state=_reservoir(), kernel=_kernel(), k=_integer(1))
 def reservoir_finish(state, kernel, k):
     """Nystrom features by the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1; Drineas, Mahoney 2005).
 
     W is the Gram matrix of the c points, C that of all points and them. With k = c it is C W^-1 C^T (Williams, Seeger
-    2001), a pseudo-inverse where points came in twice.
+    2001), a pseudo-inverse where points came in twice. The theorem's chances are proportional to k(x, x)^2, and those
+    of reservoirs are equal: a kernel whose k(x, x) varies over the points is refused.
 
     Parameters
     ----------
     state : ReservoirState that has seen points
-    kernel : Kernel, positive semidefinite
+    kernel : Kernel, positive semidefinite, with one k(x, x) for all points
     k : int from 1 to c; eigenvalues of W to keep
 
     Returns
@@ -7758,6 +7804,9 @@ def reservoir_finish(state, kernel, k):
     W = _gram(kernel, _prepare(kernel, state.points, state.points, True))
     if not _all_below(W, np.inf):
         raise ValueError("reservoir_finish: kernel must be finite on the points of state")
+    for i in range(c):
+        if abs(W[i, i] - W[0, 0]) > 1e-6 * abs(W[0, 0]):
+            raise ValueError("reservoir_finish: kernel must have one k(x, x) for all points of state")
     values, vectors = _small_eigen(W, c, False)
     coef, kept = _zero_matrix(c, k), _zeros(k, _FLOAT64)
     for q in range(k):
@@ -7775,7 +7824,7 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     Parameters
     ----------
     X : (n, d) array
-    kernel : Kernel, positive semidefinite
+    kernel : Kernel, positive semidefinite, with one k(x, x) for all points
     c : int, at least 1; points to keep
     k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
     seed : int from 0 to 2**64 - 1, by default 0
@@ -8314,6 +8363,39 @@ def shadow_bounds(kernel, eps):
     spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
     return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
                         kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
+
+
+@_public(kernel=_radial, eps=_bandwidth, values=_vector(), k=_count("values", "the number of values"))
+def shadow_projection_bound(kernel, eps, values, k):
+    """How far the span of k leading directions may move with points that move by less than eps (RSKPCA theorem 5.4).
+
+    |P - P'| <= 2 sqrt(2 kappa (kappa - phi)) / delta in Hilbert-Schmidt norm, delta = (lambda_k - lambda_{k+1}) / 2,
+    phi = k at distance eps, provided that 2 sqrt(2 kappa (kappa - phi)) < delta / 2.
+
+    Parameters
+    ----------
+    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+    eps : float, the radius
+    values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
+    k : int from 1 to q
+
+    Returns
+    -------
+    float; infinity where the theorem's condition is not met, which takes a radius of about sigma (lambda_k -
+    lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> round(shadow_projection_bound(gaussian(1.0), 0.01, np.array([0.6, 0.2]), 1), 3)
+    0.1
+    """
+    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, eps).mmd
+    delta = 0.5 * values[k - 1] - 0.5 * (values[k] if k < values.shape[0] else 0.0)
+    return moved / delta if moved < 0.5 * delta else np.inf
 
 
 @_compiled
@@ -8981,6 +9063,40 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     if not finite:
         raise ValueError("rskpca: kernel must have finite values on C, in its precision")
     return found
+
+
+@_public(X=_points(), C=_points("X"), w=_weights("C"), kernel=_kernel("X", "C"))
+def reduced_density(X, C, w, kernel):
+    """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
+
+    With the points themselves and weights 1 it is that of (8), with centers and their weights that of (9), which
+    `rskpca` takes for it. Not normalised: the integral over x is that of k(x, 0).
+
+    Parameters
+    ----------
+    X : (q, d) array of points where it is wanted
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18
+    kernel : Kernel
+
+    Returns
+    -------
+    (q,) array of the precision of X and C
+
+    Notes
+    -----
+    O(q m d) time, O((q + m) d) memory.
+
+    Examples
+    --------
+    >>> reduced_density(np.zeros((1, 1)), np.array([[0.0], [9.0]]), np.array([3.0, 1.0]), gaussian(1.0)).tolist()
+    [0.75]
+    """
+    shares = _times(w.reshape(-1, 1), 1.0 / _sum(w))
+    found = _gram_product(kernel, _prepare(kernel, X, C, False), _in_precision(X, shares))
+    if not _all_below(found, np.inf):
+        raise ValueError("reduced_density: kernel must have finite values on X and C, in their precision")
+    return found[:, 0].copy()
 
 
 @_public(glue=True, X=_points(), m=_count("X"), kernel=_kernel("X"), k=_count("X"), seed=_seed)
@@ -11996,7 +12112,8 @@ def dsgd_update(state, X, Y=None):
     Notes
     -----
     used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m k)
-    memory.
+    memory. States of two streams are not merged: each step moves all coefficients by what all before it have made of
+    them, and a mean of two bases of one subspace, which differ by a rotation, is none. Let one state see both streams.
 
     Examples
     --------
@@ -13236,8 +13353,8 @@ def reliable_components(values, error):
 
 # 16.1 Data and files
 
-@_public(n=_length, d=_length, seed=_seed, signal=_length, zeta=_positive,
-         decay=_integer(0) + [_holdable("n", "8.0 * n_ * d_")])
+@_public(n=_length, d=_length + [_holdable("d", "8.0 * n_ * d_")], seed=_seed, signal=_length, zeta=_positive,
+         decay=_integer(0))
 def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 
@@ -13932,9 +14049,11 @@ def _calls(X):
         (skpca_residual, X, subspace),
         (rnca_start, drawn), (rnca_update, moments, X), (rnca_merge, moments, moments), (rnca_finish, moments, 2),
         (rnca, X, drawn, 2), (reservoir_start, 2, X.shape[1]), (reservoir_update, reservoir, X),
+        (reservoir_merge, reservoir, reservoir._replace(seed=1)),
         (reservoir_finish, reservoir._replace(count=1), kernel, 2), (reservoir_nystrom, X, kernel, 2, 2),
         (shadow_select, X, 1.0), (shadow_radius, 1.0, 4.0), (shadow_labels, X, X, 1.0), (shadow_start, 1.0, 3),
         (shadow_update, shadows, X), (shadow_finish, shadows), (shadow_bounds, kernel, 0.5),
+        (shadow_projection_bound, kernel, 0.01, np.ones(1), 1), (reduced_density, X, X, weights, kernel),
         (kde_pare, X, 3), (herd, X, 3, kernel), (kernel_thin, X, 3, kernel), (rskpca, X, weights, kernel, 2),
         (subsampled_kpca, X, 5, kernel, 2), (weighted_nystrom, X, X, weights, kernel, 2),
         (laplacian_eigenmap, X, weights, kernel, 2), (diffusion_map, X, weights, kernel, 2),
@@ -14911,10 +15030,13 @@ def _on_pair(function, A, B, row, column, d, dtype, held, *others):
 
 
 def _each_pair(function, blocks, held, *others):
-    """Delayed function(A, B, row, column, *others, *held) of blocks a and b, by (a, b) with a <= b."""
+    """Delayed function(A, B, row, column, *others, *held) of blocks a and b, by (a, b) with a <= b.
+
+    others: for each block row, what its blocks from the diagonal on need, one by one.
+    """
     task, parts, starts = _dask().delayed(_on_pair, pure=False), blocks.parts, blocks.starts
     return {(a, b): task(function, parts[a], parts[b], starts[a], starts[b], blocks.d, blocks.dtype, held,
-                         *[other[a] for other in others])
+                         *[other[a][b - a] for other in others])
             for a in range(len(parts)) for b in range(a, len(parts))}
 
 
@@ -14950,6 +15072,25 @@ def _plan_of(name, blocks, kernel, purpose, seed, drawn=True):
     if not bound < np.inf:
         raise ValueError(f"{name}: kernel must have finite values on X")
     return plan._replace(bound=float(bound))
+
+
+_MOST_BLOCKS = 180                                     # with B (B + 1) / 2 pairs of them, three tasks a pair
+
+
+@contextlib.contextmanager
+def _held_blocks(name, X):
+    """The blocks of a dask array, joined where they are too many, computed once and held: each goes into many pairs."""
+    blocks = _row_blocks(name, X)
+    if len(blocks.parts) > _MOST_BLOCKS:
+        blocks = _row_blocks(name, X.rechunk({0: -(-X.shape[0] // _MOST_BLOCKS)}))
+    blocks = blocks._replace(parts=list(_dask().persist(*blocks.parts)))
+    try:
+        yield blocks
+    except ValueError as error:
+        error.__traceback__ = None                     # its frames would hold what the workers hold
+        raise ValueError(str(error)) from None
+    finally:
+        blocks.parts.clear()
 
 
 def _spread_out(parts, blocks):
@@ -15003,7 +15144,9 @@ def dask_quantize_gram(X, kernel, seed=0):
     Notes
     -----
     Called from Python only. n (n + 1) / 2 kernel values, each of which becomes two bits on two workers: n^2 / 8 bytes
-    are held in all, and move once at most. Blocks of points move to the workers of their pairs, 8 n d bytes to each.
+    are held in all, and move once at most. X is computed once and held until the matrix is there (persist it only if it
+    serves for more); its blocks move to the workers of their pairs, 8 n d bytes to each. About 3 B (B + 1) / 2 tasks
+    for B blocks; more than 180 are joined to 180 at most, which is 49,000 tasks.
 
     Examples
     --------
@@ -15012,13 +15155,28 @@ def dask_quantize_gram(X, kernel, seed=0):
     >>> block_lanczos_of(lambda V: dask_matmat(A, V), A.n, 1).values.round(12).tolist()     # doctest: +SKIP
     [9.0]
     """
-    blocks = _row_blocks("dask_quantize_gram: X", X)
-    plan = _plan_of("dask_quantize_gram", blocks, kernel, _ROUND_UP, seed)
-    pairs, count = _each_pair(_words_of_pair, blocks, _shared(plan)), len(blocks.parts)
-    task = _dask().delayed(_words_joined, pure=False)
-    return _spread_out([task(blocks.starts, plan.bound, *[pairs[b, a][0] if b <= a else pairs[a, b][1]
-                                                          for b in range(count)])
-                        for a in range(count)], blocks)
+    with _held_blocks("dask_quantize_gram: X", X) as blocks:
+        plan = _plan_of("dask_quantize_gram", blocks, kernel, _ROUND_UP, seed)
+        pairs, count = _each_pair(_words_of_pair, blocks, _shared(plan)), len(blocks.parts)
+        task = _dask().delayed(_words_joined, pure=False)
+        return _spread_out([task(blocks.starts, plan.bound, *[pairs[b, a][0] if b <= a else pairs[a, b][1]
+                                                              for b in range(count)])
+                            for a in range(count)], blocks)
+
+
+def _kept_by_blocks(a, starts, s, keep):
+    """What `_kept_in` keeps of block row a, for each of its blocks from the diagonal on: only that goes to the pair."""
+    indices, indptr = _kept_in(starts[a], starts[a + 1], starts[-1], s, keep)
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    block = np.searchsorted(starts[a + 1:], indices, "right")
+    order = np.argsort(block, kind="stable")           # each row's columns stay in order
+    ends = np.cumsum(np.bincount(block, minlength=len(starts) - 1 - a))
+    found = []
+    for begin, end in zip(np.concatenate(([0], ends[:-1])), ends, strict=True):
+        chosen = order[begin:end]
+        counts = np.bincount(rows[chosen], minlength=len(indptr) - 1)
+        found.append((indices[chosen], np.concatenate(([0], np.cumsum(counts)))))
+    return found
 
 
 def _entries_of_pair(A, B, row, column, kept, plan, s):
@@ -15049,21 +15207,24 @@ def _entries_joined(a, starts, *pieces):
 
 
 def _sampled_spread(name, X, kernel, s, seed, drawn):
-    blocks, s, seed = _row_blocks(f"{name}: X", X), _as_real(f"{name}: s", s), _as_seed(f"{name}: seed", seed)
+    s, seed = _as_real(f"{name}: s", s), _as_seed(f"{name}: seed", seed)
     if not s >= 1.0:
         raise ValueError(f"{name}: s must be at least 1")
-    if blocks.starts[-1] >= 2**31:
+    if isinstance(X.shape[0] if hasattr(X, "shape") else None, int) and X.shape[0] >= 2**31:
         raise ValueError(f"{name}: X must have fewer than 2**31 rows")
-    plan = _plan_of(name, blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
-    if drawn and not s * plan.bound < _largest_number(np.empty(0, np.float32 if blocks.dtype == np.float32 else float)):
-        raise ValueError(f"{name}: s must not be so large that s times the largest entry overflows the precision of X")
-    task, starts, keep = _dask().delayed(_together, pure=False), blocks.starts, _python_key(seed, _KEEP)
-    count = len(blocks.parts)
-    kept = [task(_kept_in, (), starts[a], starts[a + 1], starts[-1], s, keep) for a in range(count)]
-    pairs = _each_pair(_entries_of_pair, blocks, _shared(plan, s), kept)
-    task = _dask().delayed(_entries_joined, pure=False)
-    return _spread_out([task(a, starts, *[pairs[min(a, b), max(a, b)] for b in range(count)]) for a in range(count)],
-                       blocks)
+    like = np.empty(0, np.float32 if getattr(X, "dtype", None) == np.float32 else float)
+    with _held_blocks(f"{name}: X", X) as blocks:
+        plan = _plan_of(name, blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
+        if drawn and not s * plan.bound < _largest_number(like):
+            raise ValueError(f"{name}: s must not be so large that s times the largest entry overflows the precision "
+                             f"of X")
+        task, starts, keep = _dask().delayed(_together, pure=False), blocks.starts, _python_key(seed, _KEEP)
+        count = len(blocks.parts)
+        kept = [task(_kept_by_blocks, (), a, starts, s, keep) for a in range(count)]
+        pairs = _each_pair(_entries_of_pair, blocks, _shared(plan, s), kept)
+        task = _dask().delayed(_entries_joined, pure=False)
+        return _spread_out([task(a, starts, *[pairs[min(a, b), max(a, b)] for b in range(count)])
+                            for a in range(count)], blocks)
 
 
 def dask_sample_gram(X, kernel, s, seed=0):
@@ -15086,7 +15247,8 @@ def dask_sample_gram(X, kernel, s, seed=0):
     Notes
     -----
     Called from Python only. Kernel values as of `sample_gram`; 12 bytes an entry are held, 16 (in float32 12) move at
-    most twice for each kernel value, and 8 n d bytes of points to each worker.
+    most twice for each kernel value, 4 for its place, and 8 n d bytes of points to each worker. X and tasks as of
+    `dask_quantize_gram`.
 
     Examples
     --------
@@ -15143,10 +15305,11 @@ def _part_product(part, V):
     return _csr_product(part.data, part.indices, part.indptr, V.astype(part.data.dtype, copy=False))
 
 
-def _computed_there(name, tasks):
-    """What tasks on parts of a matrix give; where the workers that held them are gone, an error that says so."""
+def _computed_there(name, A, function, held=()):
+    """function(part, *held) of each part; where the workers that held them are gone, an error that says so."""
     try:
-        return _computed(*tasks)
+        task = _dask().delayed(_together, pure=False)
+        return _computed(*[task(function, held, part) for part in A.parts])
     except Exception as error:
         if isinstance(error, ValueError) and re.match(r"\w+: ", str(error)):
             raise
@@ -15188,8 +15351,7 @@ def dask_matmat(A, V):
         raise ValueError("dask_matmat: V must have as many rows as A, and at least one column")
     if not _all_below(V.reshape(A.n, -1), 1e17 if V.itemsize == 4 else 1e150):
         raise ValueError("dask_matmat: V must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
-    task, held = _dask().delayed(_together, pure=False), _shared(V.reshape(A.n, -1))
-    products = _computed_there("dask_matmat", [task(_part_product, held, part) for part in A.parts])
+    products = _computed_there("dask_matmat", A, _part_product, _shared(V.reshape(A.n, -1)))
     return np.concatenate(products).reshape(V.shape)
 
 

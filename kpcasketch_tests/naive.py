@@ -296,6 +296,14 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centere
     return a, b, W
 
 
+def stored_step(alpha, K, rows, eta):
+    """Update (2) of DSGD with stored points: functions K alpha, a step on the points `rows`; coefficients after it."""
+    U = K[rows] @ alpha
+    alpha = alpha - eta * alpha @ (U.T @ U / len(U))
+    np.add.at(alpha, rows, eta / len(U) * U)
+    return alpha
+
+
 def hermite(x, count, s=1.0, ell=1.0):
     """Eigenvalues and eigenfunctions (orthonormal in L2 of N(0, s^2)) of exp(-(x - y)^2 / (2 ell^2)), DSGD's example."""
     a, b = 1 / (4 * s * s), 1 / (2 * ell * ell)

@@ -559,3 +559,46 @@ def test_the_command_line_joins_a_cluster_and_reads_a_zarr_store(tmp_path, clust
     out = command(tmp_path / "points.zarr", "--scheduler", address, "-k", 2, "--method", "quantize", "--sigma", 2, "-o", tmp_path / "q.npz")
     with np.load(tmp_path / "q.npz") as file:
         assert_same(file["vectors"], kp.block_lanczos(kp.quantize_gram(X, KERNEL), 2).vectors)
+
+
+def test_maps_were_tried_on_a_row_of_ones_far_from_the_model(rng):
+    C = rng.standard_normal((9, 4)) * 0.1 + 1e4
+    far = kp.laplacian_eigenmap(C, np.ones(9), kp.gaussian(0.2), 2)
+    found = kp.dask_map(kp.manifold_features, spread(C, 4), far).compute()
+    assert np.array_equal(found, kp.manifold_features(C, far))
+
+
+def test_every_pair_of_blocks_was_given_all_entries_of_its_row():
+    starts, s, keep = [0, 5, 40, 41, 100], 3.0, np.uint64(kp._key(np.uint64(3), kp._KEEP))
+    for a in range(4):
+        whole, indptr = kp._kept_in(starts[a], starts[a + 1], 100, s, keep)
+        parts = kp._kept_by_blocks(a, starts, s, keep)
+        assert len(parts) == 4 - a and sum(len(indices) for indices, _ in parts) == len(whole)
+        for b, (indices, ends) in enumerate(parts, a):
+            rows = [[j for j in whole[indptr[i]:indptr[i + 1]] if starts[b] <= j < starts[b + 1]] for i in range(starts[a + 1] - starts[a])]
+            assert indices.tolist() == [j for row in rows for j in row] and np.diff(ends).tolist() == [len(row) for row in rows]
+
+
+def test_points_of_a_matrix_are_computed_once_and_in_few_blocks(monkeypatch):
+    calls = []
+
+    def count(block):
+        calls.append(len(block))
+        return block
+    D = da.from_array(X, chunks=(4, -1)).map_blocks(count, dtype=X.dtype, meta=np.empty((0, X.shape[1])))
+    monkeypatch.setattr(kp, "_MOST_BLOCKS", 7)
+    for make, one in ((lambda: kp.dask_quantize_gram(D, KERNEL, 2), kp.quantize_gram(X, KERNEL, 2)),
+                      (lambda: kp.dask_sample_gram(D, KERNEL, 5.0, 2), kp.sample_gram(X, KERNEL, 5.0, 2))):
+        calls.clear()
+        A = make()
+        assert len(A.parts) <= 7 and len(calls) == -(-len(X) // 4)
+        assert_same(kp.dask_collect(A), one)
+
+
+def test_a_matrix_whose_workers_are_gone_is_refused_by_name():
+    class Gone:
+        def __dask_graph__(self):
+            raise KeyError("lost")
+    lost = kp.Spread((Gone(),), np.array([0, 3]), 3)
+    with pytest.raises(ValueError, match="dask_matmat: A must lie on workers that are still there"):
+        kp.dask_matmat(lost, np.ones(3))

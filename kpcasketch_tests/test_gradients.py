@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Doubly stochastic gradients (DSGD): steps against the naive ones, streams, states, limits."""
 
+import math
 import pickle
 
 import numpy as np
@@ -389,3 +390,18 @@ def test_the_error_of_a_step_says_whose_theta0_it_was_and_its_value():
     with pytest.raises(ValueError, match=r"theta0 must be smaller than 1\.00e3 \(chosen\), as the steps diverged at step 0"):
         kp.dsgd_update(state._replace(theta0=999.9, coef=1e3 * state.coef), X, Y)
     assert kp._in_digits(0.099999) == "1.00e-1" and kp._in_digits(2.53) == "2.53e0" and kp._in_digits(1e150) == "1.00e150"
+
+
+def test_steps_with_all_features_are_those_with_stored_points(rng):
+    # update (2) of the paper, whose kernel values become those of the features when each step takes all of them
+    state = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 200, 5), 2, feature_batch=200, initial=200, theta0=0.5, theta1=0.01)
+    Z = kp.fourier_features(X, state.map)
+    K, alpha = Z @ Z.T, np.linalg.lstsq(Z.T, math.sqrt(200) * state.coef, rcond=None)[0]
+    assert np.allclose(K @ alpha, kp.dsgd_evaluate(X, state))
+    for t in range(30):
+        rows = rng.integers(700, size=20)
+        alpha = naive.stored_step(alpha, K, rows, 0.5 / (1 + 0.01 * t))
+        state = kp.dsgd_update(state, X[rows])
+        assert np.abs(K @ alpha - kp.dsgd_evaluate(X, state)).max() < 1e-9
+    exact = np.linalg.eigvalsh(K)[-2:] / 700
+    assert np.allclose(np.sort((kp.dsgd_evaluate(X, kp.dsgd_finish(state)) ** 2).mean(0)), exact, rtol=0.2)

@@ -636,3 +636,29 @@ def test_a_kernel_of_a_new_kind_took_the_laws_of_another():
     for kind in kp._KINDS_WITH_LAWS:
         known = kp.rational_quadratic(2.0, 1.0)._replace(kind=kind)
         assert kind == kp._CITY_BLOCK or min(kp._spread(known, np.uint64(0), 0), kp._drop(known, 1.0), kp._steepest(known)) > 0
+
+
+def test_densities_are_those_of_the_paper(rng):
+    X, found = rng.standard_normal((300, 2)), kp.shadow_select(rng.standard_normal((300, 2)), 0.5)
+    for kernel, name in ((kp.gaussian(1.5), naive.gaussian), (kp.laplacian(1.5), naive.laplacian)):
+        at = rng.standard_normal((20, 2))
+        assert np.allclose(kp.reduced_density(at, X, np.ones(300), kernel), name(at, X, 1.5).mean(1), rtol=1e-12)
+        expected = name(at, found.centers, 1.5) @ found.weights / 300
+        assert np.allclose(kp.reduced_density(at, found.centers, found.weights, kernel), expected, rtol=1e-12)
+    grid = np.linspace(-40, 40, 20_001)[:, None]       # another way: the integral is that of one kernel
+    density = kp.reduced_density(grid, X[:, :1].copy(), np.ones(300), kp.gaussian(1.0))
+    assert np.trapezoid(density, grid[:, 0]) == pytest.approx(math.sqrt(2 * math.pi))
+
+
+def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
+    X, kernel = rng.standard_normal((800, 1)), kp.gaussian(1.0)
+    found = kp.shadow_select(X, 0.01)
+    values = kp.kpca(X, kernel, 3).values / 800
+    for k in (1, 2):
+        bound = kp.shadow_projection_bound(kernel, 0.01, values, k)
+        phi, delta = math.exp(-0.5e-4), (values[k - 1] - values[k]) / 2
+        assert bound == pytest.approx(2 * math.sqrt(2 * (1 - phi)) / delta)
+        assert kp.projection_distance(kp.kpca(X, kernel, k), kp.rskpca(found.centers, found.weights, kernel, k)) <= bound
+    assert kp.shadow_projection_bound(kernel, 0.5, values, 1) == math.inf
+    scaled = kp.shadow_projection_bound(kp.scaled(kernel, 7.0), 0.01, 7 * values, 1)
+    assert scaled == pytest.approx(kp.shadow_projection_bound(kernel, 0.01, values, 1))

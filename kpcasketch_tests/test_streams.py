@@ -472,3 +472,33 @@ def test_frequencies_have_the_law_of_their_kernel(name):
                 if d == 1 and maker is kp.fourier_features_map:        # the control: no other kernel's law passes
                     same = {"laplacian", "city block"} if name in ("laplacian", "city block") else {name}
                     assert all(np.abs(found - distribution(LAWS[other], at)).max() > limit for other in others if other not in same)
+
+
+def test_merged_reservoirs_hold_each_point_with_equal_chances():
+    # 30 points of one stream, 10 of another, 20 after that: chi-square over the 60 of 20,000 reservoirs
+    points = np.arange(60.0)[:, None]
+    a = kp.reservoir_update(kp.reservoir_start(20_000, 1, 1), points[:30])
+    b = kp.reservoir_update(kp.reservoir_start(20_000, 1, 2), points[30:40])
+    merged = kp.reservoir_merge(a, b)
+    assert merged.count == 40 and (merged.upcoming >= 40).all()
+    for state, n in ((merged, 40), (kp.reservoir_update(merged, points[40:]), 60)):
+        counts = np.bincount(state.points[:, 0].astype(int), minlength=n)
+        assert len(counts) == n and stats.chisquare(counts).pvalue > 1e-8
+        halves = np.unique(state.points.reshape(-1, 2) >= n / 2, axis=0, return_counts=True)[1] / 10_000
+        assert np.abs(halves - 0.25).max() < 6 * math.sqrt(0.1875 / 10_000)         # neighbours are independent
+    empty = kp.reservoir_start(20_000, 1, 2)
+    for one, other in ((a, empty), (empty, a)):
+        merged = kp.reservoir_merge(one, other)
+        assert merged.count == 30 and np.array_equal(merged.points, a.points) and (merged.upcoming >= 30).all()
+    with pytest.raises(ValueError, match="a and b must have been started with different seeds"):
+        kp.reservoir_merge(a, a)
+    with pytest.raises(ValueError, match="a and b must hold as many points"):
+        kp.reservoir_merge(a, kp.reservoir_start(3, 1, 2))
+
+
+def test_reservoirs_took_kernels_whose_chances_they_do_not_have():
+    state = kp.reservoir_update(kp.reservoir_start(5, 5), X)
+    with pytest.raises(ValueError, match=r"reservoir_finish: kernel must have one k\(x, x\) for all points"):
+        kp.reservoir_finish(state, kp.linear(), 2)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert kp.reservoir_nystrom(unit, kp.linear(), 5, 5).values.size == 5

@@ -156,8 +156,8 @@ SHAPES = {"exp(-r^2/(2 s^2))": (kp.gaussian(1.0), 0.5), "exp(-r^2/s^2)": (gaussi
 
 
 def slope(kernel):
-    """The largest slope of the kernel along the distance, by its bound for eps = 1."""
-    return kp.shadow_bounds(kernel, 1.0).eigenvalues / math.sqrt(2)
+    """The largest slope of the kernel along the distance, by its bound for a small eps."""
+    return kp.shadow_bounds(kernel, 1e-6).eigenvalues / 1e-6 / math.sqrt(2)
 
 
 @claim("RSKPCA-18", "rskpca", "(18): (k(a, b) - k(c, d))^2 <= C (|a - c|^2 + |b - d|^2), C = 1/(2 s^2) for the Gaussian, 1/s^2 for the Laplacian "
@@ -297,7 +297,7 @@ def eigenspaces_are_close(options):
     worst, rows, share = 0.0, [], 0.0
     for D in (1, 2):
         delta = (values[D - 1] - values[D]) / 2
-        bound = 2 * residual / delta
+        bound = kp.shadow_projection_bound(kernel, 1.5 / ell, values, D)
         gap = kp.projection_distance(kp.kpca(X, kernel, D), kp.rskpca(found.centers, found.weights, kernel, D))
         assumed = 2 * residual < delta / 2
         worst, share = max(worst, gap / bound if assumed else math.inf), max(share, bound / math.sqrt(2 * D))
