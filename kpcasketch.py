@@ -4298,7 +4298,7 @@ def _resolvent_norms(values, Y, known, first, block, S, scale, level):
                 left[a, b] += share * share * Y[first + a, i] * Y[first + b, i]
                 right[a, b] += share * share * Y[last + a, i] * Y[last + b, i]
     reach = _dense_product(_dense_product(F, block, S), block, _transposed(F))
-    # the last matrix times R^T: its eigenvalues are those of S^1/2 right S^1/2, at most the product of both norms
+    # |(level - H)^-1 E_j R^T|^2 is at most |right| |R|^2.
     return (math.sqrt(max(_small_eigen(reach, block, False)[0][0], 0.0)),
             math.sqrt(max(_small_eigen(left, block, False)[0][0], 0.0)),
             math.sqrt(max(_small_eigen(right, block, False)[0][0] * _small_eigen(S, block, False)[0][0], 0.0)))
@@ -4571,9 +4571,12 @@ def _norm_step(search, R, summands):
         if sure:
             level[_CERTIFIED] = beyond
         elif first >= 0 and (at[_FINISHED] != 0 or full):
-            first_product = math.sqrt(max(_small_eigen(_transposed_product(R, block, R), block, False)[0][0], 0.0))
-            level[_CERTIFIED] = rounding + (_bound_by_powers(values, Y, block, n) if size > block
-                                            else first_product / _start_cosine(n, block, _MISSED) + norm)
+            if size > block:
+                level[_CERTIFIED] = rounding + _bound_by_powers(values, Y, block, n)
+            else:                                      # A W_1 = W_1 H + R
+                squares = _transposed_product(R, block, R)
+                product = norm + math.sqrt(max(_small_eigen(squares, block, False)[0][0], 0.0))
+                level[_CERTIFIED] = rounding + product / _start_cosine(n, block, _MISSED)
         if full and at[_FINISHED] == 0:
             size, at[_FIRST] = 2 * block, -1
             _keep_ritz_vectors(Q, H, values, Y, size)
@@ -4801,10 +4804,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
         roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was full
-        before that was sure, or max_iterations were over. 768 columns suffice for
-        1 % up to n near 87,000 (beyond, 512 MB hold fewer), and for far smaller tol where the spectrum has gaps; where
-        they do not, it ends when |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is
-        that near
+        before that was sure, or max_iterations were over. 768 columns suffice for 1 % up to n near 87,000 (beyond, 512
+        MB hold fewer), and for far smaller tol where the spectrum has gaps; where they do not, it ends when
+        |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is that near
     max_iterations : int, at least 1; products with 16 vectors
 
     Returns

@@ -797,3 +797,30 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
             with pytest.raises(OSError, match="nothing is left of it.*new.npz"):
                 kp.save(tmp_path / "new.npz", kp.gaussian(3.0))
         assert kp.load(place).gamma == 0.125 and sorted(os.listdir(tmp_path)) == ["link.npz", "model.npz"]
+
+
+def test_a_pilot_took_a_tenth_off_the_norm_of_flat_noise(rng):
+    # five steps of orthogonal iteration found 89 to 91 % of it
+    pilot = kp._Pilot(rng.standard_normal((1500, 3)), kp.gaussian(1.0), 5, 0, 1e-2)
+    A = rng.standard_normal((1500, 1500))
+    A = A + A.T
+    assert 0.96 * np.linalg.norm(A, 2) < pilot.size(lambda V: A @ V) <= np.linalg.norm(A, 2) * (1 + 1e-9)
+    few = kp._Pilot(rng.standard_normal((40, 3)), kp.gaussian(1.0), 5, 0, 1e-2)
+    assert few.norm == pytest.approx(np.linalg.norm(few.K, 2))
+
+
+def test_advice_judged_one_method_by_another_limit():
+    # bits were allowed the whole error, all others .8 of it
+    points = np.random.default_rng(0).standard_normal((3000, 2))
+    bits = next(row for row in kp.advise(points, kp.gaussian(3.0), 0.9) if row.method == "quantize")
+    assert bits.works
+    for share, works in ((0.75, True), (0.85, False)):
+        row = next(row for row in kp.advise(points, kp.gaussian(3.0), bits.error / share) if row.method == "quantize")
+        assert row.works == works, row
+
+
+def test_more_points_than_memory_holds_the_matrix_of_are_refused_before_the_work(points, monkeypatch, capsys):
+    monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 100_000)
+    for method in ("lanczos", "orthogonal", "sample"):
+        assert kp.main([points, "-k", "2", "--method", method] + ["-s", "1.5"] * (method == "sample")) == 2
+        assert f"--method {method} would take 1" in capsys.readouterr().err

@@ -192,3 +192,17 @@ def test_errors_and_eigenpairs_of_one_seed_shared_their_start():
     def keys(seed):
         return kp._key(seed, kp._NORMS), kp._key(seed, kp._START), kp._key(seed, kp._LANDMARKS)
     assert len(set(keys(np.uint64(3)))) == 3
+
+
+def test_reliable_components_of_an_error_from_below():
+    # the estimate is up to tol too small: times 1 + tol it is a bound, and so are the angles
+    eigen, sketch = kp.block_lanczos(K, 7, 0, 1e-12), kp.block_lanczos(BITS, 7, 0, 1e-12)
+    exact, tol = np.linalg.norm(kp.dense(BITS) - K, 2), 0.1
+    error = (1 + tol) * kp.spectral_error(BITS, K, 0, tol)
+    assert exact <= error <= (1 + tol) * exact * (1 + 1e-9)
+    found = kp.reliable_components(sketch.values, error)
+    for j in range(1, found.count + 1):
+        if found.angles[j - 1] < np.pi / 2:
+            angles = kp.principal_angles(eigen.vectors[:, :j].copy(), sketch.vectors[:, :j].copy())
+            assert angles.max() <= found.angles[j - 1] + 1e-9
+    assert found.count >= 1

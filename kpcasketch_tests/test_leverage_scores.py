@@ -586,3 +586,14 @@ def test_certificates_say_their_chance(rng):
     K = kp.gram(X, X, kp.laplacian(1.0))
     true = np.linalg.norm(K - by_norm.factor @ by_norm.factor.T, 2) / np.linalg.norm(K, 2)
     assert true <= by_norm.error_bound < 1.6 * true
+
+
+@pytest.mark.parametrize("rank", [5, 100])
+def test_the_ridge_of_a_level_is_the_tail_of_its_eigenvalues(rank, rng):
+    # its random matrix and the columns that replace lost ones had the same numbers
+    Z = rng.standard_normal((rank, 2))[rng.integers(rank, size=100)]
+    weights, key = rng.uniform(1, 2, 100), np.uint64(kp._key(np.uint64(3), kp._LANDMARKS))
+    values = np.linalg.eigvalsh(weights[:, None] * naive.gaussian(Z, Z, 0.5) * weights)[::-1]
+    for k in (1, 5, 20, 60):
+        exact, floor = max(values[k:].sum() / k, 0.0), 2.2e-16 * values.sum()
+        assert exact * (1 - 1e-9) - floor <= kp._tail_ridge(kp.gaussian(0.5), Z, weights, k, key) <= 1.15 * exact + 100 * floor

@@ -168,3 +168,19 @@ def test_moments_in_runs_of_2048_rows_and_tiles_of_128_columns(n, r, rng):
     F = rng.standard_normal((n, r))
     for other, symmetric in ((F, True), (F[:, :5].copy(), False)):
         assert np.abs(kp._column_products(F, other, symmetric) - F.T @ other).max() < 1e-10
+
+
+@pytest.mark.parametrize("function, arguments, name", [
+    (kp.fourier_features_map, (KERNEL, 2**31 - 1, 2**31 - 1), "m"), (kp.orthogonal_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
+    (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"), (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
+    (kp.fd_start, (2**31 - 1, 2**31 - 1), "m"), (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "d"),
+    (kp.random_noisy, (2**31 - 1, 2**31 - 1), "d"), (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
+    (kp.gram, (np.broadcast_to(np.ones((1, 1)), (400_000, 1)), np.broadcast_to(np.ones((1, 1)), (400_000, 1)), KERNEL), "Y"),
+    (kp.fourier_features, (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False)), "map.m"),
+    (kp.skpca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False), 2**20), "ell"),
+    (kp.rnca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),), "map.m")], ids=lambda value: getattr(value, "__name__", ""))
+def test_what_no_memory_holds_was_refused_late_or_without_a_name(function, arguments, name, monkeypatch):
+    # "array is too big", or frequencies that were drawn for 37 s first
+    monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 24 * 2**30)
+    with pytest.raises(ValueError, match=rf"{function.__name__}: {name} must be smaller: .* would be taken, and there are 25.8 GB of memory"):
+        function(*arguments)
