@@ -111,7 +111,6 @@ import glob
 import hashlib
 import importlib
 import inspect
-import itertools
 import json
 import linecache
 import math
@@ -1195,7 +1194,8 @@ def _expansion(on=None):
              _require("{a}_.coef.shape[0] == {a}_.points.shape[0]", "{a}.coef must have one row for each point"),
              _require("{a}_.offset.size == {a}_.coef.shape[1]",
                       "{a}.offset must be empty or hold one number for each column of {a}.coef"),
-             _require("{a}_.mean.size in (0, {a}_.points.shape[0]) or np.isnan({a}_.mean[0])",
+             _require("{a}_.mean.size in (0, {a}_.points.shape[0]) and _all_below({a}_.mean.reshape(1, -1), math.inf) "
+                      "or {a}_.mean.size == 1 and np.isnan({a}_.mean[0])",
                       "{a}.mean must be empty, hold one number for each point, or be one NaN for unknown")]
     return lines
 
@@ -5743,7 +5743,7 @@ def _projected(X, s, key):
     return out
 
 
-@_public(X=_points(finite=False), s=_length + [_holdable("s", "8.0 * X_.shape[0] * s_")], seed=_seed)
+@_public(X=_points(finite=False), s=_length + [_holdable("s", "1.0 * X_.itemsize * X_.shape[0] * s_")], seed=_seed)
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
 
@@ -13416,13 +13416,12 @@ class Advice(NamedTuple):
 
 
 _TUPLES = tuple(value for name, value in sorted(globals().items()) if name in __all__ and isinstance(value, type))
-_part_numbers = itertools.count()
 _NOT_RESERVED = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODEV, errno.EPERM}       # by this file system
 
 
 def _part_of(place):
     """The name of a file beside a target to which this process alone writes."""
-    return place.with_name(f"{place.name}.{platform.node()}-{os.getpid()}-{next(_part_numbers)}.part")
+    return place.with_name(f"{place.name}.{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}.part")
 
 
 def _is_running(number):
@@ -13443,6 +13442,7 @@ def _remove_leftovers(place):
     for name in glob.glob(f"{glob.escape(str(place))}.{glob.escape(platform.node())}-*-*.part"):
         number = name.rsplit("-", 2)[1]
         if number.isdigit() and not _is_running(int(number)):
+            shutil.rmtree(name, ignore_errors=True)    # of a Zarr store
             with contextlib.suppress(OSError):
                 os.unlink(name)
 
@@ -13454,16 +13454,19 @@ def _whole_file(path, size=0):
     size: bytes that are set aside first, so that a full disk is an error before the work. Devices and pipes are written
     to as they are.
     """
-    place = pathlib.Path(os.path.realpath(path))
-    existed, part = place.exists(), None
-    if existed and not place.is_file():
-        with open(place, "wb") as file:
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
             yield file
         return
+    place, part = pathlib.Path(os.path.realpath(path)), None
+    existed = place.exists()
     try:
+        if existed:
+            open(place, "r+b").close()                 # a file that is protected is not replaced
         _remove_leftovers(place)
-        part = _part_of(place)
-        with open(part, "x+b") as file:
+        new = _part_of(place)
+        with open(new, "x+b") as file:
+            part = new
             if size > 0 and hasattr(os, "posix_fallocate"):
                 try:
                     os.posix_fallocate(file.fileno(), 0, size)
@@ -13481,7 +13484,8 @@ def _whole_file(path, size=0):
         if part:
             with contextlib.suppress(OSError):
                 part.unlink()
-        if isinstance(error, OSError) and error.filename in (None, str(part)) and error.errno != errno.EPIPE:
+        if (isinstance(error, OSError) and error.errno not in (None, errno.EPIPE)
+                and error.filename in (None, str(part), str(place))):
             kept = "the file that was there is as it was" if existed else "nothing is left of it"
             raise OSError(error.errno, f"{error.strerror or error}, {kept}", str(path)) from None
         raise
@@ -13508,7 +13512,7 @@ class _Rows:
 
 # What damaged files make of np.load, of a member of an archive, and of a header.
 _DAMAGED = (ValueError, EOFError, TypeError, KeyError, IndexError, AttributeError, SyntaxError, RuntimeError,
-            MemoryError, OverflowError, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error)
+            MemoryError, OverflowError, csv.Error, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error)
 
 
 def _check_archive(file):
@@ -13954,14 +13958,16 @@ class _Ticker:
         while not self.done.wait(0.2):
             line = f"{self.text} ... {time.perf_counter() - self.start:.1f}{self.of} s "
             self.widest = max(self.widest, len(line))
-            print("\r" + line.ljust(self.widest), end="", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):         # the terminal may be gone
+                print("\r" + line.ljust(self.widest), end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_):
         self.seconds = time.perf_counter() - self.start
         self.done.set()
         if self.thread.is_alive():
             self.thread.join()
-            print("\r" + " " * self.widest + "\r", end="", file=sys.stderr, flush=True)
+            with contextlib.suppress(OSError):
+                print("\r" + " " * self.widest + "\r", end="", file=sys.stderr, flush=True)
 
 
 def warm_up(float32=False, progress=True):
@@ -15558,18 +15564,25 @@ def _is_number(field):
     return True
 
 
+def _is_finite(field):
+    return _is_number(field) and math.isfinite(float(field))
+
+
 def _load_csv(path):
     """Numbers, quoted or not, under a header if no field of the first line is one."""
     with open(path, encoding="utf-8-sig", newline="") as lines:
         first = next(csv.reader(lines), [])
-        header = bool(first) and not any(_is_number(field) and math.isfinite(float(field)) for field in first)
+        header = bool(first) and not all(map(_is_number, first)) and not any(map(_is_finite, first))
         lines.seek(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")            # an empty file is refused by its size
             try:
                 return np.loadtxt(lines, delimiter=",", ndmin=2, quotechar='"', skiprows=int(header))
             except ValueError as error:
-                raise ValueError(_flaw_of_csv(path, header) or str(error)) from None
+                flaw = None
+                with contextlib.suppress(csv.Error):   # a field without end
+                    flaw = _flaw_of_csv(path, header)
+                raise ValueError(flaw or str(error)) from None
 
 
 def _flaw_of_csv(path, header):
@@ -16006,8 +16019,11 @@ def _named_as_archive(path, sizeless):
     return path + ".npz"
 
 
-def _check_request(options, methods, n, sizeless=()):
-    """Refuse what cannot be done before anything is done. sizeless: names of files for an embedding of any size."""
+def _check_request(options, methods, n, sizeless=(), itemsize=8):
+    """Refuse what cannot be done before anything is done.
+
+    sizeless: names of files for an embedding of any size; itemsize: bytes of an entry of the Gram matrix.
+    """
     if options.memory is not None and options.advise is None:
         raise _Refused("--memory is for --advise")
     if options.labels and not options.plot:
@@ -16056,8 +16072,8 @@ def _check_request(options, methods, n, sizeless=()):
                        f"points out")
     if not 0 <= options.seed < 2**64:
         raise _Refused("--seed must be from 0 to 2**64 - 1")
-    held = {"lanczos": 8.0, "orthogonal": 8.0, "quantize": 0.125, "sample": 12.0 / (options.s or 4.0),
-            "sample-quantize": 12.0 / (options.s or 4.0)}
+    held = {"lanczos": itemsize, "orthogonal": itemsize, "quantize": 0.125,
+            "sample": (itemsize + 4.0) / (options.s or 4.0), "sample-quantize": (itemsize + 4.0) / (options.s or 4.0)}
     for method in methods if not sizeless or ".zarr" not in sizeless else ():
         if held.get(method, 0.0) * n * n > _PHYSICAL_MEMORY:
             raise _Refused(f"--method {method} would take {_human(held[method] * n * n)} for {n} points, of "
@@ -16164,9 +16180,10 @@ def _resumed(options, X, source):
                 sources = [_Source(*entry) for entry in json.loads(str(file["sources"]))]
             elif "source" in file:                     # as it was written before all sources were kept
                 done = int(file["rows"])
-                ends = None if str(file["source"]) != source or not 0 < done <= len(X) else _ends(X, done)
-                same = ends is None or np.array_equal(file["last"], X[done - 1])
-                sources = [_Source(str(file["source"]), len(X), done, ends if same else "")]
+                ends = ""                              # of another file: not known, and taken as they are
+                if str(file["source"]) == source and 0 < done <= len(X):
+                    ends = _ends(X, done) if np.array_equal(file["last"], X[done - 1]) else "other points"
+                sources = [_Source(str(file["source"]), len(X), done, ends)]
     except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {options.state}: {error}") from None
     if not isinstance(state, SKPCAState):
@@ -16176,7 +16193,7 @@ def _resumed(options, X, source):
         raise _Refused(f"-k must be at most {state.sketch.ell}, the rows of the sketch in {options.state}")
     ours = [entry for entry in sources if entry.name == source]
     done = ours[0].rows if ours else 0
-    if done > X.shape[0] or (done and ours[0].ends != _ends(X, done)):
+    if done > X.shape[0] or (done and ours[0].ends not in ("", _ends(X, done))):
         raise _Refused(f"{options.state} was made from other points of {source}")
     return state, done, [entry for entry in sources if entry.name != source]
 
@@ -16196,6 +16213,12 @@ def _own_state(path):
             holder = os.read(file, 100).decode(errors="replace")
             os.close(file)
             raise _Refused(f"{path} is in use by another process ({holder}), as {lock} says") from None
+        except OSError:                                # a file system without locks
+            os.close(file)
+            with contextlib.suppress(OSError):
+                os.unlink(lock)
+            yield
+            return
         with contextlib.suppress(FileNotFoundError):
             if os.fstat(file).st_ino == os.stat(lock).st_ino:
                 break
@@ -16205,7 +16228,8 @@ def _own_state(path):
     try:
         yield
     finally:
-        os.unlink(lock)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(lock)
         os.close(file)
 
 
@@ -16462,11 +16486,11 @@ def _apply(options):
                        f"Manifold, got {type(model).__name__}")
     X = _load_points(options.points, options.key, mapped=True)
     labels = _load_labels(options, X.shape[0])
+    options.o = _named_as_archive(options.o, (".npy",))
     for place in filter(None, (options.o, options.plot)):
         if pathlib.Path(place).resolve() in [pathlib.Path(other).resolve() for other in (path, options.points)]:
             raise _Refused(f"{place} is named twice, and would be overwritten")
         _check_writeable(pathlib.Path(place))
-    options.o = _named_as_archive(options.o, (".npy",))
     if options.plot:
         _check_picture(options.plot)
     if len(extras.get(_MOMENTS[0], X[0])) != X.shape[1] or extras.get("projected", X.shape[1:])[0] != X.shape[1]:
@@ -16723,7 +16747,7 @@ def _print_advice(options, X, source):
 
 
 class _Terminal:
-    """Standard output, whose reader may leave: that ends the work, unless there are files to be written."""
+    """A standard stream whose reader may leave: that ends the work, unless it is spared, as files are to be written."""
 
     def __init__(self, out):
         self.out, self.spared, self.left = out, False, False
@@ -16765,9 +16789,12 @@ def _open_streams():
             if stream is None or getattr(stream, "closed", False):
                 stack.enter_context(redirect(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
             elif hasattr(stream, "reconfigure"):
+                stack.callback(stream.reconfigure, errors=stream.errors)
                 stream.reconfigure(errors="backslashreplace")
-        terminal = _Terminal(sys.stdout)
+        terminal, errors = _Terminal(sys.stdout), _Terminal(sys.stderr)
+        errors.spared = True
         stack.enter_context(contextlib.redirect_stdout(terminal))
+        stack.enter_context(contextlib.redirect_stderr(errors))
         yield terminal
 
 
@@ -16815,7 +16842,8 @@ def _command(argv, terminal):
     methods = [options.method or ("lanczos" if options.points else "all")]
     if methods == ["all"]:
         methods = [name for name in _METHODS if name not in _STREAM_METHODS + _REDUCED_METHODS]
-    _check_request(options, methods, X.shape[0], (".npy",) if options.method in _STREAM_METHODS else ())
+    _check_request(options, methods, X.shape[0], (".npy",) if options.method in _STREAM_METHODS else (),
+                   4 if X.dtype == np.float32 else 8)
     with _own_state(options.state):
         _computed_here(options, X, labels, source, methods)
 

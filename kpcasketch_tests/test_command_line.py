@@ -824,3 +824,57 @@ def test_more_points_than_memory_holds_the_matrix_of_are_refused_before_the_work
     for method in ("lanczos", "orthogonal", "sample"):
         assert kp.main([points, "-k", "2", "--method", method] + ["-s", "1.5"] * (method == "sample")) == 2
         assert f"--method {method} would take 1" in capsys.readouterr().err
+
+
+def test_a_model_was_overwritten_by_what_it_was_applied_to(points, tmp_path, capsys):
+    model = tmp_path / "model.npz"
+    kp.save(model, kp.kpca(X, kp.gaussian(1.0), 2))
+    before = model.read_bytes()
+    assert kp.main(["--apply", str(model), points, "-o", str(tmp_path / "model")]) == 2
+    assert "is named twice" in capsys.readouterr().err and model.read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and protection")
+def test_pipes_and_protected_files(tmp_path):
+    code = "import sys, kpcasketch as kp; kp._write_arrays('/dev/stdout', {'a': [1.0, 2.0]})"
+    run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__)})
+    assert run.returncode == 0 and np.load(io.BytesIO(run.stdout))["a"].tolist() == [1.0, 2.0]
+    if os.getuid() > 0:                                # nothing is protected from root
+        kp.save(tmp_path / "m.npz", kp.gaussian(1.0))
+        (tmp_path / "m.npz").chmod(0o444)
+        with pytest.raises(PermissionError, match="as it was"):
+            kp.save(tmp_path / "m.npz", kp.gaussian(2.0))
+
+
+@pytest.mark.parametrize("content, text", [(b"nan,nan\n1,2\n3,4\n", "NaN or infinity"), (b"inf,-inf\n1,2\n3,4\n", "NaN or infinity"),
+                                           (b'1,2\n"3,4\n' + b"5,6\n" * 40_000, "cannot read")])
+def test_rows_of_no_finite_number_and_fields_without_end_are_refused(tmp_path, capsys, content, text):
+    assert kp.main([write(tmp_path / "a.csv", content), "-k", "1", "--no-errors"]) == 2
+    error = capsys.readouterr().err
+    assert text in error and error.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="terminals")
+def test_a_lost_terminal_lost_the_steps_since_the_last_state(tmp_path):
+    import pty
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).standard_normal((5000, 3)))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "kpcasketch", str(tmp_path / "X.npy"), "-k", "2", "--method", "dsgd", "--steps", "1000000",
+                                "--features", "300", "--sigma", "2", "--state", str(tmp_path / "st.npz")], stdin=theirs, stdout=theirs, stderr=theirs,
+                               start_new_session=True, env={**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__)})
+    os.close(theirs)
+    seen = b""
+    while b" s left" not in seen:
+        seen += os.read(ours, 4096)
+    os.close(ours)                                     # errors of writing, whether a signal comes or not
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=60) == 129 and kp.load(tmp_path / "st.npz").step > 0
+
+
+def test_a_former_process_of_the_same_number_stopped_all_writing(tmp_path, monkeypatch):
+    tokens = iter(["00", "01", "02"])
+    monkeypatch.setattr(kp.secrets, "token_hex", lambda size: next(tokens))
+    (tmp_path / f"m.npz.{platform.node()}-{os.getpid()}-0.part").write_bytes(b"of a container before")
+    kp.save(tmp_path / "m.npz", kp.gaussian(1.0))
+    assert kp.load(tmp_path / "m.npz").gamma == 0.5

@@ -211,6 +211,9 @@ def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
         assert np.isfinite(kp.kernel_pca_preimage(features, unknown, 0.1)).all()
     with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty, hold one number"):
         kp.kernel_pca_preimage(features, model._replace(mean=np.ones(29)))
+    for mean in (np.full(30, np.inf), np.append(np.nan, np.ones(29))):
+        with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty"):
+            kp.kernel_pca_preimage(features, model._replace(mean=mean))
 
 
 def test_preimages_went_to_infinity_where_every_point_is_worse_than_none():
