@@ -862,14 +862,18 @@ def test_a_lost_terminal_lost_the_steps_since_the_last_state(tmp_path):
     ours, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "kpcasketch", str(tmp_path / "X.npy"), "-k", "2", "--method", "dsgd", "--steps", "1000000",
                                 "--features", "300", "--sigma", "2", "--state", str(tmp_path / "st.npz")], stdin=theirs, stdout=theirs, stderr=theirs,
-                               start_new_session=True, env={**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__)})
+                               start_new_session=True, env={**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__)},
+                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))        # under nohup it is ignored
     os.close(theirs)
-    seen = b""
-    while b" s left" not in seen:
-        seen += os.read(ours, 4096)
-    os.close(ours)                                     # errors of writing, whether a signal comes or not
-    process.send_signal(signal.SIGHUP)
-    assert process.wait(timeout=60) == 129 and kp.load(tmp_path / "st.npz").step > 0
+    try:
+        seen = b""
+        while b" s left" not in seen:
+            seen += os.read(ours, 4096)
+        os.close(ours)                                 # errors of writing, whether a signal comes or not
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=60) == 129 and kp.load(tmp_path / "st.npz").step > 0
+    finally:
+        process.kill()
 
 
 def test_a_former_process_of_the_same_number_stopped_all_writing(tmp_path, monkeypatch):
