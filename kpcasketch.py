@@ -4304,7 +4304,7 @@ def _resolvent_norms(values, Y, known, first, block, S, scale, level):
             math.sqrt(max(_small_eigen(right, block, False)[0][0] * _small_eigen(S, block, False)[0][0], 0.0)))
 
 
-_STEPS_BEYOND = 200                                    # of the norm that is followed; it takes 5 to 50
+_STEPS_BEYOND = 200                                    # then the search goes on, and a larger basis needs fewer
 
 
 @_compiled(apart=True)
@@ -4965,18 +4965,19 @@ def kpca(X, kernel, k, seed=0):
 
 
 @_compiled
-def _equal_shares(n):
-    shares = _zeros(n, _FLOAT64)
-    for i in range(n):
-        shares[i] = 1.0 / n
-    return shares
+def _equal_weights(n, m):
+    out = _ones(m)
+    for j in range(m):
+        out[j] = n / m
+    return out
 
 
 @_compiled(apart=True)
 def _with_mean_zero(E):
     """The expansion with the offset that gives its features mean 0 over its own points."""
     features = _gram_product(E.kernel, _prepare(E.kernel, E.points, E.points, False), E.coef)
-    return Expansion(E.points, E.coef, E.values, -_column_means(features), E.kernel, _equal_shares(E.points.shape[0]))
+    mean = _equal_weights(1, E.points.shape[0])
+    return Expansion(E.points, E.coef, E.values, -_column_means(features), E.kernel, mean)
 
 
 @_compiled(apart=True)
@@ -6369,8 +6370,8 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, whose products have no noise of
-        phases: m times the mean squared error at |x - y| = sigma is .37 to .43 then, else .6 to .7 (gaussian, any d);
-        at sigma / 2 .05 and .5, at 2 sigma .9 and 1.1
+        phases. m times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with r =
+        x - y and k(0) = 1: for the gaussian kernel .40 and .70 at |r| = sigma, .05 and .52 at sigma / 2
 
     Returns
     -------
@@ -6396,9 +6397,9 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
     Each frequency has the law that it has in `fourier_features_map`; those of a block are orthogonal, which lowers the
-    variance. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .43 in 1 dimension, .20 in
-    3, .09 in 10 and .06 in 30 (256 features), where independent directions have .37 to .43 if paired; phases that are
-    drawn for each feature lose most of that.
+    variance. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .19 in 3 dimensions, .08 in
+    10 and .07 in 30 (256 features, measured), where independent directions have .40 if paired; phases that are drawn
+    for each feature lose most of that.
 
     Parameters
     ----------
@@ -6434,8 +6435,8 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     Normal quantiles of a Halton sequence, its digits multiplied and its points shifted at random, so that features stay
     unbiased; lengths beside those of normal vectors (laplacian, matern and others) are drawn as in
     `fourier_features_map`. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1
-    dimension, .08 in 3, .16 in 10 and .33 in 30 (256 features), where independent directions have .37 to .43 if paired;
-    phases that are drawn for each feature lose most of that.
+    dimension, .07 in 3, .17 in 10 and .3 in 30 (256 features, measured), where independent directions have .40 if
+    paired; phases that are drawn for each feature lose most of that.
 
     Parameters
     ----------
@@ -7395,35 +7396,21 @@ def _rnca_state(like=None):
     return lines
 
 
-@_compiled(inline="always")
-def _share_of_second(first, second):
-    return second / max(1.0, np.float64(first + second))
-
-
 @_compiled(apart=True)
-def _add_moments(squares, means, count, more, other, n):
-    """Add the squares of n points about their means `other` to those of `count` points about theirs, in place.
+def _add_moments(squares, means, count, more, other, n, centered):
+    """Add squares and means of n points to those of `count` points, in place.
 
-    The scatter about the common mean is the sum of both and count n / (count + n) gap gap^T (Chan, Golub, LeVeque
-    1983); squares about 0 need no gap, and then `other` has no entries.
+    Squares about 0 add up. The scatter about the common mean is the sum of both about their own means and count n /
+    (count + n) gap gap^T (Chan, Golub, LeVeque 1983).
     """
-    share = _share_of_second(count, n)
-    _add(squares, 1.0, more)
-    if other.shape[0] == 0:
-        return
-    gap = _zeros(means.shape[0], _FLOAT64)
+    gap, share = _zeros(means.shape[0], _FLOAT64), n / max(1.0, np.float64(count + n))
     for t in range(gap.shape[0]):
         gap[t] = other[t] - means[t]
-    for i in range(gap.shape[0]):
+        means[t] = other[t] if share == 1.0 else means[t] + share * gap[t]
+    _add(squares, 1.0, more)
+    for i in range(gap.shape[0] if centered else 0):
         for j in range(gap.shape[0]):
             squares[i, j] += count * share * gap[i] * gap[j]
-    _move_means(means, share, other)
-
-
-@_compiled
-def _move_means(means, share, other):
-    for t in range(means.shape[0]):
-        means[t] = other[t] if share == 1.0 else means[t] + share * (other[t] - means[t])
 
 
 @_compiled(apart=True)
@@ -7433,20 +7420,16 @@ def _covariance(X, map, centered):
     Centred: about the means. Features less their slab's own means are small where features are nearly the same, and
     products of them lose no digits, in float32 either.
     """
-    squares, means, nothing = _zero_matrix(map.m, map.m), _zeros(map.m, _FLOAT64), _zeros(0, _FLOAT64)
+    squares, means = _zero_matrix(map.m, map.m), _zeros(map.m, _FLOAT64)
     for begin in range(0, X.shape[0], 64 * _BLOCK):
         Z, finite = _map_points(X[begin:begin + 64 * _BLOCK], map)
         if not finite:
             return squares, means, False
         slab, n = _column_means(Z), Z.shape[0]
-        if centered:
-            for i in range(n):
-                for t in range(map.m):
-                    Z[i, t] -= slab[t]
-            _add_moments(squares, means, begin, _column_products(Z, Z, True), slab, n)
-        else:
-            _add_moments(squares, means, begin, _column_products(Z, Z, True), nothing, n)
-            _move_means(means, _share_of_second(begin, n), slab)
+        for i in range(n if centered else 0):
+            for t in range(map.m):
+                Z[i, t] -= slab[t]
+        _add_moments(squares, means, begin, _column_products(Z, Z, True), slab, n, centered)
     return squares, means, True
 
 
@@ -7454,11 +7437,7 @@ def _covariance(X, map, centered):
 def _with_more(a, b):
     """The state of the points of both."""
     squares, means = a.squares.copy(), a.means.copy()
-    if a.centered:
-        _add_moments(squares, means, a.count, b.squares, b.means, b.count)
-    else:
-        _add_moments(squares, means, a.count, b.squares, _zeros(0, _FLOAT64), b.count)
-        _move_means(means, _share_of_second(a.count, b.count), b.means)
+    _add_moments(squares, means, a.count, b.squares, b.means, b.count, a.centered)
     return RNCAState(a.map, squares, means, a.count + b.count, a.centered)
 
 
@@ -7806,7 +7785,7 @@ def reservoir_finish(state, kernel, k):
     W = _gram(kernel, _prepare(kernel, state.points, state.points, True))
     if not _all_below(W, np.inf):
         raise ValueError("reservoir_finish: kernel must be finite on the points of state")
-    for i in range(c):
+    for i in range(c):                                 # but for rounding of points that were normed in float32
         if abs(W[i, i] - W[0, 0]) > 1e-6 * abs(W[0, 0]):
             raise ValueError("reservoir_finish: kernel must have one k(x, x) for all points of state")
     values, vectors = _small_eigen(W, c, False)
@@ -8716,14 +8695,6 @@ def _far_from_all(n):
     return _MostSimilar(labels, gaps)
 
 
-@_compiled
-def _equal_weights(n, m):
-    out = _ones(m)
-    for j in range(m):
-        out[j] = n / m
-    return out
-
-
 @_public(X=_points(), m=_count("X"), seed=_seed, nearest=_flag)
 def kde_pare(X, m, seed=0, nearest=False):
     """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
@@ -8999,8 +8970,9 @@ def _weigh(K, w, centered):
 def _expansion_over(C, w, kernel, eigen, roots, means, mean, centered):
     """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`.
 
-    About a mean, coefficients sum to 0, and only then come the offsets that give the features as they are stored
-    mean 0: rounding of 1e-16 in a sum of 1 / lambda^1/2 is times kernel values near 1 a lot beside lambda^1/2.
+    About a mean, coefficients are first made to sum to 0, and the offsets are those that give the features of the
+    coefficients as they are stored mean 0: coefficients have the size lambda^-1/2, features lambda^1/2, so that for
+    small lambda a sum that is 0 but for rounding would shift the features by more than their size.
     """
     found, total = _expansion_of(C, kernel, eigen, mean), _sum(w)
     shares = _zeros(w.shape[0] if centered else 0, _FLOAT64)
@@ -13416,7 +13388,8 @@ class Advice(NamedTuple):
 
 
 _TUPLES = tuple(value for name, value in sorted(globals().items()) if name in __all__ and isinstance(value, type))
-_NOT_RESERVED = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODEV, errno.EPERM}       # by this file system
+# What posix_fallocate says on file systems that cannot set space aside.
+_NOT_RESERVED = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODEV, errno.EPERM}
 
 
 def _part_of(place):
@@ -13958,16 +13931,14 @@ class _Ticker:
         while not self.done.wait(0.2):
             line = f"{self.text} ... {time.perf_counter() - self.start:.1f}{self.of} s "
             self.widest = max(self.widest, len(line))
-            with contextlib.suppress(OSError):         # the terminal may be gone
-                print("\r" + line.ljust(self.widest), end="", file=sys.stderr, flush=True)
+            print("\r" + line.ljust(self.widest), end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_):
         self.seconds = time.perf_counter() - self.start
         self.done.set()
         if self.thread.is_alive():
             self.thread.join()
-            with contextlib.suppress(OSError):
-                print("\r" + " " * self.widest + "\r", end="", file=sys.stderr, flush=True)
+            print("\r" + " " * self.widest + "\r", end="", file=sys.stderr, flush=True)
 
 
 def warm_up(float32=False, progress=True):
@@ -15086,11 +15057,10 @@ _MOST_BLOCKS = 180                                     # with B (B + 1) / 2 pair
 
 
 @contextlib.contextmanager
-def _held_blocks(name, X):
+def _held_blocks(blocks, X):
     """The blocks of a dask array, joined where they are too many, computed once and held: each goes into many pairs."""
-    blocks = _row_blocks(name, X)
     if len(blocks.parts) > _MOST_BLOCKS:
-        blocks = _row_blocks(name, X.rechunk({0: -(-X.shape[0] // _MOST_BLOCKS)}))
+        blocks = _row_blocks(blocks.name, X.rechunk({0: -(-X.shape[0] // _MOST_BLOCKS)}))
     blocks = blocks._replace(parts=list(_dask().persist(*blocks.parts)))
     try:
         yield blocks
@@ -15163,7 +15133,7 @@ def dask_quantize_gram(X, kernel, seed=0):
     >>> block_lanczos_of(lambda V: dask_matmat(A, V), A.n, 1).values.round(12).tolist()     # doctest: +SKIP
     [9.0]
     """
-    with _held_blocks("dask_quantize_gram: X", X) as blocks:
+    with _held_blocks(_row_blocks("dask_quantize_gram: X", X), X) as blocks:
         plan = _plan_of("dask_quantize_gram", blocks, kernel, _ROUND_UP, seed)
         pairs, count = _each_pair(_words_of_pair, blocks, _shared(plan)), len(blocks.parts)
         task = _dask().delayed(_words_joined, pure=False)
@@ -15218,10 +15188,11 @@ def _sampled_spread(name, X, kernel, s, seed, drawn):
     s, seed = _as_real(f"{name}: s", s), _as_seed(f"{name}: seed", seed)
     if not s >= 1.0:
         raise ValueError(f"{name}: s must be at least 1")
-    if isinstance(X.shape[0] if hasattr(X, "shape") else None, int) and X.shape[0] >= 2**31:
+    blocks = _row_blocks(f"{name}: X", X)
+    if blocks.starts[-1] >= 2**31:
         raise ValueError(f"{name}: X must have fewer than 2**31 rows")
-    like = np.empty(0, np.float32 if getattr(X, "dtype", None) == np.float32 else float)
-    with _held_blocks(f"{name}: X", X) as blocks:
+    like = np.empty(0, np.float32 if blocks.dtype == np.float32 else float)
+    with _held_blocks(blocks, X) as blocks:
         plan = _plan_of(name, blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
         if drawn and not s * plan.bound < _largest_number(like):
             raise ValueError(f"{name}: s must not be so large that s times the largest entry overflows the precision "
@@ -16074,7 +16045,7 @@ def _check_request(options, methods, n, sizeless=(), itemsize=8):
         raise _Refused("--seed must be from 0 to 2**64 - 1")
     held = {"lanczos": itemsize, "orthogonal": itemsize, "quantize": 0.125,
             "sample": (itemsize + 4.0) / (options.s or 4.0), "sample-quantize": (itemsize + 4.0) / (options.s or 4.0)}
-    for method in methods if not sizeless or ".zarr" not in sizeless else ():
+    for method in methods if ".zarr" not in sizeless else ():          # a cluster holds it in parts
         if held.get(method, 0.0) * n * n > _PHYSICAL_MEMORY:
             raise _Refused(f"--method {method} would take {_human(held[method] * n * n)} for {n} points, of "
                            f"{_human(_PHYSICAL_MEMORY)}: --method implicit, rls-accelerated or skpca would do")

@@ -45,6 +45,21 @@ class Fastfood:
         return errors[0] / errors[1]
 
 
+class Maps:
+    """What directions and pairs of features gain, for two points a bandwidth apart."""
+    params = [[1, 3, 10, 30], ["fourier", "orthogonal", "quasi", "fastfood"], [False, True]]
+    param_names = ["d", "map", "paired"]
+
+    @unit("mean squared error of a kernel value, times 256 features")
+    def track_error(self, d, map, paired):
+        make, errors = getattr(kp, f"{map}_features_map"), []
+        for seed, step in enumerate(normal(150, d)):
+            points = np.stack([step, step + step / np.linalg.norm(step)])
+            Z = kp.fourier_features(points, make(kp.gaussian(1.0), d, 256, seed, paired=paired))
+            errors.append(Z[0] @ Z[1] - np.exp(-0.5))
+        return 256 * np.mean(np.square(errors))
+
+
 def rotations(Z, ell):
     """Algorithm 1 in NumPy: a singular value decomposition whenever no row is free."""
     B, used = np.zeros((ell, Z.shape[1])), 0
