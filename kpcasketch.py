@@ -1251,6 +1251,16 @@ def _holdable(name, size):
     return _require(f"_fits('{{f}}: {name}', {size})", f"{name} must be smaller: memory would not suffice")
 
 
+def _basis(of):
+    """A number of eigenpairs, of which a search holds the double in float64."""
+    return _count(of) + [_holdable("k", f"8.0 * _size({of}_) * min(2 * k_, _size({of}_))")]
+
+
+_pivots = _integer(1) + [_holdable("s", "8.0 * X_.shape[0] * min(s_, X_.shape[0])")]
+_centers = _points() + [_holdable("C", "8.0 * C_.shape[0] ** 2")]
+_square_of_points = _points(double=True) + [_holdable("X", "8.0 * X_.shape[0] ** 2")]
+
+
 # 2.3 What the lines call
 
 _either = register_jitable  # runs as Python where Python calls it, and compiled where compiled code does
@@ -3893,7 +3903,7 @@ def matmat(A, V):
     return _in_shape_of(V, product)
 
 
-@_public(A=_operator())
+@_public(A=_operator() + [_holdable("A", "8.0 * _size(A_) ** 2")])
 def dense(A):
     """Any operator as a dense array, for small n and for tests. Source: textbook.
 
@@ -4612,7 +4622,7 @@ def _norm(A, key, tol, max_iterations):
 
 # 7.4 Solvers
 
-@_public(A=_operator(), k=_count("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+@_public(A=_operator(), k=_basis("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
 
@@ -4726,7 +4736,7 @@ def _lanczos_by(product, n, k, key, tol, max_iterations):
 _EPSILONS = {4: 1.1920928955078125e-7, 8: 2.220446049250313e-16}       # by the bytes of a number
 
 
-@_public(A=_operator(), k=_count("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+@_public(A=_operator(), k=_basis("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
 
@@ -4925,7 +4935,7 @@ def kpca_from_eigen(X, kernel, eigen):
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
-@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_basis("X"), seed=_seed)
 def kpca(X, kernel, k, seed=0):
     """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
 
@@ -4986,7 +4996,7 @@ def _taken_by_centring(A):
     return _sum(_in_double(_product(A, _ones(_size(A)).reshape(-1, 1))[:, 0].copy())) / _size(A)
 
 
-@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_basis("X"), seed=_seed)
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
 
@@ -5069,7 +5079,8 @@ def _features(X, E):
     return features
 
 
-@_public(X=_points(), expansion=_expansion("X"))
+@_public(X=_points(), expansion=_expansion("X") + [
+    _holdable("X", "1.0 * X_.shape[0] * expansion_.coef.shape[1] * X_.itemsize")])
 def expand(X, expansion):
     """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
 
@@ -5299,7 +5310,8 @@ def _entry_bound(kernel, X):
     return np.float64(_largest(_diagonal(X, kernel)))
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1"), seed=_seed)
+@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1") + [
+    _holdable("s", "(4.0 + X_.itemsize) * X_.shape[0] ** 2 / s_")], seed=_seed)
 def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
@@ -5339,7 +5351,8 @@ def sample_gram(X, kernel, s, seed=0):
     return sketch
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1"), seed=_seed)
+@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1") + [
+    _holdable("s", "4.0 * X_.shape[0] ** 2 / s_")], seed=_seed)
 def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
 
@@ -9000,7 +9013,7 @@ def _reduced_expansion(C, w, kernel, k, seed, centered):
     return _expansion_over(C, w, kernel, eigen, roots, means, mean, centered), finite
 
 
-@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
          seed=_seed, centered=_flag)
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
@@ -9269,7 +9282,7 @@ def _manifold_of(C, kernel, eigen, first, degrees, powers, power, factor, leave_
                     power, factor * largest ** (1.0 - power), _unscaled(kernel))
 
 
-@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
          seed=_seed)
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
@@ -9311,7 +9324,7 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
 
 
-@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
          seed=_seed, alpha=_real("0.0 <= x <= 1.0", "be from 0 to 1"),
          time=_real("0.0 <= x <= 1e9", "be from 0 to 1e9"))
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
@@ -9355,7 +9368,7 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     return _manifold_of(C, kernel, eigen, first, degrees, powers, 1.0, 1.0, True)
 
 
-@_public(glue=True, C=_points(), w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
          seed=_seed)
 def normalized_cut(C, w, kernel, k, seed=0):
     """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
@@ -10168,7 +10181,7 @@ def _scores(P, rows, Z, shift, kernel, lam):
     return out, evaluations, sound
 
 
-@_public(X=_points(double=True), kernel=_kernel("X"), lam=_positive)
+@_public(X=_square_of_points, kernel=_kernel("X"), lam=_positive)
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
 
@@ -10380,7 +10393,7 @@ def _sample_by(scores, delta, oversampling, key):
     return Landmarks(indices, _inverse_roots(p), 0)
 
 
-@_public(X=_points(double=True), kernel=_kernel("X"), lam=_positive, delta=_between(0.0, 0.125, "0 and 1/8"),
+@_public(X=_square_of_points, kernel=_kernel("X"), lam=_positive, delta=_between(0.0, 0.125, "0 and 1/8"),
          seed=_seed, oversampling=_positive)
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
@@ -10712,7 +10725,7 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     return found
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), seed=_seed, block=_integer(1, 128))
+@_public(X=_points(), kernel=_kernel("X"), s=_pivots, seed=_seed, block=_integer(1, 128))
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
@@ -10750,7 +10763,7 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     return found
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), block=_integer(1, 128))
+@_public(X=_points(), kernel=_kernel("X"), s=_pivots, block=_integer(1, 128))
 def pivoted_cholesky(X, kernel, s, block=64):
     """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
 
@@ -10788,7 +10801,8 @@ def pivoted_cholesky(X, kernel, s, block=64):
 
 # 12.5 Nystrom approximation (RLS section 2.1, appendix C)
 
-@_public(X=_points(finite=False), landmarks=_landmarks("X"), kernel=_kernel("landmarks"))
+@_public(X=_points(finite=False), landmarks=_landmarks("X") + [
+    _holdable("landmarks", "8.0 * landmarks_.shape[0] ** 2")], kernel=_kernel("landmarks"))
 def nystrom_map(X, landmarks, kernel):
     """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
@@ -10835,7 +10849,7 @@ def _map_features(P, found):
     return F, _sum(squares) < np.inf
 
 
-@_public(X=_points(), map=_map("X"))
+@_public(X=_points(), map=_map("X") + [_holdable("X", "1.0 * X_.shape[0] * map_.rank * X_.itemsize")])
 def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
@@ -10866,7 +10880,8 @@ def nystrom_features(X, map):
     return F
 
 
-@_public(X=_points(), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"))
+@_public(X=_points(), landmarks=_landmarks("X") + [
+    _holdable("landmarks", "1.0 * X_.shape[0] * landmarks_.shape[0] * X_.itemsize")], kernel=_kernel("X", "landmarks"))
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 

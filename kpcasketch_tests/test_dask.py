@@ -250,6 +250,16 @@ def test_clusters_are_those_of_one_machine(rng):
         assert np.isclose(found.cost, distances.min(1).sum()) and np.array_equal(found.labels.compute(), distances.argmin(1))
 
 
+def test_rows_for_the_first_centers_are_not_drawn_by_the_numbers_of_the_centers(monkeypatch):
+    """Both were the first numbers of one key: which rows were held decided which of them became centers."""
+    purposes, key = [], kp._python_key
+    monkeypatch.setattr(kp, "_python_key", lambda seed, purpose: (purposes.append(purpose), key(seed, purpose))[1])
+    kp.dask_kernel_kmeans(spread(X), 3, 5)
+    assert kp._FIRST_ROWS in purposes and kp._CENTERS not in purposes
+    drawn = [key(5, purpose) for purpose in range(kp._START, kp._FIRST_ROWS + 1)]
+    assert len(set(drawn)) == len(drawn)
+
+
 # Workers.
 
 def results(D):

@@ -170,15 +170,29 @@ def test_moments_in_runs_of_2048_rows_and_tiles_of_128_columns(n, r, rng):
         assert np.abs(kp._column_products(F, other, symmetric) - F.T @ other).max() < 1e-10
 
 
+MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
+
+
 @pytest.mark.parametrize("function, arguments, name", [
     (kp.fourier_features_map, (KERNEL, 2**31 - 1, 2**31 - 1), "m"), (kp.orthogonal_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
     (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"), (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
     (kp.fd_start, (2**31 - 1, 2**31 - 1), "m"), (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "d"),
     (kp.random_noisy, (2**31 - 1, 2**31 - 1), "d"), (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
-    (kp.gram, (np.broadcast_to(np.ones((1, 1)), (400_000, 1)), np.broadcast_to(np.ones((1, 1)), (400_000, 1)), KERNEL), "Y"),
+    (kp.gram, (MANY, MANY, KERNEL), "Y"),
     (kp.fourier_features, (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False)), "map.m"),
     (kp.skpca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False), 2**20), "ell"),
-    (kp.rnca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),), "map.m")], ids=lambda value: getattr(value, "__name__", ""))
+    (kp.rnca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),), "map.m"),
+    (kp.dense, (kp.Implicit(MANY, KERNEL),), "A"), (kp.block_lanczos, (kp.Implicit(MANY, KERNEL), 200_000), "k"),
+    (kp.orthogonal_iteration, (kp.Implicit(MANY, KERNEL), 10_000), "k"), (kp.kpca, (MANY, KERNEL, 10_000), "k"),
+    (kp.centered_kpca, (MANY, KERNEL, 10_000), "k"), (kp.sample_gram, (MANY, KERNEL, 2.0), "s"),
+    (kp.sample_quantize_gram, (MANY, KERNEL, 2.0), "s"), (kp.ridge_leverage_scores, (MANY, KERNEL, 1.0), "X"),
+    (kp.rls_nystrom, (MANY, KERNEL, 1.0, 0.1), "X"), (kp.rpcholesky, (MANY, KERNEL, 10_000), "s"),
+    (kp.pivoted_cholesky, (MANY, KERNEL, 10_000), "s"), (kp.nystrom_map, (MANY, MANY, KERNEL), "landmarks"),
+    (kp.nystrom, (MANY, np.arange(10_000), KERNEL), "landmarks"),
+    (kp.nystrom_features, (MANY, kp.NystromMap(np.ones((10_000, 1)), np.ones((10_000, 10_000)), 10_000, KERNEL)), "X"),
+    (kp.expand, (MANY, kp.Expansion(MANY[:2], np.ones((2, 10_000)), np.ones(10_000), np.zeros(0), KERNEL)), "X"),
+    (kp.rskpca, (MANY, np.ones(400_000), KERNEL, 2), "C"), (kp.laplacian_eigenmap, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+    (kp.diffusion_map, (MANY, np.ones(400_000), KERNEL, 2), "C"), (kp.normalized_cut, (MANY, np.ones(400_000), KERNEL, 2), "C")], ids=lambda value: getattr(value, "__name__", ""))
 def test_what_no_memory_holds_was_refused_late_or_without_a_name(function, arguments, name, monkeypatch):
     # "array is too big", or frequencies that were drawn for 37 s first
     monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 24 * 2**30)
