@@ -107,6 +107,7 @@ import csv
 import ctypes
 import errno
 import functools
+import gc
 import glob
 import hashlib
 import importlib
@@ -124,6 +125,7 @@ import shutil
 import signal
 import stat
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -143,16 +145,7 @@ from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import box, intrinsic, overload, register_jitable
-from numba.np.numpy_support import as_dtype
-
-try:                                                   # private parts, which are looked for before they are used
-    importlib.import_module("numba.core.boxing")       # fills the table of `box`
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
-except ImportError:
-    FunctionCache = IndexDataCacheFile = object
-
-CPUDispatcher = type(njit(lambda: None))
+from numba.extending import intrinsic, overload, register_jitable
 
 __version__ = "0.1.0"
 
@@ -198,11 +191,15 @@ __all__ = [
 # stands apart (compiled once, where a body inside is compiled four times), with the index brought to int64; each task
 # writes to its own slot, and slots are added in order, so the bits do not depend on threads. No `raise`, `break` or
 # BLAS inside. A core tells `_threads_pay` its work in nanoseconds of one thread, and has a second loop over `range` for
-# when one thread is to do it (1.5).
+# when one thread is to do it (1.3).
 #
 # What a caller waits for is the number of units that numba compiles. Arrays are made by `_zeros`, `_zero_matrix`,
 # `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring
 # ten units or forty.
+#
+# Python may call a compiled function that is declared with python=True; the others have no wrapper for that, which was
+# a quarter of what a first call compiled. Room 19 says how numba compiles all this; it is the only one below that any
+# other may name, to say what a caller waits for.
 #
 # A new kernel: a number beside _GAUSSIAN, a maker, a branch in `_apply_kernel`. A new operator: a tuple, its functions,
 # an entry in `_OPERATORS`. A new sampler of landmarks: a public function that returns `Landmarks`, and a call in
@@ -213,13 +210,16 @@ __all__ = [
 # ----------------------------------------------------------------------------------------------------------------------
 # 1. Compilation
 #
-# Every function below is compiled by `_compiled`: machine code is kept on disk where that is possible, NaN and infinity
-# stay meaningful, and the GIL is released. A public function is declared by `_public`, with the kinds of its arguments
-# (room 2).
+# Every function below is compiled by `_compiled`: NaN and infinity stay meaningful, and the GIL is released. A public
+# function is declared by `_public`, with the kinds of its arguments (room 2). What numba is to make of them, and where
+# machine code is kept, is in room 19.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 1.1 Decorators
 #
+# Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
+QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
+
 # Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning.
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 # The order of operations stands as written: range reductions and hashes depend on it.
@@ -235,296 +235,24 @@ _CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ not in
 _SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
 
 
-# What this file knows of numba beyond its documentation, all of it used in this room: that a dispatcher's class may be
-# replaced by a subclass; that `add_overload` is called once for each signature, compiled or loaded, with the library
-# and its `_reload_init`, what to run before the code is loaded again; that `insert_user_function` decides what a caller
-# links; that `get_call_template` is asked by compiled callers; how the cache names, saves and loads its files; and the
-# table of what makes Python objects of results.
-# Where that has not been tried, plain njit serves: slower to start, and nothing is kept on disk. KPCASKETCH_APART=1 or
-# 0 in the environment overrules the choice.
-_KNOWN_NUMBA = numba.version_info.short <= (0, 68)
-_TRIED = sys.platform.startswith("linux") and _KNOWN_NUMBA
-_NEEDED = [(CPUDispatcher, "add_overload _compile_for_args enable_caching get_call_template"),
-           (FunctionCache, "load_overload save_overload"),
-           (IndexDataCacheFile, "_data_name _load_index _save_data _save_index load")]
-_APART = (os.environ.get("KPCASKETCH_APART", str(int(_TRIED))) == "1"
-          and all(hasattr(owner, name) for owner, names in _NEEDED for name in names.split()))
-
-_standing_apart = {}                                   # functions that stand apart, by name
+_declared, _shells = [], []  # every compiled function of this file, and what is called in the place of public ones
 
 
-def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never", apart=False):
-    """njit with the options of this file; a parallel, large or public function is compiled apart from its callers."""
+def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never", apart=False, python=False):
+    """njit with the options of this file.
+
+    apart: compiled once and called through a symbol, where numba would put a copy into each caller; parallel functions
+    always are. python: may be called from Python, too; the others have no wrapper for that, and say so.
+    """
     if function is None:
-        return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline, apart=apart)
+        return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline, apart=apart, python=python)
     compiled = njit(parallel=parallel, fastmath=fastmath, inline=inline, nogil=True, error_model="numpy")(function)
-    if not _APART:
-        return compiled
-    compiled.__class__ = _Function
-    if apart or parallel:
-        compiled.apart = True
-        _standing_apart[function.__name__] = compiled
-    if _CACHED:
-        with contextlib.suppress(RuntimeError):        # no place to cache in
-            compiled.enable_caching()
+    compiled.apart, compiled.python = apart or parallel, python
+    _declared.append(compiled)
     return compiled
 
 
-class _Function(CPUDispatcher):
-    """A compiled function.
-
-    One that stands `apart` is called through a symbol. Numba would put a copy of it into each caller, and again into
-    the callers of those, and optimise it there anew: a first call of `recursive_rls_fixed` then takes 137 s, not 83.
-    """
-
-    apart = False
-
-    def enable_caching(self):
-        self._cache = _Cache(self.py_func)
-
-    # Compiled code calls: a literal would be a type, and a compilation, of its own.
-    def get_call_template(self, args, kws):
-        def widened(t):
-            return types.unliteral(t) if isinstance(t, (types.IntegerLiteral, types.BooleanLiteral)) else t
-        return super().get_call_template([widened(t) for t in args], {name: widened(t) for name, t in kws.items()})
-
-    def add_overload(self, result):  # called once for each signature, compiled now or loaded from disk
-        super().add_overload(result)
-        # What has to run before this code is loaded has to run before its callers are, too. Numba 0.68 forgets that
-        # when this code itself came from disk: a caller then asked for a symbol that nobody had made, or for threads
-        # that nobody had started.
-        result.library._reload_init.update(result.reload_init or ())
-        if not self.apart:
-            return
-        symbol = f"{_SYMBOLS}.{self.__name__}.{hashlib.sha1(repr(result.signature).encode()).hexdigest()}"
-        llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
-        declared = copy.copy(result.fndesc)
-        declared.mangled_name = symbol
-        instead = _StandIn(self.__name__, result.signature.args, symbol)
-        result.target_context.remove_user_function(result.entry_point)
-        result.target_context.insert_user_function(result.entry_point, declared, [instead])
-
-    def _compile_for_args(self, *args, **kwargs):      # a first call: compiled now, or loaded from disk
-        with _watched(self.__name__.lstrip("_")):
-            return super()._compile_for_args(*args, **kwargs)
-
-
-# What a signal raises, as Ctrl-C does, comes when Python code runs next. Numba (0.68) runs some to make Python objects
-# of a result, and goes on with the null pointer that it gets there: any Ctrl-C during `kpca` ended the process, and one
-# during `gram` kept the matrix in memory for ever. For the tuples of this file, and for arrays that its functions
-# return, the functions below take the place of numba's and run no Python code.
-
-def _constant(c, value):
-    return c.env_manager.read_const(c.env_manager.add_const(value))
-
-
-def _holds_own(typ):
-    """Whether a type is a tuple of this file or has one in it."""
-    if not isinstance(typ, types.BaseTuple):
-        return False
-    return getattr(typ, "instance_class", tuple).__module__ == __name__ or any(map(_holds_own, typ))
-
-
-def _box_tuple(others, typ, val, c):
-    if not _holds_own(typ):
-        return others(typ, val, c)
-    fields = c.pyapi.tuple_new(typ.count)
-    for i, part in enumerate(typ):
-        value = c.builder.extract_value(val, i)
-        field = _new_array(part, value, c) if isinstance(part, types.Array) else c.box(part, value)
-        c.pyapi.tuple_setitem(fields, i, field)
-    if not hasattr(typ, "instance_class"):
-        return fields
-    arguments = [_constant(c, typ.instance_class), fields]
-    found = c.pyapi.call_function_objargs(_constant(c, tuple.__new__), arguments)
-    c.pyapi.decref(fields)
-    return found
-
-
-def _box_array(others, typ, val, c):
-    own = c.env_manager.env.globals is globals() and typ.box_type is np.ndarray
-    return (_new_array if own else others)(typ, val, c)
-
-
-def _new_array(typ, val, c):
-    builder, object_type, integer = c.builder, c.pyapi.pyobj, ir.IntType(32)
-    signature = ir.FunctionType(object_type, [c.pyapi.voidptr, object_type, integer, integer, object_type])
-    adapt = cgutils.get_or_insert_function(builder.module, signature, "NRT_adapt_ndarray_to_python_acqref")
-    place = builder.bitcast(cgutils.alloca_once_value(builder, val), c.pyapi.voidptr)
-    found = builder.call(adapt, [place, _constant(c, np.ndarray), integer(typ.ndim), integer(int(typ.mutable)),
-                                 _constant(c, as_dtype(typ.dtype))])
-    c.context.nrt.decref(builder, typ, val)
-    return found
-
-
-if _KNOWN_NUMBA:
-    _makers = box.__self__.functions
-    for _type in (types.Tuple, types.UniTuple, types.NamedTuple, types.NamedUniTuple):
-        _makers[_type] = functools.partial(_box_tuple, _makers[_type])
-    _makers[types.Array] = functools.partial(_box_array, _makers[types.Array])
-
-
-# 1.2 Word to whoever waits
-#
-# Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
-QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
-_PATIENCE = 2.0                                        # seconds
-_waiting = threading.local()  # watched: whether this thread compiles under watch; call: as below, of a public function
-
-
-@contextlib.contextmanager
-def _watched(name):
-    """Have it said if what happens meanwhile takes longer than a caller would think.
-
-    Once for each call of a public function, and by its name, whatever it needs compiled: a call is (name, said).
-    """
-    if getattr(_waiting, "watched", False):
-        yield
-        return
-    note = threading.Timer(_PATIENCE, _tell, [getattr(_waiting, "call", None) or [name, False]])
-    note.daemon = _waiting.watched = True
-    note.start()
-    try:
-        yield
-    finally:
-        note.cancel()
-        _waiting.watched = False
-
-
-@contextlib.contextmanager
-def _called(name):
-    """What is compiled meanwhile is told as this function, unless it is in another's call."""
-    call = getattr(_waiting, "call", None)
-    _waiting.call = call or [name, False]
-    try:
-        yield
-    finally:
-        _waiting.call = call
-
-
-def _tell(call):
-    name, said = call
-    if not QUIET and not said:
-        call[1] = True
-        where = f"in {_DIRECTORY}" if _DIRECTORY else "on disk" if _CACHED else "for this process"
-        print(f"kpcasketch: {name} is being compiled for this machine, once; it is kept {where}",
-              file=sys.stderr, flush=True)
-
-
-# 1.3 Compiled code on disk
-
-def _own_directory():
-    """Where compiled code is kept: named after this file's contents; copies share it and an edited one has its own.
-
-    Under NUMBA_CACHE_DIR, or else in the user's cache directory; None where neither can be written to, and numba
-    chooses.
-    """
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    root = pathlib.Path(numba.config.CACHE_DIR or os.path.join(home, "kpcasketch"))
-    try:
-        contents = pathlib.Path(__file__).read_bytes() + __name__.encode()
-        own = root / f"kpcasketch-{hashlib.sha1(contents).hexdigest()[:16]}"
-        own.mkdir(parents=True, exist_ok=True)
-        os.utime(own)
-        with tempfile.TemporaryFile(dir=own):
-            pass
-        versions = sorted(root.glob("kpcasketch-*"), key=lambda path: path.stat().st_mtime)
-        for old in versions[:-_VERSIONS_KEPT]:
-            shutil.rmtree(old, ignore_errors=True)
-        return own
-    except OSError:
-        return None
-
-
-_VERSIONS_KEPT = 8
-_DIRECTORY = _own_directory() if _CACHED and _APART else None
-
-
-class _Cache(FunctionCache):
-    """Numba's cache on disk: a file that is missing, cut short or cannot be written costs a compilation and no more."""
-
-    def __init__(self, function):
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        if _DIRECTORY:
-            self._cache_path, stamp = str(_DIRECTORY), _DIRECTORY.name
-        self._cache_file = _CacheFile(self._cache_path, self._impl.filename_base, stamp)
-
-    def load_overload(self, signature, target_context):
-        try:
-            return super().load_overload(signature, target_context)
-        except Exception:                              # whatever is wrong with a file, the function is compiled anew
-            return None
-
-    def save_overload(self, signature, result):
-        with contextlib.suppress(OSError):             # a full disk, a folder that has become read-only
-            super().save_overload(signature, result)
-
-
-class _CacheFile(IndexDataCacheFile):
-    """The cache of one function: an index of signatures, and a file for each."""
-
-    def save(self, key, data):
-        # Numba numbers the files, and two processes that save at once give the same number to two signatures. Named
-        # after the signature, a file can only be replaced by an equal one; at worst the index loses an entry.
-        number = int(hashlib.sha1(repr((self._source_stamp, key)).encode()).hexdigest()[:15], 16)
-        known = self._load_index()
-        if not known:                                  # files of an earlier version of this source
-            for old in pathlib.Path(self._cache_path).glob(self._data_name_pattern.replace("{number:d}", "*")):
-                old.unlink(missing_ok=True)
-        self._save_data(self._data_name(number), data)
-        self._save_index({**known, key: self._data_name(number)})
-
-    def load(self, key):
-        found = super().load(key)
-        return found if found is None or _symbols_known(found) else None
-
-    def _load_index(self):
-        try:
-            return super()._load_index()
-        except Exception:                              # cut short
-            return {}
-
-
-def _symbols_known(cached):
-    """Whether all functions that stand apart and are called here have addresses; else LLVM would end the process."""
-    code = cached[0][2][0]  # (library, ...), a library being (name, kind, (machine code, bitcode))
-    names = set(re.findall(re.escape(_SYMBOLS.encode()) + rb"\.\w+\.[0-9a-f]{40}", code))
-    return all(llvm.address_of_symbol(name.decode()) is not None for name in names)
-
-
-class _StandIn:
-    """What a caller links instead of a function that stands apart: no code, but word of where to find it."""
-
-    def __init__(self, *where):
-        self.where = where
-        self._reload_init = {self}
-
-    def _ensure_finalized(self):
-        """Of a library: there is nothing to finish."""
-
-    def _get_module_for_linking(self):
-        return llvm.parse_assembly("")
-
-    def __call__(self):
-        """Numba calls this before it loads the caller's code; by then `_ready_again` has done the work."""
-
-    def __reduce__(self):
-        return _ready_again, self.where
-
-
-def _ready_again(name, argument_types, symbol):
-    """Have a function ready, from disk or compiled, while cached code that calls it is read."""
-    try:
-        _standing_apart[name].compile(argument_types)
-    except Exception as error:                         # this file has changed since
-        raise OSError(f"no {name} as the cached code knew it") from error
-    if llvm.address_of_symbol(symbol) is None:         # OSError makes numba compile the caller anew
-        raise OSError(f"no {name} as the cached code knew it")
-    return _StandIn(name, argument_types, symbol)
-
-
-# 1.4 Registers and memory
+# 1.2 Registers and memory
 #
 # One vector register: 64 bytes with AVX-512, 32 elsewhere, and the columns of a register tile that leave no spill
 # (4 rows x 4 vectors fill 16 of 32 registers; 4 rows x 2 vectors 8 of 16). Products with few vectors have panels of two
@@ -634,7 +362,7 @@ def _new_matrix(n, m, like):
     return out.reshape(n, m)
 
 
-# 1.5 Threads where they pay
+# 1.3 Threads where they pay
 #
 # The threads of a parallel region spin at its end until the last one is there. Alone on two cores, a region pays from
 # 20 microseconds of work on. Beside another program that keeps the cores busy, each end waits until the system has run
@@ -750,12 +478,12 @@ def _threads_paid(begun, work):
 _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
 
 
-# 1.6 Arrays, and loops in the place of NumPy's, which bring ten units each
+# 1.4 Arrays, and loops in the place of NumPy's, which bring ten units each
 
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 
 
-@_compiled
+@_compiled(python=True)
 def _zeros(size, dtype):
     """Vector of zeros. np.zeros is compiled anew for each number of dimensions and way of naming a type; this once."""
     out = np.empty(size, dtype)
@@ -764,12 +492,12 @@ def _zeros(size, dtype):
     return out
 
 
-@_compiled
+@_compiled(python=True)
 def _zero_matrix(n, m):
     return _zeros(n * m, _FLOAT64).reshape(n, m)
 
 
-@_compiled
+@_compiled(python=True)
 def _ones(count):
     out = _zeros(count, _FLOAT64)
     for i in range(count):
@@ -788,7 +516,7 @@ def _transposed(A):
     return out
 
 
-@_compiled
+@_compiled(python=True)
 def _largest(values):
     """max abs(value) of a vector, NaN if one is NaN; 0 for none."""
     largest = 0.0
@@ -798,7 +526,7 @@ def _largest(values):
     return largest
 
 
-@_compiled
+@_compiled(python=True)
 def _numbers(n):
     """0, 1, ... n - 1."""
     out = np.empty(n, _INT64)
@@ -807,7 +535,7 @@ def _numbers(n):
     return out
 
 
-@_compiled
+@_compiled(python=True)
 def _sum(values):
     total = 0.0
     for value in values:
@@ -906,7 +634,7 @@ def _in_order(values, place):
     return values[place]
 
 
-@_compiled
+@_compiled(python=True)
 def _unit_matrix(n):
     out = _zero_matrix(n, n)
     for i in range(n):
@@ -914,7 +642,7 @@ def _unit_matrix(n):
     return out
 
 
-# 1.7 The micro-kernel
+# 1.5 The micro-kernel
 
 def _register_tile(term, rows, vectors, accumulate, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
@@ -1647,7 +1375,7 @@ def _same_array(typing, X, Y):
     return types.boolean(X, Y), codegen
 
 
-@_compiled
+@_compiled(python=True)
 def _all_below(X, limit):
     """Whether abs(x) < limit for every entry; False for NaN."""
     for i in range(X.shape[0]):
@@ -1671,41 +1399,15 @@ def _public(glue=False, **kinds):
     """
     def declare(body):
         body.__doc__ = _with_errors(body, kinds)
-        core = _compiled(body, apart=True)
+        core = _compiled(body, apart=True, python=not glue)
         make = _shell(body, kinds)
         public = njit(nogil=True, error_model="numpy")(make(core))
-        with contextlib.suppress(TypeError):           # else Python's calls are compiled, too
-            public.__class__ = _Public
+        _shells.append(public)
         public.from_python = make(body if glue else core)
         public.kinds = kinds
         functools.update_wrapper(public, body)
         return public
     return declare
-
-
-class _Public(CPUDispatcher):
-    """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
-
-    def __call__(self, *args, **kwargs):
-        outermost = getattr(_waiting, "call", None) is None
-        try:
-            if outermost:
-                _waiting.call = [self.__name__, False]
-            return self.from_python(*args, **kwargs)
-        except TypeError:
-            carrier = {"expansion", "map"} & set(self.kinds)
-            if carrier and len(args) > len(self.kinds) and any(type(value).__name__ == "Kernel" for value in args):
-                raise TypeError(f"{self.__name__}: {carrier.pop()} carries its kernel, "
-                                f"which is not an argument of its own") from None
-            raise
-        finally:
-            if outermost:
-                _waiting.call = None
-            if getattr(_lent, "views", None):
-                _return_views()
-
-    def __reduce__(self):  # found by name in another process, which has its own compiled code
-        return self.__name__
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1945,13 +1647,13 @@ def _random_word(key, counter):
     return _mix(np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
-@_compiled(fastmath=_STRICT)
+@_compiled(fastmath=_STRICT, python=True)
 def _subkey(key, number):
     """Start of a sequence of its own, for part `number` of what `key` is for; a sub-key may have sub-keys."""
     return _random_word(key, np.uint64(number))
 
 
-@_compiled(fastmath=_STRICT)
+@_compiled(fastmath=_STRICT, python=True)
 def _key(seed, purpose):
     """Start of the sequence for one purpose."""
     return _subkey(_mix(np.uint64(seed)), purpose)
@@ -1966,7 +1668,7 @@ def _python_key(seed, purpose):
     return np.uint64(_key(np.uint64(seed), purpose))
 
 
-@_compiled(fastmath=_STRICT)
+@_compiled(fastmath=_STRICT, python=True)
 def _uniform(key, counter):
     """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
     return (np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5) * 2.220446049250313e-16
@@ -2019,7 +1721,7 @@ def _gap(key, counter, log_miss):
     return np.int64(min(_log64(_uniform(key, counter)) / log_miss, 4.0e18))
 
 
-@_compiled
+@_compiled(python=True)
 def _drawn(n, size, key):
     """`size` of the numbers 0 ... n - 1, drawn without replacement: the first steps of a Fisher-Yates shuffle."""
     out = _numbers(n)
@@ -2314,7 +2016,7 @@ def _secret(typing):
     return types.uint64(), codegen
 
 
-@_compiled(fastmath=_STRICT)
+@_compiled(fastmath=_STRICT, python=True)
 def _signed(address):
     """Signature of an address. One made by hand, or by another process, has another: a call would end this one."""
     return np.float64(_mix(np.uint64(address) ^ _secret()) >> np.uint64(11))
@@ -2463,7 +2165,7 @@ class _Pairs(NamedTuple):
     symmetric: bool
 
 
-@_compiled
+@_compiled(python=True)
 def _squares(X):
     """Squared norms of the rows; zeros fill the last block up."""
     out = _zeros((X.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK, X.dtype)
@@ -2475,7 +2177,7 @@ def _squares(X):
     return out
 
 
-@_compiled
+@_compiled(python=True)
 def _minus_row(X, centre):
     out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
     for i in range(X.shape[0]):
@@ -2484,7 +2186,7 @@ def _minus_row(X, centre):
     return out
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _add_rows_to(sums, X):
     """sums += the rows of X, one after the other: the same bits for all rows at once and for runs of them in turn."""
     for i in range(X.shape[0]):
@@ -2492,27 +2194,27 @@ def _add_rows_to(sums, X):
             sums[j] += X[i, j]
 
 
-@_compiled
+@_compiled(python=True)
 def _column_means(X):
     out = _zeros(X.shape[1], _FLOAT64)
     _add_rows_to(out, X)
     return _divided(out, X.shape[0])
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _divided(sums, count):
     for j in range(sums.shape[0]):
         sums[j] /= count
     return sums
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _tile_width(like):
     """Columns of one panel: what the micro-kernel holds in registers."""
     return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
 
 
-@_compiled
+@_compiled(python=True)
 def _pack(Y, width, columns):
     """Panels (panels, d, width): panel q holds rows q width ... of Y transposed, and zeros at the end."""
     d = Y.shape[1]
@@ -2532,13 +2234,13 @@ def _sharpness(kernel):
     return kernel.gamma if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else math.sqrt(kernel.gamma)
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _is_at_scale(kernel, X):
     return (X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED
             or 1e-6 <= _sharpness(kernel) <= 1e6)
 
 
-@_compiled
+@_compiled(python=True)
 def _scale_for(kernel, largest):
     """What points of at most this size are multiplied with, and gamma for them."""
     room, sharpness = 1e17 / max(largest, 1e-45), _sharpness(kernel)
@@ -2560,7 +2262,7 @@ def _at_scale(kernel, X, Y, symmetric):
     return gamma, Xs, Xs if symmetric else _times(Y, factor)
 
 
-@_compiled
+@_compiled(python=True)
 def _times(X, factor):
     out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
     for i in range(X.shape[0]):
@@ -2575,12 +2277,12 @@ def _steepness(kernel, gamma):
     return gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _may_expand(kernel, X):
     return kernel.kind <= _CAUCHY and X.shape[1] >= 16
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _is_accurate(kernel, gamma, x_square, y_square):
     """Whether the expansion is, for points of at most these squared norms."""
     return _steepness(kernel, gamma) * (x_square + y_square) <= _EXPANDED_BELOW
@@ -2592,7 +2294,7 @@ def _packed_rows(Y):
     return _pack(Y, _tile_width(Y), (Y.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK)
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _pairs_about(centre, gamma, X, Y, symmetric):
     """Points at scale, for the expansion."""
     Yc = _minus_row(Y, centre)
@@ -2600,7 +2302,7 @@ def _pairs_about(centre, gamma, X, Y, symmetric):
     return _Pairs(_EXPANSION, gamma, Xc, Yc, _squares(Xc), _squares(Yc), _packed_rows(Yc), symmetric)
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _direct_pairs(kernel, gamma, X, Y, symmetric):
     """Points at scale, for inner products, sums over coordinates, or one call for each pair."""
     none = np.empty(0, X.dtype)
@@ -2610,7 +2312,7 @@ def _direct_pairs(kernel, gamma, X, Y, symmetric):
     return _Pairs(mode, gamma, X, Y, none, none, _packed_rows(Y), symmetric)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _prepare(kernel, X, Y, symmetric):
     """Choose how tiles compute, and bring both point sets to that form.
 
@@ -2827,7 +2529,7 @@ def _fill_gram(kernel, pairs, group, out):
                     out[j, i] = tile[i - first, j - begin]
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _gram(kernel, pairs):
     """The Gram matrix, tile by tile; of a symmetric one the upper half is computed."""
     out = _new_matrix(pairs.X.shape[0], pairs.Y.shape[0], pairs.X)
@@ -2855,7 +2557,7 @@ def _value_limit(kernel, X, Y):
     return kernel.scale
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _largest_number(like):
     """Below it, a number and some roundings of it are finite in the type of `like`."""
     return 1e38 if like.itemsize == 4 else 1e308
@@ -3040,7 +2742,7 @@ _SYMMETRIC_SLOTS = 16                                  # partial results of a sy
 _SYMMETRIC_LIMIT = 2**20
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _use_symmetry(n, p, like):
     """Whether partial results of a symmetric product with p vectors keep to the limit."""
     return n * _padded_width(p, like) <= _SYMMETRIC_LIMIT
@@ -3075,7 +2777,7 @@ def _add_tiles(kernel, pairs, V, panels, slots, task):
     _restore(state)
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _gram_product(kernel, pairs, V):
     """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
     n, m, p = pairs.X.shape[0], pairs.Y.shape[0], V.shape[1]
@@ -3132,7 +2834,7 @@ def gram_matmat(X, Y, V, kernel):
     return product
 
 
-@_compiled
+@_compiled(python=True)
 def _gather(P, rows, like):
     """P[rows] in the precision of `like`."""
     out = np.empty(rows.shape[0] * P.shape[1], like.dtype).reshape(rows.shape[0], P.shape[1])
@@ -3326,7 +3028,7 @@ def _measured_centered(A, V):
     return _minus_row(W, _column_means(W)), size
 
 
-@_compiled
+@_compiled(python=True)
 def _largest_column(W):
     """Largest Euclidean norm of a column."""
     largest, most = max(_largest(W.reshape(-1)), 1e-300), 0.0
@@ -3358,7 +3060,7 @@ def _add_rows(A, m, V, panels, slots, task):
     _restore(state)
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _dense_product(A, m, V):
     """A[:, :m] V for a C-ordered array; no BLAS, so that the bits do not depend on threads."""
     n, p, panels = A.shape[0], V.shape[1], _vector_panels(V, 0, V.shape[0], 0)
@@ -3404,7 +3106,7 @@ def _product_slots(U, m, p, like):
     return _zeros(parts * rows * wide, like.dtype).reshape(parts, rows, wide)
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _transposed_product(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
     slots = _product_slots(U, m, V.shape[1], V)
@@ -3488,7 +3190,7 @@ def _multiply_rows(data, indices, indptr, V, block, out):
                 row[c] += a * v[c]
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _csr_product(data, indices, indptr, V):
     n, p = indptr.shape[0] - 1, V.shape[1]
     out = _zeros(n * p, V.dtype).reshape(n, p)
@@ -3583,7 +3285,7 @@ def _look_up(words, scale, V, task, groups, out):
             out[i, column + c] = scale * total[i - first, c]
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _bits_product(words, scale, V):
     """Four look-ups of 8 bits each replace 32 multiply-adds. Blocks of 4096 rows pay for their tables."""
     n, p, lanes = words.shape[1], V.shape[1], 64 // V.itemsize
@@ -4369,7 +4071,7 @@ _SIZE, _FIRST, _KNOWN, _ITERATIONS, _IMPROVED, _FINISHED = range(6)
 _TOTAL, _BEST = range(2)                               # level: sum of the known values; the least residual
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _start_search(n, k, key, tol, max_iterations, precision):
     """Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would.
 
@@ -4388,7 +4090,7 @@ def _start_search(n, k, key, tol, max_iterations, precision):
                    _zeros(k, _FLOAT64), _zero_matrix(n, k), _zeros(k, _FLOAT64))
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _step(search, R, summands):
     """One more product, R = A W, enters the search; summands: norm of what was added up to it (`_measured_product`)."""
     Q, AQ, H, W, at, level, k = search.Q, search.AQ, search.H, search.W, search.at, search.level, search.values.shape[0]
@@ -4482,7 +4184,7 @@ def _finish(search, values, vectors, products, summands):
     search.at[_FINISHED] = 1
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _lanczos(A, k, key, tol, max_iterations):
     """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; and whether A is finite."""
     search, sound = _start_search(_size(A), k, key, tol, max_iterations, _precision(A)), True
@@ -4884,7 +4586,7 @@ _as_expansion = _converter(Expansion, "an Expansion", _convert_expansion)
 _DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _expansion_of(X, kernel, eigen, taken):
     """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0.
 
@@ -4974,7 +4676,7 @@ def kpca(X, kernel, k, seed=0):
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
-@_compiled
+@_compiled(python=True)
 def _equal_weights(n, m):
     out = _ones(m)
     for j in range(m):
@@ -4982,7 +4684,7 @@ def _equal_weights(n, m):
     return out
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _with_mean_zero(E):
     """The expansion with the offset that gives its features mean 0 over its own points."""
     features = _gram_product(E.kernel, _prepare(E.kernel, E.points, E.points, False), E.coef)
@@ -4990,7 +4692,7 @@ def _with_mean_zero(E):
     return Expansion(E.points, E.coef, E.values, -_column_means(features), E.kernel, mean)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _taken_by_centring(A):
     """1^T A 1 / n, for `_expansion_of`."""
     return _sum(_in_double(_product(A, _ones(_size(A)).reshape(-1, 1))[:, 0].copy())) / _size(A)
@@ -5068,7 +4770,7 @@ def center_expansion(expansion):
     return _with_mean_zero(expansion)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _features(X, E):
     """Features of points by an expansion."""
     P, Q = _common_precision(X, E.points), _common_precision(E.points, X)
@@ -5233,7 +4935,7 @@ def _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, task, indices, 
             sketch.indices[at + c] = j
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _sampled_pair(kernel, gamma, X, Y, s, coin, bound, row, column, indices, indptr):
     """CSR of the entries that are kept of rows `row` on and columns `column` on, from the diagonal on."""
     n, m, starts = X.shape[0], Y.shape[0], _zeros(X.shape[0] + 1, _INT64)
@@ -5255,7 +4957,7 @@ def _sampled_pair(kernel, gamma, X, Y, s, coin, bound, row, column, indices, ind
     return sketch
 
 
-@_compiled
+@_compiled(python=True)
 def _kept_in(first, last, n, s, keep):
     """Columns j >= i that the rows first to last - 1 of n keep, int32, and where those of each row begin."""
     log_miss, columns = math.log1p(-1.0 / s), np.empty(n, _INT64)
@@ -5285,7 +4987,7 @@ def _largest_in_tiles(kernel, pairs, group, tile):
     return largest
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _largest_entry(kernel, pairs):
     """max abs(K_ij), NaN if one is."""
     groups = (_tile_count(pairs) + 3) // 4
@@ -5302,7 +5004,7 @@ def _largest_entry(kernel, pairs):
     return _largest(largest)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
@@ -5435,7 +5137,7 @@ def _no_words(rows, columns):
     return words
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _quantized(kernel, pairs, bound, coin, row, column):
     """Words of `Bits`, and those of the mirror image: each tile above the diagonal is drawn once and written twice.
 
@@ -5901,7 +5603,7 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     return bound if _uniform(_key(seed, _DRAWS), draw) * 2.0 * bound < bound + value else -bound
 
 
-@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True), 
+@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True),
          weight=_real("x != 0.0", "not be 0"), s=_positive, seed=_seed, draw=_seed)
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
@@ -6226,12 +5928,12 @@ def _fastfood_block(X, parts, paired, phases, factor, task, out):
             for i in range(wide):
                 row[i] = source[i] * weight
         _hadamard(two)
-        for copy in range(copies):
-            begun = copies * b * size + copy           # the block's first feature of these, and then every copies-th
+        for quarter in range(copies):
+            begun = copies * b * size + quarter           # the block's first feature of these, and then every copies-th
             rows, far = max(0, min((m - begun + copies - 1) // copies, size)), 0
             for t in range(rows):
                 row, length, phase = two[t], X.dtype.type(parts.lengths[b, t]), phases[begun + copies * t]
-                if copy == 1:                          # on from the angle that is there
+                if quarter == 1:                          # on from the angle that is there
                     length, phase = X.dtype.type(1.0), X.dtype.type(-0.5 * math.pi)
                 for i in range(wide):
                     row[i] = row[i] * length + phase
@@ -6303,7 +6005,7 @@ def _fourier(X, panels, parts, paired, phases, factor):
     return out, _largest(infinite) == 0.0
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _phases_of(X, key, first, count, paired):
     """Phases of features; the second of a pair comes a quarter of a turn after the first, which makes it the sine."""
     phases = np.empty(count, X.dtype)
@@ -6355,7 +6057,7 @@ def _map_points(X, map):
     return _fourier(X, panels, nothing, map.paired, phases, factor)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _new_map(kernel, d, m, seed, kind, stored, paired):
     frequencies = _zero_matrix(0, d)
     if stored:
@@ -7702,7 +7404,7 @@ def reservoir_update(state, X):
     return ReservoirState(points, upcoming, replaced, state.count + X.shape[0], state.seed)
 
 
-@_compiled
+@_compiled(python=True)
 def _last_taken(upcoming, replaced, count, key):
     """Number of the last point, of the first `count`, that each reservoir takes from now on, or -1; they move on."""
     last = np.empty(upcoming.shape[0], _INT64)
@@ -8079,7 +7781,7 @@ def _first_of_batch(cells, count, X, i, lowest, limit, by_cells):
     return -1
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _shadows(X, known, eps, grow):
     """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
     n, count, limit, labels = X.shape[0], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
@@ -8221,7 +7923,7 @@ def _convert_shadows(name, value):
                        _as_integer(name, value.count))
 
 
-@_compiled
+@_compiled(python=True)
 def _are_shadows(state):
     """Whether each center has points, and their number is the state's."""
     total = 0.0
@@ -8463,7 +8165,7 @@ def _nearest_of_block(X, panels, count, block, labels, distances):
                     labels[i], distances[i] = q * width + c, tile[i - first, c]
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _nearest(X, panels, count):
     """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
     labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
@@ -8540,7 +8242,7 @@ def _spread_centers(X, k, key):
     return centers
 
 
-@_compiled
+@_compiled(python=True)
 def _within_clusters(X, labels, centers):
     """Sum of squared distances of the points to the centers of their labels."""
     total = 0.0
@@ -8552,7 +8254,7 @@ def _within_clusters(X, labels, centers):
     return total
 
 
-@_compiled
+@_compiled(python=True)
 def _cluster_sums(X, labels, k):
     """Sums of the points of each label, and their numbers."""
     sums, counts = _zero_matrix(k, X.shape[1]), _zeros(k, _FLOAT64)
@@ -8564,7 +8266,7 @@ def _cluster_sums(X, labels, k):
     return sums, counts
 
 
-@_compiled
+@_compiled(python=True)
 def _move_centers(sums, counts, centers):
     """Means of the points of each label; a center without points stays where it is."""
     moved = centers.copy()
@@ -8681,7 +8383,7 @@ def _mean_similarities(kernel, X):
     return means, -np.inf < _sum(means) < np.inf
 
 
-@_compiled
+@_compiled(python=True)
 def _unscaled(kernel):
     """The kernel without the factor of `scaled`."""
     return Kernel(kernel.kind, 1.0, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
@@ -8934,7 +8636,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 # 11.3 Kernel PCA of reduced sets (RSKPCA section 3)
 
-@_compiled
+@_compiled(python=True)
 def _are_weights(w):
     """Whether none is negative and their sum is neither tiny nor huge."""
     total = 0.0
@@ -8943,7 +8645,7 @@ def _are_weights(w):
     return 1e-15 <= total <= 1e18
 
 
-@_compiled
+@_compiled(python=True)
 def _sum_to(w, n):
     return abs(_sum(w) - n) <= 1e-6 * n
 
@@ -8959,7 +8661,7 @@ def _weights(of, total=None):
     return lines
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _weigh(K, w, centered):
     """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, r_i and r.
 
@@ -8979,7 +8681,7 @@ def _weigh(K, w, centered):
     return roots, means, mean
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _expansion_over(C, w, kernel, eigen, roots, means, mean, centered):
     """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`.
 
@@ -9165,7 +8867,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     return Expansion(X, features, found.values, found.offset, kernel, _zeros(0, _FLOAT64))
 
 
-@_compiled
+@_compiled(python=True)
 def _divide_columns(F, values):
     """F[:, q] /= values[q], in place; 0 where the value is 0."""
     for i in range(F.shape[0]):
@@ -9210,7 +8912,7 @@ def _manifold(on):
             _require("_are_weights({a}_.degrees)", "{a}.degrees must not be negative, with a sum from 1e-15 to 1e18")]
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _normalise(K, w, alpha, leave_first):
     """D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, in place of K (float64).
 
@@ -9260,7 +8962,7 @@ def _normalised_eigen(C, w, kernel, k, seed, alpha, leave_first):
     return eigen, first, degrees, total if finite else 0.0
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _manifold_of(C, kernel, eigen, first, degrees, powers, power, factor, leave_first):
     """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
 
@@ -9825,7 +9527,7 @@ def _rounding(kernel, X, m):
     return (4.0 * math.sqrt(m) + of_values) * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _draw(sizes, s, key):
     """s of more points drawn one after the other without replacement, in proportion to sizes; and inclusion chances.
 
@@ -10152,7 +9854,7 @@ def _diagonal_at(P, rows, kernel):
     return out
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _scores(P, rows, Z, shift, kernel, lam):
     """Lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1.
 
@@ -10454,7 +10156,7 @@ def _depths(n, key):
     return out
 
 
-@_compiled
+@_compiled(python=True)
 def _largest_rank(size, constant, delta):
     """The largest k with constant k log(2 k / delta) <= size, from 1 to size."""
     k = 1
@@ -10463,7 +10165,7 @@ def _largest_rank(size, constant, delta):
     return k
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace.
 
@@ -10914,7 +10616,7 @@ def nystrom(X, landmarks, kernel):
     return F
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _normal_equations(P, found, Y, like):
     """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab."""
     s = found.points.shape[0]
@@ -10946,7 +10648,7 @@ def _expansion_by_map(found, V, values):
                      _zeros(0, _FLOAT64))
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _components_by_map(found, squares, k, key):
     """Kernel PCA over the landmarks from F^T F of the Nystrom factor F."""
     eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
@@ -12009,12 +11711,12 @@ def _own_coefficients(state):
                               state.constraint.copy(), state.used, state.step)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _after_step(state, X, Y):
     return _descended(_own_coefficients(state), X, Y)
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _batch_rows(seed, step, batch, n):
     """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
     key, rows = _subkey(_key(seed, _BATCHES), step), np.empty(batch, _INT64)
@@ -12023,7 +11725,7 @@ def _batch_rows(seed, step, batch, n):
     return rows
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _after_steps(state, X, Y, batch, steps):
     """After steps on mini-batches of points drawn independently."""
     state, flaw = _own_coefficients(state), 0
@@ -12288,12 +11990,12 @@ def _runs(steps, batch, map, feature_batch, n):
     return steps if steps > 0 else chosen, batch if batch > 0 else min(512, n)
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _start_key(seed):
     return _subkey(_key(seed, _BATCHES), 2**62)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _start_points(X, seed):
     """Points of the small problem, drawn without replacement."""
     return _gather(X, _drawn(X.shape[0], min(X.shape[0], _START_POINTS), _start_key(seed)), X)
@@ -12305,7 +12007,7 @@ def _plain_map(kernel, d, m, seed):
     return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d), False)
 
 
-@_compiled(inline="always")
+@_compiled(inline="always", python=True)
 def _other_seed(seed):
     """Of the second view's features: another sequence."""
     return _subkey(_key(seed, _FREQUENCIES), 2**62)
@@ -12613,7 +12315,7 @@ def kernel_ridge(F, Y, lam):
     return _in_shape_of(Y, _by_columns(_solve_ridge(squares, products, lam), sizes, False))
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _regression_by_map(found, squares, products, sizes, lam):
     """Ridge regression over the landmarks from F^T F and F^T Y / sizes of the Nystrom factor F."""
     weights = _by_columns(_solve_ridge(squares, products, lam), sizes, False)
@@ -13975,7 +13677,7 @@ def warm_up(float32=False, progress=True):
 
     Examples
     --------
-    >>> callable(warm_up)
+    >>> warm_up() < 600.0                                                               # doctest: +SKIP
     True
     """
     global QUIET
@@ -16928,6 +16630,551 @@ def main(argv=None):
             print(f"kpcasketch: error: {error or type(error).__name__}", file=sys.stderr)
             return 2
         return int(terminal.left)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 19. How it is compiled
+#
+# What numba makes of the functions that are declared above: where it may be interrupted, what it says meanwhile, where
+# machine code is kept, and what is not done twice. Nothing above depends on how; only this room knows numba beyond its
+# documentation, and each part says what for. Where numba is newer than the one that this was written with, or the
+# system another, a child process tries it once (19.6). Where that fails, plain njit serves: slower to start, and
+# nothing is kept on disk.
+# ----------------------------------------------------------------------------------------------------------------------
+
+try:                                                   # private parts, which are looked for before they are used
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.runtime.context import NRTContext
+    from numba.core.typed_passes import NativeLowering, NativeParforLowering
+    _FOUND = True
+except ImportError:
+    CompileResultCacheImpl = FunctionCache = IndexDataCacheFile = _CacheLocator = JITCodeLibrary = NRTContext = object
+    _FOUND = False
+
+CPUDispatcher = type(njit(lambda: None))
+_NEEDED = [(CPUDispatcher, "_compile_for_args add_overload compile get_call_template"),
+           (CompileResultCacheImpl, "_locator_classes"), (FunctionCache, "load_overload save_overload"),
+           (IndexDataCacheFile, "_data_name _load_index _save_data _save_index load"),
+           (JITCodeLibrary, "_finalize_final_module _finalize_dynamic_globals _get_module_for_linking"),
+           (NRTContext, "get_meminfos")]
+_PRESENT = _FOUND and all(hasattr(owner, name) for owner, names in _NEEDED for name in names.split())
+
+
+# 19.1 Interrupts
+#
+# What a signal raises, as Ctrl-C does, comes when Python code runs next. Numba (0.68) runs some to make Python objects
+# of a result, and goes on with the null pointer that it gets there: a Ctrl-C during `kpca` ended the process, and one
+# during `gram` kept the matrix in memory for ever. So during a call in the main thread, where alone Python handles
+# signals, a function stands in for each handler. It remembers what has come, and the handlers have it when the compiled
+# code that was under way has ended, which is as soon as before. (Numba issue 6011 asks for signals within such code.)
+
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2",
+                                               "SIGVTALRM", "SIGPROF", "SIGBREAK") if hasattr(signal, name)]
+# The functions under those of `signal`, which take microseconds to look for names of what they are given.
+_handler_of, _handle_by = (getattr(sys.modules.get("_signal", signal), name) for name in ("getsignal", "signal"))
+_held_back = {}                                        # during such a call: the handlers that wait, by signal
+_came = []                                             # what has come meanwhile: (handler, signal, frame)
+
+
+def _remember(number, frame):
+    _came.append((_held_back[number], number, frame))
+
+
+def _hold_back():
+    """Stand in for the handlers, if this is the main thread and it has not been done; whether it has been now."""
+    if _held_back or threading.get_ident() != threading.main_thread().ident:
+        return False
+    try:
+        for number in _SIGNALS:
+            handler = _handler_of(number)
+            if callable(handler):                      # not the system's own, which run no Python code
+                _held_back[number] = handler           # before the change: it may come at once
+                _handle_by(number, _remember)
+    except ValueError:                                 # only the first interpreter of a process handles signals
+        _held_back.clear()
+        return False
+    except BaseException:                              # raised by one that was not yet held back
+        _let_through()
+        raise
+    return True
+
+
+def _let_through():
+    """Put the handlers back and have them called: each is, whatever another raises."""
+    try:
+        while _held_back:
+            number = next(reversed(_held_back))
+            _handle_by(number, _held_back[number])
+            del _held_back[number]
+        while _came:
+            handler, number, frame = _came.pop(0)
+            handler(number, frame)
+    finally:
+        if _held_back or _came:                        # a handler has raised
+            _let_through()
+
+
+class _Callable(CPUDispatcher):
+    """A compiled function, as Python calls it."""
+
+    def __call__(self, *args, **kwargs):
+        if not self.python:
+            raise TypeError(f"{self.__name__} is called from compiled code only: it is declared without python=True")
+        held = not _held_back and _hold_back()
+        try:
+            return super().__call__(*args, **kwargs)
+        finally:
+            if held or _came and threading.get_ident() == threading.main_thread().ident:
+                _let_through()
+                if not held:
+                    _hold_back()
+
+    def _compile_for_args(self, *args, **kwargs):
+        """A first call: compiled now, or loaded from disk. That is Python code, and may be interrupted."""
+        held = bool(_held_back) and threading.get_ident() == threading.main_thread().ident
+        if held:
+            _let_through()
+        try:
+            with _watched(self.__name__.lstrip("_")), _rare_collections():
+                return super()._compile_for_args(*args, **kwargs)
+        finally:
+            if held:
+                _hold_back()
+
+
+@contextlib.contextmanager
+def _rare_collections():
+    """Let Python look for cycles rarely: compiling makes a million objects that stay, and a tenth of it was that."""
+    before = gc.get_threshold()
+    if before[0] == 0 or before[0] >= 50_000:          # as whoever calls wants it
+        yield
+        return
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class _Public(CPUDispatcher):
+    """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
+
+    def __call__(self, *args, **kwargs):
+        outermost = getattr(_waiting, "call", None) is None
+        held = outermost and not _held_back and _hold_back()
+        try:
+            if outermost:
+                _waiting.call = [self.__name__, False]
+            return self.from_python(*args, **kwargs)
+        except TypeError:
+            carrier = {"expansion", "map"} & set(self.kinds)
+            if carrier and len(args) > len(self.kinds) and any(type(value).__name__ == "Kernel" for value in args):
+                raise TypeError(f"{self.__name__}: {carrier.pop()} carries its kernel, "
+                                f"which is not an argument of its own") from None
+            raise
+        finally:
+            if outermost:
+                _waiting.call = None
+            if getattr(_lent, "views", None):
+                _return_views()
+            if held:
+                _let_through()
+
+    def __reduce__(self):  # found by name in another process, which has its own compiled code
+        return self.__name__
+
+# 19.2 Word to whoever waits
+
+_PATIENCE = 2.0                                        # seconds
+_waiting = threading.local()  # watched: whether this thread compiles under watch; call: as below, of a public function
+
+
+@contextlib.contextmanager
+def _watched(name):
+    """Have it said if what happens meanwhile takes longer than a caller would think.
+
+    Once for each call of a public function, and by its name, whatever it needs compiled: a call is (name, said).
+    """
+    if getattr(_waiting, "watched", False):
+        yield
+        return
+    note = threading.Timer(_PATIENCE, _tell, [getattr(_waiting, "call", None) or [name, False]])
+    note.daemon = _waiting.watched = True
+    note.start()
+    try:
+        yield
+    finally:
+        note.cancel()
+        _waiting.watched = False
+
+
+@contextlib.contextmanager
+def _called(name):
+    """What is compiled meanwhile is told as this function, unless it is in another's call."""
+    call = getattr(_waiting, "call", None)
+    _waiting.call = call or [name, False]
+    try:
+        yield
+    finally:
+        _waiting.call = call
+
+
+def _tell(call):
+    name, said = call
+    if not QUIET and not said:
+        call[1] = True
+        decided = _stands_apart.cache_info().currsize > 0              # else in a trial: nothing is asked twice
+        kept = _CACHED and not (decided and not _stands_apart())
+        where = "for this process" if not kept else f"in {_directory()}" if _directory() else "on disk"
+        print(f"kpcasketch: {name} is being compiled for this machine, once; it is kept {where}",
+              file=sys.stderr, flush=True)
+
+# 19.3 Compiled code on disk
+
+_VERSIONS_KEPT = 8
+
+
+@functools.cache
+def _directory():
+    """Where compiled code is kept: named after this file's contents; copies share it and an edited one has its own.
+
+    Under NUMBA_CACHE_DIR, or else in the user's cache directory; None where neither can be written to, and numba
+    chooses. Asked when the first function is compiled or loaded: until then nothing is read or written.
+    """
+    if not _CACHED:
+        return None
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    root = pathlib.Path(numba.config.CACHE_DIR or os.path.join(home, "kpcasketch"))
+    try:
+        contents = pathlib.Path(__file__).read_bytes() + __name__.encode()
+        own = root / f"kpcasketch-{hashlib.sha1(contents).hexdigest()[:16]}"
+        own.mkdir(parents=True, exist_ok=True)
+        os.utime(own)
+        with tempfile.TemporaryFile(dir=own):
+            pass
+        versions = sorted(root.glob("kpcasketch-*"), key=lambda path: path.stat().st_mtime)
+        for old in versions[:-_VERSIONS_KEPT]:
+            shutil.rmtree(old, ignore_errors=True)
+        return own
+    except OSError:
+        return None
+
+
+class _OwnPlace(_CacheLocator):
+    """Numba's cache asks this where a function's files are. Its own answer makes a file to try, for each function."""
+
+    def __init__(self, function):
+        self.line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function, file):
+        return cls(function) if _directory() else None
+
+    def get_cache_path(self):
+        return str(_directory())
+
+    def get_source_stamp(self):
+        return _directory().name
+
+    def get_disambiguator(self):
+        return str(self.line)
+
+    def ensure_cache_path(self):
+        """It is there."""
+
+
+class _Compilation(CompileResultCacheImpl):
+    """What numba's cache keeps, first of all in the place of this file."""
+
+    _locator_classes = [_OwnPlace, *getattr(CompileResultCacheImpl, "_locator_classes", [])]
+
+
+class _Cache(FunctionCache):
+    """Numba's cache on disk: a file that is missing, cut short or cannot be written costs a compilation and no more.
+
+    (numba issue 10434: such a file raised an error, in numba 0.68.)
+    """
+
+    _impl_class = _Compilation
+
+    def __init__(self, function):
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _CacheFile(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, signature, target_context):
+        try:
+            return super().load_overload(signature, target_context)
+        except Exception:                              # whatever is wrong with a file, the function is compiled anew
+            return None
+
+    def save_overload(self, signature, result):
+        with contextlib.suppress(OSError):             # a full disk, a folder that has become read-only
+            super().save_overload(signature, result)
+
+
+class _CacheFile(IndexDataCacheFile):
+    """The cache of one function: an index of signatures, and a file for each."""
+
+    def save(self, key, data):
+        # Numba numbers the files, and two processes that save at once give the same number to two signatures (numba
+        # issue 9348). Named after the signature, a file can only be replaced by an equal one; at worst the index loses
+        # an entry.
+        number = int(hashlib.sha1(repr((self._source_stamp, key)).encode()).hexdigest()[:15], 16)
+        known = self._load_index()
+        if not known:                                  # files of an earlier version of this source
+            for old in pathlib.Path(self._cache_path).glob(self._data_name_pattern.replace("{number:d}", "*")):
+                old.unlink(missing_ok=True)
+        self._save_data(self._data_name(number), data)
+        self._save_index({**known, key: self._data_name(number)})
+
+    def load(self, key):
+        found = super().load(key)
+        return found if found is None or _symbols_known(found) else None
+
+    def _load_index(self):
+        try:
+            return super()._load_index()
+        except Exception:                              # cut short
+            return {}
+
+def _symbols_known(cached):
+    """Whether all functions that stand apart and are called here have addresses; else LLVM would end the process."""
+    code = cached[0][2][0]  # (library, ...), a library being (name, kind, (machine code, bitcode))
+    names = set(re.findall(re.escape(_SYMBOLS.encode()) + rb"\.\w+\.[0-9a-f]{40}", code))
+    return all(llvm.address_of_symbol(name.decode()) is not None for name in names)
+
+
+# 19.4 Functions that stand apart
+#
+# One that stands apart is called through a symbol. Numba would put a copy of it into each caller, and again into the
+# callers of those, and optimise it there anew: a first call of `recursive_rls_fixed` then took 137 s, not 83. (Numba
+# pull request 9566 was to compile a function once.) This needs of numba: that `add_overload` is called once for each
+# signature, compiled or loaded, with the library and its `_reload_init`, what to run before the code is loaded again;
+# that `insert_user_function` decides what a caller links; and that `get_call_template` is asked by compiled callers.
+
+_standing_apart = {function.__name__: function for function in _declared if function.apart}
+
+
+class _Function(_Callable):
+    """A compiled function that may stand apart, and is kept on disk."""
+
+    # Compiled code calls: a literal would be a type, and a compilation, of its own.
+    def get_call_template(self, args, kws):
+        def widened(t):
+            return types.unliteral(t) if isinstance(t, (types.IntegerLiteral, types.BooleanLiteral)) else t
+        return super().get_call_template([widened(t) for t in args], {name: widened(t) for name, t in kws.items()})
+
+    def compile(self, signature):
+        if _stands_apart() and _CACHED and not isinstance(self._cache, _Cache):
+            with contextlib.suppress(RuntimeError):    # no place to cache in
+                self._cache = _Cache(self.py_func)
+        return super().compile(signature)
+
+    def add_overload(self, result):                    # called once for each signature, compiled now or loaded
+        super().add_overload(result)
+        if not _stands_apart():
+            return
+        # What has to run before this code is loaded has to run before the code of its callers is loaded, too. Numba
+        # 0.68 forgets that when this code itself came from disk: a caller then asked for a symbol that nobody had made,
+        # or for threads that nobody had started.
+        result.library._reload_init.update(result.reload_init or ())
+        if not self.apart:
+            return
+        symbol = f"{_SYMBOLS}.{self.__name__}.{hashlib.sha1(repr(result.signature).encode()).hexdigest()}"
+        llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+        declared = copy.copy(result.fndesc)
+        declared.mangled_name = symbol
+        instead = _StandIn(self.__name__, result.signature.args, symbol)
+        result.target_context.remove_user_function(result.entry_point)
+        result.target_context.insert_user_function(result.entry_point, declared, [instead])
+
+
+class _StandIn:
+    """What a caller links instead of a function that stands apart: no code, but word of where to find it."""
+
+    def __init__(self, *where):
+        self.where = where
+        self._reload_init = {self}
+
+    def _ensure_finalized(self):
+        """Of a library: there is nothing to finish."""
+
+    def _get_module_for_linking(self):
+        return llvm.parse_assembly("")
+
+    def __call__(self):
+        """Numba calls this before it loads the caller's code; by then `_ready_again` has done the work."""
+
+    def __reduce__(self):
+        return _ready_again, self.where
+
+
+def _ready_again(name, argument_types, symbol):
+    """Have a function ready, from disk or compiled, while cached code that calls it is read."""
+    try:
+        _standing_apart[name].compile(argument_types)
+    except Exception as error:                         # this file has changed since
+        raise OSError(f"no {name} as the cached code knew it") from error
+    if llvm.address_of_symbol(symbol) is None:         # OSError makes numba compile the caller anew
+        raise OSError(f"no {name} as the cached code knew it")
+    return _StandIn(name, argument_types, symbol)
+
+
+# 19.5 What numba does twice
+#
+# A pass of one's own is a documented way into numba's compiler. These two take the place of its last pass.
+
+class _References(NRTContext):
+    """Numba's counting of references, without what it reads of a value and never uses.
+
+    For each array that is counted it reads all eleven fields, and all fields of the tuples around it: a fifth of the
+    instructions that were built, printed, parsed and dropped.
+    """
+
+    def get_meminfos(self, builder, typ, value):
+        model = self._context.data_model_manager[typ]
+        if not model.contains_nrt_meminfo():
+            return []
+        found = [(typ, model.get_nrt_meminfo(builder, value))] if model.has_nrt_meminfo() else []
+        for part, getter in model.traverse(builder):
+            if self._context.data_model_manager[part].contains_nrt_meminfo():
+                found += self.get_meminfos(builder, part, getter(value))
+        return found
+
+
+class _NoEnvironment:
+    """Where a library's code would be told of its Python environment: there is no machine code, and no use for it."""
+
+    @staticmethod
+    def set_env(name, environment):
+        pass
+
+
+class _Linked(JITCodeLibrary):
+    """The code of a function that only stands in its callers: kept for these, but not made into machine code by itself.
+
+    (Numba pull request 9566 was to do the same.)
+    """
+
+    codegen = _NoEnvironment
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        self._ensure_finalized()
+        return 0
+
+    def serialize_using_object_code(self):
+        return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
+
+
+def _lightened(numbas_pass, python, linked=False):
+    """One of numba's last passes, which turn typed code into LLVM's, made lighter."""
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class Lightened(numbas_pass):
+        _name = f"light_{python}_{linked}_{numbas_pass._name}"
+
+        def run_pass(self, state):
+            context = state.targetctx
+            state.targetctx = context.subtarget(nrt=_References(context, context.enable_nrt))
+            # Wrappers are for calls from Python and from C, and box tuples. Options of njit would do this, but then
+            # numba compiles its own functions anew, for callers with other options.
+            state.flags = state.flags.copy()
+            state.flags.no_cpython_wrapper, state.flags.no_cfunc_wrapper = not python, True
+            if linked:
+                state.library = _Linked(context.codegen(), state.func_id.func_qualname)
+                state.library.enable_object_caching()
+            return super().run_pass(state)
+    return Lightened
+
+
+def _compiler_with(passes):
+    """Numba's compiler with passes in the places of others."""
+    class OneOf(Compiler):
+        def define_pipelines(self):
+            pipelines = super().define_pipelines()
+            for pipeline in pipelines:
+                pipeline.passes = [(passes.get(one, one), word) for one, word in pipeline.passes]
+                pipeline.finalize()
+            return pipelines
+    return OneOf
+
+
+# 19.6 Whether all that works here
+
+# KPCASKETCH_APART in the environment: 1 for yes, 0 for no, try for finding it out as on a system that nobody knows.
+_WANTED = os.environ.get("KPCASKETCH_APART", "")
+_TRIED = sys.platform.startswith("linux") and numba.version_info.short <= (0, 68)
+_TRIAL_SECONDS = 600
+_deciding = threading.RLock()
+_TRIAL = """
+import importlib.util, sys
+import numpy as np
+found = importlib.util.spec_from_file_location("kpcasketch", sys.argv[1])
+module = sys.modules["kpcasketch"] = importlib.util.module_from_spec(found)
+found.loader.exec_module(module)
+X = np.arange(600.0).reshape(300, 2) / 70.0
+K = module.gram(X, X, module.gaussian(2.0))
+assert abs(K - np.exp(-((X[:, None] - X) ** 2).sum(2) / 8.0)).max() < 1e-12
+print(K.tobytes().hex())
+"""
+
+
+@functools.cache
+def _stands_apart():
+    """Whether functions may stand apart and be kept on disk. If so, they get compilers that know it."""
+    with _deciding:
+        known = {"1": True, "0": False, "try": None}.get(_WANTED, True if _TRIED else None)
+        if not _PRESENT or known is False or known is None and not _passes_trial():
+            return False
+        called, apart = (_compiler_with({one: _lightened(one, python) for one in
+                                         (NativeLowering, NativeParforLowering)})
+                         for python in (True, False))
+        linked = _compiler_with({NativeLowering: _lightened(NativeLowering, False, linked=True)})
+        for function in _declared:
+            function._compiler.pipeline_class = called if function.python else apart if function.apart else linked
+        return True
+
+
+def _passes_trial():
+    """Whether a Gram matrix is right that a child process compiles, and has the same bits when another one loads it.
+
+    Tried once for each machine and numba: the verdict is kept beside the compiled code. A child that ends otherwise, or
+    not in time, says no.
+    """
+    machine = repr((platform.node(), platform.platform(), sys.version, numba.__version__, llvm.llvm_version_info))
+    if _directory() is None:
+        return False
+    kept = _directory() / f"apart-{hashlib.sha1(machine.encode()).hexdigest()[:16]}"
+    with contextlib.suppress(OSError):
+        verdict = kept.read_text()
+        if verdict in ("yes", "no"):                   # not cut short
+            return verdict == "yes"
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "KPCASKETCH_APART": "1", "KPCASKETCH_QUIET": "1", "NUMBA_CACHE_DIR": folder}
+        try:
+            first, second = (subprocess.run([sys.executable, "-c", _TRIAL, __file__], env=environment, check=True,
+                                            timeout=_TRIAL_SECONDS, capture_output=True).stdout for _ in range(2))
+            passed = len(first) > 0 and first == second
+        except (OSError, subprocess.SubprocessError):
+            passed = False
+    with contextlib.suppress(OSError):
+        kept.write_text("yes" if passed else "no")
+    return passed
+
+
+# 19.7 The declared functions are those of this room
+
+for _function in _declared:
+    _function.__class__ = _Function if _PRESENT else _Callable
+for _function in _shells:
+    _function.__class__ = _Public
 
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":

@@ -1,1 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
+import functools
+import inspect
+
+import numba
+
+
+@functools.cache
+def inner(function):
+    """A function of the file that only compiled code calls, for Python to call."""
+    names = ", ".join(inspect.signature(function.py_func).parameters)
+    return numba.njit(eval(f"lambda {names}: function({names})", {"function": function}))

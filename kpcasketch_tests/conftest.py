@@ -2,7 +2,8 @@
 import os
 import zlib
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")     # before numpy: its threads and numba's on the same cores slow each other down
+# before numpy: its threads and numba's on the same cores slow each other down
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < 2:
     os.environ.setdefault("NUMBA_NUM_THREADS", "2")    # on one core, too: bits of one and of two threads are compared
 
@@ -62,8 +63,10 @@ def same_bits(threads):
 
 def pytest_addoption(parser):
     parser.addoption("--shared", action="store_true", help="all threads share every parallel region, however short")
-    parser.addoption("--draw", type=int, default=0, help="other random data for all tests that draw them (default %(default)s)")
-    parser.addoption("--attacks", type=int, default=12, help="random data sets for each test of test_attack.py (default %(default)s)")
+    parser.addoption("--draw", type=int, default=0,
+                     help="other random data for all tests that draw them (default %(default)s)")
+    parser.addoption("--attacks", type=int, default=12,
+                     help="random data sets for each test of test_attack.py (default %(default)s)")
     parser.addoption("--attack-seed", type=int, default=0, help="the first of their seeds (default %(default)s)")
 
 

@@ -146,7 +146,8 @@ def nystrom(K, indices):
 
 
 def unexplained(K, indices, shift=0.0):
-    """diag(K - C (A + shift I)^-1 C^T) for the columns C = K[:, indices] and their rows A, by elimination in the precision of K."""
+    """diag(K - C (A + shift I)^-1 C^T) for the columns C = K[:, indices] and their rows A, by elimination in the
+    precision of K."""
     C, A = K[:, indices].copy(), K[np.ix_(indices, indices)] + np.diag(np.broadcast_to(shift, len(indices)))
     rest = np.diag(K).copy()
     for j in range(len(indices)):
@@ -271,7 +272,8 @@ def diffusion(K, alpha):
 
 
 def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centered=False):
-    """Doubly stochastic step, every feature stored: phi (n, m), psi (n, m') of the second view; of which `block` is new.
+    """Doubly stochastic step, every feature stored: phi (n, m), psi (n, m') of the second view; of which `block` is
+    new.
 
     Tasks: "kpca", "gha", "ksvd", "kcca", "ksir" (psi of all slices, whole). The coefficients after the step, and W.
     """
@@ -287,7 +289,8 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centere
     W = (U1.T @ U1 if task in ("kpca", "gha") else U1.T @ V1 + V1.T @ U1) / (len(U1) - lost)
     for_x, for_y = {"kpca": (U2, None), "gha": (U2, None), "ksvd": (V2, U2)}.get(task, (V2 - U2 @ W, U2 - V2 @ W))
     loss = eta * (np.triu(W) if task == "gha" else W) * (ridge if canonical else 1.0)
-    a, b = coef - coef @ loss, other - other @ (0 * loss if task == "ksir" else loss)              # indicators have no ridge
+    # indicators have no ridge
+    a, b = coef - coef @ loss, other - other @ (0 * loss if task == "ksir" else loss)
     a[block] += eta / (share * (len(U2) - lost)) * phi[second][:, block].T @ for_x
     if task == "ksir":
         b += eta / (len(U2) - lost) * psi[second].T @ for_y
@@ -305,7 +308,8 @@ def stored_step(alpha, K, rows, eta):
 
 
 def hermite(x, count, s=1.0, ell=1.0):
-    """Eigenvalues and eigenfunctions (orthonormal in L2 of N(0, s^2)) of exp(-(x - y)^2 / (2 ell^2)), DSGD's example."""
+    """Eigenvalues and eigenfunctions (orthonormal in L2 of N(0, s^2)) of exp(-(x - y)^2 / (2 ell^2)), DSGD's
+    example."""
     a, b = 1 / (4 * s * s), 1 / (2 * ell * ell)
     c = np.sqrt(a * a + 2 * a * b)
     A, t = a + b + c, np.sqrt(2 * c) * np.asarray(x)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each public function refuses bad input with a ValueError that names function, argument and limit, and takes odd but good input."""
+"""Each public function refuses bad input with a ValueError that names function, argument and limit, and takes odd but
+good input."""
 
 import numba
 import numpy as np
@@ -103,14 +104,17 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.round_expansion(X, 0.0, 0), "round_expansion: s must be positive"),
     (lambda: kp.round_expansion(np.full(3, np.nan), 2.0, 0), "round_expansion: coef must be finite"),
     (lambda: kp.round_expansion(np.zeros((2, 2, 2)), 2.0, 0), "round_expansion: coef must be a 2-D array"),
-    (lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), kp.round_expansion(X, 1.0, 0)), "thin_expansion: rounded must have one row"),
+    (lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), kp.round_expansion(X, 1.0, 0)),
+     "thin_expansion: rounded must have one row"),
     (lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), kp.round_expansion(np.ones((20, 2)), 9.0, 0)),
      "thin_expansion: rounded.indices must be from 0"),
     (lambda: kp.thin_expansion(kp.kpca(X, g, 2, 0), K), "thin_expansion: rounded must be a CSR"),
     (lambda: kp.rounding_scale(100, 1.0, 1e-200, 1e-200), "rounding_scale: eps T must be larger"),
-    (lambda: kp.matmat(kp.CSR(np.ones(1), np.zeros(1), np.array([0, 1])), np.ones((1, 1))), "matmat: A must be a CSR with integer"),
+    (lambda: kp.matmat(kp.CSR(np.ones(1), np.zeros(1), np.array([0, 1])), np.ones((1, 1))),
+     "matmat: A must be a CSR with integer"),
     (lambda: kp.expand_rounded(X, kp.kpca(X, g, 2, 0), -1.0, 0), "expand_rounded: s must be positive"),
-    (lambda: kp.expand_rounded(X[:, :2], kp.kpca(X, g, 2, 0), 1.0, 0), "expand_rounded: X and expansion.points must have"),
+    (lambda: kp.expand_rounded(X[:, :2], kp.kpca(X, g, 2, 0), 1.0, 0),
+     "expand_rounded: X and expansion.points must have"),
     (lambda: kp.rounding_scale(1, 1.0, 0.5, 1.0), "rounding_scale: m must be at least 2"),
     (lambda: kp.rounding_scale(100, 1.0, 0.7, 1.0), "rounding_scale: eps must be below 2/3"),
     (lambda: kp.rounding_scale(100, 1.0, 0.5, 1000.0), "rounding_scale: T must be below"),
@@ -119,17 +123,22 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.projection_dimension(100, 1.5, 0.0), "projection_dimension: eps must be below 3/2"),
     (lambda: kp.projection_dimension(100, 1e-12, 0.0), "projection_dimension: eps must be larger"),
     (lambda: kp.projection_dimension(100, 0.5, -1.0), "projection_dimension: beta must not be negative"),
-    (lambda: kp.randomized_kernel_sample(X[0], X[1][:2], g, 2.0, 0, 0), "randomized_kernel_sample: x and y must be of the same"),
+    (lambda: kp.randomized_kernel_sample(X[0], X[1][:2], g, 2.0, 0, 0),
+     "randomized_kernel_sample: x and y must be of the same"),
     (lambda: kp.randomized_kernel_sample(X[0], X[1], g, 0.5, 0, 0), "randomized_kernel_sample: s must be at least 1"),
     (lambda: kp.randomized_kernel_sample(X, X, g, 2.0, 0, 0), "randomized_kernel_sample: x must be a 1-D array"),
-    (lambda: kp.randomized_kernel_quantize(X[0], X[0], g, 0.5, 0, 0), "randomized_kernel_quantize: bound must be at least"),
-    (lambda: kp.randomized_kernel_round(X[0], X[1], g, 0.0, 1.0, 0, 0), "randomized_kernel_round: weight must not be 0"),
+    (lambda: kp.randomized_kernel_quantize(X[0], X[0], g, 0.5, 0, 0),
+     "randomized_kernel_quantize: bound must be at least"),
+    (lambda: kp.randomized_kernel_round(X[0], X[1], g, 0.0, 1.0, 0, 0),
+     "randomized_kernel_round: weight must not be 0"),
     (lambda: kp.matmat(np.zeros((2, 3)), np.ones((3, 1))), "matmat: A must be square"),
     (lambda: kp.matmat(K, np.ones((8, 1))), "matmat: V must have as many rows as A"),
     (lambda: kp.matmat(np.full((9, 9), np.nan), np.ones((9, 1))), "matmat: A must be finite"),
     (lambda: kp.matmat(None, np.ones((9, 1))), "matmat: A must be a square array"),
-    (lambda: kp.matmat(kp.CSR(np.ones(1), np.array([5]), np.array([0, 1])), np.ones((1, 1))), "matmat: A.indices must be"),
-    (lambda: kp.matmat(kp.CSR(np.ones(1), np.array([0]), np.array([0, 2])), np.ones((1, 1))), "matmat: A.indptr must rise"),
+    (lambda: kp.matmat(kp.CSR(np.ones(1), np.array([5]), np.array([0, 1])), np.ones((1, 1))),
+     "matmat: A.indices must be"),
+    (lambda: kp.matmat(kp.CSR(np.ones(1), np.array([0]), np.array([0, 2])), np.ones((1, 1))),
+     "matmat: A.indptr must rise"),
     (lambda: kp.matmat(kp.Bits(np.zeros((1, 3), np.uint32), 1.0, 4), np.ones((4, 1))), "matmat: A.words must have"),
     (lambda: kp.matmat(kp.LowRank(np.ones(3)), np.ones((3, 1))), "matmat: A.F must be a 2-D array"),
     (lambda: kp.difference(K, K[:3, :3]), "difference: A and B must be of the same size"),
@@ -143,10 +152,12 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.spectral_norm(np.triu(K), 0), "spectral_norm: A must be symmetric"),
     (lambda: kp.kpca(X, g, 10, 0), "kpca: k must be from 1 to n"),
     (lambda: kp.kpca(X, g, 1.5, 0), "kpca: k must be an integer"),
-    (lambda: kp.kpca_from_eigen(X[:3], g, kp.block_lanczos(K, 1, 0)), "kpca_from_eigen: eigen.vectors must have one row"),
+    (lambda: kp.kpca_from_eigen(X[:3], g, kp.block_lanczos(K, 1, 0)),
+     "kpca_from_eigen: eigen.vectors must have one row"),
     (lambda: kp.kpca_from_eigen(X, g, K), "kpca_from_eigen: eigen must be an Eigen"),
     (lambda: kp.expand(X[:, :2], kp.kpca(X, g, 2, 0)), "expand: X and expansion.points must have the same number"),
-    (lambda: kp.expand(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1), np.empty(0), g)), "expand: expansion.coef must have one row"),
+    (lambda: kp.expand(X, kp.Expansion(X, np.ones((8, 1)), np.ones(1), np.empty(0), g)),
+     "expand: expansion.coef must have one row"),
     (lambda: kp.frobenius_error(K, K[:3, :3]), "frobenius_error: A and B must be of the same size"),
     (lambda: kp.principal_angles(X, X[:3]), "principal_angles: U and V must have the same number of rows"),
     (lambda: kp.principal_angles(np.ones((3, 2)), np.ones((3, 1))), "principal_angles: U and V must have independent"),
@@ -169,12 +180,16 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.scaled(kp.scaled(g, 1e300), 1e300), "scaled: kappa times the factors of before must be"),
     (lambda: kp.gram(X, X, g._replace(kind=99)), "gram: kernel must be a Kernel as its maker returned it"),
     (lambda: kp.gram(X, X, g._replace(kind=8, address=4096)), "gram: kernel must be a Kernel as its maker returned it"),
-    (lambda: kp.gram(X, X, kp.precomputed(K)._replace(table=np.ones((2, 3)))), "gram: kernel must be a Kernel as its maker"),
-    (lambda: kp.gram(X, X, kp.polynomial(2, 1.0, 0.0)._replace(shape=1e18)), "gram: kernel must be a Kernel as its maker"),
-    (lambda: kp.gram(X.astype(np.float32), X.astype(np.float32), kp.scaled(g, 1e200)), "gram: kernel must be scaled by 1e-37 to 1e37"),
+    (lambda: kp.gram(X, X, kp.precomputed(K)._replace(table=np.ones((2, 3)))),
+     "gram: kernel must be a Kernel as its maker"),
+    (lambda: kp.gram(X, X, kp.polynomial(2, 1.0, 0.0)._replace(shape=1e18)),
+     "gram: kernel must be a Kernel as its maker"),
+    (lambda: kp.gram(X.astype(np.float32), X.astype(np.float32), kp.scaled(g, 1e200)),
+     "gram: kernel must be scaled by 1e-37 to 1e37"),
     (lambda: kp.gram(1e9 * X, 1e9 * X, kp.polynomial(60, 1.0, 0.0)), "gram: kernel must have finite values"),
     (lambda: kp.gram_diagonal(1e9 * X, kp.polynomial(60, 1.0, 0.0)), "gram_diagonal: kernel must have finite values"),
-    (lambda: kp.sample_gram(1e9 * X, kp.polynomial(60, 1.0, 0.0), 1.0, 0), "sample_gram: kernel must have finite values"),
+    (lambda: kp.sample_gram(1e9 * X, kp.polynomial(60, 1.0, 0.0), 1.0, 0),
+     "sample_gram: kernel must have finite values"),
     (lambda: kp.sample_quantize_gram(X, kp.scaled(g, 1e20), 1e300, 0), "sample_quantize_gram: s must not be so large"),
     (lambda: kp.dense(kp.Implicit(1e9 * X, kp.polynomial(60, 1.0, 0.0))), "dense: A must be finite"),
     (lambda: kp.uniform_landmarks(0, 1, 0), "uniform_landmarks: n must be at least 1"),
@@ -200,12 +215,14 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
     (lambda: kp.nystrom(X, np.empty(0, np.int64), g), "nystrom: landmarks must be row numbers"),
     (lambda: kp.nystrom(X, X[:, :1].copy(), g), "nystrom: landmarks must have as many columns"),
     (lambda: kp.nystrom(X, 3, g), "nystrom: landmarks must be Landmarks"),
-    (lambda: kp.nystrom_features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)), "nystrom_features: X and map.points must have"),
+    (lambda: kp.nystrom_features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)),
+     "nystrom_features: X and map.points must have"),
     (lambda: kp.nystrom_features(X, K), "nystrom_features: map must be a NystromMap"),
     (lambda: kp.nystrom_kpca(X, np.array([1]), g, 2, 0), "nystrom_kpca: k must be from 1 to the number of landmarks"),
     (lambda: kp.kernel_ridge(X, np.ones(3), 1.0), "kernel_ridge: F and Y must have the same number of rows"),
     (lambda: kp.kernel_ridge(X, np.ones(9), 0.0), "kernel_ridge: lam must be positive"),
-    (lambda: kp.nystrom_ridge(X, np.ones(3), np.array([1]), g, 1.0), "nystrom_ridge: X and Y must have the same number"),
+    (lambda: kp.nystrom_ridge(X, np.ones(3), np.array([1]), g, 1.0),
+     "nystrom_ridge: X and Y must have the same number"),
     (lambda: kp.kernel_kmeans(X, 0, 0), "kernel_kmeans: k must be from 1 to n"),
     (lambda: kp.kernel_cca(X, X[:3].copy(), 1.0, 1.0, 1), "kernel_cca: F and G must have the same number of rows"),
     (lambda: kp.kernel_cca(X, X, 1.0, 0.0, 1), "kernel_cca: lam_y must be positive"),
@@ -221,8 +238,10 @@ def test_wrong_arguments_are_refused_by_name(call, text):
 
 
 def test_seeds_beyond_64_bits_are_refused():
-    with pytest.raises((ValueError, OverflowError), match="seed must fit in 64 bits|too big"):
-        kp.median_bandwidth(X, 2**64)                  # OverflowError where a smaller seed has been used before
+    for number in range(2):                            # also where a smaller seed has been used before
+        with pytest.raises(ValueError, match="^median_bandwidth: seed must fit in 64 bits"):
+            kp.median_bandwidth(X, 2**64)
+        kp.median_bandwidth(X, 2**64 - 1)
 
 
 def test_seeds_beyond_the_signed_range_work():
@@ -241,11 +260,13 @@ def test_functions_are_callable_from_compiled_code():
 
 
 def test_lists_of_numbers_are_taken_like_asarray_takes_them():
-    assert np.array_equal(kp.gram([[1, 2], [3, 4]], [[1.0, 2.0]], g), kp.gram(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0]]), g))
+    assert np.array_equal(kp.gram([[1, 2], [3, 4]], [[1.0, 2.0]], g),
+                          kp.gram(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0]]), g))
 
 
 def test_arguments_may_be_given_by_name():
-    assert np.array_equal(kp.gram(X=X, Y=X, kernel=g), K) and kp.median_bandwidth(X, seed=0) == kp.median_bandwidth(X, 0)
+    assert np.array_equal(kp.gram(X=X, Y=X, kernel=g), K)
+    assert kp.median_bandwidth(X, seed=0) == kp.median_bandwidth(X, 0)
 
 
 def test_read_only_arrays_were_copied_in_every_call():
@@ -260,6 +281,7 @@ def test_read_only_arrays_were_copied_in_every_call():
 def test_a_custom_kernel_of_another_process_ended_this_one():
     mine = kp.custom(numba.njit(lambda x, y: 1.0))
     assert (kp.gram(X, X, mine) == 1.0).all()
-    for foreign in (mine._replace(offset=mine.offset + 1.0), mine._replace(address=mine.address + 16), kp.Kernel(*[*mine[:4], 0.0, *mine[5:]])):
+    for foreign in (mine._replace(offset=mine.offset + 1.0), mine._replace(address=mine.address + 16),
+                    kp.Kernel(*[*mine[:4], 0.0, *mine[5:]])):
         with pytest.raises(ValueError, match="in this process"):
             kp.gram(X, X, foreign)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random attack: sizes around every internal limit, extreme but legal parameters, data that numerical code dislikes.
 
-Each function is called on them, compared with `naive.py` or dense linear algebra, and held to its promises: right to rounding or
-refused by name, sorted, orthonormal, residuals true, exact counts, inputs untouched, the same bits twice.
+Each function is called on them, compared with `naive.py` or dense linear algebra, and held to its promises: right to
+rounding or refused by name, sorted, orthonormal, residuals true, exact counts, inputs untouched, the same bits twice.
 
     python -m pytest kpcasketch_tests/test_attack.py --attacks 500 --attack-seed 1000
     python -m kpcasketch_tests.test_attack SECONDS FIRST_SEED      # until the time is over; prints the number of calls
 
-What is not reached: more than 800 points (paths for large n are tested one by one elsewhere: implicit kernel PCA beyond 8192
-points, slabs of 8192 rows, bases of 512 MB), custom kernels, calls from compiled code.
+What is not reached: more than 800 points (paths for large n are tested one by one elsewhere: implicit kernel PCA beyond
+8192 points, slabs of 8192 rows, bases of 512 MB), custom kernels, calls from compiled code.
 """
 
 import collections
@@ -28,10 +28,12 @@ import numpy as np
 import pytest
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
-# Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 256 rows without LAPACK, 512 for traces.
-SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 128, 129, 130, 144, 145, 146, 147, 148, 149, 150, 160, 161, 162,
+# Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 256 rows without
+# LAPACK, 512 for traces.
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 128, 129, 130, 144, 145, 146, 147, 148, 149, 150, 160,
+         161, 162,
          163, 164, 165, 166, 170, 255, 256, 257, 258, 300, 383, 385, 511, 512, 513, 514, 640]
 DIMENSIONS = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64]
 CALLS = collections.Counter()
@@ -42,7 +44,8 @@ def call(function, *arguments):
     CALLS[function.__name__] += 2
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     results = [function(*arguments), function(*arguments)]
-    assert all(np.array_equal(a, b) for a, b in zip(arguments, before) if isinstance(a, np.ndarray)), "an argument was changed"
+    assert all(np.array_equal(a, b) for a, b in zip(arguments, before)
+               if isinstance(a, np.ndarray)), "an argument was changed"
     assert same(*results), "two calls gave different results"
     return results[0]
 
@@ -61,7 +64,8 @@ class Case:
         rng = self.rng
         self.n, d = int(rng.choice(SIZES)), int(rng.choice(DIMENSIONS))
         self.single = rng.random() < 0.3
-        kinds = ["normal", "normal", "constant", "zero", "repeated", "collinear", "clusters", "outlier", "grid", "mixed", "sorted"]
+        kinds = ["normal", "normal", "constant", "zero", "repeated", "collinear", "clusters", "outlier", "grid",
+                 "mixed", "sorted"]
         self.data = str(rng.choice(kinds))
         X = self.points(self.data, self.n, d)
         size = 10.0 ** rng.uniform(*((-12, 12) if self.single else (-100, 100))) if rng.random() < 0.2 else 1.0
@@ -96,10 +100,12 @@ class Case:
         rng = self.rng
         typical = size * math.sqrt(self.X.shape[1])
         sigma = float(typical * 10.0 ** (rng.uniform(-6, 6) if rng.random() < 0.3 else rng.uniform(-1, 1)))
-        self.kind = str(rng.choice(["gaussian", "gaussian", "laplacian", "matern", "rational_quadratic", "cauchy", "polynomial", "linear"]))
+        self.kind = str(rng.choice(["gaussian", "gaussian", "laplacian", "matern", "rational_quadratic", "cauchy",
+                                    "polynomial", "linear"]))
         wide = self.X.astype(np.longdouble)
         if self.kind in ("gaussian", "laplacian", "cauchy"):
-            self.kernel, exact = getattr(kp, self.kind)(sigma), getattr(naive, self.kind)(wide, wide, np.longdouble(sigma))
+            self.kernel, exact = getattr(kp, self.kind)(sigma), getattr(naive,
+                                                                        self.kind)(wide, wide, np.longdouble(sigma))
         elif self.kind == "matern":
             nu = float(rng.choice([0.5, 1.5, 2.5]))
             self.kernel, exact = kp.matern(nu, sigma), naive.matern(wide, wide, nu, np.longdouble(sigma))
@@ -108,7 +114,8 @@ class Case:
             self.kernel = kp.rational_quadratic(alpha, sigma)
             exact = naive.rational_quadratic(wide, wide, alpha, np.longdouble(sigma))
         else:
-            degree, gamma, coef0 = (1, 1.0, 0.0) if self.kind == "linear" else (int(rng.integers(1, 5)), 1 / sigma ** 2, float(rng.random()))
+            degree, gamma, coef0 = (1, 1.0, 0.0) if self.kind == "linear" else (int(rng.integers(1, 5)), 1 / sigma ** 2,
+                                                                                float(rng.random()))
             self.kernel = kp.linear() if self.kind == "linear" else kp.polynomial(degree, gamma, coef0)
             exact = naive.polynomial(wide, wide, degree, np.longdouble(gamma), coef0)
         if rng.random() < 0.2:
@@ -117,7 +124,8 @@ class Case:
         self.representable = abs(exact).max() < (1e37 if self.single else 1e300)
         self.exact = exact
         self.K = exact.astype(float)
-        # Values differ by roundings of d terms each, more where distances are expanded, and by that of points times gamma.
+        # Values differ by roundings of d terms each, more where distances are expanded, and by that of points times
+        # gamma.
         terms = 2 * self.X.shape[1] + 60 + (16 * math.sqrt(self.X.shape[1]) if self.X.shape[1] >= 16 else 0)
         power = self.kernel.shape if self.kind == "polynomial" else 1.0
         self.tolerance = float(terms * power * self.eps * abs(exact).max()) if self.representable else math.inf
@@ -135,7 +143,8 @@ def attack_gram(case):
     V = case.rng.standard_normal((case.n, int(case.rng.choice([1, 2, 4, 5, 8, 16, 17, 33]))))
     for other in (X, X.copy()):
         product = call(kp.gram_matmat, X, other, V, kernel)
-        assert np.abs(product - case.K @ V).max() <= (case.tolerance + case.eps * abs(case.K).max()) * (2 + np.abs(V).sum(0).max())
+        assert np.abs(product - case.K @ V).max() <= (case.tolerance + case.eps
+                                                      * abs(case.K).max()) * (2 + np.abs(V).sum(0).max())
     few = X[:case.rng.integers(1, case.n + 1)]
     assert np.abs(call(kp.gram, few, X, kernel) - case.exact[:len(few)]).max() <= case.tolerance
 
@@ -146,7 +155,8 @@ def attack_bandwidth(case):
     if distances.size == 0 or distances.max() == 0:
         assert found == 1.0
     elif case.n <= 1000:
-        distances = distances if np.median(distances) > 0 and np.sort(distances)[distances.size // 2] > 0 else distances[distances > 0]
+        if not (np.median(distances) > 0 and np.sort(distances)[distances.size // 2] > 0):
+            distances = distances[distances > 0]
         assert abs(found - float(np.median(distances))) <= 1e-10 * found
 
 
@@ -177,7 +187,8 @@ def attack_sampling(case):
 def symmetric_matrix(case):
     """A symmetric matrix with a spectrum that eigensolvers dislike, and its eigenvalues."""
     rng, n = case.rng, max(case.n, 2)
-    kind = str(rng.choice(["normal", "clusters", "low rank", "geometric", "opposite", "identity", "hidden", "gram", "tiny off-diagonal"]))
+    kind = str(rng.choice(["normal", "clusters", "low rank", "geometric", "opposite", "identity", "hidden", "gram",
+                           "tiny off-diagonal"]))
     if kind == "gram":
         return (case.K + case.K.T) / 2 if np.abs(case.K).max() > 1e-250 else np.eye(case.n)
     if kind == "normal":
@@ -185,8 +196,10 @@ def symmetric_matrix(case):
         return A + A.T
     if kind == "tiny off-diagonal":
         return np.diag(rng.integers(1, 4, n).astype(float)) + np.full((n, n), 10.0 ** rng.uniform(-200, -100))
-    values = {"clusters": rng.choice([3.0, 1.0, 0.5], n), "low rank": np.r_[rng.standard_normal(min(n, 5)), np.zeros(max(0, n - 5))],
-              "geometric": 10.0 ** -np.linspace(0, 20, n), "opposite": np.where(np.arange(n) % 2, 1.0, -1.0) * (1 + np.arange(n) // 4),
+    values = {"clusters": rng.choice([3.0, 1.0, 0.5], n),
+              "low rank": np.r_[rng.standard_normal(min(n, 5)), np.zeros(max(0, n - 5))],
+              "geometric": 10.0 ** -np.linspace(0, 20, n),
+              "opposite": np.where(np.arange(n) % 2, 1.0, -1.0) * (1 + np.arange(n) // 4),
               "identity": np.ones(n), "hidden": np.r_[1.0, np.full(n - 1, 0.9)]}[kind]
     Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     A = (Q * values) @ Q.T * 10.0 ** (rng.uniform(-100, 100) if rng.random() < 0.2 else 0.0)
@@ -273,7 +286,8 @@ def check_landmarks(found, n, count):
     indices = found.indices
     assert np.unique(indices).size == indices.size and (indices >= 0).all() and (indices < n).all()
     assert count is None or indices.size == count
-    assert found.weights.shape == indices.shape and (found.weights >= 1 - 1e-12).all() and np.isfinite(found.weights).all()
+    assert found.weights.shape == indices.shape and (found.weights >= 1 - 1e-12).all()
+    assert np.isfinite(found.weights).all()
     assert found.evaluations >= 0
 
 
@@ -301,7 +315,8 @@ def attack_nystrom(case):
     k = int(case.rng.integers(1, s + 1))
     model = call(kp.nystrom_kpca, X, rows, kernel, k, case.seed)
     values = np.linalg.eigvalsh((F / math.sqrt(top)).T @ (F / math.sqrt(top)))[::-1][:k]
-    assert np.abs(model.values / top - values).max() <= (1e-4 if case.single else 1e-10) * n and (np.diff(model.values) <= 0).all()
+    assert np.abs(model.values / top - values).max() <= (1e-4 if case.single else 1e-10) * n
+    assert (np.diff(model.values) <= 0).all()
 
 
 def attack_errors(case):
@@ -316,7 +331,8 @@ def attack_errors(case):
         assert abs(call(kp.frobenius_error, A, B) - np.linalg.norm(A - B)) <= 1e-12 * np.linalg.norm(A - B) + rounding
     exact, trace = naive.nuclear_norm(A - B), abs(np.trace(A - B))
     found = call(kp.nuclear_error, A, B, case.seed)
-    assert trace - n * rounding <= found * (1 + 1e-12) and abs(found - exact) <= (0.6 if n > 512 else 1e-10) * exact + n * rounding
+    assert trace - n * rounding <= found * (1 + 1e-12)
+    assert abs(found - exact) <= (0.6 if n > 512 else 1e-10) * exact + n * rounding
     k = int(case.rng.integers(1, n + 1))
     V = case.rng.standard_normal((n, k))
     cost = call(kp.projection_cost, A, V)
@@ -333,7 +349,9 @@ def attack_errors(case):
 
 def attack_expansions(case):
     X, kernel, n = case.X, case.kernel, case.n
-    coef = case.rng.standard_normal((n, int(case.rng.integers(1, 4)))) * 10.0 ** (case.rng.uniform(-100, 100) if case.rng.random() < 0.2 else 0)
+    coef = case.rng.standard_normal((n,
+                                     int(case.rng.integers(1, 4)))) * 10.0 ** (case.rng.uniform(-100, 100)
+                                                                               if case.rng.random() < 0.2 else 0)
     coef[case.rng.random(n) < 0.2] = 0.0
     s = float(10.0 ** case.rng.uniform(-1, 3))
     rounded = call(kp.round_expansion, coef, s, case.seed)
@@ -369,7 +387,8 @@ def attack_learning(case):
     k = int(rng.integers(1, min(n, 6) + 1))
     clusters = call(kp.kernel_kmeans, F, k, case.seed, 2)
     cost = ((wide - clusters.centers[clusters.labels]) ** 2).sum()
-    assert clusters.labels.min() >= 0 and clusters.labels.max() < k and abs(cost - clusters.cost) <= 1e-5 * cost + 1e-300
+    assert clusters.labels.min() >= 0 and clusters.labels.max() < k
+    assert abs(cost - clusters.cost) <= 1e-5 * cost + 1e-300
     assert clusters.cost <= ((wide - wide.mean(0)) ** 2).sum() * (1 + 1e-4) + 1e-300
     reduced = call(kp.kmeans_select, case.X, k, case.seed)
     assert reduced.weights.sum() == n and (np.bincount(reduced.labels, minlength=k) == reduced.weights).all()
@@ -377,7 +396,8 @@ def attack_learning(case):
     for squared in (True, False):
         found = call(kp.kernel_cca, wide, G, lam, 1.0, min(r, 3), squared)
         expected = naive.correlations(wide, G, lam, 1.0, squared)[:min(r, 3)]
-        assert np.abs(found.values[:len(expected)] - expected).max() <= 1e-10 * math.sqrt((wide ** 2).sum() / lam) + 1e-10
+        assert np.abs(found.values[:len(expected)]
+                      - expected).max() <= 1e-10 * math.sqrt((wide ** 2).sum() / lam) + 1e-10
 
 
 def attack_projection(case):
@@ -396,7 +416,8 @@ def attack_projection(case):
             0.0, pytest.approx(3 * value, rel=1e-4, abs=3 * case.tolerance))
         assert abs(call(kp.randomized_kernel_quantize, x, y, case.kernel, bound, case.seed, 5)) == bound
         found = call(kp.randomized_kernel_round, x, y, case.kernel, weight, 2.0, case.seed, 5)
-        assert found == 0.0 or found == pytest.approx(value / min(1.0, 2 * weight), rel=1e-4, abs=3 * case.tolerance / weight)
+        assert found == 0.0 or found == pytest.approx(value / min(1.0, 2 * weight), rel=1e-4,
+                                                      abs=3 * case.tolerance / weight)
 
 
 class Interrupt(Exception):
@@ -431,7 +452,8 @@ def attack_streams(case):
         Z *= np.geomspace(1, 10.0 ** rng.uniform(-12, 0), Z.shape[1])
     if case.data in ("constant", "zero", "repeated"):
         Z = case.points(case.data, n, Z.shape[1])
-    ell, half, share = int(rng.integers(1, Z.shape[1] + 1)), bool(rng.random() < 0.5), float(rng.choice([1.0, 0.5, 0.2]))
+    ell, half, share = int(rng.integers(1, Z.shape[1] + 1)), bool(rng.random()
+                                                                  < 0.5), float(rng.choice([1.0, 0.5, 0.2]))
     found = call(kp.frequent_directions, Z, ell, half, share)
     whole = (Z ** 2).sum()
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
@@ -447,7 +469,8 @@ def attack_streams(case):
             kp.fourier_features_map(case.kernel, d, 8)
         return
     m = int(rng.choice([1, 7, 8, 31, 33, 128, 129, 300]))
-    maker = [kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map, kp.fastfood_features_map][rng.integers(4)]
+    maker = [kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map,
+             kp.fastfood_features_map][rng.integers(4)]
     drawn = call(maker, case.kernel, d, m, case.seed)
     Z = call(kp.fourier_features, case.X, drawn)
     assert Z.dtype == case.X.dtype and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
@@ -457,10 +480,13 @@ def attack_streams(case):
     found = call(kp.skpca_finish, state, int(rng.integers(1, ell + 1)))
     Z = Z.astype(float) - (Z.astype(float).mean(0) if centered else 0)
     lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z ** 2).sum() + n * case.kernel.scale * 1e-6
-    assert (np.abs(lengths - found.values - found.shrunk / 2) <= found.shrunk / 2 * (1 + 1e-5) + 1e-6 * whole)[found.values > 0].all()
-    assert np.abs(call(kp.skpca_transform, case.X, found) - Z @ found.basis).max() <= 1e-5 * math.sqrt(m * case.kernel.scale) + 1e-300
+    assert (np.abs(lengths - found.values - found.shrunk / 2) <= found.shrunk / 2 * (1 + 1e-5) + 1e-6
+            * whole)[found.values > 0].all()
+    assert np.abs(call(kp.skpca_transform, case.X, found) - Z
+                  @ found.basis).max() <= 1e-5 * math.sqrt(m * case.kernel.scale) + 1e-300
     rest = call(kp.skpca_residual, case.X, found)
-    assert np.abs(rest - np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1)).max() <= 1e-3 * math.sqrt(case.kernel.scale)
+    assert np.abs(rest - np.linalg.norm(Z - Z @ found.basis @ found.basis.T,
+                                        axis=1)).max() <= 1e-3 * math.sqrt(case.kernel.scale)
 
 
 def attack_merges_and_rivals(case):
@@ -535,7 +561,8 @@ def attack_reduced_sets(case):
     rng, n, X, kernel = case.rng, case.n, case.X, case.kernel
     m = int(rng.integers(1, min(n, 40) + 1))
     top = abs(case.K).max()
-    sets = [call(kp.kmeans_select, X, m, case.seed), call(kp.kde_pare, X, m, case.seed, True), call(kp.herd, X, m, kernel)]
+    sets = [call(kp.kmeans_select, X, m, case.seed), call(kp.kde_pare, X, m, case.seed, True),
+            call(kp.herd, X, m, kernel)]
     if case.kind not in ("polynomial", "linear"):
         sets.append(call(kp.kernel_thin, X, m, kernel, case.seed))
     for found in sets:
@@ -550,7 +577,8 @@ def attack_reduced_sets(case):
     allowed = max(1e-11, 40 * case.eps) * n * top + case.tolerance * n + 1e-300
     reduced = call(kp.rskpca, C, w, kernel, k, case.seed)
     assert np.abs(reduced.values - np.where(reduced.values > 0, exact[:k], reduced.values)).max() <= allowed
-    assert np.isfinite(call(kp.expand, X, reduced)).all() and np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, True).coef).all()
+    assert np.isfinite(call(kp.expand, X, reduced)).all()
+    assert np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, True).coef).all()
     extended = call(kp.weighted_nystrom, X, C, w, kernel, k, case.seed)
     assert np.isfinite(extended.coef).all() and same(extended.values, reduced.values)
     assert np.isfinite(call(kp.subsampled_kpca, X, m, kernel, k, case.seed).coef).all()
@@ -559,33 +587,39 @@ def attack_reduced_sets(case):
         size = math.sqrt(1e-13 * top + 4 * case.tolerance)
         assert call(kp.mmd, X, C, w, kernel) == pytest.approx(naive.mmd(K, cross, K_C, w), rel=1e-6, abs=size)
     if top < 1e70:
-        expected, size = naive.mmd(K ** 2, cross ** 2, K_C ** 2, w), math.sqrt(1e-13 * top ** 2 + 8 * case.tolerance * top)
+        expected, size = naive.mmd(K ** 2, cross ** 2, K_C ** 2, w), math.sqrt(1e-13 * top ** 2 + 8 * case.tolerance
+                                                                               * top)
         assert call(kp.operator_distance, X, C, w, kernel) == pytest.approx(expected, rel=1e-6, abs=size)
     distance = call(kp.projection_distance, reduced, call(kp.rskpca, C, w, kernel, k, case.seed + 1))
     assert 0 <= distance <= math.sqrt(2 * k) * (1 + 1e-6)
     if case.kind in ("polynomial", "linear"):
         return
-    bounds = call(kp.shadow_bounds, kernel, 0.1 / math.sqrt(max(kernel.gamma, 1e-290)) if kernel.gamma < 1e290 else 1e-149)
+    bounds = call(kp.shadow_bounds, kernel, 0.1 / math.sqrt(max(kernel.gamma, 1e-290)) if kernel.gamma < 1e290
+                  else 1e-149)
     assert all(math.isfinite(value) and value >= 0 for value in bounds)
     if top < 1e30 and (not case.single or 1e-20 < top):
         manifolds, less, alpha = [call(kp.normalized_cut, C, w, kernel, k)], min(k, len(C) - 1), float(rng.random())
         if less > 0:
-            manifolds += [call(kp.laplacian_eigenmap, C, w, kernel, less), call(kp.diffusion_map, C, w, kernel, less, 0, alpha, 2.0)]
+            manifolds += [call(kp.laplacian_eigenmap, C, w, kernel, less),
+                          call(kp.diffusion_map, C, w, kernel, less, 0, alpha, 2.0)]
         for manifold in manifolds:
             assert np.isfinite(manifold.coef).all() and np.isfinite(call(kp.manifold_features, C, manifold)).all()
 
 
 def attack_gradients(case):
-    """A start that may be refused for its data, then steps against those of stored features, until they are refused or done."""
+    """A start that may be refused for its data, then steps against those of stored features, until they are refused or
+    done."""
     rng, X, kernel = case.rng, case.X, case.kernel
     n, d, top = case.n, X.shape[1], kernel.scale
     m, k = int(rng.choice([1, 7, 40, 127, 128, 129, 300])), int(rng.choice([1, 1, 2, 4, 5, 17]))
     drawn = None if case.kind in ("polynomial", "linear") else kp.fourier_features_map(kernel, d, m, case.seed, False)
     task = str(rng.choice(["kpca", "gha", "ksvd", "kcca", "ksir"]))
-    initial, b, centered = int(rng.choice([1, 5, 40, 300])), int(rng.choice([1, 16, 127, 128, 500])), bool(rng.random() < 0.5)
+    initial, b, centered = int(rng.choice([1, 5, 40, 300])), int(rng.choice([1, 16, 127, 128,
+                                                                             500])), bool(rng.random() < 0.5)
     theta0 = None if rng.random() < 0.5 else 10.0 ** rng.uniform(-3, 1) / max(top, 1e-140)
     ridge = float(rng.choice([0.0, 0.1 * min(top, 1e140)])) if task in ("kcca", "ksir") else 0.0
-    Y, other = None, None if drawn is None else kp.fourier_features_map(kp.scaled(kp.laplacian(2.0), top), 2, m, case.seed + 1, False)
+    Y, other = None, None if drawn is None else kp.fourier_features_map(kp.scaled(kp.laplacian(2.0), top), 2, m,
+                                                                        case.seed + 1, False)
     if task in ("ksvd", "kcca"):
         Y = np.column_stack([np.sin(X[:, 0].astype(float)), rng.standard_normal(n)])
     elif task == "ksir":
@@ -604,35 +638,43 @@ def attack_gradients(case):
         else:
             state = call(kp.dsgd_ksir_start, X, Y, drawn, k, 4, ridge, b, theta0, None, initial, centered)
     except ValueError as refused:
-        assert any(words in str(refused) for words in ("k must be at most", "targets must not be constant", "must be scaled by"))
+        assert any(words in str(refused) for words in ("k must be at most", "targets must not be constant",
+                                                       "must be scaled by"))
         assert str(refused).startswith("dsgd_")
         return
     phi = math.sqrt(m) * kp.fourier_features(X, drawn).astype(float)
     if task == "ksir":
         edges = state.slices.edges[0]
-        psi = (np.searchsorted(edges, Y[:, 0], side="right")[:, None] == np.arange(len(edges) + 1)) @ state.slices.weights
+        psi = (np.searchsorted(edges, Y[:, 0], side="right")[:, None]
+               == np.arange(len(edges) + 1)) @ state.slices.weights
     else:
-        psi = np.zeros((n, 0)) if Y is None else math.sqrt(m) * kp.fourier_features(Y.astype(X.dtype), other).astype(float)
+        psi = np.zeros((n,
+                        0)) if Y is None else math.sqrt(m) * kp.fourier_features(Y.astype(X.dtype), other).astype(float)
     for t in range(4):
         fresh = state.used < m
         first = state.used if fresh else None
         try:
             after = call(kp.dsgd_update, state, X, Y)
         except ValueError as refused:
-            assert any(words in str(refused) for words in ("diverged at step", "X must have at least", "angles overflow"))
+            assert any(words in str(refused) for words in ("diverged at step", "X must have at least",
+                                                           "angles overflow"))
             break
         assert all(np.isfinite(a).all() for a in (after.coef, after.other_coef, after.moment)) and after.step == t + 1
         if fresh:
-            count, eta = after.used - first, kp._step_size(state, n)
-            a, c, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, slice(first, first + count), eta, count, ridge, centered)
-            size = 1e3 * case.eps * (np.abs(a).max() + np.abs(state.coef).max() + eta * np.abs(phi).max() ** 2 * np.abs(state.coef).sum())
+            count, eta = after.used - first, inner(kp._step_size)(state, n)
+            a, c, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, slice(first, first + count), eta,
+                                      count, ridge, centered)
+            size = 1e3 * case.eps * (np.abs(a).max() + np.abs(state.coef).max() + eta * np.abs(phi).max() ** 2
+                                     * np.abs(state.coef).sum())
             assert np.abs(after.coef - a).max() <= size * max(1.0, eta * np.abs(W).max())
             assert np.abs(W - W.T).max() <= 1e-9 * np.abs(W).max() + 1e-300 and count == min(b, m - first)
         state = after
     values = call(kp.dsgd_evaluate, X, call(kp.dsgd_finish, state))
     scale = math.sqrt(2.0) if task in ("ksvd", "kcca", "ksir") else 1.0
     expected = scale * phi @ kp.dsgd_finish(state).coef
-    assert values.dtype == X.dtype and np.abs(values - expected).max() <= 100 * case.eps * m * (np.abs(phi).max() * np.abs(state.coef).sum() + 1e-300)
+    assert values.dtype == X.dtype
+    assert np.abs(values - expected).max() <= 100 * case.eps * m * (np.abs(phi).max() * np.abs(state.coef).sum()
+                                                                    + 1e-300)
     assert (np.diff(call(kp.dsgd_values, state)) <= 0).all() or task == "gha"
 
 
@@ -654,12 +696,14 @@ def run(name, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")         # alarms in callbacks of Python's own
+# alarms in callbacks of Python's own
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", ATTACKS)
 def test_random_attack(name, pytestconfig):
-    first = pytestconfig.getoption("--attack-seed")
+    first, before = pytestconfig.getoption("--attack-seed"), CALLS.total()
     for seed in range(first, first + pytestconfig.getoption("--attacks")):
         run(name, seed)
+    assert CALLS.total() > before
 
 
 # Files: damaged ones, and those that a process was writing when it was killed or when the disk was full.
@@ -677,7 +721,8 @@ def damaged(rng, content):
 
 def quietly(*arguments):
     """Exit status and errors of a command."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors, warnings.catch_warnings():
+    errors = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors), warnings.catch_warnings():
         warnings.simplefilter("ignore")                # of values that a changed bit makes huge
         return kp.main([str(argument) for argument in arguments]), errors.getvalue()
 
@@ -692,8 +737,10 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, pytestconfig):
     np.savez(tmp_path / "X.npz", X=X)
     np.savez_compressed(tmp_path / "Z.npz", X=X)
     np.savetxt(tmp_path / "X.csv", X, "%.3f", ",")
-    assert quietly(tmp_path / "X.npy", *STREAMED, "--state", tmp_path / "state.npz", "-o", tmp_path / "model.npz")[0] == 0
-    originals = {name: (tmp_path / name).read_bytes() for name in ("X.npy", "X.npz", "Z.npz", "X.csv", "state.npz", "model.npz")}
+    assert quietly(tmp_path / "X.npy", *STREAMED, "--state", tmp_path / "state.npz", "-o",
+                   tmp_path / "model.npz")[0] == 0
+    originals = {name: (tmp_path / name).read_bytes()
+                 for name in ("X.npy", "X.npz", "Z.npz", "X.csv", "state.npz", "model.npz")}
     first, tried = pytestconfig.getoption("--attack-seed"), collections.Counter()
     for seed in range(first, first + 8 * pytestconfig.getoption("--attacks")):
         rng = np.random.default_rng([seed, 5])
@@ -747,7 +794,8 @@ def interrupt(folder, seed, count):
     for version in (0, 1):
         assert work(version) == 0
         versions.append([contents(place) for place in places])
-    taken, whole = (time.perf_counter() - start) / 2, contents(state)["columns" if "columns" in contents(state) else "sketch.columns"]
+    taken, whole = (time.perf_counter() - start) / 2, contents(state)["columns" if "columns" in contents(state)
+                                                                      else "sketch.columns"]
     found = collections.Counter()
     for number in range(count):
         if rng.random() < 0.3 and state.exists():
@@ -789,8 +837,8 @@ def interrupt(folder, seed, count):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_files_are_the_old_or_the_new_ones_after_kills_and_full_disks(tmp_path, pytestconfig):
-    command = f"from kpcasketch_tests.test_attack import interrupt; interrupt({str(tmp_path)!r}, {pytestconfig.getoption('--attack-seed')}, " \
-              f"{3 * pytestconfig.getoption('--attacks')})"
+    seed, count = (pytestconfig.getoption(name) for name in ("--attack-seed", "--attacks"))
+    command = f"from kpcasketch_tests.test_attack import interrupt; interrupt({str(tmp_path)!r}, {seed}, {3 * count})"
     root = str(pathlib.Path(kp.__file__).parent)
     run = subprocess.run([sys.executable, "-c", command], cwd=root, capture_output=True, text=True,
                          env={**os.environ, "NUMBA_NUM_THREADS": "1", "PYTHONPATH": root, "KPCASKETCH_QUIET": "1"})
@@ -808,7 +856,8 @@ def main(seconds, first):
                 failures += 1
                 print(error, flush=True)
         seed += 1
-    print(f"{sum(CALLS.values())} calls of {len(CALLS)} functions, seeds {first} to {seed - 1}: {failures} failures")
+    print(*(f"{count:8} {name}" for name, count in CALLS.most_common()), sep="\n")
+    print(f"{CALLS.total()} calls of {len(CALLS)} functions, seeds {first} to {seed - 1}: {failures} failures")
     return int(failures > 0)
 
 

@@ -50,7 +50,8 @@ def here(request):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
+                                  silence_logs=50) as cluster:
         yield cluster
 
 
@@ -82,15 +83,18 @@ def test_sketched_matrices_have_the_bits_of_one_machine_whatever_the_chunks(chun
     wide = rng.standard_normal((1200, 20)) + 3.0
     V = rng.standard_normal((1200, 3))
     for points, kernel in [(X, KERNEL), (wide, kp.gaussian(6.0)), (wide, kp.gaussian(0.5)), (wide, kp.laplacian(6.0)),
-                           (X, kp.polynomial(2, 0.5, 1.0)), (X, kp.scaled(kp.gaussian(1e-8), 2.0)), (X * 1e12, kp.cauchy(1e12))]:
+                           (X, kp.polynomial(2, 0.5, 1.0)), (X, kp.scaled(kp.gaussian(1e-8), 2.0)),
+                           (X * 1e12, kp.cauchy(1e12))]:
         points = points.astype(dtype)
         D = spread(points, chunks)
         for made, expected in [(kp.dask_quantize_gram(D, kernel, 3), kp.quantize_gram(points, kernel, 3)),
                                (kp.dask_sample_gram(D, kernel, 9.5, 3), kp.sample_gram(points, kernel, 9.5, 3)),
-                               (kp.dask_sample_quantize_gram(D, kernel, 9.5, 3), kp.sample_quantize_gram(points, kernel, 9.5, 3))]:
+                               (kp.dask_sample_quantize_gram(D, kernel, 9.5, 3),
+                                kp.sample_quantize_gram(points, kernel, 9.5, 3))]:
             assert_same(kp.dask_collect(made), expected)
             assert_same(kp.dask_matmat(made, V), kp.matmat(expected, V))
-            assert_same(kp.dask_matmat(made, V[:, 0].astype(np.float32)), kp.matmat(expected, V[:, 0].astype(np.float32)))
+            assert_same(kp.dask_matmat(made, V[:, 0].astype(np.float32)),
+                        kp.matmat(expected, V[:, 0].astype(np.float32)))
 
 
 def test_eigenpairs_of_a_spread_matrix_are_those_of_one_machine(client):
@@ -101,7 +105,8 @@ def test_eigenpairs_of_a_spread_matrix_are_those_of_one_machine(client):
 def test_a_custom_kernel_is_compiled_in_each_process(client):
     # its address is another in each of them, and calling it ended a worker
     kernel = kp.scaled(custom_kernel(), 2.0)
-    assert_same(kp.dask_collect(kp.dask_quantize_gram(spread(X[:300], (100, 150, 50)), kernel, 1)), kp.quantize_gram(X[:300], kernel, 1))
+    assert_same(kp.dask_collect(kp.dask_quantize_gram(spread(X[:300], (100, 150, 50)), kernel, 1)),
+                kp.quantize_gram(X[:300], kernel, 1))
     expansion = kp.kpca(X[:100], kernel, 3)
     assert_same(kp.dask_map(kp.expand, spread(X), expansion).compute(), kp.expand(X, expansion))
     found = kp.dask_landmarks(spread(X), kernel, 30)
@@ -121,7 +126,8 @@ def test_maps_are_lazy_and_give_what_one_machine_gives():
     assert set(calls) == set(kp._BY_ROWS)
     for dtype in (np.float64, np.float32):
         points = X.astype(dtype)
-        parts = [da.from_delayed(dask.delayed(block)(points[i:i + 400], i), (400, 6), dtype) for i in range(0, 1200, 400)]
+        parts = [da.from_delayed(dask.delayed(block)(points[i:i + 400], i), (400, 6), dtype)
+                 for i in range(0, 1200, 400)]
         D = da.concatenate(parts)
         for function, arguments in calls.items() if dtype == np.float64 else [(kp.expand, calls[kp.expand])]:
             made, expected = kp.dask_map(function, D, *arguments), function(points, *arguments)
@@ -172,7 +178,8 @@ def test_merged_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
         one = kp.skpca(X, KERNEL, 200, 60, 4, 1, centered)
         lengths = ((Z @ found.basis) ** 2).sum(0)
         assert (lengths >= found.values - 1e-9).all() and (lengths <= found.values + found.shrunk + 1e-9).all()
-        assert found.shrunk <= 2 * (Z**2).sum() / 60 and found.count == 1200 and np.allclose(found.means, one.means, atol=1e-13)
+        assert found.shrunk <= 2 * (Z**2).sum() / 60 and found.count == 1200
+        assert np.allclose(found.means, one.means, atol=1e-13)
         assert np.rad2deg(kp.principal_angles(found.basis, one.basis)).max() < 15
 
 
@@ -182,7 +189,8 @@ def test_sums_of_features_give_the_components_of_one_machine(centered):
     one = kp.rnca(X, drawn, 4, 0, centered)
     for chunks in CHUNKS:
         found = kp.dask_rnca(spread(X, chunks), drawn, 4, 0, centered)
-        assert np.abs(found.basis - one.basis).max() < 1e-10 and np.allclose(found.values, one.values) and found.count == 1200
+        assert np.abs(found.basis - one.basis).max() < 1e-10 and np.allclose(found.values, one.values)
+        assert found.count == 1200
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)
@@ -191,7 +199,8 @@ def test_reservoirs_and_shadows_are_those_of_one_machine(chunks):
     state = kp.reservoir_update(kp.reservoir_start(40, 6, 3), X)
     assert_same(kp.dask_reservoir(D, 40, 3), state)
     assert_same(kp.reservoir_update(kp.dask_reservoir(D, 40, 3), X), kp.reservoir_update(state, X))
-    for points, eps in ((X, 2.0), (X, 0.4), (X, 50.0), (X.astype(np.float32), 1.5), (X[:, :1].copy(), 0.1), (np.ones((1200, 2)), 1.0)):
+    for points, eps in ((X, 2.0), (X, 0.4), (X, 50.0), (X.astype(np.float32), 1.5), (X[:, :1].copy(), 0.1),
+                        (np.ones((1200, 2)), 1.0)):
         found, one = kp.dask_shadow_select(spread(points, chunks), eps), kp.shadow_select(points, eps)
         assert_same(found[:2], one[:2])
         assert_same(kp.dask_map(kp.shadow_labels, spread(points, chunks), found.centers, eps).compute(), one.labels)
@@ -206,11 +215,13 @@ def test_landmarks_are_as_good_as_those_of_one_machine(rng):
     K, errors, reached = kp.gram(points, points, KERNEL), [], 0
     for seed in range(8):
         found = kp.dask_landmarks(da.from_array(points, chunks=(400, -1)), KERNEL, 60, seed)
-        assert np.array_equal(found.points, points[found.indices]) and (np.diff(found.indices) > 0).all() and found.indices.size == 60
+        assert np.array_equal(found.points, points[found.indices]) and (np.diff(found.indices) > 0).all()
+        assert found.indices.size == 60
         other = kp.recursive_rls_accelerated(points, KERNEL, 60, seed)
         assert 0.6 < (found.weights**2).sum() / 3000 < 1.6
         reached += far[found.indices].any()
-        errors.append([np.trace(K) - (kp.nystrom(points, rows, KERNEL) ** 2).sum() for rows in (found.indices, other.indices)])
+        errors.append([np.trace(K) - (kp.nystrom(points, rows, KERNEL) ** 2).sum()
+                       for rows in (found.indices, other.indices)])
     ours, theirs = np.mean(errors, 0)
     assert ours < 1.1 * theirs and reached >= 4        # a draw may miss the far cluster: one of 32 did
     few = kp.dask_landmarks(spread(X), KERNEL, 5000)
@@ -226,9 +237,11 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
         for landmarks in (found, found.indices, found.points, kp.Landmarks(*found[1:])):
             one = kp.nystrom_kpca(points, found.points, KERNEL, 3)
             many = kp.dask_nystrom_kpca(spread(points), landmarks, KERNEL, 3)
-            assert many.coef.dtype == dtype and np.allclose(many.values, one.values, rtol=1e-5 if dtype == np.float32 else 1e-11)
+            assert many.coef.dtype == dtype
+            assert np.allclose(many.values, one.values, rtol=1e-5 if dtype == np.float32 else 1e-11)
             assert np.abs(kp.expand(points, many) - kp.expand(points, one)).max() < near
-        for targets in (Y, spread(Y, "even"), da.from_array(Y, chunks=(500, 2)), Y[:, 0], spread(Y[:, 0], "many"), Y[:, 0] > 0):
+        for targets in (Y, spread(Y, "even"), da.from_array(Y, chunks=(500, 2)), Y[:, 0], spread(Y[:, 0], "many"),
+                        Y[:, 0] > 0):
             one = kp.nystrom_ridge(points, np.asarray(targets), found.points, KERNEL, 0.1)
             many = kp.dask_nystrom_ridge(spread(points), targets, found, KERNEL, 0.1)
             scale = np.abs(one.coef).max(0) + (np.abs(one.coef).max(0) == 0)
@@ -236,7 +249,8 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
 
 
 def test_clusters_are_those_of_one_machine(rng):
-    F = np.concatenate([c + 0.1 * rng.standard_normal((300, 3)) for c in 3 * rng.standard_normal((4, 3))])[rng.permutation(1200)]
+    F = np.concatenate([c + 0.1 * rng.standard_normal((300, 3))
+                        for c in 3 * rng.standard_normal((4, 3))])[rng.permutation(1200)]
     one = kp.kernel_kmeans(F, 4)
     for chunks in CHUNKS:
         found = kp.dask_kernel_kmeans(spread(F, chunks), 4)
@@ -247,7 +261,8 @@ def test_clusters_are_those_of_one_machine(rng):
     for iterations in (1, 2):                          # before it has settled
         found = kp.dask_kernel_kmeans(spread(X), 7, 0, 1, iterations)
         distances = ((X[:, None] - found.centers) ** 2).sum(-1)
-        assert np.isclose(found.cost, distances.min(1).sum()) and np.array_equal(found.labels.compute(), distances.argmin(1))
+        assert np.isclose(found.cost, distances.min(1).sum())
+        assert np.array_equal(found.labels.compute(), distances.argmin(1))
 
 
 def test_rows_for_the_first_centers_are_not_drawn_by_the_numbers_of_the_centers(monkeypatch):
@@ -268,7 +283,8 @@ def results(D):
     found = kp.dask_landmarks(D, KERNEL, 30, 2)
     return (kp.dask_skpca(D, KERNEL, 60, 20, 3, 2), kp.dask_rnca(D, drawn, 3), kp.dask_frequent_directions(D, 4), found,
             kp.dask_nystrom_kpca(D, found, KERNEL, 3), kp.dask_shadow_select(D, 1.0),
-            kp.dask_collect(kp.dask_quantize_gram(D, KERNEL, 2)), kp.dask_collect(kp.dask_sample_gram(D, KERNEL, 5.0, 2)))
+            kp.dask_collect(kp.dask_quantize_gram(D, KERNEL, 2)),
+            kp.dask_collect(kp.dask_sample_gram(D, KERNEL, 5.0, 2)))
 
 
 def test_results_do_not_depend_on_the_workers(client):
@@ -290,7 +306,8 @@ def slow_block(first, rows):
 
 
 def test_a_killed_worker_changes_nothing(client, rng):
-    parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float) for i in range(0, 1200, 100)]
+    parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
+             for i in range(0, 1200, 100)]
     D, expected = da.concatenate(parts), kp.dask_skpca(spread(X, "many"), KERNEL, 60, 20, 3)
 
     def kill():
@@ -327,7 +344,8 @@ def no_tasks(client):
 
 
 def test_what_is_cancelled_or_dropped_leaves_nothing_behind(client):
-    parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float) for i in range(0, 1200, 100)]
+    parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
+             for i in range(0, 1200, 100)]
     future = client.compute(kp.dask_map(kp.gram_diagonal, da.concatenate(parts), KERNEL))
     time.sleep(0.5)
     assert tasks(client) > 0
@@ -350,10 +368,12 @@ def test_what_is_cancelled_or_dropped_leaves_nothing_behind(client):
 @pytest.mark.slow
 def test_two_workers_that_start_cold_do_each_other_no_harm(tmp_path):
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "KPCASKETCH_QUIET": "1"}
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50, env=environment) as cold:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50,
+                                  env=environment) as cold:
         with distributed.Client(cold):
             assert_same(kp.dask_map(kp.gram_diagonal, spread(X, "many"), KERNEL).compute(), kp.gram_diagonal(X, KERNEL))
-            assert_same(kp.dask_frequent_directions(spread(X, "many"), 4), kp_here(kp.dask_frequent_directions, spread(X, "many"), 4))
+            assert_same(kp.dask_frequent_directions(spread(X, "many"), 4),
+                        kp_here(kp.dask_frequent_directions, spread(X, "many"), 4))
 
 
 def kp_here(function, *arguments):
@@ -372,10 +392,12 @@ FOUND = X[::60].copy()
 @pytest.mark.parametrize("call", [
     lambda D: kp.dask_map(kp.fourier_features, D, kp.fourier_features_map(KERNEL, 6, 9)).compute(),
     lambda D: kp.dask_skpca(D, KERNEL, 60, 20, 3), lambda D: kp.dask_rnca(D, kp.fourier_features_map(KERNEL, 6, 9), 3),
-    lambda D: kp.dask_frequent_directions(D, 3), lambda D: kp.dask_shadow_select(D, 1.0), lambda D: kp.dask_landmarks(D, KERNEL, 9),
+    lambda D: kp.dask_frequent_directions(D, 3), lambda D: kp.dask_shadow_select(D, 1.0),
+    lambda D: kp.dask_landmarks(D, KERNEL, 9),
     lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3), lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0),
     lambda D: kp.dask_nystrom_ridge(spread(X), D[:, 2], FOUND, KERNEL, 1.0),
-    lambda D: kp.dask_kernel_kmeans(D, 3), lambda D: kp.dask_quantize_gram(D, KERNEL), lambda D: kp.dask_sample_gram(D, KERNEL, 2.0),
+    lambda D: kp.dask_kernel_kmeans(D, 3), lambda D: kp.dask_quantize_gram(D, KERNEL),
+    lambda D: kp.dask_sample_gram(D, KERNEL, 2.0),
     lambda D: kp.dask_sample_quantize_gram(D, KERNEL, 2.0),
 ])
 def test_a_block_that_is_not_finite_is_named_by_its_rows(call):
@@ -384,7 +406,8 @@ def test_a_block_that_is_not_finite_is_named_by_its_rows(call):
 
 
 def test_the_error_of_a_block_reaches_the_caller_from_a_worker(client):
-    for call in (lambda: kp.dask_map(kp.gram_diagonal, spread(BAD), KERNEL).compute(), lambda: kp.dask_landmarks(spread(BAD), KERNEL, 9)):
+    for call in (lambda: kp.dask_map(kp.gram_diagonal, spread(BAD), KERNEL).compute(),
+                 lambda: kp.dask_landmarks(spread(BAD), KERNEL, 9)):
         with pytest.raises(ValueError, match="in rows 333 to 832"):
             call()
 
@@ -410,18 +433,22 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_that_are_no_runs_of_rows_are_refused_by_name(name):
     call, D = CALLS[name], spread(X)
-    for value, words in [(X, "must be a dask array"), (X.tolist(), "must be a dask array"), (D.rechunk((-1, 3)), r"rechunk\(\{1: -1\}\)"),
+    for value, words in [(X, "must be a dask array"), (X.tolist(), "must be a dask array"),
+                         (D.rechunk((-1, 3)), r"rechunk\(\{1: -1\}\)"),
                          (D[D[:, 0] > 0], "compute_chunk_sizes"), (D[:, 0], "2-D"), (D.astype(complex), "real numbers"),
-                         (D[:0], "at least one row"), (D[:, :0], "at least one row and one column"), (D.astype(object), "real numbers")]:
+                         (D[:0], "at least one row"), (D[:, :0], "at least one row and one column"),
+                         (D.astype(object), "real numbers")]:
         with pytest.raises(ValueError, match=f"^{name}: .*{words}"):
             call(value, KERNEL)
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name in (
-    "dask_map", "dask_skpca", "dask_landmarks", "dask_nystrom_kpca", "dask_nystrom_ridge", "dask_quantize_gram", "dask_sample_gram")])
+    "dask_map", "dask_skpca", "dask_landmarks", "dask_nystrom_kpca", "dask_nystrom_ridge", "dask_quantize_gram",
+    "dask_sample_gram")])
 def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
     rows = spread(np.arange(1200.0)[:, None])
-    for kernel, words in [(kp.precomputed(np.eye(1200)), "precomputed: its matrix is in one memory"), ("gaussian", "Kernel"),
+    for kernel, words in [(kp.precomputed(np.eye(1200)), "precomputed: its matrix is in one memory"),
+                          ("gaussian", "Kernel"),
                           (KERNEL._replace(gamma=np.nan), "Kernel")]:
         with pytest.raises(ValueError, match=f"{words}"):
             CALLS[name](rows, kernel)
@@ -431,30 +458,45 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda D: kp.dask_map(kp.kpca, D, KERNEL, 2), "function must be one of expand"), (lambda D: kp.dask_map(len, D), "function must be one of"),
+    (lambda D: kp.dask_map(kp.kpca, D, KERNEL, 2), "function must be one of expand"),
+    (lambda D: kp.dask_map(len, D), "function must be one of"),
     (lambda D: kp.dask_map(kp.expand, D[:, :3], kp.kpca(X[:50], KERNEL, 2)), "^expand: .*columns"),
-    (lambda D: kp.dask_skpca(D, KERNEL, 60, 20, 21), "^dask_skpca: k"), (lambda D: kp.dask_skpca(D, KERNEL, 60, 61, 2), "^dask_skpca: ell"),
-    (lambda D: kp.dask_skpca(D, kp.linear(), 60, 20, 2), "shift-invariant"), (lambda D: kp.dask_skpca(D, KERNEL, 60, 20, 2, -1), "^dask_skpca: seed"),
-    (lambda D: kp.dask_frequent_directions(D, 7), "^dask_frequent_directions: ell"), (lambda D: kp.dask_frequent_directions(D, 3, True, 0.0), "share"),
-    (lambda D: kp.dask_rnca(D, kp.fourier_features_map(KERNEL, 6, 9), 10), "k must"), (lambda D: kp.dask_rnca(D, KERNEL, 3), "map must be a FourierMap"),
+    (lambda D: kp.dask_skpca(D, KERNEL, 60, 20, 21), "^dask_skpca: k"),
+    (lambda D: kp.dask_skpca(D, KERNEL, 60, 61, 2), "^dask_skpca: ell"),
+    (lambda D: kp.dask_skpca(D, kp.linear(), 60, 20, 2), "shift-invariant"),
+    (lambda D: kp.dask_skpca(D, KERNEL, 60, 20, 2, -1), "^dask_skpca: seed"),
+    (lambda D: kp.dask_frequent_directions(D, 7), "^dask_frequent_directions: ell"),
+    (lambda D: kp.dask_frequent_directions(D, 3, True, 0.0), "share"),
+    (lambda D: kp.dask_rnca(D, kp.fourier_features_map(KERNEL, 6, 9), 10), "k must"),
+    (lambda D: kp.dask_rnca(D, KERNEL, 3), "map must be a FourierMap"),
     (lambda D: kp.dask_rnca(D, kp.fourier_features_map(KERNEL, 5, 9), 3), "map must be a FourierMap"),
     (lambda D: kp.dask_reservoir(D, 0), "^dask_reservoir: c"), (lambda D: kp.dask_shadow_select(D, 0.0), "eps"),
-    (lambda D: kp.dask_shadow_select(D, "1"), "eps"), (lambda D: kp.dask_landmarks(D, KERNEL, 0), "s must be at least 1"),
-    (lambda D: kp.dask_landmarks(D, KERNEL, 2.5), "s must be an integer"), (lambda D: kp.dask_landmarks(D, KERNEL, 5, -1), "seed"),
-    (lambda D: kp.dask_nystrom_kpca(D, np.array([1200]), KERNEL, 1), "row numbers"), (lambda D: kp.dask_nystrom_kpca(D, X[:5, :3], KERNEL, 1), "columns"),
-    (lambda D: kp.dask_nystrom_kpca(D, X[:5], KERNEL, 6), "k must"), (lambda D: kp.dask_nystrom_kpca(D, np.full((3, 6), np.nan), KERNEL, 1), "finite"),
-    (lambda D: kp.dask_nystrom_kpca(D, "all", KERNEL, 1), "landmarks must be"), (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
-    (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"), (lambda D: kp.dask_map(X, D), "function must be one of"),
+    (lambda D: kp.dask_shadow_select(D, "1"), "eps"),
+    (lambda D: kp.dask_landmarks(D, KERNEL, 0), "s must be at least 1"),
+    (lambda D: kp.dask_landmarks(D, KERNEL, 2.5), "s must be an integer"),
+    (lambda D: kp.dask_landmarks(D, KERNEL, 5, -1), "seed"),
+    (lambda D: kp.dask_nystrom_kpca(D, np.array([1200]), KERNEL, 1), "row numbers"),
+    (lambda D: kp.dask_nystrom_kpca(D, X[:5, :3], KERNEL, 1), "columns"),
+    (lambda D: kp.dask_nystrom_kpca(D, X[:5], KERNEL, 6), "k must"),
+    (lambda D: kp.dask_nystrom_kpca(D, np.full((3, 6), np.nan), KERNEL, 1), "finite"),
+    (lambda D: kp.dask_nystrom_kpca(D, "all", KERNEL, 1), "landmarks must be"),
+    (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
+    (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"),
+    (lambda D: kp.dask_map(X, D), "function must be one of"),
     (lambda D: kp.dask_collect(kp.dask_quantize_gram(D, KERNEL)._replace(n=7)), "A must be a Spread"),
     (lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0), "same number of rows"),
     (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0), "lam must be positive"),
     (lambda D: kp.dask_nystrom_ridge(D, LABELS.astype(str), FOUND, KERNEL, 1.0), "real numbers"),
     (lambda D: kp.dask_kernel_kmeans(D, 0), "k must"), (lambda D: kp.dask_kernel_kmeans(D, 1201), "k must"),
-    (lambda D: kp.dask_kernel_kmeans(D, 2, 0, 0), "restarts"), (lambda D: kp.dask_kernel_kmeans(D, 2, 0, 1, 0), "max_iterations"),
-    (lambda D: kp.dask_sample_gram(D, KERNEL, 0.5), "s must be at least 1"), (lambda D: kp.dask_sample_gram(D, KERNEL, np.inf), "s must be finite"),
-    (lambda D: kp.dask_quantize_gram(D, KERNEL, 1.5), "seed"), (lambda D: kp.dask_quantize_gram(D * 1e60, kp.polynomial(6, 1.0, 0.0)), "finite values"),
+    (lambda D: kp.dask_kernel_kmeans(D, 2, 0, 0), "restarts"),
+    (lambda D: kp.dask_kernel_kmeans(D, 2, 0, 1, 0), "max_iterations"),
+    (lambda D: kp.dask_sample_gram(D, KERNEL, 0.5), "s must be at least 1"),
+    (lambda D: kp.dask_sample_gram(D, KERNEL, np.inf), "s must be finite"),
+    (lambda D: kp.dask_quantize_gram(D, KERNEL, 1.5), "seed"),
+    (lambda D: kp.dask_quantize_gram(D * 1e60, kp.polynomial(6, 1.0, 0.0)), "finite values"),
     (lambda D: kp.dask_sample_quantize_gram(D, kp.scaled(KERNEL, 1e200), 1e200), "overflows"),
-    (lambda D: kp.dask_matmat(kp.quantize_gram(X, KERNEL), X), "A must be a Spread"), (lambda D: kp.dask_collect(D), "A must be a Spread"),
+    (lambda D: kp.dask_matmat(kp.quantize_gram(X, KERNEL), X), "A must be a Spread"),
+    (lambda D: kp.dask_collect(D), "A must be a Spread"),
     (lambda D: kp.dask_matmat(kp.dask_quantize_gram(D, KERNEL), X[:5]), "as many rows"),
     (lambda D: kp.dask_matmat(kp.dask_quantize_gram(D, KERNEL), BAD), "finite"),
 ])
@@ -464,10 +506,12 @@ def test_arguments_out_of_their_range_are_refused_by_name(call, words):
 
 
 def test_a_block_that_is_not_what_its_chunk_says_is_refused():
-    for block, words in [(X[:7], r"shape \(7, 6\), not \(9, 6\)"), (X[:9].T, "shape"), (np.ma.masked_less(X[:9], 0), "MaskedArray"),
+    for block, words in [(X[:7], r"shape \(7, 6\), not \(9, 6\)"), (X[:9].T, "shape"),
+                         (np.ma.masked_less(X[:9], 0), "MaskedArray"),
                          (X[:9] + 1j, "complex"), (X[:9].astype(str), "real numbers"), (X[:9].tolist(), "got list"),
                          (scipy.sparse.csr_matrix(X[:9]), "csr_matrix")]:
-        lying = da.from_delayed(dask.delayed(lambda block: block, traverse=False)(dask.delayed(block, traverse=False)), (9, 6), float)
+        lying = da.from_delayed(dask.delayed(lambda block: block, traverse=False)(dask.delayed(block, traverse=False)),
+                                (9, 6), float)
         for call in (lambda: kp.dask_frequent_directions(lying, 2), lambda: kp.dask_quantize_gram(lying, KERNEL)):
             with pytest.raises(ValueError, match=f"dask_\\w+: [XZ] must have .*{words}.*in rows 0 to 8"):
                 call()
@@ -495,8 +539,10 @@ def test_the_walk_of_the_readme(tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.create_array(str(tmp_path / "points.zarr"), shape=X.shape, chunks=(300, 4), dtype=X.dtype)[:] = X
     walk = next(snippet for snippet in snippets("Walks") if "dask" in snippet)
-    walk = walk.replace("Client()", "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)")
-    code = f"import kpcasketch as kp\nif __name__ == '__main__':\n{textwrap.indent(walk, '    ')}\n    print(eigen.values[0], found.indices.size)"
+    walk = walk.replace("Client()",
+                        "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)")
+    code = (f"import kpcasketch as kp\nif __name__ == '__main__':\n{textwrap.indent(walk, '    ')}\n"
+            f"    print(eigen.values[0], found.indices.size)")
     (tmp_path / "walk.py").write_text(code)
     run = subprocess.run([sys.executable, "walk.py"], capture_output=True, text=True, cwd=tmp_path, timeout=300,
                          env={**os.environ, "PYTHONPATH": str(FILE.parent), "KPCASKETCH_QUIET": "1"})
@@ -518,7 +564,8 @@ def test_examples_of_functions_that_need_dask():
 # The command line.
 
 def command(*arguments, code=0):
-    run = subprocess.run([sys.executable, "-m", "kpcasketch", *map(str, arguments)], capture_output=True, text=True, timeout=600,
+    run = subprocess.run([sys.executable, "-m", "kpcasketch", *map(str, arguments)], capture_output=True, text=True,
+                         timeout=600,
                          env={**os.environ, "PYTHONPATH": str(FILE.parent), "KPCASKETCH_QUIET": "1"})
     assert run.returncode == code, run.stderr
     return run.stdout if code == 0 else run.stderr
@@ -561,12 +608,14 @@ def test_the_command_line_joins_a_cluster_and_reads_a_zarr_store(tmp_path, clust
     store = zarr.create_array(str(tmp_path / "points.zarr"), shape=X.shape, chunks=(100, 4), dtype=X.dtype)
     store[:] = X
     address = cluster.scheduler_address
-    out = command(tmp_path / "points.zarr", "--scheduler", address, "-k", 3, "--method", "skpca", "-m", 60, "--ell", 20, "--sigma", 2,
+    out = command(tmp_path / "points.zarr", "--scheduler", address, "-k", 3, "--method", "skpca", "-m", 60, "--ell", 20,
+                  "--sigma", 2,
                   "-o", tmp_path / "a.zarr")
     assert "2 workers" in out
     found = kp.dask_skpca(da.from_zarr(str(tmp_path / "points.zarr")).rechunk((100, -1)), KERNEL, 60, 20, 3)
     assert zarr.open(str(tmp_path / "a.zarr")).shape == (1200, 3) and found.values[0] > 0
-    out = command(tmp_path / "points.zarr", "--scheduler", address, "-k", 2, "--method", "quantize", "--sigma", 2, "-o", tmp_path / "q.npz")
+    out = command(tmp_path / "points.zarr", "--scheduler", address, "-k", 2, "--method", "quantize", "--sigma", 2, "-o",
+                  tmp_path / "q.npz")
     with np.load(tmp_path / "q.npz") as file:
         assert_same(file["vectors"], kp.block_lanczos(kp.quantize_gram(X, KERNEL), 2).vectors)
 
@@ -585,8 +634,10 @@ def test_every_pair_of_blocks_was_given_all_entries_of_its_row():
         parts = kp._kept_by_blocks(a, starts, s, keep)
         assert len(parts) == 4 - a and sum(len(indices) for indices, _ in parts) == len(whole)
         for b, (indices, ends) in enumerate(parts, a):
-            rows = [[j for j in whole[indptr[i]:indptr[i + 1]] if starts[b] <= j < starts[b + 1]] for i in range(starts[a + 1] - starts[a])]
-            assert indices.tolist() == [j for row in rows for j in row] and np.diff(ends).tolist() == [len(row) for row in rows]
+            rows = [[j for j in whole[indptr[i]:indptr[i + 1]] if starts[b] <= j < starts[b + 1]]
+                    for i in range(starts[a + 1] - starts[a])]
+            assert indices.tolist() == [j for row in rows for j in row]
+            assert np.diff(ends).tolist() == [len(row) for row in rows]
 
 
 def test_points_of_a_matrix_are_computed_once_and_in_few_blocks(monkeypatch):

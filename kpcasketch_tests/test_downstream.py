@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
 X = np.random.default_rng(0).standard_normal((300, 3))
 KERNEL = kp.gaussian(2.0)
@@ -44,9 +44,11 @@ def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
 
 
 def test_rings_are_clusters_under_a_kernel_of_radii_and_not_by_distances():
-    rings = np.concatenate([r * np.column_stack([np.cos(t), np.sin(t)]) for r, t in ((1, np.linspace(0, 6, 80)), (4, np.linspace(0, 6, 120)))])
+    rings = np.concatenate([r * np.column_stack([np.cos(t), np.sin(t)])
+                            for r, t in ((1, np.linspace(0, 6, 80)), (4, np.linspace(0, 6, 120)))])
     radii, ring = np.linalg.norm(rings, axis=1)[:, None], np.repeat([0, 1], [80, 120])
-    by_radius = kp.nystrom(np.arange(200.0)[:, None], np.arange(0, 200, 9), kp.precomputed(np.exp(-((radii - radii.T) ** 2))))
+    by_radius = kp.nystrom(np.arange(200.0)[:, None], np.arange(0, 200, 9),
+                           kp.precomputed(np.exp(-((radii - radii.T) ** 2))))
     for features, alike in ((by_radius, True), (rings, False)):
         labels = kp.kernel_kmeans(features, 2, 0).labels
         assert (len(set(labels[ring == 0])) == len(set(labels[ring == 1])) == 1 and labels[0] != labels[-1]) == alike
@@ -79,14 +81,14 @@ def test_one_point_tells_the_two_programs_apart():
 @pytest.mark.parametrize("n, r, q", [(1, 1, 1), (3, 2, 5), (300, 130, 40), (2500, 33, 129)])
 def test_moments_are_the_product_of_the_factors(n, r, q, rng):
     A, B = rng.standard_normal((n, r)), rng.standard_normal((n, q))
-    assert np.abs(kp._column_products(A, B, np.bool_(False)) - A.T @ B).max() < 1e-11
-    symmetric = kp._column_products(A, A, np.bool_(True))
+    assert np.abs(inner(kp._column_products)(A, B, np.bool_(False)) - A.T @ B).max() < 1e-11
+    symmetric = inner(kp._column_products)(A, A, np.bool_(True))
     assert np.abs(symmetric - A.T @ A).max() < 1e-11 and np.array_equal(symmetric, symmetric.T)
 
 
 def test_downstream_has_the_same_bits_for_any_number_of_threads(same_bits):
     same_bits(kp.kernel_kmeans, F, 3, 0)
-    same_bits(kp._column_products, F, F, np.bool_(True))
+    same_bits(inner(kp._column_products), F, F, np.bool_(True))
 
 
 @pytest.mark.parametrize("lam", [1e-12, 1e-14, 1e-300])
@@ -160,7 +162,8 @@ def test_preimages_are_stationary_points_and_denoise(centered):
 
 def test_learned_preimages_are_those_of_kernel_ridge_regression():
     _, noisy = denoised_circle()
-    for kernel, of in [(kp.gaussian(1.5), lambda A, B: naive.gaussian(A, B, 1.5)), (kp.polynomial(3, 0.5, 1.0), lambda A, B: (0.5 * A @ B.T + 1) ** 3)]:
+    for kernel, of in [(kp.gaussian(1.5), lambda A, B: naive.gaussian(A, B, 1.5)),
+                       (kp.polynomial(3, 0.5, 1.0), lambda A, B: (0.5 * A @ B.T + 1) ** 3)]:
         expansion = kp.kpca(noisy, kernel, 5)
         F, new = kp.expand(noisy, expansion), kp.expand(noisy[:7] + 0.1, expansion)
         expected = of(new, F) @ np.linalg.solve(of(F, F) + 0.2 * np.eye(150), noisy)
@@ -206,7 +209,8 @@ def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
     features = kp.expand(X, model)
     thinned = kp.thin_expansion(model, kp.round_expansion(model.coef, 2.0, 0))
     for unknown in (thinned, model._replace(mean=np.empty(0)), model._replace(mean=np.array([np.nan]))):
-        with pytest.raises(ValueError, match="kernel_pca_preimage: ridge must be positive where expansion has an offset"):
+        with pytest.raises(ValueError,
+                           match="kernel_pca_preimage: ridge must be positive where expansion has an offset"):
             kp.kernel_pca_preimage(features, unknown)
         assert np.isfinite(kp.kernel_pca_preimage(features, unknown, 0.1)).all()
     with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty, hold one number"):

@@ -10,7 +10,7 @@ import scipy.sparse.linalg
 from scipy import stats
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
 X = np.random.default_rng(0).standard_normal((400, 3))
 K = naive.gaussian(X, X, 2.0)
@@ -81,15 +81,16 @@ def test_every_small_size_and_every_k_is_solved(n):
 
 def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it(rng):
     blocks = [rng.standard_normal((n, n)) for n in (1, 2, 3, 16, 128, 256, 257)]
-    matrices = [B + B.T for B in blocks] + [np.zeros((5, 5)), np.diag(np.r_[np.ones(30), -np.ones(30)]), np.outer(blocks[3][0], blocks[3][0]),
+    matrices = [B + B.T for B in blocks] + [np.zeros((5, 5)), np.diag(np.r_[np.ones(30), -np.ones(30)]),
+                                            np.outer(blocks[3][0], blocks[3][0]),
                                             1e-200 * (blocks[3] + blocks[3].T), 1e200 * (blocks[3] + blocks[3].T)]
     for A in matrices:
-        values, vectors = kp._small_eigen(A, len(A), False)
+        values, vectors = inner(kp._small_eigen)(A, len(A), False)
         scale = max(np.abs(A).max(), 1e-300)
         assert np.abs(values - np.linalg.eigvalsh(A / scale)[::-1] * scale).max() <= 1e-13 * len(A) * scale
         assert np.abs(A / scale @ vectors - vectors * values / scale).max() <= 1e-13 * len(A)
         assert np.abs(vectors.T @ vectors - np.eye(len(A))).max() < 1e-13
-        assert np.all(np.diff(np.abs(kp._small_eigen(A, len(A), True)[0])) <= 1e-12 * scale)
+        assert np.all(np.diff(np.abs(inner(kp._small_eigen)(A, len(A), True)[0])) <= 1e-12 * scale)
 
 
 def test_sparse_matrices_that_are_not_symmetric_are_refused():
@@ -167,7 +168,8 @@ def test_orthogonal_iteration_leaves_a_mixture_of_opposite_eigenvalues():
 
 @pytest.mark.parametrize("k", [1, 10, 17])
 def test_lanczos_was_wrong_where_its_basis_fills_the_space(k):
-    # n from 2 k + 8 b to 2 k + 9 b: orthogonal columns were asked for where there was no room, and orthogonality was given up
+    # n from 2 k + 8 b to 2 k + 9 b: orthogonal columns were asked for where there was no room, and orthogonality was
+    # given up
     block = (k + 15) // 16 * 16
     for n in [*range(2 * k + 8 * block - 1, 2 * k + 9 * block + 3, 1 if k < 17 else 5), 2 * k + 10 * block]:
         A = np.random.default_rng(n).standard_normal((n, n))
@@ -226,14 +228,16 @@ def test_the_norm_stopped_at_a_wrong_eigenvalue_with_a_small_residual():
 def test_the_norm_is_right_to_its_tolerance_without_any_gap(spectrum, tol):
     A = np.diag(np.random.default_rng(2).permutation(spectrum))
     for seed in range(5):
-        assert (1 - tol) * np.abs(spectrum).max() <= kp.spectral_norm(A, seed, tol) <= np.abs(spectrum).max() * (1 + 1e-12)
+        assert (1 - tol) * np.abs(spectrum).max() <= kp.spectral_norm(A, seed,
+                                                                      tol) <= np.abs(spectrum).max() * (1 + 1e-12)
 
 
 def test_the_cosine_that_a_start_block_is_trusted_to_have_is_a_quantile_of_its_law():
     for n, block, chance in ((300, 16, 1e-6), (5000, 16, 1e-6), (1000, 64, 1e-6), (400, 16, 0.1)):
         quantile = math.sqrt(stats.beta.ppf(chance, block / 2, (n - block) / 2))
-        assert 0.5 * quantile < kp._start_cosine(n, block, chance) <= quantile * (1 + 1e-9)
-    starts = [np.linalg.norm(np.linalg.qr(kp._gaussian_matrix(400, 16, np.uint64(kp._key(seed, 1))))[0][0]) for seed in range(400)]
+        assert 0.5 * quantile < inner(kp._start_cosine)(n, block, chance) <= quantile * (1 + 1e-9)
+    starts = [np.linalg.norm(np.linalg.qr(inner(kp._gaussian_matrix)(400, 16, np.uint64(kp._key(seed, 1))))[0][0])
+              for seed in range(400)]
     assert stats.kstest(np.square(starts), stats.beta(8, 192).cdf).pvalue > 1e-8
 
 
@@ -267,8 +271,10 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
 
 @pytest.mark.parametrize("product, n, k, words", [
     (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "symmetric matrix"), (lambda V: V[:-1], 300, 3, "V's shape"),
-    (lambda V: V * np.nan, 300, 3, "finite"), (lambda V: "x", 300, 3, "2-D array"), (lambda V: V + 1j, 300, 3, "real numbers"),
-    (5, 300, 3, "product must be a function"), (lambda V: V, 0, 1, "n must be at least 1"), (lambda V: V, 9, 10, "k must be from 1 to n"),
+    (lambda V: V * np.nan, 300, 3, "finite"), (lambda V: "x", 300, 3, "2-D array"),
+    (lambda V: V + 1j, 300, 3, "real numbers"),
+    (5, 300, 3, "product must be a function"), (lambda V: V, 0, 1, "n must be at least 1"),
+    (lambda V: V, 9, 10, "k must be from 1 to n"),
     (lambda V: V, 2.5, 1, "n must be an integer"),
 ])
 def test_products_that_are_none_of_a_symmetric_matrix_are_refused(product, n, k, words):

@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
 X = np.random.default_rng(0).standard_normal((600, 3))
 KERNEL = kp.gaussian(2.0)
@@ -49,8 +49,9 @@ def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
                                                                          rel=1e-10)
     for lam in (0.1, 1.0, 30.0):
         assert kp.effective_dimension(K, lam, 0) == pytest.approx(naive.effective_dimension(K, lam), rel=0.08)
-    # Rank one: the invariant subspace stops each recurrence early, and what is left is the mean of (z . u)^2 over the probes.
-    signs = kp._random_signs(700, 4, kp._key(np.uint64(0), kp._PROBES))
+    # Rank one: the invariant subspace stops each recurrence early, and what is left is the mean of (z . u)^2 over the
+    # probes.
+    signs = inner(kp._random_signs)(700, 4, kp._key(np.uint64(0), kp._PROBES))
     expected = (signs.sum(0) ** 2 / 700).mean() * 700 / 707
     assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(expected, rel=1e-9)
     assert kp.effective_dimension(np.eye(700), 2.0, 0, 1, 5) == pytest.approx(700 / 3, rel=1e-12)
@@ -75,14 +76,17 @@ def test_nuclear_error_is_exact_where_the_difference_is_positive():
     F = kp.nystrom(X, np.arange(0, 600, 20), KERNEL)
     exact = naive.nuclear_norm(K - F @ F.T)
     assert kp.nuclear_error(kp.Implicit(X, KERNEL), kp.LowRank(F), 0) == pytest.approx(exact, rel=1e-6)
-    assert kp.nuclear_error(K[:50, :50], np.eye(50), 0) == pytest.approx(naive.nuclear_norm(K[:50, :50] - np.eye(50)), rel=1e-12)
+    assert kp.nuclear_error(K[:50, :50], np.eye(50), 0) == pytest.approx(naive.nuclear_norm(K[:50, :50] - np.eye(50)),
+                                                                         rel=1e-12)
     assert kp.nuclear_error(kp.dense(BITS), K, 0) == pytest.approx(naive.nuclear_norm(kp.dense(BITS) - K), rel=0.05)
 
 
-@pytest.mark.parametrize("operator", [BITS, kp.sample_gram(X, KERNEL, 3.0, 0), kp.center(K)], ids=lambda A: type(A).__name__)
+@pytest.mark.parametrize("operator", [BITS, kp.sample_gram(X, KERNEL, 3.0, 0), kp.center(K)],
+                         ids=lambda A: type(A).__name__)
 def test_projections_know_the_trace_of_every_operator(operator, rng):
     V = rng.standard_normal((600, 2))
-    assert kp.projection_cost(operator, V) == pytest.approx(naive.projection_cost(kp.dense(operator), V), rel=1e-9, abs=1e-8)
+    assert kp.projection_cost(operator, V) == pytest.approx(naive.projection_cost(kp.dense(operator), V), rel=1e-9,
+                                                            abs=1e-8)
 
 
 def test_the_nuclear_norm_of_a_rank_one_difference_was_negative(rng):
@@ -118,7 +122,8 @@ def test_reliable_components_are_right_to_their_angles():
         values, vectors = np.linalg.eigh(A)
         values, vectors = values[::-1].copy(), vectors[:, ::-1]
         found = kp.reliable_components(values[:6], np.linalg.norm(A - K, 2))
-        assert found.count == max([j + 1 for j in range(5) if found.angles[j] < np.pi / 2], default=0) and found.angles[5] == np.pi / 2
+        assert found.count == max([j + 1 for j in range(5) if found.angles[j] < np.pi / 2], default=0)
+        assert found.angles[5] == np.pi / 2
         for j in range(5):
             exact = Q[:, np.argsort(-spectrum)[:j + 1]]
             angle = kp.principal_angles(exact, np.ascontiguousarray(vectors[:, :j + 1]))[0]
@@ -128,7 +133,8 @@ def test_reliable_components_are_right_to_their_angles():
 
 
 def test_the_angle_of_reliable_components_is_sharp():
-    """Two dimensions, a rotation by phi of diag(1, -1): |E| = 2 sin(phi), the gap is 2; sin 2 theta = |E| up to second order."""
+    """Two dimensions, a rotation by phi of diag(1, -1): |E| = 2 sin(phi), the gap is 2; sin 2 theta = |E| up to second
+    order."""
     for phi in (1e-3, 1e-2, 0.1):
         R = np.array([[np.cos(phi), -np.sin(phi)], [np.sin(phi), np.cos(phi)]])
         K = np.diag([1.0, -1.0])
@@ -147,9 +153,12 @@ def hostile(rng, n):
     """A symmetric matrix whose largest eigenvalue is hard to be sure of, and its norm."""
     kind = rng.integers(6)
     flat = rng.uniform(-1, 1, n)
-    values = [flat, np.append(flat[1:] * 0.97, 1.0), np.append(1e-3 * flat[1:], -1.0), np.repeat([1.0, 0.999], [1, n - 1]),
-              np.append(flat[2:] * 0.9, [1.0, -0.9999]), 10.0 ** rng.uniform(-12, 0, n)][kind] * 10.0 ** rng.uniform(-5, 5)
-    if rng.random() < 0.3:                             # the vector is a coordinate: what averages over all does not see it
+    values = [flat, np.append(flat[1:] * 0.97, 1.0), np.append(1e-3 * flat[1:], -1.0),
+              np.repeat([1.0, 0.999], [1, n - 1]),
+              np.append(flat[2:] * 0.9, [1.0, -0.9999]),
+              10.0 ** rng.uniform(-12, 0, n)][kind] * 10.0 ** rng.uniform(-5, 5)
+    # the vector is a coordinate: what averages over all does not see it
+    if rng.random() < 0.3:
         return np.diag(values[rng.permutation(n)]), np.abs(values).max()
     Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     A = (Q * values) @ Q.T
@@ -163,7 +172,7 @@ def test_norms_are_certified_on_hostile_spectra(rng, pytestconfig):
         A, norm = hostile(rng, n)
         tol, most = float(rng.choice([0.01, 0.1, 1e-3])), int(rng.choice([1, 3, 1000]))
         for dtype in (np.float64, np.float32):
-            found, certified, finite = kp._norm(A.astype(dtype), np.uint64(kp._key(seed, kp._NORMS)), tol, most)
+            found, certified, finite = inner(kp._norm)(A.astype(dtype), np.uint64(kp._key(seed, kp._NORMS)), tol, most)
             rounding = 16 * np.finfo(dtype).eps * np.linalg.norm(A)
             assert finite and found <= norm * (1 + 1e-12) + rounding and certified >= norm - rounding
             loose += certified > (1 + tol) * found + rounding
@@ -176,17 +185,18 @@ def test_a_test_at_one_level_missed_what_is_larger():
     H = np.array([[0.0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 1]])
     values, Y = np.linalg.eigh(H)
     R = 1e-12 * np.random.default_rng(0).standard_normal((400, 2))
-    sizes = [kp._resolvent_norms(values, Y, 0, 0, 2, np.eye(2), 1.0, level) for level in (1.9, 1.95, 2.4)]
+    sizes = [inner(kp._resolvent_norms)(values, Y, 0, 0, 2, np.eye(2), 1.0, level) for level in (1.9, 1.95, 2.4)]
     assert sizes[1][1] < sizes[0][1] and sizes[2][1] < sizes[1][1] and sizes[2][2] < sizes[0][2]
     expected = np.linalg.inv(2.4 * np.eye(4) - H)[:2, 2:]
     assert sizes[2][0] == pytest.approx(np.linalg.norm(expected, 2), rel=1e-6)
-    assert kp._nothing_missed(values, Y, 0, 0, 2, R, 2.5) and not kp._nothing_missed(values, Y, 0, 0, 2, 1e12 * R, 2.5)
+    assert inner(kp._nothing_missed)(values, Y, 0, 0, 2, R, 2.5)
+    assert not inner(kp._nothing_missed)(values, Y, 0, 0, 2, 1e12 * R, 2.5)
 
 
 def test_errors_and_eigenpairs_of_one_seed_shared_their_start(rng):
     # what one missed, the other missed: here an eigenvector off the start block that they had in common
     n, key = 400, np.uint64(kp._key(np.uint64(3), kp._START))
-    W = kp._orthonormalize(kp._gaussian_matrix(n, 16, np.uint64(kp._subkey(key, 0))), key)[0]
+    W = inner(kp._orthonormalize)(inner(kp._gaussian_matrix)(n, 16, np.uint64(kp._subkey(key, 0))), key)[0]
     v = rng.standard_normal(n)
     for _ in range(3):
         v -= W @ (W.T @ v)

@@ -3,6 +3,7 @@
 
 import ast
 import inspect
+import linecache
 import os
 import pathlib
 import re
@@ -37,7 +38,8 @@ def test_docstring_names_every_argument_and_has_its_parts(name):
         assert part in text
     kinds = getattr(getattr(kp, name), "kinds", {})    # they write the section on errors
     assert not kinds or "Raises\n------\nValueError\n" in text
-    assert all(f"\n    {argument}" in text.split("Raises")[1] for argument, kind in kinds.items() if "raise" in "".join(kind))
+    assert all(f"\n    {argument}" in text.split("Raises")[1] for argument, kind in kinds.items()
+               if "raise" in "".join(kind))
     parameters = list(inspect.signature(function).parameters)
     if parameters:
         block = text.split("Parameters\n----------\n")[1].split("\n\nReturns")[0]
@@ -59,14 +61,36 @@ def test_rooms_use_only_what_stands_above_them():
         banner = re.match(r"# (\d+)\. ", line)
         room = int(banner[1]) if banner and lines[number - 2].startswith("# ---") else room
         rooms[number] = room
-    assert sorted(set(rooms.values())) == list(range(19))
+    assert sorted(set(rooms.values())) == list(range(20))
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else []
-        names = [getattr(node, "name", None)] + [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+        names = [getattr(node, "name", None)] + [part.id for target in targets for part in ast.walk(target)
+                                                 if isinstance(part, ast.Name)]
         for name in names:
             home.setdefault(name, rooms[node.lineno])
     assert not [(part.id, getattr(node, "name", node.lineno)) for node in tree.body for part in ast.walk(node)
-                if isinstance(part, ast.Name) and home.get(part.id, 0) > rooms[node.lineno]]
+                # 19: how it is compiled
+                if isinstance(part, ast.Name) and 19 > home.get(part.id, 0) > rooms[node.lineno]]
+
+
+def called_from_python():
+    """Names of the compiled functions that functions which run as Python call: plain ones, bodies that are glue,
+    shells."""
+    functions = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.FunctionDef)]
+    compiled = {function.__name__: function for function in kp._declared}
+    glue = {shell.__name__ for shell in kp._shells if not compiled[shell.__name__].python}
+    sources = [ast.parse("".join(linecache.getlines(f"<arguments of {shell.__name__}>"))) for shell in kp._shells]
+    sources += [node for node in functions if node.name not in compiled or node.name in glue]
+    sources += [node for node in ast.parse(SOURCE).body if isinstance(node, ast.ClassDef)]
+    names = {part.id for source in sources for part in ast.walk(source) if isinstance(part, ast.Name)}
+    return {name for name in names if name in compiled and name.startswith("_")}
+
+
+def test_who_may_be_called_from_python_is_declared():
+    declared = {function.__name__ for function in kp._declared if function.python and function.__name__.startswith("_")}
+    assert called_from_python() - declared == set()
+    # those of benchmarks, and what overloads for compiled callers name
+    assert declared - called_from_python() <= {"_phases_of"}, declared - called_from_python()
 
 
 def test_a_name_that_was_defined_twice_changed_the_kind_of_a_map():
@@ -78,7 +102,8 @@ def test_a_name_that_was_defined_twice_changed_the_kind_of_a_map():
 
 def test_both_tables_of_functions_are_complete_and_the_head_names_every_result():
     head, readme = kp.__doc__, pathlib.Path(kp.__file__).with_name("README.md").read_text()
-    tables = [head.split("Functions by task")[1].split("Results, and")[0], readme.split("## Functions by task")[1].split("\n## ")[0]]
+    tables = [head.split("Functions by task")[1].split("Results, and")[0],
+              readme.split("## Functions by task")[1].split("\n## ")[0]]
     for table in tables:
         assert {name for name in FUNCTIONS if name != "main"} <= set(re.findall(r"\w+", table))
     results = head.split("Results, and what they feed")[1]
@@ -104,7 +129,8 @@ def test_no_function_spells_its_own_floating_point_flags_or_touches_global_state
 
 def test_prange_over_a_conditional_expression_ran_on_one_thread():
     # numba made no parallel loop of `prange(a if c else b)`, and said nothing
-    calls = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "prange"]
+    calls = [node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.Call)
+             and getattr(node.func, "id", "") == "prange"]
     assert calls and not [part for call in calls for part in ast.walk(call) if isinstance(part, ast.IfExp)]
 
 
@@ -118,16 +144,22 @@ def test_functions_loaded_from_a_shared_cache_lost_those_they_call(tmp_path):
             "    print(name, kp.gram(Y, Y, kp.gaussian(1.0)).sum())\n")
 
     def start(*names):
-        return subprocess.Popen([sys.executable, "-c", code, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)})
+        return subprocess.Popen([sys.executable, "-c", code, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True,
+                                cwd=pathlib.Path(kp.__file__).parent,
+                                env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)})
 
     rng, outputs = np.random.default_rng(0), set()
     # Processes at once, round by round; from the fourth round on with files of the cache missing or cut short.
-    for number, processes in enumerate([[["float64"]], [["float32"], ["float32"]], [["float32"]], [["float32", "float64"], ["float64"]],
+    for number, processes in enumerate([[["float64"]], [["float32"], ["float32"]], [["float32"]],
+                                        [["float32", "float64"], ["float64"]],
                                         [["float64", "float32"]]]):
         files = sorted(path for path in tmp_path.rglob("*") if path.is_file())
         for path in rng.choice(files, len(files) // 10, replace=False) if number >= 3 else []:
-            path.unlink() if rng.random() < 0.5 else path.write_bytes(path.read_bytes()[:int(rng.integers(path.stat().st_size))])
+            if rng.random() < 0.5:
+                path.unlink()
+            else:
+                path.write_bytes(path.read_bytes()[:int(rng.integers(path.stat().st_size))])
         for process in [start(*names) for names in processes]:
             out, error = process.communicate()
             assert process.returncode == 0, error
@@ -177,10 +209,12 @@ def test_cached_callers_are_compiled_anew_when_what_they_call_has_changed(tmp_pa
     # functions that stand apart are called through symbols; cached code with an unknown symbol would end the process
     source = pathlib.Path(kp.__file__).read_text(encoding="utf-8")
     (tmp_path / "user.py").write_text("import sys, numba, kpcasketch as kp\n\n\n@numba.njit(cache=True)\ndef kind():\n"
-                                      "    return kp.linear().kind\n\n\nprint(kind(), sum(kind.stats.cache_hits.values()))\n")
+                                      "    return kp.linear().kind\n\n\nprint(kind(), "
+                                      "sum(kind.stats.cache_hits.values()))\n")
     outputs = []
-    for version in (source, source, source.replace("_SYMBOLS = ", "_SYMBOLS = 'other' + "), source.replace("@_public(glue=True)\ndef linear():",
-                                                                                                           "@_public(glue=True, none=_flag)\ndef linear(none=False):")):
+    for version in (source, source, source.replace("_SYMBOLS = ", "_SYMBOLS = 'other' + "),
+                    source.replace("@_public(glue=True)\ndef linear():",
+                                   "@_public(glue=True, none=_flag)\ndef linear(none=False):")):
         (tmp_path / "kpcasketch.py").write_text(version, encoding="utf-8")
         run = subprocess.run([sys.executable, "user.py"], capture_output=True, text=True, cwd=tmp_path,
                              env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")})

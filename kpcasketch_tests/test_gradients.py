@@ -49,7 +49,8 @@ def second(state, points):
 @pytest.mark.parametrize("centered", [False, True])
 @pytest.mark.parametrize("task", TASKS)
 def test_steps_are_those_of_stored_features(task, centered, n):
-    # 40 features at the start, blocks of 70: 110, 180, 250, 300 (a short one), then blocks from 0, 70, ... in random order
+    # 40 features at the start, blocks of 70: 110, 180, 250, 300 (a short one), then blocks from 0, 70, ... in random
+    # order
     more = {"ridge": 0.3} if task in ("kcca", "ksir") else {}
     state, other = start(task, centered=centered, theta0=0.2, theta1=0.1, **more)
     phi, revisited = features(state.map, X[:n]), []
@@ -63,7 +64,8 @@ def test_steps_are_those_of_stored_features(task, centered, n):
             first = 70 * int(blocks[step % 5])
             block, share = slice(first, min(first + 70, 300)), 60.0
             revisited.append(first)
-        a, b, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, block, eta, share, more.get("ridge", 0.0), centered)
+        a, b, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, block, eta, share,
+                                  more.get("ridge", 0.0), centered)
         weight = 2 / (step + 2)
         moment = (1 - weight) * state.moment + weight * W
         state = kp.dsgd_update(state, X[:n], None if other is None else other[:n])
@@ -118,7 +120,8 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
 def test_one_line_functions_are_start_steps_and_finish():
     state = kp.dsgd_kpca(X, G, 2, 300, 5, 9, 50, 70)
     rows = [kp._batch_rows(np.uint64(5), t, 50, 700) for t in range(9)]
-    by_hand = kp.dsgd_start(kp._start_points(X, np.uint64(5)), kp.fourier_features_map(G, 3, 300, 5, False), 2, False, 70)
+    by_hand = kp.dsgd_start(kp._start_points(X, np.uint64(5)), kp.fourier_features_map(G, 3, 300, 5, False), 2, False,
+                            70)
     for t in range(9):
         by_hand = kp.dsgd_update(by_hand, X[rows[t]])
     by_hand = kp.dsgd_finish(by_hand)
@@ -145,14 +148,17 @@ def diverging(X):
 
 
 def test_steps_that_diverge_are_reported_with_their_number():
-    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
+    with pytest.raises(ValueError,
+                       match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
         diverging(X)
-    with pytest.raises(ValueError, match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
+    with pytest.raises(ValueError,
+                       match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
         kp.dsgd_kpca(X, G, 1, 200, 0, 50, 100, 64, 1e6)
     for task in TASKS:
         state, other = start(task, theta0=1e6)
         before = pickle.dumps(state)
-        with pytest.raises(ValueError, match="dsgd_update: theta0 must be smaller than 1.00e6, as the steps diverged at step [0-9]"):
+        with pytest.raises(ValueError, match="dsgd_update: theta0 must be smaller than 1.00e6, as the steps diverged "
+                                             "at step [0-9]"):
             for _ in range(9):
                 state = kp.dsgd_update(state, X, other)
         assert state.step == 0 or np.isfinite(state.coef).all()
@@ -171,7 +177,8 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
     assert (given.theta0, given.theta1) == (0.7, 0.0)
 
 
-@pytest.mark.parametrize("kernel", [G, L, kp.laplacian(3.0, 1), kp.matern(2.5, 2.0), kp.rational_quadratic(1.5, 2.0), kp.cauchy(3.0),
+@pytest.mark.parametrize("kernel", [G, L, kp.laplacian(3.0, 1), kp.matern(2.5, 2.0), kp.rational_quadratic(1.5, 2.0),
+                                    kp.cauchy(3.0),
                                     kp.scaled(G, 1e-20), kp.scaled(G, 1e20)], ids=str)
 def test_chosen_steps_come_near_the_exact_components(kernel):
     # users do not know theta0: with None, the squares of every kernel's features have the eigenvalues as means
@@ -186,7 +193,8 @@ def test_chosen_steps_come_near_the_exact_components(kernel):
 def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
     points = rng.standard_normal((20000, 1))
     values, functions = naive.hermite(points[:, 0], 3)
-    for individual in (kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400), kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400)):
+    for individual in (kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400),
+                       kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400)):
         H = kp.dsgd_evaluate(points, individual)
         overlaps = np.abs(H.T @ functions / 20000) / np.sqrt(values)
         assert np.abs(overlaps - np.eye(3)).max() < 0.1
@@ -239,7 +247,8 @@ STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
     (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
     (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
     (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have map.d columns"),
-    (lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2), "map must be a map of fourier_features_map, or"),
+    (lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2),
+     "map must be a map of fourier_features_map, or"),
     (lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2), "map must be a map of fourier_features_map, or"),
     (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
     (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
@@ -263,7 +272,8 @@ STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
     (lambda: kp.dsgd_update(STATE._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState as"),
     (lambda: kp.dsgd_update(STATE._replace(moment=np.eye(3)), X), "state must be a DSGDState as"),
     (lambda: kp.dsgd_update(PAIR._replace(other_coef=np.ones((5, 2))), X, Y), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(SLICED._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(SLICED._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y),
+     "state must be a DSGDState as"),
     (lambda: kp.dsgd_evaluate(X, STATE, True), "second must be False"),
     (lambda: kp.dsgd_evaluate(X[:, :2], STATE), "X must have as many columns"),
     (lambda: kp.dsgd_evaluate(FAR, STATE._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))), "angles overflow"),
@@ -284,7 +294,8 @@ STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
     (lambda: kp.dsgd_update(STATE._replace(used=1.5), X), "state must be an integer"),
     (lambda: kp.dsgd_update(STATE._replace(step=2**63), X), "state must be below 2"),
     (lambda: kp.dsgd_update(STATE._replace(step=2**63 - 1), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(STATE._replace(slices=None), X), "state must be a DSGDState, as dsgd_start and dsgd_update return it; a field"),
+    (lambda: kp.dsgd_update(STATE._replace(slices=None), X),
+     "state must be a DSGDState, as dsgd_start and dsgd_update return it; a field"),
     (lambda: kp.dsgd_update(STATE._replace(task="x"), X), "state must be an integer"),
     (lambda: kp.dsgd_update(STATE._replace(centered="False"), X), "state must be True or False"),
     (lambda: kp.dsgd_update(STATE._replace(map=MAP._replace(seed=-1)), X), "state must not be negative"),
@@ -304,7 +315,8 @@ def test_kernels_of_any_scale_take_the_same_steps(scale):
     found = kp.dsgd_kpca(X, kp.scaled(G, scale), 2, 600, 0, 50, 200)
     assert np.abs(kp.dsgd_values(found) / scale / kp.dsgd_values(plain) - 1).max() < 1e-9
     pair = kp.dsgd_ksvd(X, Y, G, kp.scaled(L, scale), 1, 600, 0, 50, 200)
-    assert kp.dsgd_values(pair)[0] / np.sqrt(scale) == pytest.approx(kp.dsgd_values(kp.dsgd_ksvd(X, Y, G, L, 1, 600, 0, 50, 200))[0])
+    unscaled = kp.dsgd_ksvd(X, Y, G, L, 1, 600, 0, 50, 200)
+    assert kp.dsgd_values(pair)[0] / np.sqrt(scale) == pytest.approx(kp.dsgd_values(unscaled)[0])
 
 
 def test_every_seed_makes_two_views():
@@ -314,7 +326,8 @@ def test_every_seed_makes_two_views():
 
 
 def test_float32_features_of_kernels_beyond_its_range_are_refused():
-    with pytest.raises(ValueError, match="fourier_features: the kernel of map must be scaled by 1e-37 to 1e37 with X in float32"):
+    with pytest.raises(ValueError,
+                       match="fourier_features: the kernel of map must be scaled by 1e-37 to 1e37 with X in float32"):
         kp.fourier_features(X.astype(np.float32), HUGE)
     with pytest.raises(ValueError, match="skpca_update: X must be in float64"):
         kp.skpca_update(kp.skpca_start(HUGE, 5), X.astype(np.float32))
@@ -367,7 +380,8 @@ def test_canonical_correlations_were_above_1(task, batch):
             state = kp.dsgd_ksir(points, points[:, 0] ** 2, G, 2, 300, 0, 800, batch, ridge=ridge)
         values = kp.dsgd_values(state)
         assert (0 < values).all() and (values <= 1 + 1e-12).all()
-        assert np.allclose(state.constraint, np.eye(2), atol=1e-9) and np.allclose(state.moment, np.diag(values), atol=1e-9)
+        assert np.allclose(state.constraint, np.eye(2), atol=1e-9)
+        assert np.allclose(state.moment, np.diag(values), atol=1e-9)
         held = kp.dsgd_evaluate(points, state).var(0) + 2 * ridge * state.used * (state.coef ** 2).sum(0)
         assert batch < 512 or (np.abs(held - 1) < 0.5).all()
 
@@ -387,14 +401,17 @@ def test_the_error_of_a_step_says_whose_theta0_it_was_and_its_value():
     with pytest.raises(ValueError, match=r"theta0 must be smaller than 9\.00e2, as the steps diverged at step"):
         kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
     state = start("kcca", m=300)[0]
-    with pytest.raises(ValueError, match=r"theta0 must be smaller than 1\.00e3 \(chosen\), as the steps diverged at step 0"):
+    with pytest.raises(ValueError,
+                       match=r"theta0 must be smaller than 1\.00e3 \(chosen\), as the steps diverged at step 0"):
         kp.dsgd_update(state._replace(theta0=999.9, coef=1e3 * state.coef), X, Y)
-    assert kp._in_digits(0.099999) == "1.00e-1" and kp._in_digits(2.53) == "2.53e0" and kp._in_digits(1e150) == "1.00e150"
+    assert kp._in_digits(0.099999) == "1.00e-1" and kp._in_digits(2.53) == "2.53e0"
+    assert kp._in_digits(1e150) == "1.00e150"
 
 
 def test_steps_with_all_features_are_those_with_stored_points(rng):
     # update (2) of the paper, whose kernel values become those of the features when each step takes all of them
-    state = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 200, 5), 2, feature_batch=200, initial=200, theta0=0.5, theta1=0.01)
+    state = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 200, 5), 2, feature_batch=200, initial=200, theta0=0.5,
+                          theta1=0.01)
     Z = kp.fourier_features(X, state.map)
     K, alpha = Z @ Z.T, np.linalg.lstsq(Z.T, math.sqrt(200) * state.coef, rcond=None)[0]
     assert np.allclose(K @ alpha, kp.dsgd_evaluate(X, state))

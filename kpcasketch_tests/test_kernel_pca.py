@@ -98,7 +98,8 @@ def test_eigenvalues_of_well_known_data_are_those_of_scipy(name):
     # those of iris were wrong: 150 points were just beyond the size of a direct solution
     points = getattr(pytest.importorskip("sklearn.datasets"), "load_" + name)().data
     sigma = kp.median_bandwidth(points, 0)
-    for kernel in (kp.gaussian(sigma), kp.laplacian(sigma), kp.matern(1.5, sigma), kp.cauchy(sigma), kp.polynomial(2, 1 / sigma ** 2, 1.0)):
+    for kernel in (kp.gaussian(sigma), kp.laplacian(sigma), kp.matern(1.5, sigma), kp.cauchy(sigma),
+                   kp.polynomial(2, 1 / sigma ** 2, 1.0)):
         K = kp.gram(points, points, kernel)
         exact = scipy.linalg.eigh(K, eigvals_only=True, subset_by_index=(len(K) - 10, len(K) - 1))[::-1]
         assert np.abs(kp.kpca(points, kernel, 10, 0).values - exact).max() <= 1e-10 * exact[0]
@@ -121,4 +122,5 @@ def test_rounding_of_the_mean_that_centring_takes_off_was_taken_for_components(d
     points = (rng.standard_normal((100, 3)) + 100).astype(dtype)
     values = kp.centered_kpca(points, kp.linear(), 12).values
     assert (values > 0).sum() == 3
-    assert np.allclose(values[:3], np.linalg.svd(points - points.mean(0, dtype=float), compute_uv=False) ** 2, rtol=1e-2)
+    assert np.allclose(values[:3], np.linalg.svd(points - points.mean(0, dtype=float), compute_uv=False) ** 2,
+                       rtol=1e-2)

@@ -200,10 +200,13 @@ def test_median_bandwidth_is_the_median_distance_and_never_zero():
 
 
 SCALE_FREE = {
-    "gaussian": (kp.gaussian, naive.gaussian), "laplacian": (kp.laplacian, naive.laplacian), "cauchy": (kp.cauchy, naive.cauchy),
+    "gaussian": (kp.gaussian, naive.gaussian), "laplacian": (kp.laplacian, naive.laplacian),
+    "cauchy": (kp.cauchy, naive.cauchy),
     "matern 2.5": (lambda sigma: kp.matern(2.5, sigma), lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma)),
-    "rational_quadratic": (lambda sigma: kp.rational_quadratic(0.7, sigma), lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.7, sigma)),
-    "polynomial": (lambda sigma: kp.polynomial(2, 1 / sigma ** 2, 0.5), lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma ** 2, 0.5)),
+    "rational_quadratic": (lambda sigma: kp.rational_quadratic(0.7, sigma), lambda X, Y,
+                           sigma: naive.rational_quadratic(X, Y, 0.7, sigma)),
+    "polynomial": (lambda sigma: kp.polynomial(2, 1 / sigma ** 2, 0.5), lambda X, Y,
+                   sigma: naive.polynomial(X, Y, 2, 1 / sigma ** 2, 0.5)),
 }
 
 
@@ -232,4 +235,5 @@ def test_a_huge_factor_times_a_kernel_value_of_zero_was_nan():
 
 def test_the_median_of_tiny_distances_was_one():
     # squares of gaps of 1e-170 are 0
-    assert kp.median_bandwidth(points(50, 2) * 1e-170, 0) == pytest.approx(1e-170 * kp.median_bandwidth(points(50, 2), 0), rel=1e-12)
+    assert kp.median_bandwidth(points(50, 2) * 1e-170,
+                               0) == pytest.approx(1e-170 * kp.median_bandwidth(points(50, 2), 0), rel=1e-12)

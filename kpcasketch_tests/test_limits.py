@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Both sides of every constant at which the code changes its way: one below, at it, one above, and inside the next block."""
+"""Both sides of every constant at which the code changes its way: one below, at it, one above, and inside the next
+block."""
 
 import numpy as np
 import pytest
 import scipy.linalg
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
 KERNEL = kp.gaussian(1.5)
 
@@ -32,7 +33,8 @@ def test_tiles_of_128_rows_and_columns(n, rng):
 def test_runs_of_512_columns_of_dense_matrices(n, rng):
     A = rng.standard_normal((n, n))
     A += A.T
-    for p in (1, 4, 5, 16, 17):                        # up to 4 columns by long dot products, then panels of two registers
+    # up to 4 columns by long dot products, then panels of two registers
+    for p in (1, 4, 5, 16, 17):
         V = rng.standard_normal((n, p))
         assert np.abs(kp.matmat(A, V) - A @ V).max() < 1e-11
         single = kp.matmat(A.astype(np.float32), V)
@@ -73,7 +75,8 @@ def test_64_runs_of_rows_of_samples(n, rng):
     X = rng.standard_normal((n, 2))
     assert np.abs(kp.dense(kp.sample_gram(X, KERNEL, 1.0, 0)) - naive.gaussian(X, X, 1.5)).max() < 1e-14
     drawn = kp.dense(kp.sample_gram(X, KERNEL, 2.0, 0))
-    assert np.array_equal(drawn, drawn.T) and np.abs(drawn[drawn != 0] - 2 * naive.gaussian(X, X, 1.5)[drawn != 0]).max(initial=0) < 1e-13
+    assert np.array_equal(drawn, drawn.T)
+    assert np.abs(drawn[drawn != 0] - 2 * naive.gaussian(X, X, 1.5)[drawn != 0]).max(initial=0) < 1e-13
 
 
 @pytest.mark.bounds
@@ -114,7 +117,7 @@ def test_eigenproblems_with_and_without_lapack_and_norms_solved_directly_or_not(
     A = rng.standard_normal((n, n))
     A += A.T
     values = np.linalg.eigvalsh(A)[::-1]
-    assert np.abs(kp._small_eigen(A, len(A), False)[0] - values).max() < 1e-11
+    assert np.abs(inner(kp._small_eigen)(A, len(A), False)[0] - values).max() < 1e-11
     assert np.abs(kp.block_lanczos(A, n, 0).values - values).max() < 1e-10
     assert kp.spectral_norm(A, 0, 1e-9) == pytest.approx(np.abs(values).max(), rel=1e-9)
 
@@ -135,10 +138,12 @@ def test_traces_from_all_eigenvalues_or_by_probes(n, rng):
     values, vectors = np.linalg.eigh(K)
     for found, weights, steps in ((kp.effective_dimension(K, 0.5, 0), values / (values + 0.5), 1e-3),
                                   (kp.nuclear_error(K, np.eye(n), 0), np.abs(values - 1), 1e-2)):
-        # 32 probes z: of z^T M z the variance is twice the squares off the diagonal; six deviations, and what 64 steps leave
+        # 32 probes z: of z^T M z the variance is twice the squares off the diagonal; six deviations, and what 64 steps
+        # leave
         M = (vectors * weights) @ vectors.T
         deviation = np.sqrt(2 * ((M ** 2).sum() - (np.diag(M) ** 2).sum()) / 32)
-        assert abs(found - weights.sum()) <= (1e-9 * weights.sum() if n <= 512 else 6 * deviation + steps * weights.sum())
+        assert abs(found - weights.sum()) <= (1e-9 * weights.sum() if n <= 512
+                                              else 6 * deviation + steps * weights.sum())
 
 
 @pytest.mark.parametrize("n", [8191, 8192, 8193, 8256])
@@ -167,14 +172,15 @@ def test_pivots_in_blocks_and_factors_deeper_than_256(s, rng):
 def test_moments_in_runs_of_2048_rows_and_tiles_of_128_columns(n, r, rng):
     F = rng.standard_normal((n, r))
     for other, symmetric in ((F, True), (F[:, :5].copy(), False)):
-        assert np.abs(kp._column_products(F, other, symmetric) - F.T @ other).max() < 1e-10
+        assert np.abs(inner(kp._column_products)(F, other, symmetric) - F.T @ other).max() < 1e-10
 
 
 MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
 
 
 @pytest.mark.parametrize("function, arguments, name", [
-    (kp.fourier_features_map, (KERNEL, 2**31 - 1, 2**31 - 1), "m"), (kp.orthogonal_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
+    (kp.fourier_features_map, (KERNEL, 2**31 - 1, 2**31 - 1), "m"),
+    (kp.orthogonal_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
     (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"), (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
     (kp.fd_start, (2**31 - 1, 2**31 - 1), "m"), (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "d"),
     (kp.random_noisy, (2**31 - 1, 2**31 - 1), "d"), (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
@@ -191,10 +197,13 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
     (kp.nystrom, (MANY, np.arange(10_000), KERNEL), "landmarks"),
     (kp.nystrom_features, (MANY, kp.NystromMap(np.ones((10_000, 1)), np.ones((10_000, 10_000)), 10_000, KERNEL)), "X"),
     (kp.expand, (MANY, kp.Expansion(MANY[:2], np.ones((2, 10_000)), np.ones(10_000), np.zeros(0), KERNEL)), "X"),
-    (kp.rskpca, (MANY, np.ones(400_000), KERNEL, 2), "C"), (kp.laplacian_eigenmap, (MANY, np.ones(400_000), KERNEL, 2), "C"),
-    (kp.diffusion_map, (MANY, np.ones(400_000), KERNEL, 2), "C"), (kp.normalized_cut, (MANY, np.ones(400_000), KERNEL, 2), "C")], ids=lambda value: getattr(value, "__name__", ""))
+    (kp.rskpca, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+    (kp.laplacian_eigenmap, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+    (kp.diffusion_map, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+    (kp.normalized_cut, (MANY, np.ones(400_000), KERNEL, 2), "C")], ids=lambda value: getattr(value, "__name__", ""))
 def test_what_no_memory_holds_was_refused_late_or_without_a_name(function, arguments, name, monkeypatch):
     # "array is too big", or frequencies that were drawn for 37 s first
     monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 24 * 2**30)
-    with pytest.raises(ValueError, match=rf"{function.__name__}: {name} must be smaller: .* would be taken, and there are 25.8 GB of memory"):
+    with pytest.raises(ValueError, match=rf"{function.__name__}: {name} must be smaller: .* would be taken, and there "
+                                         rf"are 25.8 GB of memory"):
         function(*arguments)

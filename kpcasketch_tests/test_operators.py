@@ -60,7 +60,8 @@ def test_bits_of_any_size_ignore_what_fills_their_last_words(n):
     bits = np.zeros(((n + 31) // 32 * 32, n), np.uint8)
     bits[:n] = upper | upper.T
     bits[n:] = 1
-    words = np.packbits(bits.reshape(-1, 32, n), axis=1, bitorder="little").transpose(0, 2, 1).copy().view(np.uint32)[..., 0]
+    words = np.packbits(bits.reshape(-1, 32, n), axis=1,
+                        bitorder="little").transpose(0, 2, 1).copy().view(np.uint32)[..., 0]
     A = kp.Bits(np.ascontiguousarray(words), 0.5, n)
     assert np.array_equal(kp.dense(A), naive.bits_to_dense(*A))
     assert np.abs(kp.matmat(A, np.eye(n)) - kp.dense(A)).max() < 1e-13
@@ -91,7 +92,8 @@ def halves(x, out):
 
 def test_denormal_numbers_stay_numbers_after_a_product():
     # products take them for 0, in whichever thread they run; far clusters made them, and each cost a hundred operations
-    X = np.concatenate([np.random.default_rng(0).standard_normal((300, 2)), np.random.default_rng(1).standard_normal((20, 2)) + 26.0])
+    X = np.concatenate([np.random.default_rng(0).standard_normal((300, 2)),
+                        np.random.default_rng(1).standard_normal((20, 2)) + 26.0])
     kernel = kp.gaussian(1.0)
     K = kp.gram(X, X, kernel)
     assert (np.abs(K[K != 0]) < 1e-300).any()
@@ -112,8 +114,10 @@ class Diagonal(NamedTuple):
 
 def test_a_new_operator_is_a_tuple_and_an_entry_of_functions(monkeypatch):
     monkeypatch.setitem(kp._OPERATORS, Diagonal, kp._Form(
-        lambda name, A: Diagonal(kp._as_vector(name, A.values)), lambda A: 0, lambda A: A.values.size, lambda A: 2.2e-16,
-        lambda A, V: A.values.reshape(-1, 1) * V, kp._measured_plain, lambda A, first, last: np.diag(A.values)[first:last],
+        lambda name, A: Diagonal(kp._as_vector(name, A.values)), lambda A: 0, lambda A: A.values.size,
+        lambda A: 2.2e-16,
+        lambda A, V: A.values.reshape(-1, 1) * V, kp._measured_plain, lambda A, first,
+        last: np.diag(A.values)[first:last],
         lambda A: A.values.sum(), lambda A: True, lambda A: A.values.nbytes))
     values = np.arange(1.0, 301.0)
     A = Diagonal(values)
@@ -125,7 +129,8 @@ def test_a_new_operator_is_a_tuple_and_an_entry_of_functions(monkeypatch):
 def every_operator():
     points, kernel = np.random.default_rng(3).standard_normal((50, 3)), kp.gaussian(1.0)
     K = kp.gram(points, points, kernel)
-    return [K, kp.Implicit(points, kernel), kp.LowRank(points), kp.quantize_gram(points, kernel), kp.sample_gram(points, kernel, 2.0),
+    return [K, kp.Implicit(points, kernel), kp.LowRank(points), kp.quantize_gram(points, kernel),
+            kp.sample_gram(points, kernel, 2.0),
             kp.difference(K, kp.LowRank(points)), kp.center(K)]
 
 
@@ -135,7 +140,8 @@ def test_a_vector_gives_a_vector(A):
     product = kp.matmat(A, v)
     assert product.shape == (50,) and np.array_equal(product, kp.matmat(A, v[:, None])[:, 0])
     assert np.array_equal(kp.matmat(A, v.tolist()), product)
-    for wrong, text in [(v[1:], "V must have as many rows as A"), (np.ones((50, 2, 2)), "2-D"), (3.0, "2-D"), (v * np.nan, "V must be finite"),
+    for wrong, text in [(v[1:], "V must have as many rows as A"), (np.ones((50, 2, 2)), "2-D"), (3.0, "2-D"),
+                        (v * np.nan, "V must be finite"),
                         ([[1.0], 2.0], "array")]:
         with pytest.raises(ValueError, match=text):
             kp.matmat(A, wrong)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The generator against SplitMix64 in Python integers and against the laws it claims. Each test fails by chance with p < 1e-8."""
+"""The generator against SplitMix64 in Python integers and against the laws it claims. Each test fails by chance with p
+< 1e-8."""
 
 import numba
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy import stats
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
 N = 200_000
 CHANCE = 1e-8
@@ -43,7 +44,7 @@ def draw_gaps(start, count, log_miss):
 
 def test_bits_are_splitmix64():
     for seed in (0, 1, 2**63 + 1, 2**64 - 1):
-        got = [int(kp._random_word(np.uint64(seed), np.uint64(i))) for i in range(5)]
+        got = [int(inner(kp._random_word)(np.uint64(seed), np.uint64(i))) for i in range(5)]
         assert got == naive.splitmix64(seed, 5)
 
 
@@ -73,7 +74,8 @@ def test_signs_are_fair():
 def test_gaps_are_geometric(p):
     gaps = draw_gaps(key(6, 1), N, np.log1p(-p))
     cells = np.arange(0, int(8 / p))
-    counts = np.append(np.bincount(np.minimum(gaps, cells[-1] + 1), minlength=cells[-1] + 2)[:-1], (gaps > cells[-1]).sum())
+    counts = np.append(np.bincount(np.minimum(gaps, cells[-1] + 1), minlength=cells[-1] + 2)[:-1],
+                       (gaps > cells[-1]).sum())
     expected = N * np.append(p * (1 - p) ** cells, (1 - p) ** (cells[-1] + 1))
     keep = expected > 20
     counts, expected = np.append(counts[keep], counts[~keep].sum()), np.append(expected[keep], expected[~keep].sum())
@@ -97,7 +99,7 @@ def test_purposes_and_seeds_are_uncorrelated(other):
 
 
 def test_rows_of_a_matrix_are_uncorrelated_with_each_other_and_along_themselves():
-    Z = kp._gaussian_matrix(400, 500, key(9, 1))
+    Z = inner(kp._gaussian_matrix)(400, 500, key(9, 1))
     assert np.abs(np.corrcoef(Z) - np.eye(400)).max() < 6.5 / np.sqrt(500)
     assert abs((Z[:, 1:] * Z[:, :-1]).mean()) < 6 / np.sqrt(Z.size)
 

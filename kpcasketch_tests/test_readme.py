@@ -41,9 +41,11 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     assert kp.reliable_components(values, names["error"]).count == 0
     assert kp.reliable_components(names["expansion"].values, names["bound"]).count == 10
     few, kernel = names["few"], names["kernel"]
-    assert len(few.weights) == 144 and kp.mmd(names["X"], few.centers, few.weights, kernel) == pytest.approx(0.064, abs=5e-4)
+    assert len(few.weights) == 144
+    assert kp.mmd(names["X"], few.centers, few.weights, kernel) == pytest.approx(0.064, abs=5e-4)
     assert kp.shadow_bounds(kernel, 3.0).mmd == pytest.approx(0.48, abs=0.005)
-    angles = kp.principal_angles(names["expansion"].coef[:, :10].copy(), np.ascontiguousarray(names["eigen"].vectors[:, :10]))
+    angles = kp.principal_angles(names["expansion"].coef[:, :10].copy(),
+                                 np.ascontiguousarray(names["eigen"].vectors[:, :10]))
     assert 10 < np.degrees(angles[0]) < 12
     assert names["mapped"].shape == (200, 5) and np.abs(names["clean"] - names["X"][:5]).max() < 2.0
     assert names["cosine"].values[0] > 100 and names["top"].values.size == 5

@@ -45,8 +45,10 @@ def test_every_parallel_loop_asks_first_and_has_a_twin_for_one_thread(core):
         (shared, paid), (alone,) = branch.body, branch.orelse
         task, count = shared.target.id, ast.unparse(shared.iter.args[0])
         assert ast.unparse(alone.iter) == f"range({count})" and alone.target.id == task
-        assert len(alone.body) == 1 and ast.unparse(alone.body) == ast.unparse(shared.body).replace(f"np.int64({task})", task)
-        assert ast.unparse(paid) in ("_threads_paid(begun, work)", "_threads_paid(begun, counting)", "_threads_paid(begun, writing)")
+        assert len(alone.body) == 1
+        assert ast.unparse(alone.body) == ast.unparse(shared.body).replace(f"np.int64({task})", task)
+        assert ast.unparse(paid) in ("_threads_paid(begun, work)", "_threads_paid(begun, counting)",
+                                     "_threads_paid(begun, writing)")
     assert ast.unparse(core).count("_threads_pay(") == len(branches)
 
 
@@ -104,7 +106,8 @@ def test_more_threads_than_cores_share_only_what_is_worth_waking_them():
     code = "import kpcasketch as kp; print(kp._regions[kp._SHORT], kp._cores())"
     for threads, short in (("1", 2**62), ("64", 1_000_000)):
         out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
-                             cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "NUMBA_NUM_THREADS": threads}).stdout
+                             cwd=pathlib.Path(kp.__file__).parent,
+                             env={**os.environ, "NUMBA_NUM_THREADS": threads}).stdout
         found, cores = map(int, out.split())
         assert found == (short if cores < 64 or threads == "1" else 20_000)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sampling techniques: sketches, rounded expansions, projections, random kernels: unbiased, of the stated law, and only work that is kept."""
+"""Sampling techniques: sketches, rounded expansions, projections, random kernels: unbiased, of the stated law, and only
+work that is kept."""
 
 import numba
 import numpy as np
@@ -67,7 +68,8 @@ def test_only_kept_pairs_are_looked_up():
 def test_points_and_their_precomputed_matrix_give_the_same_sketches():
     rows = np.arange(40)[:, None]
     exact = kp.gram(X, X, KERNEL)
-    assert np.array_equal(kp.dense(kp.quantize_gram(rows, kp.precomputed(exact), 5)), kp.dense(kp.quantize_gram(X, KERNEL, 5)))
+    assert np.array_equal(kp.dense(kp.quantize_gram(rows, kp.precomputed(exact), 5)),
+                          kp.dense(kp.quantize_gram(X, KERNEL, 5)))
     a, b = kp.sample_gram(rows, kp.precomputed(exact), 3.0, 5), kp.sample_gram(X, KERNEL, 3.0, 5)
     assert np.array_equal(a.indices, b.indices) and np.allclose(a.data, b.data, rtol=1e-13)
 
@@ -270,8 +272,10 @@ def test_random_kernels_have_the_law_of_the_matrix_forms(rng):
                 for m, t in zip(mine.reshape(count, -1).T, theirs.reshape(count, -1).T)]
         assert min(same) > CHANCE                                                       # ... with the same frequencies
         together = [((m[:, 0, 1] > 0) & (m[:, 0, 2] > 0)).sum() for m in (mine, theirs)]
-        assert stats.fisher_exact([[together[0], count - together[0]], [together[1], count - together[1]]]).pvalue > CHANCE
-    sums, features = (np.round([np.sum(one[2]) for one in draws], 9) for draws in (ours, forms))      # so that atoms meet
+        assert stats.fisher_exact([[together[0], count - together[0]],
+                                   [together[1], count - together[1]]]).pvalue > CHANCE
+    # so that atoms meet
+    sums, features = (np.round([np.sum(one[2]) for one in draws], 9) for draws in (ours, forms))
     assert stats.ks_2samp(sums, features, method="asymp").pvalue > CHANCE
     exact = naive.gaussian(points, points, 2.0)[0] @ coef
     assert np.mean([one[2].sum() for one in ours]) == pytest.approx(exact, abs=6 / np.sqrt(s * count))

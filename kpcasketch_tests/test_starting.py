@@ -48,7 +48,8 @@ def run(code, folder=FILE.parent, **environment):
 ], ids=["gram and kpca", "recursive_rls_accelerated", "first row of the table"])
 def test_a_first_call_compiles_few_units(calls, limits, tmp_path):
     code = "".join(COUNT.format(call=call) for call in calls)
-    counts = [int(line.split()[1]) for line in run(code, NUMBA_CACHE_DIR=str(tmp_path))[0].splitlines() if line.startswith("units ")]
+    counts = [int(line.split()[1]) for line in run(code, NUMBA_CACHE_DIR=str(tmp_path))[0].splitlines()
+              if line.startswith("units ")]
     assert len(counts) == len(limits) and (np.cumsum(counts) <= limits).all(), counts
 
 
@@ -57,13 +58,16 @@ def test_arguments_in_other_forms_compile_nothing_new(tmp_path):
     read_only = whole.copy()
     read_only.flags.writeable = False
     np.save(tmp_path / "X.npy", whole)
-    forms = [whole.astype(int), np.asfortranarray(whole), read_only, np.load(tmp_path / "X.npy", mmap_mode="r"), whole.tolist(),
+    forms = [whole.astype(int), np.asfortranarray(whole), read_only, np.load(tmp_path / "X.npy", mmap_mode="r"),
+             whole.tolist(),
              whole.astype(np.float16), whole.astype(">f8"), np.repeat(whole, 2, axis=0)[::2]]
-    calls = [lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)), lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
+    calls = [lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)), lambda X, k, s,
+             seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
              lambda X, k, s, seed: kp.quantize_gram(X, kp.laplacian(s), seed).words,
              lambda X, k, s, seed: kp.sample_gram(X, kp.gaussian(s), s, seed).data,
              lambda X, k, s, seed: kp.recursive_rls_practical(X, kp.gaussian(s), k, seed).indices,
-             lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))), lambda X, k, s, seed: kp.median_bandwidth(X, seed)]
+             lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))), lambda X, k, s,
+             seed: kp.median_bandwidth(X, seed)]
     expected = [call(whole, 2, 2.0, 5) for call in calls]
     with event.install_recorder("numba:compile") as recorder:
         for form in forms:
@@ -122,15 +126,15 @@ def test_copies_share_compiled_code_and_an_edited_one_does_not(tmp_path):
     (tmp_path / "b" / "kpcasketch.py").touch()
     assert run(call, tmp_path / "b", **home)[0].split() == [first[0], "units", "0"]
     edited = tmp_path / "c" / "kpcasketch.py"
-    edited.write_text(edited.read_text().replace("values[j] = _exp(-gamma * values[j])", "values[j] = 2 * _exp(-gamma * values[j])"))
+    edited.write_text(edited.read_text().replace("values[j] = _exp(-gamma * values[j])",
+                                                 "values[j] = 2 * _exp(-gamma * values[j])"))
     changed = run(call, tmp_path / "c", **home)[0].split()
     assert float(changed[0]) == pytest.approx(2 * float(first[0]))
     for old in range(12):                              # more versions than are kept
         (tmp_path / "home" / "kpcasketch" / f"kpcasketch-{old:016}").mkdir()
-    run("import kpcasketch", tmp_path / "a", **home)
+    assert run(call, tmp_path / "a", **home)[0].split() == [first[0], "units", "0"]
     kept = list((tmp_path / "home" / "kpcasketch").iterdir())
     assert len(kept) <= kp._VERSIONS_KEPT
-    assert run(call, tmp_path / "a", **home)[0].split() == [first[0], "units", "0"]
 
 
 @pytest.mark.slow
@@ -148,15 +152,18 @@ def test_a_long_first_call_says_what_it_waits_for(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("environment", [{"XDG_CACHE_HOME": "/dev/null/nowhere"}, {"KPCASKETCH_APART": "0"}], ids=["no home", "plain njit"])
+@pytest.mark.parametrize("environment", [{"XDG_CACHE_HOME": "/dev/null/nowhere"}, {"KPCASKETCH_APART": "0"}],
+                         ids=["no home", "plain njit"])
 def test_the_file_works_without_a_cache_of_its_own(environment, tmp_path):
     shutil.copy(FILE, tmp_path)
     assert float(run(GRAM, tmp_path, **environment)[0]) == kp.gram(np.eye(5), np.eye(5), kp.gaussian(1.0)).sum()
 
 
 @pytest.mark.parametrize("model", [
-    kp.scaled(kp.matern(1.5, 2.0), 3.0), kp.kpca(X, g, 2), kp.nystrom_map(X, np.arange(5), g), kp.quantize_gram(X, g), kp.sample_gram(X, g, 2.0),
-    kp.uniform_landmarks(9, 3), kp.Implicit(X, g), kp.Difference(X @ X.T, kp.LowRank(X)), kp.block_lanczos(X @ X.T, 2), kp.kernel_kmeans(X, 2),
+    kp.scaled(kp.matern(1.5, 2.0), 3.0), kp.kpca(X, g, 2), kp.nystrom_map(X, np.arange(5), g), kp.quantize_gram(X, g),
+    kp.sample_gram(X, g, 2.0),
+    kp.uniform_landmarks(9, 3), kp.Implicit(X, g), kp.Difference(X @ X.T, kp.LowRank(X)), kp.block_lanczos(X @ X.T, 2),
+    kp.kernel_kmeans(X, 2),
 ], ids=lambda model: type(model).__name__)
 def test_what_is_saved_is_loaded(model, tmp_path):
     def equal(a, b):
@@ -196,16 +203,21 @@ def test_a_kernel_given_to_a_model_that_carries_its_own_is_refused():
 def test_a_new_kernel_is_a_number_a_maker_and_a_branch(tmp_path):
     source = FILE.read_text()
     for old, new in [
-        ("_MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(10)", "_MATERN_5_2, _CITY_BLOCK, _BUMP, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(11)"),
+        ("_MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(10)",
+         "_MATERN_5_2, _CITY_BLOCK, _BUMP, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(11)"),
         ("@_public(glue=True)\ndef linear(", "@_public(glue=True, sigma=_bandwidth)\ndef bump(sigma):\n"
-         "    return Kernel(_BUMP, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))\n\n\n@_public(glue=True)\ndef linear("),
-        ("    else:\n        bases = np", "    elif kernel.kind == _BUMP:\n        for i in range(rows):\n            values = tile[i]\n"
-         "            for j in range(_BLOCK):\n                values[j] = max(one - gamma * values[j], one - one)\n    else:\n        bases = np"),
+         "    return Kernel(_BUMP, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, "
+         "0)))\n\n\n@_public(glue=True)\ndef linear("),
+        ("    else:\n        bases = np",
+         "    elif kernel.kind == _BUMP:\n        for i in range(rows):\n            values = tile[i]\n"
+         "            for j in range(_BLOCK):\n                values[j] = max(one - gamma * values[j], one - one)\n   "
+         " else:\n        bases = np"),
     ]:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
     (tmp_path / "kpcasketch.py").write_text(source)
-    code = "import numpy as np, kpcasketch as kp; print(kp.gram(np.array([[0.0], [1.0], [5.0]]), np.zeros((1, 1)), kp.bump(2.0)).ravel().tolist())"
+    code = ("import numpy as np, kpcasketch as kp; "
+            "print(kp.gram(np.array([[0.0], [1.0], [5.0]]), np.zeros((1, 1)), kp.bump(2.0)).ravel().tolist())")
     assert run(code, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].strip() == "[1.0, 0.75, 0.0]"
 
 
@@ -226,7 +238,8 @@ def resident():
 rng = np.random.default_rng(0)
 X, g = rng.standard_normal((1500, 3)), kp.gaussian(2.0)
 state = kp.skpca_start(kp.fourier_features_map(g, 3, 50), 10)
-calls = [lambda: kp.gram(X, X, g), lambda: kp.kpca(X, g, 3), lambda: kp.skpca_update(state, X), lambda: kp.fourier_features_map(g, 3, 50),
+calls = [lambda: kp.gram(X, X, g), lambda: kp.kpca(X, g, 3), lambda: kp.skpca_update(state, X),
+         lambda: kp.fourier_features_map(g, 3, 50),
          lambda: kp.recursive_rls_practical(X, g, 30), lambda: kp.nystrom_kpca(X, kp.uniform_landmarks(1500, 30), g, 3)]
 for call in calls:
     call()
@@ -255,7 +268,6 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not kp._KNOWN_NUMBA, reason="numba's own way of making results")
 def test_ctrl_c_ended_the_process_or_kept_the_result_in_memory():
     for _ in range(2):                                 # loaded from disk the second time, if not the first
         out, _ = run(INTERRUPTED, NUMBA_CACHE_DIR=os.environ.get("NUMBA_CACHE_DIR", ""))
@@ -268,3 +280,123 @@ def test_warm_up_ended_at_a_state_that_a_later_check_refused(capsys):
     assert kp.warm_up() > 0 and kp.QUIET == quiet
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(kp._calls(np.ones((20, 3)))) and lines[-1].split()[2] == str(len(lines))
+
+
+def test_what_python_could_not_call_ended_the_process():
+    # A function without a wrapper for Python's calls has no code at the address that numba would jump to.
+    inner = [function for function in kp._declared if not function.python]
+    assert len(inner) > 200 and len(kp._declared) - len(inner) > 150
+    for function in inner:
+        with pytest.raises(TypeError, match=f"^{function.__name__} is called from compiled code only"):
+            function()
+
+
+WRITES = """
+import os, sys
+import numba, numpy, llvmlite.binding
+import argparse, csv, ctypes, glob, inspect, linecache, tokenize, uuid, zipfile, tempfile, signal, struct, shlex, fcntl
+
+seen = []
+
+def watch(event, arguments):
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        seen.append((event, arguments[0]))
+    elif event in ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.utime", "shutil.rmtree", "tempfile.mkstemp"):
+        seen.append((event, *arguments[:1]))
+
+sys.dont_write_bytecode = True
+sys.addaudithook(watch)
+import kpcasketch as kp
+print(seen)
+X = numpy.eye(3)
+kp.gram(X, X, kp.gaussian(1.0))
+print(sum(event == "os.mkdir" for event, *_ in seen))
+"""
+
+
+@pytest.mark.slow
+def test_importing_made_458_directories_and_files(tmp_path):
+    out, _ = run(WRITES, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    at_import, directories = out.splitlines()
+    assert at_import == "[]" and int(directories) <= 3
+
+
+PASSED_ON = """
+import os, signal, threading, time
+import numpy as np, kpcasketch as kp
+
+rng = np.random.default_rng(0)
+X, g = rng.standard_normal((1500, 3)), kp.gaussian(2.0)
+calls = [lambda: kp.gram(X, X, g), lambda: kp.kpca(X, g, 3), lambda: kp.median_bandwidth(X)]
+for call in calls:
+    call()
+came = []
+
+def note(number, frame):
+    came.append(number)
+    if number == signal.SIGUSR1:
+        raise ZeroDivisionError("one of them raises")
+
+handled = [signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM]
+for number in handled:
+    signal.signal(number, note)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+sent, raised = 0, 0
+for _ in range(60):                                    # several in one call
+    delay = 10.0 ** rng.uniform(-4, -1.7)
+    def send():
+        time.sleep(delay)
+        for number in handled + [signal.SIGHUP]:
+            os.kill(os.getpid(), number)
+    sender = threading.Thread(target=send)
+    while len(came) < 4 * (sent + 1):
+        try:
+            if sender.ident is None:
+                sender.start()
+            calls[rng.integers(3)]()
+        except ZeroDivisionError:
+            raised += 1
+    sender.join()
+    sent += 1
+assert [came.count(number) for number in handled] == [60] * 4 and raised <= 60, (came, raised)
+assert all(signal.getsignal(number) is note for number in handled) and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+assert not kp._held_back and not kp._came
+
+def nested(number, frame):                             # a handler that calls in turn
+    came.append(kp.gram(X[:3], X[:3], g).shape)
+
+signal.signal(signal.SIGALRM, nested)
+signal.setitimer(signal.ITIMER_REAL, 0.005)
+while came[-1] != (3, 3):
+    calls[1]()
+signal.signal(signal.SIGALRM, signal.SIG_DFL)
+threads = [threading.Thread(target=call) for call in calls]
+[thread.start() for thread in threads]
+while any(thread.is_alive() for thread in threads):
+    kp.gram(X[:3], X[:3], g)
+assert not kp._held_back and signal.getsignal(signal.SIGINT) is note
+print("passed on")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of Unix")
+def test_signals_reach_the_handlers_that_there_were():
+    assert run(PASSED_ON, NUMBA_CACHE_DIR=os.environ.get("NUMBA_CACHE_DIR", ""))[0] == "passed on\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words, verdict", [
+    (GRAM.split("; ", 1)[1], True), ("kp._TRIAL = 'import os; os.abort()'", False),
+    ("kp._TRIAL = 'print(sum(range(10**12)))'; kp._TRIAL_SECONDS = 1", False),
+    ("kp._TRIAL = 'import os; print(os.getpid())'", False)], ids=["works", "crashes", "hangs", "differs"])
+def test_an_unknown_system_is_tried_once_in_a_child(words, verdict, tmp_path):
+    unknown = {"KPCASKETCH_APART": "try", "NUMBA_CACHE_DIR": str(tmp_path)}
+    code = "import numpy as np, kpcasketch as kp; {words}; print(kp._stands_apart())"
+    assert run(code.format(words=words), **unknown)[0].split()[-1] == str(verdict)
+    kept, = tmp_path.glob("kpcasketch-*/apart-*")
+    assert kept.read_text() == ("yes" if verdict else "no")
+    assert len(list(kept.parent.iterdir())) > 10 or "gram" not in words            # what is compiled then is kept
+    kept.write_text("no")
+    assert run(code.format(words="kp._TRIAL = 'a syntax error'"), **unknown)[0] == "False\n"
+    assert run(code.format(words="0"), **{**unknown, "KPCASKETCH_APART": "1"})[0] == "True\n"

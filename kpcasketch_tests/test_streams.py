@@ -9,17 +9,19 @@ import pytest
 from scipy import stats
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
 X = np.random.default_rng(0).standard_normal((300, 5))
 G = kp.gaussian(2.0)
-RADIAL = {"gaussian": G, "laplacian": kp.laplacian(2.0), "matern 3/2": kp.matern(1.5, 2.0), "matern 5/2": kp.matern(2.5, 2.0),
+RADIAL = {"gaussian": G, "laplacian": kp.laplacian(2.0), "matern 3/2": kp.matern(1.5, 2.0),
+          "matern 5/2": kp.matern(2.5, 2.0),
           "rational quadratic": kp.rational_quadratic(2.0, 2.0), "cauchy": kp.cauchy(2.0), "scaled": kp.scaled(G, 3.0)}
 MAKERS = [kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map, kp.fastfood_features_map]
 
 
 def hadamard(n):
-    return np.ones((1, 1)) if n == 1 else np.block([[hadamard(n // 2), hadamard(n // 2)], [hadamard(n // 2), -hadamard(n // 2)]])
+    return np.ones((1, 1)) if n == 1 else np.block([[hadamard(n // 2), hadamard(n // 2)],
+                                                    [hadamard(n // 2), -hadamard(n // 2)]])
 
 
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
@@ -34,7 +36,8 @@ def test_features_give_the_kernel_on_average(name, maker):
 def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
     kernel = kp.laplacian(3.0, 1)
     assert np.abs(kp.gram(X, X[:50], kernel) - naive.city_block(X, X[:50], 3.0)).max() < 1e-15
-    assert np.abs(kp.gram(X.astype(np.float32), X[:50].astype(np.float32), kernel) - naive.city_block(X, X[:50], 3.0)).max() < 1e-6
+    assert np.abs(kp.gram(X.astype(np.float32), X[:50].astype(np.float32), kernel)
+                  - naive.city_block(X, X[:50], 3.0)).max() < 1e-6
     assert np.abs(kp.dense(kp.sample_gram(X, kernel, 1.0)) - naive.city_block(X, X, 3.0)).max() < 1e-14
     Z = kp.fourier_features(X[:60], kp.fourier_features_map(kernel, 5, 6000))
     assert np.abs(Z @ Z.T - naive.city_block(X[:60], X[:60], 3.0)).max() < 0.1
@@ -45,12 +48,14 @@ def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
-@pytest.mark.parametrize("n, d, m", [(1, 1, 1), (3, 2, 31), (127, 16, 32), (128, 17, 128), (129, 3, 129), (257, 40, 300)])
+@pytest.mark.parametrize("n, d, m", [(1, 1, 1), (3, 2, 31), (127, 16, 32), (128, 17, 128), (129, 3, 129),
+                                     (257, 40, 300)])
 def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng):
     points = rng.standard_normal((n, d))
     found = kp.fourier_features_map(G, d, m, 7)
     at_0 = kp.fourier_features(np.zeros((1, d)), found)[0]                      # sqrt(2 / m) cos of the phases
-    quarter = np.array([kp._uniform(np.uint64(kp._subkey(np.uint64(kp._key(7, kp._FREQUENCIES)), kp._PHASES)), j) for j in range(m)])
+    quarter = np.array([kp._uniform(np.uint64(kp._subkey(np.uint64(kp._key(7, kp._FREQUENCIES)), kp._PHASES)), j)
+                        for j in range(m)])
     assert np.allclose(at_0, math.sqrt(2 / m) * np.cos(2 * np.pi * quarter), atol=1e-14)
     expected = math.sqrt(2 / m) * np.cos(points @ found.frequencies.T + 2 * np.pi * quarter)
     assert np.abs(kp.fourier_features(points.astype(dtype), found) - expected).max() < tolerance * 10
@@ -65,31 +70,37 @@ def test_maps_are_drawn_again_from_their_seed(maker):
 
 
 def test_kinds_of_maps_are_different():
-    # a constant of the recursive sampling had the name of a kind of map, and every map made from Python was of low discrepancy
+    # a constant of the recursive sampling had the name of a kind of map, and every map made from Python was of low
+    # discrepancy
     frequencies = [maker(G, 5, 30, paired=False).frequencies for maker in MAKERS[:3]]
     assert not any(np.array_equal(frequencies[i], frequencies[j]) for i in range(3) for j in range(i))
     W = frequencies[1]
     assert all(np.abs(np.triu(block @ block.T, 1)).max() < 1e-12 for block in W.reshape(-1, 5, 5))
     assert stats.kstest(frequencies[0].ravel() * 2.0, "norm").pvalue > 1e-6
     Q = kp.quasi_features_map(G, 5, 8000).frequencies[::2] * 2.0
-    assert all(stats.kstest(Q[:, t], "norm").statistic < 0.2 / math.sqrt(4000) for t in range(5))             # random ones: .87
+    # random ones: .87
+    assert all(stats.kstest(Q[:, t], "norm").statistic < 0.2 / math.sqrt(4000) for t in range(5))
 
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize("d, m", [(1, 1), (1, 5), (5, 8), (5, 15), (5, 16), (5, 17), (8, 20), (9, 40), (9, 63), (9, 64), (9, 65)])
+@pytest.mark.parametrize("d, m", [(1, 1), (1, 5), (5, 8), (5, 15), (5, 16), (5, 17), (8, 20), (9, 40), (9, 63), (9, 64),
+                                  (9, 65)])
 def test_fastfood_is_its_product_of_matrices(d, m, paired, rng):
     key, count = np.uint64(kp._key(np.uint64(4), kp._FREQUENCIES)), (m + 1) // 2 if paired else m
-    signs, order, weights, lengths = kp._fastfood_parts(G, d, count, key)
+    signs, order, weights, lengths = inner(kp._fastfood_parts)(G, d, count, key)
     D = signs.shape[1]
     H = hadamard(D)
-    V = np.concatenate([np.diag(s) @ H @ np.diag(w) @ np.eye(D)[p] @ H @ np.diag(b) for b, p, w, s in zip(signs, order, weights, lengths)])
+    V = np.concatenate([np.diag(s) @ H @ np.diag(w) @ np.eye(D)[p] @ H @ np.diag(b)
+                        for b, p, w, s in zip(signs, order, weights, lengths)])
     phases = 2 * np.pi * np.array([kp._uniform(np.uint64(kp._subkey(key, kp._PHASES)), j) for j in range(count)])
     points = rng.standard_normal((33, d))
     angles = np.pad(points, ((0, 0), (0, D - d))) @ V[:count].T + phases
-    expected = math.sqrt(2 / m) * (np.stack([np.cos(angles), np.sin(angles)], 2).reshape(33, -1)[:, :m] if paired else np.cos(angles))
+    expected = math.sqrt(2 / m) * (np.stack([np.cos(angles), np.sin(angles)], 2).reshape(33, -1)[:, :m] if paired
+                                   else np.cos(angles))
     assert np.abs(kp.fourier_features(points, kp.fastfood_features_map(G, d, m, 4, paired)) - expected).max() < 1e-12
-    assert np.allclose(np.sort(np.linalg.norm(V, axis=1)), np.sort(lengths.ravel() * np.repeat(np.linalg.norm(weights, axis=1), D) * math.sqrt(D)))
+    assert np.allclose(np.sort(np.linalg.norm(V, axis=1)),
+                       np.sort(lengths.ravel() * np.repeat(np.linalg.norm(weights, axis=1), D) * math.sqrt(D)))
 
 
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
@@ -113,19 +124,22 @@ def test_large_angles_are_still_cosines():
 @pytest.mark.bounds
 @pytest.mark.parametrize("share", [1.0, 0.4, 0.2])
 @pytest.mark.parametrize("half", [True, False])
-@pytest.mark.parametrize("n, m, ell", [(100, 20, 6), (57, 30, 5), (10, 5, 1), (10, 5, 2), (10, 5, 3), (300, 8, 8), (3, 9, 4), (40, 7, 7)])
+@pytest.mark.parametrize("n, m, ell", [(100, 20, 6), (57, 30, 5), (10, 5, 1), (10, 5, 2), (10, 5, 3), (300, 8, 8),
+                                       (3, 9, 4), (40, 7, 7)])
 def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell, half, share, rng):
     Z = rng.standard_normal((n, m)) * np.geomspace(1, 0.01, m)
     found = kp.frequent_directions(Z, ell, half, share)
     B, shrunk = naive.frequent_directions(Z, ell, half, share)
-    assert found.B.shape == (ell, m) and np.abs(found.B.T @ found.B - B.T @ B).max() < 1e-10 and found.shrunk == pytest.approx(shrunk, abs=1e-10)
+    assert found.B.shape == (ell, m) and np.abs(found.B.T @ found.B - B.T @ B).max() < 1e-10
+    assert found.shrunk == pytest.approx(shrunk, abs=1e-10)
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] > -1e-10 and error[-1] <= found.shrunk + 1e-10
     robust = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B - found.ridge * np.eye(m))
     assert np.abs(robust).max() <= found.ridge + 1e-10
     j = (ell + 1) // 2 if half else ell
     tail = np.append(np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1], np.zeros(ell))
-    assert all(found.shrunk * (math.ceil(share * j) - k) <= tail[k] * (1 + 1e-9) + 1e-12 for k in range(math.ceil(share * j)))
+    assert all(found.shrunk * (math.ceil(share * j) - k) <= tail[k] * (1 + 1e-9) + 1e-12
+               for k in range(math.ceil(share * j)))
     assert found.squares == pytest.approx((Z ** 2).sum()) and found.count == n
 
 
@@ -139,10 +153,12 @@ def test_rows_that_the_gram_matrix_cannot_tell_are_decomposed_accurately(scale, 
 def test_tiny_and_huge_rows_are_sketched_like_others(unit, rng):
     Z = rng.standard_normal((200, 30))
     ours, other = kp.frequent_directions(Z * unit, 12), kp.frequent_directions(Z, 12)
-    assert np.allclose(ours.B / unit, other.B, atol=1e-11) and ours.shrunk == pytest.approx(other.shrunk * unit * unit, rel=1e-9)
+    assert np.allclose(ours.B / unit, other.B, atol=1e-11)
+    assert ours.shrunk == pytest.approx(other.shrunk * unit * unit, rel=1e-9)
 
 
-@pytest.mark.parametrize("Z", [np.zeros((30, 5)), np.ones((30, 5)), np.eye(5), np.repeat(np.eye(5), 9, 0)], ids=["zeros", "ones", "unit", "copies"])
+@pytest.mark.parametrize("Z", [np.zeros((30, 5)), np.ones((30, 5)), np.eye(5), np.repeat(np.eye(5), 9, 0)],
+                         ids=["zeros", "ones", "unit", "copies"])
 @pytest.mark.parametrize("ell", [1, 2, 3, 4, 5])
 def test_degenerate_rows(Z, ell):
     found = kp.frequent_directions(Z, ell)
@@ -176,7 +192,8 @@ def test_merged_sketches_keep_the_bound(rng):
     found = kp.fd_finish(kp.fd_merge(kp.fd_merge(*parts[:2]), parts[2]))
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
-    assert error[0] > -1e-10 and error[-1] <= found.shrunk + 1e-10 and all(found.shrunk * (5 - k) <= tail[k] for k in range(5))
+    assert error[0] > -1e-10 and error[-1] <= found.shrunk + 1e-10
+    assert all(found.shrunk * (5 - k) <= tail[k] for k in range(5))
     assert found.count == 300 and found.squares == pytest.approx((Z ** 2).sum())
 
 
@@ -194,7 +211,8 @@ def test_streaming_kernel_pca_is_near_the_exact_one(centered):
         lengths = (F ** 2).sum(0)
         assert (lengths >= found.values * (1 - 1e-9)).all() and (lengths <= found.values + found.shrunk + 1e-9).all()
         assert not centered or np.abs(F.mean(0)).max() < 1e-12
-    assert np.allclose(streamed.values, rival.values, atol=1.01 * streamed.shrunk) and (streamed.values <= rival.values * (1 + 1e-9)).all()
+    assert np.allclose(streamed.values, rival.values, atol=1.01 * streamed.shrunk)
+    assert (streamed.values <= rival.values * (1 + 1e-9)).all()
 
 
 @pytest.mark.bounds
@@ -214,7 +232,8 @@ def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
     found = kp.fd_finish(merged.sketch)
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] > -1e-9 and error[-1] <= found.shrunk + 1e-9 and found.count == 300
-    assert not centered or np.abs(merged.means - kp.fourier_features(np.concatenate([X[:100], moved]), drawn).mean(0)).max() < 1e-14
+    assert not centered or np.abs(merged.means - kp.fourier_features(np.concatenate([X[:100], moved]),
+                                                                     drawn).mean(0)).max() < 1e-14
 
 
 def test_novel_points_stand_out():
@@ -229,7 +248,8 @@ def test_novel_points_stand_out():
 def test_streams_take_both_precisions(dtype):
     found = kp.skpca(X.astype(dtype), G, 100, 10, 4)
     assert kp.skpca_transform(X.astype(dtype), found).dtype == dtype
-    assert np.abs(np.abs(kp.skpca_transform(X.astype(dtype), found)) - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 100, 10, 4)))).max() < 2e-3
+    assert np.abs(np.abs(kp.skpca_transform(X.astype(dtype), found))
+                  - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 100, 10, 4)))).max() < 2e-3
 
 
 @pytest.mark.bounds
@@ -257,12 +277,15 @@ def test_reservoir_nystrom_is_c_w_c():
 
 
 @pytest.mark.parametrize("call, text", [
-    (lambda: kp.fourier_features_map(kp.polynomial(2, 1.0, 1.0), 3, 5), "fourier_features_map: kernel must be shift-invariant"),
+    (lambda: kp.fourier_features_map(kp.polynomial(2, 1.0, 1.0), 3, 5),
+     "fourier_features_map: kernel must be shift-invariant"),
     (lambda: kp.fourier_features_map(G, 0, 5), "fourier_features_map: d must be from 1"),
     (lambda: kp.fourier_features_map(G, 3, 0), "fourier_features_map: m must be from 1"),
-    (lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)), "fourier_features: X must have map.d columns"),
+    (lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)),
+     "fourier_features: X must have map.d columns"),
     (lambda: kp.fourier_features(X, G), "fourier_features: map must be a FourierMap"),
-    (lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)), "fourier_features: map must be a FourierMap as"),
+    (lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)),
+     "fourier_features: map must be a FourierMap as"),
     (lambda: kp.fd_start(5, 4), "fd_start: ell must be at most m"),
     (lambda: kp.fd_start(2, 4, True, 0.0), "fd_start: share must be above 0"),
     (lambda: kp.frequent_directions(X, 6), "fd_start: ell must be at most m"),
@@ -273,14 +296,20 @@ def test_reservoir_nystrom_is_c_w_c():
     (lambda: kp.fd_update(kp.fd_start(2, 5)._replace(used=2), X), "fd_update: state must be an FDState as"),
     (lambda: kp.fd_merge(kp.fd_start(2, 5), kp.fd_start(3, 5)), "fd_merge: a and b must have been started alike"),
     (lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4), "skpca_start: ell must be at most m"),
-    (lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]), "skpca_update: X must have state.map.d columns"),
-    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2)),
+    (lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]),
+     "skpca_update: X must have state.map.d columns"),
+    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
+                            kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2)),
      "skpca_merge: a and b must have the same map"),
-    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, True)),
+    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
+                            kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, True)),
      "skpca_merge: a and b must have been started alike"),
-    (lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3), "skpca_finish: k must be at most ell"),
-    (lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)), "skpca_transform: X must have subspace.map.d columns"),
-    (lambda: kp.skpca_transform(X, kp.skpca(X, G, 20, 5, 2)._replace(values=np.ones(9))), "skpca_transform: subspace must be a Subspace as"),
+    (lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3),
+     "skpca_finish: k must be at most ell"),
+    (lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)),
+     "skpca_transform: X must have subspace.map.d columns"),
+    (lambda: kp.skpca_transform(X, kp.skpca(X, G, 20, 5, 2)._replace(values=np.ones(9))),
+     "skpca_transform: subspace must be a Subspace as"),
     (lambda: kp.fourier_features_map(G, 2**32, 2**32), "fourier_features_map: d must be from 1 to 2147483647"),
     (lambda: kp.fastfood_features_map(G, 2, 2**62), "fastfood_features_map: m must be from 1 to 2147483647"),
     (lambda: kp.rademacher_projection(X, 2**62), "rademacher_projection: s must be from 1 to 2147483647"),
@@ -325,7 +354,8 @@ def test_means_were_taken_off_squares_at_the_end(sigma, dtype):
     # features that are nearly the same: third value 3.9e-4 for 1.07e-4 in float32, 4.5e-12 for 1.07e-12 in float64
     points = np.random.default_rng(3).standard_normal((9000, 2)).astype(dtype)
     drawn = kp.fourier_features_map(kp.gaussian(sigma), 2, 40)
-    Z = kp.fourier_features(points, drawn).astype(float)       # in the precision of the points: what is summed is judged
+    # in the precision of the points: what is summed is judged
+    Z = kp.fourier_features(points, drawn).astype(float)
     exact = np.linalg.svd(Z - Z.mean(0), compute_uv=False)[:3] ** 2
     found = kp.rnca(points, drawn, 3, 0, True)
     assert np.allclose(found.values, exact, rtol=1e-9 if dtype == np.float64 else 1e-3,
@@ -405,7 +435,8 @@ def test_phases_of_their_own_threw_away_what_low_discrepancy_gains(dimension, mo
     def error(maker, paired):
         draws = []
         for seed, step in enumerate(steps):
-            Z = kp.fourier_features(np.stack([step, 2 * step]), maker(kp.gaussian(1.0), dimension, 256, seed, paired=paired))
+            Z = kp.fourier_features(np.stack([step, 2 * step]),
+                                    maker(kp.gaussian(1.0), dimension, 256, seed, paired=paired))
             draws.append(Z[0] @ Z[1] - math.exp(-0.5))
         return 256 * np.mean(np.square(draws))
 
@@ -417,7 +448,8 @@ def test_phases_of_their_own_threw_away_what_low_discrepancy_gains(dimension, mo
 def test_streams_and_gradients_take_paired_features(rng):
     points, drawn = rng.standard_normal((600, 3)), kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, False, True)
     stored = kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, True, True)
-    assert drawn.frequencies.size == 0 and np.array_equal(kp.fourier_features(points, drawn), kp.fourier_features(points, stored))
+    assert drawn.frequencies.size == 0
+    assert np.array_equal(kp.fourier_features(points, drawn), kp.fourier_features(points, stored))
     exact = kp.kpca(points, kp.gaussian(2.0), 3).values
     assert np.allclose(kp.skpca_finish(kp.skpca_update(kp.skpca_start(drawn, 40), points), 3).values, exact, rtol=0.2)
     states = [kp.dsgd_start(points, map, 2, feature_batch=33, initial=41) for map in (drawn, stored)]
@@ -427,11 +459,13 @@ def test_streams_and_gradients_take_paired_features(rng):
     Z = math.sqrt(300) * kp.fourier_features(points, stored)
     assert np.abs(kp.dsgd_evaluate(points, states[0]) - Z @ states[0].coef).max() < 1e-12
     with pytest.raises(ValueError, match="a and b must have the same map"):
-        kp.skpca_merge(kp.skpca_start(drawn, 4), kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1), 4))
+        kp.skpca_merge(kp.skpca_start(drawn, 4), kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1),
+                                                                4))
 
 
 def distribution(kernel, at):
-    """P(w < x) for a coordinate w of the frequencies, by inverting its characteristic function: the kernel along an axis."""
+    """P(w < x) for a coordinate w of the frequencies, by inverting its characteristic function: the kernel along an
+    axis."""
     steps = np.concatenate([np.geomspace(1e-6, 1e-2, 400)[:-1], np.arange(1e-2, 400.0, 2.5e-3)])
     values = kp.gram(np.zeros((1, 1)), steps[:, None], kernel)[0] / steps
     return np.array([0.5 + np.trapezoid(np.sin(steps * x) * values, steps) / np.pi + x * 1e-6 / np.pi for x in at])
@@ -441,22 +475,27 @@ def frequencies_of(maker, kernel, d, count):
     """Independent frequencies of a map: one of each block of those that depend on each other."""
     if maker is kp.fastfood_features_map:
         size = 1 << (d - 1).bit_length()
-        signs, order, weights, lengths = kp._fastfood_parts(kernel, d, count * size, np.uint64(kp._key(np.uint64(9), kp._FREQUENCIES)))
+        signs, order, weights, lengths = inner(kp._fastfood_parts)(kernel, d, count * size,
+                                                                   np.uint64(kp._key(np.uint64(9), kp._FREQUENCIES)))
         hadamards = hadamard(size)
         # the first row of S H G P H B of each block
         return lengths[:, :1] * np.einsum("bi,bij->bj", weights, hadamards[order])[:, :d] * signs[:, :d]
     step = d if maker is kp.orthogonal_features_map else 1
-    return kp._drawn_frequencies(kernel, d, count * step, MAKERS.index(maker), False, np.uint64(kp._key(np.uint64(9), kp._FREQUENCIES)))[::step]
+    return inner(kp._drawn_frequencies)(kernel, d, count * step, MAKERS.index(maker), False,
+                                        np.uint64(kp._key(np.uint64(9), kp._FREQUENCIES)))[::step]
 
 
-LAWS = {"gaussian": kp.gaussian(1.0), "laplacian": kp.laplacian(1.0), "matern 3/2": kp.matern(1.5, 1.0), "matern 5/2": kp.matern(2.5, 1.0),
-        "rational quadratic 1": kp.rational_quadratic(1.0, 1.0), "rational quadratic 4": kp.rational_quadratic(4.0, 1.0),
+LAWS = {"gaussian": kp.gaussian(1.0), "laplacian": kp.laplacian(1.0), "matern 3/2": kp.matern(1.5, 1.0),
+        "matern 5/2": kp.matern(2.5, 1.0),
+        "rational quadratic 1": kp.rational_quadratic(1.0, 1.0),
+        "rational quadratic 4": kp.rational_quadratic(4.0, 1.0),
         "cauchy": kp.cauchy(1.0), "city block": kp.laplacian(1.0, 1)}
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_frequencies_have_the_law_of_their_kernel(name):
-    # a tolerance of .095 on kernel values took Matern 3/2 for 5/2. Kolmogorov and Smirnov, 1e-9 for each of some 100 tests
+    # a tolerance of .095 on kernel values took Matern 3/2 for 5/2. Kolmogorov and Smirnov, 1e-9 for each of some 100
+    # tests
     kernel, count = LAWS[name], 100_000
     at = np.concatenate([-np.geomspace(0.05, 8.0, 60)[::-1], np.geomspace(0.05, 8.0, 60)])
     law, limit = distribution(kernel, at), math.sqrt(0.5 * math.log(2e9) / count)
@@ -464,14 +503,17 @@ def test_frequencies_have_the_law_of_their_kernel(name):
         for d in (1, 3, 10):
             W = frequencies_of(maker, kernel, d, count)
             assert W.shape == (count, d)
-            axes = np.eye(d)[:1] if name == "city block" else np.concatenate([np.eye(d)[:2], np.ones((1, d)) / math.sqrt(d)])
+            axes = np.eye(d)[:1] if name == "city block" else np.concatenate([np.eye(d)[:2],
+                                                                              np.ones((1, d)) / math.sqrt(d)])
             for axis in axes:
                 found = np.searchsorted(np.sort(W @ axis), at) / count
                 assert np.abs(found - law).max() < limit, (maker.__name__, d)
-                others = [other for other in LAWS if other not in (name, "city block" if name in ("laplacian", "city block") else name)]
+                others = [other for other in LAWS if other not in (name, "city block"
+                                                                   if name in ("laplacian", "city block") else name)]
                 if d == 1 and maker is kp.fourier_features_map:        # the control: no other kernel's law passes
                     same = {"laplacian", "city block"} if name in ("laplacian", "city block") else {name}
-                    assert all(np.abs(found - distribution(LAWS[other], at)).max() > limit for other in others if other not in same)
+                    assert all(np.abs(found - distribution(LAWS[other], at)).max() > limit for other in others
+                               if other not in same)
 
 
 def test_merged_reservoirs_hold_each_point_with_equal_chances():

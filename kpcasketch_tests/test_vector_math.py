@@ -29,13 +29,16 @@ def near_zeros_of_cos(limit):
 
 uniform = np.random.default_rng(0).uniform
 RANGES = {
-    "_exp64": (kp._exp64, np.exp, [uniform(-745, 709.78, 300000), uniform(-1, 1, 100000), uniform(-1e-6, 1e-6, 10000)], 1.1),
+    "_exp64": (kp._exp64, np.exp, [uniform(-745, 709.78, 300000), uniform(-1, 1, 100000), uniform(-1e-6, 1e-6, 10000)],
+               1.1),
     "_exp32": (kp._exp32, np.exp, [uniform(-103, 88.7, 300000), uniform(-1, 1, 100000)], 1.1),
     "_log64": (kp._log64, np.log, [np.exp(uniform(-740, 709, 300000)), uniform(0.5, 2, 300000),
                                    1 + uniform(-1e-6, 1e-6, 10000)], 1.3),
     "_log32": (kp._log32, np.log, [np.exp(uniform(-87, 88, 300000)), uniform(0.5, 2, 300000)], 1.3),
-    "_cos64": (kp._cos64, np.cos, [uniform(-2**20, 2**20, 300000), uniform(-9, 9, 300000), near_zeros_of_cos(2**20)], 2.4),
-    "_cos32": (kp._cos32, np.cos, [uniform(-2**13, 2**13, 300000), uniform(-9, 9, 300000), near_zeros_of_cos(2**13)], 2.5),
+    "_cos64": (kp._cos64, np.cos, [uniform(-2**20, 2**20, 300000), uniform(-9, 9, 300000), near_zeros_of_cos(2**20)],
+               2.4),
+    "_cos32": (kp._cos32, np.cos, [uniform(-2**13, 2**13, 300000), uniform(-9, 9, 300000), near_zeros_of_cos(2**13)],
+               2.5),
 }
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m paper_checks [--paper ams] [--claim AMS-T1] [--full] [--data X.npy] [--seed 0] [--report DIR]: a line for each claim, live.
+"""python -m paper_checks [--paper ams] [--claim AMS-T1] [--full] [--data X.npy] [--seed 0] [--report DIR]: a line for
+each claim, live.
 
 Exit status 0 if every claim ends well, 1 if one FAILS, is undecided or vacuous, 2 for a wrong request.
 """
@@ -25,7 +26,8 @@ def parser():
     out.add_argument("--paper", choices=sorted(PAPERS), help="claims of one paper only")
     out.add_argument("--claim", help="claims whose name starts with this only")
     out.add_argument("--full", action="store_true", help="the papers' sizes (minutes) instead of quick ones")
-    out.add_argument("--data", metavar="FILE.npy", help="an (n, d) array on which the data-dependent claims are checked")
+    out.add_argument("--data", metavar="FILE.npy",
+                     help="an (n, d) array on which the data-dependent claims are checked")
     out.add_argument("--data-dir", metavar="DIR", type=pathlib.Path,
                      help="a directory with the papers' data sets, as covtype.npz, pendigits.npz, for their figures")
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
@@ -56,17 +58,20 @@ def refusal(text):
 
 
 def judge(chosen, options, written):
-    """Print a line for each claim as it is judged, and add it to the report, if there is one; returns how many ended badly."""
+    """Print a line for each claim as it is judged, and add it to the report, if there is one; returns how many ended
+    badly."""
     print(f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict")
     bad, start = 0, time.perf_counter()
     for one, verdict in claims.run(chosen, options):
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
-        print(f"{one.name:24}{verdict.measured:11.4g} {verdict.bound:10.4g} {verdict.slack:9.3g} {share:13.3g} {seconds:8.1f}  "
+        print(f"{one.name:24}{verdict.measured:11.4g} {verdict.bound:10.4g} {verdict.slack:9.3g} {share:13.3g} "
+              f"{seconds:8.1f}  "
               f"{verdict.verdict}", flush=True)
         if not options.quiet:
             why = one.no_trivial if math.isinf(verdict.trivial) else ""
-            for label, text in (("says", one.statement), ("found", verdict.text), ("measures", one.measures), ("with", verdict.parameters),
+            for label, text in (("says", one.statement), ("found", verdict.text), ("measures", one.measures),
+                                ("with", verdict.parameters),
                                 ("no trivial bound", why)):
                 for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:
                     print("    " + line)

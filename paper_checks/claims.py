@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a claim is, how it is registered, and the exact statistics that judge it.
 
-A claim is a function that measures something and returns a Verdict. It must be able to fail: a bound is compared with the
-trivial one (`vacuity`), and where measurements lie far below a bound a negative control shows that the check can tell.
+A claim is a function that measures something and returns a Verdict. It must be able to fail: a bound is compared with
+the trivial one (`vacuity`), and where measurements lie far below a bound a negative control shows that the check can
+tell.
 """
 
 import math
@@ -66,8 +67,8 @@ class Claim:
 class Erratum:
     """A place where the paper's text and the mathematics differ.
 
-    kind: "false" (as typed; the claim says what is meant, and how much stands), "misprint" (a slip of the pen) or "note" (right as
-    meant; said for readers, and no erratum).
+    kind: "false" (as typed; the claim says what is meant, and how much stands), "misprint" (a slip of the pen) or
+    "note" (right as meant; said for readers, and no erratum).
     """
     tag: str
     paper: str
@@ -105,7 +106,8 @@ def erratum(tag, paper, where, kind, stated, right, claim):
 
 
 def figure(name, paper, caption, *, claims, rows=1, columns=None):
-    """Register a picture for the report; its function draws on the axes it is given, an array of them if `columns` is."""
+    """Register a picture for the report; its function draws on the axes it is given, an array of them if `columns`
+    is."""
     def register(draw):
         FIGURES.append(Figure(name, paper, caption, draw, tuple(claims), rows, columns))
         return draw
@@ -117,7 +119,8 @@ def run(claims, options):
     for one in claims:
         try:
             verdict = one.check(options)
-        except Exception as error:                     # whatever went wrong, the table goes on and the exit status tells
+        # whatever went wrong, the table goes on and the exit status tells
+        except Exception as error:
             verdict = Verdict(FAILS, math.nan, math.nan, f"{type(error).__name__}: {error}")
         yield one, guard_vacuity(one, verdict)
 
@@ -137,7 +140,8 @@ def detection(control):
 
 
 def judgements(file):
-    """How often the source of a file of claims calls for a judgement of failure counts: the accusations it could make."""
+    """How often the source of a file of claims calls for a judgement of failure counts: the accusations it could
+    make."""
     return pathlib.Path(file).read_text(encoding="utf-8").count("judge_failures(")
 
 

@@ -15,7 +15,8 @@ def standardised(X):
 
 
 def load(folder, name, rows=None, raw=False):
-    """(points, targets or None) of a data set, standardised unless raw; None if it is not there. Of Covertype, a uniform sample."""
+    """(points, targets or None) of a data set, standardised unless raw; None if it is not there. Of Covertype, a
+    uniform sample."""
     path = folder / FILES[name] if folder is not None else None
     if path is None or not path.exists():
         return None

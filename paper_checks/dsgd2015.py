@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claims of Xie, Liang, Song, Scale Up Nonlinear Component Analysis with Doubly Stochastic Gradients (NIPS 2015).
 
-A = E k(x, .) (x) k(x, .), V its top k eigenfunctions, H_t the functions after t steps. The potential is sin^2 of the largest angle
-between two subspaces; of functions, in L2(p), for H_t does not lie in the kernel's space.
+A = E k(x, .) (x) k(x, .), V its top k eigenfunctions, H_t the functions after t steps. The potential is sin^2 of the
+largest angle between two subspaces; of functions, in L2(p), for H_t does not lie in the kernel's space.
 """
 
 import functools
@@ -16,10 +16,12 @@ from scipy import linalg, stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 from paper_checks import data
-from paper_checks.claims import (CHANCE, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, Verdict, claim, erratum, figure)
+from paper_checks.claims import (CHANCE, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, Verdict, claim, erratum,
+                                 figure)
 
 UNIT = kp.gaussian(1.0)
-NODES, WEIGHTS = (lambda x, w: (x, w / w.sum()))(*np.polynomial.hermite_e.hermegauss(60))     # of the standard normal law
+# of the standard normal law
+NODES, WEIGHTS = (lambda x, w: (x, w / w.sum()))(*np.polynomial.hermite_e.hermegauss(60))
 
 
 def sin2(A, B):
@@ -43,7 +45,8 @@ def slope_interval(slopes):
     return np.mean(slopes), stats.t.isf(0.025, len(slopes) - 1) * stats.sem(slopes)
 
 
-@claim("DSGD-E", "dsgd", "Section 3: <g, A f> = E f(x) g(x); eigenfunctions of the empirical A are sum_i alpha_i k(x_i, .) with K alpha = lambda alpha; "
+@claim("DSGD-E", "dsgd", "Section 3: <g, A f> = E f(x) g(x); eigenfunctions of the empirical A are sum_i alpha_i "
+                         "k(x_i, .) with K alpha = lambda alpha; "
        "features of (2) average to the kernel and are at most sqrt(2) in size.",
        measures="largest entry of the difference", no_trivial=IDENTITY,
        errata=["E29"])
@@ -60,10 +63,13 @@ def setting(options):
     m = 200_000
     Z = kp.fourier_features(X[:40], kp.fourier_features_map(UNIT, 2, m, options.seed))
     bias, size = np.abs(Z @ Z.T - K[:40, :40]).max() * math.sqrt(m / 1.5), np.abs(Z).max() * math.sqrt(m)
-    good = max(norm, moments) < 1e-10 and meant < 1e-8 < 1 < printed and bias < 5.5 and size <= math.sqrt(2) * (1 + 1e-12)
+    good = max(norm,
+               moments) < 1e-10 and meant < 1e-8 < 1 < printed and bias < 5.5 and size <= math.sqrt(2) * (1 + 1e-12)
     return Verdict(MENDED if good else FAILS, max(norm, moments), 1e-10,
-                   f"largest entry of alpha^T K alpha - I and of the functions' second moments less their eigenvalues; |K alpha - n lambda alpha| = "
-                   f"{meant:.1e}, without the n (as printed) {printed:.3g}. Features: |mean - k| at most {bias:.2g} standard errors in 820 entries, "
+                   f"largest entry of alpha^T K alpha - I and of the functions' second moments less their eigenvalues; "
+                   f"|K alpha - n lambda alpha| = "
+                   f"{meant:.1e}, without the n (as printed) {printed:.3g}. Features: |mean - k| at most {bias:.2g} "
+                   f"standard errors in 820 entries, "
                    f"size at most {size:.4f}.", "n = 200, m = 200,000")
 
 
@@ -77,7 +83,8 @@ def start(options, k, features, X=None, individual=False, **more):
     return kp.dsgd_start(X, kp.fourier_features_map(UNIT, 1, features, options.seed), k, individual, initial=40, **more)
 
 
-@claim("DSGD-U", "dsgd", "Updates (2)-(4): G + eta (I - G G^T) A G is a gradient step of the Lagrangian; random points and features give it on average; "
+@claim("DSGD-U", "dsgd", "Updates (2)-(4): G + eta (I - G G^T) A G is a gradient step of the Lagrangian; random points "
+                         "and features give it on average; "
        "Algorithm 1 carries it in coefficients.",
        measures="deviation of the mean move, standard errors", no_trivial=CHANCE,
        errata=["E26"])
@@ -89,7 +96,8 @@ def update_rules(options):
     by_differences = np.array([[(lagrangian(G + h * E, A, L) - lagrangian(G - h * E, A, L)) / (4 * h)
                                 for E in (np.outer(np.eye(6)[i], np.eye(2)[q]) for q in range(2))] for i in range(6)])
     gradient = np.abs(by_differences - (A @ G - G @ L)).max() / np.abs(by_differences).max()
-    # Steps from one state on many mini-batches, the new features of each trial being others: the functions on a grid move by
+    # Steps from one state on many mini-batches, the new features of each trial being others: the functions on a grid
+    # move by
     # eta (A - H H^T A) H on average. The step itself is the library's, coefficients of its new features are drawn anew.
     grid, eta, trials, pool = np.linspace(-2, 2, 9)[:, None], 0.1, 4000 if options.full else 1500, 64
     moves = np.empty((trials, 9, 2))
@@ -112,12 +120,16 @@ def update_rules(options):
     control = (np.abs(moves.mean(0)) / (moves.std(0) / math.sqrt(trials))).max()
     good = gradient < 1e-8 and z.max() < 5 and zero == 0 and control > 10
     return Verdict(MENDED if good else FAILS, z.max(), 5.0,
-                   f"mean move of the functions on 9 places against eta (A - H H^T A) H, in standard errors ({control:.0f} against no move at all); "
-                   f"gradient against finite differences {gradient:.0e}. From an empty sum, as the listing begins, all coefficients stay {zero:g}: "
-                   f"Algorithm 1 needs the initial functions V_0 that (4) has.", f"{trials} steps of 64 points and 8 features")
+                   f"mean move of the functions on 9 places against eta (A - H H^T A) H, in standard errors "
+                   f"({control:.0f} against no move at all); "
+                   f"gradient against finite differences {gradient:.0e}. From an empty sum, as the listing begins, all "
+                   f"coefficients stay {zero:g}: "
+                   f"Algorithm 1 needs the initial functions V_0 that (4) has.",
+                   f"{trials} steps of 64 points and 8 features")
 
 
-@claim("DSGD-GHA", "dsgd", "Section 3: with the upper triangle of G^T A G, as in the generalised Hebbian algorithm, single eigenfunctions are found.",
+@claim("DSGD-GHA", "dsgd", "Section 3: with the upper triangle of G^T A G, as in the generalised Hebbian algorithm, "
+                           "single eigenfunctions are found.",
        measures="largest entry of (inner products - I)")
 def single_eigenfunctions(options):
     X = np.random.default_rng(options.seed).standard_normal((100_000, 1))
@@ -134,7 +146,8 @@ def single_eigenfunctions(options):
         turned.append(np.abs(overlap - np.eye(3)).max())
     good = turned[0] < 0.1 and turned[1] > 0.3
     return Verdict(HOLDS if good else FAILS, turned[0], 0.1,
-                   f"largest deviation from I of the inner products with the true eigenfunctions, after a start turned at random; without the triangle "
+                   f"largest deviation from I of the inner products with the true eigenfunctions, after a start turned "
+                   f"at random; without the triangle "
                    f"{turned[1]:.2g}: a basis of the same subspace.", "400 steps, k = 3", trivial=1.0)
 
 
@@ -157,19 +170,24 @@ def singular_functions(options):
     gaps = [np.abs((kp.dsgd_evaluate(X, state, view) ** 2).mean(0) / values - 1).max() for view in (False, True)]
     good = half < 1e-6 and angle < 1e-6 and max(gaps) < 0.1
     return Verdict(HOLDS if good else FAILS, max(gaps), 0.1,
-                   f"largest relative error of the second moments of the functions (times sqrt(2)) against the singular values, both views. In R^6 x R^5 "
-                   f"the steps end at U^T U = I/2 ({half:.0e}) in the right subspace ({angle:.0e}): the stacked (U; V) has norm 1, so that unit "
-                   f"singular functions are sqrt(2) times the results (a note: the paper claims no norm).", "300 steps, 8192 features", trivial=1.0)
+                   f"largest relative error of the second moments of the functions (times sqrt(2)) against the "
+                   f"singular values, both views. In R^6 x R^5 "
+                   f"the steps end at U^T U = I/2 ({half:.0e}) in the right subspace ({angle:.0e}): the stacked (U; V) "
+                   f"has norm 1, so that unit "
+                   f"singular functions are sqrt(2) times the results (a note: the paper claims no norm).",
+                   "300 steps, 8192 features", trivial=1.0)
 
 
 def heavy_tailed(rng, n):
     """Two pairs: a scale mixture of kurtosis 30 with correlation .8, and a normal one with .6."""
     z = rng.standard_normal((n, 4))
     scale = math.sqrt(10.0) * (rng.random(n) < 0.1)
-    return np.c_[scale * z[:, 0], z[:, 2]], np.c_[scale * (0.8 * z[:, 0] + 0.6 * z[:, 1]), 0.6 * z[:, 2] + 0.8 * z[:, 3]]
+    return np.c_[scale * z[:, 0], z[:, 2]], np.c_[scale * (0.8 * z[:, 0] + 0.6 * z[:, 1]),
+                                                  0.6 * z[:, 2] + 0.8 * z[:, 3]]
 
 
-@claim("DSGD-KCCA", "dsgd", "Algorithm 4 finds canonical correlations: its steps have no decay of earlier coefficients, and W from the same sample.",
+@claim("DSGD-KCCA", "dsgd", "Algorithm 4 finds canonical correlations: its steps have no decay of earlier "
+                            "coefficients, and W from the same sample.",
        measures="distance from the best correlation",
        errata=["E28"])
 def canonical_correlations(options):
@@ -197,12 +215,16 @@ def canonical_correlations(options):
     ours = np.corrcoef(kp.dsgd_evaluate(X, state)[:, 0], kp.dsgd_evaluate(Y, state, True)[:, 0])[0, 1]
     good = abs(kept - best) < 0.01 and biased < best - 0.1 and ours > best - 0.02
     return Verdict(HOLDS if good else FAILS, abs(kept - best), 0.01,
-                   f"distance of the correlation that independent batches reach from the best linear one, {best:.3f}. With W and the gradient from one "
-                   f"point the mean step has fourth moments and ends at {biased:.3f} (a note: the paper runs mini-batches of 1024, whose bias is 1/1024 "
-                   f"of that); the functions of dsgd_kcca, which halves its mini-batches, reach {ours:.3f}.", "400,000 pairs, kurtosis 30", trivial=best)
+                   f"distance of the correlation that independent batches reach from the best linear one, {best:.3f}. "
+                   f"With W and the gradient from one "
+                   f"point the mean step has fourth moments and ends at {biased:.3f} (a note: the paper runs "
+                   f"mini-batches of 1024, whose bias is 1/1024 "
+                   f"of that); the functions of dsgd_kcca, which halves its mini-batches, reach {ours:.3f}.",
+                   "400,000 pairs, kurtosis 30", trivial=best)
 
 
-@claim("DSGD-KSIR", "dsgd", "Sections 1, 3: sliced inverse regression is the generalised problem of C_xy C_yy^-1 C_yx against C_xx, solved as KCCA.",
+@claim("DSGD-KSIR", "dsgd", "Sections 1, 3: sliced inverse regression is the generalised problem of C_xy C_yy^-1 C_yx "
+                            "against C_xx, solved as KCCA.",
        measures="sin^2 of an angle")
 def sliced_inverse_regression(options):
     rng = np.random.default_rng(options.seed)
@@ -223,17 +245,21 @@ def sliced_inverse_regression(options):
     ours, linear = abs(np.corrcoef(f, truth)[0, 1]), abs(np.corrcoef(X @ by_slices[:, -1], truth)[0, 1])
     good = angle < 1e-6 and ours > 0.95 > linear
     return Verdict(HOLDS if good else FAILS, angle, 1e-6,
-                   f"sin^2 of the angle between the two problems' solutions in R^4. Correlation of the function found with the regression function: "
-                   f"{ours:.3f} (linear sliced inverse regression {linear:.3f}).", "40,000 points, 10 slices", trivial=1.0)
+                   f"sin^2 of the angle between the two problems' solutions in R^4. Correlation of the function found "
+                   f"with the regression function: "
+                   f"{ours:.3f} (linear sliced inverse regression {linear:.3f}).", "40,000 points, 10 slices",
+                   trivial=1.0)
 
 
 EIGENVALUES = np.array([1, 0.8, 0.6, 0.2, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05])           # gap .4 after the third
 
 
 def subspace_runs(c, t0, batch, steps, replicates, seed):
-    """(t, mean potential over replicates, potentials) of update (2) in R^10 from the start of angle arctan(.25 |.|) or so."""
+    """(t, mean potential over replicates, potentials) of update (2) in R^10 from the start of angle arctan(.25 |.|) or
+    so."""
     rng, k = np.random.default_rng(seed), 3
-    G = np.repeat(linalg.qr(np.r_[np.eye(k), 0.25 * rng.standard_normal((7, k))], mode="economic")[0][None], replicates, 0)
+    G = np.repeat(linalg.qr(np.r_[np.eye(k), 0.25 * rng.standard_normal((7, k))], mode="economic")[0][None], replicates,
+                  0)
     times, potentials, upcoming = [], [], steps / 8
     for t in range(1, steps + 1):
         X = rng.standard_normal((replicates, batch, 10)) * np.sqrt(EIGENVALUES)
@@ -251,7 +277,8 @@ def subspace_runs(c, t0, batch, steps, replicates, seed):
 def subspace_slopes(full, seed):
     replicates, steps = (48, 24_000) if full else (24, 12_000)
     runs = {c: subspace_runs(c, 20 * c, 20, steps, replicates, [seed, int(10 * c)]) for c in (4.0, 0.5)}
-    return {c: (slope(t, p.mean(1)), [slope(t, p[:, r]) for r in range(replicates)], t, p.mean(1)) for c, (t, p) in runs.items()}
+    return {c: (slope(t, p.mean(1)), [slope(t, p[:, r]) for r in range(replicates)], t, p.mean(1))
+            for c, (t, p) in runs.items()}
 
 
 @claim("DSGD-T1", "dsgd", "Lemma 2, Theorem 1: there are eta_i = O(1/i) with 1 - cos^2 theta(V, G_t) = O(1/t).",
@@ -268,11 +295,15 @@ def stochastic_rate(options):
         a = np.array([[1, e], [e, 0]]) @ G
         G = G + 2.0 / (t + 5) * (a - G * (G @ a))
     stalled = 1 - G[0] ** 2 / (G @ G)
-    good = -1.25 <= fast <= -0.8 and -0.6 <= slow <= -0.3 and abs(stalled - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3
+    good = -1.25 <= fast <= -0.8 and -0.6 <= slow <= -0.3 and abs(stalled
+                                                                  - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3
     return Verdict(HOLDS if good else FAILS, -0.8 / fast, 1.0,
-                   f".8 over minus the slope of the mean potential in log t: the slope is {fast:.3f} (replicates: +- {half:.2f}) for eta = 4/(t + 80), where "
-                   f"2 c gap = 3.2 > 1, and {slow:.3f} for c = .5, where it is .4: which steps serve, is a matter of the gap. The rate is one in expectation, "
-                   f"for independent mini-batches, as the paper draws them; the norm condition alone (all A_t = A + E) stalls at {stalled:.4f}.",
+                   f".8 over minus the slope of the mean potential in log t: the slope is {fast:.3f} (replicates: +- "
+                   f"{half:.2f}) for eta = 4/(t + 80), where "
+                   f"2 c gap = 3.2 > 1, and {slow:.3f} for c = .5, where it is .4: which steps serve, is a matter of "
+                   f"the gap. The rate is one in expectation, "
+                   f"for independent mini-batches, as the paper draws them; the norm condition alone (all A_t = A + E) "
+                   f"stalls at {stalled:.4f}.",
                    "R^10, k = 3, gap .4, mini-batch 20, 24 replicates")
 
 
@@ -291,8 +322,10 @@ def recurrence(options):
     mean = float(np.mean(moves))                       # the two signs are equally likely for an unbiased A_t
     good = min(moves) < 0 < promised <= mean
     return Verdict(HOLDS if good else FAILS, promised / mean, 1.0,
-                   f"promised over mean derivative of cos^2 in eta at sin = .01 with A_t = A +- E, |E| = .1, gap 1: in expectation it holds. Pathwise one sign "
-                   f"gives {min(moves):.2g} where {promised:.2g} is promised: (5) is linear in |E| sin, not in |E| sin^2, a step of the sketch that the "
+                   f"promised over mean derivative of cos^2 in eta at sin = .01 with A_t = A +- E, |E| = .1, gap 1: in "
+                   f"expectation it holds. Pathwise one sign "
+                   f"gives {min(moves):.2g} where {promised:.2g} is promised: (5) is linear in |E| sin, not in |E| "
+                   f"sin^2, a step of the sketch that the "
                    f"expectation mends.", "R^2, k = 1")
 
 
@@ -308,13 +341,15 @@ def first_order(options):
     control = slope(etas, [abs(sin2(V, G + eta * A @ G) - sin2(V, G)) for eta in etas])
     good = all(1.8 <= order <= 2.2 for order in orders) and control < 1.3
     return Verdict(HOLDS if good else FAILS, max(abs(order - 2) for order in orders), 0.2,
-                   f"distance from 2 of the order in eta: {orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not). Control: a step against none, order {control:.2f}.",
+                   f"distance from 2 of the order in eta: {orders[0]:.3f} (G orthonormal), {orders[1]:.3f} (not). "
+                   f"Control: a step against none, order {control:.2f}.",
                    "R^10, k = 3", trivial=1.0)
 
 
 @functools.lru_cache
 def hermite_runs(k, c, t0, feature_batch, full, seed):
-    """(t, potentials of H, of the companion G~, max |v - H w|^2, max |G~ - H|^2): (times, replicates) each, on the Hermite data.
+    """(t, potentials of H, of the companion G~, max |v - H w|^2, max |G~ - H|^2): (times, replicates) each, on the
+    Hermite data.
 
     G~ takes the same steps with k(x, .) in the place of features, the values of h on the points being those of H.
     """
@@ -326,7 +361,8 @@ def hermite_runs(k, c, t0, feature_batch, full, seed):
     for r in range(replicates):
         rng = np.random.default_rng([seed, k, r, feature_batch])
         found = kp.fourier_features_map(UNIT, 1, 40 + feature_batch * steps, 1000 * seed + r)
-        state = kp.dsgd_start(rng.standard_normal((30, 1)), found, k, feature_batch=feature_batch, theta0=c / t0, theta1=1 / t0, initial=40)
+        state = kp.dsgd_start(rng.standard_normal((30, 1)), found, k, feature_batch=feature_batch, theta0=c / t0,
+                              theta1=1 / t0, initial=40)
         H = kp.dsgd_evaluate(places, state)
         companion, upcoming, times = H.copy(), 30.0, []
         for t in range(steps):
@@ -337,7 +373,8 @@ def hermite_runs(k, c, t0, feature_batch, full, seed):
             if t + 1 >= upcoming or t + 1 == steps:
                 H = kp.dsgd_evaluate(places, state)
                 w = np.linalg.lstsq(np.sqrt(WEIGHTS)[:, None] * H[:60],
-                                    np.sqrt(WEIGHTS)[:, None] * np.sqrt(naive.hermite(NODES, k)[0]) * naive.hermite(NODES, k)[1], rcond=None)[0]
+                                    np.sqrt(WEIGHTS)[:, None] * np.sqrt(naive.hermite(NODES, k)[0])
+                                    * naive.hermite(NODES, k)[1], rcond=None)[0]
                 measured.append([hermite_potential(H[:60], k), hermite_potential(companion[:60], k),
                                  ((truth - H[60:] @ w) ** 2).max(), ((companion - H) ** 2).sum(1).max()])
                 times.append(t + 1 + t0)
@@ -365,25 +402,30 @@ def judged_rate(options, which, what, errata=""):
     good = all(s <= -0.75 for s in slopes) and growth < 1.5
     text = ", ".join(f"{s:.2f} +- {found[k][3][which]:.2f} (k = {k})" for k, s in zip(found, slopes))
     return Verdict(HOLDS if good else FAILS, -0.75 / max(slopes), 1.0,
-                   f".75 over minus the slope, in log t, of {what}: {text}, the intervals those of single runs' slopes; t times it, late over early, is "
-                   f"{growth:.2g} at most.{errata}", "Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), 20 replicates")
+                   f".75 over minus the slope, in log t, of {what}: {text}, the intervals those of single runs' "
+                   f"slopes; t times it, late over early, is "
+                   f"{growth:.2g} at most.{errata}",
+                   "Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), 20 replicates")
 
 
-@claim("DSGD-L5", "dsgd", "Lemma 5: 1 - cos^2 theta(V, G~_t) = O(ln(t/delta) / t) for the companion that takes the steps with k(x, .).",
+@claim("DSGD-L5", "dsgd",
+       "Lemma 5: 1 - cos^2 theta(V, G~_t) = O(ln(t/delta) / t) for the companion that takes the steps with k(x, .).",
        measures="required over found slope in log t",
        no_trivial="a slope; a potential that stays gives infinity")
 def companion_rate(options):
     return judged_rate(options, 1, "the mean potential of the companion")
 
 
-@claim("DSGD-L6", "dsgd", "Lemma 6: |g~_t(x) w - h_t(x) w|^2 = O(ln(t/delta) / t) for any x and unit w, with high probability.",
+@claim("DSGD-L6", "dsgd",
+       "Lemma 6: |g~_t(x) w - h_t(x) w|^2 = O(ln(t/delta) / t) for any x and unit w, with high probability.",
        measures="required over found slope in log t",
        no_trivial="a slope; a potential that stays gives infinity")
 def feature_noise(options):
     return judged_rate(options, 3, "the mean over runs of max_x |g~_t(x) - h_t(x)|^2, over 101 places")
 
 
-@claim("DSGD-T4", "dsgd", "Theorem 4: for any x and unit v in span V there is h in span H_t with |v(x) - h(x)|^2 = O(ln(t/delta) / t), w.h.p.",
+@claim("DSGD-T4", "dsgd", "Theorem 4: for any x and unit v in span V there is h in span H_t with |v(x) - h(x)|^2 = "
+                          "O(ln(t/delta) / t), w.h.p.",
        measures="required over found slope in log t",
        no_trivial="a slope; a potential that stays gives infinity",
        errata=["E24", "E25"])
@@ -393,15 +435,18 @@ def doubly_stochastic_rate(options):
     t, measured = hermite_runs(1, 0.5, 10.0, 1, options.full, options.seed)
     control = slope(t[t > 150], measured[2][t > 150].mean(1))
     verdict = judged_rate(options, 2, "max over [-2, 2] of |v - H w|^2, one w for all x,",
-                          f" Control: one feature a step and c = .5 < 1/(2 lambda_1): slope {control:.2f}. As quantified (h after x) the statement would be empty; "
-                          f"meant is h = H w, fixed before x. w = G~^T v serves only for orthonormal G~: for G~ = 2 V it errs by {w_printed} |v|; "
+                          f" Control: one feature a step and c = .5 < 1/(2 lambda_1): slope {control:.2f}. As "
+                          f"quantified (h after x) the statement would be empty; "
+                          f"meant is h = H w, fixed before x. w = G~^T v serves only for orthonormal G~: for G~ = 2 V "
+                          f"it errs by {w_printed} |v|; "
                           f"w = (G~^T G~)^-1 G~^T v serves.")
     if verdict.verdict == HOLDS:
         verdict.verdict = MENDED if control > -0.75 else FAILS
     return verdict
 
 
-@claim("DSGD-H", "dsgd", "Section 6: for normal data and a Gaussian kernel the eigenfunctions are given by the Hermite polynomials.",
+@claim("DSGD-H", "dsgd",
+       "Section 6: for normal data and a Gaussian kernel the eigenfunctions are given by the Hermite polynomials.",
        measures="residual of the eigenproblem", no_trivial=IDENTITY)
 def closed_form(options):
     worst = 0.0
@@ -409,16 +454,19 @@ def closed_form(options):
     for s, ell in ((1.0, 1.0), (0.7, 2.0), (1.5, 0.8)):
         values, functions = naive.hermite(s * x, 40, s, ell)
         K = kp.gram(s * x[:, None], s * x[:, None], kp.gaussian(ell))
-        residual = np.abs(K @ (w[:, None] / w.sum() * functions[:, :4]) - values[:4] * functions[:, :4])[np.abs(x) < 4].max()
+        residual = np.abs(K @ (w[:, None] / w.sum() * functions[:, :4]) - values[:4]
+                          * functions[:, :4])[np.abs(x) < 4].max()
         worst = max(worst, residual, abs(naive.hermite(0.0, 150, s, ell)[0].sum() - 1))
     wrong = np.abs(kp.gram(x[:, None], x[:, None], kp.gaussian(1.1)) @ (w / w.sum() * naive.hermite(x, 1)[1][:, 0])
                    - naive.hermite(x, 1)[0][0] * naive.hermite(x, 1)[1][:, 0])[np.abs(x) < 4].max()
     return Verdict(HOLDS if worst < 1e-10 < 1e-2 < wrong else FAILS, worst, 1e-10,
-                   f"residual of K phi = lambda phi by quadrature for j < 4, and of sum lambda_j = k(x, x) = 1; with a bandwidth 10 % off {wrong:.2g}.",
+                   f"residual of K phi = lambda phi by quadrature for j < 4, and of sum lambda_j = k(x, x) = 1; with a "
+                   f"bandwidth 10 % off {wrong:.2g}.",
                    "(s, l) = (1, 1), (.7, 2), (1.5, .8)")
 
 
-@claim("DSGD-C", "dsgd", "Section 4: memory O(t), independent of d, features being regenerated from their seeds; step i costs O(i).",
+@claim("DSGD-C", "dsgd",
+       "Section 4: memory O(t), independent of d, features being regenerated from their seeds; step i costs O(i).",
        measures="bytes of a state at d = 5625")
 def costs(options):
     sizes, same = [], True
@@ -426,14 +474,19 @@ def costs(options):
         X = np.random.default_rng(options.seed).standard_normal((128, d))
         states = []
         for stored in (False, True):
-            state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, 512, 3, stored), 2, initial=64, feature_batch=32)
+            state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(math.sqrt(d)), d, 512, 3, stored), 2,
+                                  initial=64, feature_batch=32)
             for _ in range(14):
                 state = kp.dsgd_update(state, X)
             states.append(state)
-        same &= np.array_equal(states[0].coef, states[1].coef) and np.array_equal(kp.dsgd_evaluate(X, states[0]), kp.dsgd_evaluate(X, states[1]))
-        sizes.append(sum(a.nbytes for a in (states[0].coef, states[0].other_coef, states[0].moment, states[0].map.frequencies)))
+        same &= np.array_equal(states[0].coef,
+                               states[1].coef) and np.array_equal(kp.dsgd_evaluate(X, states[0]),
+                                                                  kp.dsgd_evaluate(X, states[1]))
+        sizes.append(sum(a.nbytes for a in (states[0].coef, states[0].other_coef, states[0].moment,
+                                            states[0].map.frequencies)))
     # features that a step evaluates: those used, and its new ones
-    state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(100.0), 5625, 512, 3, False), 2, initial=64, feature_batch=32)
+    state = kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(100.0), 5625, 512, 3, False), 2, initial=64,
+                          feature_batch=32)
     used = [state.used]
     for _ in range(20):
         state = kp.dsgd_update(state, X)
@@ -442,8 +495,10 @@ def costs(options):
     stored_bytes = states[1].map.frequencies.nbytes
     good = same and sizes[0] == sizes[1] == 8 * (512 * 2 + 4) and linear
     return Verdict(HOLDS if good else FAILS, sizes[1], 8 * (512 * 2 + 4),
-                   f"bytes of a state of 512 features, k = 2: {sizes[0]} for d = 2 and {sizes[1]} for d = 5625, where stored frequencies take {stored_bytes:,}; "
-                   f"the same bits either way: {same}. A step evaluates the features so far and its own: {used[0]}, {used[1]}, ... {used[-1]}.",
+                   f"bytes of a state of 512 features, k = 2: {sizes[0]} for d = 2 and {sizes[1]} for d = 5625, where "
+                   f"stored frequencies take {stored_bytes:,}; "
+                   f"the same bits either way: {same}. A step evaluates the features so far and its own: {used[0]}, "
+                   f"{used[1]}, ... {used[-1]}.",
                    "512 features, 32 a step", trivial=stored_bytes)
 
 
@@ -455,7 +510,8 @@ def synthetic(full, seed):
     """Figure 1: points seen, potential after them, the state; 1e6 points and 262144 features in full."""
     n, features = (1_000_000, 2 ** 18) if full else (500_000, 2 ** 14)
     X = np.random.default_rng([seed, 1]).standard_normal((n, 1))
-    state = kp.dsgd_start(X[:60], kp.fourier_features_map(UNIT, 1, features, seed, False), 3, theta0=0.8, theta1=0.06, initial=64)
+    state = kp.dsgd_start(X[:60], kp.fourier_features_map(UNIT, 1, features, seed, False), 3, theta0=0.8, theta1=0.06,
+                          initial=64)
     seen, potentials, upcoming = [], [], 1
     for t in range(n // 512):
         state = kp.dsgd_update(state, X[512 * t:512 * (t + 1)])
@@ -466,7 +522,8 @@ def synthetic(full, seed):
     return np.array(seen), np.array(potentials), state
 
 
-@claim("DSGD-Fig1", "dsgd", "Section 6: on normal data the potential of the top 3 subspace falls like 1/t, and the functions found are the eigenfunctions.",
+@claim("DSGD-Fig1", "dsgd", "Section 6: on normal data the potential of the top 3 subspace falls like 1/t, and the "
+                            "functions found are the eigenfunctions.",
        measures=".7 over minus the slope of sin^2 in log points",
        no_trivial="a slope; a potential that stays gives infinity")
 def synthetic_converges(options):
@@ -476,11 +533,14 @@ def synthetic_converges(options):
     half = 1.96 * stats.linregress(np.log(seen[chosen]), np.log(potentials[chosen])).stderr
     values, functions = naive.hermite(NODES, 3)
     H = kp.dsgd_evaluate(NODES[:, None], kp.dsgd_finish(state))
-    overlap = np.abs(np.diag(H.T @ (WEIGHTS[:, None] * functions)) / np.sqrt(values * (H ** 2 * WEIGHTS[:, None]).sum(0) / values))
+    overlap = np.abs(np.diag(H.T @ (WEIGHTS[:, None] * functions))
+                     / np.sqrt(values * (H ** 2 * WEIGHTS[:, None]).sum(0) / values))
     good = -1.4 <= found <= -0.7 and overlap.min() > 0.98
     return Verdict(HOLDS if good else FAILS, -0.7 / found, 1.0,
-                   f".7 over minus the slope of sin^2 in log points: {found:.2f} +- {half:.2f}, from {potentials[chosen][0]:.2g} to {potentials[-1]:.2g}. Inner products "
-                   f"of the functions with the true ones: {', '.join(f'{o:.4f}' for o in overlap)}.", f"{seen[-1]:,} points, {state.map.m} features, 512 and 128 a step")
+                   f".7 over minus the slope of sin^2 in log points: {found:.2f} +- {half:.2f}, from "
+                   f"{potentials[chosen][0]:.2g} to {potentials[-1]:.2g}. Inner products "
+                   f"of the functions with the true ones: {', '.join(f'{o:.4f}' for o in overlap)}.",
+                   f"{seen[-1]:,} points, {state.map.m} features, 512 and 128 a step")
 
 
 def latent(rng, n):
@@ -499,7 +559,8 @@ def density_embeddings(places):
 
 @functools.lru_cache
 def latent_errors(full, seed):
-    """(replicates, 3): sin^2 between the top 2 singular functions and the components' embeddings; DSGD, Fourier, Nystrom; and functions."""
+    """(replicates, 3): sin^2 between the top 2 singular functions and the components' embeddings; DSGD, Fourier,
+    Nystrom; and functions."""
     n, features, fixed, replicates = (1_000_000, 8192, 2048, 5) if full else (60_000, 8192, 512, 6)
     places, kernel, errors, drawn = np.linspace(-4, 10, 300)[:, None], kp.gaussian(0.5), [], None
     truth = density_embeddings(places)
@@ -517,7 +578,8 @@ def latent_errors(full, seed):
     return np.array(errors), places, truth, drawn
 
 
-@claim("DSGD-Fig3", "dsgd", "Section 6: KSVD by DSGD recovers the two latent components almost perfectly, better than fixed Fourier or Nystrom features.",
+@claim("DSGD-Fig3", "dsgd", "Section 6: KSVD by DSGD recovers the two latent components almost perfectly, better than "
+                            "fixed Fourier or Nystrom features.",
        measures="mean sin^2 to the latent components")
 def latent_components(options):
     errors, *_ = latent_errors(options.full, options.seed)
@@ -525,17 +587,23 @@ def latent_components(options):
     p = [stats.ttest_rel(errors[:, 0], errors[:, q], alternative="less").pvalue for q in (1, 2)]
     found = mean[0] < 0.05 and max(p) < 0.05
     return Verdict(HOLDS if found else NOT_SEEN if mean[0] < 0.05 else FAILS, mean[0], 0.05,
-                   f"mean sin^2 between the top two singular functions and the embeddings of the two components: DSGD {mean[0]:.2g}, Fourier {mean[1]:.2g}, "
-                   f"Nystrom {mean[2]:.2g} (p-values of being better: {p[0]:.2g}, {p[1]:.2g}). Recovered it is; that fixed features do worse is seen only where the "
-                   f"p-values are small. The paper gives neither the components' parameters nor a number.", f"{len(errors)} replicates", trivial=1.0)
+                   f"mean sin^2 between the top two singular functions and the embeddings of the two components: DSGD "
+                   f"{mean[0]:.2g}, Fourier {mean[1]:.2g}, "
+                   f"Nystrom {mean[2]:.2g} (p-values of being better: {p[0]:.2g}, {p[1]:.2g}). Recovered it is; that "
+                   f"fixed features do worse is seen only where the "
+                   f"p-values are small. The paper gives neither the components' parameters nor a number.",
+                   f"{len(errors)} replicates", trivial=1.0)
 
 
 def halves(options):
-    """(train, test) pairs of left and right halves of images: the mnist set of the data folder, or scikit-learn's digits."""
+    """(train, test) pairs of left and right halves of images: the mnist set of the data folder, or scikit-learn's
+    digits."""
     X = data.load(options.data_dir, "mnist", raw=True)
-    X, side = (X[0] / 255, 28) if X is not None else (importlib.import_module("sklearn.datasets").load_digits().data / 16, 8)
+    X, side = (X[0] / 255, 28) if X is not None else (importlib.import_module("sklearn.datasets").load_digits().data
+                                                      / 16, 8)
     X = X[np.random.default_rng(options.seed).permutation(len(X))].reshape(len(X), side, side)
-    left, right = (np.ascontiguousarray(part.reshape(len(X), -1)) for part in (X[:, :, :side // 2], X[:, :, side // 2:]))
+    left, right = (np.ascontiguousarray(part.reshape(len(X), -1))
+                   for part in (X[:, :, :side // 2], X[:, :, side // 2:]))
     count = len(X) * 3 // 4
     return (left[:count], right[:count]), (left[count:], right[count:]), "mnist" if side == 28 else "digits"
 
@@ -543,7 +611,8 @@ def halves(options):
 def cca(F, G, k, ridge):
     """Weights of linear canonical correlations, with a ridge in the units of the features' second moments."""
     F, G = F - F.mean(0), G - G.mean(0)
-    roots = [linalg.inv(linalg.cholesky(A.T @ A / len(A) + ridge * np.eye(A.shape[1])), check_finite=False) for A in (F, G)]
+    roots = [linalg.inv(linalg.cholesky(A.T @ A / len(A) + ridge * np.eye(A.shape[1])), check_finite=False)
+             for A in (F, G)]
     u, _, v = linalg.svd(roots[0].T @ (F.T @ G / len(F)) @ roots[1])
     return roots[0] @ u[:, :k], roots[1] @ v[:k].T
 
@@ -558,21 +627,27 @@ def _correlations(folder, full, seed):
     train, test, name = halves(options)
     k = 50 if name == "mnist" else 10
     kernels = [kp.gaussian(kp.median_bandwidth(view, seed)) for view in train]
-    counts, ridge = ((256, 512, 1024, 2048, 4096) if full else (256, 512, 1024)) if name == "mnist" else (64, 128, 256), 1e-4
+    counts, ridge = ((256, 512, 1024, 2048, 4096) if full
+                     else (256, 512, 1024)) if name == "mnist" else (64, 128, 256), 1e-4
     rows = {"linear": (correlation_sum(*(view @ w for view, w in zip(test, cca(*train, k, 1e-3)))), 0.0)}
     for m in counts:
         began = time.perf_counter()
-        maps = [kp.fourier_features_map(kernel, view.shape[1], m, s) for s, (kernel, view) in enumerate(zip(kernels, train))]
+        maps = [kp.fourier_features_map(kernel, view.shape[1], m, s)
+                for s, (kernel, view) in enumerate(zip(kernels, train))]
         weights = cca(*(kp.fourier_features(view, f) for view, f in zip(train, maps)), k, ridge)
-        rows["Fourier", m] = correlation_sum(*(kp.fourier_features(view, f) @ w for view, f, w in zip(test, maps, weights))), time.perf_counter() - began
+        rows["Fourier", m] = correlation_sum(*(kp.fourier_features(view, f) @ w
+                                               for view, f, w in zip(test, maps, weights))), time.perf_counter() - began
         began = time.perf_counter()
-        maps = [kp.nystrom_map(view, kp.uniform_landmarks(len(view), m, seed), kernel) for kernel, view in zip(kernels, train)]
+        maps = [kp.nystrom_map(view, kp.uniform_landmarks(len(view), m, seed), kernel)
+                for kernel, view in zip(kernels, train)]
         weights = cca(*(kp.nystrom_features(view, f) for view, f in zip(train, maps)), k, ridge)
-        rows["Nystrom", m] = correlation_sum(*(kp.nystrom_features(view, f) @ w for view, f, w in zip(test, maps, weights))), time.perf_counter() - began
+        rows["Nystrom", m] = correlation_sum(*(kp.nystrom_features(view, f) @ w
+                                               for view, f, w in zip(test, maps, weights))), time.perf_counter() - began
     features, steps, batch = (20480, 3000, 1024) if full else (4096, 500, 1024) if name == "mnist" else (2048, 600, 512)
     began = time.perf_counter()
     state = kp.dsgd_kcca(*train, *kernels, k, features, seed, steps, batch, features // 10, ridge=ridge)
-    rows["DSGD", features] = (correlation_sum(kp.dsgd_evaluate(test[0], state), kp.dsgd_evaluate(test[1], state, True)), time.perf_counter() - began)
+    rows["DSGD", features] = (correlation_sum(kp.dsgd_evaluate(test[0], state), kp.dsgd_evaluate(test[1], state, True)),
+                              time.perf_counter() - began)
     return rows, name, k
 
 
@@ -580,22 +655,29 @@ def correlations(options):
     return _correlations(options.data_dir, options.full, options.seed)
 
 
-@claim("DSGD-Table1", "dsgd", "Table 1: of left and right image halves DSGD finds the largest sum of test correlations, Nystrom more than Fourier features, more features "
+@claim("DSGD-Table1", "dsgd", "Table 1: of left and right image halves DSGD finds the largest sum of test "
+                              "correlations, Nystrom more than Fourier features, more features "
        "more, and linear CCA less than most.",
        measures="correlations of fixed features over those of DSGD", no_trivial=QUOTIENT)
 def table_1(options):
     rows, name, k = correlations(options)
-    fourier, nystrom = ([value for key, (value, _) in rows.items() if key[0] == kind] for kind in ("Fourier", "Nystrom"))
+    fourier, nystrom = ([value for key, (value, _) in rows.items() if key[0] == kind]
+                        for kind in ("Fourier", "Nystrom"))
     (dsgd,) = (value for key, (value, _) in rows.items() if key[0] == "DSGD")
     sentences = {"more features more": fourier == sorted(fourier) and nystrom == sorted(nystrom),
                  "Nystrom above Fourier": all(a > b for a, b in zip(nystrom, fourier)),
-                 "DSGD above all": dsgd > max(fourier + nystrom), "linear below the most features": rows["linear"][0] < max(fourier)}
-    text = "; ".join(f"{key if isinstance(key, str) else ' '.join(map(str, key))} {value:.2f} ({seconds:.0f} s)" for key, (value, seconds) in rows.items())
+                 "DSGD above all": dsgd > max(fourier + nystrom), "linear below the most features": rows["linear"][0]
+                 < max(fourier)}
+    text = "; ".join(f"{key if isinstance(key, str) else ' '.join(map(str, key))} {value:.2f} ({seconds:.0f} s)"
+                     for key, (value, seconds) in rows.items())
     seen = ", ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in sentences.items())
     sound = dsgd > 0.5 * max(fourier) and max(fourier + nystrom + [dsgd]) <= k
-    return Verdict((HOLDS if all(sentences.values()) else NOT_SEEN) if sound else FAILS, max(fourier + nystrom) / dsgd, 1.0,
-                   f"largest sum of the top {k} test correlations of fixed features over that of DSGD, {name}: {text}. {seen}. The paper has 8.1 million images and "
-                   f"takes 3000 steps: steps creep along small eigenvalues, where a decomposition is there at once. Its numbers: Fourier 25.2 to 41.5, Nystrom 30.4 to 42.7, DSGD 43.5, linear 27.4.", name)
+    return Verdict((HOLDS if all(sentences.values()) else NOT_SEEN) if sound else FAILS, max(fourier + nystrom) / dsgd,
+                   1.0,
+                   f"largest sum of the top {k} test correlations of fixed features over that of DSGD, {name}: {text}. "
+                   f"{seen}. The paper has 8.1 million images and "
+                   f"takes 3000 steps: steps creep along small eigenvalues, where a decomposition is there at once. "
+                   f"Its numbers: Fourier 25.2 to 41.5, Nystrom 30.4 to 42.7, DSGD 43.5, linear 27.4.", name)
 
 
 def arm(rng, n):
@@ -603,7 +685,8 @@ def arm(rng, n):
     q, v, a = rng.uniform(-np.pi, np.pi, (n, 2)), rng.normal(0, 2, (n, 2)), rng.normal(0, 4, (n, 2))
     c, s = np.cos(q[:, 1]), np.sin(q[:, 1])
     weight = 9.8 * np.cos(q[:, 0] + q[:, 1])
-    first = (3 + 2 * c) * a[:, 0] + (1 + c) * a[:, 1] - s * (2 * v[:, 0] * v[:, 1] + v[:, 1] ** 2) + 2 * 9.8 * np.cos(q[:, 0]) + weight
+    first = (3 + 2 * c) * a[:, 0] + (1 + c) * a[:, 1] - s * (2 * v[:, 0] * v[:, 1]
+                                                             + v[:, 1] ** 2) + 2 * 9.8 * np.cos(q[:, 0]) + weight
     second = (1 + c) * a[:, 0] + a[:, 1] + s * v[:, 0] ** 2 + weight
     return np.concatenate([q, v, a], 1), np.stack([first, second], 1)
 
@@ -641,22 +724,27 @@ def dynamics(options):
     return _dynamics(options.data_dir, options.full, options.seed)
 
 
-@claim("DSGD-Fig4", "dsgd", "Section 6: KSIR on inverse dynamics: the error falls with the number of features, DSGD has the lowest, Nystrom features do not perform as well.",
+@claim("DSGD-Fig4", "dsgd", "Section 6: KSIR on inverse dynamics: the error falls with the number of features, DSGD "
+                            "has the lowest, Nystrom features do not perform as well.",
        measures="test error of DSGD over the least of fixed features", no_trivial=QUOTIENT)
 def inverse_dynamics(options):
     rows, name = dynamics(options)
     fourier, nystrom = ([value for (kind, _), value in rows.items() if kind == of] for of in ("Fourier", "Nystrom"))
     (dsgd,) = (value for (kind, _), value in rows.items() if kind == "DSGD")
-    sentences = {"falls with features": fourier == sorted(fourier, reverse=True), "DSGD lowest": dsgd < min(fourier + nystrom),
+    sentences = {"falls with features": fourier == sorted(fourier, reverse=True),
+                 "DSGD lowest": dsgd < min(fourier + nystrom),
                  "Nystrom above Fourier": nystrom[-1] > fourier[-1]}
     seen = ", ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in sentences.items())
     mean = 1.0                                         # of the mean as prediction, in units of the variance
-    return Verdict((HOLDS if all(sentences.values()) else NOT_SEEN) if dsgd < 0.5 else FAILS, dsgd / min(fourier + nystrom), 1.0,
+    return Verdict((HOLDS if all(sentences.values()) else NOT_SEEN) if dsgd < 0.5 else FAILS,
+                   dsgd / min(fourier + nystrom), 1.0,
                    f"test error of DSGD over the least of fixed features, in units of the targets' variance, {name}: "
-                   + "; ".join(f"{kind} {m}: {value:.3g}" for (kind, m), value in rows.items()) + f"; the mean {mean:g}. {seen}.", name)
+                   + "; ".join(f"{kind} {m}: {value:.3g}" for (kind, m), value in rows.items())
+                   + f"; the mean {mean:g}. {seen}.", name)
 
 
-@figure("dsgd-convergence", "dsgd", "Figure 1: potential against the number of points (dashed: 1/t), and the three functions over the true ones.",
+@figure("dsgd-convergence", "dsgd",
+        "Figure 1: potential against the number of points (dashed: 1/t), and the three functions over the true ones.",
         claims=["DSGD-Fig1", "DSGD-H"], columns=lambda options: 2)
 def draw_convergence(axes, options):
     seen, potentials, state = synthetic(options.full, options.seed)
@@ -675,7 +763,8 @@ def draw_convergence(axes, options):
     right.legend(fontsize=7)
 
 
-@figure("dsgd-rates", "dsgd", "Theorems 1 and 4: potential of update (2) in R^10 for two step sizes; of H, its companion, and their distance on normal data.",
+@figure("dsgd-rates", "dsgd", "Theorems 1 and 4: potential of update (2) in R^10 for two step sizes; of H, its "
+                              "companion, and their distance on normal data.",
         claims=["DSGD-T1", "DSGD-T4", "DSGD-L5", "DSGD-L6"], columns=lambda options: 2)
 def draw_rates(axes, options):
     left, right = np.ravel(axes)
@@ -689,8 +778,10 @@ def draw_rates(axes, options):
         axis.legend(fontsize=7)
 
 
-@figure("dsgd-costs", "dsgd", "Sections 3 and 4: what is kept grows with the features and not with the coordinates; with the triangle of the Hebbian rule the functions turn into the "
-        "single eigenfunctions, without it into a basis of their span (normal points, 3 functions, 5 runs: means and ranges).", claims=["DSGD-C", "DSGD-GHA"], columns=lambda options: 2)
+@figure("dsgd-costs", "dsgd", "Sections 3 and 4: what is kept grows with the features and not with the coordinates; "
+                              "with the triangle of the Hebbian rule the functions turn into the "
+        "single eigenfunctions, without it into a basis of their span (normal points, 3 functions, 5 runs: means and "
+        "ranges).", claims=["DSGD-C", "DSGD-GHA"], columns=lambda options: 2)
 def draw_costs(axes, options):
     left, right = np.ravel(axes)
     dimensions = np.array([1, 10, 100, 1000, 10_000])
@@ -706,24 +797,30 @@ def draw_costs(axes, options):
         rows = []
         for seed in range(5):
             X = np.random.default_rng([options.seed, seed]).standard_normal((30_000, 1))
-            state = kp.dsgd_start(X[:2000], kp.fourier_features_map(UNIT, 1, 4096, 1000 * options.seed + seed), 3, individual)
-            state, off = state._replace(coef=state.coef @ linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]), []
+            state = kp.dsgd_start(X[:2000], kp.fourier_features_map(UNIT, 1, 4096, 1000 * options.seed + seed), 3,
+                                  individual)
+            state, off = state._replace(coef=state.coef
+                                        @ linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]), []
             values, functions = naive.hermite(NODES, 3)
             for t in range(241):
                 if t % 40 == 0:
-                    overlap = np.abs(kp.dsgd_evaluate(NODES[:, None], state).T @ (WEIGHTS[:, None] * functions)) / np.sqrt(values)
+                    overlap = np.abs(kp.dsgd_evaluate(NODES[:, None], state).T
+                                     @ (WEIGHTS[:, None] * functions)) / np.sqrt(values)
                     off.append(np.abs(overlap - np.eye(3)).max())
                 state = kp.dsgd_update(state, X[(256 * t) % 29_000:][:256])
             rows.append(off)
         drawn = np.array(rows).T
         mean = drawn.mean(1)
-        right.errorbar(40 * np.arange(7), mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt=marker + "-", ms=4, capsize=2, label=name)
-    right.set(xlabel="steps of 256 points", ylabel="largest entry of |inner products - I|", title="single eigenfunctions")
+        right.errorbar(40 * np.arange(7), mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt=marker + "-", ms=4,
+                       capsize=2, label=name)
+    right.set(xlabel="steps of 256 points", ylabel="largest entry of |inner products - I|",
+              title="single eigenfunctions")
     for axis in (left, right):
         axis.legend(fontsize=7)
 
 
-@figure("dsgd-molecules", "dsgd", "Figure 2: stand-in for the paper's molecules (qm7 of the data folder, or the digits): first two components of kernel PCA and of PCA.",
+@figure("dsgd-molecules", "dsgd", "Figure 2: stand-in for the paper's molecules (qm7 of the data folder, or the "
+                                  "digits): first two components of kernel PCA and of PCA.",
         claims=[], columns=lambda options: 2)
 def draw_molecules(axes, options):
     found = data.load(options.data_dir, "qm7", raw=True)
@@ -732,7 +829,8 @@ def draw_molecules(axes, options):
         found = digits.data, digits.target
     X, y = np.ascontiguousarray(found[0], float), found[1]
     kernel, left, right = kp.gaussian(kp.median_bandwidth(X, options.seed)), *np.ravel(axes)
-    state = kp.dsgd_kpca(X, kernel, 2, 16384 if options.full else 4096, options.seed, 4000 if options.full else 200, min(1024, len(X)), 512, centered=True)
+    state = kp.dsgd_kpca(X, kernel, 2, 16384 if options.full else 4096, options.seed, 4000 if options.full else 200,
+                         min(1024, len(X)), 512, centered=True)
     H = kp.dsgd_evaluate(X, state)
     P = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
     for axis, Z, title in ((left, H, "kernel PCA by DSGD"), (right, P, "PCA")):
@@ -740,7 +838,8 @@ def draw_molecules(axes, options):
         axis.set(title=title)
 
 
-@figure("dsgd-latent", "dsgd", "Figure 3: the two components' densities (smoothed by the kernel; dashed), and what the singular functions make of them.",
+@figure("dsgd-latent", "dsgd", "Figure 3: the two components' densities (smoothed by the kernel; dashed), and what the "
+                               "singular functions make of them.",
         claims=["DSGD-Fig3"], columns=lambda options: 3)
 def draw_latent(axes, options):
     _, places, truth, functions = latent_errors(options.full, options.seed)
@@ -751,7 +850,8 @@ def draw_latent(axes, options):
         axis.set(title=title, xlabel="x")
 
 
-@figure("dsgd-dynamics", "dsgd", "Figure 4: test error of sliced inverse regression against the number of features, in units of the targets' variance.",
+@figure("dsgd-dynamics", "dsgd", "Figure 4: test error of sliced inverse regression against the number of features, in "
+                                 "units of the targets' variance.",
         claims=["DSGD-Fig4"])
 def draw_dynamics(axes, options):
     rows, name = dynamics(options)
@@ -763,7 +863,8 @@ def draw_dynamics(axes, options):
     axes.legend(fontsize=7)
 
 
-@figure("dsgd-correlations", "dsgd", "Table 1 as a picture: sum of test correlations of image halves against the number of features.",
+@figure("dsgd-correlations", "dsgd",
+        "Table 1 as a picture: sum of test correlations of image halves against the number of features.",
         claims=["DSGD-Table1"])
 def draw_correlations(axes, options):
     rows, name, k = correlations(options)
@@ -775,11 +876,16 @@ def draw_correlations(axes, options):
     axes.legend(fontsize=7)
 
 
-erratum("E22", "dsgd", "Theorem 1, (5)", "note", "|A - A_i| < gap/8 for all i", "in expectation, for independent unbiased mini-batches, as the paper draws them; (5) in expectation", "DSGD-T1")
+erratum("E22", "dsgd", "Theorem 1, (5)", "note", "|A - A_i| < gap/8 for all i",
+        "in expectation, for independent unbiased mini-batches, as the paper draws them; (5) in expectation", "DSGD-T1")
 erratum("E23", "dsgd", "Theorem 1", "note", "there are eta_i = O(1/i)", "those c/(i + i_0) with 2 c gap > 1", "DSGD-T1")
-erratum("E24", "dsgd", "Theorem 4", "misprint", "for any x and v there is h", "h = H w fixed before x, as section 5.2 begins", "DSGD-T4")
-erratum("E25", "dsgd", "section 5.2", "misprint", "w = G~^T v, factor 2 kappa^2", "w = (G~^T G~)^-1 G~^T v, factor 2 kappa", "DSGD-T4")
+erratum("E24", "dsgd", "Theorem 4", "misprint", "for any x and v there is h",
+        "h = H w fixed before x, as section 5.2 begins", "DSGD-T4")
+erratum("E25", "dsgd", "section 5.2", "misprint", "w = G~^T v, factor 2 kappa^2",
+        "w = (G~^T G~)^-1 G~^T v, factor 2 kappa", "DSGD-T4")
 erratum("E26", "dsgd", "Algorithm 1", "misprint", "h = 0 at the start", "the initial functions V_0 of (4)", "DSGD-U")
-erratum("E27", "dsgd", "Algorithm 3", "note", "no norm is claimed", "U^T U = V^T V = I/2: unit functions are sqrt(2) times the results", "DSGD-KSVD")
-erratum("E28", "dsgd", "Algorithm 4", "note", "W and u from the same sample", "independent halves of a mini-batch; the bias of one is O(1/B)", "DSGD-KCCA")
+erratum("E27", "dsgd", "Algorithm 3", "note", "no norm is claimed",
+        "U^T U = V^T V = I/2: unit functions are sqrt(2) times the results", "DSGD-KSVD")
+erratum("E28", "dsgd", "Algorithm 4", "note", "W and u from the same sample",
+        "independent halves of a mini-batch; the bias of one is O(1/B)", "DSGD-KCCA")
 erratum("E29", "dsgd", "section 3", "misprint", "K alpha = lambda alpha", "K alpha = n lambda alpha", "DSGD-E")

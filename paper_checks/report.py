@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of a run, written anew after each claim: report.md with pictures beside it, and report.html with the pictures inside."""
+"""The report of a run, written anew after each claim: report.md with pictures beside it, and report.html with the
+pictures inside."""
 
 import base64
 import collections
@@ -12,15 +13,21 @@ import platform
 
 from paper_checks import claims
 
-COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "errata", "figures", "with")
+COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "errata", "figures",
+           "with")
 ERRATA_COLUMNS = ("tag", "where", "kind", "stated", "right", "evidence in")
 PAPERS = {"ams": "AMS: sampling techniques for kernel methods", "rskpca": "RSKPCA: reduced-set kernel PCA",
-          "skpca": "SKPCA: streaming kernel PCA", "dsgd": "DSGD: doubly stochastic gradients", "rls": "RLS: recursive leverage scores"}
-LEGEND = ("Slack is measured over bound: at most 1 where a bound holds. A bound near the trivial one, which holds without any theorem, "
-          "would say nothing, and such a claim is not counted as checked. Where no trivial bound is given, the column says why.")
-STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em; color: #222 }
+          "skpca": "SKPCA: streaming kernel PCA", "dsgd": "DSGD: doubly stochastic gradients",
+          "rls": "RLS: recursive leverage scores"}
+LEGEND = ("Slack is measured over bound: at most 1 where a bound holds. A bound near the trivial one, which holds "
+          "without any theorem, "
+          "would say nothing, and such a claim is not counted as checked. Where no trivial bound is given, the column "
+          "says why.")
+STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em;
+color: #222 }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px } td, th { text-align: left; vertical-align: top;
-padding: .3em .6em; border-bottom: 1px solid #ddd; overflow-wrap: anywhere } th { background: #f4f4f4 } td:first-child { white-space: nowrap }
+padding: .3em .6em; border-bottom: 1px solid #ddd; overflow-wrap: anywhere } th { background: #f4f4f4 }
+td:first-child { white-space: nowrap }
 img { max-width: 100%; max-height: 46em } .bad { color: #b00 } .other { color: #850 } code { font-size: 90% }
 h3 { margin: 1.6em 0 .2em } p { margin: .4em 0 }"""
 
@@ -100,14 +107,16 @@ class Page(Text):
 
     @staticmethod
     def document(parts):
-        return (f"<!doctype html><html lang=en><meta charset=utf-8><title>Paper checks</title><style>{STYLE}</style><body>\n"
+        return (f"<!doctype html><html lang=en><meta charset=utf-8><title>Paper "
+                f"checks</title><style>{STYLE}</style><body>\n"
                 + "\n".join(parts) + "\n</body></html>\n")
 
 
 def draw(figure, options):
     """The picture as PNG bytes."""
     columns = figure.columns(options) if figure.columns else 1
-    canvas = importlib.import_module("matplotlib.figure").Figure(figsize=(3 + 4 * columns, 4 * figure.rows), layout="constrained")
+    canvas = importlib.import_module("matplotlib.figure").Figure(figsize=(3 + 4 * columns, 4 * figure.rows),
+                                                                 layout="constrained")
     figure.draw(canvas.subplots(figure.rows, columns, squeeze=figure.columns is None), options)
     buffer = io.BytesIO()
     canvas.savefig(buffer, format="png", dpi=120)
@@ -147,7 +156,8 @@ class Report:
         parts = [form.heading(1, "Paper checks"), *self.summary(form)]
         for paper in papers:
             of_paper = [(claim, verdict) for claim, verdict in self.results if claim.paper == paper]
-            parts += [form.heading(2, PAPERS[paper], paper), form.table(COLUMNS, [self.row(form, *result) for result in of_paper])]
+            parts += [form.heading(2, PAPERS[paper], paper),
+                      form.table(COLUMNS, [self.row(form, *result) for result in of_paper])]
         errata = [e for e in claims.ERRATA if e.claim in {claim.name for claim, _ in self.results}]
         for title, noted in (("Errata", False), ("Notes, no errata", True)):
             rows = [self.erratum(form, e) for e in errata if (e.kind == "note") == noted]
@@ -169,30 +179,37 @@ class Report:
             verdicts[verdict.verdict].append(form.link(claim.name, claim.name))
         counts = "; ".join(f"{form.strong(form.plain(verdict))}: {len(names)}" for verdict, names in verdicts.items())
         missing = len(self.expected) - len(self.results)
-        parts = [form.paragraph(f"{len(self.results)} of {len(self.expected)} claims" + (f", {missing} still to come" if missing > 0 else "")
+        parts = [form.paragraph(f"{len(self.results)} of {len(self.expected)} claims"
+                                + (f", {missing} still to come" if missing > 0 else "")
                                 + (f". {counts}." if counts else "."))]
         for verdict, names in verdicts.items():
             if verdict != claims.HOLDS:
-                parts.append(form.paragraph(f"{form.strong(form.plain(verdict))}: {', '.join(names)}.", kind_of(verdict)))
+                parts.append(form.paragraph(f"{form.strong(form.plain(verdict))}: {', '.join(names)}.",
+                                            kind_of(verdict)))
         numpy, numba = (importlib.import_module(name).__version__ for name in ("numpy", "numba"))
         size = "the papers' sizes" if getattr(self.options, "full", False) else "quick sizes"
-        parts.append(form.paragraph(f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, numpy {numpy}, "
+        parts.append(form.paragraph(f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, "
+                                    f"numpy {numpy}, "
                                     f"numba {numba}. {LEGEND}"))
         return parts
 
     def row(self, form, claim, verdict):
         share = verdict.bound / verdict.trivial
-        tags = sorted({e.tag for e in claims.ERRATA if e.claim == claim.name} | set(claim.errata), key=lambda tag: int(tag[1:]))
+        tags = sorted({e.tag for e in claims.ERRATA if e.claim == claim.name} | set(claim.errata),
+                      key=lambda tag: int(tag[1:]))
         drawn = [figure.name for figure, _ in self.pictures if claim.name in figure.claims]
-        return (form.link(claim.name, claim.name), form.plain(verdict.verdict), form.plain(claim.measures), number(verdict.measured),
+        return (form.link(claim.name, claim.name), form.plain(verdict.verdict), form.plain(claim.measures),
+                number(verdict.measured),
                 number(verdict.bound), number(verdict.slack), number(share) if share else form.plain(claim.no_trivial),
-                ", ".join(form.link(tag, tag) for tag in tags), ", ".join(form.link("figure-" + name, name) for name in drawn),
+                ", ".join(form.link(tag, tag) for tag in tags),
+                ", ".join(form.link("figure-" + name, name) for name in drawn),
                 form.plain(verdict.parameters))
 
     @staticmethod
     def erratum(form, e):
         tag = f'<a id="{e.tag}"></a>{e.tag}'
-        return (tag, form.plain(e.where), e.kind, form.plain(e.stated), form.plain(e.right), form.link(e.claim, e.claim))
+        return (tag, form.plain(e.where), e.kind, form.plain(e.stated), form.plain(e.right),
+                form.link(e.claim, e.claim))
 
     @staticmethod
     def finding(form, claim, verdict):

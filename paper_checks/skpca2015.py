@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claims of Ghashami, Perry, Phillips, Streaming Kernel Principal Component Analysis (AISTATS 2016).
 
-G the Gram matrix of n points, kernel values at 0 being 1; Z (n x m) their random Fourier features, G^ = Z Z^T; B (l x m) the sketch
-of Z by frequent directions, W its right singular vectors, G~ = Z W W^T Z^T.
+G the Gram matrix of n points, kernel values at 0 being 1; Z (n x m) their random Fourier features, G^ = Z Z^T; B (l x
+m) the sketch of Z by frequent directions, W its right singular vectors, G~ = Z W W^T Z^T.
 """
 
 import functools
@@ -13,8 +13,10 @@ import numpy as np
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import (CHANCE, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, REFUTED, SHARP, Verdict, claim,
-                                 clopper_pearson, erratum, figure, judge_failures, judgements, mean_limit, standard_errors)
+from paper_checks.claims import (CHANCE, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, REFUTED, SHARP, Verdict,
+                                 claim,
+                                 clopper_pearson, erratum, figure, judge_failures, judgements, mean_limit,
+                                 standard_errors)
 
 CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
 
@@ -24,7 +26,8 @@ def seeds(options, count):
 
 
 def blob(options, n, d=3):
-    """A cloud in d dimensions, or rows of the user's data, and a Gaussian kernel under which its Gram matrix has norm .57 n."""
+    """A cloud in d dimensions, or rows of the user's data, and a Gaussian kernel under which its Gram matrix has norm
+    .57 n."""
     rng = np.random.default_rng(options.seed)
     if options.data is None:
         return rng.standard_normal((n, d)), kp.gaussian(2.0)
@@ -65,14 +68,17 @@ def as_printed(Z, ell):
     return W
 
 
-@claim("SKPCA-F1", "skpca", "Random Fourier features are unbiased, E z(x).z(y) = k(x - y), and z_j^2 <= 2/m; all pairs within eps with probability "
+@claim("SKPCA-F1", "skpca", "Random Fourier features are unbiased, E z(x).z(y) = k(x - y), and z_j^2 <= 2/m; all pairs "
+                            "within eps with probability "
        "1 - delta for m = O((d/eps^2) log(n/delta)).",
        measures="deviation of the means, standard errors", no_trivial=CHANCE)
 def features_are_unbiased(options):
     rng = np.random.default_rng(options.seed)
     X, m, maps = rng.standard_normal((8, 3)), 200, 400
-    kernels = {"gaussian": kp.gaussian(1.5), "laplacian": kp.laplacian(2.0), "laplacian of the city block": kp.laplacian(3.0, 1),
-               "matern 3/2": kp.matern(1.5, 2.0), "matern 5/2": kp.matern(2.5, 2.0), "rational quadratic": kp.rational_quadratic(2.0, 1.5),
+    kernels = {"gaussian": kp.gaussian(1.5), "laplacian": kp.laplacian(2.0),
+               "laplacian of the city block": kp.laplacian(3.0, 1),
+               "matern 3/2": kp.matern(1.5, 2.0), "matern 5/2": kp.matern(2.5, 2.0),
+               "rational quadratic": kp.rational_quadratic(2.0, 1.5),
                "cauchy": kp.cauchy(2.0)}
     worst, control, largest = {}, 0.0, 0.0
     rows, columns = np.triu_indices(8, 1)
@@ -99,12 +105,14 @@ def features_are_unbiased(options):
     return Verdict(HOLDS if good else FAILS, max(worst.values()), limit,
                    f"largest deviation of a mean of {maps} maps in standard errors, by kernel: "
                    + ", ".join(f"{name} {value:.2g}" for name, value in worst.items())
-                   + f". Control, the kernel of another bandwidth (1.55 for 1.5): {control:.3g}. All pairs of {n} points with m = {enough} = "
+                   + f". Control, the kernel of another bandwidth (1.55 for 1.5): {control:.3g}. All pairs of {n} "
+                     f"points with m = {enough} = "
                    f"(8/eps^2) ln(n^2/delta), no d: largest of 29 maps {max(gaps):.3g}, eps = "
                    f"{eps}.", f"8 points, m = {m}, {maps} maps of each kernel")
 
 
-@claim("SKPCA-L3.1", "skpca", "Lemma 3.1: m >= ((9 + 8 eps)/eps^2) ln(2n/delta) features give |G - G^|_2 <= eps n with probability 1 - delta.",
+@claim("SKPCA-L3.1", "skpca",
+       "Lemma 3.1: m >= ((9 + 8 eps)/eps^2) ln(2n/delta) features give |G - G^|_2 <= eps n with probability 1 - delta.",
        measures="|G - G^|/n, and eps")
 def features_keep_the_spectrum(options):
     n, eps, delta, trials = 1500, 0.3, 0.1, 29
@@ -122,12 +130,15 @@ def features_keep_the_spectrum(options):
     good = judge_failures(sum(e > eps for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS \
         and judge_failures(sum(control), trials, delta, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(HOLDS if good else FAILS, max(errors), eps,
-                   f"largest |G - G^|/n of {trials} maps with m = {sharp}, which the same argument allows with the usual matrix Bernstein "
-                   f"inequality, ((2 + 4 eps/3)/eps^2) ln(2n/delta); the paper's m is {paper}. Control, m = 2: {sum(control)} of {trials} fail.",
+                   f"largest |G - G^|/n of {trials} maps with m = {sharp}, which the same argument allows with the "
+                   f"usual matrix Bernstein "
+                   f"inequality, ((2 + 4 eps/3)/eps^2) ln(2n/delta); the paper's m is {paper}. Control, m = 2: "
+                   f"{sum(control)} of {trials} fail.",
                    f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
-@claim("SKPCA-T3.1", "skpca", "Theorem 3.1: for one unit x, |x^T (G - G^) x| <= eps n with probability 1 - delta for m = O(ln(1/delta)/eps^2); the last "
+@claim("SKPCA-T3.1", "skpca", "Theorem 3.1: for one unit x, |x^T (G - G^) x| <= eps n with probability 1 - delta for m "
+                              "= O(ln(1/delta)/eps^2); the last "
        "line of the proof makes it m = ln(2/delta)/(2 eps^2).",
        measures="rate of failures with the printed constant, and delta",
        no_trivial="a rate; 1 is trivial, delta is .01",
@@ -136,8 +147,10 @@ def one_direction_needs_no_n(options):
     m, delta, trials = 50, 0.01, 200_000
     found = kp.fourier_features_map(kp.gaussian(1.0), 1, 50 * 2000, options.seed)
     deviations = []
-    for t in range(trials // 2000):                    # identical points, one is enough: each 50 features of a map are a map
-        z = kp.fourier_features(np.full((1, 1), 0.37), found._replace(seed=1000 * options.seed + t, frequencies=np.empty((0, 1))))[0]
+    # identical points, one is enough: each 50 features of a map are a map
+    for t in range(trials // 2000):
+        z = kp.fourier_features(np.full((1, 1), 0.37),
+                                found._replace(seed=1000 * options.seed + t, frequencies=np.empty((0, 1))))[0]
         deviations.append(np.abs(2000 * (z.reshape(2000, m) ** 2).sum(1) - 1))
     deviations = np.concatenate(deviations)
     rates = {}
@@ -148,14 +161,18 @@ def one_direction_needs_no_n(options):
     lower, _ = clopper_pearson(rates["1/2, printed"][1], trials, 0.001 / CLAIMS_OF_CHANCE)
     good = list(judged.values()) == [FAILS, HOLDS, HOLDS]
     return Verdict(REFUTED if good else FAILS, rates["1/2, printed"][1] / trials, delta,
-                   "The theorem, stated with O(.), stands; the explicit constant in the last line of its proof does not. Identical points, rate of "
+                   "The theorem, stated with O(.), stands; the explicit constant in the last line of its proof does "
+                   "not. Identical points, rate of "
                    f"failures in {trials} maps of m = {m} features for m = c ln(2/delta)/eps^2: "
-                   + "; ".join(f"c = {name}: {count / trials:.4g} (eps = {eps:.3g})" for name, (eps, count) in rates.items())
-                   + f". The printed one is above {lower:.4g} (99.99 %) for delta = {delta}. A square of a feature ranges over 2/m, so Hoeffding's "
+                   + "; ".join(f"c = {name}: {count / trials:.4g} (eps = {eps:.3g})"
+                               for name, (eps, count) in rates.items())
+                   + f". The printed one is above {lower:.4g} (99.99 %) for delta = {delta}. A square of a feature "
+                     f"ranges over 2/m, so Hoeffding's "
                    "exponent is eps^2 m/2 and not 2 eps^2 m.", f"delta = {delta}")
 
 
-@claim("SKPCA-RNCA", "skpca", "Section 1.2, quoted: E |G^ - G|_2 <= Theta(n log n/m), hence m = O(log n/eps) features for error eps n.",
+@claim("SKPCA-RNCA", "skpca",
+       "Section 1.2, quoted: E |G^ - G|_2 <= Theta(n log n/m), hence m = O(log n/eps) features for error eps n.",
        measures="slope of log E|G^ - G| in log m, and the quoted one",
        no_trivial="a slope; without convergence it is 0",
        errata=["E13"])
@@ -164,25 +181,33 @@ def rate_of_random_features(options):
     X, kernel = blob(options, n)
     K = kp.gram(X, X, kernel)
     errors = np.array([[norm(K - Z @ Z.T) for seed in seeds(options, trials)
-                        for Z in [kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed))]] for m in sizes])
+                        for Z in [kp.fourier_features(X,
+                                                      kp.fourier_features_map(kernel, X.shape[1], m,
+                                                                              seed))]] for m in sizes])
     rng = np.random.default_rng(options.seed)
-    slopes = [np.polyfit(np.log(sizes), np.log(errors[:, rng.integers(0, trials, trials)].mean(1)), 1)[0] for _ in range(2000)]
+    slopes = [np.polyfit(np.log(sizes), np.log(errors[:, rng.integers(0, trials, trials)].mean(1)), 1)[0]
+              for _ in range(2000)]
     low, high = np.quantile(slopes, [0.0005, 0.9995])
-    two_terms = max(mean / (n * math.sqrt(3 * math.log(n) / m) + 2 * n * math.log(n) / m) for m, mean in zip(sizes, errors.mean(1)))
+    two_terms = max(mean / (n * math.sqrt(3 * math.log(n) / m) + 2 * n * math.log(n) / m)
+                    for m, mean in zip(sizes, errors.mean(1)))
     scaled = ", ".join(f"{math.sqrt(m) * mean / n:.3g}" for m, mean in zip(sizes, errors.mean(1)))
     quoted = ", ".join(f"{m * mean / (n * math.log(n)):.3g}" for m, mean in zip(sizes, errors.mean(1)))
     good = -0.65 < low < -0.5 < high < -0.35 and two_terms <= 1
     return Verdict(REFUTED if good else FAILS, float(np.median(slopes)), -1.0,
-                   "A quotation of earlier work, which no theorem of the paper uses. Slope of log E|G^ - G| against log m (99.9 % interval "
+                   "A quotation of earlier work, which no theorem of the paper uses. Slope of log E|G^ - G| against "
+                   "log m (99.9 % interval "
                    f"{low:.3g} to "
-                   f"{high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m = {', '.join(map(str, sizes))}: {scaled}; m E|.|/(n ln "
+                   f"{high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m = {', '.join(map(str, sizes))}: "
+                   f"{scaled}; m E|.|/(n ln "
                    "n), bounded if "
-                   f"the quotation were right: {quoted}. Right is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): largest quotient "
+                   f"the quotation were right: {quoted}. Right is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): "
+                   f"largest quotient "
                    f"{two_terms:.3g}.",
                    f"n = {n}, {trials} maps of each size")
 
 
-@claim("SKPCA-Nys", "skpca", "Section 1.1, quoted: c = O(log(1/delta)/eps^2) columns drawn with replacement give |G - G_bar_k|_2 <= |G - G_k|_2 + eps n.",
+@claim("SKPCA-Nys", "skpca", "Section 1.1, quoted: c = O(log(1/delta)/eps^2) columns drawn with replacement give |G - "
+                             "G_bar_k|_2 <= |G - G_k|_2 + eps n.",
        measures="|G - C W_k^+ C^T|, units of an eigenvalue of G")
 def reservoirs_meet_the_quoted_bound(options):
     n, eps, delta, k, trials = 4000, 0.5, 0.1, 3, 29
@@ -198,19 +223,23 @@ def reservoirs_meet_the_quoted_bound(options):
     errors = [error(c, k, seed) for seed in seeds(options, trials)]
     control = [error(1, 1, seed) for seed in seeds(options, 3)]
     bound, whole = tail + eps * n, kp.spectral_norm(K)
-    good = judge_failures(sum(e > bound for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS and max(errors) < min(control)
+    good = judge_failures(sum(e > bound for e in errors), trials, delta,
+                          CLAIMS_OF_CHANCE) == HOLDS and max(errors) < min(control)
     return Verdict(HOLDS if good else FAILS, max(errors), bound,
-                   f"largest |G - C W_k^+ C^T| of {trials} draws of c = {c} points by reservoirs, k = {k}; one point leaves {min(control):.3g} to "
+                   f"largest |G - C W_k^+ C^T| of {trials} draws of c = {c} points by reservoirs, k = {k}; one point "
+                   f"leaves {min(control):.3g} to "
                    f"{max(control):.3g}. The Frobenius form needs c beyond n at any feasible size, and was not run.",
                    f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
-@claim("SKPCA-Nys-coherence", "skpca", "Section 1.1, quoted: c = 2 mu k ln(k/delta)/eps^2 columns drawn uniformly, mu the coherence of the top k space, give "
+@claim("SKPCA-Nys-coherence", "skpca", "Section 1.1, quoted: c = 2 mu k ln(k/delta)/eps^2 columns drawn uniformly, mu "
+                                       "the coherence of the top k space, give "
        "|G - C W^+ C^T|_2 <= (1 + n/((1 - eps) c)) |G - G_k|_2.",
        measures="|G - C W^+ C^T|, units of an eigenvalue of G")
 def coherent_spaces_need_more_columns(options):
     n, k, eps, delta, trials = 2000, 3, 0.5, 0.1, 29
-    centers = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], (1000, 800, 200), axis=0)            # the last cluster makes coherence
+    # the last cluster makes coherence
+    centers = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], (1000, 800, 200), axis=0)
     X, kernel = centers + 0.1 * np.random.default_rng(options.seed).standard_normal((n, 2)), kp.laplacian(20.0)
     K = kp.gram(X, X, kernel)
     eigen = kp.block_lanczos(K, k + 1, 0)
@@ -225,9 +254,11 @@ def coherent_spaces_need_more_columns(options):
     good = judge_failures(sum(e > bound for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS and c < n / 2 \
         and judge_failures(sum(control), trials, delta, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(HOLDS if good else FAILS, max(errors), bound,
-                   f"largest |G - C W^+ C^T| of {trials} draws of c = {c} points; mu = {coherence:.3g}, |G - G_k| = {eigen.values[k]:.3g}. "
+                   f"largest |G - C W^+ C^T| of {trials} draws of c = {c} points; mu = {coherence:.3g}, |G - G_k| = "
+                   f"{eigen.values[k]:.3g}. "
                    "Control, 2 points: "
-                   f"{sum(control)} of {trials} exceed it.", f"three clusters of 1000, 800 and 200, k = {k}, eps = {eps}, delta = {delta}", trivial=eigen.values[0])
+                   f"{sum(control)} of {trials} exceed it.", f"three clusters of 1000, 800 and 200, k = {k}, eps = "
+                                                             f"{eps}, delta = {delta}", trivial=eigen.values[0])
 
 
 def largest_off_sketch(A, B):
@@ -237,15 +268,18 @@ def largest_off_sketch(A, B):
     return 1 / np.linalg.eigvalsh(N.T @ np.linalg.solve(A.T @ A, N))[0]
 
 
-@claim("SKPCA-L3.2", "skpca", "Lemma 3.2: every unit y with y^T A B^+ B = 0 has |y^T A|^2 <= |A - A_k|_F^2/(l - k), all k < l.",
+@claim("SKPCA-L3.2", "skpca",
+       "Lemma 3.2: every unit y with y^T A B^+ B = 0 has |y^T A|^2 <= |A - A_k|_F^2/(l - k), all k < l.",
        measures="|y^T A|^2 over |A - A_k|_F^2/(l - k)", no_trivial=SHARP,
        errata=["E17"])
 def directions_off_the_sketch_are_small(options):
     rng = np.random.default_rng(options.seed)
     worst, half, oblique, step = 0.0, 0.0, 0.0, 0.0
     n, m, ell = 300, 30, 12
-    adversary = np.concatenate([np.tile(np.eye(m)[:ell // 2], (40, 1)), np.repeat(np.eye(m)[ell // 2:ell], 40, 0), 1e-3 * np.eye(m)])
-    matrices = [(rng.standard_normal((n, m)) * np.arange(1, m + 1) ** -rng.uniform(0, 1.5)) @ np.linalg.qr(rng.standard_normal((m, m)))[0] for _ in range(30)]
+    adversary = np.concatenate([np.tile(np.eye(m)[:ell // 2], (40, 1)), np.repeat(np.eye(m)[ell // 2:ell], 40, 0),
+                                1e-3 * np.eye(m)])
+    matrices = [(rng.standard_normal((n, m)) * np.arange(1, m + 1) ** -rng.uniform(0, 1.5))
+                @ np.linalg.qr(rng.standard_normal((m, m)))[0] for _ in range(30)]
     control = 0.0
     for A in [*matrices, adversary]:
         U, lengths, V = np.linalg.svd(A, full_matrices=False)
@@ -264,11 +298,14 @@ def directions_off_the_sketch_are_small(options):
         step = max(step, np.linalg.norm(printed @ x) / (np.linalg.norm(printed, 2) * np.linalg.norm(x)))
     good = worst <= 1 + 1e-9 and half <= 1 + 1e-9 and control > 1 and oblique > 1.01 and step > 1e-3
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
-                   "largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by the l-th value, which "
+                   "largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by the "
+                   "l-th value, which "
                    "the lemma cites; for Algorithm 1, with l/2 - k: "
-                   f"{half:.3g}; with l - k it reaches {control:.3g} (control, and E14). Two steps of the proofs are wrong, which no result "
+                   f"{half:.3g}; with l - k it reaches {control:.3g} (control, and E14). Two steps of the proofs are "
+                   f"wrong, which no result "
                    "needs: for x = sum alpha_i v_i, |B x| = 0 is said and "
-                   f"reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to {oblique:.3g}. Right: u = A^T "
+                   f"reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to "
+                   f"{oblique:.3g}. Right: u = A^T "
                    "y lies in null(B), so |u| <= |A u/|u|| <= sqrt(shrunk).",
                    f"30 random matrices of falling spectra and an adversary, n = {n}, m = {m}, l = {ell}")
 
@@ -277,10 +314,12 @@ def worst_quotient(Z, ell):
     """max over k < l/2 of |G^ - G~| (l/2 - k)/|Z - Z_k|_F^2."""
     squares = np.linalg.eigvalsh(Z.T @ Z)[::-1].clip(0)
     error, total = sketched(Z, ell), squares.sum()
-    return max(error * (ell / 2 - k) / max(total - squares[:k].sum(), 1e-300) for k in range((ell + 1) // 2) if ell / 2 > k)
+    return max(error * (ell / 2 - k) / max(total - squares[:k].sum(), 1e-300) for k in range((ell + 1) // 2)
+               if ell / 2 > k)
 
 
-@claim("SKPCA-L3.3", "skpca", "Lemmas 3.2 and 3.3: |G~ - G^|_2 <= |Z - Z_k|_F^2/(l - k) for all k < l, so l = 2/eps rows give eps n.",
+@claim("SKPCA-L3.3", "skpca",
+       "Lemmas 3.2 and 3.3: |G~ - G^|_2 <= |Z - Z_k|_F^2/(l - k) for all k < l, so l = 2/eps rows give eps n.",
        measures="|G~ - G^|, and the stated eps n: to be exceeded",
        no_trivial="the counterexample is exact; |G^| is l times the bound",
        errata=["E14"])
@@ -291,7 +330,8 @@ def the_sketch_loses_little(options):
     cyclic = np.concatenate([np.eye(64)[:13]] * 40) + 1e-3 * rng.standard_normal((520, 64))
     for Z in (kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], 512, options.seed)), cyclic):
         worst = max(worst, *(worst_quotient(Z, ell) for ell in (10, 20, 50)))
-    # Genuine features that are all +-sqrt(2/m): with d = m the angles of a point can be any. First the phases, from two points.
+    # Genuine features that are all +-sqrt(2/m): with d = m the angles of a point can be any. First the phases, from two
+    # points.
     ell, m = 8, 64
     drawn = kp.fourier_features_map(kp.gaussian(1.0), m, m, options.seed)
     quarter = np.linalg.solve(drawn.frequencies, np.full(m, math.pi / 2))
@@ -299,17 +339,21 @@ def the_sketch_loses_little(options):
     phases = np.arctan2(-at_quarter, at_0)
     signs = np.array([[(-1.0) ** bin(i & j).count("1") for j in range(m)] for i in range(3 * ell // 2)])
     points = np.linalg.solve(drawn.frequencies, (np.where(signs > 0, 0.0, math.pi) - phases).T).T
-    Z = kp.fourier_features(np.concatenate([points[:ell // 2]] * 40 + [points[ell // 2:]]), drawn)         # new directions wipe the old
+    # new directions wipe the old
+    Z = kp.fourier_features(np.concatenate([points[:ell // 2]] * 40 + [points[ell // 2:]]), drawn)
     found, n = sketched(Z, ell), len(Z)
     genuine = np.abs(np.abs(Z) - math.sqrt(2 / m)).max()
     stated, mended = 2 / ell * n, (Z ** 2).sum() / (ell / 2)
     good = worst <= 1 + 1e-9 and found > stated * (1 + 1e-6) and found <= mended * (1 + 1e-6) and genuine < 1e-9
     return Verdict(REFUTED if good else FAILS, found, stated,
-                   f"Lemma 3.3 for Algorithm 1 as printed, by a factor of at most 2: {n} points whose Fourier features are all +-sqrt(2/m), "
+                   f"Lemma 3.3 for Algorithm 1 as printed, by a factor of at most 2: {n} points whose Fourier features "
+                   f"are all +-sqrt(2/m), "
                    f"l = {ell}: error {found:.4g}, "
-                   f"eps n = {stated:.4g}, |Z|_F^2/(l/2) = {mended:.4g} ({found / mended:.3g} of it). Algorithm 1 takes off the (l/2)-th "
+                   f"eps n = {stated:.4g}, |Z|_F^2/(l/2) = {mended:.4g} ({found / mended:.3g} of it). Algorithm 1 "
+                   f"takes off the (l/2)-th "
                    "value, so l/2 - k stands where l - k is printed "
-                   f"(that is right for the variant by the l-th value); largest quotient with it: {worst:.3g} over features of a cloud and "
+                   f"(that is right for the variant by the l-th value); largest quotient with it: {worst:.3g} over "
+                   f"features of a cloud and "
                    "cyclic rows, "
                    f"l = 10, 20, 50, all k. With l = 4/eps the lemma holds.", f"m = {m}, l = {ell}; n = 1500, m = 512")
 
@@ -324,13 +368,16 @@ def rows_after_the_last_decomposition(options):
     bound = 4 / ell * len(Z)
     good = stale > bound and fresh <= bound
     return Verdict(MENDED if good else FAILS, fresh, bound,
-                   f"A line is missing at the end of the pseudocode: {ell} orthogonal rows, then {ell - 1} copies of another. Error with "
+                   f"A line is missing at the end of the pseudocode: {ell} orthogonal rows, then {ell - 1} copies of "
+                   f"another. Error with "
                    "the W of the last "
-                   f"decomposition {stale:.3g}, with one at the end {fresh:.3g}; 4 n/l = {bound:.3g}. It matters for n up to about "
+                   f"decomposition {stale:.3g}, with one at the end {fresh:.3g}; 4 n/l = {bound:.3g}. It matters for n "
+                   f"up to about "
                    "l^2.", f"l = {ell}, n = {len(Z)}")
 
 
-@claim("SKPCA-T3.2", "skpca", "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= eps n with probability 1 - delta.",
+@claim("SKPCA-T3.2", "skpca", "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= "
+                              "eps n with probability 1 - delta.",
        measures="|G - G~|/n, and eps")
 def streaming_kernel_pca_keeps_the_gram_matrix(options):
     n, eps, delta, trials = 1500, 0.3, 0.1, 29
@@ -346,9 +393,11 @@ def streaming_kernel_pca_keeps_the_gram_matrix(options):
     control, whole = error(2, 0), kp.spectral_norm(K) / n
     good = judge_failures(sum(e > eps for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS and control > eps
     return Verdict(HOLDS if good else FAILS, max(errors), eps,
-                   f"largest |G - G~|/n of {trials} runs, m = {m} (half of eps for each part, sharp lemma 3.1), l = {ell}. Without |Z|_F^2 "
+                   f"largest |G - G~|/n of {trials} runs, m = {m} (half of eps for each part, sharp lemma 3.1), l = "
+                   f"{ell}. Without |Z|_F^2 "
                    "<= n (1 + o(1)) "
-                   f"the proof gives l = 8/eps = {2 * ell}: {double:.3g}. Control, l = 2, where Algorithm 1 wipes the sketch at each "
+                   f"the proof gives l = 8/eps = {2 * ell}: {double:.3g}. Control, l = 2, where Algorithm 1 wipes the "
+                   f"sketch at each "
                    "decomposition (n is even): "
                    f"{control:.3g}.", f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
@@ -367,11 +416,15 @@ def norms_of_differences(options):
         others = rng.standard_normal((n, 50))
         others /= np.linalg.norm(others, axis=0)
         worst = max(worst, abs(top / np.abs(values).max() - 1))
-        least = min(least, (np.abs(values).max() - np.abs(((P.T @ others) ** 2).sum(0) - ((Y.T @ others) ** 2).sum(0)).max()) / top)
+        least = min(least,
+                    (np.abs(values).max() - np.abs(((P.T @ others) ** 2).sum(0) - ((Y.T @ others) ** 2).sum(0)).max())
+                    / top)
     return Verdict(HOLDS if worst < 1e-12 and least > -1e-12 else FAILS, worst, 1e-12,
-                   "An identity; largest relative gap of 200 random pairs at the maximiser, and no other of 50 directions came above it. "
+                   "An identity; largest relative gap of 200 random pairs at the maximiser, and no other of 50 "
+                   "directions came above it. "
                    "The bound that "
-                   "follows in Frobenius norm, eps n^1.5, says something for eps below n^-1/2 only, since |G|_F <= n.", "n = 2 to 11")
+                   "follows in Frobenius norm, eps n^1.5, says something for eps below n^-1/2 only, since |G|_F <= n.",
+                   "n = 2 to 11")
 
 
 def best_of_rank(G, k):
@@ -388,7 +441,8 @@ def frobenius_norm_of_rank_k(options):
     worst = 0.0
 
     def quotient(G, H, k):
-        return (np.linalg.norm(G - best_of_rank(H, k)) - np.linalg.norm(G - best_of_rank(G, k))) / (math.sqrt(k) * norm(G - H))
+        return (np.linalg.norm(G - best_of_rank(H, k))
+                - np.linalg.norm(G - best_of_rank(G, k))) / (math.sqrt(k) * norm(G - H))
     for _ in range(6000 if options.full else 2000):
         n = int(rng.integers(2, 6))
         k, Q = int(rng.integers(1, n)), np.linalg.qr(rng.standard_normal((n, n)))[0]
@@ -401,11 +455,14 @@ def frobenius_norm_of_rank_k(options):
     sharp = quotient(np.diag([1.0, 0.0]), np.diag([0.5, 0.5 + 1e-9]), 1)
     good = ones > 1 + 1e-9 and worst <= math.sqrt(5) + 1e-9 and abs(sharp - math.sqrt(5)) < 1e-6
     return Verdict(REFUTED if good else FAILS, ones, 1.0,
-                   f"The constant in front of eps sqrt(k) n, not the order. G with 1 and r = {r}, G' with 1 and -r off the diagonal, both "
+                   f"The constant in front of eps sqrt(k) n, not the order. G with 1 and r = {r}, G' with 1 and -r off "
+                   f"the diagonal, both "
                    "with unit diagonals: "
-                   f"(|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = {ones:.4g} > 1. Corrected: sqrt(5) in front, which diag(1, 0) and I/2 attain "
+                   f"(|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = {ones:.4g} > 1. Corrected: sqrt(5) in front, which "
+                   f"diag(1, 0) and I/2 attain "
                    f"({sharp:.4g}); "
-                   f"largest of random positive semidefinite pairs {worst:.3g}.", "2 x 2 exactly; random pairs of n = 2 to 5")
+                   f"largest of random positive semidefinite pairs {worst:.3g}.",
+                   "2 x 2 exactly; random pairs of n = 2 to 5")
 
 
 def counted(n, d, m, ell, k):
@@ -418,15 +475,18 @@ def counted(n, d, m, ell, k):
 
 def table_1(d=10, k=5):
     """Quotients of counts over the factors that the paper names, for eps from .1 to 1e-4 and n from 10^4 to 10^12."""
-    found = {"space, RNCA": [], "train, RNCA": [], "space, Nystrom": [], "test, Nystrom": [], "where training crosses": []}
+    found = {"space, RNCA": [], "train, RNCA": [], "space, Nystrom": [], "test, Nystrom": [],
+             "where training crosses": []}
     for n in (1e4, 1e6, 1e8, 1e10, 1e12):
         for eps in (1e-2, 1e-3, 1e-4):
             m, ell = math.log(n) / eps ** 2, 1 / eps
             counts, factor = counted(n, d, m, ell, k), math.log(n) / eps
-            for what, place, rival, named in (("space, RNCA", 2, "RNCA", factor), ("space, Nystrom", 2, "Nystrom", factor),
+            for what, place, rival, named in (("space, RNCA", 2, "RNCA", factor),
+                                              ("space, Nystrom", 2, "Nystrom", factor),
                                               ("test, Nystrom", 1, "Nystrom", math.log(n) / (eps ** 2 * (k + d)))):
                 found[what].append(counts[rival][place] / counts["SKPCA"][place] / named)
-            without = (counts["RNCA"][0] - m ** 3) / counts["SKPCA"][0]             # the decomposition at the end is apart
+            # the decomposition at the end is apart
+            without = (counts["RNCA"][0] - m ** 3) / counts["SKPCA"][0]
             found["train, RNCA"].append(without / factor)
         crossing = next(eps for eps in np.geomspace(1, 1e-6, 20_000)
                         if (c := counted(n, d, math.log(n) / eps ** 2, 1 / eps, k))["SKPCA"][0] < c["Nystrom"][0])
@@ -434,8 +494,10 @@ def table_1(d=10, k=5):
     return found
 
 
-@claim("SKPCA-C", "skpca", "Table 1: space d m + m l (SKPCA), c^2 + c d (Nystrom) numbers; one decomposition for at least l/2 rows; c independent reservoirs "
-       "change O(c log n) times; so SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom by as much and testing by "
+@claim("SKPCA-C", "skpca", "Table 1: space d m + m l (SKPCA), c^2 + c d (Nystrom) numbers; one decomposition for at "
+                           "least l/2 rows; c independent reservoirs "
+       "change O(c log n) times; so SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom by as "
+       "much and testing by "
        "(log n)/(eps^2 k), training for "
        "eps < ((log n)^2/n)^(1/3).",
        measures="deviation of the number of changes, standard errors", no_trivial=CHANCE)
@@ -445,7 +507,8 @@ def costs_are_counted(options):
     state = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell), X)
     numbers = state.map.frequencies.size + state.sketch.columns.size
     sketch, decompositions = kp.fd_start(ell, m), 0
-    for z in kp.fourier_features(X, state.map):        # a row at a time: rows become fewer where there was a decomposition
+    # a row at a time: rows become fewer where there was a decomposition
+    for z in kp.fourier_features(X, state.map):
         before, sketch = sketch, kp.fd_update(sketch, z[None])
         decompositions += sketch.used <= before.used
     reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)
@@ -457,11 +520,14 @@ def costs_are_counted(options):
     table = table_1()
     spread = {what: (min(found), max(found)) for what, found in table.items()}
     in_order = all(0.1 <= low and high <= 10 for low, high in spread.values())
-    good = numbers == d * m + m * ell and held == c * d and same and n / ell < decompositions <= n / (ell / 2 + 1) + 1 and abs(score) < 5 and in_order
+    good = (numbers == d * m + m * ell and held == c * d and same
+            and n / ell < decompositions <= n / (ell / 2 + 1) + 1 and abs(score) < 5 and in_order)
     return Verdict(HOLDS if good else FAILS, abs(score), 5.0,
-                   f"standard errors between {changes} changes of {c} reservoirs and c H_n = {mean:.0f}; SKPCA holds {numbers} = d m + m l "
+                   f"standard errors between {changes} changes of {c} reservoirs and c H_n = {mean:.0f}; SKPCA holds "
+                   f"{numbers} = d m + m l "
                    "numbers, and decomposes "
-                   f"{decompositions} times for {n} rows (at most n/(l/2 + 1) + 1); the reservoirs hold {held} = c d. Counts from these "
+                   f"{decompositions} times for {n} rows (at most n/(l/2 + 1) + 1); the reservoirs hold {held} = c d. "
+                   f"Counts from these "
                    "over the factors named, with m = c = ln n/eps^2, l = 1/eps, "
                    "d = 10, k = 5, eps from .01 to .0001, n from 10^4 to 10^12, RNCA's decomposition apart: "
                    "" + "; ".join(f"{what} {low:.2g} to {high:.2g}" for what, (low, high) in spread.items())
@@ -520,8 +586,10 @@ def measured_curves(name, folder, full, seed):
 
     for place, size in enumerate(SIZES):
         features = kp.fourier_features_map(kernel, d, size, seed)
-        measure("Nystrom", place, lambda: kp.reservoir_nystrom(points, kernel, size, size, seed), kp.expand, size ** 2 + size * d)
-        measure("RNCA", place, lambda: kp.rnca(points, features, min(50, size)), kp.skpca_transform, size ** 2 + size * d,
+        measure("Nystrom", place, lambda: kp.reservoir_nystrom(points, kernel, size, size, seed), kp.expand,
+                size ** 2 + size * d)
+        measure("RNCA", place, lambda: kp.rnca(points, features, min(50, size)), kp.skpca_transform,
+                size ** 2 + size * d,
                 lambda: kp.fourier_features(points, features))
         for ell in ROWS:
             if ell <= size:
@@ -535,7 +603,8 @@ def sketches(found):
     return [method for method in found if method.startswith("l = ")]
 
 
-@claim("SKPCA-Fig-small", "skpca", "Section 4: for small sample size Nystrom performs quite well under all error measures; all methods have errors "
+@claim("SKPCA-Fig-small", "skpca",
+       "Section 4: for small sample size Nystrom performs quite well under all error measures; all methods have errors "
        "typically below .01.",
        measures="error of Nystrom over the best other", no_trivial=QUOTIENT)
 def nystrom_is_good_when_small(options):
@@ -551,11 +620,14 @@ def nystrom_is_good_when_small(options):
         below.append(f"{name} {np.mean(spectral[~np.isnan(spectral)] < 0.01):.2g}")
         zero.append(f"{found['trivial'][FROBENIUS]:.2g}")
     return Verdict(HOLDS if worst <= 1 < control else FAILS, worst, 1.0,
-                   "largest error of Nystrom over the best of the others with as many features, sizes to 100, both norms, on "
+                   "largest error of Nystrom over the best of the others with as many features, sizes to 100, both "
+                   "norms, on "
                    f"{', '.join(sets(options))}. "
-                   f"Control: 10 points against the best of 1000 features, {control:.3g}. Of all |G - G'|_2/n, shares below .01: "
+                   f"Control: 10 points against the best of 1000 features, {control:.3g}. Of all |G - G'|_2/n, shares "
+                   f"below .01: "
                    f"{', '.join(below)}; the other measure, "
-                   f"|G - G'|_F/n^2, is below 1/n whatever G' (for G' = 0 it is {', '.join(zero)}), so that its being small says nothing.",
+                   f"|G - G'|_F/n^2, is below 1/n whatever G' (for G' = 0 it is {', '.join(zero)}), so that its being "
+                   f"small says nothing.",
                    f"sizes {SIZES[0]} to {SIZES[-1]}, sigma half the median distance")
 
 
@@ -567,7 +639,8 @@ def plainly_inverted(K, rows):
         return np.full(K.shape, np.inf)
 
 
-@claim("SKPCA-Fig-cross", "skpca", "Section 4: for the Frobenius error there typically is a size from which RNCA and often most versions of SKPCA are better "
+@claim("SKPCA-Fig-cross", "skpca", "Section 4: for the Frobenius error there typically is a size from which RNCA and "
+                                   "often most versions of SKPCA are better "
        "than Nystrom; for the spectral error often one for SKPCA, but not for RNCA.",
        measures="least error of random features over that of Nystrom", no_trivial=QUOTIENT)
 def sizes_where_errors_cross(options):
@@ -579,7 +652,8 @@ def sizes_where_errors_cross(options):
                 quotient = np.nanmin(found[method][:, column] / found["Nystrom"][:, column])
                 kind = f"{norm_of}, {'RNCA' if method == 'RNCA' else 'SKPCA'}"
                 least[kind] = min(least.get(kind, math.inf), quotient)
-    # E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x)/2 - k(x)^2) >= n^2/(2 m); rank m can leave as little as n^2/(4 m) at the most
+    # E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x)/2 - k(x)^2) >= n^2/(2 m); rank m can leave as little as n^2/(4 m) at
+    # the most
     X, kernel = blob(options, 300)
     K = kp.gram(X, X, kernel)
     doubled = kp.gram(2 * X, 2 * X, kernel)
@@ -596,17 +670,22 @@ def sizes_where_errors_cross(options):
     return Verdict(FAILS if not sound else NOT_SEEN if lowest > 1 else HOLDS, lowest, 1.0,
                    "least error over that of Nystrom of the same size, by norm and rival: "
                    "" + ", ".join(f"{kind} {value:.3g}" for kind, value in least.items())
-                   + f" ({', '.join(sets(options))}). The paper does not give its kernel's width, and saw this in its own runs; nothing is refuted. But in Frobenius norm "
-                   "E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x_ij)/2 - k(x_ij)^2) >= n^2/(2 m) for the Gaussian kernel (checked: "
-                   f"{score:.2g} standard errors), while some matrix of rank m errs by n^2/(4 m) at most: RNCA cannot come within sqrt(2) "
+                   + f" ({', '.join(sets(options))}). The paper does not give its kernel's width, and saw this in its "
+                     f"own runs; nothing is refuted. But in Frobenius norm "
+                   "E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x_ij)/2 - k(x_ij)^2) >= n^2/(2 m) for the Gaussian "
+                   "kernel (checked: "
+                   f"{score:.2g} standard errors), while some matrix of rank m errs by n^2/(4 m) at most: RNCA cannot "
+                   f"come within sqrt(2) "
                    "of the best of its size, so a crossing tells that "
-                   "Nystrom was far from it. It is where W, which has equal rows when points are drawn with replacement, is plainly "
+                   "Nystrom was far from it. It is where W, which has equal rows when points are drawn with "
+                   "replacement, is plainly "
                    f"inverted: error {careless:.3g} times RNCA's at "
                    f"c = {m}, n = 300 (control: this comparison can cross). Here W^+ is taken from its "
                    "eigenvectors.", f"sizes {SIZES[0]} to {SIZES[-1]}")
 
 
-@claim("SKPCA-Fig-rnca", "skpca", "Section 4: SKPCA has as good or better error than RNCA for the same size, for smaller sizes where l is smaller; more so for "
+@claim("SKPCA-Fig-rnca", "skpca", "Section 4: SKPCA has as good or better error than RNCA for the same size, for "
+                                  "smaller sizes where l is smaller; more so for "
        "the same space.",
        measures="error of SKPCA over that of RNCA", no_trivial=QUOTIENT)
 def sketches_are_as_good_as_all_directions(options):
@@ -629,22 +708,27 @@ def sketches_are_as_good_as_all_directions(options):
         for column in (FROBENIUS, SPECTRAL):
             at = np.exp(np.interp(np.log(theirs[inside, SPACE]), np.log(ours[:, SPACE]), np.log(ours[:, column])))
             same_space.append(float((at / theirs[inside, column])[-1]))
-    good = worst <= 1.15 and reach == sorted(reach) and reach[-1] > reach[0] and max(same_space) <= 1.05 and control > 1.15
+    good = (worst <= 1.15 and reach == sorted(reach) and reach[-1] > reach[0] and max(same_space) <= 1.05
+            and control > 1.15)
     to = ", ".join(f"{SIZES[place - 1] if place else 0} (l = {ell})" for ell, place in zip(ROWS[1:], reach))
     return Verdict(HOLDS if good else FAILS, worst, 1.15,
-                   f"largest quotient of the errors, both norms, m from l to 2 l, l = 5 to 50, on {', '.join(sets(options))}; within 15 % "
+                   f"largest quotient of the errors, both norms, m from l to 2 l, l = 5 to 50, on "
+                   f"{', '.join(sets(options))}; within 15 % "
                    f"up to m = {to}. At the largest space that both "
-                   f"curves have, l = 50: quotients {', '.join(f'{q:.2g}' for q in same_space)}. Control, l = 2, which Algorithm 1 wipes: "
+                   f"curves have, l = 50: quotients {', '.join(f'{q:.2g}' for q in same_space)}. Control, l = 2, which "
+                   f"Algorithm 1 wipes: "
                    f"at least {control:.3g} in spectral norm "
                    "from 50 features on.", f"sizes {SIZES[0]} to {SIZES[-1]}")
 
 
 def judged_by_counts_and_seconds(counts_agree, slowest):
-    """FAILS where counted operations contradict a statement about time; seconds, which a busy machine can turn round, are seen or not."""
+    """FAILS where counted operations contradict a statement about time; seconds, which a busy machine can turn round,
+    are seen or not."""
     return FAILS if not counts_agree else HOLDS if slowest > 1 else NOT_SEEN
 
 
-@claim("SKPCA-Fig-train", "skpca", "Section 4: RNCA is the slowest to train; all versions of SKPCA are among the fastest.",
+@claim("SKPCA-Fig-train", "skpca",
+       "Section 4: RNCA is the slowest to train; all versions of SKPCA are among the fastest.",
        measures="seconds of the slowest other over those of RNCA", no_trivial=QUOTIENT)
 def sketches_train_fast(options):
     slowest, rows, agree = math.inf, [], True
@@ -660,16 +744,21 @@ def sketches_train_fast(options):
         factor = min(counts["RNCA"][0] / counts["SKPCA"][0] for counts in many.values())
         agree &= factor > 1 > few["RNCA"][0] / few["SKPCA"][0]
         rows.append(f"{name} {last['RNCA']:.2g}, {last['Nystrom']:.2g}, {sketched_last:.2g} (counted {factor:.2g})")
-    first = min(curves(options, name)["RNCA"][0, TRAIN] / curves(options, name)["l = 10"][0, TRAIN] for name in sets(options))
+    first = min(curves(options, name)["RNCA"][0, TRAIN] / curves(options, name)["l = 10"][0, TRAIN]
+                for name in sets(options))
     return Verdict(judged_by_counts_and_seconds(agree, slowest), 1 / slowest, 1.0,
-                   f"seconds of the slowest other over those of RNCA, m = c = {SIZES[-1]}; seconds of RNCA, Nystrom, slowest SKPCA, and least "
-                   f"quotient of the multiply-adds of RNCA and SKPCA by table 1: {'; '.join(rows)}. It is a matter of size: with "
-                   f"10 features RNCA takes {first:.2g} of SKPCA's time with l = 10, and fewer multiply-adds (control). Of order n m^2 + m^3 "
+                   f"seconds of the slowest other over those of RNCA, m = c = {SIZES[-1]}; seconds of RNCA, Nystrom, "
+                   f"slowest SKPCA, and least "
+                   f"quotient of the multiply-adds of RNCA and SKPCA by table 1: {'; '.join(rows)}. It is a matter of "
+                   f"size: with "
+                   f"10 features RNCA takes {first:.2g} of SKPCA's time with l = 10, and fewer multiply-adds "
+                   f"(control). Of order n m^2 + m^3 "
                    "against n c + c^3 and n m l. The counts must agree; seconds of this machine are seen or not.",
                    f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
-@claim("SKPCA-Fig-test", "skpca", "Section 4: Nystrom is the slowest to test, by several orders of magnitude; RNCA and SKPCA map a point in O(d m).",
+@claim("SKPCA-Fig-test", "skpca", "Section 4: Nystrom is the slowest to test, by several orders of magnitude; RNCA and "
+                                  "SKPCA map a point in O(d m).",
        measures="seconds of the slowest other over those of Nystrom", no_trivial=QUOTIENT)
 def nystrom_tests_slowly(options):
     least, rows, agree = math.inf, [], True
@@ -681,38 +770,48 @@ def nystrom_tests_slowly(options):
         d = found["RNCA"][-1, SPACE] / SIZES[-1] - SIZES[-1]
         factor = (SIZES[-1] * d + 2 * SIZES[-1] ** 2) / (SIZES[-1] * (d + 50))
         agree &= factor > 1
-        rows.append(f"{name} {1e6 * last['Nystrom']:.3g}, {1e6 * last['RNCA']:.3g}, {1e6 * sketched_last:.3g} (counted {factor:.3g})")
+        rows.append(f"{name} {1e6 * last['Nystrom']:.3g}, {1e6 * last['RNCA']:.3g}, {1e6 * sketched_last:.3g} (counted "
+                    f"{factor:.3g})")
     return Verdict(judged_by_counts_and_seconds(agree, least), 1 / least, 1.0,
-                   f"time of the slowest other over that of Nystrom, m = c = {SIZES[-1]}, all c directions for Nystrom and l or 50 for the "
+                   f"time of the slowest other over that of Nystrom, m = c = {SIZES[-1]}, all c directions for Nystrom "
+                   f"and l or 50 for the "
                    "others; microseconds a point of Nystrom, RNCA, "
-                   f"slowest SKPCA, and multiply-adds of Nystrom over those of SKPCA with l = 50 by table 1: {'; '.join(rows)}. Several "
+                   f"slowest SKPCA, and multiply-adds of Nystrom over those of SKPCA with l = 50 by table 1: "
+                   f"{'; '.join(rows)}. Several "
                    "orders of magnitude are in neither: table 1 "
-                   "has (c d + c^2 + c k) against m d + m l. The counts must agree; seconds of this machine are seen or not.",
+                   "has (c d + c^2 + c k) against m d + m l. The counts must agree; seconds of this machine are seen "
+                   "or not.",
                    f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
-@figure("skpca-bounds", "skpca", "Sections 2 and 3: |G - G^|/n of Fourier features against their number, and |G^ - G~|/n of frequent directions against their rows "
-        "(m = 2000), for 1500 normal points; means and ranges of 6 draws. Dashed: lemma 3.1 as printed and in its sharp form (n = 1500, delta = .1), and 2/l, what Algorithm 1 keeps.",
+@figure("skpca-bounds", "skpca", "Sections 2 and 3: |G - G^|/n of Fourier features against their number, and |G^ - "
+                                 "G~|/n of frequent directions against their rows "
+        "(m = 2000), for 1500 normal points; means and ranges of 6 draws. Dashed: lemma 3.1 as printed and in its "
+        "sharp form (n = 1500, delta = .1), and 2/l, what Algorithm 1 keeps.",
         claims=["SKPCA-L3.1", "SKPCA-T3.1", "SKPCA-L3.3"], columns=lambda options: 2)
 def draw_bounds(axes, options):
     n, delta, draws = 1500, 0.1, 6
     X, kernel = blob(options, n)
-    K, log = kp.gram(X, X, kernel), math.log(2 * n / 0.1)
+    K, log = kp.gram(X, X, kernel), math.log(2 * n / delta)
     numbers, rows = np.array([25, 50, 100, 200, 400, 800, 1600]), np.array([4, 8, 16, 32, 64, 128])
     by_features, by_rows = np.zeros((len(numbers), draws)), np.zeros((len(rows), draws))
     for draw, seed in enumerate(seeds(options, draws)):
         for place, m in enumerate(numbers):
-            by_features[place, draw] = kp.spectral_error(kp.LowRank(kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed))), K, 0, 0.01) / n
+            Z = kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed))
+            by_features[place, draw] = kp.spectral_error(kp.LowRank(Z), K, 0, 0.01) / n
         Z = kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], 2000, seed))
         for place, ell in enumerate(rows):
             by_rows[place, draw] = sketched(Z, int(ell)) / n
     left, right = np.ravel(axes)
-    for axis, x, drawn, label in ((left, numbers, by_features, "|G - G^| / n"), (right, rows, by_rows, "|G^ - G~| / n")):
+    for axis, x, drawn, label in ((left, numbers, by_features, "|G - G^| / n"),
+                                  (right, rows, by_rows, "|G^ - G~| / n")):
         mean = drawn.mean(1)
         axis.errorbar(x, mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt="o-", ms=4, capsize=2, label="measured")
         axis.set(xscale="log", yscale="log", ylabel=label)
-    for a, b, style, label in ((9, 8, "--", "lemma 3.1"), (2, 4 / 3, ":", "sharp form")):     # m eps^2 = (a + b eps) log
-        left.plot(numbers, (b * log + np.sqrt((b * log) ** 2 + 4 * a * log * numbers)) / (2 * numbers), "k" + style, lw=1, label=label)
+    # m eps^2 = (a + b eps) log
+    for a, b, style, label in ((9, 8, "--", "lemma 3.1"), (2, 4 / 3, ":", "sharp form")):
+        left.plot(numbers, (b * log + np.sqrt((b * log) ** 2 + 4 * a * log * numbers)) / (2 * numbers), "k" + style,
+                  lw=1, label=label)
     right.plot(rows, 2 / rows, "k--", lw=1, label="2 / l")
     left.set(xlabel="features m")
     right.set(xlabel="rows l")
@@ -731,30 +830,43 @@ def draw_curves(axes, options, name):
             continue
         style = {"Nystrom": "k^-", "RNCA": "rs-"}.get(method, "o-")
         color = {} if style != "o-" else {"color": f"C{ROWS.index(int(method[4:]))}"}
-        for axis, x, column in ((axes[0, 0], SIZES, FROBENIUS), (axes[0, 1], SIZES, SPECTRAL), (axes[0, 2], SIZES, TRAIN), (axes[1, 0], row[:, SPACE], FROBENIUS),
+        for axis, x, column in ((axes[0, 0], SIZES, FROBENIUS), (axes[0, 1], SIZES, SPECTRAL),
+                                (axes[0, 2], SIZES, TRAIN), (axes[1, 0], row[:, SPACE], FROBENIUS),
                                 (axes[1, 1], row[:, SPACE], SPECTRAL), (axes[1, 2], SIZES, TEST)):
             axis.loglog(x, row[:, column], style, ms=4, label=method, **color)
-    for axis, title in zip(axes.ravel(), ("|G - G'|_F / n^2", "|G - G'|_2 / n", "seconds to train", "|G - G'|_F / n^2", "|G - G'|_2 / n", "seconds to test a point")):
+    for axis, title in zip(axes.ravel(), ("|G - G'|_F / n^2", "|G - G'|_2 / n", "seconds to train", "|G - G'|_F / n^2",
+                                          "|G - G'|_2 / n", "seconds to test a point")):
         axis.set(title=title, xlabel="space (numbers)" if axis in (axes[1, 0], axes[1, 1]) else "sample size, m or c")
     axes[0, 0].legend(fontsize=7)
 
 
 for number, each in enumerate(DATA, 1):
-    figure(f"skpca-{number}", "skpca", f"Figure {number}: {each}. Errors, seconds to train and to test against sample size and space, sigma half the median distance.",
-           claims=["SKPCA-Fig-small", "SKPCA-Fig-cross", "SKPCA-Fig-rnca", "SKPCA-Fig-train", "SKPCA-Fig-test"], rows=2, columns=panels_of(each))(functools.partial(draw_curves, name=each))
+    figure(f"skpca-{number}", "skpca", f"Figure {number}: {each}. Errors, seconds to train and to test against sample "
+                                       f"size and space, sigma half the median distance.",
+           claims=["SKPCA-Fig-small", "SKPCA-Fig-cross", "SKPCA-Fig-rnca", "SKPCA-Fig-train", "SKPCA-Fig-test"], rows=2,
+           columns=panels_of(each))(functools.partial(draw_curves, name=each))
 
 
-erratum("E12", "skpca", "Theorem 3.1, last line of the proof", "false", "m = ln(2/delta)/(2 eps^2)", "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, "
+erratum("E12", "skpca", "Theorem 3.1, last line of the proof", "false", "m = ln(2/delta)/(2 eps^2)",
+        "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, "
         "stated with O(.), is true", "SKPCA-T3.1")
-erratum("E13", "skpca", "Section 1.2, RNCA", "false", "E |G^ - G| <= Theta(n log n/m)", "n sqrt(3 ln n/m) + 2 n ln n/m: a quotation of earlier work, used in "
+erratum("E13", "skpca", "Section 1.2, RNCA", "false", "E |G^ - G| <= Theta(n log n/m)",
+        "n sqrt(3 ln n/m) + 2 n ln n/m: a quotation of earlier work, used in "
         "no theorem", "SKPCA-RNCA")
-erratum("E14", "skpca", "Lemma 3.3", "false", "l = 2/eps; l - k", "l = 4/eps; l/2 - k for Algorithm 1, which takes off the (l/2)-th value. Lemma 3.2 alone is right "
+erratum("E14", "skpca", "Lemma 3.3", "false", "l = 2/eps; l - k",
+        "l = 4/eps; l/2 - k for Algorithm 1, which takes off the (l/2)-th value. Lemma 3.2 alone is right "
         "for the variant that it cites", "SKPCA-L3.3")
-erratum("E15", "skpca", "Algorithm 1", "misprint", "returns the W of the last decomposition", "one more decomposition at the end", "SKPCA-Alg1")
-erratum("E16", "skpca", "Algorithm 1 with l = 2", "note", "experiments with l = 2", "the sketch is wiped at each decomposition; nothing is claimed there", "SKPCA-T3.2")
-erratum("E17", "skpca", "Lemmas 3.2 and 3.3, proofs", "false", "B x = 0 for x = sum alpha_i v_i; a projector of norm at most 1", "A^T y lies in null(B). Steps of the "
+erratum("E15", "skpca", "Algorithm 1", "misprint", "returns the W of the last decomposition",
+        "one more decomposition at the end", "SKPCA-Alg1")
+erratum("E16", "skpca", "Algorithm 1 with l = 2", "note", "experiments with l = 2",
+        "the sketch is wiped at each decomposition; nothing is claimed there", "SKPCA-T3.2")
+erratum("E17", "skpca", "Lemmas 3.2 and 3.3, proofs", "false",
+        "B x = 0 for x = sum alpha_i v_i; a projector of norm at most 1", "A^T y lies in null(B). Steps of the "
         "proofs; the lemmas survive as in E14", "SKPCA-L3.2")
-erratum("E18", "skpca", "Lemma 3.5", "false", "eps sqrt(k) n", "sqrt(5) eps sqrt(k) n, which is sharp; orders do not change", "SKPCA-L3.5")
-erratum("E19", "skpca", "Section 2", "misprint", "Gaussian kernel with the factor (2 pi)^(-d/2)", "k(0) = 1, as everywhere else", "SKPCA-F1")
+erratum("E18", "skpca", "Lemma 3.5", "false", "eps sqrt(k) n",
+        "sqrt(5) eps sqrt(k) n, which is sharp; orders do not change", "SKPCA-L3.5")
+erratum("E19", "skpca", "Section 2", "misprint", "Gaussian kernel with the factor (2 pi)^(-d/2)",
+        "k(0) = 1, as everywhere else", "SKPCA-F1")
 erratum("E20", "skpca", "Theorem 3.2", "misprint", "Z W^T W Z^T", "Z W W^T Z^T", "SKPCA-T3.2")
-erratum("E21", "skpca", "Table 1 and text", "note", "test time with k, and with l", "O(d m + m l) for the l-dimensional map, O(d m + m k) for k columns of W", "SKPCA-C")
+erratum("E21", "skpca", "Table 1 and text", "note", "test time with k, and with l",
+        "O(d m + m l) for the l-dimensional map, O(d m + m k) for k columns of W", "SKPCA-C")

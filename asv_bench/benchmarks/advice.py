@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `advise` predicts for the method that it recommends, over what then happens.
 
-Data sets of KPCASKETCH_DATA, a directory of .npz files with an array X, stand in for the made ones where they are there.
+Data sets of KPCASKETCH_DATA, a directory of .npz files with an array X, stand in for the made ones where they are
+there.
 """
 
 import os
@@ -19,7 +20,8 @@ def made(name):
     rng, n = np.random.default_rng(0), size(20_000)
     X = normal(n, 6)
     return {"normal": X, "clusters": X + 6.0 * rng.standard_normal((30, 6))[rng.integers(30, size=n)],
-            "tails": X * rng.gamma(1.0, 1.0, (n, 1)), "uniform": rng.random((n, 3)), "wide": normal(n, 60) * 0.9 ** np.arange(60)}[name]
+            "tails": X * rng.gamma(1.0, 1.0, (n, 1)), "uniform": rng.random((n, 3)),
+            "wide": normal(n, 60) * 0.9 ** np.arange(60)}[name]
 
 
 def real(path):
@@ -29,7 +31,9 @@ def real(path):
 
 
 FOLDER = os.environ.get("KPCASKETCH_DATA")
-NAMES = sorted(path.name for path in pathlib.Path(FOLDER).glob("*.npz")) if FOLDER else ["normal", "clusters", "tails", "uniform", "wide"]
+NAMES = sorted(path.name
+               for path in pathlib.Path(FOLDER).glob("*.npz")) if FOLDER else ["normal", "clusters", "tails", "uniform",
+                                                                               "wide"]
 
 
 class Advice:
@@ -51,9 +55,11 @@ class Advice:
         else:
             size, X = best.size, self.X
             make = {"lanczos": lambda: kp.gram(X, X, self.kernel), "implicit": lambda: kp.Implicit(X, self.kernel),
-                    "quantize": lambda: kp.quantize_gram(X, self.kernel), "sample": lambda: kp.sample_gram(X, self.kernel, size),
+                    "quantize": lambda: kp.quantize_gram(X, self.kernel),
+                    "sample": lambda: kp.sample_gram(X, self.kernel, size),
                     "sample-quantize": lambda: kp.sample_quantize_gram(X, self.kernel, size),
-                    "skpca": lambda: kp.LowRank(kp.fourier_features(X, kp.fourier_features_map(self.kernel, X.shape[1], int(size))))}[best.method]
+                    "skpca": lambda: kp.LowRank(kp.fourier_features(
+                        X, kp.fourier_features_map(self.kernel, X.shape[1], int(size))))}[best.method]
         start = time.perf_counter()
         A = make()
         kp.block_lanczos(A, 10)

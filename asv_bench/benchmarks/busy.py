@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Side by side: what a program keeps of its rate when other programs want the same cores, and how often its threads meet."""
+"""Side by side: what a program keeps of its rate when other programs want the same cores, and how often its threads
+meet."""
 
 import os
 import pathlib
@@ -47,7 +48,8 @@ for line in sys.stdin:
         calls += 1
     spent = time.perf_counter() - begun
     print(calls / spent, (kp._regions[kp._SHARED] - before[kp._SHARED]) / spent,
-          (kp._regions[kp._EXPECTED] - before[kp._EXPECTED]) / max(1, kp._regions[kp._SPENT] - before[kp._SPENT]), flush=True)
+          (kp._regions[kp._EXPECTED] - before[kp._EXPECTED]) / max(1, kp._regions[kp._SPENT] - before[kp._SPENT]),
+          flush=True)
 """
 
 
@@ -56,8 +58,10 @@ class Program:
 
     def __init__(self, call, **environment):
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM.replace("{call}", call)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "KPCASKETCH_QUIET": "1", **environment})
+            [sys.executable, "-c", PROGRAM.replace("{call}", call)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True,
+            cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "OPENBLAS_NUM_THREADS": "1",
+                                                       "KPCASKETCH_QUIET": "1", **environment})
         if self.process.stdout.readline() != "ready\n":
             raise RuntimeError(f"{call} ended")
 
@@ -78,7 +82,8 @@ class Program:
         self.process.communicate()
 
 
-CALLS = ["stream(6000, 200)", "stream(6000, 2000)", "pca(300)", "pca(3000)", "steps(512, 1024)", "accelerated(6000)", "gram(3000)",
+CALLS = ["stream(6000, 200)", "stream(6000, 2000)", "pca(300)", "pca(3000)", "steps(512, 1024)", "accelerated(6000)",
+         "gram(3000)",
          "means(20000)", "shadows(20000)", "factor(20000)"]
 
 

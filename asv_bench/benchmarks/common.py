@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the benchmarks share. Data depend on fixed seeds; add to this file, do not change it, or history is lost.
 
-The peer of a function runs in the same process, round about with it, and `track_` benchmarks report the ratio of the medians:
-the machine's noise falls on both. KPCASKETCH_BENCH_SIZE=0.1 scales the sizes down for a quick look.
+The peer of a function runs in the same process, round about with it, and `track_` benchmarks report the ratio of the
+medians: the machine's noise falls on both. KPCASKETCH_BENCH_SIZE=0.1 scales the sizes down for a quick look.
 """
 
 import os
@@ -24,7 +24,8 @@ def normal(n, d, seed=0, dtype=np.float64):
 def seconds(*functions, repeat=5):
     """Median seconds of each function, called in turn `repeat` times after one call to compile and warm up.
 
-    The pause lets the threads of the function before go to sleep: OpenBLAS's spin on for 25 ms and slow down whoever is next.
+    The pause lets the threads of the function before go to sleep: OpenBLAS's spin on for 25 ms and slow down whoever is
+    next.
     """
     times = [[] for _ in functions]
     for turn in range(repeat + 1):

@@ -21,7 +21,8 @@ class TopTen:
         self.model = KernelPCA(10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver=eigen_solver, random_state=0)
 
     def ours(self):
-        return kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 0, 1e-6)     # eigenvalues: to 1e-10
+        # eigenvalues: to 1e-10
+        return kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 0, 1e-6)
 
     @unit("times faster than KernelPCA")
     def track_ratio(self, eigen_solver):
@@ -72,7 +73,8 @@ class Features:
         from sklearn.decomposition import KernelPCA
         self.X, self.new = normal(size(8000), 8), normal(size(8000), 8, 1)
         self.kernel = kp.gaussian(kp.median_bandwidth(self.X, 0))
-        self.model = KernelPCA(10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver="arpack", random_state=0).fit(self.X)
+        self.model = KernelPCA(10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver="arpack",
+                               random_state=0).fit(self.X)
         eigen = kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 0)
         self.expansion = kp.center_expansion(kp.kpca_from_eigen(self.X, self.kernel, eigen))
 

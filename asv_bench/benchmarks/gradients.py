@@ -117,8 +117,8 @@ class Step:
 class TimeToPotential:
     """Seconds until sin^2 of the largest angle to the top three eigenfunctions of the normal law is below .001.
 
-    Fixed features take the smallest of 256, 512, ... that reach it on 50,000 points. IncrementalPCA centres, which the functions
-    do not: it sees each row of features and its negative.
+    Fixed features take the smallest of 256, 512, ... that reach it on 50,000 points. IncrementalPCA centres, which the
+    functions do not: it sees each row of features and its negative.
     """
 
     timeout = 900

@@ -33,7 +33,8 @@ class Gram:
 
     @unit("times faster than float64")
     def track_ratio_float32(self, d):
-        return ratio(lambda: kp.gram(self.X, self.X, self.kernel), lambda: kp.gram(self.single, self.single, self.kernel))
+        return ratio(lambda: kp.gram(self.X, self.X, self.kernel),
+                     lambda: kp.gram(self.single, self.single, self.kernel))
 
     @unit("largest difference to rbf_kernel")
     def track_difference(self, d):

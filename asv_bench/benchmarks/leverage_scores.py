@@ -65,8 +65,9 @@ class Recursion:
     def track_error_accelerated(self, dtype):
         X = self.X[:size(20_000)]
         s = min(self.s, len(X) // 4)
-        errors = [np.mean([kp.spectral_error(kp.Implicit(X, self.kernel), kp.LowRank(kp.nystrom(X, pick(X, self.kernel, s, t),
-                                                                                               self.kernel)), 0, 0.02) for t in range(3)])
+        K = kp.Implicit(X, self.kernel)
+        errors = [np.mean([kp.spectral_error(K, kp.LowRank(kp.nystrom(X, pick(X, self.kernel, s, t), self.kernel)), 0,
+                                             0.02) for t in range(3)])
                   for pick in (kp.recursive_rls_accelerated, kp.recursive_rls_practical)]
         return errors[0] / errors[1]
 
@@ -116,12 +117,14 @@ class Landmarks:
     @unit("spectral error")
     def track_error(self, method, s):
         K = kp.Implicit(self.X, self.kernel)
-        return float(np.mean([kp.spectral_error(K, kp.LowRank(kp.nystrom(self.X, self.pick(method, t), self.kernel)), 0, 0.02)
+        return float(np.mean([kp.spectral_error(K, kp.LowRank(kp.nystrom(self.X, self.pick(method, t), self.kernel)), 0,
+                                                0.02)
                               for t in range(3)]))
 
 
 class Uneven:
-    """Landmarks and time until every one of 5 samples has a small error: a cloud, and a far cluster of 1 point in 200 or 500."""
+    """Landmarks and time until every one of 5 samples has a small error: a cloud, and a far cluster of 1 point in 200
+    or 500."""
     params = [["uniform", "scikit-learn"], [200, 500]]
     param_names = ["peer", "one in"]
     timeout = 3000
@@ -144,7 +147,8 @@ class Uneven:
     def enough(self, features):
         """The first of 20, 40, 80, ... landmarks with which 5 samples of 5 reach the error."""
         K, s = kp.Implicit(self.X, self.kernel), 20
-        while s < len(self.X) and any(kp.spectral_error(K, kp.LowRank(features(s, seed)), 0, 0.02) > self.target for seed in range(5)):
+        while s < len(self.X) and any(kp.spectral_error(K, kp.LowRank(features(s, seed)), 0, 0.02) > self.target
+                                      for seed in range(5)):
             s *= 2
         return s
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Dask clusters on this machine: what a second worker of one thread brings, and what moves between machines.
 
-Each measurement is a process of its own (`python -m benchmarks.machines NAME`): the workers import the main module of the process
-that starts them, and asv's is not for that.
+Each measurement is a process of its own (`python -m benchmarks.machines NAME`): the workers import the main module of
+the process that starts them, and asv's is not for that.
 """
 
 import contextlib
@@ -101,8 +101,10 @@ def measured(function):
     except ImportError:
         raise NotImplementedError("dask is not installed") from None
     paths = [str(pathlib.Path(kp.__file__).parent), os.environ.get("PYTHONPATH", "")]
-    run = subprocess.run([sys.executable, "-m", "benchmarks.machines", function.__name__], stdout=subprocess.PIPE, text=True,
-                         check=True, cwd=pathlib.Path(__file__).parents[1], env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    run = subprocess.run([sys.executable, "-m", "benchmarks.machines", function.__name__], stdout=subprocess.PIPE,
+                         text=True,
+                         check=True, cwd=pathlib.Path(__file__).parents[1],
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
     return float(run.stdout.split()[-1])
 
 

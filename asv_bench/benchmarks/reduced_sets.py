@@ -65,7 +65,8 @@ class ManyShadows:
 
 
 class Digits:
-    """Shadows and reduced-set kernel PCA against exact kernel PCA, on as many points as pendigits has and of its kind: strokes.
+    """Shadows and reduced-set kernel PCA against exact kernel PCA, on as many points as pendigits has and of its kind:
+    strokes.
 
     A smooth closed curve of random low harmonics, sampled at 8 places, is a point of 16 coordinates; 10 classes.
     """
@@ -89,7 +90,8 @@ class Digits:
 
     def peer(self):
         from sklearn.decomposition import KernelPCA
-        return KernelPCA(5, kernel="rbf", gamma=1 / self.sigma ** 2, eigen_solver="randomized", random_state=0).fit(self.X)
+        return KernelPCA(5, kernel="rbf", gamma=1 / self.sigma ** 2, eigen_solver="randomized",
+                         random_state=0).fit(self.X)
 
     @unit("times as fast to train as KernelPCA(eigen_solver='randomized')")
     def track_ratio_train(self):
@@ -125,7 +127,8 @@ class Rivals:
         def peer():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                KMeans(self.m, init="k-means++", n_init=1, max_iter=10, tol=0, algorithm="lloyd", random_state=0).fit(self.X)
+                KMeans(self.m, init="k-means++", n_init=1, max_iter=10, tol=0, algorithm="lloyd",
+                       random_state=0).fit(self.X)
         return ratio(peer, lambda: kp.kmeans_select(self.X, self.m, 0, 1, 10), 3)
 
     @unit("seconds for herding")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sampling techniques: time and memory follow what is kept, and what error that buys; projections against scikit-learn and BLAS."""
+"""Sampling techniques: time and memory follow what is kept, and what error that buys; projections against scikit-learn
+and BLAS."""
 
 import numpy as np
 
@@ -22,7 +23,8 @@ class SampleGram:
 
     @unit("times the work of s = 2")
     def track_share_of_s_2(self, s):
-        return 1 / ratio(lambda: kp.sample_gram(self.X, self.kernel, 2.0, 0), lambda: kp.sample_gram(self.X, self.kernel, s, 0))
+        return 1 / ratio(lambda: kp.sample_gram(self.X, self.kernel, 2.0, 0),
+                         lambda: kp.sample_gram(self.X, self.kernel, s, 0))
 
     @unit("bytes")
     def track_bytes(self, s):
@@ -84,7 +86,8 @@ class Projection:
         self.X = normal(size(100_000), 784, 0, np.float32)
         if peer == "scikit-learn":
             from sklearn.random_projection import SparseRandomProjection
-            self.peer = SparseRandomProjection(64, density=1, dense_output=True, random_state=0).fit(self.X[:10]).transform
+            self.peer = SparseRandomProjection(64, density=1, dense_output=True,
+                                               random_state=0).fit(self.X[:10]).transform
         else:
             signs = np.sign(normal(784, 64, 1, np.float32)) / np.float32(8)
             self.peer = lambda X: X @ signs
@@ -109,7 +112,8 @@ class WholePipeline:
         rng = np.random.default_rng(0)
         digits = np.where(rng.random((10, 784)) < 0.2, 180.0, 0.0)      # ten shapes, strokes of random weight, noise
         n = size(100_000)
-        self.X = (digits[rng.integers(0, 10, n)] * rng.uniform(0.5, 1.4, (n, 1)) + rng.normal(0, 20, (n, 784))).astype(np.float32)
+        self.X = (digits[rng.integers(0, 10, n)] * rng.uniform(0.5, 1.4, (n, 1))
+                  + rng.normal(0, 20, (n, 784))).astype(np.float32)
         self.kernel = kp.gaussian(kp.median_bandwidth(self.X, 0))
 
     def sketch(self):

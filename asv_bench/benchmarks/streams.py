@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random features, frequent directions and streaming kernel PCA, against scikit-learn, NumPy and the rivals in the file."""
+"""Random features, frequent directions and streaming kernel PCA, against scikit-learn, NumPy and the rivals in the
+file."""
 
 import resource
 
@@ -32,7 +33,8 @@ class FourierFeatures:
 class Fastfood:
     def setup(self):
         self.X, self.kernel = normal(size(4000), 784), kp.gaussian(20.0)
-        self.plain, self.fast = (make(self.kernel, 784, 4096) for make in (kp.fourier_features_map, kp.fastfood_features_map))
+        self.plain, self.fast = (make(self.kernel, 784, 4096)
+                                 for make in (kp.fourier_features_map, kp.fastfood_features_map))
 
     @unit("times as fast as stored frequencies")
     def track_ratio(self):
@@ -41,7 +43,8 @@ class Fastfood:
     @unit("largest error of a kernel value of 200 points, over that of stored frequencies")
     def track_error(self):
         K = kp.gram(self.X[:200], self.X[:200], self.kernel)
-        errors = [np.abs(Z @ Z.T - K).max() for Z in (kp.fourier_features(self.X[:200], m) for m in (self.fast, self.plain))]
+        errors = [np.abs(Z @ Z.T - K).max() for Z in (kp.fourier_features(self.X[:200], m)
+                                                      for m in (self.fast, self.plain))]
         return errors[0] / errors[1]
 
 

@@ -11,7 +11,8 @@ import kpcasketch as kp
 from .common import ratio, unit
 
 
-REPEATS = 50                                           # inside compiled code: a call from Python costs as much as 500 numbers
+# inside compiled code: a call from Python costs as much as 500 numbers
+REPEATS = 50
 
 
 @numba.njit
@@ -54,7 +55,8 @@ class VectorMath:
 
     @unit("times faster than math")
     def track_ratio(self, function, dtype):
-        return ratio(lambda: standard(self.name, self.x, self.out), lambda: ours(self.name, self.x, self.out), repeat=15)
+        return ratio(lambda: standard(self.name, self.x, self.out), lambda: ours(self.name, self.x, self.out),
+                     repeat=15)
 
     @unit("ulp")
     def track_error(self, function, dtype):
