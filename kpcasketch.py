@@ -4115,9 +4115,9 @@ def _step(search, R, summands):
     margin = max(search.tol, rounding) * scale
     converged = size >= k and (level[_BEST] * scale <= margin or stalled)
     if converged and first >= 0 and size + block <= limit and not stalled and (search.tol > 1e-4 or at[_KNOWN] > 0):
-        # Not before vectors that the start block hardly saw have had the time to show, as long as the basis has room.
-        # With a smaller tol they have: a residual of tol leaves eigenvalues larger by tol sqrt(n / block) at most to
-        # hide.
+        # The search goes on until vectors that the start block hardly saw have had the time to show, as long as the
+        # basis has room. With a smaller tol they have had it: a residual of tol leaves eigenvalues to hide that are
+        # larger by tol sqrt(n / block) at most.
         above = 0
         while above < size and values[above] > values[k - 1] + 0.5 * margin:
             above += 1
@@ -9827,7 +9827,8 @@ def _unexplained(P, rows, Z, L, kernel):
 
     At least a rounding of k(x, x), so that no ridge below it makes a score too small.
     """
-    # A pivot at its floor passes the square root of its error on.
+    # A kernel that is not definite shows by what is below 0; but where a pivot was rounding and got its floor, the
+    # square root of that is an error, too.
     bound = np.inf if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, Z, Z.shape[0]))
     out, none, sound = _zeros(rows.shape[0], _FLOAT64), Z[:0], True
     below, corners = _panels(L, 0, Z)
@@ -10133,15 +10134,18 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
 
 class _Rule(NamedTuple):
-    """What distinguishes algorithms 2 and 3 and their practical variants: see `_recursive`."""
-    lam: float                                         # ridge; 0: from the spectrum of the sample (algorithm 3)
-    size: int                                          # s; recursion ends at so many points
+    """What distinguishes RLS algorithms 2 and 3 and their practical variants: see `_recursive`."""
+    algorithm: int                                     # _GIVEN_RIDGE or _GIVEN_SIZE
+    lam: float                                         # ridge of algorithm 2; algorithm 3 finds its own
+    size: int                                          # s of algorithm 3, whose recursion ends at so many points
     constant: float                                    # c in c k log(2 k / delta) <= s
     factor: float                                      # in front of the scores
     oversampling: float
     delta: float
     division: float                                    # of delta at each level down
 
+
+_GIVEN_RIDGE, _GIVEN_SIZE = 2, 3  # the numbers of RLS algorithms 2 and 3
 
 @_compiled
 def _depths(n, key):
@@ -10210,15 +10214,17 @@ def _recursive(P, kernel, rule, drawn, key):
 
     Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
     scores to the points of its level, and they a new sample. At the top `drawn` landmarks are drawn exactly, if it is
-    not 0. An empty half of a few points is replaced by one of them.
+    not 0. An empty half of a few points is replaced by one of them. Steps have the numbers of algorithm 3, and those of
+    algorithm 2 in brackets where they differ.
     """
+    given_ridge = rule.algorithm == _GIVEN_RIDGE
     depth = _depths(P.shape[0], _subkey(key, _HALVING))
     bottom, delta = 0, rule.delta
     while True:
-        rows = _left_after(depth, bottom)
-        if rows.shape[0] <= (192.0 * math.log(1.0 / delta) if rule.lam > 0.0 else rule.size):
-            break
-        bottom, delta = bottom + 1, delta / rule.division
+        rows = _left_after(depth, bottom)              # step 4, of all levels
+        if rows.shape[0] <= (192.0 * math.log(1.0 / delta) if given_ridge else rule.size):
+            break                                      # steps 1 to 3
+        bottom, delta = bottom + 1, delta / rule.division              # step 5
     if rows.shape[0] == 0:
         above = _left_after(depth, bottom - 1)
         place = np.int64(_uniform(_subkey(key, _LAST_POINT), 0) * above.shape[0])
@@ -10226,11 +10232,11 @@ def _recursive(P, kernel, rule, drawn, key):
     weights, evaluations = _ones(rows.shape[0]), 0
     for level in range(bottom - 1, -1, -1):
         delta, level_key = delta * rule.division, _subkey(_subkey(key, _LEVELS), level)
-        Z = _gather(P, rows, P)
+        Z = _gather(P, rows, P)                        # step 6
         # A small sample shows no more of a tail.
         size = min(drawn, 4 * rule.size) if level == 0 and drawn > 0 else rule.size
-        k, lam = _largest_rank(size, rule.constant, delta), rule.lam
-        if lam == 0.0:
+        k, lam = _largest_rank(size, rule.constant, delta), rule.lam   # step 7
+        if not given_ridge:                            # step 8
             lam = _tail_ridge(kernel, _in_double(Z), weights, k, _subkey(level_key, _TAIL))
             evaluations += Z.shape[0] * (Z.shape[0] + 1) // 2
         rows = _left_after(depth, level)
@@ -10240,15 +10246,16 @@ def _recursive(P, kernel, rule, drawn, key):
         if not sound:
             return Landmarks(rows, scores, evaluations), False
         evaluations += computed
-        scores = _capped(scores, rule.factor)
-        many = math.log(max(_sum(scores), 1.0) / delta) if rule.lam > 0.0 else math.log(2.0 * k / delta)
+        scores = _capped(scores, rule.factor)          # step 9 (7)
+        # Step 10 (8).
+        many = math.log(max(_sum(scores), 1.0) / delta) if given_ridge else math.log(2.0 * k / delta)
         chances = _capped(scores, rule.oversampling * many)
         if level == 0 and drawn > 0:
             rows, chances = _draw(chances, drawn, _subkey(key, _TOP))
         else:
             level_rows = rows
-            rows, chances = _keep(chances, level_rows, _subkey(level_key, _COINS))
-            if rule.lam == 0.0 and rows.shape[0] <= k and level > 0:
+            rows, chances = _keep(chances, level_rows, _subkey(level_key, _COINS))     # step 11 (9)
+            if not given_ridge and rows.shape[0] <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding
                 # that out.
                 plain, _ = _draw(_ones(level_rows.shape[0]), rule.size, _subkey(level_key, _OTHERS))
@@ -10292,7 +10299,9 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     >>> recursive_rls(np.ones((900, 1)), linear(), 1.0, 0.01, 0).indices.size < 900
     True
     """
-    found, sound = _recursive(X, kernel, _Rule(lam, 0, 1.0, 1.5, oversampling, delta, 3.0), 0, _key(seed, _LANDMARKS))
+    rule = _Rule(algorithm=_GIVEN_RIDGE, lam=lam, size=0, constant=1.0, factor=1.5, oversampling=oversampling,
+                 delta=delta, division=3.0)
+    found, sound = _recursive(X, kernel, rule, 0, _key(seed, _LANDMARKS))
     if not sound:
         raise ValueError("recursive_rls: kernel must be finite and positive semidefinite on X")
     return found
@@ -10337,7 +10346,8 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     >>> recursive_rls_fixed(np.arange(900.0).reshape(900, 1), linear(), 200, 0.01, 0).indices.size < 900
     True
     """
-    rule = _Rule(0.0, s, constant, 5.0, oversampling, delta, 3.0)
+    rule = _Rule(algorithm=_GIVEN_SIZE, lam=0.0, size=s, constant=constant, factor=5.0, oversampling=oversampling,
+                 delta=delta, division=3.0)
     found, sound = _recursive(X, kernel, rule, 0, _key(seed, _LANDMARKS))
     if not sound:
         raise ValueError("recursive_rls_fixed: kernel must be finite and positive semidefinite on X")
@@ -10351,7 +10361,9 @@ def _practical(P, kernel, s, level_size, delta, key):
         return _all_points(P.shape[0]), True
     if delta == 0.0:                                   # log(2 k / delta) is about the log(s) of the authors' program
         delta = 0.5 / math.log(max(s, 8))
-    return _recursive(P, kernel, _Rule(0.0, level_size, 4.0, 1.0, 1.0, delta, 1.0), s, key)
+    rule = _Rule(algorithm=_GIVEN_SIZE, lam=0.0, size=level_size, constant=4.0, factor=1.0, oversampling=1.0,
+                 delta=delta, division=1.0)
+    return _recursive(P, kernel, rule, s, key)
 
 
 @_public(X=_points(), kernel=_kernel("X"), s=_integer(1), seed=_seed, delta=_share)
@@ -10934,10 +10946,11 @@ class DSGDState(NamedTuple):
     """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
 
     task; map and coef (m, k) of the functions; other and other_coef of those of a second view; slices of targets;
-    moment (k, k): mean over the steps, late ones weighing more, of what is eigenvalues on its diagonal in the end;
+    moment (k, k): mean over the steps of the functions' moments, late ones weighing more; its diagonal converges to the
+    eigenvalues;
     used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start;
-    constraint (k, k): such a mean of what is the unit matrix in the end (empty: that itself); chosen: whether theta0
-    was, so that small mini-batches take smaller steps.
+    constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is exact); chosen:
+    whether theta0 was chosen here, so that small mini-batches take smaller steps.
     """
     task: int
     map: FourierMap
@@ -11140,7 +11153,9 @@ def _mean_products(Z, T):
 
 @_compiled(apart=True)
 def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 for Z^T Z / n = E D E^T without what is rounding, r at least this share of the largest of D; that.
+    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding; and the largest entry of D.
+
+    The ridge r is raised to this share of that entry, if it is smaller.
     """
     C = _mean_products(Z, Z)
     values, vectors = _eigen_of(C)
@@ -11635,9 +11650,11 @@ def _descended(state, X, Y):
     With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
     lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
     norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
-    second, and only a ridge makes others lose.
+    second, and only a ridge makes others lose. Steps have the numbers of DSGD algorithm 1, whose 2 and 3 (points and
+    frequencies) are the caller's and the map's.
     """
     task, n, eta = state.task, X.shape[0], _step_size(state, X.shape[0])
+    # Step 4.
     U, V, finite = _values_and_second(X, Y, state)
     if not finite:
         return state, 1
@@ -11672,11 +11689,13 @@ def _descended(state, X, Y):
         for q in range(W.shape[0]):
             for r in range(q):
                 W[q, r] = 0.0                          # the upper triangle: each yields to those before it
+    # Step 6, before step 5 adds to the same arrays.
     keep = _unit_matrix(W.shape[0])
     _add(keep, -eta * (state.ridge if task >= _CANONICAL else 1.0), W)
     _turned(state.coef, keep)
     if task != _SLICED:                                # indicators of slices need no ridge
         _turned(state.other_coef, keep)
+    # Step 5.
     first, count, share = _feature_block(state)
     points, factor = X[half:], eta / (share * (n - half - lost))
     gradient, finite = _feature_gradient(points, state.map, Gx, first, count)
