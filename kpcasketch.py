@@ -3818,7 +3818,8 @@ def _tridiagonalize(A):
             row = A[j + 1 + i, j + 1:]
             for t in range(m):
                 row[t] -= v[i] * w[t] + w[i] * v[t]
-    d[n - 1] = A[n - 1, n - 1]
+    if n > 0:
+        d[n - 1] = A[n - 1, n - 1]
     return d, e
 
 

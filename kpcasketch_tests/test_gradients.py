@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import inner, naive
 
 X = np.random.default_rng(0).standard_normal((700, 3))
 Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * np.random.default_rng(1).standard_normal((700, 2))
@@ -422,3 +422,17 @@ def test_steps_with_all_features_are_those_with_stored_points(rng):
         assert np.abs(K @ alpha - kp.dsgd_evaluate(X, state)).max() < 1e-9
     exact = np.linalg.eigvalsh(K)[-2:] / 700
     assert np.allclose(np.sort((kp.dsgd_evaluate(X, kp.dsgd_finish(state)) ** 2).mean(0)), exact, rtol=0.2)
+
+
+@pytest.mark.bounds
+def test_features_that_are_all_alike_were_written_out_of_bounds():
+    # Of no variance a whitener has no columns, and the last diagonal entry of a matrix without rows stood before its
+    # memory: an hour of attacks ended in a crash, far from there.
+    drawn = kp.fourier_features_map(kp.gaussian(2.0), 2, 300, 0, False)
+    X, targets = np.ones((5, 2)), np.arange(5.0).reshape(5, 1)
+    for points, views in ((X, targets), (np.ones((5, 2), np.float32), targets)):
+        with pytest.raises(ValueError, match="^dsgd_ksir_start: k must be at most the rank"):
+            kp.dsgd_ksir_start(points, views, drawn, 1, 4, 0.0, 16, None, None, 5, True)
+        with pytest.raises(ValueError, match="^dsgd_kcca_start: k must be at most the rank"):
+            kp.dsgd_kcca_start(points, X, drawn, drawn, 1, 0.0, 16, None, None, 5, True)
+    assert [part.shape for part in inner(kp._tridiagonalize)(np.zeros((0, 0)))] == [(0,), (0,)]

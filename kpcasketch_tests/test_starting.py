@@ -43,8 +43,8 @@ def run(code, folder=FILE.parent, **environment):
 @pytest.mark.slow
 def test_a_first_call_compiles_few_units(tmp_path):
     calls = [("kp.gram(X, X, kp.gaussian(2.0))", 35), ("kp.kpca(X, kp.gaussian(3.0), 5, 0)", 100),
-             ("kp.main(['-k', '2', '--method', 'lanczos'])", 125),
-             ("kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100, 0)", 175)]
+             ("kp.main(['-k', '2', '--method', 'lanczos'])", 108),
+             ("kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100, 0)", 154)]
     code = "".join(COUNT.format(call=call) for call, _ in calls)
     lines = run(code, NUMBA_CACHE_DIR=str(tmp_path))[0].splitlines()
     counts = np.cumsum([int(line.split()[1]) for line in lines if line.startswith("units ")])
