@@ -230,6 +230,18 @@ if numba.config.DISABLE_JIT:
 
 # Machine code is cached on disk where another process would import this very module by its name.
 _CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
+
+
+def _stamp():
+    """When the file was written, and its size."""
+    try:
+        found = os.stat(__file__)
+        return found.st_mtime_ns, found.st_size
+    except (NameError, OSError):                       # pasted, or gone
+        return None
+
+
+_IMPORTED = _stamp()
 # The first part of the symbols of functions that stand apart: the same in every process that shares a cache, and only
 # there.
 _SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
@@ -1018,10 +1030,10 @@ def _views():
     return _lent.views
 
 
-def _return_views():
-    for view in _lent.views:
+def _return_views(since=0):
+    for view in _lent.views[since:]:
         view.flags.writeable = False
-    _lent.views.clear()
+    del _lent.views[since:]
 
 
 def _as_array(name, value, ndim, dtype=None):
@@ -16689,52 +16701,96 @@ _PRESENT = _FOUND and all(hasattr(owner, name) for owner, names in _NEEDED for n
 # of a result, and goes on with the null pointer that it gets there: a Ctrl-C during `kpca` ended the process, and one
 # during `gram` kept the matrix in memory for ever. So during a call in the main thread, where alone Python handles
 # signals, a function stands in for each handler. It remembers what has come, and the handlers have it when the compiled
-# code that was under way has ended, which is as soon as before. (Numba issue 6011 asks for signals within such code.)
+# code that was under way has ended, which is as soon as before, or when the function that is being compiled is: an
+# exception in the midst of that has left numba unable to compile anything. (Numba issue 6011 asks for signals within
+# compiled code.)
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2",
                                                "SIGVTALRM", "SIGPROF", "SIGBREAK") if hasattr(signal, name)]
 # The functions under those of `signal`, which take microseconds to look for names of what they are given.
 _handler_of, _handle_by = (getattr(sys.modules.get("_signal", signal), name) for name in ("getsignal", "signal"))
 _held_back = {}                                        # during such a call: the handlers that wait, by signal
-_came = []                                             # what has come meanwhile: (handler, signal, frame)
-
-
-def _remember(number, frame):
-    _came.append((_held_back[number], number, frame))
+_came = {}                                             # what has come meanwhile: the interrupted frame, by signal
+_remember = _came.__setitem__                          # not a function of Python, which another signal may interrupt
+_changing = []                                         # not empty while handlers are being replaced or put back
+_actions = {number: ctypes.create_string_buffer(512) for number in _SIGNALS}
+# What stands there in C is put back as it was: signal.signal would lose another library's handler, and its flags.
+_sigaction = getattr(ctypes.CDLL(None), "sigaction", None) if os.name == "posix" else None
 
 
 def _hold_back():
     """Stand in for the handlers, if this is the main thread and it has not been done; whether it has been now."""
-    if _held_back or threading.get_ident() != threading.main_thread().ident:
+    if _held_back or _changing or threading.get_ident() != threading.main_thread().ident:
         return False
     try:
+        _changing.append(True)
         for number in _SIGNALS:
             handler = _handler_of(number)
-            if callable(handler):                      # not the system's own, which run no Python code
+            if callable(handler) and handler is not _remember:         # the system's own run no Python code
+                if _sigaction:
+                    _sigaction(number, None, _actions[number])
                 _held_back[number] = handler           # before the change: it may come at once
                 _handle_by(number, _remember)
-    except ValueError:                                 # only the first interpreter of a process handles signals
-        _held_back.clear()
-        return False
-    except BaseException:                              # raised by one that was not yet held back
-        _let_through()
+        return True
+    except BaseException as error:
+        if isinstance(error, ValueError) and "main interpreter" in str(error):
+            _SIGNALS.clear()                           # only the first interpreter of a process handles signals
+            _held_back.clear()
+            return False
+        _put_back()                                    # raised by one that was not yet held back
         raise
-    return True
+    finally:
+        _changing.clear()
+
+
+def _put_back():
+    """Put the handlers back. Meanwhile one that is there again may raise, or call functions of this file."""
+    try:
+        _changing.append(True)
+        while _held_back:
+            number = next(reversed(_held_back))
+            _handle_by(number, _held_back[number])
+            if _sigaction:
+                _sigaction(number, _actions[number], None)
+            del _held_back[number]
+    finally:
+        _changing.clear()
 
 
 def _let_through():
     """Put the handlers back and have them called: each is, whatever another raises."""
-    try:
-        while _held_back:
-            number = next(reversed(_held_back))
-            _handle_by(number, _held_back[number])
-            del _held_back[number]
-        while _came:
-            handler, number, frame = _came.pop(0)
-            handler(number, frame)
-    finally:
-        if _held_back or _came:                        # a handler has raised
-            _let_through()
+    raised = None
+    while _held_back or _came:
+        try:
+            _put_back()
+            while _came:
+                number, frame = _came.popitem()
+                handler = _handler_of(number)
+                if callable(handler):
+                    handler(number, frame)
+        except BaseException as error:
+            raised = error
+    if raised is not None:
+        raise raised
+
+
+def _let_through_what_came():
+    """At a place where handlers may raise: between compiled calls, or between functions that are compiled."""
+    if _came and not _changing and threading.get_ident() == threading.main_thread().ident:
+        _let_through()
+        _hold_back()
+
+
+def _after_fork():
+    """A child of another thread has handlers that wait for a call that it does not have."""
+    _changing.clear()
+    with contextlib.suppress(ValueError):
+        _put_back()
+    _came.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Callable(CPUDispatcher):
@@ -16747,22 +16803,14 @@ class _Callable(CPUDispatcher):
         try:
             return super().__call__(*args, **kwargs)
         finally:
-            if held or _came and threading.get_ident() == threading.main_thread().ident:
-                _let_through()
-                if not held:
-                    _hold_back()
-
-    def _compile_for_args(self, *args, **kwargs):
-        """A first call: compiled now, or loaded from disk. That is Python code, and may be interrupted."""
-        held = bool(_held_back) and threading.get_ident() == threading.main_thread().ident
-        if held:
-            _let_through()
-        try:
-            with _watched(self.__name__.lstrip("_")), _rare_collections():
-                return super()._compile_for_args(*args, **kwargs)
-        finally:
             if held:
-                _hold_back()
+                _let_through()
+            else:
+                _let_through_what_came()
+
+    def _compile_for_args(self, *args, **kwargs):      # a first call: compiled now, or loaded from disk
+        with _watched(self.__name__.lstrip("_")), _rare_collections():
+            return super()._compile_for_args(*args, **kwargs)
 
 
 @contextlib.contextmanager
@@ -16784,6 +16832,9 @@ class _Public(CPUDispatcher):
 
     def __call__(self, *args, **kwargs):
         outermost = getattr(_waiting, "call", None) is None
+        lent = len(getattr(_lent, "views", ()))        # by calls around this one
+        if outermost and _held_back and not _changing and threading.get_ident() == threading.main_thread().ident:
+            _put_back()                                # a storm of exceptions has left some
         held = outermost and not _held_back and _hold_back()
         try:
             if outermost:
@@ -16798,8 +16849,8 @@ class _Public(CPUDispatcher):
         finally:
             if outermost:
                 _waiting.call = None
-            if getattr(_lent, "views", None):
-                _return_views()
+            if len(getattr(_lent, "views", ())) > lent:
+                _return_views(lent)
             if held:
                 _let_through()
 
@@ -16847,7 +16898,7 @@ def _tell(call):
     if not QUIET and not said:
         call[1] = True
         decided = _stands_apart.cache_info().currsize > 0              # else in a trial: nothing is asked twice
-        kept = _CACHED and not (decided and not _stands_apart())
+        kept = _CACHED and not _edited() and not (decided and not _stands_apart())
         where = "for this process" if not kept else f"in {_directory()}" if _directory() else "on disk"
         print(f"kpcasketch: {name} is being compiled for this machine, once; it is kept {where}",
               file=sys.stderr, flush=True)
@@ -16858,13 +16909,20 @@ _VERSIONS_KEPT = 8
 
 
 @functools.cache
+def _edited():
+    """Whether the file has changed since it was imported: its name by contents is not that of what is in memory."""
+    _directory()                                       # has read it, if it is to
+    return _stamp() != _IMPORTED
+
+
+@functools.cache
 def _directory():
     """Where compiled code is kept: named after this file's contents; copies share it and an edited one has its own.
 
     Under NUMBA_CACHE_DIR, or else in the user's cache directory; None where neither can be written to, and numba
     chooses. Asked when the first function is compiled or loaded: until then nothing is read or written.
     """
-    if not _CACHED:
+    if not _CACHED or _stamp() != _IMPORTED:
         return None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     root = pathlib.Path(numba.config.CACHE_DIR or os.path.join(home, "kpcasketch"))
@@ -16989,7 +17047,8 @@ class _Function(_Callable):
         return super().get_call_template([widened(t) for t in args], {name: widened(t) for name, t in kws.items()})
 
     def compile(self, signature):
-        if _stands_apart() and _CACHED and not isinstance(self._cache, _Cache):
+        _let_through_what_came()
+        if _stands_apart() and _CACHED and not _edited() and not isinstance(self._cache, _Cache):
             with contextlib.suppress(RuntimeError):    # no place to cache in
                 self._cache = _Cache(self.py_func)
         return super().compile(signature)

@@ -373,6 +373,52 @@ threads = [threading.Thread(target=call) for call in calls]
 while any(thread.is_alive() for thread in threads):
     kp.gram(X[:3], X[:3], g)
 assert not kp._held_back and signal.getsignal(signal.SIGINT) is note
+
+class Late(ValueError):                                # was taken for word of another interpreter
+    pass
+
+def late(*_):
+    raise Late
+
+signal.signal(signal.SIGALRM, late)
+signal.siginterrupt(signal.SIGALRM, False)             # flags of the system's, which signal.signal resets
+small = X[:4]
+for _ in range(3000):
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-4))
+            for _ in range(8):
+                kp.gram(small, small, g)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except Late:
+        pass
+try:
+    kp.gram(small, small, g)
+except Late:
+    pass
+assert signal.getsignal(signal.SIGINT) is note and signal.getsignal(signal.SIGALRM) is late and not kp._held_back
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+done = []
+
+def fork():                                            # in the middle of a call of the main thread
+    time.sleep(0.02)
+    child = os.fork()
+    if child == 0:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+            os._exit(1)
+        except KeyboardInterrupt:
+            os._exit(0)
+    done.append(os.waitpid(child, 0)[1])
+
+forking = threading.Thread(target=fork)
+forking.start()
+while not done:
+    kp.gram(X, X, g)
+assert done == [0]
 print("passed on")
 """
 
@@ -398,3 +444,27 @@ def test_an_unknown_system_is_tried_once_in_a_child(words, verdict, tmp_path):
     kept.write_text("no")
     assert run(code.format(words="kp._TRIAL = 'a syntax error'"), **unknown)[0] == "False\n"
     assert run(code.format(words="0"), **{**unknown, "KPCASKETCH_APART": "1"})[0] == "True\n"
+
+
+@pytest.mark.slow
+def test_code_of_a_file_that_was_edited_after_its_import_was_kept_as_that_of_the_new_one(tmp_path):
+    old, new = "out[i] = kernel.scale * (kernel.gamma * square", "out[i] = 2.0 * kernel.scale * (kernel.gamma * square"
+    source = FILE.read_text()
+    assert source.count(old) == 1
+    (tmp_path / "kpcasketch.py").write_text(source)
+    call = "print(kp.gram_diagonal(np.array([[3.0]]), kp.linear())[0])"
+    edit = f"p = pathlib.Path('kpcasketch.py'); p.write_text(p.read_text().replace({old!r}, {new!r}))"
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    found = run(f"import pathlib, numpy as np, kpcasketch as kp; {edit}; {call}", tmp_path, **cache)[0]
+    assert (found, run(f"import numpy as np, kpcasketch as kp; {call}", tmp_path, **cache)[0]) == ("9.0\n", "18.0\n")
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_points_that_were_read_only_were_given_back_in_the_middle_of_a_call():
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    view = kp._as_points("outer call", read_only)
+    kp.gram_diagonal(read_only, g)                     # as a handler of a signal may, or a custom kernel's maker
+    assert view.flags.writeable
+    kp._return_views()
+    assert not view.flags.writeable
