@@ -197,8 +197,8 @@ __all__ = [
 # `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring
 # ten units or forty.
 #
-# Python may call a compiled function that is declared with python=True; the others have no wrapper for that, which was
-# a quarter of what a first call compiled. Room 19 says how numba compiles all this; it is the only one below that any
+# Python may call a compiled function that is declared with python=True; the others have no wrapper for that, which took
+# an eighth of a first `kpca`. Room 19 says how numba compiles all this; it is the only one below that any
 # other may name, to say what a caller waits for.
 #
 # A new kernel: a number beside _GAUSSIAN, a maker, a branch in `_apply_kernel`. A new operator: a tuple, its functions,

@@ -203,10 +203,10 @@ SCALE_FREE = {
     "gaussian": (kp.gaussian, naive.gaussian), "laplacian": (kp.laplacian, naive.laplacian),
     "cauchy": (kp.cauchy, naive.cauchy),
     "matern 2.5": (lambda sigma: kp.matern(2.5, sigma), lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma)),
-    "rational_quadratic": (lambda sigma: kp.rational_quadratic(0.7, sigma), lambda X, Y,
-                           sigma: naive.rational_quadratic(X, Y, 0.7, sigma)),
-    "polynomial": (lambda sigma: kp.polynomial(2, 1 / sigma ** 2, 0.5), lambda X, Y,
-                   sigma: naive.polynomial(X, Y, 2, 1 / sigma ** 2, 0.5)),
+    "rational_quadratic": (lambda sigma: kp.rational_quadratic(0.7, sigma),
+                           lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.7, sigma)),
+    "polynomial": (lambda sigma: kp.polynomial(2, 1 / sigma ** 2, 0.5),
+                   lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma ** 2, 0.5)),
 }
 
 

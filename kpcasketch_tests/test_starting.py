@@ -59,13 +59,13 @@ def test_arguments_in_other_forms_compile_nothing_new(tmp_path):
     forms = [whole.astype(int), np.asfortranarray(whole), read_only, np.load(tmp_path / "X.npy", mmap_mode="r"),
              whole.tolist(),
              whole.astype(np.float16), whole.astype(">f8"), np.repeat(whole, 2, axis=0)[::2]]
-    calls = [lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)), lambda X, k, s,
-             seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
+    calls = [lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)),
+             lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
              lambda X, k, s, seed: kp.quantize_gram(X, kp.laplacian(s), seed).words,
              lambda X, k, s, seed: kp.sample_gram(X, kp.gaussian(s), s, seed).data,
              lambda X, k, s, seed: kp.recursive_rls_practical(X, kp.gaussian(s), k, seed).indices,
-             lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))), lambda X, k, s,
-             seed: kp.median_bandwidth(X, seed)]
+             lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))),
+             lambda X, k, s, seed: kp.median_bandwidth(X, seed)]
     expected = [call(whole, 2, 2.0, 5) for call in calls]
     with event.install_recorder("numba:compile") as recorder:
         for form in forms:
@@ -204,12 +204,12 @@ def test_a_new_kernel_is_a_number_a_maker_and_a_branch(tmp_path):
         ("_MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(10)",
          "_MATERN_5_2, _CITY_BLOCK, _BUMP, _POLYNOMIAL, _CUSTOM,\n _PRECOMPUTED) = range(11)"),
         ("@_public(glue=True)\ndef linear(", "@_public(glue=True, sigma=_bandwidth)\ndef bump(sigma):\n"
-         "    return Kernel(_BUMP, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, "
-         "0)))\n\n\n@_public(glue=True)\ndef linear("),
+         "    return Kernel(_BUMP, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))\n\n\n"
+         "@_public(glue=True)\ndef linear("),
         ("    else:\n        bases = np",
          "    elif kernel.kind == _BUMP:\n        for i in range(rows):\n            values = tile[i]\n"
-         "            for j in range(_BLOCK):\n                values[j] = max(one - gamma * values[j], one - one)\n   "
-         " else:\n        bases = np"),
+         "            for j in range(_BLOCK):\n                values[j] = max(one - gamma * values[j], one - one)\n"
+         "    else:\n        bases = np"),
     ]:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
@@ -356,7 +356,8 @@ for _ in range(60):                                    # several in one call
             raised += 1
     sender.join()
     sent += 1
-assert [came.count(number) for number in handled] == [60] * 4 and raised <= 60, (came, raised)
+assert [came.count(number) for number in handled] == [60] * 4, (came, raised)
+assert 0 < raised <= 60                                # one each, but for those that came between calls
 assert all(signal.getsignal(number) is note for number in handled) and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 assert not kp._held_back and not kp._came
 

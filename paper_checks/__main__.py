@@ -66,8 +66,7 @@ def judge(chosen, options, written):
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
         print(f"{one.name:24}{verdict.measured:11.4g} {verdict.bound:10.4g} {verdict.slack:9.3g} {share:13.3g} "
-              f"{seconds:8.1f}  "
-              f"{verdict.verdict}", flush=True)
+              f"{seconds:8.1f}  {verdict.verdict}", flush=True)
         if not options.quiet:
             why = one.no_trivial if math.isinf(verdict.trivial) else ""
             for label, text in (("says", one.statement), ("found", verdict.text), ("measures", one.measures),

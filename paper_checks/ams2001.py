@@ -54,9 +54,8 @@ def judge_unbiased(sketch, K, variance, size, options, parameters, trials=400):
     good = max(worst, whole) <= limit and abs(ratio - 1) < 0.05 and control > limit and 0.99 < largest <= 1 + 1e-12
     return Verdict(HOLDS if good else FAILS, max(worst, whole), limit,
                    f"standard errors of the mean: {worst:.2f} for the worst entry, {whole:.2f} for the sum of all; "
-                   f"mean square "
-                   f"error over its stated value: {ratio:.4f}; largest abs(E_ij) over its bound: {largest:.4f}; "
-                   f"control, the same draws times 1.05: {control:.1f} standard errors, "
+                   f"mean square error over its stated value: {ratio:.4f}; largest abs(E_ij) over its bound: "
+                   f"{largest:.4f}; control, the same draws times 1.05: {control:.1f} standard errors, "
                    f"{detection(control > limit)}.", f"{parameters}, {trials} seeds")
 
 
@@ -88,8 +87,8 @@ def sampling_evaluates_what_it_keeps(options):
     good = lowest > 1e-5 and control < 1e-5
     return Verdict(HOLDS if good else FAILS, -math.log10(lowest), 5.0,
                    f"smallest exact binomial p-value {lowest:.3g} (level 1e-5; the columns show -log10): "
-                   f"{'; '.join(counts)}. "
-                   f"Control, s = 2 against {shifted:.3g}/s: p = {control:.1g}, {detection(control < 1e-5)}.",
+                   f"{'; '.join(counts)}. Control, s = 2 against {shifted:.3g}/s: p = {control:.1g}, "
+                   f"{detection(control < 1e-5)}.",
                    f"m = {m}, s = 2, 10, 50")
 
 
@@ -159,18 +158,13 @@ def theorem_1_as_typed(options):
     good = probability > bound and all(reached for reached, _ in other) and mended
     return Verdict(REFUTED if good else FAILS, probability, bound,
                    f"A constant, not the idea: the event does not change when E is multiplied by a number, the stated "
-                   f"probability "
-                   f"does. m = 2, sigma = 10, natural logarithm, entries -B, 0, B with the largest B allowed: the norm "
-                   f"exceeds the "
-                   f"bound with probability {probability:.4g} (exact enumeration), stated {bound:.3g}. The same for "
-                   f"any base, with "
-                   f"sigma large enough: {'; '.join(text for _, text in other)}. A normalisation, abs(E_ij) <= B = 1, "
-                   f"is missing; "
-                   f"mended: P(|E| >= median + t) <= 2 exp(-t^2/(32 B^2)), up to o(1) the printed bound for t = 2 "
-                   f"sigma sqrt(m), "
-                   f"held in {trials - excess} of {trials} trials where it allows a rate of {allowed:.3g} (control, a "
-                   f"fortieth of t: "
-                   f"{control} exceed it).",
+                   f"probability does. m = 2, sigma = 10, natural logarithm, entries -B, 0, B with the largest B "
+                   f"allowed: the norm exceeds the bound with probability {probability:.4g} (exact enumeration), "
+                   f"stated {bound:.3g}. The same for any base, with sigma large enough: "
+                   f"{'; '.join(text for _, text in other)}. A normalisation, abs(E_ij) <= B = 1, is missing; mended: "
+                   f"P(|E| >= median + t) <= 2 exp(-t^2/(32 B^2)), up to o(1) the printed bound for t = 2 sigma "
+                   f"sqrt(m), held in {trials - excess} of {trials} trials where it allows a rate of {allowed:.3g} "
+                   f"(control, a fortieth of t: {control} exceed it).",
                    "m = 2; mended form: m = 300, s = 2, Gaussian Gram matrix")
 
 
@@ -220,12 +214,9 @@ def four_sigma_rule(options):
     trivial = kp.spectral_norm(kp.gram(X, X, kernel), options.seed, 1e-4) / math.sqrt(len(X))
     return Verdict(HOLDS if worst <= 4 < control else FAILS, worst, 4.0,
                    f"|E|/(sigma sqrt(m)): {'; '.join(texts)}. The hypothesis of theorem 1 allows none of these cases "
-                   f"(natural "
-                   f"logarithm: m = 4 to 2.4e7 excluded), so this is a rule of experience. Control, far fewer than one "
-                   f"kept entry a "
-                   f"row (K = 1, m = {m}, s = 20 m): {control:.1f} > 4. Trivial: |K|/sqrt(m), for s = 2 and m = 1000; "
-                   f"at s of m/4 and m the rule is larger than "
-                   f"|K| and says nothing of use.",
+                   f"(natural logarithm: m = 4 to 2.4e7 excluded), so this is a rule of experience. Control, far fewer "
+                   f"than one kept entry a row (K = 1, m = {m}, s = 20 m): {control:.1f} > 4. Trivial: |K|/sqrt(m), "
+                   f"for s = 2 and m = 1000; at s of m/4 and m the rule is larger than |K| and says nothing of use.",
                    "m = 200, 1000 (2000 with --full)", trivial=trivial)
 
 
@@ -279,12 +270,10 @@ def factor_four(options):
     good = all(1 <= lower and ratio <= right for lower, ratio, right in ratios) and identity > 4
     return Verdict(HOLDS if good else FAILS, max(ratio / right for _, ratio, right in ratios), 1.0,
                    f"First half (deterministic): |E|/(|E|_F/sqrt(m)) = {', '.join(f'{r[0]:.2f}' for r in ratios)} >= 1 "
-                   f"over four "
-                   f"bandwidths. Second half, an informal remark, judged with the factor 4 sigma_max/sigma_rms: "
-                   f"|E|/(rms sqrt(m)) = "
+                   f"over four bandwidths. Second half, an informal remark, judged with the factor 4 "
+                   f"sigma_max/sigma_rms: |E|/(rms sqrt(m)) = "
                    f"{', '.join(f'{r[1]:.2f} <= {r[2]:.1f}' for r in ratios)}. Note: the factor is 4 itself only where "
-                   f"the variances are "
-                   f"alike; K = I, s = 26, m = 200 gives {identity:.2f}.",
+                   f"the variances are alike; K = I, s = 26, m = 200 gives {identity:.2f}.",
                    f"m = {m}, s = 4, Gaussian kernels of 0.1 to 3 median distances")
 
 
@@ -336,13 +325,11 @@ def stable_subspaces(options):
     lowest = np.linalg.eigvalsh(A)[0]
     return Verdict(HOLDS if worst <= 1 + 1e-9 < control and tight > 0.99 else FAILS, worst, 1.0,
                    f"left side times b/|E| over 80 thresholds, a quarter of them down to the least eigenvalue of K^, "
-                   f"{'; '.join(texts)}; K = 0 or K^ = 0 with |E| = t, b = .999 t: {tight:.3f}, so "
-                   f"both bounds are tight; control, |E| understated by 5 %: {control:.3f}, "
-                   f"{detection(control > 1 + 1e-9)}. Right sides at most {right:.2f}, the trivial "
-                   f"one is 1. A gap in the printed proof, not in the theorem: it multiplies by t and t - b, which at "
-                   f"a t below {-lowest:.0f} "
-                   f"the eigenvalues of K^, down to {lowest:.0f}, do not allow; shifting K and K^ by the same multiple "
-                   f"of I first closes it.",
+                   f"{'; '.join(texts)}; K = 0 or K^ = 0 with |E| = t, b = .999 t: {tight:.3f}, so both bounds are "
+                   f"tight; control, |E| understated by 5 %: {control:.3f}, {detection(control > 1 + 1e-9)}. Right "
+                   f"sides at most {right:.2f}, the trivial one is 1. A gap in the printed proof, not in the theorem: "
+                   f"it multiplies by t and t - b, which at a t below {-lowest:.0f} the eigenvalues of K^, down to "
+                   f"{lowest:.0f}, do not allow; shifting K and K^ by the same multiple of I first closes it.",
                    f"m = {m}, s = 2; t from the least eigenvalue of K^ to .75 m", trivial=1.0 / right)
 
 
@@ -387,14 +374,11 @@ def blocks_of_features(options):
     worst = max(real * c, random, *(value for _, value in pairs))
     return Verdict(HOLDS if worst <= 1 and pairs[0][1] > 0.75 else FAILS, worst, 1.0,
                    f"c |F^^T - R F^T|, which covers every x: {real * c:.3f} at c = {c:.1f} (l = 1; right side "
-                   f"{1 / c:.2f}, trivial 2); "
-                   f"{random:.3f} over 300 random 8 x 8 cases; worst 2 x 2 cases: "
+                   f"{1 / c:.2f}, trivial 2); {random:.3f} over 300 random 8 x 8 cases; worst 2 x 2 cases: "
                    f"{', '.join(f'{value:.3f} at c = {at:.4g}' for at, value in pairs)}. Control: with .75 in place of "
-                   f"1 the first of them would "
-                   f"fail. A gap in the printed proof (theorem 2, with b = (2c - 1)|E| after Weyl, gives enough for c "
-                   f">= 1.13 only): sin(2 theta) <= 1/c, "
-                   f"from the reflection J = 2 F^F^^T - I that commutes with K^, gives the constant .766 for every c "
-                   f">= 1.",
+                   f"1 the first of them would fail. A gap in the printed proof (theorem 2, with b = (2c - 1)|E| after "
+                   f"Weyl, gives enough for c >= 1.13 only): sin(2 theta) <= 1/c, from the reflection J = 2 F^F^^T - I "
+                   f"that commutes with K^, gives the constant .766 for every c >= 1.",
                    f"m = {len(X)}, s = 2, l = 1; 2 x 2 and 8 x 8 matrices", trivial=2 * c)
 
 
@@ -424,13 +408,11 @@ def single_features(options):
     good = left > right and worst <= 1 and all(row[1] > 1 for row in rows) and 0.75 < tight <= 1
     return Verdict(MENDED if good else FAILS, worst, 1.0,
                    f"The factor sqrt(lambda_n) of theorem 3 was dropped: as typed the two sides scale differently with "
-                   f"the kernel. For "
-                   f"1e-8 times the kernel and x = x_1, the left side is {left:.3g} and the right {right:.3g} (n = 1, "
-                   f"c = {c:.1f}). Mended, for "
-                   f"sqrt(lambda_n) f_n = <a_n, v> and eigenvectors of matching sign: c |a^_n - a_n| = "
+                   f"the kernel. For 1e-8 times the kernel and x = x_1, the left side is {left:.3g} and the right "
+                   f"{right:.3g} (n = 1, c = {c:.1f}). Mended, for sqrt(lambda_n) f_n = <a_n, v> and eigenvectors of "
+                   f"matching sign: c |a^_n - a_n| = "
                    f"{', '.join(f'{row[2]:.3f} (n = {row[0]}, c = {row[1]:.1f})' for row in rows)}, for every x; worst "
-                   f"2 x 2 case {tight:.3f}; "
-                   f"control, .75 in place of 1 would fail there.",
+                   f"2 x 2 case {tight:.3f}; control, .75 in place of 1 would fail there.",
                    f"m = {len(X)}, N(0, diag(1, .3)), gaussian(1), s = 2; trivial: sqrt(2) c",
                    trivial=math.sqrt(2) * min(row[1] for row in rows))
 
@@ -477,11 +459,9 @@ def rounded_expansions(options):
     good = refuted and controlled and gap <= 5 and all(verdict == HOLDS for verdict in verdicts)
     return Verdict(REFUTED if good else FAILS, typed / trials, tail,
                    f"Mild: the interval must contain 0. k in [{v.min():.2f}, {v.max():.2f}], c = {width:.2f}, s = 5, t "
-                   f"at a stated tail of {tail}: "
-                   f"{typed} of {trials} trials beyond it. Mended, c = max abs(k) = 1: {'; '.join(texts)} (worst share "
-                   f"{worst:.2g} of the stated). "
-                   f"Unbiased: mean {gap:.1f} standard errors from f. Control, a tenth of s at the same t: {control} "
-                   f"of 2000, {detection(controlled)}.",
+                   f"at a stated tail of {tail}: {typed} of {trials} trials beyond it. Mended, c = max abs(k) = 1: "
+                   f"{'; '.join(texts)} (worst share {worst:.2g} of the stated). Unbiased: mean {gap:.1f} standard "
+                   f"errors from f. Control, a tenth of s at the same t: {control} of 2000, {detection(controlled)}.",
                    f"m = {m}, a = 1/sqrt(m), Gaussian kernel", trivial=1.0)
 
 
@@ -523,8 +503,8 @@ def relative_error_of_rounding(options):
         steps.append((eps, least))
         worst, controls = max(worst, chance * m ** 2), controls + [control * m ** 2]
         rows.append(f"m = {m}, eps = {eps}, T = {T:g} (bound on terms {4 / (eps * T):.2f} m, threshold "
-                    f"{T * math.sqrt(math.log(m)):.0f} of at "
-                    f"most {math.sqrt(m):.0f}): {chance:.2g} at f = {where:.2f} thresholds")
+                    f"{T * math.sqrt(math.log(m)):.0f} of at most {math.sqrt(m):.0f}): {chance:.2g} at f = {where:.2f} "
+                    f"thresholds")
     # The functions themselves: a Gaussian kernel, one x with f above the threshold and one just below.
     m, eps, T, trials = 1000, 0.6, 10.0, 4000
     rng = np.random.default_rng(options.seed)
@@ -548,18 +528,14 @@ def relative_error_of_rounding(options):
         and mended_holds
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
                    f"Chance of failure times m^2, exactly, for identical points and equal coefficients, the worst of "
-                   f"404 values of f: "
-                   f"{'; '.join(rows)}. Control, s / 64: times m^2 {', '.join(f'{c:.2g}' for c in controls)}. Gaussian "
-                   f"kernel, m = 1000: "
-                   f"{failures} failures of {trials} at f = {exact[0, 0]:.1f} and {exact[1, 0]:.1f} around the "
-                   f"threshold "
+                   f"404 values of f: {'; '.join(rows)}. Control, s / 64: times m^2 "
+                   f"{', '.join(f'{c:.2g}' for c in controls)}. Gaussian kernel, m = 1000: {failures} failures of "
+                   f"{trials} at f = {exact[0, 0]:.1f} and {exact[1, 0]:.1f} around the threshold "
                    f"{T * math.sqrt(math.log(m)):.1f}, at most {most} terms of {4 * m / (eps * T):.0f}, relative error "
-                   f"at most {margin:.2f}. "
-                   f"A step of the proof is false for eps > 1/2, the theorem is not: (2) fails at eps = .6 with a "
-                   f"deviation of "
-                   f"{steps[0][1]:.4f} thresholds (f^ just above the threshold), below the printed 2 eps/3 = .4; "
-                   f"eps/(1 + eps) = .375 is right, and "
-                   f"leaves 2 m^-2.88.", "c = 1; three settings with 4c/eps < T", trivial=1e6)
+                   f"at most {margin:.2f}. A step of the proof is false for eps > 1/2, the theorem is not: (2) fails "
+                   f"at eps = .6 with a deviation of {steps[0][1]:.4f} thresholds (f^ just above the threshold), below "
+                   f"the printed 2 eps/3 = .4; eps/(1 + eps) = .375 is right, and leaves 2 "
+                   f"m^-2.88.", "c = 1; three settings with 4c/eps < T", trivial=1e6)
 
 
 def projected_pairs(options, n, d):
@@ -610,18 +586,14 @@ def projections(options):
             and possible and step > 1.4)
     return Verdict(MENDED if good else verdict if verdict != HOLDS else FAILS, float(measured[:, 0].max()), eps,
                    f"Scale: with the printed 1/sqrt(d) the squared lengths are {ratio:.4f} of the true ones on "
-                   f"average, s/d = {s / d:.4f}, outside of 1 +- eps "
-                   f"for every point; with 1/sqrt(s), (2) and (3) failed in {failures} of {trials} trials, allowed "
-                   f"rate {delta:.3f}; largest change "
-                   f"of a distance {measured[:, 0].max():.3f}, of an inner product {measured[:, 1].max():.3f} (|x|^2 + "
-                   f"|y|^2), where eps/2 = "
-                   f"{eps / 2:.2f} is what x + y and x - y give. The printed route from x, y and x - y to (3) is "
-                   f"false, (3) is not: kept "
-                   f"lengths of those three allow an error of {step:.3f} eps (|x|^2 + |y|^2), at y near -x (an "
-                   f"explicit positive semidefinite "
-                   f"Gram matrix). Control, s/8: {control} of 10 trials fail. Notes: the count mt + m + t <= C(n, 2) "
-                   f"fails for "
-                   f"{', '.join(map(str, few))} and swaps only; 's = O(log d)' in the text is Theta(log n)/eps^2.",
+                   f"average, s/d = {s / d:.4f}, outside of 1 +- eps for every point; with 1/sqrt(s), (2) and (3) "
+                   f"failed in {failures} of {trials} trials, allowed rate {delta:.3f}; largest change of a distance "
+                   f"{measured[:, 0].max():.3f}, of an inner product {measured[:, 1].max():.3f} (|x|^2 + |y|^2), where "
+                   f"eps/2 = {eps / 2:.2f} is what x + y and x - y give. The printed route from x, y and x - y to (3) "
+                   f"is false, (3) is not: kept lengths of those three allow an error of {step:.3f} eps (|x|^2 + "
+                   f"|y|^2), at y near -x (an explicit positive semidefinite Gram matrix). Control, s/8: {control} of "
+                   f"10 trials fail. Notes: the count mt + m + t <= C(n, 2) fails for {', '.join(map(str, few))} and "
+                   f"swaps only; 's = O(log d)' in the text is Theta(log n)/eps^2.",
                    f"n = {n}, eps = {eps}, beta = {beta}, d = {d}, s = {s}, pairs near x = y and x = -y included",
                    trivial=1.0)
 
@@ -652,12 +624,10 @@ def costs(options):
         and sketch.data.size == np.count_nonzero(A)
     return Verdict(HOLDS if good else FAILS, abs(slope / expected - 1), 0.05,
                    f"slope of ln sin(angle) per step {slope:.4f}, ln ratio of the eigenvalues {expected:.4f}; the "
-                   f"columns show the relative "
-                   f"difference. K^ holds {sketch.data.size} entries of {len(X) ** 2} at {bytes_per_entry:.1f} bytes. "
-                   f"K^ is indefinite (its smallest "
-                   f"eigenvalue is {values[-1]:.0f}), so the largest in size may be the wrong end: for I - 5 u u^T "
-                   f"orthogonal iteration here "
-                   f"returns {found:.4f}, not -4.",
+                   f"columns show the relative difference. K^ holds {sketch.data.size} entries of {len(X) ** 2} at "
+                   f"{bytes_per_entry:.1f} bytes. K^ is indefinite (its smallest eigenvalue is {values[-1]:.0f}), so "
+                   f"the largest in size may be the wrong end: for I - 5 u u^T orthogonal iteration here returns "
+                   f"{found:.4f}, not -4.",
                    f"m = {len(X)}, s = 2, l = {wanted}", trivial=1.0)
 
 
@@ -685,11 +655,10 @@ def costs_of_projection(options):
     good = control and max(abs(share - 1) for share in kept) < 0.3 and max(sizes) < 1.02 * min(sizes)
     return Verdict(HOLDS if good else FAILS, allowance, 8 * d * s,
                    f"with no more than {allowance:,} further bytes two points of {d:,} coordinates are projected to "
-                   f"{s}, squared lengths kept to "
-                   f"{', '.join(f'{share:.3f}' for share in kept)}. Control: a matrix of signs is refused by the "
-                   f"system there, "
-                   f"{detection(control)}. A kernel value then reads {s} numbers of each point for {d:,}; s / ln n = "
-                   f"{', '.join(f'{size:.4g}' for size in sizes)} for n = 1e2, 1e4, 1e8, without d.",
+                   f"{s}, squared lengths kept to {', '.join(f'{share:.3f}' for share in kept)}. Control: a matrix of "
+                   f"signs is refused by the system there, {detection(control)}. A kernel value then reads {s} numbers "
+                   f"of each point for {d:,}; s / ln n = {', '.join(f'{size:.4g}' for size in sizes)} for n = 1e2, "
+                   f"1e4, 1e8, without d.",
                    f"d = {d:,}, s = {s}, eps = .3, beta = .5")
 
 
@@ -747,14 +716,13 @@ def randomized_kernels(options):
     good = max(gaps.values()) <= 5 and control > 5 and law > 1e-5 and astray > 5 and bent > 5
     return Verdict(MENDED if good else FAILS, max(gaps.values()), 5.0,
                    f"standard errors of the mean over {draws} draws: "
-                   f"{', '.join(f'{name} {gap:.2f}' for name, gap in gaps.items())}; control, 5 % "
-                   f"more: {control:.1f}, {detection(control > 5)}. The printed third kernel, k/abs(a) with "
-                   f"probability s abs(a), has mean {printed:.4f} on the same "
-                   f"draws, {astray:.0f} standard errors from k = {exact:.4f}: the 1/s of section 4 is left out; k/(s "
-                   f"abs(a)) is right. The projected kernel of section 5 is unbiased "
-                   f"for inner products; a Gaussian kernel of projected points is not ({bent:.0f} standard errors "
-                   f"off). sum a_i k_i and the rounded expansion have one law "
-                   f"(Kolmogorov-Smirnov p = {law:.2g}, {trials} each).",
+                   f"{', '.join(f'{name} {gap:.2f}' for name, gap in gaps.items())}; control, 5 % more: {control:.1f}, "
+                   f"{detection(control > 5)}. The printed third kernel, k/abs(a) with probability s abs(a), has mean "
+                   f"{printed:.4f} on the same draws, {astray:.0f} standard errors from k = {exact:.4f}: the 1/s of "
+                   f"section 4 is left out; k/(s abs(a)) is right. The projected kernel of section 5 is unbiased for "
+                   f"inner products; a Gaussian kernel of projected points is not ({bent:.0f} standard errors off). "
+                   f"sum a_i k_i and the rounded expansion have one law (Kolmogorov-Smirnov p = {law:.2g}, {trials} "
+                   f"each).",
                    "s = 4, a = .1; m = 30 for the law of the sum")
 
 
@@ -783,11 +751,9 @@ def rounded_support_vectors(options):
     good = agreement < 1e-8 and judge_failures(control, trials, tail, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(verdict if good else FAILS, failures / trials, tail,
                    f"abs(f^ - f) beyond its stated 1 % limit in {failures} of {trials} trials (control, a "
-                   f"thirty-second of the limit: {control}). "
-                   f"Exact decision values agree with scikit-learn's to {agreement:.1g}, accuracy "
-                   f"{(np.sign(exact) == y[1200:]).mean():.3f}; "
-                   f"rounded, {'; '.join(rows)}. The terms of a kernel machine cancel, its values are small against "
-                   f"|a| sqrt(m) = "
+                   f"thirty-second of the limit: {control}). Exact decision values agree with scikit-learn's to "
+                   f"{agreement:.1g}, accuracy {(np.sign(exact) == y[1200:]).mean():.3f}; rounded, {'; '.join(rows)}. "
+                   f"The terms of a kernel machine cancel, its values are small against |a| sqrt(m) = "
                    f"{size * math.sqrt(m):.0f}, so few terms can be spared: theorem 5 calls such values trivial.",
                    f"digits, odd against even, {m} support vectors", trivial=1.0)
 
@@ -898,8 +864,8 @@ def draw_kernels(axes, options):
     forms = (("sampling, s = 4", lambda x, i: kp.randomized_kernel_sample(origin, x, kernel, 4.0, options.seed, i)),
              ("quantization, b = 1", lambda x, i: kp.randomized_kernel_quantize(origin, x, kernel, 1.0, options.seed,
                                                                                 i)),
-             ("rounding, s = 4, a = .1", lambda x,
-              i: kp.randomized_kernel_round(origin, x, kernel, 0.1, 4.0, options.seed, i)))
+             ("rounding, s = 4, a = .1",
+              lambda x, i: kp.randomized_kernel_round(origin, x, kernel, 0.1, 4.0, options.seed, i)))
     for axis, (name, form) in zip(np.ravel(axes), forms):
         drawn = np.array([[form(np.array([distance]), 400 * place + i) for i in range(400)]
                           for place, distance in enumerate(distances)])

@@ -67,10 +67,9 @@ def setting(options):
                moments) < 1e-10 and meant < 1e-8 < 1 < printed and bias < 5.5 and size <= math.sqrt(2) * (1 + 1e-12)
     return Verdict(MENDED if good else FAILS, max(norm, moments), 1e-10,
                    f"largest entry of alpha^T K alpha - I and of the functions' second moments less their eigenvalues; "
-                   f"|K alpha - n lambda alpha| = "
-                   f"{meant:.1e}, without the n (as printed) {printed:.3g}. Features: |mean - k| at most {bias:.2g} "
-                   f"standard errors in 820 entries, "
-                   f"size at most {size:.4f}.", "n = 200, m = 200,000")
+                   f"|K alpha - n lambda alpha| = {meant:.1e}, without the n (as printed) {printed:.3g}. Features: "
+                   f"|mean - k| at most {bias:.2g} standard errors in 820 entries, size at most "
+                   f"{size:.4f}.", "n = 200, m = 200,000")
 
 
 def lagrangian(G, A, L):
@@ -121,10 +120,9 @@ def update_rules(options):
     good = gradient < 1e-8 and z.max() < 5 and zero == 0 and control > 10
     return Verdict(MENDED if good else FAILS, z.max(), 5.0,
                    f"mean move of the functions on 9 places against eta (A - H H^T A) H, in standard errors "
-                   f"({control:.0f} against no move at all); "
-                   f"gradient against finite differences {gradient:.0e}. From an empty sum, as the listing begins, all "
-                   f"coefficients stay {zero:g}: "
-                   f"Algorithm 1 needs the initial functions V_0 that (4) has.",
+                   f"({control:.0f} against no move at all); gradient against finite differences {gradient:.0e}. From "
+                   f"an empty sum, as the listing begins, all coefficients stay {zero:g}: Algorithm 1 needs the "
+                   f"initial functions V_0 that (4) has.",
                    f"{trials} steps of 64 points and 8 features")
 
 
@@ -147,8 +145,8 @@ def single_eigenfunctions(options):
     good = turned[0] < 0.1 and turned[1] > 0.3
     return Verdict(HOLDS if good else FAILS, turned[0], 0.1,
                    f"largest deviation from I of the inner products with the true eigenfunctions, after a start turned "
-                   f"at random; without the triangle "
-                   f"{turned[1]:.2g}: a basis of the same subspace.", "400 steps, k = 3", trivial=1.0)
+                   f"at random; without the triangle {turned[1]:.2g}: a basis of the same "
+                   f"subspace.", "400 steps, k = 3", trivial=1.0)
 
 
 @claim("DSGD-KSVD", "dsgd", "Algorithm 3 finds the singular functions of a covariance operator.",
@@ -171,10 +169,9 @@ def singular_functions(options):
     good = half < 1e-6 and angle < 1e-6 and max(gaps) < 0.1
     return Verdict(HOLDS if good else FAILS, max(gaps), 0.1,
                    f"largest relative error of the second moments of the functions (times sqrt(2)) against the "
-                   f"singular values, both views. In R^6 x R^5 "
-                   f"the steps end at U^T U = I/2 ({half:.0e}) in the right subspace ({angle:.0e}): the stacked (U; V) "
-                   f"has norm 1, so that unit "
-                   f"singular functions are sqrt(2) times the results (a note: the paper claims no norm).",
+                   f"singular values, both views. In R^6 x R^5 the steps end at U^T U = I/2 ({half:.0e}) in the right "
+                   f"subspace ({angle:.0e}): the stacked (U; V) has norm 1, so that unit singular functions are "
+                   f"sqrt(2) times the results (a note: the paper claims no norm).",
                    "300 steps, 8192 features", trivial=1.0)
 
 
@@ -216,10 +213,9 @@ def canonical_correlations(options):
     good = abs(kept - best) < 0.01 and biased < best - 0.1 and ours > best - 0.02
     return Verdict(HOLDS if good else FAILS, abs(kept - best), 0.01,
                    f"distance of the correlation that independent batches reach from the best linear one, {best:.3f}. "
-                   f"With W and the gradient from one "
-                   f"point the mean step has fourth moments and ends at {biased:.3f} (a note: the paper runs "
-                   f"mini-batches of 1024, whose bias is 1/1024 "
-                   f"of that); the functions of dsgd_kcca, which halves its mini-batches, reach {ours:.3f}.",
+                   f"With W and the gradient from one point the mean step has fourth moments and ends at {biased:.3f} "
+                   f"(a note: the paper runs mini-batches of 1024, whose bias is 1/1024 of that); the functions of "
+                   f"dsgd_kcca, which halves its mini-batches, reach {ours:.3f}.",
                    "400,000 pairs, kurtosis 30", trivial=best)
 
 
@@ -246,8 +242,8 @@ def sliced_inverse_regression(options):
     good = angle < 1e-6 and ours > 0.95 > linear
     return Verdict(HOLDS if good else FAILS, angle, 1e-6,
                    f"sin^2 of the angle between the two problems' solutions in R^4. Correlation of the function found "
-                   f"with the regression function: "
-                   f"{ours:.3f} (linear sliced inverse regression {linear:.3f}).", "40,000 points, 10 slices",
+                   f"with the regression function: {ours:.3f} (linear sliced inverse regression "
+                   f"{linear:.3f}).", "40,000 points, 10 slices",
                    trivial=1.0)
 
 
@@ -299,11 +295,10 @@ def stochastic_rate(options):
                                                                   - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3
     return Verdict(HOLDS if good else FAILS, -0.8 / fast, 1.0,
                    f".8 over minus the slope of the mean potential in log t: the slope is {fast:.3f} (replicates: +- "
-                   f"{half:.2f}) for eta = 4/(t + 80), where "
-                   f"2 c gap = 3.2 > 1, and {slow:.3f} for c = .5, where it is .4: which steps serve, is a matter of "
-                   f"the gap. The rate is one in expectation, "
-                   f"for independent mini-batches, as the paper draws them; the norm condition alone (all A_t = A + E) "
-                   f"stalls at {stalled:.4f}.",
+                   f"{half:.2f}) for eta = 4/(t + 80), where 2 c gap = 3.2 > 1, and {slow:.3f} for c = .5, where it is "
+                   f".4: which steps serve, is a matter of the gap. The rate is one in expectation, for independent "
+                   f"mini-batches, as the paper draws them; the norm condition alone (all A_t = A + E) stalls at "
+                   f"{stalled:.4f}.",
                    "R^10, k = 3, gap .4, mini-batch 20, 24 replicates")
 
 
@@ -323,10 +318,9 @@ def recurrence(options):
     good = min(moves) < 0 < promised <= mean
     return Verdict(HOLDS if good else FAILS, promised / mean, 1.0,
                    f"promised over mean derivative of cos^2 in eta at sin = .01 with A_t = A +- E, |E| = .1, gap 1: in "
-                   f"expectation it holds. Pathwise one sign "
-                   f"gives {min(moves):.2g} where {promised:.2g} is promised: (5) is linear in |E| sin, not in |E| "
-                   f"sin^2, a step of the sketch that the "
-                   f"expectation mends.", "R^2, k = 1")
+                   f"expectation it holds. Pathwise one sign gives {min(moves):.2g} where {promised:.2g} is promised: "
+                   f"(5) is linear in |E| sin, not in |E| sin^2, a step of the sketch that the expectation "
+                   f"mends.", "R^2, k = 1")
 
 
 @claim("DSGD-L3", "dsgd", "Lemma 3: cos^2 theta(V, G_(t+1)) is that of the orthogonalised step to O(eta^2).",
@@ -403,8 +397,7 @@ def judged_rate(options, which, what, errata=""):
     text = ", ".join(f"{s:.2f} +- {found[k][3][which]:.2f} (k = {k})" for k, s in zip(found, slopes))
     return Verdict(HOLDS if good else FAILS, -0.75 / max(slopes), 1.0,
                    f".75 over minus the slope, in log t, of {what}: {text}, the intervals those of single runs' "
-                   f"slopes; t times it, late over early, is "
-                   f"{growth:.2g} at most.{errata}",
+                   f"slopes; t times it, late over early, is {growth:.2g} at most.{errata}",
                    "Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), 20 replicates")
 
 
@@ -436,10 +429,9 @@ def doubly_stochastic_rate(options):
     control = slope(t[t > 150], measured[2][t > 150].mean(1))
     verdict = judged_rate(options, 2, "max over [-2, 2] of |v - H w|^2, one w for all x,",
                           f" Control: one feature a step and c = .5 < 1/(2 lambda_1): slope {control:.2f}. As "
-                          f"quantified (h after x) the statement would be empty; "
-                          f"meant is h = H w, fixed before x. w = G~^T v serves only for orthonormal G~: for G~ = 2 V "
-                          f"it errs by {w_printed} |v|; "
-                          f"w = (G~^T G~)^-1 G~^T v serves.")
+                          f"quantified (h after x) the statement would be empty; meant is h = H w, fixed before x. w = "
+                          f"G~^T v serves only for orthonormal G~: for G~ = 2 V it errs by {w_printed} |v|; w = (G~^T "
+                          f"G~)^-1 G~^T v serves.")
     if verdict.verdict == HOLDS:
         verdict.verdict = MENDED if control > -0.75 else FAILS
     return verdict
@@ -496,9 +488,8 @@ def costs(options):
     good = same and sizes[0] == sizes[1] == 8 * (512 * 2 + 4) and linear
     return Verdict(HOLDS if good else FAILS, sizes[1], 8 * (512 * 2 + 4),
                    f"bytes of a state of 512 features, k = 2: {sizes[0]} for d = 2 and {sizes[1]} for d = 5625, where "
-                   f"stored frequencies take {stored_bytes:,}; "
-                   f"the same bits either way: {same}. A step evaluates the features so far and its own: {used[0]}, "
-                   f"{used[1]}, ... {used[-1]}.",
+                   f"stored frequencies take {stored_bytes:,}; the same bits either way: {same}. A step evaluates the "
+                   f"features so far and its own: {used[0]}, {used[1]}, ... {used[-1]}.",
                    "512 features, 32 a step", trivial=stored_bytes)
 
 
@@ -588,9 +579,8 @@ def latent_components(options):
     found = mean[0] < 0.05 and max(p) < 0.05
     return Verdict(HOLDS if found else NOT_SEEN if mean[0] < 0.05 else FAILS, mean[0], 0.05,
                    f"mean sin^2 between the top two singular functions and the embeddings of the two components: DSGD "
-                   f"{mean[0]:.2g}, Fourier {mean[1]:.2g}, "
-                   f"Nystrom {mean[2]:.2g} (p-values of being better: {p[0]:.2g}, {p[1]:.2g}). Recovered it is; that "
-                   f"fixed features do worse is seen only where the "
+                   f"{mean[0]:.2g}, Fourier {mean[1]:.2g}, Nystrom {mean[2]:.2g} (p-values of being better: "
+                   f"{p[0]:.2g}, {p[1]:.2g}). Recovered it is; that fixed features do worse is seen only where the "
                    f"p-values are small. The paper gives neither the components' parameters nor a number.",
                    f"{len(errors)} replicates", trivial=1.0)
 
@@ -675,9 +665,9 @@ def table_1(options):
     return Verdict((HOLDS if all(sentences.values()) else NOT_SEEN) if sound else FAILS, max(fourier + nystrom) / dsgd,
                    1.0,
                    f"largest sum of the top {k} test correlations of fixed features over that of DSGD, {name}: {text}. "
-                   f"{seen}. The paper has 8.1 million images and "
-                   f"takes 3000 steps: steps creep along small eigenvalues, where a decomposition is there at once. "
-                   f"Its numbers: Fourier 25.2 to 41.5, Nystrom 30.4 to 42.7, DSGD 43.5, linear 27.4.", name)
+                   f"{seen}. The paper has 8.1 million images and takes 3000 steps: steps creep along small "
+                   f"eigenvalues, where a decomposition is there at once. Its numbers: Fourier 25.2 to 41.5, Nystrom "
+                   f"30.4 to 42.7, DSGD 43.5, linear 27.4.", name)
 
 
 def arm(rng, n):

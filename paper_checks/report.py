@@ -20,9 +20,8 @@ PAPERS = {"ams": "AMS: sampling techniques for kernel methods", "rskpca": "RSKPC
           "skpca": "SKPCA: streaming kernel PCA", "dsgd": "DSGD: doubly stochastic gradients",
           "rls": "RLS: recursive leverage scores"}
 LEGEND = ("Slack is measured over bound: at most 1 where a bound holds. A bound near the trivial one, which holds "
-          "without any theorem, "
-          "would say nothing, and such a claim is not counted as checked. Where no trivial bound is given, the column "
-          "says why.")
+          "without any theorem, would say nothing, and such a claim is not counted as checked. Where no trivial bound "
+          "is given, the column says why.")
 STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em;
 color: #222 }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px } td, th { text-align: left; vertical-align: top;
@@ -189,8 +188,7 @@ class Report:
         numpy, numba = (importlib.import_module(name).__version__ for name in ("numpy", "numba"))
         size = "the papers' sizes" if getattr(self.options, "full", False) else "quick sizes"
         parts.append(form.paragraph(f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, "
-                                    f"numpy {numpy}, "
-                                    f"numba {numba}. {LEGEND}"))
+                                    f"numpy {numpy}, numba {numba}. {LEGEND}"))
         return parts
 
     def row(self, form, claim, verdict):

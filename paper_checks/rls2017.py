@@ -107,12 +107,10 @@ def scores_are_one_thing(options):
     flat = kp.ridge_leverage_scores(np.eye(100), kp.linear(), 2.0).sum()
     good = worst < 1e-10 and dimensions == sorted(dimensions, reverse=True)
     return Verdict(HOLDS if good else FAILS, worst, 1e-10,
-                   "largest difference of the three forms (of the third, that of a solved system, a hundredth); d_eff "
-                   "= "
-                   f"{', '.join(f'{d:.4g}' for d in dimensions)} at lam = .1, 1, 30. "
-                   f"Note: section 3.2 calls d_eff essentially the smallest rank for an error of lam; for K = I_100, "
-                   f"lam = 2 it is "
-                   f"{flat:.4g} where rank 0 does. It is meant for falling spectra.", "n = 600, D = 150")
+                   f"largest difference of the three forms (of the third, that of a solved system, a hundredth); d_eff "
+                   f"= {', '.join(f'{d:.4g}' for d in dimensions)} at lam = .1, 1, 30. Note: section 3.2 calls d_eff "
+                   f"essentially the smallest rank for an error of lam; for K = I_100, lam = 2 it is {flat:.4g} where "
+                   f"rank 0 does. It is meant for falling spectra.", "n = 600, D = 150")
 
 
 def scaled_modes(K, lam):
@@ -150,16 +148,12 @@ def sampling_by_scores_keeps_the_spectrum(options):
         and judge_failures(sum(control), trials, delta, CLAIMS_OF_CHANCE) == FAILS and 2 * total < 0.9 * n
     return Verdict(HOLDS if good else FAILS, max(norms), 0.5,
                    f"largest deviation of {trials} samples, relative to B^T B + lam; d_eff = {d:.3g}, sum p = "
-                   f"{total:.4g} of {n}, "
-                   f"{np.mean(scores * 16 * math.log(d / delta) >= 1):.2g} of the points have p = 1. Control, "
-                   f"oversampling 1: {sum(control)} "
-                   f"of {trials} fail. The printed proof takes the Bernstein exponent for 2 L; with its own variance "
-                   f"and norm, 1/(16 L) "
-                   f"each, it is (1/8)/(1/16 + 1/96) L = {exponent:.4g} L, enough for d/delta >= 128 but not for all "
-                   f"delta < 1/8; "
-                   f"25 in place of 16 gives {(1 / 8) / (1 / 25 + 1 / 150):.4g} >= 8/3, always enough. A step of the "
-                   f"proof; the lemma is "
-                   "not refuted.",
+                   f"{total:.4g} of {n}, {np.mean(scores * 16 * math.log(d / delta) >= 1):.2g} of the points have p = "
+                   f"1. Control, oversampling 1: {sum(control)} of {trials} fail. The printed proof takes the "
+                   f"Bernstein exponent for 2 L; with its own variance and norm, 1/(16 L) each, it is (1/8)/(1/16 + "
+                   f"1/96) L = {exponent:.4g} L, enough for d/delta >= 128 but not for all delta < 1/8; 25 in place of "
+                   f"16 gives {(1 / 8) / (1 / 25 + 1 / 150):.4g} >= 8/3, always enough. A step of the proof; the lemma "
+                   f"is not refuted.",
                    f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}")
 
 
@@ -189,12 +183,10 @@ def samples_are_counted(options):
     good = mended == HOLDS and held == HOLDS and above == beneath == FAILS and assumed >= 1 and low > delta
     return Verdict(ASSUMING if good else FAILS, max(counts) / p.sum(), 2.0,
                    f"largest count over sum p, where the scores with p < 1 sum to {assumed:.3g} >= 1, which the proof "
-                   f"assumes; least "
-                   f"{min(counts) / p.sum():.3g}. Controls: .98 sum p is exceeded, 1.02 sum p not reached. Note: "
-                   f"without that assumption an additive term is needed: one point with p = 1 and the "
+                   f"assumes; least {min(counts) / p.sum():.3g}. Controls: .98 sum p is exceeded, 1.02 sum p not "
+                   f"reached. Note: without that assumption an additive term is needed: one point with p = 1 and the "
                    f"others summing to 1 exceed 2 sum p with probability above {low:.3g} at delta = {delta} ({trials} "
-                   f"exact draws); "
-                   f"2 sum p + (8/3) log(2/delta) held.", f"n = {n}; delta = .1 and .001")
+                   f"exact draws); 2 sum p + (8/3) log(2/delta) held.", f"n = {n}; delta = .1 and .001")
 
 
 @claim("RLS-C13", "rls",
@@ -216,8 +208,7 @@ def weights_do_not_matter(options):
         control += np.linalg.eigvalsh(0.5 * inner + gap)[0] < -1e-9
     return Verdict(HOLDS if least >= -1e-9 and control == 12 else FAILS, -least, 1e-9,
                    f"minus the smallest eigenvalue of C B^T S S^T B + lam - B^T B over B^T B + lam, worst of 12 "
-                   f"samples. Control: C = 1/2 "
-                   f"fails in {control}.", f"uneven, n = {n}, lam = {lam}")
+                   f"samples. Control: C = 1/2 fails in {control}.", f"uneven, n = {n}, lam = {lam}")
 
 
 @claim("RLS-T3", "rls", "Theorem 3 (algorithm 1): K~ <= K <= K~ + lam I and s <= 2 sum p with probability 1 - delta.",
@@ -244,9 +235,8 @@ def algorithm_1_keeps_its_promise(options):
         and judge_failures(control, trials, delta, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(HOLDS if good else FAILS, max(errors), lam,
                    f"largest of {trials} errors; sum p = {total:.4g} of {n} points, d_eff = {scores.sum():.3g}; "
-                   f"smallest eigenvalue of "
-                   f"K - K~ {lowest:.1g}. Control, a quarter of the scores without the factor 16: {control} of "
-                   f"{trials} exceed lam.",
+                   f"smallest eigenvalue of K - K~ {lowest:.1g}. Control, a quarter of the scores without the factor "
+                   f"16: {control} of {trials} exceed lam.",
                    f"n = {n}, lam = |K|/30, delta = {delta}", trivial=norm)
 
 
@@ -264,8 +254,7 @@ def tighter_errors_cost_their_share(options):
     control = 2 * (values / (values + 2.0)).sum() / (values / (values + 1.0)).sum()
     return Verdict(HOLDS if worst <= 1 < control else FAILS, worst, 1.0,
                    f"largest d_eff(eps lam) / (d_eff(lam)/eps). Control, and note: eps <= 1 is meant, as tighter says; "
-                   f"at eps = 2, lam = 1 the "
-                   f"quotient is {control:.3g}.", "n = 1000, three lam, four eps")
+                   f"at eps = 2, lam = 1 the quotient is {control:.3g}.", "n = 1000, three lam, four eps")
 
 
 def copies_scores(rng, r, N, lam, capped):
@@ -312,14 +301,11 @@ def scores_from_half_of_the_points(options):
         and judge_failures(over, checks, delta, CLAIMS_OF_CHANCE) == HOLDS and stated < 0.8 * n
     return Verdict(REFUTED if good else FAILS, bad / trials, delta,
                    f"Part 1 is right: no score of {checks} x {n} below the exact one (largest shortfall {below:.1g}). "
-                   f"Part 2, as stated, is "
-                   f"false: an outlier that the half missed has the score k/lam, unbounded, and it stands in the "
-                   f"logarithm of everybody's "
-                   f"p. Five sites of {N} copies and one outlier, lam = {lam}, d_eff = {d:.3g}: sum p > {bound:.4g} in "
-                   f"{bad} of {trials} "
-                   f"exact draws, delta = {delta}. Mended by capping scores at 1, still overestimates: {mended} of "
-                   f"{trials}; on points, "
-                   f"largest sum p {largest:.4g} <= {stated:.4g} < n.",
+                   f"Part 2, as stated, is false: an outlier that the half missed has the score k/lam, unbounded, and "
+                   f"it stands in the logarithm of everybody's p. Five sites of {N} copies and one outlier, lam = "
+                   f"{lam}, d_eff = {d:.3g}: sum p > {bound:.4g} in {bad} of {trials} exact draws, delta = {delta}. "
+                   f"Mended by capping scores at 1, still overestimates: {mended} of {trials}; on points, largest sum "
+                   f"p {largest:.4g} <= {stated:.4g} < n.",
                    f"copies: 5 x {N} + 1; rough: n = {n}, lam = |K|/15")
 
 
@@ -355,10 +341,8 @@ def scores_without_the_matrix(options):
     return Verdict(HOLDS if gap < 1e-9 and spoiled_gap < 1e-9 and control > 1e-3 else FAILS, max(gap, spoiled_gap),
                    1e-9,
                    f"largest difference from b_i^T (B^T S S^T B + lam)^-1 b_i, with repeated points and landmarks, "
-                   f"also where all but the s "
-                   f"columns of K and its diagonal, {len(np.unique(rows))} n + n values, are spoiled. Control, weights "
-                   f"left "
-                   f"out: {control:.2g}.", f"n = {n} + 60 duplicates, s = {m}")
+                   f"also where all but the s columns of K and its diagonal, {len(np.unique(rows))} n + n values, are "
+                   f"spoiled. Control, weights left out: {control:.2g}.", f"n = {n} + 60 duplicates, s = {m}")
 
 
 @claim("RLS-T7", "rls", "Theorem 7 (algorithm 2): with probability 1 - 3 delta, s <= 384 d_eff log(d_eff/delta), K~ <= "
@@ -390,15 +374,12 @@ def algorithm_2_keeps_its_promise(options):
     base = 650 > size_bound(0.5, 1 / 33)
     return Verdict(ASSUMING if good and base else FAILS, max(errors), lam,
                    f"largest of {trials} errors; s at most {max(sizes)} (bound {size_bound(d, delta):.4g} < n), d_eff "
-                   f"= {d:.3g}; kernel values "
-                   f"with K S over n s: {evaluations:.3g} <= 9; every score times 3/2 an overestimate. Control, "
-                   f"oversampling .03: {control} of "
-                   f"{trials} samples, none of them empty, fail. As printed the size bound is false in two remote "
-                   f"corners: below d_eff = .6, where the proof takes "
+                   f"= {d:.3g}; kernel values with K S over n s: {evaluations:.3g} <= 9; every score times 3/2 an "
+                   f"overestimate. Control, oversampling .03: {control} of {trials} samples, none of them empty, fail. "
+                   f"As printed the size bound is false in two remote corners: below d_eff = .6, where the proof takes "
                    f"d_eff to be 1 or more, the base case returns all points (650 > {size_bound(0.5, 1 / 33):.4g} at "
-                   f"d_eff = .5, delta = 1/33; theorem 8 has d_eff + 1), and without the cap of "
-                   f"lemma 5's mended form for lam below 1e-20 k(x, x). The proof counts three events of four and a "
-                   f"constant c_2 of 40 for "
+                   f"d_eff = .5, delta = 1/33; theorem 8 has d_eff + 1), and without the cap of lemma 5's mended form "
+                   f"for lam below 1e-20 k(x, x). The proof counts three events of four and a constant c_2 of 40 for "
                    f"{1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; both harmless.",
                    f"far sites, n = {n}, lam = {lam:g}, delta = {delta}",
                    trivial=float(counts[0]))
@@ -426,8 +407,7 @@ def recursion_keeps_the_spectrum(options):
                           CLAIMS_OF_CHANCE) == HOLDS and size_bound(d, delta) < 0.8 * n and control > 5
     return Verdict(HOLDS if good else FAILS, max(norms), 0.5,
                    f"largest deviation of {trials}; s at most {max(sizes)} <= {size_bound(d, delta):.4g} < n. Control, "
-                   f"oversampling .3: {control} of "
-                   f"{trials} exceed 1/2.", f"features, n = {n}, delta = {delta}")
+                   f"oversampling .3: {control} of {trials} exceed 1/2.", f"features, n = {n}, delta = {delta}")
 
 
 @claim("RLS-F9", "rls",
@@ -449,9 +429,8 @@ def ridges_from_tails(options):
                 least = min(least, 2 * quotient) if eps == 1 else least
     return Verdict(HOLDS if worst <= 1 + 1e-12 and least >= 0.5 else FAILS, worst, 1 + 1e-12,
                    f"largest d_eff / (k (1 + 1/eps)); never below {least:.3g} k at eps = 1. Where (30) prints k eps "
-                   f"lam, lam has the eps "
-                   f"already: k lam; and the logarithm of theorem 14 is of 2 k/(delta eps). Theorem 14 has O(.), and "
-                   f"is not affected.",
+                   f"lam, lam has the eps already: k lam; and the logarithm of theorem 14 is of 2 k/(delta eps). "
+                   f"Theorem 14 has O(.), and is not affected.",
                    "301 spectra, k to 50")
 
 
@@ -493,18 +472,15 @@ def algorithm_3_keeps_its_promise(options):
         and judge_failures(control, controls, 3 * delta, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(HOLDS if good else FAILS, max(deviations), 0.5,
                    f"largest deviation of {trials} samples at k = 1, the only k of which the theorem speaks at this "
-                   f"size with c = 640, what its own "
-                   f"accounting comes to; an empty sample has {counts[0] / (counts[0] + lam):.2g}. s' at most "
-                   f"{max(sizes)} <= 2 s = {2 * s}; |K - K~| at "
-                   f"most {max(errors):g}, lam = {lam:g}. Scores of all points from 5 samples of halves, times 5, are "
-                   f"overestimates; their lambda~ is "
-                   f"{min(quotients):.3g} to {max(quotients):.3g} lambda'. Control, oversampling .06: {control} of "
-                   f"{controls} samples exceed 1/2 and are not "
-                   f"empty ({empty} are). The comment beside step 9 says 3/2 where the step has 5, which the proof "
-                   f"needs (9/2). The proof takes lambda' <= "
-                   f"lambda~ <= 3 lambda' from (47), which does not give it: a sample scaled by sqrt(.9) meets (47) "
-                   f"and has lambda~ = .9 lambda'. "
-                   f"A step of the proof: the theorem, its c left open, is not refuted.",
+                   f"size with c = 640, what its own accounting comes to; an empty sample has "
+                   f"{counts[0] / (counts[0] + lam):.2g}. s' at most {max(sizes)} <= 2 s = {2 * s}; |K - K~| at most "
+                   f"{max(errors):g}, lam = {lam:g}. Scores of all points from 5 samples of halves, times 5, are "
+                   f"overestimates; their lambda~ is {min(quotients):.3g} to {max(quotients):.3g} lambda'. Control, "
+                   f"oversampling .06: {control} of {controls} samples exceed 1/2 and are not empty ({empty} are). The "
+                   f"comment beside step 9 says 3/2 where the step has 5, which the proof needs (9/2). The proof takes "
+                   f"lambda' <= lambda~ <= 3 lambda' from (47), which does not give it: a sample scaled by sqrt(.9) "
+                   f"meets (47) and has lambda~ = .9 lambda'. A step of the proof: the theorem, its c left open, is "
+                   f"not refuted.",
                    f"far sites, n = {n}, s = {s}, delta = {delta}")
 
 
@@ -543,9 +519,9 @@ def projection_costs_are_kept(options):
     good = judge_failures(failures, trials, 0.1, CLAIMS_OF_CHANCE) == HOLDS and control > trials // 3
     return Verdict(HOLDS if good else FAILS, max(certificates), 1.0,
                    f"largest of {trials} certificates: 1 or less proves the right inequality for every projection (Ky "
-                   f"Fan), the left one is "
-                   f"K~ <= K; {min(r.indices.size for r in runs)} to {max(r.indices.size for r in runs)} samples, sum "
-                   f"p = {expected:.4g}. Control, oversampling .1: {control} fail.",
+                   f"Fan), the left one is K~ <= K; {min(r.indices.size for r in runs)} to "
+                   f"{max(r.indices.size for r in runs)} samples, sum p = {expected:.4g}. Control, oversampling .1: "
+                   f"{control} fail.",
                    "n = 1500, gaussian(3), k = 3, eps = .5, delta = .1")
 
 
@@ -572,10 +548,9 @@ def kernel_pca_over_landmarks(options):
     sharper = judge_failures(sum(loss > 1 + eps for loss in losses), trials, 0.1, CLAIMS_OF_CHANCE)
     return Verdict(HOLDS if good else FAILS, max(losses), 1 + 2 * eps,
                    f"largest loss over the least one, {trials} runs. With 1 + eps, which the same proof gives through "
-                   f"Weyl (a "
-                   f"sharpening, no error): {sharper}. Directions orthonormal to {crooked:.1g}; the loss is tr K - sum "
-                   f"sigma_i(K~) to {gap:.1g}. Control, 4 "
-                   f"landmarks at random: {control} of {trials} lose more.", "n = 1500, gaussian(3), k = 3, eps = .5",
+                   f"Weyl (a sharpening, no error): {sharper}. Directions orthonormal to {crooked:.1g}; the loss is tr "
+                   f"K - sum sigma_i(K~) to {gap:.1g}. Control, 4 landmarks at random: {control} of {trials} lose "
+                   f"more.", "n = 1500, gaussian(3), k = 3, eps = .5",
                    trivial=np.trace(K) / tail)
 
 
@@ -626,13 +601,11 @@ def ridge_regression_keeps_its_risk(options):
     good = max(results) <= 1 < control and apart < 1e-8 < plain
     return Verdict(HOLDS if good else FAILS, max(results), 1.0,
                    f"largest (risk / risk on K - 1) / (3 eps), eps the smallest for which K <= K~ + eps lam "
-                   f"({min(effective):.2g} to "
-                   f"{max(effective):.2g}), over {2 * trials} samples, a smooth target and the worst one: exact risks, "
-                   f"no noise drawn. Control, one landmark "
-                   f"judged as if eps were 1: {control:.3g}. The prediction (35) at the points is K~ (K~ + lam)^-1 y "
-                   f"to {apart:.1g} (control, with K itself: "
-                   f"{plain:.2g}). A "
-                   f"consequence without chance once K~ <= K <= K~ + eps lam, which RLS-T3 and RLS-C4 check.",
+                   f"({min(effective):.2g} to {max(effective):.2g}), over {2 * trials} samples, a smooth target and "
+                   f"the worst one: exact risks, no noise drawn. Control, one landmark judged as if eps were 1: "
+                   f"{control:.3g}. The prediction (35) at the points is K~ (K~ + lam)^-1 y to {apart:.1g} (control, "
+                   f"with K itself: {plain:.2g}). A consequence without chance once K~ <= K <= K~ + eps lam, which "
+                   f"RLS-T3 and RLS-C4 check.",
                    f"n = {n}, lam = {lam}")
 
 
@@ -664,9 +637,8 @@ def clusters_of_the_factor(options):
     good = worst <= 1 and identity < 1e-8 and certificate <= 1 and control > 1
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
                    f"largest cost on K of the clusters found on K~, over (1 + gamma) (1 + eps) times the best found on "
-                   f"K (20 starts each); "
-                   f"certificate of theorem 14 at most {certificate:.2g}; objective equal to (42) to {identity:.1g}. "
-                   f"Control, labels at random: "
+                   f"K (20 starts each); certificate of theorem 14 at most {certificate:.2g}; objective equal to (42) "
+                   f"to {identity:.1g}. Control, labels at random: "
                    f"{control:.3g}.", "600 points, k = 5, eps = .5, 10 samples")
 
 
@@ -700,10 +672,8 @@ def linear_machines(options):
     good = worst <= 1 and least > -1e-6 * exact and control > 1
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
                    f"largest growth of the optimum over lam |a|^2 / 2, lam = |K - K~|, and it never falls; optimum on "
-                   f"K {exact:.4g}; "
-                   f"{'; '.join(rows)}. A consequence of K~ <= K <= K~ + lam without chance. Control, 10 landmarks "
-                   f"with the lam of 600: "
-                   f"{control:.3g}.", f"digits, odd against even, n = {n}, C = {C}")
+                   f"K {exact:.4g}; {'; '.join(rows)}. A consequence of K~ <= K <= K~ + lam without chance. Control, "
+                   f"10 landmarks with the lam of 600: {control:.3g}.", f"digits, odd against even, n = {n}, C = {C}")
 
 
 if importlib.util.find_spec("sklearn"):                # with the extra "checks"
@@ -754,14 +724,11 @@ def canonical_correlations(options):
             and abs(near[0] - exact) < 0.01 and abs(near[1] - exact) > abs(near[0] - exact))
     return Verdict(REMARK if good else FAILS, displayed, squared,
                    f"Only the sentence that identifies the two is false: at n = 1, K = lam = 1, the displayed program "
-                   f"has optimum {displayed:.2g}, "
-                   f"sigma_1(T) is {squared:.2g}; its constraint has optimum sigma_1(P_x^1/2 P_y^1/2), P = K (K + "
-                   f"lam)^-1, and T belongs to |(K + "
-                   f"lam) alpha| = 1. The theorem, on sigma_1(T), stands: at most {additive:.2g} eps over 400 random "
-                   f"pairs, at most "
-                   f"{provable:.2g} of "
-                   f"the provable 2 eps/(1 + eps). For the displayed optimum the order is sqrt(eps): it moves by "
-                   f"{moved:.3g} at eps = {eps}.",
+                   f"has optimum {displayed:.2g}, sigma_1(T) is {squared:.2g}; its constraint has optimum "
+                   f"sigma_1(P_x^1/2 P_y^1/2), P = K (K + lam)^-1, and T belongs to |(K + lam) alpha| = 1. The "
+                   f"theorem, on sigma_1(T), stands: at most {additive:.2g} eps over 400 random pairs, at most "
+                   f"{provable:.2g} of the provable 2 eps/(1 + eps). For the displayed optimum the order is sqrt(eps): "
+                   f"it moves by {moved:.3g} at eps = {eps}.",
                    "n = 1 exactly; 400 pairs of n <= 5; 500 points")
 
 
@@ -838,12 +805,10 @@ def sizes_of_table_1(options):
     good = worst <= 1 and same and not np.array_equal(seen[1], control[1]) and seen[0].shape == (n, 60)
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
                    f"largest sum p over 16 d_eff/eps log(d_eff/(delta eps)) and over 32 k/eps log(2 k/(delta eps)), "
-                   f"least {least:.2g}. Regression, components, "
-                   f"clusters and correlations from {seen[0].shape[0]} x {seen[0].shape[1]} numbers are the same to "
-                   f"the last bit when all of K but the landmarks' "
-                   f"columns and the diagonal is spoiled: {same}. Control: one entry of those columns changed changes "
-                   f"them. Time, n s^2, follows from "
-                   "these products and is not timed.", f"n = {n}, delta = {delta}, k = {k}")
+                   f"least {least:.2g}. Regression, components, clusters and correlations from {seen[0].shape[0]} x "
+                   f"{seen[0].shape[1]} numbers are the same to the last bit when all of K but the landmarks' columns "
+                   f"and the diagonal is spoiled: {same}. Control: one entry of those columns changed changes them. "
+                   f"Time, n s^2, follows from these products and is not timed.", f"n = {n}, delta = {delta}, k = {k}")
 
 
 SIZES = (50, 100, 200, 400, 800)
@@ -886,10 +851,10 @@ def fewer_samples_for_equal_error(options):
     share = SIZES[2] / needed
     good = share < 0.75 and features_err > 1
     return Verdict(HOLDS if good else FAILS, share, 1.0,
-                   f"{name}: the error of 200 recursive samples, {target:.3g}, takes {needed:.0f} uniform ones"
-                   f"{' or more' if needed >= 799 else ''}; the paper's ratio on the whole of Covertype is 5.8. As "
-                   f"many Fourier features err "
-                   f"at least {features_err:.3g} times as much as uniform landmarks. Means of 4 samples at each size.",
+                   f"{name}: the error of 200 recursive samples, {target:.3g}, takes {needed:.0f} uniform "
+                   f"ones{' or more' if needed >= 799 else ''}; the paper's ratio on the whole of Covertype is 5.8. As "
+                   f"many Fourier features err at least {features_err:.3g} times as much as uniform landmarks. Means "
+                   f"of 4 samples at each size.",
                    f"n = {len(X)}, sizes 50 to 800")
 
 
@@ -909,8 +874,8 @@ def sizes_of_data(options):
 @figure("rls-error", "rls", "Figures 2, 3 and 4: spectral error, relative to |K|, against the number of landmarks, or "
                             "of Fourier features (above), and against the seconds "
         "that selection and factor take (middle); these seconds against the number (below). Means, and (above) ranges, "
-        "of 4 samples; "
-        "3000 points of each set, gaussian kernel of half the median distance for data.", claims=["RLS-F2"], rows=3,
+        "of 4 samples; 3000 points of each set, gaussian kernel of half the median distance for "
+        "data.", claims=["RLS-F2"], rows=3,
         columns=sizes_of_data)
 def draw_errors(axes, options):
     for (name, X, kernel), (above, middle, below) in zip(data_sets(options), axes.T):
@@ -965,8 +930,8 @@ def draw_recursion(axes, options):
     scores, factors = 1 / (counts[places] + lam), 16.0 / 4.0 ** np.arange(6)
     for name, sample, marker in (("algorithm 1", lambda factor, seed: kp.sample_landmarks(scores, delta, seed, factor),
                                   "o"),
-                                 ("algorithm 2", lambda factor,
-                                  seed: kp.recursive_rls(X, kernel, lam, delta, seed, factor), "s")):
+                                 ("algorithm 2",
+                                  lambda factor, seed: kp.recursive_rls(X, kernel, lam, delta, seed, factor), "s")):
         found = [[sample(factor, seed) for seed in seeds(options, 6)] for factor in factors]
         errors = [[site_error(places, counts, one) / lam for one in row] for row in found]
         deviations = [[(np.abs(site_sums(places, counts, one) - counts) / (counts + lam)).max() for one in row]
@@ -1112,17 +1077,13 @@ def landmarks_learn_better_than_random_features(options):
         control = min(control, float(np.log(errors["recursive"][0] / errors["Fourier features"][-1]).mean()))
         means = "; ".join(f"{method} {found[2].mean():.3g}, {found[-1].mean():.3g}" for method, found in errors.items())
         rows.append(f"{name}, {what}, with {LEARNERS[2]} and {LEARNERS[-1]}: {means}; better in {won} of 10 trials (p "
-                    f"= {chance:.2g}), by "
-                    f"{', '.join(f'{math.expm1(gap.mean()):.0%}' for gap in gaps)}, and {math.expm1(between):.1%} "
-                    f"between the two")
+                    f"= {chance:.2g}), by {', '.join(f'{math.expm1(gap.mean()):.0%}' for gap in gaps)}, and "
+                    f"{math.expm1(between):.1%} between the two")
     return Verdict(HOLDS if worst < 0.5 and control > 0 else FAILS, worst, 0.5,
-                   "difference between uniform and recursive landmarks over that to Fourier features, of mean "
-                   "logarithms of test errors over "
-                   f"{', '.join(map(str, LEARNERS))} landmarks or features. {'. '.join(rows)}. Ridge regression, on -1 "
-                   f"and 1 for classes; "
-                   "sigma and ridges by validation. "
-                   f"Control: {LEARNERS[0]} landmarks do worse than {LEARNERS[-1]} "
-                   "features.",
+                   f"difference between uniform and recursive landmarks over that to Fourier features, of mean "
+                   f"logarithms of test errors over {', '.join(map(str, LEARNERS))} landmarks or features. "
+                   f"{'. '.join(rows)}. Ridge regression, on -1 and 1 for classes; sigma and ridges by validation. "
+                   f"Control: {LEARNERS[0]} landmarks do worse than {LEARNERS[-1]} features.",
                    "10 trials, a fixed test set; cpu_act, or embedded points, in the place of YearPredictionMSD")
 
 
@@ -1163,15 +1124,14 @@ erratum("E40", "rls", "Theorem 8, proof", "false", "three events; c_2 >= 40 c",
 erratum("E41", "rls", "Algorithm 3, comment at step 9", "misprint", "equals 3/2 (...)", "5 (...), as the step has it",
         "RLS-T10")
 erratum("E42", "rls", "Theorem 20, proof", "false", "(47) implies lambda' <= lambda~ <= 3 lambda'",
-        "a concentration of the tail's trace is needed; the "
-        "theorem, its constant open, is not refuted", "RLS-T10")
+        "a concentration of the tail's trace is needed; the theorem, its constant open, is not refuted", "RLS-T10")
 erratum("E43", "rls", "Section 3.2", "note", "d_eff is essentially the smallest rank",
         "for falling spectra; a flat tail below lam adds to d_eff only",
         "RLS-D1")
 erratum("E44", "rls", "Theorem 17", "note", "1 + 2 eps", "1 + eps holds too", "RLS-T17")
 erratum("E45", "rls", "Theorem 18, text before", "false", "the program's optimum is sigma_1(T)",
-        "it is sigma_1(P_x^1/2 P_y^1/2); T belongs to the squared "
-        "constraint. The theorem on sigma_1(T) stands", "RLS-T18")
+        "it is sigma_1(P_x^1/2 P_y^1/2); T belongs to the squared constraint. The theorem on sigma_1(T) "
+        "stands", "RLS-T18")
 erratum("E46", "rls", "Corollary 4", "note", "range of eps not stated", "eps <= 1", "RLS-C4")
 erratum("E47", "rls", "(30), theorem 14, proof", "misprint", "k eps lam; log(k/(delta eps))",
         "k lam; log(2 k/(delta eps))", "RLS-F9")

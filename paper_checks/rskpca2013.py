@@ -95,12 +95,10 @@ def shadows_cover(options):
     control = np.sqrt(((X - moved.centers[0]) ** 2).sum(1)).max()
     good = worst <= 1 + 1e-12 and asked <= 1 and distinct == 50 and order and control > 1
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
-                   "largest distance of a point to its center over eps, and eps over the least distance of two "
-                   "centers; the distances that the "
-                   f"pass computes are at most {asked:.2g} n m. Duplicates fall together as l grows ({distinct} "
-                   f"centers for 50 places); the "
-                   f"centers depend on the order of the points. Retained: {'; '.join(rows)}. Control: all points to "
-                   f"the first center, {control:.3g}.",
+                   f"largest distance of a point to its center over eps, and eps over the least distance of two "
+                   f"centers; the distances that the pass computes are at most {asked:.2g} n m. Duplicates fall "
+                   f"together as l grows ({distinct} centers for 50 places); the centers depend on the order of the "
+                   f"points. Retained: {'; '.join(rows)}. Control: all points to the first center, {control:.3g}.",
                    f"l = {', '.join(f'{ell:g}' for ell in ELLS)}")
 
 
@@ -134,11 +132,9 @@ def reduced_problem_has_the_spectrum(options):
             abs(by_n / largest - 1) < 0.2 < abs(by_m / largest - 1))
     return Verdict(MENDED if good else FAILS, gap, 1e-12,
                    f"largest difference of eigenvalues over the largest; features of all points as by kernel PCA of "
-                   f"the quantized ones to {same:.1e}. "
-                   f"Residual of the eigenfunctions W^-1 phi: {right:.1e}; of W^-1/2 phi, as printed: {printed:.2g} "
-                   f"(right if W were diag(w)). "
-                   f"The density (10) has 1/n, as (9) has: largest eigenvalue {largest:.4g} of K/n, {by_n:.4g} with "
-                   f"1/n, {by_m:.4g} with the 1/m printed.",
+                   f"the quantized ones to {same:.1e}. Residual of the eigenfunctions W^-1 phi: {right:.1e}; of W^-1/2 "
+                   f"phi, as printed: {printed:.2g} (right if W were diag(w)). The density (10) has 1/n, as (9) has: "
+                   f"largest eigenvalue {largest:.4g} of K/n, {by_n:.4g} with 1/n, {by_m:.4g} with the 1/m printed.",
                    f"n = {n}, m = {m}, l = 3")
 
 
@@ -164,10 +160,9 @@ def eigenvalues_converge(options):
     good = abs(fit.slope + 0.5) < 0.15 and control > 3 * errors[-1]
     return Verdict(HOLDS if good else FAILS, fit.slope, -0.5,
                    f"slope of the mean error of the first 4 eigenvalues against n, log-log (standard error "
-                   f"{fit.stderr:.2g}); errors "
-                   f"{', '.join(f'{e:.2g}' for e in errors)}. Control: points of another variance, {control:.2g}. The "
-                   f"closed form is that of normal "
-                   "points and a Gaussian kernel.", f"n = {', '.join(map(str, sizes))}, {replicates} replicates")
+                   f"{fit.stderr:.2g}); errors {', '.join(f'{e:.2g}' for e in errors)}. Control: points of another "
+                   f"variance, {control:.2g}. The closed form is that of normal points and a Gaussian "
+                   f"kernel.", f"n = {', '.join(map(str, sizes))}, {replicates} replicates")
 
 
 SHAPES = {"exp(-r^2/(2 s^2))": (kp.gaussian(1.0), 0.5), "exp(-r^2/s^2)": (gaussian(1.0), 0.5),
@@ -210,9 +205,9 @@ def smoothness(options):
                    "" + "; ".join(f"{name} {a:.4g}, {b:g}, {c:.4g}" for name, (a, b, c) in found.items())
                    + f". Corrected, C = 2 L^2: random quadruples reach {highest:.3g} of it, opposite moves along a "
                      f"line {sharp:.4g}. The stated "
-                   "values do bound (k - k')^2 / (|a - c| + |b - d|)^2 for exp(-r^2/(2 s^2)) and exp(-r/s). The right "
-                   "side is printed with |a - b| in "
-                   f"the place of |a - c|, a misprint: for a = b = d it is 0, the left {printed:.3g}.",
+                   f"values do bound (k - k')^2 / (|a - c| + |b - d|)^2 for exp(-r^2/(2 s^2)) and exp(-r/s). The right "
+                   f"side is printed with |a - b| in the place of |a - c|, a misprint: for a = b = d it is 0, the left "
+                   f"{printed:.3g}.",
                    "moves from 1e-4 to 1; R^1, R^2, R^5")
 
 
@@ -242,8 +237,7 @@ def distance_of_means(options):
     good = max(worst, tight) <= 1 and tight > 0.99 and control > 1
     return Verdict(HOLDS if good else FAILS, max(worst, tight), 1.0,
                    f"largest MMD over its bound; {tight:.4g} where all points lie at the edge of one shadow. On data: "
-                   f"{'; '.join(rows)}. Control: "
-                   f"points 1.2 eps away, {control:.3g}. Exact kernel sums.",
+                   f"{'; '.join(rows)}. Control: points 1.2 eps away, {control:.3g}. Exact kernel sums.",
                    f"l = {', '.join(f'{ell:g}' for ell in ELLS)}", trivial=1 / share)
 
 
@@ -279,14 +273,12 @@ def eigenvalues_are_close(options):
         corrected.append(squared / kp.shadow_bounds(gaussian(1.0), 1 / ell).eigenvalues ** 2)
     good = max(worst, max(corrected)) <= 1 and max(corrected) > 0.8 and min(printed) > 1.2
     return Verdict(HOLDS if good else FAILS, max(worst, *corrected), 1.0,
-                   "the theorem, which holds for every C that satisfies (18), in its sharp form 2 L^2 eps^2, half of "
-                   "what (18) gives: distance over "
-                   f"bound on data {'; '.join(rows)}; squared, on two clusters "
-                   f"{', '.join(f'{v:.3g}' for v in corrected)}. With the C = 1/(2 sigma^2) that "
-                   f"the paper quotes, and its exp(-r^2/sigma^2), the bound is exceeded by factors of "
-                   f"{', '.join(f'{v:.3g}' for v in printed)} for l = 3, 5, "
-                   "10, 30 (a consequence of E31; also the negative control); for exp(-r^2/(2 sigma^2)) and the "
-                   "Laplacian it stands.",
+                   f"the theorem, which holds for every C that satisfies (18), in its sharp form 2 L^2 eps^2, half of "
+                   f"what (18) gives: distance over bound on data {'; '.join(rows)}; squared, on two clusters "
+                   f"{', '.join(f'{v:.3g}' for v in corrected)}. With the C = 1/(2 sigma^2) that the paper quotes, and "
+                   f"its exp(-r^2/sigma^2), the bound is exceeded by factors of "
+                   f"{', '.join(f'{v:.3g}' for v in printed)} for l = 3, 5, 10, 30 (a consequence of E31; also the "
+                   f"negative control); for exp(-r^2/(2 sigma^2)) and the Laplacian it stands.",
                    "l = 3, 4, 5, 8; two clusters of 600", trivial=1 / share)
 
 
@@ -318,9 +310,8 @@ def operators_are_close(options):
     good = max(worst, sharpest) <= 1 + 1e-9 and sharpest > 0.99 and exceeded > 2
     return Verdict(MENDED if good else FAILS, worst, 1.0,
                    f"largest distance over 2 sqrt(kappa) sqrt(2 (kappa - phi)), the form that theorem 5.4 uses; "
-                   f"{sharpest:.4g} of the sharp sqrt(2 (kappa^2 - "
-                   f"phi^2)). With 2 kappa, as printed, at l = 4: {'; '.join(rows)} (above 1: exceeded). No effect at "
-                   f"kappa = 1, the paper's kernels.",
+                   f"{sharpest:.4g} of the sharp sqrt(2 (kappa^2 - phi^2)). With 2 kappa, as printed, at l = 4: "
+                   f"{'; '.join(rows)} (above 1: exceeded). No effect at kappa = 1, the paper's kernels.",
                    "kappa = .01, .1, 1, 10; all points at the edge of a shadow, and data",
                    trivial=math.sqrt(2) / math.sqrt(2 * (1 - phi(1 / 3))))
 
@@ -351,9 +342,8 @@ def eigenspaces_are_close(options):
         usual.append(f"{name} {8 * math.sqrt(2) / (top[0] - top[1]):.3g}")
     return Verdict(HOLDS if worst <= 1 < control else FAILS, worst, 1.0,
                    f"distance over bound: {'; '.join(rows)}. Control: centers moved by 1, {control:.3g}. The "
-                   f"assumption takes l above about "
-                   f"8 sqrt(2) / (lambda_D - lambda_D+1), for D = 1: {'; '.join(usual)}; l from 3 to 5, as in the "
-                   f"experiments, never meets it.",
+                   f"assumption takes l above about 8 sqrt(2) / (lambda_D - lambda_D+1), for D = 1: "
+                   f"{'; '.join(usual)}; l from 3 to 5, as in the experiments, never meets it.",
                    f"1-D normal points, n = 1200, m = {len(found.centers)}, l = 90", trivial=1 / share)
 
 
@@ -385,9 +375,9 @@ def manifold_methods(options):
                         np.abs(np.abs(f) - np.abs(psi)).max() / np.abs(psi).max(),
                         np.abs(np.abs(v[:, 1:]) - np.abs(psi * np.sqrt(D)[:, None])).max())
     return Verdict(HOLDS if worst < 1e-8 < control else FAILS, worst, 1e-8,
-                   "largest difference between coordinates from the weighted m x m problem and from the n x n problem "
-                   "of the quantized points, over the "
-                   f"largest coordinate. Control: without the weights, {control:.3g}.",
+                   f"largest difference between coordinates from the weighted m x m problem and from the n x n problem "
+                   f"of the quantized points, over the largest coordinate. Control: without the weights, "
+                   f"{control:.3g}.",
                    f"n = {len(X)}, m = {len(C)}, alpha = 0, 1/2, 1")
 
 
@@ -411,8 +401,8 @@ def costs(options):
     good = held == [m * (d + k), n * (d + k)] and distances <= n * m
     return Verdict(HOLDS if good else FAILS, distances / (n * m), 1.0,
                    f"distances of the pass over n m, counted; numbers held: {held[0]} = m (d + r) and {held[1]} = n (d "
-                   f"+ r). Herding needs n^2/2 + n m kernel "
-                   "values with the means computed once, not n^2 m.", f"n = {n}, m = {m}, r = {k}")
+                   f"+ r). Herding needs n^2/2 + n m kernel values with the means computed once, not n^2 "
+                   f"m.", f"n = {n}, m = {m}, r = {k}")
 
 
 # The experiments of section 6.
@@ -538,10 +528,9 @@ def better_than_nystrom(options):
         rows.append(f"{name}: errors {quotient[late].min():.2g} to {quotient[late].max():.2g} of the Nystrom method's, "
                     f"at l = 3 {quotient[0]:.2g}")
     return Verdict(HOLDS if worst < 0.05 < control else NOT_SEEN, worst, 0.05,
-                   "largest p-value of paired one-sided t-tests over the splits, one for each l beyond the paper's, "
-                   "for a smaller error than uniform landmarks "
-                   f"of the same number, |O - O~ A|_F with the best A. {'; '.join(rows)}. Control: the other way "
-                   f"round, least p-value {control:.2g}.",
+                   f"largest p-value of paired one-sided t-tests over the splits, one for each l beyond the paper's, "
+                   f"for a smaller error than uniform landmarks of the same number, |O - O~ A|_F with the best A. "
+                   f"{'; '.join(rows)}. Control: the other way round, least p-value {control:.2g}.",
                    f"l = 3 to 5; splits of 80 to 20, 6, or 24 of up to 1000 points; sets: "
                    f"{', '.join(available(options, EMBEDDING_SETS))}")
 
@@ -559,12 +548,11 @@ def no_worse_than_weighted_nystrom(options):
         least = min(least, p[late].min())
         worse = ells[p < 0.05]
         rows.append(f"{name}: {quotient[late].min():.2g} to {quotient[late].max():.2g} of its error, significantly "
-                    f"worse "
-                    f"{f'up to l = {worse.max():g}' if worse.size else 'nowhere'}")
+                    f"worse {f'up to l = {worse.max():g}' if worse.size else 'nowhere'}")
     return Verdict(HOLDS if least >= 0.05 else NOT_SEEN, least, 0.05,
                    f"least p-value of paired one-sided t-tests for a larger error than with centers of k-means (20 "
-                   f"passes), l beyond the paper's. {'; '.join(rows)}. "
-                   "A test that does not reject says little with few splits; the quotients say more.",
+                   f"passes), l beyond the paper's. {'; '.join(rows)}. A test that does not reject says little with "
+                   f"few splits; the quotients say more.",
                    f"sets: {', '.join(available(options, EMBEDDING_SETS))}")
 
 
@@ -596,12 +584,11 @@ def approaches_kpca(options):
         worst = max(worst, means[-1, DEVIATION] / means[0, DEVIATION], means[-1, MISFIT] / means[0, MISFIT])
         trend = max(stats.spearmanr(ells, means[:, column]).statistic for column in (DEVIATION, MISFIT))
         rows.append(f"{name}: deviation {means[0, DEVIATION]:.2g} to {means[-1, DEVIATION]:.2g}, error "
-                    f"{means[0, MISFIT]:.2g} to "
-                    f"{means[-1, MISFIT]:.2g}, rank correlation with l {trend:.2g}")
+                    f"{means[0, MISFIT]:.2g} to {means[-1, MISFIT]:.2g}, rank correlation with l {trend:.2g}")
     return Verdict(HOLDS if worst < 1 else FAILS, worst, 1.0,
                    f"error at l = 5 over that at l = 3, the larger of both measures. {'; '.join(rows)}. An error of "
-                   f"the splits stays: the baseline is trained on "
-                   "all points.", f"sets: {', '.join(available(options, EMBEDDING_SETS))}")
+                   f"the splits stays: the baseline is trained on all "
+                   f"points.", f"sets: {', '.join(available(options, EMBEDDING_SETS))}")
 
 
 IMAGE_SETS = ("mnist", "yale")
@@ -621,10 +608,9 @@ def few_are_retained(options):
         others.append(f"{name} {', '.join(f'{share:.2g}' for share in whiter)}")
     return Verdict(HOLDS if largest < 0.1 else NOT_SEEN, largest, 0.1,
                    f"share retained at l = 5; at l = 3, 4, 5: {'; '.join(rows)}. It is a matter of the unit, which the "
-                   f"paper does not give: grey values here "
-                   "from 0 to 1, sigma the paper's times the root of the number of pixels over its. With values from "
-                   "-1 to 1: "
-                   f"{'; '.join(others)} (control). The sets are stand-ins for usps and yale.",
+                   f"paper does not give: grey values here from 0 to 1, sigma the paper's times the root of the number "
+                   f"of pixels over its. With values from -1 to 1: {'; '.join(others)} (control). The sets are "
+                   f"stand-ins for usps and yale.",
                    "sigma 18 at 256 pixels, 17 at 520")
 
 
@@ -690,9 +676,9 @@ def accuracy_is_competitive(options):
         rows.append(f"{name}: at l = 3, 4, 5 " + ", ".join(f"{method} {values[0]:.3f}, {values[2]:.3f}, {values[4]:.3f}"
                                                            for method, values in found.items()))
     return Verdict(HOLDS if worst <= 0.02 < control else NOT_SEEN, worst, 0.02,
-                   "largest lead of the better Nystrom method in mean accuracy over 10 folds, l = 4 to 5; at most two "
-                   "points of a hundred are called competitive. "
-                   f"{'; '.join(rows)}. Control: exact kernel PCA leads the commonest label by {control:.2g}.",
+                   f"largest lead of the better Nystrom method in mean accuracy over 10 folds, l = 4 to 5; at most two "
+                   f"points of a hundred are called competitive. {'; '.join(rows)}. Control: exact kernel PCA leads "
+                   f"the commonest label by {control:.2g}.",
                    f"sets: {', '.join(available(options, IMAGE_SETS))}")
 
 
@@ -729,8 +715,8 @@ def speed_up(options):
                     f"{test:.3g} times as fast")
     return Verdict(FAILS if counted < 10 else HOLDS if seen > 1 else NOT_SEEN, counted, 10.0,
                    f"n / m at l = 4, what an evaluation saves; at least 10 on one set. {'; '.join(rows)}. Counts must "
-                   f"agree; seconds of this machine are seen or not. "
-                   "Our kernel PCA finds k components by Lanczos's method, and not all by O(n^3).", "l = 4")
+                   f"agree; seconds of this machine are seen or not. Our kernel PCA finds k components by Lanczos's "
+                   f"method, and not all by O(n^3).", "l = 4")
 
 
 def embedding_panels(name):

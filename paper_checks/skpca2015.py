@@ -131,9 +131,8 @@ def features_keep_the_spectrum(options):
         and judge_failures(sum(control), trials, delta, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(HOLDS if good else FAILS, max(errors), eps,
                    f"largest |G - G^|/n of {trials} maps with m = {sharp}, which the same argument allows with the "
-                   f"usual matrix Bernstein "
-                   f"inequality, ((2 + 4 eps/3)/eps^2) ln(2n/delta); the paper's m is {paper}. Control, m = 2: "
-                   f"{sum(control)} of {trials} fail.",
+                   f"usual matrix Bernstein inequality, ((2 + 4 eps/3)/eps^2) ln(2n/delta); the paper's m is {paper}. "
+                   f"Control, m = 2: {sum(control)} of {trials} fail.",
                    f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
@@ -161,9 +160,9 @@ def one_direction_needs_no_n(options):
     lower, _ = clopper_pearson(rates["1/2, printed"][1], trials, 0.001 / CLAIMS_OF_CHANCE)
     good = list(judged.values()) == [FAILS, HOLDS, HOLDS]
     return Verdict(REFUTED if good else FAILS, rates["1/2, printed"][1] / trials, delta,
-                   "The theorem, stated with O(.), stands; the explicit constant in the last line of its proof does "
-                   "not. Identical points, rate of "
-                   f"failures in {trials} maps of m = {m} features for m = c ln(2/delta)/eps^2: "
+                   f"The theorem, stated with O(.), stands; the explicit constant in the last line of its proof does "
+                   f"not. Identical points, rate of failures in {trials} maps of m = {m} features for m = c "
+                   f"ln(2/delta)/eps^2: "
                    + "; ".join(f"c = {name}: {count / trials:.4g} (eps = {eps:.3g})"
                                for name, (eps, count) in rates.items())
                    + f". The printed one is above {lower:.4g} (99.99 %) for delta = {delta}. A square of a feature "
@@ -194,14 +193,10 @@ def rate_of_random_features(options):
     quoted = ", ".join(f"{m * mean / (n * math.log(n)):.3g}" for m, mean in zip(sizes, errors.mean(1)))
     good = -0.65 < low < -0.5 < high < -0.35 and two_terms <= 1
     return Verdict(REFUTED if good else FAILS, float(np.median(slopes)), -1.0,
-                   "A quotation of earlier work, which no theorem of the paper uses. Slope of log E|G^ - G| against "
-                   "log m (99.9 % interval "
-                   f"{low:.3g} to "
-                   f"{high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m = {', '.join(map(str, sizes))}: "
-                   f"{scaled}; m E|.|/(n ln "
-                   "n), bounded if "
-                   f"the quotation were right: {quoted}. Right is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): "
-                   f"largest quotient "
+                   f"A quotation of earlier work, which no theorem of the paper uses. Slope of log E|G^ - G| against "
+                   f"log m (99.9 % interval {low:.3g} to {high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m "
+                   f"= {', '.join(map(str, sizes))}: {scaled}; m E|.|/(n ln n), bounded if the quotation were right: "
+                   f"{quoted}. Right is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): largest quotient "
                    f"{two_terms:.3g}.",
                    f"n = {n}, {trials} maps of each size")
 
@@ -227,8 +222,8 @@ def reservoirs_meet_the_quoted_bound(options):
                           CLAIMS_OF_CHANCE) == HOLDS and max(errors) < min(control)
     return Verdict(HOLDS if good else FAILS, max(errors), bound,
                    f"largest |G - C W_k^+ C^T| of {trials} draws of c = {c} points by reservoirs, k = {k}; one point "
-                   f"leaves {min(control):.3g} to "
-                   f"{max(control):.3g}. The Frobenius form needs c beyond n at any feasible size, and was not run.",
+                   f"leaves {min(control):.3g} to {max(control):.3g}. The Frobenius form needs c beyond n at any "
+                   f"feasible size, and was not run.",
                    f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
@@ -255,9 +250,8 @@ def coherent_spaces_need_more_columns(options):
         and judge_failures(sum(control), trials, delta, CLAIMS_OF_CHANCE) == FAILS
     return Verdict(HOLDS if good else FAILS, max(errors), bound,
                    f"largest |G - C W^+ C^T| of {trials} draws of c = {c} points; mu = {coherence:.3g}, |G - G_k| = "
-                   f"{eigen.values[k]:.3g}. "
-                   "Control, 2 points: "
-                   f"{sum(control)} of {trials} exceed it.", f"three clusters of 1000, 800 and 200, k = {k}, eps = "
+                   f"{eigen.values[k]:.3g}. Control, 2 points: {sum(control)} of {trials} exceed "
+                   f"it.", f"three clusters of 1000, 800 and 200, k = {k}, eps = "
                                                              f"{eps}, delta = {delta}", trivial=eigen.values[0])
 
 
@@ -298,15 +292,12 @@ def directions_off_the_sketch_are_small(options):
         step = max(step, np.linalg.norm(printed @ x) / (np.linalg.norm(printed, 2) * np.linalg.norm(x)))
     good = worst <= 1 + 1e-9 and half <= 1 + 1e-9 and control > 1 and oblique > 1.01 and step > 1e-3
     return Verdict(HOLDS if good else FAILS, worst, 1.0,
-                   "largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by the "
-                   "l-th value, which "
-                   "the lemma cites; for Algorithm 1, with l/2 - k: "
-                   f"{half:.3g}; with l - k it reaches {control:.3g} (control, and E14). Two steps of the proofs are "
-                   f"wrong, which no result "
-                   "needs: for x = sum alpha_i v_i, |B x| = 0 is said and "
-                   f"reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to "
-                   f"{oblique:.3g}. Right: u = A^T "
-                   "y lies in null(B), so |u| <= |A u/|u|| <= sqrt(shrunk).",
+                   f"largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by "
+                   f"the l-th value, which the lemma cites; for Algorithm 1, with l/2 - k: {half:.3g}; with l - k it "
+                   f"reaches {control:.3g} (control, and E14). Two steps of the proofs are wrong, which no result "
+                   f"needs: for x = sum alpha_i v_i, |B x| = 0 is said and reaches {step:.2g} |B| |x|; the projector "
+                   f"of lemma 3.3 is oblique, its norm not 1 but to {oblique:.3g}. Right: u = A^T y lies in null(B), "
+                   f"so |u| <= |A u/|u|| <= sqrt(shrunk).",
                    f"30 random matrices of falling spectra and an adversary, n = {n}, m = {m}, l = {ell}")
 
 
@@ -347,15 +338,11 @@ def the_sketch_loses_little(options):
     good = worst <= 1 + 1e-9 and found > stated * (1 + 1e-6) and found <= mended * (1 + 1e-6) and genuine < 1e-9
     return Verdict(REFUTED if good else FAILS, found, stated,
                    f"Lemma 3.3 for Algorithm 1 as printed, by a factor of at most 2: {n} points whose Fourier features "
-                   f"are all +-sqrt(2/m), "
-                   f"l = {ell}: error {found:.4g}, "
-                   f"eps n = {stated:.4g}, |Z|_F^2/(l/2) = {mended:.4g} ({found / mended:.3g} of it). Algorithm 1 "
-                   f"takes off the (l/2)-th "
-                   "value, so l/2 - k stands where l - k is printed "
-                   f"(that is right for the variant by the l-th value); largest quotient with it: {worst:.3g} over "
-                   f"features of a cloud and "
-                   "cyclic rows, "
-                   f"l = 10, 20, 50, all k. With l = 4/eps the lemma holds.", f"m = {m}, l = {ell}; n = 1500, m = 512")
+                   f"are all +-sqrt(2/m), l = {ell}: error {found:.4g}, eps n = {stated:.4g}, |Z|_F^2/(l/2) = "
+                   f"{mended:.4g} ({found / mended:.3g} of it). Algorithm 1 takes off the (l/2)-th value, so l/2 - k "
+                   f"stands where l - k is printed (that is right for the variant by the l-th value); largest quotient "
+                   f"with it: {worst:.3g} over features of a cloud and cyclic rows, l = 10, 20, 50, all k. With l = "
+                   f"4/eps the lemma holds.", f"m = {m}, l = {ell}; n = 1500, m = 512")
 
 
 @claim("SKPCA-Alg1", "skpca", "Algorithm 1 returns the W of its last decomposition.",
@@ -369,11 +356,8 @@ def rows_after_the_last_decomposition(options):
     good = stale > bound and fresh <= bound
     return Verdict(MENDED if good else FAILS, fresh, bound,
                    f"A line is missing at the end of the pseudocode: {ell} orthogonal rows, then {ell - 1} copies of "
-                   f"another. Error with "
-                   "the W of the last "
-                   f"decomposition {stale:.3g}, with one at the end {fresh:.3g}; 4 n/l = {bound:.3g}. It matters for n "
-                   f"up to about "
-                   "l^2.", f"l = {ell}, n = {len(Z)}")
+                   f"another. Error with the W of the last decomposition {stale:.3g}, with one at the end {fresh:.3g}; "
+                   f"4 n/l = {bound:.3g}. It matters for n up to about l^2.", f"l = {ell}, n = {len(Z)}")
 
 
 @claim("SKPCA-T3.2", "skpca", "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= "
@@ -394,11 +378,8 @@ def streaming_kernel_pca_keeps_the_gram_matrix(options):
     good = judge_failures(sum(e > eps for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS and control > eps
     return Verdict(HOLDS if good else FAILS, max(errors), eps,
                    f"largest |G - G~|/n of {trials} runs, m = {m} (half of eps for each part, sharp lemma 3.1), l = "
-                   f"{ell}. Without |Z|_F^2 "
-                   "<= n (1 + o(1)) "
-                   f"the proof gives l = 8/eps = {2 * ell}: {double:.3g}. Control, l = 2, where Algorithm 1 wipes the "
-                   f"sketch at each "
-                   "decomposition (n is even): "
+                   f"{ell}. Without |Z|_F^2 <= n (1 + o(1)) the proof gives l = 8/eps = {2 * ell}: {double:.3g}. "
+                   f"Control, l = 2, where Algorithm 1 wipes the sketch at each decomposition (n is even): "
                    f"{control:.3g}.", f"n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
@@ -421,9 +402,8 @@ def norms_of_differences(options):
                     / top)
     return Verdict(HOLDS if worst < 1e-12 and least > -1e-12 else FAILS, worst, 1e-12,
                    "An identity; largest relative gap of 200 random pairs at the maximiser, and no other of 50 "
-                   "directions came above it. "
-                   "The bound that "
-                   "follows in Frobenius norm, eps n^1.5, says something for eps below n^-1/2 only, since |G|_F <= n.",
+                   "directions came above it. The bound that follows in Frobenius norm, eps n^1.5, says something for "
+                   "eps below n^-1/2 only, since |G|_F <= n.",
                    "n = 2 to 11")
 
 
@@ -456,12 +436,9 @@ def frobenius_norm_of_rank_k(options):
     good = ones > 1 + 1e-9 and worst <= math.sqrt(5) + 1e-9 and abs(sharp - math.sqrt(5)) < 1e-6
     return Verdict(REFUTED if good else FAILS, ones, 1.0,
                    f"The constant in front of eps sqrt(k) n, not the order. G with 1 and r = {r}, G' with 1 and -r off "
-                   f"the diagonal, both "
-                   "with unit diagonals: "
-                   f"(|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = {ones:.4g} > 1. Corrected: sqrt(5) in front, which "
-                   f"diag(1, 0) and I/2 attain "
-                   f"({sharp:.4g}); "
-                   f"largest of random positive semidefinite pairs {worst:.3g}.",
+                   f"the diagonal, both with unit diagonals: (|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = {ones:.4g} > 1. "
+                   f"Corrected: sqrt(5) in front, which diag(1, 0) and I/2 attain ({sharp:.4g}); largest of random "
+                   f"positive semidefinite pairs {worst:.3g}.",
                    "2 x 2 exactly; random pairs of n = 2 to 5")
 
 
@@ -497,9 +474,7 @@ def table_1(d=10, k=5):
 @claim("SKPCA-C", "skpca", "Table 1: space d m + m l (SKPCA), c^2 + c d (Nystrom) numbers; one decomposition for at "
                            "least l/2 rows; c independent reservoirs "
        "change O(c log n) times; so SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom by as "
-       "much and testing by "
-       "(log n)/(eps^2 k), training for "
-       "eps < ((log n)^2/n)^(1/3).",
+       "much and testing by (log n)/(eps^2 k), training for eps < ((log n)^2/n)^(1/3).",
        measures="deviation of the number of changes, standard errors", no_trivial=CHANCE)
 def costs_are_counted(options):
     n, d, m, ell, c = 3000, 7, 120, 20, 300
@@ -524,13 +499,11 @@ def costs_are_counted(options):
             and n / ell < decompositions <= n / (ell / 2 + 1) + 1 and abs(score) < 5 and in_order)
     return Verdict(HOLDS if good else FAILS, abs(score), 5.0,
                    f"standard errors between {changes} changes of {c} reservoirs and c H_n = {mean:.0f}; SKPCA holds "
-                   f"{numbers} = d m + m l "
-                   "numbers, and decomposes "
-                   f"{decompositions} times for {n} rows (at most n/(l/2 + 1) + 1); the reservoirs hold {held} = c d. "
-                   f"Counts from these "
-                   "over the factors named, with m = c = ln n/eps^2, l = 1/eps, "
-                   "d = 10, k = 5, eps from .01 to .0001, n from 10^4 to 10^12, RNCA's decomposition apart: "
-                   "" + "; ".join(f"{what} {low:.2g} to {high:.2g}" for what, (low, high) in spread.items())
+                   f"{numbers} = d m + m l numbers, and decomposes {decompositions} times for {n} rows (at most n/(l/2 "
+                   f"+ 1) + 1); the reservoirs hold {held} = c d. Counts from these over the factors named, with m = c "
+                   f"= ln n/eps^2, l = 1/eps, d = 10, k = 5, eps from .01 to .0001, n from 10^4 to 10^12, RNCA's "
+                   f"decomposition apart: "
+                   f"" + "; ".join(f"{what} {low:.2g} to {high:.2g}" for what, (low, high) in spread.items())
                    + ". Counted, not timed.", f"n = {n}, d = {d}, m = {m}, l = {ell}, c = {c}")
 
 
@@ -620,14 +593,11 @@ def nystrom_is_good_when_small(options):
         below.append(f"{name} {np.mean(spectral[~np.isnan(spectral)] < 0.01):.2g}")
         zero.append(f"{found['trivial'][FROBENIUS]:.2g}")
     return Verdict(HOLDS if worst <= 1 < control else FAILS, worst, 1.0,
-                   "largest error of Nystrom over the best of the others with as many features, sizes to 100, both "
-                   "norms, on "
-                   f"{', '.join(sets(options))}. "
-                   f"Control: 10 points against the best of 1000 features, {control:.3g}. Of all |G - G'|_2/n, shares "
-                   f"below .01: "
-                   f"{', '.join(below)}; the other measure, "
-                   f"|G - G'|_F/n^2, is below 1/n whatever G' (for G' = 0 it is {', '.join(zero)}), so that its being "
-                   f"small says nothing.",
+                   f"largest error of Nystrom over the best of the others with as many features, sizes to 100, both "
+                   f"norms, on {', '.join(sets(options))}. Control: 10 points against the best of 1000 features, "
+                   f"{control:.3g}. Of all |G - G'|_2/n, shares below .01: {', '.join(below)}; the other measure, |G - "
+                   f"G'|_F/n^2, is below 1/n whatever G' (for G' = 0 it is {', '.join(zero)}), so that its being small "
+                   f"says nothing.",
                    f"sizes {SIZES[0]} to {SIZES[-1]}, sigma half the median distance")
 
 
@@ -672,16 +642,12 @@ def sizes_where_errors_cross(options):
                    "" + ", ".join(f"{kind} {value:.3g}" for kind, value in least.items())
                    + f" ({', '.join(sets(options))}). The paper does not give its kernel's width, and saw this in its "
                      f"own runs; nothing is refuted. But in Frobenius norm "
-                   "E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x_ij)/2 - k(x_ij)^2) >= n^2/(2 m) for the Gaussian "
-                   "kernel (checked: "
-                   f"{score:.2g} standard errors), while some matrix of rank m errs by n^2/(4 m) at most: RNCA cannot "
-                   f"come within sqrt(2) "
-                   "of the best of its size, so a crossing tells that "
-                   "Nystrom was far from it. It is where W, which has equal rows when points are drawn with "
-                   "replacement, is plainly "
-                   f"inverted: error {careless:.3g} times RNCA's at "
-                   f"c = {m}, n = 300 (control: this comparison can cross). Here W^+ is taken from its "
-                   "eigenvectors.", f"sizes {SIZES[0]} to {SIZES[-1]}")
+                   f"E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x_ij)/2 - k(x_ij)^2) >= n^2/(2 m) for the Gaussian "
+                   f"kernel (checked: {score:.2g} standard errors), while some matrix of rank m errs by n^2/(4 m) at "
+                   f"most: RNCA cannot come within sqrt(2) of the best of its size, so a crossing tells that Nystrom "
+                   f"was far from it. It is where W, which has equal rows when points are drawn with replacement, is "
+                   f"plainly inverted: error {careless:.3g} times RNCA's at c = {m}, n = 300 (control: this comparison "
+                   f"can cross). Here W^+ is taken from its eigenvectors.", f"sizes {SIZES[0]} to {SIZES[-1]}")
 
 
 @claim("SKPCA-Fig-rnca", "skpca", "Section 4: SKPCA has as good or better error than RNCA for the same size, for "
@@ -713,12 +679,10 @@ def sketches_are_as_good_as_all_directions(options):
     to = ", ".join(f"{SIZES[place - 1] if place else 0} (l = {ell})" for ell, place in zip(ROWS[1:], reach))
     return Verdict(HOLDS if good else FAILS, worst, 1.15,
                    f"largest quotient of the errors, both norms, m from l to 2 l, l = 5 to 50, on "
-                   f"{', '.join(sets(options))}; within 15 % "
-                   f"up to m = {to}. At the largest space that both "
-                   f"curves have, l = 50: quotients {', '.join(f'{q:.2g}' for q in same_space)}. Control, l = 2, which "
-                   f"Algorithm 1 wipes: "
-                   f"at least {control:.3g} in spectral norm "
-                   "from 50 features on.", f"sizes {SIZES[0]} to {SIZES[-1]}")
+                   f"{', '.join(sets(options))}; within 15 % up to m = {to}. At the largest space that both curves "
+                   f"have, l = 50: quotients {', '.join(f'{q:.2g}' for q in same_space)}. Control, l = 2, which "
+                   f"Algorithm 1 wipes: at least {control:.3g} in spectral norm from 50 features "
+                   f"on.", f"sizes {SIZES[0]} to {SIZES[-1]}")
 
 
 def judged_by_counts_and_seconds(counts_agree, slowest):
@@ -748,12 +712,10 @@ def sketches_train_fast(options):
                 for name in sets(options))
     return Verdict(judged_by_counts_and_seconds(agree, slowest), 1 / slowest, 1.0,
                    f"seconds of the slowest other over those of RNCA, m = c = {SIZES[-1]}; seconds of RNCA, Nystrom, "
-                   f"slowest SKPCA, and least "
-                   f"quotient of the multiply-adds of RNCA and SKPCA by table 1: {'; '.join(rows)}. It is a matter of "
-                   f"size: with "
-                   f"10 features RNCA takes {first:.2g} of SKPCA's time with l = 10, and fewer multiply-adds "
-                   f"(control). Of order n m^2 + m^3 "
-                   "against n c + c^3 and n m l. The counts must agree; seconds of this machine are seen or not.",
+                   f"slowest SKPCA, and least quotient of the multiply-adds of RNCA and SKPCA by table 1: "
+                   f"{'; '.join(rows)}. It is a matter of size: with 10 features RNCA takes {first:.2g} of SKPCA's "
+                   f"time with l = 10, and fewer multiply-adds (control). Of order n m^2 + m^3 against n c + c^3 and n "
+                   f"m l. The counts must agree; seconds of this machine are seen or not.",
                    f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
@@ -774,13 +736,10 @@ def nystrom_tests_slowly(options):
                     f"{factor:.3g})")
     return Verdict(judged_by_counts_and_seconds(agree, least), 1 / least, 1.0,
                    f"time of the slowest other over that of Nystrom, m = c = {SIZES[-1]}, all c directions for Nystrom "
-                   f"and l or 50 for the "
-                   "others; microseconds a point of Nystrom, RNCA, "
-                   f"slowest SKPCA, and multiply-adds of Nystrom over those of SKPCA with l = 50 by table 1: "
-                   f"{'; '.join(rows)}. Several "
-                   "orders of magnitude are in neither: table 1 "
-                   "has (c d + c^2 + c k) against m d + m l. The counts must agree; seconds of this machine are seen "
-                   "or not.",
+                   f"and l or 50 for the others; microseconds a point of Nystrom, RNCA, slowest SKPCA, and "
+                   f"multiply-adds of Nystrom over those of SKPCA with l = 50 by table 1: {'; '.join(rows)}. Several "
+                   f"orders of magnitude are in neither: table 1 has (c d + c^2 + c k) against m d + m l. The counts "
+                   f"must agree; seconds of this machine are seen or not.",
                    f"m = c = {SIZES[-1]}; the shorter of two runs each")
 
 
@@ -848,8 +807,7 @@ for number, each in enumerate(DATA, 1):
 
 
 erratum("E12", "skpca", "Theorem 3.1, last line of the proof", "false", "m = ln(2/delta)/(2 eps^2)",
-        "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, "
-        "stated with O(.), is true", "SKPCA-T3.1")
+        "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, stated with O(.), is true", "SKPCA-T3.1")
 erratum("E13", "skpca", "Section 1.2, RNCA", "false", "E |G^ - G| <= Theta(n log n/m)",
         "n sqrt(3 ln n/m) + 2 n ln n/m: a quotation of earlier work, used in "
         "no theorem", "SKPCA-RNCA")
