@@ -13548,8 +13548,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     Notes
     -----
-    Called from Python only, or by `--advise`. Seconds to a minute after compiling, 500 MB; small clusters that 4096
-    points miss are missed: `nystrom_to` sees all points, and certifies.
+    Called from Python only, or by `advise` of the command line. Seconds to a minute after compiling, 500 MB; small
+    clusters that 4096 points miss are missed: `nystrom_to` sees all points, and certifies.
 
     Examples
     --------
@@ -13704,7 +13704,7 @@ def warm_up(float32=False, progress=True):
 
     Notes
     -----
-    Called from Python only, or as `python -m kpcasketch --warm-up [float32]`. Each function runs once, on 20
+    Called from Python only, or as `python -m kpcasketch warm-up [float32]`. Each function runs once, on 20
     points. A few minutes; seconds where compiled code is on disk.
 
     Examples
@@ -15122,50 +15122,11 @@ def dask_collect(A):
 # 18. Command line
 # ----------------------------------------------------------------------------------------------------------------------
 
-_METHODS = {
-    "lanczos": "exact, block Lanczos on the stored Gram matrix",
-    "implicit": "exact, block Lanczos, Gram matrix never stored",
-    "orthogonal": "exact, orthogonal iteration on the stored Gram matrix",
-    "sample": "entry-sampled Gram matrix",
-    "quantize": "1-bit Gram matrix",
-    "sample-quantize": "sampled 1-bit Gram matrix",
-    "project": "Gram matrix of points projected by random signs",
-    "uniform": "Nystrom approximation, landmarks at random",
-    "rls": "Nystrom approximation, landmarks by recursive ridge leverage scores",
-    "rls-accelerated": "the same by the accelerated recursion",
-    "rpcholesky": "Nystrom approximation, landmarks by randomly pivoted Cholesky",
-    "round": "features of held-out points by rounded coefficients",
-    "shadow": "kernel PCA of the shadow centers of the points (not among all)",
-    "kmeans": "kernel PCA of the centers of k-means (not among all)",
-    "herd": "kernel PCA of points that kernel herding chooses (not among all)",
-    "skpca": "streaming kernel PCA: random features into frequent directions; not among all, and made for files of any "
-             "size (.npy, read in blocks)",
-    "dsgd": "doubly stochastic gradients: random points and features in each step; not among all, and for files of any "
-            "size, too",
-}
-
-
-_STREAM_METHODS = ("skpca", "dsgd")
-_REDUCED_METHODS = ("shadow", "kmeans", "herd")
-_OPTIONS_OF = {"-m": ("skpca", "kmeans", "herd"), "--ell": ("skpca", "shadow"), "--state": ("skpca", "dsgd"),
-               "--features": ("dsgd",), "--batch": ("dsgd",), "--feature-batch": ("dsgd",), "--steps": ("dsgd",),
-               "--theta0": ("dsgd",), "--theta1": ("dsgd",), "--dimension": ("project",), "--rounding": ("round",),
-               "-s": ("sample", "sample-quantize", *_LANDMARK_METHODS)}
-_OPTIONS_OF_KERNELS = {"--nu": ("matern",), "--alpha": ("rational_quadratic",), "--degree": ("polynomial",),
-                       "--gamma": ("polynomial",), "--coef0": ("polynomial",),
-                       "--sigma": ("gaussian", "laplacian", "matern", "rational_quadratic", "cauchy")}
-_CLUSTER_METHODS = ("rls-accelerated", "uniform", "skpca", "quantize", "sample", "sample-quantize")
-_OPTIONS_OF_CLUSTER = ("points", "key", "workers", "scheduler", "k", "method", "s", "m", "ell", "kernel", "sigma", "nu",
-                       "alpha", "degree", "gamma", "coef0", "seed", "center", "standardize", "o", "plot", "labels",
-                       "errors")
-_OPTIONS_OF_APPLY = ("apply", "o", "plot", "labels", "key")
-_OPTIONS_OF_ADVISE = ("advise", "memory", "points", "key", "noisy", "k", "kernel", "sigma", "nu", "alpha", "degree",
-                      "gamma", "coef0", "seed", "standardize")
-
-
 class _Refused(Exception):
     """A request that cannot be met; its text is for the user."""
 
+
+# 18.1 Points and labels
 
 def _load_points(path, key, mapped=False):
     """The points of a file, an .npy file's on disk until they are needed; if mapped, of any type, and finite or not."""
@@ -15332,222 +15293,384 @@ def _embedded_points():
     points = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal((labels.size, 16))
     return points, labels, "ten clusters"
 
+# 18.2 Kernels, and options that belong to one choice
+
+def _number_type(kind, low=-sys.float_info.max, high=sys.float_info.max):
+    """What makes a number of a kind, within limits, of the text of an option."""
+    limits = ("a whole number" if kind is int else "a number") \
+        + (f", at least {low}" if abs(low) < sys.float_info.max else "") \
+        + (f", at most {high}" if high < sys.float_info.max else "")
+
+    def number(text):
+        with contextlib.suppress(ValueError, OverflowError):
+            if low <= (value := kind(text)) <= high:
+                return value
+        raise argparse.ArgumentTypeError(f"must be {limits}, got {text}")
+    return number
+
+
+def _bandwidth_type(text):
+    return text if text == "median" else _number_type(float)(text)
+
+
+def _name_type(text):
+    """The name of a file, or of an array."""
+    if text == "":
+        raise argparse.ArgumentTypeError("must not be an empty name")
+    return text
+
+
+def _option_of(name):
+    return ("-" if len(name) == 1 else "--") + name.replace("_", "-")
+
+
+def _refuse_foreign(options, choice, table, chosen):
+    """Refuse options of --kernel or --method that belong to other entries of its table than the chosen ones."""
+    for name in {name for entry in table.values() for name in entry.options}:
+        owners = [entry for entry in table if name in table[entry].options]
+        if getattr(options, name) is not None and not set(owners) & set(chosen):
+            raise _Refused(f"{_option_of(name)} is for --{choice} {' or '.join(owners)}")
+
+
+def _with_own(options, entry, **more):
+    """The options, with an entry's own by default where they were not given."""
+    own = {name: default for name, default in entry.options.items() if getattr(options, name) is None}
+    return argparse.Namespace(**{**vars(options), **own, **more})
+
+
+class _KernelChoice(NamedTuple):
+    """A kernel of the command line: its maker, and the maker's arguments in their order, with their defaults."""
+    make: object
+    options: dict
+
+
+_KERNELS = {
+    "gaussian": _KernelChoice(gaussian, {"sigma": "median"}),
+    "laplacian": _KernelChoice(laplacian, {"sigma": "median"}),
+    "matern": _KernelChoice(matern, {"nu": 1.5, "sigma": "median"}),
+    "rational_quadratic": _KernelChoice(rational_quadratic, {"alpha": 1.0, "sigma": "median"}),
+    "cauchy": _KernelChoice(cauchy, {"sigma": "median"}),
+    "polynomial": _KernelChoice(polynomial, {"degree": 3, "gamma": "columns", "coef0": 1.0}),
+    "linear": _KernelChoice(linear, {}),
+}
+
 
 def _chosen_kernel(options, X):
-    sigma = None
-    if options.kernel not in ("linear", "polynomial"):
-        try:
-            sigma = None if options.sigma == "median" else float(options.sigma)
-        except ValueError:
-            raise _Refused(f"--sigma must be a number or median, got {options.sigma}") from None
-        sigma = median_bandwidth(X, options.seed) if sigma is None else sigma
-    makers = {
-        "gaussian": lambda: gaussian(sigma), "laplacian": lambda: laplacian(sigma), "cauchy": lambda: cauchy(sigma),
-        "matern": lambda: matern(options.nu, sigma), "linear": linear,
-        "rational_quadratic": lambda: rational_quadratic(options.alpha, sigma),
-        "polynomial": lambda: polynomial(options.degree, 1.0 / X.shape[1] if options.gamma is None else options.gamma,
-                                         options.coef0),
-    }
-    return makers[options.kernel](), sigma
+    """(kernel, its bandwidth or None)."""
+    choice = _KERNELS[options.kernel]
+    options = _with_own(options, choice)
+    own = {name: getattr(options, name) for name in choice.options}
+    if own.get("sigma") == "median":
+        own["sigma"] = median_bandwidth(X, options.seed)
+    if own.get("gamma") == "columns":
+        own["gamma"] = 1.0 / X.shape[1]
+    return choice.make(*own.values()), own.get("sigma")
 
 
-def _sketch(method, X, kernel, options):
-    """(operator, kernel values computed to make it)."""
-    n, s, seed = X.shape[0], options.s or 4.0, options.seed
-    if method in _LANDMARK_METHODS:
-        s = min(n, int(options.s or 500))
-        found = _chosen_landmarks(method, X, kernel, s, seed)
-        return LowRank(nystrom(X, found, kernel)), found.evaluations + n * found.indices.size
-    if method == "implicit":
-        return Implicit(X, kernel), 0
-    if method in ("lanczos", "orthogonal"):
-        return gram(X, X, kernel), n * (n + 1) // 2
-    if method == "quantize":
-        return quantize_gram(X, kernel, seed), n * (n + 1) // 2
-    if method == "project":
-        projected = rademacher_projection(X, options.dimension, seed)
-        if not options.stored:
-            return Implicit(projected, kernel), 0
-        return gram(projected, projected, kernel), n * (n + 1) // 2
-    A = sample_gram(X, kernel, s, seed) if method == "sample" else sample_quantize_gram(X, kernel, s, seed)
-    on_diagonal = int(np.count_nonzero(np.repeat(np.arange(n), np.diff(A.indptr)) == A.indices))
-    return A, (A.data.size + on_diagonal) // 2
+# 18.3 The table: one row a method
+
+class _Row(NamedTuple):
+    """What a method has found, and what it took; model(): the features of any point; rows: of the points embedded."""
+    seconds: float
+    held: float
+    evaluations: float
+    judged: tuple
+    eigen: Eigen
+    model: object
+    note: str = ""
+    rows: object = None
 
 
-def _measured_row(method, X, kernel, options):
-    """One row of the table: (row, Eigen, a function that makes the model)."""
-    if method == "round":
-        return _measured_rounding(X, kernel, options)
-    if method in _REDUCED_METHODS:
-        return _measured_reduced_set(method, X, kernel, options)
-    start = time.perf_counter()
-    A, evaluations = _sketch(method, X, kernel, options)
-    operator = center(A) if options.center else A
-    solve = orthogonal_iteration if method == "orthogonal" else block_lanczos
-    eigen = solve(operator, options.k, options.seed)
+_NOT_JUDGED = math.nan, None, math.nan                 # error, directions, variance
+
+
+class _Exact:
+    """The exact Gram matrix and its leading eigenpairs, found when they are first needed, to compare with."""
+
+    def __init__(self, X, kernel, options):
+        self.X, self.kernel, self.k, self.seed, self.centred = X, kernel, options.k, options.seed, options.center
+        self.stored = X.shape[0] <= _DENSE_POINTS
+
+    @functools.cached_property
+    def K(self):
+        return gram(self.X, self.X, self.kernel) if self.stored else Implicit(self.X, self.kernel)
+
+    @functools.cached_property
+    def eigen(self):
+        return block_lanczos(center(self.K) if self.centred else self.K, self.k, self.seed)
+
+    @functools.cached_property
+    def norm(self):
+        return spectral_norm(self.K, self.seed, 1e-3)
+
+    def error(self, A, centred=False):
+        """|K - A| / |K| in the spectral norm."""
+        return spectral_error(A, center(self.K) if centred else self.K, self.seed) / self.norm
+
+    def agreement(self, vectors):
+        """(directions within 10 degrees of the exact ones' span, variance kept over that of the best directions)."""
+        best = max(np.maximum(self.eigen.values, 0.0).sum(), 1e-300)
+        if vectors.shape[1] == 0:
+            return 0, 0.0
+        Q = np.linalg.qr(vectors)[0]
+        P = Q - Q.mean(0) if self.centred else Q
+        variance = np.sum(P * (self.K @ P if self.stored else gram_matmat(self.X, self.X, P, self.kernel)))
+        angles = principal_angles(self.eigen.vectors, np.ascontiguousarray(Q))
+        return int((np.degrees(angles) <= 10.0).sum()), float(variance / best)
+
+
+def _row_of_matrix(method, X, kernel, options, exact):
+    """A row for eigenpairs of a matrix in the place of the Gram matrix."""
+    n, start = X.shape[0], time.perf_counter()
+    A, evaluations, model = method.make(X, kernel, options)
+    solve = orthogonal_iteration if options.method == "orthogonal" else block_lanczos
+    eigen = solve(center(A) if options.center else A, options.k, options.seed)
     seconds = time.perf_counter() - start
     if isinstance(A, Implicit):                        # one product more for the means of `center`
-        n, block = X.shape[0], min((options.k + 15) // 16, 4) * 16
+        block = min((options.k + 15) // 16, 4) * 16
         for width, products in ((block, eigen.iterations), (1, int(options.center))):
             evaluations += products * (n * (n + 1) // 2 if _use_symmetry(n, width, X) else n * n)
-    error, right, kept = math.nan, None, math.nan
+    judged = _NOT_JUDGED
     if options.errors:
-        error = 0.0
-        if method == "lanczos" and options.exact is None and options.stored:
-            options.exact = eigen
-        right, kept = _agreement(eigen.vectors, X, kernel, options)
-        if method not in ("lanczos", "implicit", "orthogonal"):
-            error = _relative_error(A, X, kernel, options)
-    return ((method, seconds, nbytes(A), evaluations, error, right, kept), eigen,
-            lambda: _model_of(method, A, X, kernel, eigen, options))
+        error = 0.0 if method.make in (_gram_matrix, _implicit_matrix) else exact.error(A)
+        judged = error, *exact.agreement(eigen.vectors)
+    return _Row(seconds, nbytes(A), evaluations, judged, eigen, lambda: model(eigen))
 
 
-def _model_of(method, A, X, kernel, eigen, options):
-    """The features of any point that go with eigenpairs of a row of the table."""
-    if method in _LANDMARK_METHODS:
-        return _model_over_landmarks(method, A.F, X, kernel, eigen, options)
-    points = rademacher_projection(X, options.dimension, options.seed) if method == "project" else X
-    expansion = kpca_from_eigen(points, kernel, eigen)
-    return center_expansion(expansion) if options.center else expansion
+# Makers: (matrix, kernel values that it takes, its model, which is a function of its eigenpairs).
+
+def _over_points(points, kernel, options):
+    def model(eigen):
+        expansion = kpca_from_eigen(points, kernel, eigen)
+        return center_expansion(expansion) if options.center else expansion
+    return model
 
 
-def _model_over_landmarks(method, F, X, kernel, eigen, options):
+def _gram_matrix(X, kernel, options):
+    return gram(X, X, kernel), X.shape[0] * (X.shape[0] + 1) // 2, _over_points(X, kernel, options)
+
+
+def _implicit_matrix(X, kernel, options):
+    return Implicit(X, kernel), 0, _over_points(X, kernel, options)
+
+
+def _bit_matrix(X, kernel, options):
+    return quantize_gram(X, kernel, options.seed), X.shape[0] * (X.shape[0] + 1) // 2, _over_points(X, kernel, options)
+
+
+def _projected_matrix(X, kernel, options):
+    points = rademacher_projection(X, options.dimension, options.seed)
+    return (_gram_matrix if X.shape[0] <= _DENSE_POINTS else _implicit_matrix)(points, kernel, options)
+
+
+def _sampled_matrix(X, kernel, options):
+    sample = sample_gram if options.method == "sample" else sample_quantize_gram
+    A = sample(X, kernel, options.s, options.seed)
+    on_diagonal = int(np.count_nonzero(np.repeat(np.arange(X.shape[0]), np.diff(A.indptr)) == A.indices))
+    return A, (A.data.size + on_diagonal) // 2, _over_points(X, kernel, options)
+
+
+def _landmark_matrix(X, kernel, options):
+    n = X.shape[0]
+    found = _chosen_landmarks(options.method, X, kernel, min(n, int(options.s)), options.seed)
+    F = nystrom(X, found, kernel)
+    return LowRank(F), found.evaluations + n * found.indices.size, \
+        lambda eigen: _over_landmarks(nystrom_map(X, found, kernel), F, kernel, eigen, options.center)
+
+
+def _over_landmarks(map, F, kernel, eigen, centred):
     """Features y(x)^T W, W = F^T U / sqrt(values), less their mean if centred, as an expansion over the landmarks."""
-    s = min(X.shape[0], int(options.s or 500))
-    map = nystrom_map(X, _chosen_landmarks(method, X, kernel, s, options.seed), kernel)
-    found = eigen.values > X.shape[0] * 2.2e-16 * max(eigen.values[0], 0.0)
+    found = eigen.values > F.shape[0] * 2.2e-16 * max(eigen.values[0], 0.0)
     W = F.T.astype(np.float64) @ np.where(found, eigen.vectors / np.sqrt(np.where(found, eigen.values, 1.0)), 0.0)
     coef = np.zeros_like(W)
     coef[:map.rank] = np.linalg.solve(map.factor[:map.rank, :map.rank].T, W[:map.rank])
     offset, mean = np.zeros(W.shape[1]), np.empty(0)
-    if options.center:                                 # the mean's coordinates, and then its coefficients
+    if centred:                                        # the mean's coordinates, and then its coefficients
         coordinates, mean = F.mean(0, dtype=np.float64), np.zeros(coef.shape[0])
         offset = -coordinates @ W
         mean[:map.rank] = np.linalg.solve(map.factor[:map.rank, :map.rank].T, coordinates[:map.rank])
     return Expansion(map.points, coef.astype(F.dtype), np.where(found, eigen.values, 0.0), offset, kernel, mean)
 
 
-def _agreement(vectors, X, kernel, options):
-    """(directions within 10 degrees of the exact ones' span, variance kept over that of the best k directions)."""
-    exact = _exact(X, kernel, options)
-    if vectors.shape[1] == 0:
-        return 0, 0.0
-    Q = np.linalg.qr(vectors)[0]
-    P = Q - Q.mean(0) if options.center else Q
-    variance = np.sum(P * (gram(X, X, kernel) @ P if options.stored else gram_matmat(X, X, P, kernel)))
-    angles = principal_angles(exact.vectors, np.ascontiguousarray(Q))
-    return int((np.degrees(angles) <= 10.0).sum()), float(variance / max(np.maximum(exact.values, 0.0).sum(), 1e-300))
-
-
-def _relative_error(A, X, kernel, options):
-    K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
-    if options.norm is None:
-        options.norm = spectral_norm(K, options.seed, 1e-3)
-    return spectral_error(A, K, options.seed) / options.norm
-
-
-def _measured_reduced_set(method, X, kernel, options):
-    """One row of the table for kernel PCA of a reduced set; error: that of the Gram matrix of the quantized points."""
-    n, k, seed = X.shape[0], options.k, options.seed
-    start = time.perf_counter()
-    if method == "shadow":
-        found = shadow_select(X, options.radius)
-    else:
-        m = min(n, options.m or 200)
-        found = herd(X, m, kernel) if method == "herd" else kmeans_select(X, m, seed)
+def _row_of_reduced_set(method, X, kernel, options, exact):
+    """A row for kernel PCA of a reduced set; its error is that of the Gram matrix of the quantized points."""
+    n, k, start, note = X.shape[0], options.k, time.perf_counter(), ""
+    found = method.make(X, kernel, options)
     C, m = found.centers, found.centers.shape[0]
     if k > m:
-        raise _Refused(f"{m} centers for {k} components: "
-                       + ("a larger --ell has more" if method == "shadow" else "-m must be at least -k"))
-    expansion = rskpca(C, found.weights, kernel, k, seed, options.center)
+        raise _Refused(f"{m} centers for {k} components: a larger --ell has more")
+    expansion = rskpca(C, found.weights, kernel, k, options.seed, options.center)
     features = expand(X, expansion)
-    seconds = time.perf_counter() - start
-    if method == "shadow":
-        note = f"shadow: {m} of {n} points are centers ({100 * m / n:.3g} %), eps {options.radius:.4g}"
-        options.notes.append(note + ("; nothing is saved, a smaller --ell has larger shadows" if m == n else ""))
-    values = expansion.values
-    vectors = features / np.sqrt(np.where(values > 0, values, 1.0))
-    error, right, kept = math.nan, None, math.nan
+    seconds, values = time.perf_counter() - start, expansion.values
+    vectors = (features / np.sqrt(np.where(values > 0, values, 1.0))).astype(np.float64)
+    judged = _NOT_JUDGED
     if options.errors:
         quantized = LowRank(nystrom(C, np.arange(m), kernel)[found.labels])
-        error = _relative_error(quantized, X, kernel, options)
-        right, kept = _agreement(vectors[:, values > 0].astype(np.float64), X, kernel, options)
-    evaluations = m * (m + 1) // 2 + n * m + (n * (n + 1) // 2 if method == "herd" else 0)
-    return ((method, seconds, C.nbytes + expansion.coef.nbytes, evaluations, error, right, kept),
-            Eigen(values, vectors.astype(np.float64), 0, np.full(k, math.nan)), lambda: expansion)
+        judged = exact.error(quantized), *exact.agreement(vectors[:, values > 0])
+    evaluations = m * (m + 1) // 2 + n * m + (n * (n + 1) // 2 if options.method == "herd" else 0)
+    if options.method == "shadow":
+        note = (f"shadow: {m} of {n} points are centers ({100 * m / n:.3g} %), eps "
+                f"{shadow_radius(options.bandwidth, options.ell):.4g}"
+                + ("; nothing is saved, a smaller --ell has larger shadows" if m == n else ""))
+    return _Row(seconds, C.nbytes + expansion.coef.nbytes, evaluations, judged,
+                Eigen(values, vectors, 0, np.full(k, math.nan)), lambda: expansion, note)
 
 
-def _exact(X, kernel, options):
-    """Eigenpairs to compare with, found when they are first needed."""
-    if options.exact is None:
-        K = gram(X, X, kernel) if options.stored else Implicit(X, kernel)
-        options.exact = block_lanczos(center(K) if options.center else K, options.k, options.seed)
-    return options.exact
-
-
-def _measured_rounding(X, kernel, options):
-    """One row of the table for features of held-out points, evaluated exactly and with rounded coefficients."""
-    held_out, tenth = _held_out(X.shape[0]), np.arange(X.shape[0]) % 10 == 0
+def _row_of_rounding(method, X, kernel, options, exact):
+    """A row for features of held-out points, evaluated exactly and with rounded coefficients."""
+    tenth = np.arange(X.shape[0]) % 10 == 0
     new, old = X[tenth], X[~tenth]
-    K = gram(old, old, kernel) if options.stored else Implicit(old, kernel)
+    K, _, model = (_gram_matrix if exact.stored else _implicit_matrix)(old, kernel, options)
     eigen = block_lanczos(center(K) if options.center else K, options.k, options.seed)
-    expansion = kpca_from_eigen(old, kernel, eigen)
-    if options.center:
-        expansion = center_expansion(expansion)
-    seconds, features = [], []
+    expansion, seconds, features = model(eigen), [], []
     for evaluate in (lambda: expand(new, expansion),
                      lambda: expand_rounded(new, expansion, options.rounding, options.seed)):
         start = time.perf_counter()
         features.append(evaluate())
         seconds.append(time.perf_counter() - start)
     thin = thin_expansion(expansion, round_expansion(expansion.coef, options.rounding, options.seed))
-    error = np.linalg.norm(features[1] - features[0]) / max(np.linalg.norm(features[0]), 1e-300)
-    options.notes.append(f"round: error of the features of {held_out} held-out points, relative in Frobenius norm, "
-                         f"from {thin.points.shape[0]} of {old.shape[0]} points; exact ones took {seconds[0]:.3g} s, "
-                         f"{seconds[0] / seconds[1]:.1f} times as long")
-    held, values = thin.points.nbytes + thin.coef.nbytes, held_out * thin.points.shape[0]
-    return ("round", seconds[1], held, values, error, None, math.nan), eigen, lambda: thin
+    error, kept = np.linalg.norm(features[1] - features[0]) / max(np.linalg.norm(features[0]), 1e-300), len(thin.points)
+    note = (f"round: error of the features of {len(new)} held-out points, relative in Frobenius norm, from {kept} of "
+            f"{len(old)} points; exact ones took {seconds[0]:.3g} s, {seconds[0] / seconds[1]:.1f} times as long")
+    return _Row(seconds[1], thin.points.nbytes + thin.coef.nbytes, len(new) * kept, (error, None, math.nan), eigen,
+                lambda: thin, note, np.flatnonzero(~tenth))
 
 
-def _held_out(n):
-    return (n + 9) // 10
+class _Method(NamedTuple):
+    """A method of the table: what it is, its options, what it makes in the place of the Gram matrix, and its row.
+
+    held(bytes of a number, options): bytes that it holds for an entry of the Gram matrix; growth: the power of n in its
+    time where nothing is compared.
+    """
+    text: str
+    options: dict
+    make: object = None
+    row: object = _row_of_matrix
+    held: object = lambda item, options: 0.0
+    growth: int = 2
 
 
-def _compile_for(method, X, options):
+def _each_number(item, options):
+    return item
+
+
+def _kept_numbers(item, options):
+    return (item + 4.0) / options.s
+
+
+_METHODS = {
+    "lanczos": _Method("exact, block Lanczos on the stored Gram matrix", {}, _gram_matrix, held=_each_number),
+    "implicit": _Method("exact, block Lanczos, Gram matrix never stored", {}, _implicit_matrix),
+    "orthogonal": _Method("exact, orthogonal iteration on the stored Gram matrix", {}, _gram_matrix, held=_each_number),
+    "sample": _Method("entry-sampled Gram matrix", {"s": 4.0}, _sampled_matrix, held=_kept_numbers),
+    "quantize": _Method("1-bit Gram matrix", {}, _bit_matrix, held=lambda item, options: 0.125),
+    "sample-quantize": _Method("sampled 1-bit Gram matrix", {"s": 4.0}, _sampled_matrix, held=_kept_numbers),
+    "project": _Method("Gram matrix of points projected by random signs", {"dimension": 64}, _projected_matrix),
+    "uniform": _Method("Nystrom approximation, landmarks at random", {"s": 500}, _landmark_matrix, growth=1),
+    "rls": _Method("Nystrom approximation, landmarks by recursive ridge leverage scores", {"s": 500}, _landmark_matrix,
+                   growth=1),
+    "rls-accelerated": _Method("the same by the accelerated recursion", {"s": 500}, _landmark_matrix, growth=1),
+    "rpcholesky": _Method("Nystrom approximation, landmarks by randomly pivoted Cholesky", {"s": 500}, _landmark_matrix,
+                          growth=1),
+    "round": _Method("features of held-out points by rounded coefficients", {"rounding": 20.0}, row=_row_of_rounding),
+    "shadow": _Method("kernel PCA of the shadow centers of the points (not among all)", {"ell": 4.0},
+                      lambda X, kernel, options: shadow_select(X, shadow_radius(options.bandwidth, options.ell)),
+                      _row_of_reduced_set, growth=1),
+    "kmeans": _Method("kernel PCA of the centers of k-means (not among all)", {"m": 200},
+                      lambda X, kernel, options: kmeans_select(X, min(X.shape[0], options.m), options.seed),
+                      _row_of_reduced_set, growth=1),
+    "herd": _Method("kernel PCA of points that kernel herding chooses (not among all)", {"m": 200},
+                    lambda X, kernel, options: herd(X, min(X.shape[0], options.m), kernel), _row_of_reduced_set),
+}
+_REDUCED_METHODS = ("shadow", "kmeans", "herd")
+
+
+def _refuse_method(name, options, n, itemsize):
+    """Refuse what a method cannot do before anything is done."""
+    for size, what in (("s", "landmarks"), ("m", "centers")):
+        count = getattr(options, size, None)
+        if size not in _METHODS[name].options or name in ("sample", "sample-quantize"):
+            continue
+        if count != int(count):
+            raise _Refused(f"-{size} must be a whole number, of {what}, with --method {name}")
+        if min(n, count) < options.k:
+            raise _Refused(f"-{size} must be at least {options.k}, the components, with --method {name}")
+    if name == "shadow" and "sigma" not in _KERNELS[options.kernel].options:
+        raise _Refused("--method shadow is for kernels of the distance, which have a bandwidth")
+    if name == "round" and options.k > n - (n + 9) // 10:
+        raise _Refused(f"-k must be at most {n - (n + 9) // 10} with --method round, which holds a tenth of the points "
+                       f"out")
+    held = _METHODS[name].held(itemsize, options) * n * n
+    if held > _PHYSICAL_MEMORY:
+        raise _Refused(f"--method {name} would take {_human(held)} for {n} points, of {_human(_PHYSICAL_MEMORY)}: "
+                       f"--method implicit or rls-accelerated, or `stream`, would do")
+
+
+def _compile_for(name, X, options):
     """Run a method on a few points, so that it is compiled (or loaded from disk) before it is timed; seconds."""
-    small = argparse.Namespace(**{**vars(options), "k": 1, "notes": [], "s": 2.0, "m": 2, "radius": 1e-9, "exact": None,
-                                  "norm": None})
-    few = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype)
+    small = {name: 2 for name in ("s", "m") if hasattr(options, name)}
+    small = argparse.Namespace(**{**vars(options), **small, "k": 1, "ell": 1e9, "bandwidth": 1.0})
+    few, kernel = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype), gaussian(1.0)
     start = time.perf_counter()
-    with _watched("method " + method), _Ticker(f"compiling {method} for this machine, once"):
-        _measured_row(method, few, gaussian(1.0), small)
+    with _watched("method " + name), _Ticker(f"compiling {name} for this machine, once"):
+        _METHODS[name].row(_METHODS[name], few, kernel, small, _Exact(few, kernel, small))
     return time.perf_counter() - start
 
 
 _TRIAL_POINTS = 2000
 
 
-def _expected(method, X, kernel, options):
+def _expected(name, X, kernel, options):
     """Seconds that a method will take: as on 2000 of the points, times n^2 (n for landmarks if nothing is compared).
 
     0 where the points are not many times as many. More than a minute is announced.
     """
-    n, k = X.shape[0], options.k
-    if n < 3 * _TRIAL_POINTS or k > _TRIAL_POINTS // 2:
+    n = X.shape[0]
+    if n < 3 * _TRIAL_POINTS or options.k > _TRIAL_POINTS // 2:
         return 0.0
-    small = argparse.Namespace(**{**vars(options), "notes": [], "exact": None, "norm": None})
     few = np.ascontiguousarray(X[np.linspace(0, n - 1, _TRIAL_POINTS).astype(np.int64)])
     start = time.perf_counter()
-    with contextlib.suppress(_Refused), _Ticker(f"how long {method} will take"):
-        _measured_row(method, few, kernel, small)
-    power = 1 if method in _LANDMARK_METHODS + ("shadow", "kmeans") and not options.errors else 2
+    with contextlib.suppress(_Refused), _Ticker(f"how long {name} will take"):
+        _METHODS[name].row(_METHODS[name], few, kernel, options, _Exact(few, kernel, options))
+    power = 2 if options.errors else _METHODS[name].growth
     seconds = (time.perf_counter() - start) * (n / _TRIAL_POINTS) ** power
     if seconds > 60.0:
-        print(f"kpcasketch: {method} will take about {seconds / 60.0:.0f} minutes"
+        print(f"kpcasketch: {name} will take about {seconds / 60.0:.0f} minutes"
               + (" (--no-errors spares the comparison with the exact answer)" if options.errors else ""),
               file=sys.stderr, flush=True)
     return seconds
 
+
+def _print_row(name, seconds, held, evaluations, error, right, kept, residual, k):
+    right = "-" if right is None else f"{right} of {k}"
+    print(f"{name:16}{seconds:9.3f}{_human(held):>12}{evaluations:15.4g}{error:11.3g}{right:>16}{100.0 * kept:13.4g}"
+          f"{residual:10.1e}".replace("nan", "  -"), flush=True)
+
+
+_LEGEND = """\
+error: |K - A| / |K|, in the spectral norm (round: of the features); within 10 deg: how many of the k directions lie
+that near to the span of the exact ones; variance %: what they keep of that which the best k directions keep (about
+the mean with --center, else about 0)"""
+
+
+def _print_head(options, X, source, sigma, more=""):
+    print(_described(options, X, source, sigma) + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
+    print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error':>11}{'within 10 deg':>16}"
+          f"{'variance %':>13}{'residual':>10}", flush=True)
+
+
+def _described(options, X, source, sigma):
+    return (f"{source}: {X.shape[0]} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
+            + (f", sigma {sigma:.6g}" if sigma else ""))
+
+
+def _title(options, source, method, sigma):
+    width = f", sigma {sigma:.3g}" if sigma else ""
+    centred = ", centred" if options.center else ""
+    return f"{pathlib.Path(source).name}: {options.kernel} kernel PCA ({method}{width}{centred})"
+
+
+# 18.4 Files that are written
 
 def _check_writeable(path):
     """Refuse a place for results before the work is done, not after."""
@@ -15564,6 +15687,17 @@ def _check_writeable(path):
             part.unlink()
     except OSError as error:
         raise _Refused(f"cannot write {path}: {error.strerror}") from None
+
+
+def _named_as_archive(path, sizeless):
+    """The name of a result; as numpy.savez has it, with .npz at its end."""
+    place = pathlib.Path(path or "")
+    if not path or path.endswith((".npz", *sizeless)) or place.exists() and not place.is_file():
+        return path
+    if path.endswith((".npy", ".zarr", ".csv")):
+        kinds = " or ".join((".npz", *sizeless))
+        raise _Refused(f"-o must name a {kinds} file with this request, got {path}")
+    return path + ".npz"
 
 
 def _check_picture(path):
@@ -15607,238 +15741,155 @@ def _plot(path, embedding, values, labels, title, total=None, what="variance"):
     with _whole_file(path) as file:
         figure.savefig(file, dpi=200, format=pathlib.Path(path).suffix.lower()[1:])
 
+def _check_files(options, read, sizeless=()):
+    """Refuse results that cannot be written, or that would be written over something of this very request.
 
-def _parser():
-    class OneLine(argparse.ArgumentParser):
-        def error(self, message):
-            raise _Refused(message)
-
-    parser = OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices.",
-                     epilog="methods: " + "; ".join(f"{name}: {text}" for name, text in _METHODS.items()))
-    parser.add_argument("points", nargs="?", help=".npy, .npz or .csv file, a point a row (default: embedded data); on "
-                                                  "a cluster, a .npy file, a directory of them, or a Zarr store")
-    parser.add_argument("--key", help="name of the array in a .npz file (default: X, or the only one) or a Zarr group")
-    parser.add_argument("--noisy", nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points instead of a file")
-    parser.add_argument("-k", type=int, default=10, help="components (default %(default)s)")
-    parser.add_argument("--method", choices=["all", *_METHODS],
-                        help="default: all for embedded data, else lanczos")
-    parser.add_argument("--kernel", default="gaussian",
-                        choices="gaussian laplacian matern rational_quadratic cauchy polynomial linear".split())
-    parser.add_argument("--sigma", help=f"bandwidth: a number, or median (of distances; the default, but "
-                                        f"{_EMBEDDED_SIGMA} for embedded data)")
-    parser.add_argument("--nu", type=float, default=1.5, help="smoothness of matern (default %(default)s)")
-    parser.add_argument("--alpha", type=float, default=1.0, help="power of rational_quadratic (default %(default)s)")
-    parser.add_argument("--degree", type=int, default=3, help="degree of polynomial (default %(default)s)")
-    parser.add_argument("--gamma", type=float, help="factor in polynomial (default: 1 / columns)")
-    parser.add_argument("--coef0", type=float, default=1.0, help="constant in polynomial (default %(default)s)")
-    parser.add_argument("-s", type=float,
-                        help="keep one entry in s when sampling (default 4); number of landmarks (default 500)")
-    parser.add_argument("-m", type=int,
-                        help="random features of skpca (default 2000); centers of kmeans and herd (200)")
-    parser.add_argument("--ell", type=float, help="rows of the sketch of skpca (default 50); for shadow, the bandwidth "
-                                                  "over the radius of a shadow (4)")
-    parser.add_argument("--features", type=int, help="random features of dsgd (default 8192)")
-    parser.add_argument("--batch", type=int, help="points a step of dsgd (default 512, or all if fewer)")
-    parser.add_argument("--feature-batch", type=int, help="features a step of dsgd (default 128)")
-    parser.add_argument("--steps", type=int, help="steps of dsgd in all, with those in --state (default: each feature "
-                                                  "four times, 200 at least)")
-    parser.add_argument("--theta0", type=float, help="first step size of dsgd (default: from the data)")
-    parser.add_argument("--theta1", type=float, help="its decay, theta0 / (1 + theta1 t) (default: from the data)")
-    parser.add_argument("--state", metavar="FILE.npz", help="keep the state of skpca or dsgd here, every 30 s, when "
-                                                            "interrupted and at the end; go on from it")
-    parser.add_argument("--dimension", type=int, default=64, help="coordinates to project to (default %(default)s)")
-    parser.add_argument("--rounding", type=float, default=20.0,
-                        help="s of rounded coefficients: at most s sqrt(n) survive (default %(default)s)")
-    parser.add_argument("--center", action="store_true", help="kernel PCA about the mean in feature space")
-    parser.add_argument("--seed", type=int, default=0, help="default %(default)s")
-    parser.add_argument("--no-errors", dest="errors", action="store_false", help="no comparison with the exact answer")
-    parser.add_argument("--warm-up", nargs="?", const="float64", choices=["float64", "float32"],
-                        help="compile every function for points of this type, and do nothing else")
-    parser.add_argument("-o", metavar="OUT.npz",
-                        help="write embedding, values, vectors, residual and the model, for --apply or kpcasketch.load "
-                             "(skpca, dsgd: without vectors; or OUT.npy, for an embedding of any size alone)")
-    parser.add_argument("--plot", metavar="FILE.png",
-                        help="draw two components and the spectrum; .svg and .pdf, too (matplotlib)")
-    parser.add_argument("--labels", metavar="FILE",
-                        help="labels for the picture's colours: .npy, .csv, or .npz with an array y (default: that of "
-                             "the points' .npz, if it has one)")
-    parser.add_argument("--standardize", action="store_true", help="columns to mean 0 and variance 1 first")
-    parser.add_argument("--apply", nargs=2, metavar=("MODEL.npz", "NEW"),
-                        help="features of new points by the model that -o has written; to -o, or --plot")
-    parser.add_argument("--workers", type=int, metavar="N",
-                        help="compute on N processes of this machine, by Dask (default for a directory: one a core); "
-                             "methods " + ", ".join(_CLUSTER_METHODS))
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="compute on the Dask cluster there")
-    parser.add_argument("--advise", type=float, metavar="ERROR",
-                        help="which sketch, and how large, for this error relative to |K|; nothing else is done")
-    parser.add_argument("--memory", type=float, help="bytes that --advise may plan with (default: half of all)")
-    return parser
-
-
-def _field(option):
-    return option.strip("-").replace("-", "_")
-
-
-def _refuse_ignored(options, what, used):
-    """Refuse options that were given and that a request does not use."""
-    parser = _parser()
-    given = [name for name, value in vars(options).items() if value != parser.get_default(name)]
-    for name in given:
-        if name not in used:
-            option = {"points": "points", "errors": "--no-errors"}.get(name, f"--{name.replace('_', '-')}")
-            raise _Refused(f"{option if len(name) > 1 else '-' + name} cannot go with {what}")
-
-
-def _chosen_points(options):
-    """(points, labels or None, what they are called)."""
-    if options.points and options.noisy:
-        raise _Refused("give a file or --noisy, not both")
-    for name, owners in _OPTIONS_OF_KERNELS.items():
-        if getattr(options, _field(name)) != _parser().get_default(_field(name)) and options.kernel not in owners:
-            raise _Refused(f"{name} is for --kernel {' or '.join(owners)}")
-    options.sigma = options.sigma or ("median" if options.points or options.noisy else _EMBEDDED_SIGMA)
-    if options.points:
-        X = _load_points(options.points, options.key, options.method in _STREAM_METHODS)
-        return X, _load_labels(options, X.shape[0]), options.points
-    if options.labels:
-        raise _Refused("--labels is for points from a file")
-    if options.noisy:
-        return random_noisy(*options.noisy, options.seed, 50, 10.0, 50), None, "RandomNoisy points"
-    return _embedded_points()
-
-
-def _prepared(options, X):
-    """The points, standardized if that is asked for, as those in --state were."""
-    options.moments = {}
-    held = None
-    if options.state and pathlib.Path(options.state).exists():
-        with contextlib.suppress(OSError, *_DAMAGED), _opened(options.state) as file:
-            held = [file[name] for name in _MOMENTS if name in file]
-        if held is not None and bool(held) != options.standardize:
-            raise _Refused(f"{options.state} was begun {'with' if held else 'without'} --standardize")
-        if held and held[0].shape != (X.shape[1],):
-            raise _Refused(f"{options.state} was begun with other coordinates")
-    if not options.standardize:
-        return X
-    X, moments = _standardized(X, held or None)
-    options.moments = dict(zip(_MOMENTS, moments, strict=True))
-    return X if options.method in _STREAM_METHODS else X[:]
+    read: names of files that are read; sizeless: suffixes of files for an embedding of any size.
+    """
+    if options.labels and not options.plot:
+        raise _Refused("--labels is for --plot")
+    options.o, state = _named_as_archive(options.o, sizeless), getattr(options, "state", None)
+    places = [pathlib.Path(path).resolve() for path in (*read, state, options.o, options.plot) if path]
+    for path in filter(None, (options.o, options.plot, state)):
+        if pathlib.Path(path).is_dir():
+            raise _Refused(f"{path} is a directory")
+        if places.count(pathlib.Path(path).resolve()) > 1:
+            raise _Refused(f"{path} is named twice, and would be overwritten")
+        _check_writeable(pathlib.Path(path))
+    if options.plot:
+        _check_picture(options.plot)
 
 
 _MOMENTS = ("standardized.mean", "standardized.scale")
 
 
-def _named_as_archive(path, sizeless):
-    """The name of a result; as numpy.savez has it, with .npz at its end."""
-    place = pathlib.Path(path or "")
-    if not path or path.endswith((".npz", *sizeless)) or place.exists() and not place.is_file():
-        return path
-    if path.endswith((".npy", ".zarr", ".csv")):
-        kinds = " or ".join((".npz", *sizeless))
-        raise _Refused(f"-o must name a {kinds} file with this request, got {path}")
-    return path + ".npz"
+def _prepared(options, X, held=None):
+    """(the points, standardized if that is asked for; what it takes to do so again, for a file); held: moments."""
+    if not options.standardize:
+        return X, {}
+    X, moments = _standardized(X, held)
+    return X, dict(zip(_MOMENTS, moments, strict=True))
 
-
-def _check_request(options, methods, n, sizeless=(), itemsize=8):
-    """Refuse what cannot be done before anything is done.
-
-    sizeless: names of files for an embedding of any size; itemsize: bytes of an entry of the Gram matrix.
-    """
-    if options.memory is not None and options.advise is None:
-        raise _Refused("--memory is for --advise")
-    if options.labels and not options.plot:
-        raise _Refused("--labels is for --plot")
-    for path in filter(None, (options.o, options.plot, options.state)):
-        if pathlib.Path(path).is_dir():
-            raise _Refused(f"{path} is a directory")
-    options.o = _named_as_archive(options.o, sizeless)
-    places = [pathlib.Path(path) for path in (options.points, options.state, options.o, options.plot) if path]
-    for i, path in enumerate(places):
-        if path.resolve() in [other.resolve() for other in places[:i]]:
-            raise _Refused(f"{path} is named twice, and would be overwritten")
-    for path in places[bool(options.points):]:
-        _check_writeable(path)
-    if options.plot:
-        _check_picture(options.plot)
-    default = _parser().get_default
-    for name, owners in _OPTIONS_OF.items():
-        if getattr(options, _field(name)) != default(_field(name)) and not set(methods) & set(owners):
-            raise _Refused(f"{name} is for --method {' or '.join(owners)}")
-    if options.method in ("kmeans", "herd") and not options.k <= min(n, 200 if options.m is None else options.m):
-        raise _Refused(f"-m must be at least {options.k}, the components, with --method {options.method}")
-    if options.method == "shadow" and options.kernel in ("linear", "polynomial"):
-        raise _Refused("--method shadow is for kernels of the distance, which have a bandwidth")
-    if options.method == "shadow" and options.ell is not None and not 1e-100 <= options.ell <= 1e100:
-        raise _Refused("--ell must be positive, from 1e-100 to 1e100, with --method shadow")
-    if options.method == "skpca" and options.ell is not None:
-        if not options.ell == math.floor(options.ell):
-            raise _Refused("--ell must be a whole number, of rows, with --method skpca")
-        options.ell = int(options.ell)
-    if not 1 <= options.k <= n:
-        raise _Refused(f"-k must be from 1 to {n}, the number of points")
-    if options.s is not None and not 1 <= options.s < math.inf:
-        raise _Refused("-s must be at least 1, and finite")
-    landmarks = [method for method in methods if method in _LANDMARK_METHODS]
-    if landmarks and not min(n, options.s or 500) >= options.k:
-        raise _Refused(f"-s must be at least {options.k}, the components, with --method {landmarks[0]}")
-    if landmarks and options.s and options.s != int(options.s):
-        raise _Refused(f"-s must be a whole number, of landmarks, with --method {landmarks[0]}")
-    if not options.dimension >= 1:
-        raise _Refused("--dimension must be at least 1")
-    if not options.rounding > 0:
-        raise _Refused("--rounding must be positive")
-    if "round" in methods and not (n > 1 and options.k <= n - _held_out(n)):
-        raise _Refused(f"-k must be at most {max(0, n - _held_out(n))} with --method round, which holds a tenth of the "
-                       f"points out")
-    if not 0 <= options.seed < 2**64:
-        raise _Refused("--seed must be from 0 to 2**64 - 1")
-    held = {"lanczos": itemsize, "orthogonal": itemsize, "quantize": 0.125,
-            "sample": (itemsize + 4.0) / (options.s or 4.0), "sample-quantize": (itemsize + 4.0) / (options.s or 4.0)}
-    for method in methods if ".zarr" not in sizeless else ():          # a cluster holds it in parts
-        if held.get(method, 0.0) * n * n > _PHYSICAL_MEMORY:
-            raise _Refused(f"--method {method} would take {_human(held[method] * n * n)} for {n} points, of "
-                           f"{_human(_PHYSICAL_MEMORY)}: --method implicit, rls-accelerated or skpca would do")
-
-
-def _print_row(name, seconds, held, evaluations, error, right, kept, residual, k):
-    right = "-" if right is None else f"{right} of {k}"
-    print(f"{name:16}{seconds:9.3f}{_human(held):>12}{evaluations:15.4g}{error:11.3g}{right:>16}{100.0 * kept:13.4g}"
-          f"{residual:10.1e}".replace("nan", "  -"), flush=True)
-
-
-_LEGEND = """\
-error: |K - A| / |K|, in the spectral norm (round: of the features); within 10 deg: how many of the k directions lie
-that near to the span of the exact ones; variance %: what they keep of that which the best k directions keep (about
-the mean with --center, else about 0)"""
-
-
-def _print_head(options, X, source, sigma, more=""):
-    print(f"{source}: {X.shape[0]} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
-          + (f", sigma {sigma:.6g}" if sigma else "") + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
-    print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error':>11}{'within 10 deg':>16}"
-          f"{'variance %':>13}{'residual':>10}", flush=True)
-
-
-# A file of any size, in blocks.
 
 def _rows_of(X, begin, end):
     rows = X[begin:end]
     return np.ascontiguousarray(rows, None if rows.dtype in (np.float32, np.float64) else np.float64)
 
 
-def _each_block(X, begin, name):
-    """Blocks (begin, end, rows) of at most 64 MB, with word on the terminal of how far it is and what is left."""
-    n, d = X.shape
-    size, first = max(1, min(8192, 2**23 // d)), begin
+def _block_end(X, begin):
+    """Where a block of at most 64 MB ends."""
+    return min(X.shape[0], begin + max(1, min(8192, 2**23 // X.shape[1])))
+
+
+def _each_block(X, name):
+    """Blocks (begin, end, rows), with word on the terminal of how far it is."""
+    begin, n = 0, X.shape[0]
     with _Ticker(name) as ticker:
         while begin < n:
-            end = min(n, begin + size)
+            end = _block_end(X, begin)
             yield begin, end, _rows_of(X, begin, end)
             begin, taken = end, time.perf_counter() - ticker.start
-            rate = (end - first) / taken
-            ticker.text = (f"{name}: {100 * end // n} %, {end:,} of {n:,} points, {rate:,.0f} a second, "
-                           f"{(n - end) / rate:,.0f} s left")
+            ticker.text = f"{name}: {100 * end // n} %, {end:,} of {n:,} points, {(n - end) * taken / end:,.0f} s left"
 
+
+def _write_results(options, X, labels, title, what, values, transform, more):
+    """The embedding of points that need not fit into memory, and a picture of 10,000 of them."""
+    dtype, shape = np.dtype(np.float32 if X.dtype == np.float32 else np.float64), (X.shape[0], values.shape[0])
+    if options.o and options.o.endswith(".npy"):
+        with _whole_file(options.o, shape[0] * shape[1] * dtype.itemsize + 128) as file:
+            out = _Rows(file, shape, dtype)
+            for _, _, rows in _each_block(X, "embedding"):
+                out.write(transform(rows))
+    elif options.o:
+        embedding = np.empty(shape, dtype)
+        for begin, end, rows in _each_block(X, "embedding"):
+            embedding[begin:end] = transform(rows)
+        _write_arrays(options.o, dict(embedding=embedding, values=values, **more))
+    if options.o:
+        print(f"wrote {options.o} ({what})")
+    if options.plot:
+        step = max(1, X.shape[0] // 10_000)
+        _plot(options.plot, transform(_rows_of(X[::step], 0, X.shape[0])), values,
+              None if labels is None else labels[::step], title)
+        print(f"drew {options.plot} ({what})")
+
+
+# 18.5 demo, embed: every method on points in memory
+
+def _chosen_points(options, mapped=False):
+    """(points, labels or None, what they are called); sigma, where it is not given, follows them."""
+    _refuse_foreign(options, "kernel", _KERNELS, [options.kernel])
+    if "sigma" in _KERNELS[options.kernel].options and options.sigma is None:
+        options.sigma = "median" if options.points or options.noisy else _EMBEDDED_SIGMA
+    if options.points:
+        X = _load_points(options.points, options.key, mapped)
+        found = X, _load_labels(options, X.shape[0]) if hasattr(options, "labels") else None, options.points
+    elif getattr(options, "labels", None):
+        raise _Refused("--labels is for points from a file")
+    elif options.noisy:
+        found = random_noisy(*options.noisy, options.seed, 50, 10.0, 50), None, "RandomNoisy points"
+    else:
+        found = _embedded_points()
+    if options.k > found[0].shape[0]:
+        raise _Refused(f"-k must be from 1 to {found[0].shape[0]}, the number of points")
+    return found
+
+
+def _embed(options):
+    """A row for each method; embedding, model and picture of the first."""
+    X, labels, source = _chosen_points(options)
+    names = [options.method or ("lanczos" if options.points else "all")]
+    if names == ["all"]:
+        names = [name for name in _METHODS if name not in _REDUCED_METHODS]
+    _refuse_foreign(options, "method", _METHODS, names)
+    for name in names:
+        _refuse_method(name, _with_own(options, _METHODS[name]), X.shape[0], 4 if X.dtype == np.float32 else 8)
+    _check_files(options, [options.points])
+    X, moments = _prepared(options, X)
+    X = X[:]
+    kernel, options.bandwidth = _chosen_kernel(options, X)
+    _print_head(options, X, source, options.bandwidth)
+    rows, compiling, exact = [], 0.0, _Exact(X, kernel, options)
+    for name in names:
+        method, own = _METHODS[name], _with_own(options, _METHODS[name], method=name)
+        compiling += _compile_for(name, X, own)
+        with _Ticker(name, _expected(name, X, kernel, own)):
+            row = method.row(method, X, kernel, own, exact)
+        _print_row(name, *row[:3], *row.judged, row.eigen.residual.max(), options.k)
+        rows.append(row if not rows else row._replace(eigen=None, model=None))         # the first is kept
+    if options.errors:
+        print(_LEGEND)
+    print(*(row.note + "\n" for row in rows if row.note), sep="", end="")
+    print(f"besides, {compiling:.1f} s for compiling, or for loading what an earlier run has kept on disk")
+    print("eigenvalues / n (" + names[0] + "): " + " ".join(f"{v / len(X):.4g}" for v in rows[0].eigen.values[:10]))
+    _write_first_row(options, X, labels, source, names[0], kernel, rows[0], moments)
+
+
+def _write_first_row(options, X, labels, source, name, kernel, row, moments):
+    eigen, extras = row.eigen, {}
+    embedding = (eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))).astype(X.dtype)
+    if name == "project":                              # what a model needs to project new points alike
+        extras["projected"] = np.array([X.shape[1], options.dimension or 64, options.seed], np.uint64)
+    if row.rows is not None:                           # of the points that were not held out
+        X, labels, extras["rows"] = X[row.rows], labels if labels is None else labels[row.rows], row.rows
+    if options.o:
+        _write_arrays(options.o, dict(embedding=embedding, values=eigen.values, vectors=eigen.vectors,
+                                      residual=eigen.residual, **extras, **_as_arrays(row.model(), "model"), **moments))
+        print(f"wrote {options.o} ({name})")
+        if name in ("sample", "quantize", "sample-quantize", "round"):
+            print("the embedding is the eigenvectors' own; features of these points by `apply` differ from it by the "
+                  "sketch's error")
+    if options.plot:
+        total = gram_diagonal(X, kernel).sum(dtype=np.float64)
+        if options.center:
+            ones = np.ones((X.shape[0], 1), X.dtype)
+            total -= gram_matmat(X, X, ones, kernel).sum(dtype=np.float64) / X.shape[0]
+        _plot(options.plot, embedding, eigen.values, labels, _title(options, source, name, options.bandwidth), total,
+              "variance" if options.center else "trace")
+        print(f"drew {options.plot} ({name})")
+
+
+# 18.6 stream: files of any size, and states that go on
 
 def _sample_of(X):
     """Points that a bandwidth is taken from: all, or 100,000 evenly spread ones of a file that may not fit."""
@@ -15846,29 +15897,33 @@ def _sample_of(X):
     return _rows_of(chosen, 0, chosen.shape[0])
 
 
-def _begun(options, X):
-    """(state before the first point, sigma)."""
-    m, ell = 2000 if options.m is None else options.m, 50 if options.ell is None else options.ell
-    if m < 1:
-        raise _Refused("-m must be at least 1")
-    if not 1 <= ell <= m:
-        raise _Refused(f"--ell must be from 1 to {m}, the features of -m")
-    if options.k > ell:
-        raise _Refused(f"-k must be at most {ell}, the rows of --ell")
-    kernel, sigma = _chosen_kernel(options, _sample_of(X))
-    return skpca_start(fourier_features_map(kernel, X.shape[1], m, options.seed), ell, options.center), sigma
+def _held_state(options, kind, task=None):
+    """The state in the file of --state; None if there is no such file."""
+    if not options.state or not pathlib.Path(options.state).exists():
+        return None
+    try:
+        state = load(options.state)
+    except (OSError, *_DAMAGED) as error:
+        raise _Refused(f"cannot read {options.state}: {error}") from None
+    if not isinstance(state, kind) or (task is not None and state.task != task):
+        raise _Refused(f"{options.state} must hold a state of {options.method}, got {type(state).__name__}")
+    return state
 
 
-def _refuse_others(options, X, state, requests):
-    """Refuse a state that has something else than what is asked for, if anything is: (ours, asked) by name."""
+def _refuse_others(options, given, X, state, requests):
+    """Refuse a state that has something else than what is asked for, if anything is.
+
+    requests: (ours, asked) by option, of those that are always asked for; given: the same of those that may be.
+    """
     median, map = options.sigma == "median", state.map
     kernel, _ = _chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": "1" if median else options.sigma}), X)
     requests = {
         "coordinates": (map.d, X.shape[1]), "--seed": (map.seed, options.seed),
         "--center": (state.centered, options.center), "--kernel": (map.kernel.kind, kernel.kind),
         "--nu or --alpha": (map.kernel.shape, kernel.shape),
-        "--sigma": (map.kernel.gamma, None if median else kernel.gamma), **requests}
-    differing = [name for name, (ours, asked) in requests.items() if asked is not None and asked != ours]
+        "--sigma": (map.kernel.gamma, map.kernel.gamma if median else kernel.gamma), **requests,
+        **{_option_of(name): (ours, getattr(options, name)) for name, ours in given.items() if name in options.given}}
+    differing = [name for name, (ours, asked) in requests.items() if asked != ours]
     if differing:
         raise _Refused(f"{options.state} was begun with other {', '.join(differing)}")
 
@@ -15888,34 +15943,182 @@ def _ends(X, rows):
         held.update(np.ascontiguousarray(row, np.float64).tobytes())
     return held.hexdigest()
 
+def _sources_of(path, X, name):
+    """The files whose points are in a state, as its file says."""
+    with _opened(path) as file:
+        if "sources" in file:
+            return [_Source(*entry) for entry in json.loads(str(file["sources"]))]
+        if "source" not in file:
+            return []
+        done, ends = int(file["rows"]), ""             # as it was written before all sources were kept
+        if str(file["source"]) == name and 0 < done <= len(X):         # of another file: not known, and taken as it is
+            ends = _ends(X, done) if np.array_equal(file["last"], X[done - 1]) else "other points"
+        return [_Source(str(file["source"]), len(X), done, ends)]
 
-def _resumed(options, X, source):
-    """(state, points of this very file that are in it, other sources) of a file that --state has written."""
-    try:
-        state, sources = load(options.state), []
-        with _opened(options.state) as file:
-            if not isinstance(state, SKPCAState):
-                pass
-            elif "sources" in file:
-                sources = [_Source(*entry) for entry in json.loads(str(file["sources"]))]
-            elif "source" in file:                     # as it was written before all sources were kept
-                done = int(file["rows"])
-                ends = ""                              # of another file: not known, and taken as they are
-                if str(file["source"]) == source and 0 < done <= len(X):
-                    ends = _ends(X, done) if np.array_equal(file["last"], X[done - 1]) else "other points"
-                sources = [_Source(str(file["source"]), len(X), done, ends)]
-    except (OSError, *_DAMAGED) as error:
-        raise _Refused(f"cannot read {options.state}: {error}") from None
-    if not isinstance(state, SKPCAState):
-        raise _Refused(f"{options.state} must hold a state of skpca, got {type(state).__name__}")
-    _refuse_others(options, X, state, {"-m": (state.map.m, options.m), "--ell": (state.sketch.ell, options.ell)})
-    if options.k > state.sketch.ell:
-        raise _Refused(f"-k must be at most {state.sketch.ell}, the rows of the sketch in {options.state}")
-    ours = [entry for entry in sources if entry.name == source]
-    done = ours[0].rows if ours else 0
-    if done > X.shape[0] or (done and ours[0].ends not in ("", _ends(X, done))):
-        raise _Refused(f"{options.state} was made from other points of {source}")
-    return state, done, [entry for entry in sources if entry.name != source]
+
+class _FileSketch:
+    """Streaming kernel PCA of a file, a block a step. All that it knows of how far it is, is its state."""
+
+    unit = "points"
+
+    def __init__(self, options, X, name):
+        ell = options.ell
+        self.options, self.X, self.name, self.end, self.sigma, self.note = options, X, name, X.shape[0], None, ""
+        self.state, self.others, done = _held_state(options, SKPCAState), [], 0
+        if self.state is None:
+            if not ell <= options.m:
+                raise _Refused(f"--ell must be from 1 to {options.m}, the features of -m")
+            if options.k > ell:
+                raise _Refused(f"-k must be at most {ell}, the rows of --ell")
+            kernel, self.sigma = _chosen_kernel(options, _sample_of(X))
+            self.state = skpca_start(fourier_features_map(kernel, X.shape[1], options.m, options.seed), ell,
+                                     options.center)
+        else:
+            done = self._resumed()
+            self.note = f"; {options.state} holds {self.state.sketch.count} points, goes on at point {done}"
+        self.before, self.start = self.state.sketch.count - done, done
+
+    def _resumed(self):
+        """Points of this very file that are in the state."""
+        options, X, state = self.options, self.X, self.state
+        try:
+            sources = _sources_of(options.state, X, self.name)
+        except (OSError, *_DAMAGED) as error:
+            raise _Refused(f"cannot read {options.state}: {error}") from None
+        _refuse_others(options, {"m": state.map.m, "ell": state.sketch.ell}, X, state, {})
+        if options.k > state.sketch.ell:
+            raise _Refused(f"-k must be at most {state.sketch.ell}, the rows of the sketch in {options.state}")
+        ours = [entry for entry in sources if entry.name == self.name]
+        self.others = [entry for entry in sources if entry.name != self.name]
+        if ours and (ours[0].rows > self.end or ours[0].rows and ours[0].ends not in ("", _ends(X, ours[0].rows))):
+            raise _Refused(f"{options.state} was made from other points of {self.name}")
+        return ours[0].rows if ours else 0
+
+    @property
+    def done(self):
+        return self.state.sketch.count - self.before
+
+    @property
+    def text(self):
+        """What is printed beside the method's name."""
+        return f"m = {self.state.map.m}, ell = {self.state.sketch.ell}"
+
+    def compile(self):
+        few = np.zeros((3, self.X.shape[1]), np.float32 if self.X.dtype == np.float32 else np.float64)
+        skpca_transform(few, skpca_finish(skpca_update(self.state, few), 1))
+
+    def step(self):
+        begin = self.done
+        end = _block_end(self.X, begin)
+        try:
+            self.state = skpca_update(self.state, _rows_of(self.X, begin, end))
+        except ValueError as error:
+            raise _Refused(f"points {begin} to {end - 1} of {self.options.points}: {error}") from None
+
+    def arrays(self):
+        """What is written to go on."""
+        done = self.done
+        ours = [_Source(self.name, self.end, done, _ends(self.X, done))] if done else []
+        return dict(_as_arrays(self.state), sources=json.dumps(self.others + ours))
+
+    def finish(self, comparing=False):
+        """(model, eigenvalues / n of the points seen, features of rows); all directions to compare with."""
+        model = skpca_finish(self.state, self.state.sketch.ell if comparing else self.options.k)
+        return model, model.values / max(model.count, 1), lambda rows: skpca_transform(rows, model)
+
+    def held(self):
+        return self.state.map.frequencies.nbytes + self.state.sketch.columns.nbytes + self.state.means.nbytes
+
+    def comparable(self):
+        return self.state.sketch.count == self.end
+
+    def remarks(self, model, seconds):
+        left = self.end - self.start
+        return (f"{left} points, {left / max(seconds, 1e-9):,.0f} a second; no direction has lost more than "
+                f"{model.shrunk / max(model.count, 1):.3g} of a point's squared length on the average")
+
+    def count(self):
+        return f"{self.state.sketch.count} points"
+
+
+class _FileDescent:
+    """Doubly stochastic gradients on a file, random points a step."""
+
+    unit = "steps"
+
+    def __init__(self, options, X, name):
+        self.options, self.X, self.sigma, self.note = options, X, None, ""
+        if options.batch is not None and options.batch > X.shape[0]:
+            raise _Refused(f"--batch must be at most {X.shape[0]}, the number of points")
+        state = _held_state(options, DSGDState, _COMPONENTS)
+        if state is None:
+            kernel, self.sigma = _chosen_kernel(options, _sample_of(X))
+            map = fourier_features_map(kernel, X.shape[1], options.features, options.seed, False)
+            few = X[_drawn(X.shape[0], min(X.shape[0], _START_POINTS), np.uint64(_start_key(np.uint64(map.seed))))]
+            state = dsgd_start(_rows_of(few, 0, few.shape[0]), map, options.k, False, options.feature_batch,
+                               options.theta0, options.theta1, 256, options.center)
+        else:
+            ours = {"features": state.map.m, "feature_batch": state.feature_batch, "theta0": state.theta0,
+                    "theta1": state.theta1}
+            _refuse_others(options, ours, X, state, {"-k": (state.coef.shape[1], options.k)})
+            self.note = f"; {options.state} goes on at step {state.step}"
+        self.state, self.start = state, state.step
+        self.end, self.batch = _runs(options.steps or 0, options.batch or 0, state.map, state.feature_batch, X.shape[0])
+
+    @property
+    def done(self):
+        return self.state.step
+
+    @property
+    def text(self):
+        state = self.state
+        return (f"{state.map.m} features, {self.batch} points and {state.feature_batch} features a step of "
+                f"{state.theta0:.4g} / (1 + {state.theta1:.4g} t)")
+
+    def compile(self):
+        few = _rows_of(self.X, 0, min(self.X.shape[0], 4))
+        dsgd_evaluate(few, dsgd_finish(dsgd_update(self.state._replace(theta0=1e-9), few)))
+
+    def step(self):
+        rows = self.X[_batch_rows(np.uint64(self.state.map.seed), self.state.step, self.batch, self.X.shape[0])]
+        self.state = dsgd_update(self.state, _rows_of(rows, 0, self.batch))
+
+    def arrays(self):
+        return _as_arrays(self.state)
+
+    def finish(self, comparing=False):
+        model = dsgd_finish(self.state)
+        return model, dsgd_values(model), lambda rows: dsgd_evaluate(rows, model)
+
+    def held(self):
+        return self.state.coef.nbytes
+
+    def comparable(self):
+        return True
+
+    def remarks(self, model, seconds):
+        off = 100 * (1.0 - np.trace(model.moment) / model.map.kernel.scale)
+        return (f"{model.step} steps; {off:.3g} % of the points' squared length is off the {self.options.k} "
+                f"components, by the steps' own points")
+
+    def count(self):
+        return f"{self.state.step} steps"
+
+
+class _Stream(NamedTuple):
+    """A method of `stream`: what it is, its options, and the class that knows its steps."""
+    text: str
+    options: dict
+    make: object
+
+
+_STREAMS = {
+    "skpca": _Stream("streaming kernel PCA: random features into frequent directions", {"m": 2000, "ell": 50},
+                     _FileSketch),
+    "dsgd": _Stream("doubly stochastic gradients: random points and features in each step",
+                    {"features": 8192, "batch": None, "feature_batch": 128, "steps": None, "theta0": None,
+                     "theta1": None}, _FileDescent),
+}
 
 
 @contextlib.contextmanager
@@ -15953,11 +16156,6 @@ def _own_state(path):
         os.close(file)
 
 
-def _write_state(path, state, X, done, source, others, moments):
-    sources = [*others, _Source(source, X.shape[0], done, _ends(X, done))] if done else others
-    _write_arrays(path, dict(_as_arrays(state), sources=json.dumps(sources), **moments))
-
-
 @contextlib.contextmanager
 def _kept_on_refusal(path):
     """On an error, but not on an interrupt, a file becomes what it was, whatever was written to it meanwhile."""
@@ -15972,22 +16170,22 @@ def _kept_on_refusal(path):
                 file.write(former)
         raise
 
-
-def _absorb_file(state, done, others, X, options, source):
-    """The state after the rest of the file; what --state names is kept up to date."""
-    saved, before = time.perf_counter(), state.sketch.count - done          # points that are not of this file
+def _run(stream, options, moments):
+    """Steps to the end, with word on the terminal; what --state names is kept up to date, also by an interrupt."""
+    begun, saved = stream.done, time.perf_counter()
 
     def keep():
         if options.state:
-            _write_state(options.state, state, X, state.sketch.count - before, source, others, options.moments)
+            _write_arrays(options.state, dict(stream.arrays(), **moments))
 
     try:
-        with _kept_on_refusal(options.state):
-            for begin, end, rows in _each_block(X, done, "skpca"):
-                try:
-                    state = skpca_update(state, rows)  # it alone says what is done: no interrupt falls between two
-                except ValueError as error:
-                    raise _Refused(f"points {begin} to {end - 1} of {source}: {error}") from None
+        with _kept_on_refusal(options.state), _Ticker(options.method) as ticker:
+            while stream.done < stream.end:
+                stream.step()                          # its state alone says what is done: no interrupt falls between
+                done, left = stream.done, stream.end - stream.done
+                rate = (done - begun) / (time.perf_counter() - ticker.start)
+                ticker.text = (f"{options.method}: {100 * done // stream.end} %, {done:,} of {stream.end:,} "
+                               f"{stream.unit}, {rate:,.0f} a second, {left / rate:,.0f} s left")
                 if time.perf_counter() - saved > 30.0:
                     keep()
                     saved = time.perf_counter()
@@ -15995,206 +16193,76 @@ def _absorb_file(state, done, others, X, options, source):
     except KeyboardInterrupt:
         keep()
         kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
-        done = state.sketch.count - before
-        raise KeyboardInterrupt(f"interrupted after {done} of {X.shape[0]} points; {kept}") from None
-    return state
+        raise KeyboardInterrupt(f"interrupted after {stream.done} of {stream.end} {stream.unit}; {kept}") from None
 
 
-def _write_embedding(path, X, values, transform, more):
-    n, k = X.shape[0], values.shape[0]
-    single = X.dtype == np.float32
-    dtype = np.float32 if single else np.float64
-    if path.endswith(".npy"):
-        with _whole_file(path, n * k * np.dtype(dtype).itemsize + 128) as file:
-            out = _Rows(file, (n, k), np.dtype(dtype))
-            for _, _, rows in _each_block(X, 0, "embedding"):
-                out.write(transform(rows))
-        return
-    embedding = np.empty((n, k), dtype)
-    for begin, end, rows in _each_block(X, 0, "embedding"):
-        embedding[begin:end] = transform(rows)
-    _write_arrays(path, dict(embedding=embedding, values=values, **more))
-
-
-def _measured_stream(X, kernel, transform, options):
-    """(error, right, kept, residual) against the exact Gram matrix, for as many points as others store it for."""
-    X = _rows_of(X, 0, X.shape[0])
-    A = LowRank(transform(X))
-    eigen, K = block_lanczos(A, options.k, options.seed), gram(X, X, kernel)
-    norm, K = spectral_norm(K, options.seed, 1e-3), center(K) if options.center else K
-    options.stored, options.exact = True, None
-    return spectral_error(A, K, options.seed) / norm, *_agreement(eigen.vectors, X, kernel, options), \
-        eigen.residual.max()
-
-
-def _stream(options, X, labels, source):
-    """Streaming kernel PCA of points that need not fit into memory."""
-    name = str(pathlib.Path(source).resolve()) if options.points else source
-    sigma, done, others, note = None, 0, [], ""
+def _held_moments(options, X):
+    """How the points of the state in --state were standardized; None if there is none."""
+    held = None
     if options.state and pathlib.Path(options.state).exists():
-        state, done, others = _resumed(options, X, name)
-        note = f"; {options.state} holds {state.sketch.count} points, goes on at point {done}"
-    else:
-        state, sigma = _begun(options, X)
-    few = np.zeros((3, X.shape[1]), X.dtype if X.dtype == np.float32 else np.float64)
-    start = time.perf_counter()
-    with _watched("method skpca"), _Ticker("compiling skpca for this machine, once"):
-        skpca_transform(few, skpca_finish(skpca_update(state, few), 1))
-    compiling = time.perf_counter() - start
-    _print_head(options, X, source, sigma, f"; m = {state.map.m}, ell = {state.sketch.ell}{note}")
-    start, left = time.perf_counter(), X.shape[0] - done
-    state = _absorb_file(state, done, others, X, options, name)
-    subspace = skpca_finish(state, options.k)
-    seconds = time.perf_counter() - start
-    held = state.map.frequencies.nbytes + state.sketch.columns.nbytes + state.means.nbytes
-    error, right, kept, residual = math.nan, None, math.nan, math.nan
-    if options.errors and state.sketch.count == X.shape[0] <= _DENSE_POINTS:
-        with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
-            whole = skpca_finish(state, state.sketch.ell)
-            error, right, kept, residual = _measured_stream(
-                X, state.map.kernel, lambda rows: skpca_transform(rows, whole), options)
-    _print_row("skpca", seconds, held, 0, error, right, kept, residual, options.k)
-    print(f"{left} points, {left / max(seconds, 1e-9):,.0f} a second; no direction has lost more than "
-          f"{subspace.shrunk / max(subspace.count, 1):.3g} of a point's squared length on the average")
-    print(f"besides, {compiling:.1f} s for compiling, or for loading what an earlier run has kept on disk")
-    print("eigenvalues / n (skpca): " + " ".join(f"{v / max(subspace.count, 1):.4g}" for v in subspace.values[:10]))
-    if options.state:
-        print(f"wrote {options.state} ({state.sketch.count} points)")
-    _write_results(options, X, labels, _title(options, source, "skpca", sigma), "skpca", subspace.values,
-                   lambda rows: skpca_transform(rows, subspace), subspace)
+        with contextlib.suppress(OSError, *_DAMAGED), _opened(options.state) as file:
+            held = [file[name] for name in _MOMENTS if name in file]
+        if held is not None and bool(held) != options.standardize:
+            raise _Refused(f"{options.state} was begun {'with' if held else 'without'} --standardize")
+        if held and held[0].shape != (X.shape[1],):
+            raise _Refused(f"{options.state} was begun with other coordinates")
+    return held or None
 
 
-def _write_results(options, X, labels, title, what, values, transform, model=None):
-    """The embedding of points that need not fit into memory, and a picture of 10,000 of them."""
-    if options.o:
-        more = {} if model is None else {**_as_arrays(model, "model"), **options.moments}
-        _write_embedding(options.o, X, values, transform, more)
-        print(f"wrote {options.o} ({what})")
-    if options.plot:
-        step = max(1, X.shape[0] // 10_000)
-        embedding = transform(_rows_of(X[::step], 0, X.shape[0]))
-        _plot(options.plot, embedding, values, None if labels is None else labels[::step], title)
-        print(f"drew {options.plot} ({what})")
-
-
-def _title(options, source, method, sigma):
-    width = f", sigma {sigma:.3g}" if sigma else ""
-    centred = ", centred" if options.center else ""
-    return f"{pathlib.Path(source).name}: {options.kernel} kernel PCA ({method}{width}{centred})"
-
-
-# Doubly stochastic gradients on a file of any size.
-
-def _begun_descent(options, X):
-    """(state before the first step, sigma)."""
-    features, batch = 8192 if options.features is None else options.features, options.feature_batch
-    kernel, sigma = _chosen_kernel(options, _sample_of(X))
-    map = fourier_features_map(kernel, X.shape[1], features, options.seed, False)
-    few = X[_drawn(X.shape[0], min(X.shape[0], _START_POINTS), np.uint64(_start_key(np.uint64(map.seed))))]
-    return dsgd_start(_rows_of(few, 0, few.shape[0]), map, options.k, False, 128 if batch is None else batch,
-                      options.theta0, options.theta1, 256, options.center), sigma
-
-
-def _resumed_descent(options, X):
-    """The state of a file that --state has written."""
-    try:
-        state = load(options.state)
-    except (OSError, *_DAMAGED) as error:
-        raise _Refused(f"cannot read {options.state}: {error}") from None
-    if not isinstance(state, DSGDState) or state.task != _COMPONENTS:
-        raise _Refused(f"{options.state} must hold a state of dsgd, got {type(state).__name__}")
-    _refuse_others(options, X, state, {
-        "-k": (state.coef.shape[1], options.k), "--features": (state.map.m, options.features),
-        "--feature-batch": (state.feature_batch, options.feature_batch), "--theta0": (state.theta0, options.theta0),
-        "--theta1": (state.theta1, options.theta1)})
-    return state
-
-
-def _left_over(state):
-    """Share of the mean of k(x, x) that the functions leave, by the steps' own points."""
-    return 1.0 - np.trace(state.moment) / state.map.kernel.scale
-
-
-def _descended_on_file(state, X, steps, batch, options):
-    """The state after all steps, with word on the terminal; what --state names is kept up to date."""
-    begun, saved = state.step, time.perf_counter()
-
-    def keep():
+def _stream(options):
+    """A stream's method on points that need not fit into memory."""
+    X, labels, source = _chosen_points(options, True)
+    _refuse_foreign(options, "method", _STREAMS, [options.method])
+    own = _STREAMS[options.method].options
+    options.given = [name for name in own if getattr(options, name) is not None]
+    options = _with_own(options, _STREAMS[options.method])
+    _check_files(options, [options.points], (".npy",))
+    name = str(pathlib.Path(source).resolve()) if options.points else source
+    with _own_state(options.state):
+        X, moments = _prepared(options, X, _held_moments(options, X))
+        start = time.perf_counter()
+        with _watched("method " + options.method), _Ticker(f"compiling {options.method} for this machine, once"):
+            stream = _STREAMS[options.method].make(options, X, name)
+            stream.compile()
+        compiling = time.perf_counter() - start
+        _print_head(options, X, source, stream.sigma, f"; {stream.text}{stream.note}")
+        start = time.perf_counter()
+        _run(stream, options, moments)
+        model, values, transform = stream.finish()
+        seconds, judged, residual = time.perf_counter() - start, _NOT_JUDGED, math.nan
+        if options.errors and X.shape[0] <= _DENSE_POINTS and stream.comparable():
+            with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
+                judged, residual = _judged_stream(stream, X, options)
+        _print_row(options.method, seconds, stream.held(), 0, *judged, residual, options.k)
+        print(stream.remarks(model, seconds))
+        print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on "
+              "disk")
+        print(f"eigenvalues / n ({options.method}): " + " ".join(f"{v:.4g}" for v in values[:10]))
         if options.state:
-            _write_arrays(options.state, dict(_as_arrays(state), **options.moments))
-
-    try:
-        with _kept_on_refusal(options.state), _Ticker("dsgd") as ticker:
-            while state.step < steps:
-                rows = X[_batch_rows(np.uint64(state.map.seed), state.step, batch, X.shape[0])]
-                state = dsgd_update(state, _rows_of(rows, 0, batch))
-                rate = (state.step - begun) / (time.perf_counter() - ticker.start)
-                ticker.text = (f"dsgd: {100 * state.step // steps} %, step {state.step:,} of {steps:,}, residual "
-                               f"{_left_over(state):.4f}, {(steps - state.step) / rate:,.0f} s left")
-                if time.perf_counter() - saved > 30.0:
-                    keep()
-                    saved = time.perf_counter()
-            keep()
-    except KeyboardInterrupt:
-        keep()
-        kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
-        raise KeyboardInterrupt(f"interrupted after {state.step} of {steps} steps; {kept}") from None
-    return state
+            print(f"wrote {options.state} ({stream.count()})")
+        values = model.values if options.method == "skpca" else values * X.shape[0]
+        _write_results(options, X, labels, _title(options, source, options.method, stream.sigma), options.method,
+                       values, transform, {**_as_arrays(model, "model"), **moments})
 
 
-def _gradients(options, X, labels, source):
-    """Doubly stochastic kernel PCA of points that need not fit into memory."""
-    for name in ("features", "batch", "feature_batch", "steps"):
-        value = getattr(options, name)
-        if value is not None and not 1 <= value < 2**31:
-            raise _Refused(f"--{name.replace('_', '-')} must be from 1 to {2**31 - 1}")
-    if options.batch is not None and options.batch > X.shape[0]:
-        raise _Refused(f"--batch must be at most {X.shape[0]}, the number of points")
-    sigma, note, start = None, "", time.perf_counter()
-    with _watched("method dsgd"), _Ticker("compiling dsgd for this machine, once"):
-        if options.state and pathlib.Path(options.state).exists():
-            state = _resumed_descent(options, X)
-            note = f"; {options.state} goes on at step {state.step}"
-        else:
-            state, sigma = _begun_descent(options, X)
-        steps, batch = _runs(options.steps or 0, options.batch or 0, state.map, state.feature_batch, X.shape[0])
-        few = _rows_of(X, 0, min(X.shape[0], 4))
-        dsgd_evaluate(few, dsgd_finish(dsgd_update(state._replace(theta0=1e-9), few)))
-    compiling = time.perf_counter() - start
-    _print_head(options, X, source, sigma,
-                f"; {state.map.m} features, {batch} points and {state.feature_batch} features a step of "
-                f"{state.theta0:.4g} / (1 + {state.theta1:.4g} t){note}")
-    start = time.perf_counter()
-    state = dsgd_finish(_descended_on_file(state, X, steps, batch, options))
-    seconds, values = time.perf_counter() - start, dsgd_values(state)
-    def transform(rows):
-        return dsgd_evaluate(rows, state)
-
-    error, right, kept, residual = math.nan, None, math.nan, math.nan
-    if options.errors and X.shape[0] <= _DENSE_POINTS:
-        with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
-            error, right, kept, residual = _measured_stream(X, state.map.kernel, transform, options)
-    _print_row("dsgd", seconds, state.coef.nbytes, 0, error, right, kept, residual, options.k)
-    print(f"{state.step} steps; {100 * _left_over(state):.3g} % of the points' squared length is off the {options.k} "
-          f"components, by the steps' own points")
-    print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on disk")
-    print("eigenvalues / n (dsgd): " + " ".join(f"{v:.4g}" for v in values[:10]))
-    if options.state:
-        print(f"wrote {options.state} ({state.step} steps)")
-    _write_results(options, X, labels, _title(options, source, "dsgd", sigma), "dsgd", values * X.shape[0], transform,
-                   state)
+def _judged_stream(stream, X, options):
+    """((error, directions, variance), residual) against the exact Gram matrix."""
+    X = _rows_of(X, 0, X.shape[0])
+    exact, A = _Exact(X, stream.state.map.kernel, options), LowRank(stream.finish(True)[2](X))
+    eigen = block_lanczos(A, options.k, options.seed)
+    return (exact.error(A, options.center), *exact.agreement(eigen.vectors)), eigen.residual.max()
 
 
-# Models on new points.
+# 18.7 apply: models on new points
 
 _TRANSFORMS = {Expansion: expand, Subspace: skpca_transform, DSGDState: dsgd_evaluate, Manifold: manifold_features}
 
 
 def _apply(options):
     """Features of new points by a model on disk."""
-    path, options.points = options.apply
+    path = options.model
     if not (options.o or options.plot):
-        raise _Refused("--apply needs -o, or --plot")
+        raise _Refused("apply needs -o, or --plot")
     try:
         model = load(path)
         with _opened(path) as file:
@@ -16206,13 +16274,7 @@ def _apply(options):
                        f"Manifold, got {type(model).__name__}")
     X = _load_points(options.points, options.key, mapped=True)
     labels = _load_labels(options, X.shape[0])
-    options.o = _named_as_archive(options.o, (".npy",))
-    for place in filter(None, (options.o, options.plot)):
-        if pathlib.Path(place).resolve() in [pathlib.Path(other).resolve() for other in (path, options.points)]:
-            raise _Refused(f"{place} is named twice, and would be overwritten")
-        _check_writeable(pathlib.Path(place))
-    if options.plot:
-        _check_picture(options.plot)
+    _check_files(options, [path, options.points], (".npy",))
     if len(extras.get(_MOMENTS[0], X[0])) != X.shape[1] or extras.get("projected", X.shape[1:])[0] != X.shape[1]:
         raise _Refused(f"{options.points} must have as many coordinates as the points of {path}")
     if _MOMENTS[0] in extras:
@@ -16226,13 +16288,47 @@ def _apply(options):
     values = dsgd_values(model) if isinstance(model, DSGDState) else np.atleast_1d(model.values)
     if values.ndim != 1 or values.size == 0:
         raise _Refused(f"{path} must hold a model with eigenvalues")
-    name = pathlib.Path(options.points).name
     print(f"{options.points}: {X.shape[0]} points, {X.shape[1]} coordinates; {values.size} components of {path}")
     by = pathlib.Path(path).name
-    _write_results(options, X, labels, f"{name} by {by}", by, values, transform)
+    _write_results(options, X, labels, f"{pathlib.Path(options.points).name} by {by}", by, values, transform, {})
 
 
-# Many machines.
+# 18.8 advise
+
+def _advise(options):
+    """Which sketch, and how large, with the command that makes it."""
+    X, _, source = _chosen_points(options)
+    X = _prepared(options, X)[0][:]
+    kernel, sigma = _chosen_kernel(options, X)
+    print(_described(options, X, source, sigma) + f"; error {options.error:g} of |K|, {options.k} eigenpairs")
+    with _Ticker("trying sketches on 4096 points"):
+        rows = advise(X, kernel, options.error, options.memory, options.seed, options.k)
+    print(f"{'method':16}{'size':>9}{'bytes':>10}{'seconds':>10}{'error':>10}  what it rests on")
+    for row in rows:
+        size = "" if row.size == 0 else f"{row.size:g}"
+        figures = f"{row.method:16}{size:>9}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
+        print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
+    best = rows[0]
+    if not best.works:
+        print("nothing reaches that in this memory")
+        return
+    print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue, "
+          "so that\ncomponents whose eigenvalues are below that share of it are lost; other methods are not predicted")
+    words = ["stream" if best.method in _STREAMS else "embed"]
+    words += [shlex.quote(options.points)] if options.points else []
+    words += ["--noisy {} {}".format(*options.noisy)] if options.noisy else []
+    given = {name: getattr(options, name) for name in ("key", *_KERNELS[options.kernel].options) if name != "sigma"}
+    given |= {"kernel": options.kernel, "sigma": sigma and f"{sigma:.6g}", "k": options.k, "seed": options.seed or None,
+              "method": best.method}
+    if best.size:
+        given["m" if best.method == "skpca" else "s"] = f"{best.size:.10g}"
+    words += [f"{_option_of(name)} {value}" for name, value in given.items() if value is not None]
+    words += ["--standardize"] if options.standardize else []
+    print(f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch "
+          + " ".join(words))
+
+
+# 18.9 cluster: many machines
 
 _CLUSTER_BLOCK = 2**26                                 # bytes of a block of points
 
@@ -16286,19 +16382,16 @@ def _in_blocks(X, workers):
     return X.rechunk((rows, -1))
 
 
+_CLUSTER_METHODS = {name: {**_METHODS, **_STREAMS}[name]
+                    for name in ("rls-accelerated", "uniform", "skpca", "quantize", "sample", "sample-quantize")}
+
+
 def _on_cluster(options):
     """Kernel PCA of points that workers read, by the functions of room 17."""
-    _refuse_ignored(options, "a cluster, of --workers, --scheduler or a directory", _OPTIONS_OF_CLUSTER)
-    method = options.method = options.method or "rls-accelerated"
-    if method not in _CLUSTER_METHODS:
-        raise _Refused(f"--method {method} is not for a cluster, which has {', '.join(_CLUSTER_METHODS)}")
-    if options.workers is not None and options.scheduler:
-        raise _Refused("give --workers or --scheduler, not both")
-    if options.workers is not None and not 1 <= options.workers <= 4096:
-        raise _Refused("--workers must be from 1 to 4096")
-    if not options.points:
-        raise _Refused("a cluster needs points from files")
-    if options.center and method != "skpca":
+    _refuse_foreign(options, "kernel", _KERNELS, [options.kernel])
+    _refuse_foreign(options, "method", _CLUSTER_METHODS, [options.method])
+    options = _with_own(options, _CLUSTER_METHODS[options.method])
+    if options.center and options.method != "skpca":
         raise _Refused("--center is for --method skpca on a cluster")
     try:
         distributed = _dask("distributed")
@@ -16312,14 +16405,13 @@ def _on_cluster(options):
     for place in filter(None, (options.o, options.plot)):
         if pathlib.Path(options.points).resolve() in pathlib.Path(place).resolve().parents:
             raise _Refused(f"{place} is among the points, in {options.points}")
-    if method == "skpca":
-        ell, m = 50 if options.ell is None else options.ell, 2000 if options.m is None else options.m
-        if not options.k <= ell <= m:
-            raise _Refused(f"--ell must be from {options.k}, the components, to {m}, the features of -m")
-    _check_request(options, [method], X.shape[0], (".npy", ".zarr"))
-    for name, owners in _OPTIONS_OF_KERNELS.items():
-        if getattr(options, _field(name)) != _parser().get_default(_field(name)) and options.kernel not in owners:
-            raise _Refused(f"{name} is for --kernel {' or '.join(owners)}")
+    if options.k > X.shape[0]:
+        raise _Refused(f"-k must be from 1 to {X.shape[0]}, the number of points")
+    if options.method == "skpca" and not options.k <= options.ell <= options.m:
+        raise _Refused(f"--ell must be from {options.k}, the components, to {options.m}, the features of -m")
+    if options.method in _LANDMARK_METHODS:
+        _refuse_method(options.method, options, X.shape[0], 0)
+    _check_files(options, [options.points], (".npy", ".zarr"))
     with contextlib.ExitStack() as stack:
         if options.scheduler:
             client = stack.enter_context(distributed.Client(options.scheduler, timeout=30))
@@ -16329,7 +16421,7 @@ def _on_cluster(options):
                                                silence_logs=50)
             client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
         try:
-            _measured_on_cluster(options, X, labels, method, client)
+            _measured_on_cluster(options, X, labels, client)
         except (distributed.KilledWorker, distributed.comm.CommClosedError) as error:
             raise _Refused(f"the cluster has lost workers: {error}") from None
 
@@ -16342,73 +16434,70 @@ def _send_file(client):
     if {client.run_on_scheduler(eval, look), *client.run(eval, look).values()} != {ours}:
         client.upload_file(__file__)
 
-
-def _measured_on_cluster(options, X, labels, method, client):
+def _measured_on_cluster(options, X, labels, client):
     global _progress
-    _progress = sys.stderr.isatty()
+    _progress, method = sys.stderr.isatty(), options.method
     try:
-        options.moments = {}
-        if options.standardize:
-            centre = _computed(X[0])[0].astype(np.float64)
-            near = X.astype(np.float64) - centre       # as `_standardized` has it
-            mean, square = _computed(near.mean(0), (near**2).mean(0))
-            scale = np.sqrt(np.maximum(square - mean**2, 0.0))
-            if not np.isfinite(scale).all():
-                raise _Refused("--standardize needs points without NaN or infinity")
-            options.moments = dict(zip(_MOMENTS, (centre + mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
-            single = X.dtype == np.float32
-            X = X.map_blocks(_standardized_block, *options.moments.values(), dtype=np.float32 if single else np.float64)
-        options.sigma = options.sigma or "median"
-        if options.sigma == "median" and options.kernel not in ("linear", "polynomial"):
+        X, moments = _standardized_on_cluster(X) if options.standardize else (X, {})
+        if "sigma" in _KERNELS[options.kernel].options and options.sigma in (None, "median"):
             options.sigma = repr(dask_median_bandwidth(X, options.seed))
         kernel, sigma = _chosen_kernel(options, X)
         count = len(client.scheduler_info(n_workers=-1)["workers"])
         _print_head(options, X, options.points, sigma, f"; {count} worker{'s' if count != 1 else ''}, {X.numblocks[0]} "
                                                        f"blocks")
         start = time.perf_counter()
-        held, evaluations, values, residual, embedding, more = _result_of_cluster(options, X, kernel, method)
-        _print_row(method, time.perf_counter() - start, held, evaluations, math.nan, None, math.nan, residual,
-                   options.k)
+        held, evaluations, values, residual, embedding, more = _result_of_cluster(options, X, kernel)
+        _print_row(method, time.perf_counter() - start, held, evaluations, *_NOT_JUDGED, residual, options.k)
         print(f"eigenvalues / n ({method}): " + " ".join(f"{v / X.shape[0]:.4g}" for v in values[:10]))
-        _write_from_cluster(options, X, labels, method, sigma, values, embedding, more)
+        _write_from_cluster(options, X, labels, sigma, values, embedding, {**more, **moments})
     finally:
         _progress = False
+
+
+def _standardized_on_cluster(X):
+    """As `_standardized` has it."""
+    centre = _computed(X[0])[0].astype(np.float64)
+    near = X.astype(np.float64) - centre
+    mean, square = _computed(near.mean(0), (near**2).mean(0))
+    scale = np.sqrt(np.maximum(square - mean**2, 0.0))
+    if not np.isfinite(scale).all():
+        raise _Refused("--standardize needs points without NaN or infinity")
+    moments = dict(zip(_MOMENTS, (centre + mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
+    dtype = np.float32 if X.dtype == np.float32 else np.float64
+    return X.map_blocks(_standardized_block, *moments.values(), dtype=dtype), moments
 
 
 def _standardized_block(block, mean, scale):
     return _Standardized(block, mean, scale)[:]
 
 
-def _result_of_cluster(options, X, kernel, method):
+_WRITTEN_BLOCKS = 16                                   # of an embedding, that come here at a time
+
+def _result_of_cluster(options, X, kernel):
     """(bytes held, kernel values, eigenvalues, largest residual, embedding, what else is written)."""
-    n, d, k, seed = *X.shape, options.k, options.seed
+    (n, d), method, k, seed = X.shape, options.method, options.k, options.seed
     if method == "skpca":
-        m, ell = 2000 if options.m is None else options.m, 50 if options.ell is None else options.ell
-        model = dask_skpca(X, kernel, m, ell, k, seed, options.center)
-        return 8 * m * (d + ell), 0, model.values, math.nan, dask_map(skpca_transform, X, model), \
+        model = dask_skpca(X, kernel, options.m, options.ell, k, seed, options.center)
+        return 8 * options.m * (d + options.ell), 0, model.values, math.nan, dask_map(skpca_transform, X, model), \
             _as_arrays(model, "model")
     if method in _LANDMARK_METHODS:
-        s = min(n, int(options.s or 500))
+        s = min(n, int(options.s))
         found = uniform_landmarks(n, s, seed) if method == "uniform" else dask_landmarks(X, kernel, s, seed)
         model = dask_nystrom_kpca(X, found, kernel, k, seed)
         return 8 * s * (s + d), found.evaluations + n * s, model.values, math.nan, dask_map(expand, X, model), \
             _as_arrays(model, "model")
-    s = options.s or 4.0
-    A = (dask_quantize_gram(X, kernel, seed) if method == "quantize" else
-         (dask_sample_gram if method == "sample" else dask_sample_quantize_gram)(X, kernel, s, seed))
-    eigen = block_lanczos_of(lambda V: dask_matmat(A, V), n, k, seed)
+    bits = method == "quantize"
+    A = (dask_quantize_gram(X, kernel, seed) if bits else
+         (dask_sample_gram if method == "sample" else dask_sample_quantize_gram)(X, kernel, options.s, seed))
+    eigen, s = block_lanczos_of(lambda V: dask_matmat(A, V), n, k, seed), 1.0 if bits else options.s
     embedding = eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))
-    held = n * n // 8 if method == "quantize" else int(12 * n * n / s)
-    return held, int(n * (n + 1) / 2 / (1.0 if method == "quantize" else s)), eigen.values, eigen.residual.max(), \
-        embedding.astype(np.float32 if X.dtype == np.float32 else np.float64), \
+    return n * n // 8 if bits else int(12 * n * n / s), int(n * (n + 1) / 2 / s), eigen.values, \
+        eigen.residual.max(), embedding.astype(np.float32 if X.dtype == np.float32 else np.float64), \
         {"vectors": eigen.vectors, "residual": eigen.residual}
 
 
-_WRITTEN_BLOCKS = 16                                   # of an embedding, that come here at a time
-
-
-def _write_from_cluster(options, X, labels, method, sigma, values, embedding, more):
-    lazy = hasattr(embedding, "to_delayed")
+def _write_from_cluster(options, X, labels, sigma, values, embedding, more):
+    lazy, method = hasattr(embedding, "to_delayed"), options.method
     if options.o and options.o.endswith(".zarr"):
         da = _dask("dask.array")
         part = _part_of(pathlib.Path(os.path.realpath(options.o)))
@@ -16426,7 +16515,7 @@ def _write_from_cluster(options, X, labels, method, sigma, values, embedding, mo
                     out.write(rows)
     elif options.o:
         whole = _computed(embedding)[0] if lazy else embedding
-        _write_arrays(options.o, dict(embedding=whole, values=values, **more, **options.moments))
+        _write_arrays(options.o, dict(embedding=whole, values=values, **more))
     if options.o:
         print(f"wrote {options.o} ({method})")
     if options.plot:
@@ -16437,33 +16526,171 @@ def _write_from_cluster(options, X, labels, method, sigma, values, embedding, mo
         print(f"drew {options.plot} ({method})")
 
 
-def _print_advice(options, X, source):
-    kernel, sigma = _chosen_kernel(options, X)
-    print(f"{source}: {X.shape[0]} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
-          + (f", sigma {sigma:.6g}" if sigma else "") + f"; error {options.advise:g} of |K|, {options.k} eigenpairs")
-    with _Ticker("trying sketches on 4096 points"):
-        rows = advise(X, kernel, options.advise, options.memory, options.seed, options.k)
-    print(f"{'method':16}{'size':>9}{'bytes':>10}{'seconds':>10}{'error':>10}  what it rests on")
-    for row in rows:
-        size = "" if row.size == 0 else f"{row.size:g}"
-        figures = f"{row.method:16}{size:>9}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
-        print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
-    best = rows[0]
-    if not best.works:
-        print("nothing reaches that in this memory")
-        return
-    print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue, "
-          "so that\ncomponents whose eigenvalues are below that share of it are lost; other methods are not predicted")
-    flag = "-m" if best.method == "skpca" else "-s"
-    options_of = f" {flag} {best.size:g}" if best.size else ""
-    names = ("key", "kernel", "nu", "alpha", "degree", "gamma", "coef0", "seed")
-    given = "".join(f" --{name} {getattr(options, name)}" for name in names
-                    if getattr(options, name) != _parser().get_default(name))
-    given += (" --standardize" if options.standardize else "") + (f" --sigma {sigma:.6g}" if sigma else "")
-    points = "--noisy {} {} ".format(*options.noisy) if options.noisy else ""
-    points += f"{shlex.quote(options.points)} " if options.points else ""
-    print(f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\n"
-          f"python -m kpcasketch {points}-k {options.k}{given} --method {best.method}{options_of}")
+def _warm_up(options):
+    print(f"every function is ready: {warm_up(options.type == 'float32'):.1f} s")
+
+
+# 18.10 Words
+
+class _OneLine(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message):
+        raise _Refused(message.removeprefix("argument "))
+
+
+_POSITIVE, _COUNT = _number_type(float, 0.0), _number_type(int, 1, 2**31 - 1)
+_OWN = {
+    "sigma": (_bandwidth_type, f"bandwidth: a number, or median (of distances; {_EMBEDDED_SIGMA} for embedded data)"),
+    "nu": (_number_type(float), "smoothness"),
+    "alpha": (_number_type(float), "power"),
+    "degree": (_number_type(int), "degree"),
+    "gamma": (_number_type(float), "factor; columns: 1 / columns"),
+    "coef0": (_number_type(float), "constant"),
+    "s": (_number_type(float, 1.0), "one entry in s is kept; number of landmarks"),
+    "m": (_COUNT, "random features; number of centers"),
+    "ell": (_number_type(float, 1e-100, 1e100), "bandwidth over the radius of a shadow"),
+    "rows": (_COUNT, "rows of the sketch"),
+    "dimension": (_COUNT, "coordinates to project to"),
+    "rounding": (_number_type(float, 1e-100), "of rounded coefficients at most this times sqrt(n) survive"),
+    "features": (_COUNT, "random features"),
+    "batch": (_COUNT, "points a step (default: 512, or all if fewer)"),
+    "feature_batch": (_COUNT, "features a step"),
+    "steps": (_COUNT, "steps in all, with those in --state (default: each feature four times, 200 at least)"),
+    "theta0": (_POSITIVE, "first step size (default: from the data)"),
+    "theta1": (_POSITIVE, "its decay, theta0 / (1 + theta1 t) (default: from the data)"),
+}
+
+
+def _add_own(group, table):
+    """The options of a table's entries, with the entries that have them and what they are by default."""
+    for name in dict.fromkeys(name for entry in table.values() for name in entry.options):
+        owners = {chosen: entry.options[name] for chosen, entry in table.items() if name in entry.options}
+        kind, text = _OWN["rows" if name == "ell" and "skpca" in owners else name]
+        by_default = "; ".join(f"{owner} {default}" for owner, default in owners.items() if default is not None)
+        group.add_argument(_option_of(name), type=kind, help=text + (f" (default: {by_default})" if by_default else ""))
+
+
+def _add_key(parser, what="name of the array in a .npz file (default: X, or the only one)"):
+    parser.add_argument("--key", type=_name_type, help=what)
+
+
+def _add_points(parser, from_file=True):
+    group = parser.add_mutually_exclusive_group()
+    if from_file:
+        group.add_argument("points", nargs="?", type=_name_type, metavar="FILE",
+                           help=".npy, .npz or .csv file, a point a row (default: embedded data)")
+        _add_key(parser)
+    else:
+        parser.set_defaults(points=None, key=None)
+    group.add_argument("--noisy", nargs=2, type=_number_type(int, 1), metavar=("N", "D"),
+                       help="RandomNoisy points instead of a file")
+
+
+def _add_kernel(parser):
+    parser.add_argument("-k", type=_number_type(int, 1), default=10, help="components (default %(default)s)")
+    parser.add_argument("--seed", type=_number_type(int, 0, 2**64 - 1), default=0, help="default %(default)s")
+    parser.add_argument("--standardize", action="store_true", help="columns to mean 0 and variance 1 first")
+    group = parser.add_argument_group("kernel")
+    group.add_argument("--kernel", choices=list(_KERNELS), default="gaussian", help="default %(default)s")
+    _add_own(group, _KERNELS)
+
+
+def _add_method(parser, table, default, more, beside=(), compared=True):
+    group = parser.add_argument_group("methods", "; ".join(f"{name}: {entry.text}" for name, entry in table.items()))
+    group.add_argument("--method", choices=[*table, *beside], default=default, help="default " + more)
+    _add_own(group, table)
+    parser.add_argument("--center", action="store_true", help="kernel PCA about the mean in feature space")
+    if compared:
+        parser.add_argument("--no-errors", dest="errors", action="store_false",
+                            help="no comparison with the exact answer")
+
+
+def _add_results(parser, what):
+    group = parser.add_argument_group("results")
+    group.add_argument("-o", metavar="OUT", type=_name_type, help=what)
+    group.add_argument("--plot", metavar="FILE.png", type=_name_type,
+                       help="draw two components and the spectrum; .svg and .pdf, too (matplotlib)")
+    group.add_argument("--labels", metavar="FILE", type=_name_type,
+                       help="labels for the picture's colours: .npy, .csv, or .npz with an array y (default: that of "
+                            "the points' .npz, if it has one)")
+
+
+def _parser():
+    parser = _OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices. A "
+                                                     "file as first word means `embed`.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name, run, text):
+        words = commands.add_parser(name, help=text, description=text)
+        words.set_defaults(run=run)
+        return words
+
+    model = ".npz file for embedding, values and the model, for `apply` or kpcasketch.load"
+    for name, text in (("demo", "every method on embedded data, as a table"),
+                       ("embed", "kernel PCA of the points of a file, exact or by a sketch")):
+        words = command(name, _embed, text)
+        _add_points(words, name == "embed")
+        _add_kernel(words)
+        _add_method(words, _METHODS, None, "lanczos; all for data that are not from a file", ["all"])
+        _add_results(words, model)
+    words = command("stream", _stream, "kernel PCA of a file of any size, which can be interrupted and go on")
+    _add_points(words)
+    _add_kernel(words)
+    _add_method(words, _STREAMS, "skpca", "skpca")
+    _add_results(words, model + "; or .npy, for an embedding of any size alone")
+    words.add_argument("--state", metavar="FILE.npz", type=_name_type,
+                       help="keep the state here, every 30 s, when interrupted and at the end; go on from it")
+    words = command("apply", _apply, "features of new points by a model that was written")
+    words.add_argument("model", type=_name_type, metavar="MODEL.npz", help="what -o has written, or kpcasketch.save")
+    words.add_argument("points", type=_name_type, metavar="FILE", help=".npy, .npz or .csv file, a point a row")
+    _add_key(words)
+    _add_results(words, "features, as .npy of any size, or .npz")
+    words = command("advise", _advise, "which sketch, and how large, for an error")
+    _add_points(words)
+    _add_kernel(words)
+    words.add_argument("--error", type=_number_type(float), default=0.01,
+                       help="relative to the spectral norm of the Gram matrix (default %(default)s)")
+    words.add_argument("--memory", type=_number_type(float), help="bytes to plan with (default: half of all)")
+    words = command("cluster", _on_cluster, "kernel PCA of points that Dask workers read")
+    words.add_argument("points", type=_name_type, metavar="FILE", help="a .npy file, a directory, or a Zarr store")
+    _add_key(words, "group in a Zarr store")
+    _add_kernel(words)
+    _add_method(words, _CLUSTER_METHODS, "rls-accelerated", "rls-accelerated", compared=False)
+    where = words.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=_number_type(int, 1, 4096), metavar="N",
+                       help="processes of this machine (default: one a core)")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="the Dask cluster there")
+    _add_results(words, model + "; or .npy or .zarr, for an embedding of any size alone")
+    words = command("warm-up", _warm_up, "compile every function, and do nothing else")
+    words.add_argument("type", nargs="?", default="float64", choices=["float64", "float32"],
+                       help="of the points (default %(default)s)")
+    return parser
+
+
+_COMMANDS = ("demo", "embed", "stream", "apply", "advise", "cluster", "warm-up")
+
+
+def _with_command(argv):
+    """The arguments behind a command: `embed` if there is none, unless it was asked for by an option, as once."""
+    if argv and (argv[0] in _COMMANDS or argv[0] in ("-h", "--help")):
+        return argv
+    asked = _OneLine(add_help=False, allow_abbrev=False)
+    asked.add_argument("--apply", nargs=2)
+    asked.add_argument("--advise")
+    asked.add_argument("--warm-up", nargs="?", const="float64")
+    asked, rest = asked.parse_known_args(argv)
+    if asked.apply:
+        return ["apply", *asked.apply, *rest]
+    if asked.advise is not None:
+        return ["advise", *rest, "--error", asked.advise]
+    if asked.warm_up is not None:
+        return ["warm-up", asked.warm_up, *rest]
+    if {"--workers", "--scheduler"} & {word.split("=")[0] for word in argv} or argv and os.path.isdir(argv[0]):
+        return ["cluster", *argv]
+    asked = _OneLine(add_help=False, allow_abbrev=False)
+    asked.add_argument("--method")
+    return ["stream" if asked.parse_known_args(argv)[0].method in _STREAMS else "embed", *argv]
 
 
 class _Terminal:
@@ -16538,98 +16765,11 @@ def _interrupted_by_signals():
         for number, handler in former.items():
             signal.signal(number, handler)
 
-
-def _command(argv, terminal):
-    options = _parser().parse_args(argv)
-    terminal.spared = bool(options.o or options.plot or options.state)
-    for name in ("points", "o", "plot", "state", "labels", "key"):
-        if getattr(options, name) == "":
-            raise _Refused(f"{name} must not be an empty name")
-    if options.warm_up:
-        _refuse_ignored(options, "--warm-up", ("warm_up",))
-        print(f"every function is ready: {warm_up(options.warm_up == 'float32'):.1f} s")
-        return
-    if options.apply:
-        _refuse_ignored(options, "--apply, which names a model and points", _OPTIONS_OF_APPLY)
-        _apply(options)
-        return
-    if options.advise is not None:
-        _refuse_ignored(options, "--advise, which does nothing else", _OPTIONS_OF_ADVISE)
-    if options.workers is not None or options.scheduler or (options.points and pathlib.Path(options.points).is_dir()):
-        _on_cluster(options)
-        return
-    X, labels, source = _chosen_points(options)
-    methods = [options.method or ("lanczos" if options.points else "all")]
-    if methods == ["all"]:
-        methods = [name for name in _METHODS if name not in _STREAM_METHODS + _REDUCED_METHODS]
-    _check_request(options, methods, X.shape[0], (".npy",) if options.method in _STREAM_METHODS else (),
-                   4 if X.dtype == np.float32 else 8)
-    with _own_state(options.state):
-        _computed_here(options, X, labels, source, methods)
-
-
-def _computed_here(options, X, labels, source, methods):
-    X = _prepared(options, X)
-    if options.advise is not None:
-        _print_advice(options, X[:], source)
-        return
-    if options.method in _STREAM_METHODS:
-        (_stream if options.method == "skpca" else _gradients)(options, X, labels, source)
-    else:
-        _table(options, X, labels, source, methods)
-
-
-def _table(options, X, labels, source, methods):
-    """A row for each method; embedding, model and picture of the first."""
-    n = X.shape[0]
-    options.notes, options.stored = [], n <= _DENSE_POINTS
-    kernel, sigma = _chosen_kernel(options, X)
-    options.radius = shadow_radius(sigma, 4.0 if options.ell is None else options.ell) if sigma else None
-    _print_head(options, X, source, sigma)
-    first, compiling, options.exact, options.norm = None, 0.0, None, None
-    for method in methods:
-        compiling += _compile_for(method, X, options)
-        with _Ticker(method, _expected(method, X, kernel, options)):
-            row, eigen, model = _measured_row(method, X, kernel, options)
-        first = (eigen, model) if first is None else first
-        _print_row(*row, eigen.residual.max(), options.k)
-    if options.errors:
-        print(_LEGEND)
-    for note in options.notes:
-        print(note)
-    print(f"besides, {compiling:.1f} s for compiling, or for loading what an earlier run has kept on disk")
-    eigen, model = first
-    print("eigenvalues / n (" + methods[0] + "): " + " ".join(f"{v / n:.4g}" for v in eigen.values[:10]))
-    embedding = (eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))).astype(X.dtype)
-    if methods[0] == "round":                          # the points that were not held out
-        embedded = np.flatnonzero(np.arange(n) % 10 != 0)
-        labels = labels if labels is None else labels[embedded]
-    if options.o:
-        more = {}
-        if methods[0] == "project":
-            more["projected"] = np.array([X.shape[1], options.dimension, options.seed], np.uint64)
-        if methods[0] == "round":
-            more["rows"] = embedded
-        more.update(_as_arrays(model(), "model"), **options.moments)
-        _write_arrays(options.o, dict(embedding=embedding, values=eigen.values, vectors=eigen.vectors,
-                                      residual=eigen.residual, **more))
-        print(f"wrote {options.o} ({methods[0]})")
-        if methods[0] in ("sample", "quantize", "sample-quantize", "round"):
-            print("the embedding is the eigenvectors' own; features of these points by --apply differ from it by the "
-                  "sketch's error")
-    if options.plot:
-        shown = X[embedded] if methods[0] == "round" else X
-        total = gram_diagonal(shown, kernel).sum(dtype=np.float64)
-        if options.center:
-            ones = np.ones((shown.shape[0], 1), X.dtype)
-            total -= gram_matmat(shown, shown, ones, kernel).sum(dtype=np.float64) / shown.shape[0]
-        _plot(options.plot, embedding, eigen.values, labels, _title(options, source, methods[0], sigma), total,
-              "variance" if options.center else "trace")
-        print(f"drew {options.plot} ({methods[0]})")
-
-
 def main(argv=None):
     """Command line: kernel PCA of a data set by every method, as a table; see --help. Source: AMS section 3.
+
+    Commands: demo, embed FILE, stream FILE, apply MODEL FILE, advise FILE, cluster FILE, warm-up. A file as first word
+    means embed; no word at all a table of every method on embedded data.
 
     Parameters
     ----------
@@ -16646,12 +16786,14 @@ def main(argv=None):
 
     Examples
     --------
-    >>> main(["no-such-file.npy"])
+    >>> main(["embed", "no-such-file.npy"])
     2
     """
     with _open_streams() as terminal, _interrupted_by_signals() as signals:
         try:
-            _command(argv, terminal)
+            options = _parser().parse_args(_with_command(sys.argv[1:] if argv is None else list(argv)))
+            terminal.spared = any(getattr(options, name, None) for name in ("o", "plot", "state"))
+            options.run(options)
             sys.stdout.flush()
         except BrokenPipeError:                        # as by `| head -1`
             return 1

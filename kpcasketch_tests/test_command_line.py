@@ -51,7 +51,7 @@ def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys):
 def test_all_methods_make_a_table_with_small_errors(points, capsys):
     assert kp.main([points, "-k", "1", "--method", "all"]) == 0
     rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
-    apart = {*kp._STREAM_METHODS, *kp._REDUCED_METHODS}
+    apart = {*kp._REDUCED_METHODS}
     assert set(kp._METHODS) - apart <= set(rows) and not apart & set(rows)
     assert float(rows["quantize"][-6]) < 0.5 and rows["implicit"][-5:-1] == ["1", "of", "1", "100"]
     assert rows["round"][-3:-1] == ["-", "-"]
@@ -93,44 +93,45 @@ def write(path, content):
     ("a.npy", b"junk", [], "cannot read"),
     ("a.npz", b"junk", [], "cannot read"), ("a.csv", b"1,2\n3\n", [], "cannot read"), ("a.txt", b"1", [], "not a .npy"),
     ("a.npy", np.zeros((0, 2)), [], "no numbers"), ("a.npy", np.array([["x"]]), [], "real numbers"),
-    ("a.npy", X, ["-k", "0"], "-k must be from 1 to 150"), ("a.npy", X, ["-k", "151"], "-k must be"),
-    ("a.npy", X, ["--sigma", "-1"], "sigma must be positive"), ("a.npy", X, ["--sigma", "wide"], "--sigma must be"),
+    ("a.npy", X, ["-k", "0"], "-k: must be a whole number, at least 1"), ("a.npy", X, ["-k", "151"], "-k must be"),
+    ("a.npy", X, ["--sigma", "-1"], "sigma must be positive"), ("a.npy", X, ["--sigma", "wide"], "--sigma: must be"),
     ("a.npy", X, ["--method", "magic"], "invalid choice"),
-    ("a.npy", X, ["--method", "sample", "-s", "0.5"], "-s must be at least 1"),
+    ("a.npy", X, ["--method", "sample", "-s", "0.5"], "-s: must be a number, at least 1"),
     ("a.npy", X, ["--method", "rls", "-s", "5"], "-s must be at least 10"),
     ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "-s must be a whole number"),
-    ("a.npy", X, ["--method", "project", "--dimension", "0"], "--dimension must be at least 1"),
-    ("a.npy", X, ["--method", "round", "--rounding", "0"], "--rounding must be"),
+    ("a.npy", X, ["--method", "project", "--dimension", "0"], "--dimension: must be a whole number, at least 1"),
+    ("a.npy", X, ["--method", "round", "--rounding", "0"], "--rounding: must be"),
     ("a.npy", X, ["--method", "round", "-k", "140"], "-k must be at most 135"),
-    ("a.npy", X, ["--seed", "-1"], "--seed must be"), ("a.npy", X, ["--noisy", "5", "5"], "not both"),
+    ("a.npy", X, ["--seed", "-1"], "--seed: must be a whole number, at least 0"),
+    ("a.npy", X, ["--noisy", "5", "5"], "--noisy: not allowed with argument FILE"),
     ("a.npy", X, ["-o", "no/such/place.npz"], "no such directory"), ("a.npy", X, ["--unknown"], "unrecognized"),
     ("a.npy", X, ["-o", "."], "is a directory"), ("a.npy", X, ["-o", "/dev/null/x.npz"], "no such directory"),
-    ("a.npy", X, ["--method", "uniform", "-s", "inf"], "-s must be at least 1, and finite"),
+    ("a.npy", X, ["--method", "uniform", "-s", "inf"], "-s: must be a number, at least 1"),
     ("a.npy", X, ["--key", "X"], "--key is for"),
     ("a.npy", b"just text", [], "it holds text or Python objects"), ("a.csv", b"", [], "holds no numbers"),
     ("a.npz", empty_archive(), [], "holds no arrays"),
-    ("a.npy", X, ["--ell", "5"], "--ell is for --method skpca or shadow"),
-    ("a.npy", X, ["-m", "5"], "-m is for --method skpca or kmeans or herd"),
-    ("a.npy", X, ["--method", "shadow", "--ell", "0"], "--ell must be positive"),
+    ("a.npy", X, ["--ell", "5"], "--ell is for --method shadow"),
+    ("a.npy", X, ["-m", "5"], "-m is for --method kmeans or herd"),
+    ("a.npy", X, ["--method", "shadow", "--ell", "0"], "--ell: must be a number, at least 1e-100"),
     ("a.npy", X, ["--method", "shadow", "--kernel", "linear"], "kernels of the distance"),
     ("a.npy", X, ["--method", "shadow", "--ell", "1e-3"], "1 centers for 10 components"),
     ("a.npy", X, ["--method", "herd", "-m", "5"], "-m must be at least 10"),
     ("a.npy", X, ["--method", "kmeans", "--ell", "5"], "--ell is for"),
-    ("a.npy", X, ["--method", "skpca", "--ell", "2.5"], "--ell must be a whole number"),
-    ("a.npy", X, ["--state", "s.npz"], "--state is for --method skpca or dsgd"),
-    ("a.npy", X, ["--features", "9"], "--features is for --method dsgd"),
-    ("a.npy", X, ["--theta1", "0"], "--theta1 is for --method dsgd"),
+    ("a.npy", X, ["--method", "skpca", "--ell", "2.5"], "--ell: must be a whole number"),
+    ("a.npy", X, ["--state", "s.npz"], "unrecognized arguments: --state"),
+    ("a.npy", X, ["--features", "9"], "unrecognized arguments: --features"),
+    ("a.npy", X, ["--theta1", "0"], "unrecognized arguments: --theta1"),
     ("a.npy", X, ["--method", "dsgd", "--batch", "100000"], "--batch must be at most"),
-    ("a.npy", X, ["--method", "dsgd", "--features", "0"], "--features must be from 1"),
-    ("a.npy", X, ["--method", "dsgd", "--steps", "0"], "--steps must be from 1"),
-    ("a.npy", X, ["--method", "dsgd", "--feature-batch", "0"], "--feature-batch must be from 1"),
-    ("a.npy", X, ["--method", "dsgd", "--theta1", "-1"], "theta1 must not be negative"),
+    ("a.npy", X, ["--method", "dsgd", "--features", "0"], "--features: must be a whole number, at least 1"),
+    ("a.npy", X, ["--method", "dsgd", "--steps", "0"], "--steps: must be a whole number, at least 1"),
+    ("a.npy", X, ["--method", "dsgd", "--feature-batch", "0"], "--feature-batch: must be a whole number, at least 1"),
+    ("a.npy", X, ["--method", "dsgd", "--theta1", "-1"], "--theta1: must be a number, at least 0"),
     ("a.npy", X, ["--method", "dsgd", "--theta0", "0"], "theta0 must be from 1e-150"),
     ("a.npy", X, ["--method", "dsgd", "--theta0", "1e9", "-k", "1", "--sigma", "1"], "diverged at step"),
     ("a.npy", X, ["--method", "dsgd", "--kernel", "linear"], "fourier_features_map: kernel must be"),
     ("a.npy", X, ["--method", "skpca", "-m", "20"], "--ell must be from 1 to 20"),
-    ("a.npy", X, ["--method", "skpca", "--ell", "0"], "--ell must be from 1"),
-    ("a.npy", X, ["--method", "skpca", "-m", "0"], "-m must be at least 1"),
+    ("a.npy", X, ["--method", "skpca", "--ell", "0"], "--ell: must be a whole number, at least 1"),
+    ("a.npy", X, ["--method", "skpca", "-m", "0"], "-m: must be a whole number, at least 1"),
     ("a.npy", X, ["--method", "skpca", "--ell", "5"], "-k must be at most 5"),
     ("a.npy", X, ["--method", "skpca", "--kernel", "linear"], "fourier_features_map: kernel must be"),
     ("a.npy", np.full((3, 2), np.nan), ["--method", "skpca", "-k", "1", "--sigma", "1"], "points 0 to 2"),
@@ -141,6 +142,43 @@ def test_bad_files_and_options_get_one_line_and_status_2(tmp_path, capsys, name,
     assert kp.main([write(tmp_path / name, content), *options]) == 2
     error = capsys.readouterr().err
     assert text in error and error.startswith("kpcasketch: error: ") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("words, means", [
+    ([], "embed"), (["-k", "2", "X.npy"], "embed"), (["X.npy", "--method", "rls"], "embed"),
+    (["embed", "X.npy"], "embed"),
+    (["X.npy", "--method", "skpca"], "stream"), (["--noisy", "9", "2", "--method=dsgd"], "stream"),
+    (["--apply", "model.npz", "X.npy", "-o", "out.npy"], "apply"), (["X.npy", "--advise", ".1", "-k", "2"], "advise"),
+    (["X.npy", "--workers", "2"], "cluster"), (["X.npy", "--scheduler=tcp://a:1"], "cluster"), ([os.curdir], "cluster"),
+    (["--warm-up"], "warm-up"), (["--warm-up", "float32"], "warm-up"), (["demo", "-k", "2"], "demo")])
+def test_what_was_asked_for_by_options_is_a_command(words, means):
+    found = kp._with_command(words)
+    assert found[0] == means and kp._parser().parse_args(found).run is {
+        "embed": kp._embed, "demo": kp._embed, "stream": kp._stream, "apply": kp._apply, "advise": kp._advise,
+        "cluster": kp._on_cluster, "warm-up": kp._warm_up}[means]
+
+
+def test_each_command_has_help_and_its_own_options_alone(capsys):
+    for command in kp._COMMANDS:
+        with pytest.raises(SystemExit) as stop:
+            kp.main([command, "--help"])
+        assert stop.value.code == 0 and f"usage: kpcasketch {command}" in capsys.readouterr().out
+    own = {name for table in (kp._METHODS, kp._STREAMS, kp._KERNELS) for entry in table.values()
+           for name in entry.options}
+    assert own == set(kp._OWN) - {"rows"}
+    for name, entry in {**kp._METHODS, **kp._STREAMS}.items():
+        command, table = ("embed", kp._METHODS) if name in kp._METHODS else ("stream", kp._STREAMS)
+        foreign = {option for other in table.values() for option in other.options} - set(entry.options)
+        for option in foreign:
+            assert kp.main([command, "--method", name, kp._option_of(option), "7"]) == 2
+            assert f"{kp._option_of(option)} is for --method " in capsys.readouterr().err
+
+
+def test_demo_takes_no_file_and_all_sizes_follow_their_method(capsys):
+    assert kp.main(["demo", "X.npy"]) == 2 and "unrecognized arguments: X.npy" in capsys.readouterr().err
+    options = kp._parser().parse_args(["demo", "--method", "all"])
+    sizes = {name: kp._with_own(options, method) for name, method in kp._METHODS.items()}
+    assert (sizes["sample"].s, sizes["rls"].s, sizes["herd"].m, sizes["shadow"].ell) == (4.0, 500, 200, 4.0)
 
 
 def test_a_missing_file_gets_one_line_and_status_2(capsys):
@@ -528,7 +566,7 @@ def test_a_model_on_disk_maps_new_points(tmp_path, capsys):
         assert kp.main(["--apply", model, str(tmp_path / "new.npy"), "-o", out]) == 0
         assert np.load(out).shape == (40, 2) and np.isfinite(np.load(out)).all()
     capsys.readouterr()
-    assert kp.main(["--apply", model, str(tmp_path / "new.npy")]) == 2 and "--apply needs -o" in capsys.readouterr().err
+    assert kp.main(["--apply", model, str(tmp_path / "new.npy")]) == 2 and "apply needs -o" in capsys.readouterr().err
     np.save(tmp_path / "wide.npy", np.ones((4, 9)))
     assert kp.main(["--apply", model, str(tmp_path / "wide.npy"), "-o", out]) == 2
     assert "as many coordinates" in capsys.readouterr().err
@@ -626,18 +664,18 @@ def test_advice_refuses_by_name(arguments, text):
 
 
 @pytest.mark.parametrize("options, text", [
-    (["--memory", "1e9"], "--memory is for --advise"),
-    (["--nu", "nan"], "--nu is for --kernel matern"),
+    (["--memory", "1e9"], "unrecognized arguments: --memory"),
+    (["--nu", "2.5"], "--nu is for --kernel matern"),
     (["--kernel", "linear", "--sigma", "3"], "--sigma is for --kernel gaussian or"),
     (["--gamma", "2"], "--gamma is for --kernel polynomial"), (["-s", "7"], "-s is for --method sample or"),
     (["--dimension", "7"], "--dimension is for --method project"),
     (["--rounding", "7"], "--rounding is for --method round"),
-    (["-o", ""], "o must not be an empty name"), (["--plot", ""], "plot must not be an empty name"),
-    (["--method", "skpca", "-m", "0"], "-m must be at least 1"),
-    (["--advise", "0.1", "-o", "x.npz"], "-o cannot go with --advise"),
-    (["--advise", "0.1", "--no-errors"], "--no-errors cannot go with --advise"),
-    (["--advise", "0.1", "--method", "quantize"], "--method cannot go with --advise"),
-    (["--warm-up"], "points cannot go with --warm-up")])
+    (["-o", ""], "-o: must not be an empty name"), (["--plot", ""], "--plot: must not be an empty name"),
+    (["--method", "skpca", "-m", "0"], "-m: must be a whole number, at least 1"),
+    (["--advise", "0.1", "-o", "x.npz"], "unrecognized arguments: -o"),
+    (["--advise", "0.1", "--no-errors"], "unrecognized arguments: --no-errors"),
+    (["--advise", "0.1", "--method", "quantize"], "unrecognized arguments: --method"),
+    (["--warm-up"], "unrecognized arguments")])
 def test_options_that_would_be_ignored_are_refused(points, tmp_path, capsys, options, text):
     assert kp.main([points, *options]) == 2 and text in capsys.readouterr().err
     np.save(tmp_path / "y.npy", np.zeros(150))
@@ -646,10 +684,10 @@ def test_options_that_would_be_ignored_are_refused(points, tmp_path, capsys, opt
 
 
 @pytest.mark.parametrize("options, text", [
-    (["X.npy"], "points cannot go with --apply"), (["-k", "3"], "-k cannot go with --apply"),
-    (["--feature-batch", "3"], "--feature-batch cannot go"),
-    (["--standardize"], "--standardize cannot go"), (["--seed", "3"], "--seed cannot go"),
-    (["--center"], "--center cannot go")])
+    (["X.npy"], "unrecognized arguments: X.npy"), (["-k", "3"], "unrecognized arguments: -k"),
+    (["--feature-batch", "3"], "unrecognized arguments: --feature-batch"),
+    (["--standardize"], "unrecognized arguments: --standardize"), (["--seed", "3"], "unrecognized arguments: --seed"),
+    (["--center"], "unrecognized arguments: --center")])
 def test_options_of_the_model_are_refused_when_it_is_applied(capsys, options, text):
     assert kp.main(["--apply", "a", "b", "-o", "c", *options]) == 2 and text in capsys.readouterr().err
 
