@@ -201,10 +201,16 @@ __all__ = [
 # an eighth of a first `kpca`. Room 19 says how numba compiles all this; it is the only one below that any
 # other may name, to say what a caller waits for.
 #
-# A new kernel: a number beside _GAUSSIAN, a maker, a branch in `_apply_kernel`. A new operator: a tuple, its functions,
-# an entry in `_OPERATORS`. A new sampler of landmarks: a public function that returns `Landmarks`, and a call in
-# `_calls`. A new purpose of random numbers: a name beside _START. A new kind of argument: a function beside `_points`
-# that returns the lines of the shell.
+# A new public function: it stands in `__all__`, in the head's table and the README's, and has a call in `_calls`; tests
+# miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in files), a maker, a branch in
+# each function of 5.2 and its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.2; a new option of its in `_OWN`,
+# 18.10); where k(x, x) is not its scale, or the kernel has a kink at 0, a branch also where _CITY_BLOCK has one. A new
+# operator: a tuple, its functions, a flaw and an entry in `_OPERATORS` (6.4). A new function of dask arrays:
+# `_dask_public`; of rows by themselves: an entry in `_BY_ROWS`. A new sampler of landmarks: a function that returns
+# `Landmarks`, an entry in `_LANDMARK_METHODS` (16.2), a row in `_METHODS` (18.3). A new method of the command line: a
+# function that makes its matrix, a row in `_METHODS`, or a class of steps and a row in `_STREAMS` (18.6). A new
+# command: a function, an entry in `_COMMANDS` and its words in `_parser` (18.10). A new purpose of random numbers: a
+# name beside _START. A new kind of argument: a function beside `_points` that returns the lines of the shell.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -258,6 +264,7 @@ def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never", 
     """
     if function is None:
         return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline, apart=apart, python=python)
+    function.__signature__ = inspect.signature(function)               # numba asks twice, .05 ms each
     compiled = njit(parallel=parallel, fastmath=fastmath, inline=inline, nogil=True, error_model="numpy")(function)
     compiled.apart, compiled.python = apart or parallel, python
     _declared.append(compiled)
@@ -583,12 +590,12 @@ def _inner(U, V):
 
 
 @_compiled
-def _corner(L, size):
-    """The leading rows and columns of L."""
-    out = _zero_matrix(size, size)
-    for i in range(size):
-        for j in range(size):
-            out[i, j] = L[i, j]
+def _rectangle(A, rows, columns):
+    """The leading rows and columns of A, and zeros where A ends before."""
+    out = _new_matrix(rows, columns, A)
+    for i in range(rows):
+        for j in range(columns):
+            out[i, j] = A[i, j] if i < A.shape[0] and j < A.shape[1] else 0.0
     return out
 
 
@@ -762,7 +769,7 @@ def _shell(body, kinds):
     return make
 
 
-def _with_errors(body, kinds):
+def _with_errors(body, kinds, *more):
     """The docstring of a public function with what it refuses: by its kinds, and by the errors of its body."""
     name, required = body.__name__, []
     for argument, kind in kinds.items():
@@ -770,12 +777,22 @@ def _with_errors(body, kinds):
         required += [text.format(a=argument) for text in texts]
     raised = [text for text in body.__code__.co_consts if isinstance(text, str) and text.startswith(name + ": ")]
     required += [text.removeprefix(name + ": ") for text in raised]
+    required += more
     if not kinds:
         return body.__doc__
     lines = ["Raises", "------", "ValueError", "    where an argument is not as said above, by name; in particular:"]
     lines += ["    " + text for text in dict.fromkeys(required)]
-    head, notes, rest = inspect.cleandoc(body.__doc__ or name).partition("\nNotes\n")
+    head, notes, rest = _with_seed(body, inspect.cleandoc(body.__doc__ or name)).partition("\nNotes\n")
     return "\n".join([head, *lines, ""]) + notes + rest
+
+
+def _with_seed(body, text):
+    """A docstring with the line of the argument `seed`, behind that of the argument before, unless it has one."""
+    names, line = list(body.__signature__.parameters), r"^(?:\w+, )*{}(?:, \w+)* :.*\n(?: .*\n)*"
+    if "seed" not in names or re.search(line.format("seed"), text, re.M):
+        return text
+    place = re.search(line.format(names[names.index("seed") - 1]), text, re.M).end()
+    return text[:place] + "seed : int from 0 to 2**64 - 1, by default 0\n" + text[place:]
 
 
 # 2.2 Kinds
@@ -893,60 +910,6 @@ def _vectors(of):
             _require(f"{{a}}_.shape[0] == _size({of}_)", f"{{a}} must have as many rows as {of}")]
 
 
-def _operator(like=None):
-    """A symmetric operator of room 6, of the size of another one."""
-    lines = ["{a}_ = _as_operator('{f}: {a}', {a})", "flaw = _flaw({a}_)"]
-    lines += [_require(f"flaw != {number}", text) for number, text in enumerate(_FLAWS) if number > 0]
-    if like:
-        lines.append(_require(f"_size({{a}}_) == _size({like}_)", f"{like} and {{a}} must be of the same size"))
-    return lines
-
-
-_FLAWS = ["", "{a} must be square, with at least one row",
-          "{a}.indptr must rise from 0 to the length of {a}.data and {a}.indices, in n + 1 steps",
-          "{a}.indices must be from 0 to n - 1",
-          "{a}.words must have ceil(n / 32) rows and n columns, n at least 1",
-          "{a}.scale must be finite",
-          "{a}.X must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
-          "{a}.kernel must be a Kernel as its maker returned it, and go with {a}.X: row numbers if it is precomputed, "
-          "scaled by 1e-37 to 1e37 in float32",
-          "{a}.F must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)",
-          "{a}.A and {a}.B must be of the same size",
-          "{a}.means must hold one number for each row of {a}.A"]
-
-
-def _sparse_rows():
-    """A CSR, not necessarily square."""
-    return ["{a}_ = _as_rows('{f}: {a}', {a})", _require("_rise({a}_)", _FLAWS[2])]
-
-
-def _eigen(of):
-    return ["{a}_ = _as_eigen('{f}: {a}', {a})", *_sound_points("{a}_.vectors", "{a}.vectors"),
-            _require("{a}_.values.size == {a}_.residual.size == {a}_.vectors.shape[1]",
-                     "{a}.values and {a}.residual must hold one number for each vector"),
-            _require(f"{{a}}_.vectors.shape[0] == {of}_.shape[0]",
-                     f"{{a}}.vectors must have one row for each point of {of}")]
-
-
-def _expansion(on=None):
-    """An expansion, to be applied to other points."""
-    lines = [*_model("_as_expansion", on), *_sound_points("{a}_.coef", "{a}.coef"),
-             _require("{a}_.coef.shape[0] == {a}_.points.shape[0]", "{a}.coef must have one row for each point"),
-             _require("{a}_.offset.size == {a}_.coef.shape[1]",
-                      "{a}.offset must be empty or hold one number for each column of {a}.coef"),
-             _require("{a}_.mean.size in (0, {a}_.points.shape[0]) and _all_below({a}_.mean.reshape(1, -1), math.inf) "
-                      "or {a}_.mean.size == 1 and np.isnan({a}_.mean[0])",
-                      "{a}.mean must be empty, hold one number for each point, or be one NaN for unknown")]
-    return lines
-
-
-def _map(on):
-    size = "{a}_.points.shape[0]"
-    return [*_model("_as_map", on), *_sound_points("{a}_.factor", "{a}.factor"),
-            _require(f"{{a}}_.factor.shape[0] == {{a}}_.factor.shape[1] == {size} and 0 <= {{a}}_.rank <= {size}",
-                     "{a}.factor must have a row and a column for each landmark, and rank be from 0 to their number")]
-
-
 def _model(bring, on):
     """Lines for what expansions and maps have in common: points and a kernel."""
     points = [("{a}_.points", "{a}.points")] + ([(f"{on}_", on)] if on else [])
@@ -954,12 +917,6 @@ def _model(bring, on):
     if on:
         lines.append(_alike(on, 1, ".points"))
     return lines + _sound_kernel("{a}_.kernel", "{a}.kernel", points)
-
-
-def _landmarks(of):
-    """Landmarks, row numbers or points: brought to points, of the precision of those that they are landmarks of."""
-    return [f"{{a}}_ = _as_landmarks('{{f}}: {{a}}', {{a}}, {of}_)", *_sound_points("{a}_", "{a}"),
-            _require(f"{{a}}_.shape[1] == {of}_.shape[1]", f"{{a}} must have as many columns as {of}")]
 
 
 _PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
@@ -1410,10 +1367,13 @@ def _public(glue=False, **kinds):
     there. The docstring gets its section on errors from the same kinds.
     """
     def declare(body):
+        body.__signature__ = inspect.signature(body)
         body.__doc__ = _with_errors(body, kinds)
         core = _compiled(body, apart=True, python=not glue)
         make = _shell(body, kinds)
-        public = njit(nogil=True, error_model="numpy")(make(core))
+        shell = make(core)
+        shell.__signature__ = inspect.signature(body)
+        public = njit(nogil=True, error_model="numpy")(shell)
         _shells.append(public)
         public.from_python = make(body if glue else core)
         public.kinds = kinds
@@ -1734,7 +1694,7 @@ def _gap(key, counter, log_miss):
 
 
 @_compiled(python=True)
-def _drawn(n, size, key):
+def _draw_uniformly(n, size, key):
     """`size` of the numbers 0 ... n - 1, drawn without replacement: the first steps of a Fisher-Yates shuffle."""
     out = _numbers(n)
     for i in range(size):
@@ -1760,9 +1720,11 @@ def _gaussian_matrix(n, p, key):
 # A kernel is a tuple of numbers, one table and one address, made by the functions below.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# Kernels of the squared distance come first, the smooth ones among them before the others; then that of another one.
+# Models on disk have these numbers. Up to _CAUCHY kernels are smooth functions of the squared distance, then up to
+# _CITY_BLOCK they have a kink at 0, and gamma for one over the bandwidth.
 (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,
  _PRECOMPUTED) = range(10)
+_LAST_KIND = _PRECOMPUTED
 
 
 # 5.1 Makers
@@ -2115,7 +2077,7 @@ def scaled(kernel, kappa):
 @_either
 def _is_sound(kernel):
     """Whether code can run with the kernel, whoever made it."""
-    if not 0 <= kernel.kind <= _PRECOMPUTED or not 0.0 < kernel.scale < np.inf:
+    if not 0 <= kernel.kind <= _LAST_KIND or not 0.0 < kernel.scale < np.inf:
         return False
     if kernel.table.shape[0] != kernel.table.shape[1]:
         return False
@@ -2152,7 +2114,170 @@ def _call_kernel(typing, address, x, y):
     return types.float64(address, x, y), codegen
 
 
-# 5.2 Points made ready
+# 5.2 What is known of each kernel
+#
+# Its values; and for those of x - y, which _KINDS_WITH_LAWS lists, the law of their frequencies; for those of the
+# Euclidean distance among them, how far they drop and how steeply. Random features and shadows refuse others by name.
+
+@_compiled
+def _apply_kernel(kernel, gamma, tile, rows):
+    """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns.
+
+    The fixed length lets LLVM drop the loops for remainders: half of the code to compile.
+    """
+    _wide_vectors()
+    one, third = tile.dtype.type(1), tile.dtype.type(1 / 3)
+    far = tile.dtype.type(1e3)                         # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
+    scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
+    gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
+    if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = _exp(-gamma * values[j])
+    elif kernel.kind == _RATIONAL:
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = _exp(-shape * _log_one_plus(gamma * values[j], one))
+    elif kernel.kind == _CAUCHY:
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = one / (one + gamma * values[j])
+    elif kernel.kind == _EXPONENTIAL:
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = _exp(-gamma * np.sqrt(values[j]))
+    elif kernel.kind == _MATERN_3_2:
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                a = min(gamma * np.sqrt(values[j]), far)
+                values[j] = (one + a) * _exp(-a)
+    elif kernel.kind == _MATERN_5_2:
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                a = min(gamma * np.sqrt(values[j]), far)
+                values[j] = (one + a + third * a * a) * _exp(-a)
+    elif kernel.kind == _POLYNOMIAL:
+        bases = np.empty(_BLOCK, tile.dtype)
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                bases[j] = gamma * values[j] + offset
+                values[j] = scale
+            for _ in range(np.int64(kernel.shape)):
+                for j in range(_BLOCK):
+                    values[j] *= bases[j]
+    else:                                              # of a kind without a formula, which is refused: not finite
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] = np.nan
+    # A loop of its own: where sums are reordered, scale times a^2 would overflow before exp(-a) makes it small.
+    if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:
+        for i in range(rows):
+            values = tile[i]
+            for j in range(_BLOCK):
+                values[j] *= scale
+
+
+_KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
+
+
+@_either
+def _is_stationary(kernel):
+    """Whether the kernel depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner)."""
+    return kernel.kind in _KINDS_WITH_LAWS
+
+
+def _stationary(*points):
+    limit = "{a} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy"
+    return _kernel(*points) + [_require("_is_stationary({a}_)", limit)]
+
+
+_radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
+
+
+@_compiled
+def _mixture_scale(kernel, key, j):
+    """What a normal vector is multiplied by to be frequency j of a kernel of the Euclidean distance: all of these are
+    mixtures of Gaussian ones.
+
+    (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those of Student's t with 2 nu
+    degrees.
+    """
+    if kernel.kind == _GAUSSIAN:
+        return math.sqrt(2.0 * kernel.gamma)
+    if kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:
+        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kernel.kind == _RATIONAL else 1.0))
+    nu = np.nan                                        # of a kernel whose law is not here yet
+    if kernel.kind == _EXPONENTIAL:
+        nu = 0.5
+    elif kernel.kind == _MATERN_3_2:
+        nu = 1.5
+    elif kernel.kind == _MATERN_5_2:
+        nu = 2.5
+    return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
+
+
+@_compiled
+def _tail_of_exp(a, first):
+    """exp(-a) sum_{n >= first} a^n / n!, for a from 0 to 1; its terms are positive, so that nothing cancels."""
+    term, total = 1.0, 0.0
+    for n in range(1, first + 20):
+        term *= a / n
+        total += term if n >= first else 0.0
+    return math.exp(-a) * total
+
+
+@_compiled
+def _drop(kernel, r):
+    """1 - k(r) / k(0) of a kernel of the distance, without cancellation."""
+    a = kernel.gamma * r
+    u = a * r                                          # infinite where the kernel is 0
+    if kernel.kind == _GAUSSIAN:
+        return -math.expm1(-u)
+    if kernel.kind == _EXPONENTIAL:
+        return -math.expm1(-a)
+    if kernel.kind == _MATERN_3_2:
+        return _tail_of_exp(a, 2) if a < 1.0 else 1.0 - (1.0 + min(a, 1e3)) * math.exp(-min(a, 1e3))
+    if kernel.kind == _MATERN_5_2:
+        if a < 1.0:
+            return _tail_of_exp(a, 3) + a * a * math.exp(-a) / 6.0
+        a = min(a, 1e3)
+        return 1.0 - (1.0 + a + a * a / 3.0) * math.exp(-a)
+    if kernel.kind == _RATIONAL:
+        return -math.expm1(-kernel.shape * math.log1p(u))
+    if kernel.kind == _CAUCHY:
+        return u / (1.0 + u) if u < 1.0 else 1.0 / (1.0 + 1.0 / u)
+    return np.nan                                      # of a kernel whose law is not here yet
+
+
+@_compiled
+def _steepest(kernel):
+    """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
+    slope, gamma = np.nan, kernel.gamma                # of a kernel whose law is not here yet
+    if kernel.kind == _EXPONENTIAL:
+        slope = gamma
+    elif kernel.kind == _GAUSSIAN:
+        slope = math.sqrt(2.0 * gamma / math.e)
+    elif kernel.kind == _MATERN_3_2:                   # gamma a exp(-a) at a = 1
+        slope = gamma / math.e
+    elif kernel.kind == _MATERN_5_2:                   # gamma (a + a^2) exp(-a) / 3
+        a = 0.5 * (1.0 + math.sqrt(5.0))
+        slope = gamma * (a + a * a) * math.exp(-a) / 3.0
+    elif kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:           # gamma r^2 = u
+        alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
+        u = 1.0 / (2.0 * alpha + 1.0)
+        slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
+    return slope
+
+
+# 5.3 Points made ready
 
 _BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cache
 _WIDE_BLOCK = 4 * _BLOCK  # columns in a row: memory is read 1.8 times as fast as by 128
@@ -2341,67 +2466,7 @@ def _prepare(kernel, X, Y, symmetric):
     return _direct_pairs(kernel, gamma, X, Y, symmetric)
 
 
-# 5.3 Tiles
-
-@_compiled
-def _apply_kernel(kernel, gamma, tile, rows):
-    """Kernel values from squared distances (radial kernels) or inner products, in place on the first 128 columns.
-
-    The fixed length lets LLVM drop the loops for remainders: half of the code to compile.
-    """
-    _wide_vectors()
-    one, third = tile.dtype.type(1), tile.dtype.type(1 / 3)
-    far = tile.dtype.type(1e3)                         # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
-    scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
-    gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
-    if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                values[j] = _exp(-gamma * values[j])
-    elif kernel.kind == _RATIONAL:
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                values[j] = _exp(-shape * _log_one_plus(gamma * values[j], one))
-    elif kernel.kind == _CAUCHY:
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                values[j] = one / (one + gamma * values[j])
-    elif kernel.kind == _EXPONENTIAL:
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                values[j] = _exp(-gamma * np.sqrt(values[j]))
-    elif kernel.kind == _MATERN_3_2:
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                a = min(gamma * np.sqrt(values[j]), far)
-                values[j] = (one + a) * _exp(-a)
-    elif kernel.kind == _MATERN_5_2:
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                a = min(gamma * np.sqrt(values[j]), far)
-                values[j] = (one + a + third * a * a) * _exp(-a)
-    else:
-        bases = np.empty(_BLOCK, tile.dtype)
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                bases[j] = gamma * values[j] + offset
-                values[j] = scale
-            for _ in range(np.int64(kernel.shape)):
-                for j in range(_BLOCK):
-                    values[j] *= bases[j]
-    if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:  # by itself: reordered, it would meet a large a^2 first
-        for i in range(rows):
-            values = tile[i]
-            for j in range(_BLOCK):
-                values[j] *= scale
-
+# 5.4 Tiles
 
 @_compiled
 def _looked_up(kernel, X, i, Y, j):
@@ -2521,7 +2586,7 @@ def _tile_place(pairs, t):
     return a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
 
 
-# 5.4 Gram matrices
+# 5.5 Gram matrices
 
 @_compiled(apart=True)
 def _fill_gram(kernel, pairs, group, out):
@@ -2651,7 +2716,7 @@ def _diagonal(X, kernel):
     return out
 
 
-# 5.5 Products
+# 5.6 Products
 #
 # Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
 # micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in
@@ -2863,7 +2928,6 @@ def median_bandwidth(X, seed=0):
     Parameters
     ----------
     X : (n, d) array
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -2880,7 +2944,7 @@ def median_bandwidth(X, seed=0):
     2.0
     """
     size = min(X.shape[0], 1000)
-    P = _gather(X, _drawn(X.shape[0], size, _key(seed, _PAIRS)), _zeros(0, _FLOAT64))
+    P = _gather(X, _draw_uniformly(X.shape[0], size, _key(seed, _PAIRS)), _zeros(0, _FLOAT64))
     if not _all_below(P, 1e17 if X.itemsize == 4 else 1e150):
         raise ValueError("median_bandwidth: X must be finite (no NaN or infinity) and below 1e150 in size "
                          "(float32: 1e17)")
@@ -2957,7 +3021,7 @@ class Centered(NamedTuple):
 class _Form(NamedTuple):
     """What everything else needs of one form of operator, as functions of it; `_OPERATORS` has an entry for each."""
     convert: object                                    # (name, A): with arrays in C order
-    flaw: object                                       # (A): which of _FLAWS it has, 0 for none
+    flaw: object                                       # (A): which of _FLAWS it has, or _SOUND
     size: object                                       # (A): number of rows
     precision: object                                  # (A): relative rounding error of a product
     product: object                                    # (A, V): A V in the operator's precision
@@ -2988,7 +3052,7 @@ def _size(A):
 
 @_by_form
 def _flaw(A):
-    """Number in `_FLAWS` of what is wrong with the contents of an operator; 0 if no product can trip over them."""
+    """Which of `_FLAWS` the contents of an operator have; _SOUND if no product can trip over them."""
     return _form(type(A)).flaw(A)
 
 
@@ -3410,8 +3474,27 @@ def _held(A):
 
 # 6.4 What enters, and the table
 
+(_SOUND, _ARRAY_SHAPE, _CSR_POINTERS, _CSR_INDICES, _BITS_WORDS, _BITS_SCALE, _IMPLICIT_POINTS, _IMPLICIT_KERNEL,
+ _LOW_RANK_FACTOR, _DIFFERENCE_SIZES, _CENTERED_MEANS) = range(11)
+_FLAWS = {
+    _ARRAY_SHAPE: "{a} must be square, with at least one row",
+    _CSR_POINTERS: "{a}.indptr must rise from 0 to the length of {a}.data and {a}.indices, in n + 1 steps",
+    _CSR_INDICES: "{a}.indices must be from 0 to n - 1",
+    _BITS_WORDS: "{a}.words must have ceil(n / 32) rows and n columns, n at least 1",
+    _BITS_SCALE: "{a}.scale must be finite",
+    _IMPLICIT_POINTS: "{a}.X must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: "
+                      "1e17)",
+    _IMPLICIT_KERNEL: "{a}.kernel must be a Kernel as its maker returned it, and go with {a}.X: row numbers if it is "
+                      "precomputed, scaled by 1e-37 to 1e37 in float32",
+    _LOW_RANK_FACTOR: "{a}.F must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: "
+                      "1e17)",
+    _DIFFERENCE_SIZES: "{a}.A and {a}.B must be of the same size",
+    _CENTERED_MEANS: "{a}.means must hold one number for each row of {a}.A",
+}
+
+
 def _array_flaw(A):
-    return 0 if A.shape[0] == A.shape[1] and A.shape[0] > 0 else 1
+    return _SOUND if A.shape[0] == A.shape[1] and A.shape[0] > 0 else _ARRAY_SHAPE
 
 
 def _epsilon(A):
@@ -3486,42 +3569,43 @@ def _rise(A):
 
 def _csr_flaw(A):
     if not _rise(A):
-        return 2
+        return _CSR_POINTERS
     inside = A.indices.shape[0] == 0 or (A.indices.min() >= 0 and A.indices.max() < A.indptr.shape[0] - 1)
-    return 0 if inside else 3
+    return _SOUND if inside else _CSR_INDICES
 
 
 def _bits_flaw(A):
     if A.n < 1 or A.words.shape[1] != A.n or A.words.shape[0] != (A.n + 31) // 32:
-        return 4
-    return 0 if abs(A.scale) < math.inf else 5
+        return _BITS_WORDS
+    return _SOUND if abs(A.scale) < math.inf else _BITS_SCALE
 
 
 def _implicit_flaw(A):
     if A.X.size == 0 or not _all_below(A.X, 1e17 if A.X.itemsize == 4 else 1e150):
-        return 6
+        return _IMPLICIT_POINTS
     sound = _is_sound(A.kernel) and (A.X.itemsize == 8 or 1e-37 <= A.kernel.scale <= 1e37)
     if sound and A.kernel.kind == _PRECOMPUTED:
         sound = A.X.shape[1] == 1 and _are_rows(A.X, A.kernel.table.shape[0])
-    return 0 if sound else 7
+    return _SOUND if sound else _IMPLICIT_KERNEL
 
 
 def _low_rank_flaw(A):
-    return 0 if A.F.size > 0 and _all_below(A.F, 1e17 if A.F.itemsize == 4 else 1e150) else 8
+    sound = A.F.size > 0 and _all_below(A.F, 1e17 if A.F.itemsize == 4 else 1e150)
+    return _SOUND if sound else _LOW_RANK_FACTOR
 
 
 def _difference_flaw(A):
-    if _flaw(A.A) != 0:
+    if _flaw(A.A) != _SOUND:
         return _flaw(A.A)
-    if _flaw(A.B) != 0:
+    if _flaw(A.B) != _SOUND:
         return _flaw(A.B)
-    return 0 if _size(A.A) == _size(A.B) else 9
+    return _SOUND if _size(A.A) == _size(A.B) else _DIFFERENCE_SIZES
 
 
 def _centered_flaw(A):
-    if _flaw(A.A) != 0:
+    if _flaw(A.A) != _SOUND:
         return _flaw(A.A)
-    return 0 if A.means.shape[0] == _size(A.A) else 10
+    return _SOUND if A.means.shape[0] == _size(A.A) else _CENTERED_MEANS
 
 
 def _dense_product_of(A, V):
@@ -3530,41 +3614,45 @@ def _dense_product_of(A, V):
 
 _OPERATORS = {
     np.ndarray: _Form(
-        lambda name, value: _as_points(name, value), lambda A: _array_flaw(A), lambda A: A.shape[0],
-        lambda A: _epsilon(A),
-        _dense_product_of, _measured_plain, lambda A, first, last: A[first:last].astype(np.float64),
-        lambda A: np.diag(A).astype(np.float64).sum(), _dense_symmetric, lambda A: _array_bytes(A)),
+        convert=lambda name, value: _as_points(name, value), flaw=lambda A: _array_flaw(A), size=lambda A: A.shape[0],
+        precision=lambda A: _epsilon(A), product=_dense_product_of, measured_product=_measured_plain,
+        rows=lambda A, first, last: A[first:last].astype(np.float64),
+        trace=lambda A: np.diag(A).astype(np.float64).sum(), symmetric=_dense_symmetric,
+        held=lambda A: _array_bytes(A)),
     CSR: _Form(
-        _convert_csr, _csr_flaw, lambda A: A.indptr.shape[0] - 1, lambda A: _epsilon(A.data),
-        lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)),
-        _measured_plain, _csr_rows, _csr_trace, lambda A: _csr_symmetric(A),
-        lambda A: _array_bytes(A.data) + _array_bytes(A.indices) + _array_bytes(A.indptr)),
+        convert=_convert_csr, flaw=_csr_flaw, size=lambda A: A.indptr.shape[0] - 1,
+        precision=lambda A: _epsilon(A.data),
+        product=lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)),
+        measured_product=_measured_plain, rows=_csr_rows, trace=_csr_trace, symmetric=lambda A: _csr_symmetric(A),
+        held=lambda A: _array_bytes(A.data) + _array_bytes(A.indices) + _array_bytes(A.indptr)),
     Bits: _Form(
-        lambda name, value: Bits(_as_words(name, value.words, ".words"), float(value.scale), int(value.n)), _bits_flaw,
-        lambda A: A.n, lambda A: 2.220446049250313e-16, lambda A, V: _bits_product(A.words, A.scale, V),
-        _measured_plain, _bits_rows, _bits_trace, lambda A: True, lambda A: _array_bytes(A.words)),
+        convert=lambda name, value: Bits(_as_words(name, value.words, ".words"), float(value.scale), int(value.n)),
+        flaw=_bits_flaw, size=lambda A: A.n, precision=lambda A: 2.220446049250313e-16,
+        product=lambda A, V: _bits_product(A.words, A.scale, V), measured_product=_measured_plain, rows=_bits_rows,
+        trace=_bits_trace, symmetric=lambda A: True, held=lambda A: _array_bytes(A.words)),
     Implicit: _Form(
-        lambda name, value: Implicit(_as_points(name, value.X, ".X"), _as_kernel(name, value.kernel)),
-        _implicit_flaw,
-        lambda A: A.X.shape[0], lambda A: _epsilon(A.X), _implicit_product, _measured_plain, _implicit_rows,
-        lambda A: _diagonal(A.X, A.kernel).astype(np.float64).sum(), lambda A: True,
-        lambda A: _array_bytes(A.X) + _array_bytes(A.kernel.table)),
+        convert=lambda name, value: Implicit(_as_points(name, value.X, ".X"), _as_kernel(name, value.kernel)),
+        flaw=_implicit_flaw, size=lambda A: A.X.shape[0], precision=lambda A: _epsilon(A.X), product=_implicit_product,
+        measured_product=_measured_plain, rows=_implicit_rows,
+        trace=lambda A: _diagonal(A.X, A.kernel).astype(np.float64).sum(), symmetric=lambda A: True,
+        held=lambda A: _array_bytes(A.X) + _array_bytes(A.kernel.table)),
     LowRank: _Form(
-        lambda name, value: LowRank(_as_points(name, value.F, ".F")), _low_rank_flaw, lambda A: A.F.shape[0],
-        lambda A: _epsilon(A.F), _low_rank_product, _measured_plain, _low_rank_rows,
-        lambda A: (_in_double(A.F) ** 2).sum(), lambda A: True, lambda A: _array_bytes(A.F)),
+        convert=lambda name, value: LowRank(_as_points(name, value.F, ".F")), flaw=_low_rank_flaw,
+        size=lambda A: A.F.shape[0], precision=lambda A: _epsilon(A.F), product=_low_rank_product,
+        measured_product=_measured_plain, rows=_low_rank_rows, trace=lambda A: (_in_double(A.F) ** 2).sum(),
+        symmetric=lambda A: True, held=lambda A: _array_bytes(A.F)),
     Difference: _Form(
-        lambda name, value: Difference(_as_operator(name, value.A), _as_operator(name, value.B)), _difference_flaw,
-        lambda A: _size(A.A), lambda A: max(_precision(A.A), _precision(A.B)),
-        lambda A, V: _product(A.A, V) - _product(A.B, V), _measured_difference,
-        lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last), lambda A: _trace(A.A) - _trace(A.B),
-        lambda A: _symmetric(A.A) and _symmetric(A.B), lambda A: _held(A.A) + _held(A.B)),
+        convert=lambda name, value: Difference(_as_operator(name, value.A), _as_operator(name, value.B)),
+        flaw=_difference_flaw, size=lambda A: _size(A.A), precision=lambda A: max(_precision(A.A), _precision(A.B)),
+        product=lambda A, V: _product(A.A, V) - _product(A.B, V), measured_product=_measured_difference,
+        rows=lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
+        trace=lambda A: _trace(A.A) - _trace(A.B), symmetric=lambda A: _symmetric(A.A) and _symmetric(A.B),
+        held=lambda A: _held(A.A) + _held(A.B)),
     Centered: _Form(
-        lambda name, value: Centered(_as_operator(name, value.A), _as_vector(name, value.means, ".means")),
-        _centered_flaw,
-        lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product, _measured_centered, _centered_rows,
-        lambda A: _trace(A.A) - A.means.sum(), lambda A: _symmetric(A.A),
-        lambda A: _held(A.A) + _array_bytes(A.means)),
+        convert=lambda name, value: Centered(_as_operator(name, value.A), _as_vector(name, value.means, ".means")),
+        flaw=_centered_flaw, size=lambda A: _size(A.A), precision=lambda A: _precision(A.A), product=_centered_product,
+        measured_product=_measured_centered, rows=_centered_rows, trace=lambda A: _trace(A.A) - A.means.sum(),
+        symmetric=lambda A: _symmetric(A.A), held=lambda A: _held(A.A) + _array_bytes(A.means)),
 }
 
 
@@ -3577,13 +3665,27 @@ def _as_operator(name, value):
 
 
 _OPERATORS_IN_WORDS = ("a square array of real numbers or an operator "
-                       "(CSR, Bits, Implicit, LowRank, Difference, Centered)")
+                       f"({', '.join(t.__name__ for t in [*_OPERATORS][1:])})")
 
 
 @overload(_as_operator, prefer_literal=True)
 def _as_operator_overload(name, value):
     _refuse_unless(_form(value) is not None, name, _OPERATORS_IN_WORDS, value)
     return _form(value).convert
+
+
+def _operator(like=None):
+    """A symmetric operator, of the size of another one."""
+    lines = ["{a}_ = _as_operator('{f}: {a}', {a})", "flaw = _flaw({a}_)"]
+    lines += [_require(f"flaw != {number}", text) for number, text in _FLAWS.items()]
+    if like:
+        lines.append(_require(f"_size({{a}}_) == _size({like}_)", f"{like} and {{a}} must be of the same size"))
+    return lines
+
+
+def _sparse_rows():
+    """A CSR, not necessarily square."""
+    return ["{a}_ = _as_rows('{f}: {a}', {a})", _require("_rise({a}_)", _FLAWS[_CSR_POINTERS])]
 
 
 # 6.5 Functions of operators
@@ -3933,6 +4035,37 @@ def _small_eigen(H, size, by_size):
     return _sorted_pairs(found, rows, scale, by_size)
 
 
+@_compiled
+def _solve_transposed(L, C):
+    """C <- L^-T C for a lower triangular L; 0 where L_ii is 0."""
+    for i in range(L.shape[0] - 1, -1, -1):
+        for q in range(C.shape[1]):
+            C[i, q] = C[i, q] / L[i, i] if L[i, i] != 0.0 else 0.0
+        for j in range(i):
+            for q in range(C.shape[1]):
+                C[j, q] -= L[i, j] * C[i, q]
+
+
+@_compiled(apart=True)
+def _solve_ridge(squares, products, lam):
+    """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
+    r, trace, W = squares.shape[0], 0.0, products.copy()
+    for i in range(r):
+        trace += squares[i, i]
+    ridge = max(lam, max(100.0, r) * 2.2e-16 * trace)
+    for i in range(r):
+        squares[i, i] += ridge
+    L = np.linalg.cholesky(squares)                    # np.linalg.solve compiles 57 units
+    for i in range(r):
+        for j in range(i):
+            for q in range(W.shape[1]):
+                W[i, q] -= L[i, j] * W[j, q]
+        for q in range(W.shape[1]):
+            W[i, q] /= L[i, i]
+    _solve_transposed(L, W)
+    return W
+
+
 # 7.2 Block Lanczos
 
 @_compiled(apart=True)
@@ -4277,7 +4410,7 @@ def _norm_step(search, R, summands):
     limit = min(min(_NORM_COLUMNS, max(10 * block, 2**26 // n)), n - block) // block * block
     if at[_SIZE] + block > Q.shape[1]:
         columns = min(limit, 2 * Q.shape[1])
-        Q, H = _widened(Q, n, columns), _widened(H, columns, columns)
+        Q, H = _rectangle(Q, n, columns), _rectangle(H, columns, columns)
     _extend_basis(Q, H, at[_SIZE], W, R)
     size = at[_SIZE] + block
     full = size + block > limit
@@ -4311,14 +4444,6 @@ def _norm_step(search, R, summands):
     return _NormSearch(search.tol, search.max_iterations, precision, search.key, W, Q, H, at, level)
 
 
-@_compiled
-def _widened(Q, rows, columns):
-    """Q in the corner of a larger matrix of zeros."""
-    out = _zero_matrix(rows, columns)
-    _put(out, 0, Q)
-    return out
-
-
 @_compiled(apart=True)
 def _norm(A, key, tol, max_iterations):
     """Largest size of an eigenvalue of A, from below; what it is not above but for a chance; whether A is finite.
@@ -4348,7 +4473,6 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's
         type. Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A loose
         tol (1e-2) does not promise that none is missed which is larger by less than a few tol: for that there is
@@ -4463,7 +4587,6 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
         subspace is invariant to tol. Not below 16 roundings of A's type
     max_iterations : int, at least 1; products with k vectors
@@ -4526,7 +4649,6 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     Parameters
     ----------
     A : (n, n) symmetric array or operator
-    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
         roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was full
         before that was sure, or max_iterations were over. 768 columns suffice for 1 % up to n near 87,000 (beyond, 512
@@ -4585,6 +4707,14 @@ def _convert_eigen(name, value):
 _as_eigen = _converter(Eigen, "an Eigen, as the eigensolvers return it", _convert_eigen)
 
 
+def _eigen(of):
+    return ["{a}_ = _as_eigen('{f}: {a}', {a})", *_sound_points("{a}_.vectors", "{a}.vectors"),
+            _require("{a}_.values.size == {a}_.residual.size == {a}_.vectors.shape[1]",
+                     "{a}.values and {a}.residual must hold one number for each vector"),
+            _require(f"{{a}}_.vectors.shape[0] == {of}_.shape[0]",
+                     f"{{a}}.vectors must have one row for each point of {of}")]
+
+
 def _convert_expansion(name, value):
     points, coef = _as_points(name, value.points, ".points"), _as_points(name, value.coef, ".coef")
     offset = _as_vector(name, value.offset, ".offset")
@@ -4594,6 +4724,18 @@ def _convert_expansion(name, value):
 
 
 _as_expansion = _converter(Expansion, "an Expansion", _convert_expansion)
+
+
+def _expansion(on=None):
+    """An expansion, to be applied to other points."""
+    lines = [*_model("_as_expansion", on), *_sound_points("{a}_.coef", "{a}.coef"),
+             _require("{a}_.coef.shape[0] == {a}_.points.shape[0]", "{a}.coef must have one row for each point"),
+             _require("{a}_.offset.size == {a}_.coef.shape[1]",
+                      "{a}.offset must be empty or hold one number for each column of {a}.coef"),
+             _require("{a}_.mean.size in (0, {a}_.points.shape[0]) and _all_below({a}_.mean.reshape(1, -1), math.inf) "
+                      "or {a}_.mean.size == 1 and np.isnan({a}_.mean[0])",
+                      "{a}.mean must be empty, hold one number for each point, or be one NaN for unknown")]
+    return lines
 
 
 _DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
@@ -4623,7 +4765,8 @@ def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
 
     f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n for eigenpairs
-    of the Gram matrix itself; for those of a sketch A, f_n(x_i) differs from it by lambda_n^-1/2 ((K - A) a^n)_i.
+    of the Gram matrix itself; for those of a sketch A, f_n(x_i) differs from it by lambda_n^-1/2 ((K - A) a^n)_i
+    (AMS theorem 4 bounds its size).
 
     Parameters
     ----------
@@ -4661,7 +4804,6 @@ def kpca(X, kernel, k, seed=0):
     X : (n, d) array
     kernel : Kernel
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4722,7 +4864,6 @@ def centered_kpca(X, kernel, k, seed=0):
     X : (n, d) array
     kernel : Kernel
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4822,6 +4963,161 @@ def expand(X, expansion):
     if not _all_below(features, np.inf):
         raise ValueError("expand: expansion must give finite features on X")
     return features
+
+
+# 8.1 Pre-images
+
+@_compiled
+def _preimage_weights(gammas, Q, z, gamma, out):
+    """out_i = gammas_i exp(-gamma |z - q_i|^2); their sum, and that of their sizes."""
+    total = size = 0.0
+    for i in range(Q.shape[0]):
+        square = 0.0
+        for t in range(Q.shape[1]):
+            square += (z[t] - Q[i, t]) ** 2
+        out[i] = gammas[i] * math.exp(-gamma * square)
+        total += out[i]
+        size += abs(out[i])
+    return total, size
+
+
+@_compiled
+def _climb(gammas, Q, gamma, z, iterations):
+    """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
+
+    Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows.
+    """
+    d, weights = Q.shape[1], _zeros(Q.shape[0], _FLOAT64)
+    step, other = _zeros(d, _FLOAT64), _zeros(d, _FLOAT64)
+    total, size = _preimage_weights(gammas, Q, z, gamma, weights)
+    for iteration in range(iterations):
+        if size == 0.0:                                # so far from all points that every kernel value is 0
+            return total
+        divisor, length = total if total > 0.1 * size else size, 0.0
+        for t in range(d):
+            step[t] = 0.0
+        for i in range(Q.shape[0]):
+            for t in range(d):
+                step[t] += weights[i] * (Q[i, t] - z[t])
+        for t in range(d):
+            step[t] /= divisor
+            length += step[t] ** 2
+        if gamma * length < 1e-20:
+            return total
+        share, higher = 1.0, False
+        while not higher and share > 1e-6:
+            for t in range(d):
+                other[t] = z[t] + share * step[t]
+            value, measured = _preimage_weights(gammas, Q, other, gamma, weights)
+            higher, share = value > total, 0.5 * share
+        if not higher:
+            return total
+        total, size = value, measured
+        for t in range(d):
+            z[t] = other[t]
+    return total
+
+
+@_compiled(apart=True)
+def _preimage(Q, C, gamma, Y, F, mean, iterations, r, z):
+    """The pre-image of row r of Y, climbed to from the point of Q whose features F are the nearest; written to z.
+
+    Where the sum is not positive at the end, every point is farther than one infinitely far: the start is the answer.
+    """
+    nearest, least, gammas = 0, np.inf, _zeros(Q.shape[0], _FLOAT64)
+    for i in range(Q.shape[0]):
+        square, gammas[i] = 0.0, mean[i] if mean.shape[0] > 0 else 0.0
+        for q in range(C.shape[1]):
+            square += (F[i, q] - Y[r, q]) ** 2
+            gammas[i] += C[i, q] * Y[r, q]
+        if square < least:
+            nearest, least = i, square
+    for t in range(Q.shape[1]):
+        z[t] = Q[nearest, t]
+    if not _climb(gammas, Q, gamma, z, iterations) > 0.0:
+        for t in range(Q.shape[1]):
+            z[t] = Q[nearest, t]
+
+
+@_compiled(parallel=True)
+def _fixed_points(Q, C, gamma, Y, F, mean, iterations):
+    """Pre-images of the features Y, each climbed to from the point of Q whose features F are the nearest."""
+    out = _zero_matrix(Y.shape[0], Q.shape[1])
+    work = Y.shape[0] * (2.0 * F.size + min(iterations, 50) * Q.shape[0] * (10.0 + Q.shape[1]))    # many end early
+    begun = _threads_pay(work, Y.shape[0])
+    if begun:
+        for r in prange(Y.shape[0]):
+            _preimage(Q, C, gamma, Y, F, mean, iterations, np.int64(r), out[r])
+        _threads_paid(begun, work)
+    else:
+        for r in range(Y.shape[0]):
+            _preimage(Q, C, gamma, Y, F, mean, iterations, r, out[r])
+    return out
+
+
+@_compiled
+def _is_mean_unknown(E):
+    return _largest(E.offset) > 0.0 if E.mean.shape[0] == 0 else np.isnan(E.mean[0])
+
+
+@_public(features=_points(), expansion=_expansion(), ridge=_tolerance, iterations=_integer(1))
+def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
+    """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
+
+    ridge = 0: the fixed point of Mika, Schoelkopf, Smola, Mueller, Scholz, Raetsch (1999) for the Gaussian kernel, z =
+    sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features; it climbs
+    to a point whose image is nearer to that than its neighbours' are, or stays at the nearest of the points where
+    no point's is as near as 0.
+    ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
+    expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
+
+    Parameters
+    ----------
+    features : (m, k) array, as `expand` gives them
+    expansion : Expansion over c points of k components; with ridge = 0, it knows its mean (those of this module do,
+        but thinned ones that are centred)
+    ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
+    iterations : int, at least 1; steps of a fixed point at most
+
+    Returns
+    -------
+    (m, d) float64 array, one point for each row of features
+
+    Notes
+    -----
+    ridge = 0: O(c^2 (d + k)) for the starts, and O(c d) for each step of a point; features of the points, c k numbers.
+    ridge > 0: O(c^3 + c^2 d) time and O(c^2) memory.
+
+    Examples
+    --------
+    >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
+    >>> expansion = kpca(X, gaussian(1.0), 8)
+    >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
+    True
+    """
+    E = expansion
+    kernel = E.kernel
+    if features.shape[1] != E.coef.shape[1]:
+        raise ValueError("kernel_pca_preimage: features must have as many columns as expansion has components")
+    if ridge == 0.0 and kernel.kind != _GAUSSIAN:
+        raise ValueError("kernel_pca_preimage: ridge must be positive unless the kernel is gaussian")
+    if kernel.kind == _PRECOMPUTED or kernel.kind == _CUSTOM:
+        raise ValueError("kernel_pca_preimage: expansion must not have a kernel that is precomputed or custom")
+    Y, F = _in_double(features), _in_double(_features(E.points, E))
+    if not _all_below(F, np.inf):
+        raise ValueError("kernel_pca_preimage: expansion must give finite features on its own points")
+    if ridge == 0.0:
+        if _is_mean_unknown(E):
+            raise ValueError("kernel_pca_preimage: ridge must be positive where expansion has an offset and its mean "
+                             "is not known")
+        return _fixed_points(_in_double(E.points), _in_double(E.coef), kernel.gamma, Y, F, E.mean, iterations)
+    K = _gram(kernel, _prepare(kernel, F, F, True))
+    if not _all_below(K, 1e300):
+        raise ValueError("kernel_pca_preimage: expansion must have a kernel that is finite on its features")
+    out = _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, _in_double(E.points), ridge))
+    if not _all_below(out, np.inf):
+        raise ValueError("kernel_pca_preimage: expansion must have a kernel that is finite on the features")
+    return out
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -5031,14 +5327,13 @@ def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
     K^_ij = s K_ij with probability 1 / s, else 0, independently for i <= j. E K^ = K, Var K^_ij = (s - 1) K_ij^2; the
-    error has spectral norm near 2 sqrt((s - 1) n) max abs(K_ij) (theorem 1 bounds it by twice that).
+    error has spectral norm near 2 sqrt((s - 1) n) max abs(K_ij) (AMS theorem 1 bounds it by twice that).
 
     Parameters
     ----------
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
     s : float, at least 1
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5116,7 +5411,7 @@ def _write_words(bits, first, last, begin, end, words):
 
 
 @_compiled(apart=True)
-def _draw_words(kernel, pairs, slope, coin, row, column, group, words, mirror):
+def _round_words(kernel, pairs, slope, coin, row, column, group, words, mirror):
     """Draw four tiles on and above the diagonal, and write each of them and its mirror image.
 
     Points are numbered from `row` and `column` on.
@@ -5166,11 +5461,11 @@ def _quantized(kernel, pairs, bound, coin, row, column):
     begun = _threads_pay(work, tasks)
     if begun:
         for group in prange(tasks):
-            _draw_words(kernel, pairs, slope, coin, row, column, np.int64(group), words, mirror)
+            _round_words(kernel, pairs, slope, coin, row, column, np.int64(group), words, mirror)
         _threads_paid(begun, work)
     else:
         for group in range(tasks):
-            _draw_words(kernel, pairs, slope, coin, row, column, group, words, mirror)
+            _round_words(kernel, pairs, slope, coin, row, column, group, words, mirror)
     return words, mirror
 
 
@@ -5179,13 +5474,13 @@ def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
     K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max abs(K_ij), independently for i <= j. E K^ = K,
-    Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (theorem 1 bounds it by 4 b sqrt(n)).
+    Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (AMS theorem 1 bounds it by 4 b
+    sqrt(n)).
 
     Parameters
     ----------
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5223,7 +5518,6 @@ def round_expansion(coef, s, seed=0):
     ----------
     coef : (m,) or (m, k) array
     s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5326,7 +5620,7 @@ def _thinned(E, rows):
 
 @_public(X=_points(), expansion=_expansion("X"), s=_positive, seed=_seed)
 def expand_rounded(X, expansion, s, seed=0):
-    """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS section 4, theorem 5).
+    """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
 
     f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel
     values of the points that survive in any of them. Coordinated rounding makes these 2.4 times the survivors of one of
@@ -5337,8 +5631,7 @@ def expand_rounded(X, expansion, s, seed=0):
     ----------
     X : (q, d) array of new points
     expansion : Expansion over m points, of k features
-    s : float, positive; `rounding_scale` for the s of theorem 5
-    seed : int from 0 to 2**64 - 1, by default 0
+    s : float, positive; `rounding_scale` for the s of AMS theorem 5
 
     Returns
     -------
@@ -5474,7 +5767,7 @@ def _projected(X, s, key):
 
 @_public(X=_points(finite=False), s=_length + [_holdable("s", "1.0 * X_.itemsize * X_.shape[0] * s_")], seed=_seed)
 def rademacher_projection(X, s, seed=0):
-    """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS section 5, theorem 6).
+    """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS theorem 6).
 
     With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between
     training and test points, n together, are kept to 1 +- eps and all their inner products to eps (|x|^2 + |y|^2) / 2
@@ -5486,7 +5779,6 @@ def rademacher_projection(X, s, seed=0):
     ----------
     X : (n, d) array
     s : int, at least 1
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5563,7 +5855,6 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     x, y : (d,) arrays
     kernel : Kernel
     s : float, at least 1
-    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -5594,7 +5885,6 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     x, y : (d,) arrays
     kernel : Kernel
     bound : float, positive: b, at least abs(k(x, y))
-    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -5630,7 +5920,6 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     kernel : Kernel
     weight : float, a: the coefficient of the term in a unit vector; not 0
     s : float, positive
-    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -5651,13 +5940,1737 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# 10. Random features and streams (SKPCA)
+# 10. Reduced sets (RSKPCA)
+#
+# Few weighted points that stand for many: c_1 ... c_m with weights w_j, which sum to n. Kernel methods on them are
+# those on n points, of which w_j lie at c_j.
+# ----------------------------------------------------------------------------------------------------------------------
+
+class ReducedSet(NamedTuple):
+    """Few points that stand for many.
+
+    centers (m, d); weights (m,) number of points each stands for; labels (n,) the center that stands for each point,
+    or empty where none were computed.
+    """
+    centers: np.ndarray
+    weights: np.ndarray
+    labels: np.ndarray
+
+
+# 10.1 Shadows (RSKPCA section 4)
+#
+# A point belongs to the first center within eps, and is a center if there is none: what the single pass of RSKPCA
+# algorithm 2 finds. Points pass in batches. Those of a batch meet the centers before it in parallel, all in tiles or
+# only those in cells of side eps around them, whichever costs less; then each other, one by one. Distances by the
+# micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of the coordinates does.
+# So cells, batches and threads leave no trace in the result.
+
+class ShadowState(NamedTuple):
+    """Shadows of a stream: made by `shadow_start`, passed on by `shadow_update`.
+
+    centers (m, d); weights (m,) number of points in each shadow; eps, the radius; count: points so far.
+    """
+    centers: np.ndarray
+    weights: np.ndarray
+    eps: float
+    count: int
+
+
+class _Cells(NamedTuple):
+    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range.
+
+    centers (capacity, d); codes (capacity,) of their cells; before (capacity,) the center that came before into the
+    same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin; side of a cell.
+    """
+    centers: np.ndarray
+    codes: np.ndarray
+    before: np.ndarray
+    heads: np.ndarray
+    axes: np.ndarray
+    origin: np.ndarray
+    side: float
+
+
+_SHADOW_BATCH = 16 * _BLOCK                            # points at a time: 16 tasks, and few that meet one by one
+_CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
+_CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
+
+
+@_compiled(fastmath=_STRICT - {"contract"})
+def _is_within(X, i, C, j, limit):
+    """Whether |x_i - c_j|^2 < limit, in float64 and in the order of the coordinates, no operation fused."""
+    total = 0.0
+    for t in range(X.shape[1]):
+        gap = X[i, t] - C[j, t]
+        total += gap * gap
+        if not total < limit:                          # sums of squares only grow
+            return False
+    return True
+
+
+@_compiled
+def _cell(cells, x):
+    """Number of the cell of a point, 20 bits a coordinate: neighbours differ by -1, 0 or 1 in each."""
+    code = 0
+    for a in range(cells.axes.shape[0]):
+        code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (20 * a)
+    return code
+
+
+@_compiled
+def _bucket(cells, code):
+    return np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
+
+
+@_compiled
+def _enter_cell(cells, x, number):
+    """Make a point center `number`."""
+    for t in range(x.shape[0]):
+        cells.centers[number, t] = x[t]
+    code = _cell(cells, x)
+    bucket = _bucket(cells, code)
+    cells.codes[number], cells.before[number], cells.heads[bucket] = code, cells.heads[bucket], number
+
+
+@_compiled
+def _first_in_cells(cells, X, i, lowest, limit):
+    """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
+    found, seen, code, directions = -1, 0, _cell(cells, X[i]), cells.axes.shape[0]
+    for neighbour in range(3 ** directions):
+        other, rest = 0, neighbour
+        for a in range(directions):
+            other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
+            rest //= 3
+        j = cells.heads[_bucket(cells, other)]
+        while j >= lowest:                             # from the last center to the first
+            if cells.codes[j] == other:
+                seen += 1
+                if _is_within(X, i, cells.centers, j, limit):
+                    found = j if found < 0 else min(found, j)
+            j = cells.before[j]
+    return found, seen
+
+
+@_compiled(apart=True)
+def _empty_cells(X, known, eps, capacity):
+    """Cells for points and for the centers that are known."""
+    d = X.shape[1]
+    low, ranges = X[0].copy(), X[0].copy()
+    for P in (X, known):
+        for i in range(P.shape[0]):                    # row by row: by columns the points come from memory d times
+            for t in range(d):
+                low[t], ranges[t] = min(low[t], P[i, t]), max(ranges[t], P[i, t])
+    for t in range(d):
+        ranges[t] -= low[t]
+    axes = _descending(ranges, False)[:min(d, 3)].copy()
+    origin = _zeros(axes.shape[0], _FLOAT64)
+    for a in range(axes.shape[0]):
+        origin[a] = low[axes[a]]
+    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
+    side = max(1.00001 * eps, ranges[axes[0]] / _CELLS_ON_AXIS)
+    return _enlarged(_Cells(known, np.empty(0, _INT64), np.empty(0, _INT64), np.empty(0, _INT64), axes, origin, side),
+                     known.shape[0], capacity)
+
+
+@_compiled
+def _enlarged(cells, count, capacity):
+    """The same cells and `count` centers, with room for more."""
+    d, buckets = cells.centers.shape[1], 64
+    while buckets < 2 * capacity:
+        buckets *= 2
+    heads = np.empty(buckets, _INT64)
+    for b in range(buckets):
+        heads[b] = -1
+    larger = _Cells(np.empty(capacity * d, _FLOAT64).reshape(capacity, d), np.empty(capacity, _INT64),
+                    np.empty(capacity, _INT64), heads, cells.axes, cells.origin, cells.side)
+    for j in range(count):
+        _enter_cell(larger, cells.centers[j], j)
+    return larger
+
+
+@_compiled
+def _first_in_tiles(X, first, last, centers, count, panels, limit, labels):
+    """labels[first:last]: the first of all centers within the limit, or -1. Points with a center leave the tile."""
+    d, width, tile = X.shape[1], panels.shape[2], _new_tile(X)
+    active, numbers, left = _aligned(_BLOCK * d, X).reshape(_BLOCK, d), np.empty(_BLOCK, _INT64), last - first
+    for r in range(left):
+        numbers[r] = first + r
+        for t in range(d):
+            active[r, t] = X[first + r, t]
+    slack = 8.9e-16 * (d + 4)                          # four times what the two ways of summing can differ by
+    for q in range(panels.shape[0]):
+        inside, kept = min(width, count - q * width), 0
+        for r in range(0, left, 4):
+            _squared_distances(active, r, left - 1, 0, d, panels[q], tile, r, 0)
+        for r in range(left):
+            values, near, label = tile[r], 0, -1
+            for c in range(inside):
+                near += values[c] < limit * (1.0 + slack)
+            for c in range(inside if near else 0):
+                if values[c] < limit * (1.0 + slack) and (values[c] < limit * (1.0 - slack) or
+                                                          _is_within(active, r, centers, q * width + c, limit)):
+                    label = q * width + c
+                    break
+            if label >= 0:
+                labels[numbers[r]] = label
+            else:
+                if kept < r:
+                    numbers[kept] = numbers[r]
+                    for t in range(d):
+                        active[kept, t] = active[r, t]
+                kept += 1
+        left = kept
+        if left == 0:
+            break
+    for r in range(left):
+        labels[numbers[r]] = -1
+
+
+@_compiled(apart=True)
+def _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels):
+    """Labels of at most 128 of the points begin to end - 1 by the centers that there are; by cells without panels."""
+    _wide_vectors()
+    first = begin + block * _BLOCK
+    last = min(end, first + _BLOCK)
+    if panels.shape[0] > 0:
+        _first_in_tiles(X, first, last, cells.centers, count, panels, limit, labels)
+        return
+    for i in range(first, last):
+        labels[i], _ = _first_in_cells(cells, X, i, 0, limit)
+
+
+@_compiled(parallel=True)
+def _find_shadows(X, begin, end, cells, count, panels, limit, labels):
+    tasks, d = _blocks(end - begin), X.shape[1]
+    work = (end - begin) * (3e2 if panels.shape[0] == 0 else (0.15 + 0.5 * _MULTIPLY_ADD * d) * count)
+    begun = _threads_pay(work, tasks)
+    if begun:
+        for block in prange(tasks):
+            _shadows_of_block(X, begin, end, np.int64(block), cells, count, panels, limit, labels)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels)
+
+
+@_compiled
+def _cells_pay(X, begin, end, cells, count):
+    """Whether looking into cells costs less than tiles of all centers: by what a few points of the batch would see.
+
+    Estimates, on which nothing but time depends: a point takes 9 ns for each of up to 27 cells, and 4 + d for each
+    center seen there; in tiles .3 + d / 20 for each center.
+    """
+    d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 16)
+    for i in range(begin, end, step):
+        asked += 1
+        seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
+    in_cells = 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen / asked
+    return in_cells < (0.3 + 0.05 * d) * count
+
+
+@_compiled
+def _first_of_batch(cells, count, X, i, lowest, limit, by_cells):
+    """First of the centers that came into being in this batch, number `lowest` and later, within the limit, or -1."""
+    if by_cells:
+        return _first_in_cells(cells, X, i, lowest, limit)[0]
+    for j in range(lowest, count):
+        if _is_within(X, i, cells.centers, j, limit):
+            return j
+    return -1
+
+
+@_compiled(apart=True, python=True)
+def _shadows(X, known, eps, grow):
+    """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
+    n, count, limit, labels = X.shape[0], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
+    cells, begin, width = _empty_cells(X, known, eps, known.shape[0] + _SHADOW_BATCH), 0, _tile_width(X)
+    while begin < n:
+        end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH))
+        if grow and count + end - begin > cells.codes.shape[0]:
+            cells = _enlarged(cells, count, 2 * cells.codes.shape[0])
+        by_cells = _cells_pay(X, begin, end, cells, count)
+        columns = 0 if by_cells else (count + width - 1) // width * width
+        if by_cells or columns > 0:
+            panels = _pack(cells.centers[:count], width, columns)
+            _find_shadows(X, begin, end, cells, count, panels, limit, labels)
+        else:
+            for i in range(begin, end):
+                labels[i] = -1
+        lowest = count
+        for i in range(begin, end if grow else begin):
+            if labels[i] < 0:
+                labels[i] = _first_of_batch(cells, count, X, i, lowest, limit, by_cells)
+            if labels[i] < 0:
+                _enter_cell(cells, X[i], count)
+                labels[i] = count
+                count += 1
+        begin = end
+    return _rectangle(cells.centers, count, cells.centers.shape[1]), labels
+
+
+@_compiled
+def _counted(labels, weights, count):
+    """weights, filled up to `count` with zeros, and 1 more for each label."""
+    out = _zeros(count, _FLOAT64)
+    for j in range(weights.shape[0]):
+        out[j] = weights[j]
+    for label in labels:
+        out[label] += 1.0
+    return out
+
+
+@_public(X=_points(), eps=_bandwidth)
+def shadow_select(X, eps):
+    """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
+
+    S_j = {x : |x - c_j| < eps} less the shadows before it; weights w_j = |S_j|. A single pass in data order; with
+    eps = sigma / ell (`shadow_radius`) the errors of density, eigenvalues and operators are those of `shadow_bounds`.
+
+    Parameters
+    ----------
+    X : (n, d) array; the order of the points matters
+    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+
+    Returns
+    -------
+    ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n. Where
+    eps is below all distances every point is a center, and nothing is saved
+
+    Notes
+    -----
+    At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
+    centers: 10^6 points of 3 coordinates take seconds with any eps above 10^-10 of their range. O(n + m d) memory
+    beside X in float64.
+
+    Examples
+    --------
+    >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
+    ReducedSet(centers=array([[0. ],
+           [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
+    """
+    centers, labels = _shadows(_in_double(X), _zero_matrix(0, X.shape[1]), eps, True)
+    return ReducedSet(_in_precision(X, centers), _counted(labels, _zeros(0, _FLOAT64), centers.shape[0]), labels)
+
+
+@_public(glue=True, sigma=_bandwidth, ell=_real("1e-100 <= x <= 1e100", "be positive, from 1e-100 to 1e100"))
+def shadow_radius(sigma, ell):
+    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
+
+    Parameters
+    ----------
+    sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
+    ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
+
+    Examples
+    --------
+    >>> shadow_radius(2.0, 4.0)
+    0.5
+    """
+    return sigma / ell
+
+
+@_public(centers=_points(double=True), X=_points("centers", double=True), eps=_bandwidth)
+def shadow_labels(X, centers, eps):
+    """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
+
+    Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself: a later center
+    never takes a point from an earlier one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    centers : (m, d) array, in their order
+    eps : float, radius of a shadow, from 1e-150 to 1e150
+
+    Returns
+    -------
+    (n,) int64 array
+
+    Notes
+    -----
+    As `shadow_select`.
+
+    Examples
+    --------
+    >>> shadow_labels(np.array([[0.5], [9.0]]), np.array([[0.0], [1.0]]), 1.0).tolist()
+    [0, -1]
+    """
+    return _shadows(X, centers, eps, False)[1]
+
+
+def _convert_shadows(name, value):
+    return ShadowState(_to_double(_as_points(name, value.centers, ".centers")),
+                       _as_vector(name, value.weights, ".weights"), _as_real(name, value.eps),
+                       _as_integer(name, value.count))
+
+
+@_compiled(python=True)
+def _are_shadows(state):
+    """Whether each center has points, and their number is the state's."""
+    total = 0.0
+    for weight in state.weights:
+        total += weight if weight >= 1.0 else -np.inf
+    return (state.centers.shape[0] == state.weights.shape[0] and state.centers.shape[1] > 0
+            and 0 <= state.count < 2**53 and total == state.count and 1e-150 <= state.eps <= 1e150)
+
+
+_as_shadows = _converter(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", _convert_shadows)
+_shadow_state = ["{a}_ = _as_shadows('{f}: {a}', {a})",
+                 _require("_are_shadows({a}_) and _all_below({a}_.centers, 1e150)",
+                          "{a} must be a ShadowState as shadow_start or shadow_update returned it")]
+
+
+@_public(glue=True, eps=_bandwidth, d=_length)
+def shadow_start(eps, d):
+    """Shadows of a stream that has not begun (RSKPCA algorithm 2).
+
+    Parameters
+    ----------
+    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+    d : int, at least 1; coordinates of a point
+
+    Returns
+    -------
+    ShadowState
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> shadow_start(0.5, 3).count
+    0
+    """
+    return ShadowState(np.empty(0).reshape(0, d), np.empty(0), eps, 0)
+
+
+@_public(state=_shadow_state, X=_points(double=True) + [
+    _require("{a}_.shape[1] == state_.centers.shape[1]", "{a} must have as many columns as the centers of state")])
+def shadow_update(state, X):
+    """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
+
+    Parameters
+    ----------
+    state : ShadowState; it stays as it is
+    X : (n, d) array of further points
+
+    Returns
+    -------
+    ShadowState
+
+    Notes
+    -----
+    As `shadow_select`, and O(m d) for a call.
+
+    Examples
+    --------
+    >>> state = shadow_update(shadow_start(1.0, 1), np.array([[0.0], [0.9]]))
+    >>> shadow_update(state, np.array([[1.5]])).weights.tolist()
+    [2.0, 1.0]
+    """
+    centers, labels = _shadows(X, state.centers, state.eps, True)
+    return ShadowState(centers, _counted(labels, state.weights, centers.shape[0]), state.eps, state.count + X.shape[0])
+
+
+@_public(glue=True, state=_shadow_state)
+def shadow_finish(state):
+    """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
+
+    Parameters
+    ----------
+    state : ShadowState that has seen points
+
+    Returns
+    -------
+    ReducedSet, in float64, which shares its arrays with the state
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> shadow_finish(shadow_update(shadow_start(1.0, 1), np.array([[0.0], [0.9]]))).weights.tolist()
+    [2.0]
+    """
+    if state.count < 1:
+        raise ValueError("shadow_finish: state must have seen a point")
+    return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
+
+
+class ShadowBounds(NamedTuple):
+    """What shadows of a radius cost at most: see `shadow_bounds`."""
+    mmd: float
+    eigenvalues: float
+    operator: float
+
+
+@_public(kernel=_radial, eps=_bandwidth)
+def shadow_bounds(kernel, eps):
+    """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
+
+    kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
+    mmd = sqrt(2 (kappa - phi)); eigenvalues = min(sqrt(2) L eps, kappa), for the root of the sum of squared differences
+    of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
+    directions differ by at most 2 sqrt(kappa) mmd / delta, delta half of the gap after them, if that is below 1/2
+    (RSKPCA theorem 5.4).
+
+    Parameters
+    ----------
+    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+    eps : float, the radius
+
+    Returns
+    -------
+    ShadowBounds(mmd, eigenvalues, operator), floats
+
+    Notes
+    -----
+    O(1) time and memory. RSKPCA theorem 5.2 as printed, 2 C eps^2 with the C that the paper quotes, is exceeded by
+    exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the place of sqrt(kappa).
+
+    Examples
+    --------
+    >>> bounds = shadow_bounds(gaussian(1.0), 0.25)
+    >>> round(bounds.mmd, 4), round(bounds.eigenvalues, 4), round(bounds.operator, 4)
+    (0.2481, 0.2144, 0.3481)
+    """
+    drop, kappa = _drop(kernel, eps), kernel.scale
+    spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
+    return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
+                        kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
+
+
+@_public(kernel=_radial, eps=_bandwidth, values=_vector(), k=_count("values", "the number of values"))
+def shadow_projection_bound(kernel, eps, values, k):
+    """How far the span of k leading directions may move with points that move by less than eps (RSKPCA theorem 5.4).
+
+    |P - P'| <= 2 sqrt(2 kappa (kappa - phi)) / delta in Hilbert-Schmidt norm, delta = (lambda_k - lambda_{k+1}) / 2,
+    phi = k at distance eps, provided that 2 sqrt(2 kappa (kappa - phi)) < delta / 2.
+
+    Parameters
+    ----------
+    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+    eps : float, the radius
+    values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
+    k : int from 1 to q
+
+    Returns
+    -------
+    float; infinity where the theorem's condition is not met, which takes a radius of about sigma (lambda_k -
+    lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
+
+    Notes
+    -----
+    O(1) time and memory.
+
+    Examples
+    --------
+    >>> round(shadow_projection_bound(gaussian(1.0), 0.01, np.array([0.6, 0.2]), 1), 3)
+    0.1
+    """
+    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, eps).mmd
+    delta = 0.5 * values[k - 1] - 0.5 * (values[k] if k < values.shape[0] else 0.0)
+    return moved / delta if moved < 0.5 * delta else np.inf
+
+
+# 10.2 Rival reduced sets (RSKPCA section 6)
+
+@_compiled(apart=True)
+def _nearest_of_block(X, panels, count, block, labels, distances):
+    _wide_vectors()
+    n, d, width, tile, first = X.shape[0], X.shape[1], panels.shape[2], _new_tile(X), block * _BLOCK
+    last = min(n, first + _BLOCK)
+    for i in range(first, last):
+        labels[i], distances[i] = 0, np.inf
+    for q in range(panels.shape[0]):
+        for r in range(0, last - first, 4):
+            _squared_distances(X, first + r, n - 1, 0, d, panels[q], tile, r, 0)
+        for i in range(first, last):
+            for c in range(min(width, count - q * width)):
+                if tile[i - first, c] < distances[i]:
+                    labels[i], distances[i] = q * width + c, tile[i - first, c]
+
+
+@_compiled(parallel=True, python=True)
+def _nearest(X, panels, count):
+    """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
+    labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
+    tasks = _blocks(X.shape[0])
+    work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * X.shape[0] * count
+    begun = _threads_pay(work, tasks)
+    if begun:
+        for block in prange(tasks):
+            _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _nearest_of_block(X, panels, count, block, labels, distances)
+    return labels, distances
+
+
+@_compiled(apart=True)
+def _closer_in_block(X, center, block, distances):
+    for i in range(block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK)):
+        total = 0.0
+        for t in range(X.shape[1]):
+            total += (X[i, t] - center[t]) * (X[i, t] - center[t])
+        distances[i] = min(distances[i], total)
+
+
+@_compiled(parallel=True)
+def _come_closer(X, center, distances):
+    """distances[i] <- min(distances[i], |x_i - center|^2)."""
+    tasks = _blocks(X.shape[0])
+    work = (1.0 + _SCALAR * X.shape[1]) * X.shape[0]
+    begun = _threads_pay(work, tasks)
+    if begun:
+        for block in prange(tasks):
+            _closer_in_block(X, center, np.int64(block), distances)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _closer_in_block(X, center, block, distances)
+
+
+@_compiled
+def _pick(sums, u):
+    """Index drawn in proportion to the addends of the running sums, by a uniform u."""
+    goal, low, high = u * sums[-1], 0, sums.shape[0] - 1
+    while low < high:                                  # the first sum above the goal
+        middle = (low + high) // 2
+        if sums[middle] > goal:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@_compiled(apart=True)
+def _spread_centers(X, k, key):
+    """k-means++ (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
+    n = X.shape[0]
+    centers, distances, sums = _new_matrix(k, X.shape[1], X), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
+    for i in range(n):
+        distances[i] = np.inf
+    for c in range(k):
+        u = _uniform(key, c)
+        i = min(np.int64(u * n), n - 1)                # the first; and where all points are centers already
+        if c > 0:
+            _come_closer(X, centers[c - 1], distances)
+            total = 0.0
+            for j in range(n):
+                total += distances[j]
+                sums[j] = total
+            if total > 0.0:
+                i = _pick(sums, u)
+        for t in range(X.shape[1]):
+            centers[c, t] = X[i, t]
+    return centers
+
+
+@_compiled(python=True)
+def _within_clusters(X, labels, centers):
+    """Sum of squared distances of the points to the centers of their labels."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        center, distance = centers[labels[i]], 0.0
+        for t in range(X.shape[1]):
+            distance += (np.float64(X[i, t]) - center[t]) ** 2
+        total += distance
+    return total
+
+
+@_compiled(python=True)
+def _cluster_sums(X, labels, k):
+    """Sums of the points of each label, and their numbers."""
+    sums, counts = _zero_matrix(k, X.shape[1]), _zeros(k, _FLOAT64)
+    for i in range(X.shape[0]):
+        total = sums[labels[i]]
+        counts[labels[i]] += 1.0
+        for t in range(X.shape[1]):
+            total[t] += X[i, t]
+    return sums, counts
+
+
+@_compiled(python=True)
+def _move_centers(sums, counts, centers):
+    """Means of the points of each label; a center without points stays where it is."""
+    moved = centers.copy()
+    for c in range(centers.shape[0]):
+        if counts[c] > 0.0:
+            for t in range(centers.shape[1]):
+                moved[c, t] = sums[c, t] / counts[c]
+    return moved
+
+
+@_compiled
+def _equal(a, b):
+    """Whether two vectors of whole numbers are the same."""
+    if a.shape[0] != b.shape[0]:
+        return False
+    for i in range(a.shape[0]):
+        if a[i] != b[i]:
+            return False
+    return True
+
+
+@_compiled(apart=True)
+def _lloyd(X, k, key, restarts, max_iterations):
+    """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
+    best = (X[:0], _zeros(0, _FLOAT64), np.empty(0, _INT64), np.inf)
+    width = _tile_width(X)
+    for restart in range(restarts):
+        centers = _spread_centers(X, k, _subkey(key, restart))
+        labels = np.empty(0, _INT64)
+        for iteration in range(max_iterations):
+            before = labels
+            labels, _ = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
+            if _equal(labels, before):
+                break
+            sums, counts = _cluster_sums(X, labels, k)
+            centers = _move_centers(sums, counts, centers)
+        cost = _within_clusters(X, labels, centers)
+        if cost < best[3]:
+            best = (centers, counts, labels, cost)
+    return best
+
+
+@_public(X=_points(), m=_count("X"), seed=_seed, restarts=_integer(1), max_iterations=_integer(1))
+def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
+    """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
+
+    Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of
+    this kind are those of Zhang, Tsang, Kwok (2008).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers
+    restarts : int, at least 1
+    max_iterations : int, at least 1; passes over the points in each run
+
+    Returns
+    -------
+    ReducedSet; a center that lost all its points keeps its place, with weight 0
+
+    Notes
+    -----
+    O(n m d) time an iteration, O(n + m d) memory.
+
+    Examples
+    --------
+    >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
+    [1.0, 2.0]
+    """
+    unit = _unit(X)
+    centers, counts, labels, _ = _lloyd(_times(X, 1.0 / unit), m, _key(seed, _CENTERS), restarts, max_iterations)
+    return ReducedSet(_times(centers, unit), counts, labels)
+
+
+@_compiled
+def _unit(X):
+    """A power of two near the largest coordinate, 1 where that is not extreme; squares of points over it are safe."""
+    largest = _largest(X.reshape(-1))
+    return 1.0 if 1e-9 < largest < 1e9 or largest == 0.0 else 2.0 ** max(math.floor(math.log2(largest)), -1000)
+
+
+@_compiled(apart=True)
+def _similarities_of_block(kernel, gamma, X, i, block, out):
+    columns, values = _numbers(min(X.shape[0], block * _BLOCK + _BLOCK) - block * _BLOCK), _aligned(_BLOCK, X)
+    for c in range(columns.shape[0]):
+        columns[c] += block * _BLOCK
+    _pair_values(kernel, gamma, X, i, X, columns, values)
+    for c in range(columns.shape[0]):
+        out[columns[c]] = values[c]
+
+
+@_compiled(parallel=True)
+def _similarities(kernel, gamma, X, i, out):
+    """out[j] = k(x_j, x_i), X and gamma of `_at_scale`."""
+    tasks = _blocks(X.shape[0])
+    work = _value_work(kernel, X.shape[1]) * X.shape[0]
+    begun = _threads_pay(work, tasks)
+    if begun:
+        for block in prange(tasks):
+            _similarities_of_block(kernel, gamma, X, i, np.int64(block), out)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _similarities_of_block(kernel, gamma, X, i, block, out)
+
+
+@_compiled(apart=True)
+def _mean_similarities(kernel, X):
+    """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed. And whether they are finite."""
+    n = X.shape[0]
+    shares = _in_precision(X, _times(_ones(n).reshape(n, 1), 1.0 / n))
+    means = _in_double(_gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(n, 1, X)), shares)).reshape(-1)
+    return means, -np.inf < _sum(means) < np.inf
+
+
+@_compiled(python=True)
+def _with_unit_scale(kernel):
+    """The kernel without the factor of `scaled`."""
+    return Kernel(kernel.kind, 1.0, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
+
+
+class _MostSimilar(NamedTuple):
+    """The center most similar to each point, k(c, c) - 2 k(x, c) smallest: label, and that number."""
+    labels: np.ndarray
+    gaps: np.ndarray
+
+
+@_compiled
+def _come_nearer(found, values, own, label):
+    for j in range(values.shape[0]):
+        if own - 2.0 * values[j] < found.gaps[j]:
+            found.labels[j], found.gaps[j] = label, own - 2.0 * values[j]
+
+
+@_compiled
+def _far_from_all(n):
+    labels, gaps = _zeros(n, _INT64), _zeros(n, _FLOAT64)
+    for j in range(n):
+        gaps[j] = np.inf
+    return _MostSimilar(labels, gaps)
+
+
+@_public(X=_points(), m=_count("X"), seed=_seed, nearest=_flag)
+def kde_pare(X, m, seed=0, nearest=False):
+    """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers, which are different points of X
+    nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
+        weight is their number
+
+    Returns
+    -------
+    ReducedSet
+
+    Notes
+    -----
+    O(n + m d) time and memory; with `nearest`, O(n m d) time.
+
+    Examples
+    --------
+    >>> kde_pare(np.arange(6.0).reshape(-1, 1), 3).weights.tolist()
+    [2.0, 2.0, 2.0]
+    """
+    n, width = X.shape[0], _tile_width(X)
+    centers = _gather(X, _draw_uniformly(n, m, _key(seed, _PARED)), X)
+    if not nearest:
+        return ReducedSet(centers, _equal_weights(n, m), np.empty(0, _INT64))
+    unit = _unit(X)
+    panels = _pack(_times(centers, 1.0 / unit), width, (m + width - 1) // width * width)
+    labels, _ = _nearest(_times(X, 1.0 / unit), panels, m)
+    return ReducedSet(centers, _counted(labels, _zeros(0, _FLOAT64), m), labels)
+
+
+@_public(X=_points(), m=_count("X"), kernel=_kernel("X"))
+def herd(X, m, kernel):
+    """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
+
+    x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet,
+    the first of equals. Nothing is random.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers, which are different points of X
+    kernel : Kernel
+
+    Returns
+    -------
+    ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m; labels by
+    the distance in feature space
+
+    Notes
+    -----
+    n^2 / 2 + n m kernel values: means are computed once, where the paper has O(n^2 m). O(n d) memory.
+
+    Examples
+    --------
+    >>> herd(np.array([[0.0], [1.0], [1.1], [5.0]]), 2, gaussian(1.0)).centers.tolist()
+    [[1.0], [5.0]]
+    """
+    n, kernel = X.shape[0], _with_unit_scale(kernel)          # the choice does not depend on a factor
+    means, finite = _mean_similarities(kernel, X)
+    gamma, P, _ = _at_scale(kernel, X, X, True)
+    chosen, sums, values, found = np.empty(m, _INT64), _zeros(n, _FLOAT64), _zeros(n, X.dtype), _far_from_all(n)
+    for t in range(m if finite else 0):
+        best, i = -np.inf, 0
+        for j in range(n):
+            score = means[j] - sums[j] / (t + 1)
+            if score > best:
+                best, i = score, j
+        chosen[t] = i
+        _similarities(kernel, gamma, P, i, values)
+        for j in range(n):
+            sums[j] += values[j]
+        sums[i] = np.inf                               # it is not chosen again
+        _come_nearer(found, values, np.float64(values[i]), t)
+    if not finite:
+        raise ValueError("herd: kernel must have finite values on X, in the precision of X")
+    return ReducedSet(_gather(X, chosen, X), _equal_weights(n, m), found.labels)
+
+
+@_compiled
+def _swap_limit(spread, square, log_inverse):
+    """Where a coin is wholly biased, and the next spread (get_swap_params of Dwivedi, Mackey 2021)."""
+    limit = max(math.sqrt(2.0 * square * spread * log_inverse), square)
+    if limit == 0.0:
+        return 0.0, spread
+    return limit, spread + max(0.0, square * (1.0 + (square - 2.0 * limit) * spread / (limit * limit)))
+
+
+@_compiled(apart=True)
+def _halve(kernel, gamma, X, rows, key, log_inverse):
+    """One round of KT-SPLIT: of each pair of rows, one goes to the first half and one to the second.
+
+    A coin decides, biased so that the sums of k over both halves stay near each other (Dwivedi, Mackey 2021).
+    """
+    half = rows.shape[0] // 2
+    parts = np.empty(2 * half, _INT64).reshape(2, half)
+    room = (2 * half + _BLOCK - 1) // _BLOCK * _BLOCK + _BLOCK
+    a, b, own, spread = _aligned(room, X), _aligned(room, X), _aligned(_BLOCK, X), 0.0
+    for p in range(half):
+        x, y = rows[2 * p], rows[2 * p + 1]
+        pair = rows[2 * p:2 * p + 2]
+        _pair_values(kernel, gamma, X, x, X, pair, own)
+        kxx, kxy = np.float64(own[0]), np.float64(own[1])
+        _pair_values(kernel, gamma, X, y, X, pair, own)
+        square = max(0.0, kxx + own[1] - 2.0 * kxy)
+        # sum over all rows so far less twice that over the first half: the second half less the first.
+        balance = 0.0
+        for side in range(2 if p > 0 else 0):
+            others = parts[side, :p]
+            _pair_values(kernel, gamma, X, x, X, others, a)
+            _pair_values(kernel, gamma, X, y, X, others, b)
+            for c in range(p):
+                balance += (a[c] - b[c]) * (1.0 if side == 1 else -1.0)
+        limit, spread = _swap_limit(spread, square, log_inverse)
+        swap = limit > 0.0 and _uniform(key, p) < min(1.0, 0.5 * max(0.0, 1.0 - balance / limit))
+        parts[0, p], parts[1, p] = (y, x) if swap else (x, y)
+    return parts[0], parts[1]
+
+
+@_compiled
+def _herded_error(rows, means, sums):
+    """MMD^2 of a subset with equal weights, less a constant: sums[i] = sum over the subset of k(., x_i)."""
+    m, total = rows.shape[0], 0.0
+    for i in rows:
+        total += sums[i] / (m * m) - 2.0 * means[i] / m
+    return total
+
+
+@_compiled(apart=True)
+def _sums_over(kernel, gamma, X, rows):
+    sums, values = _zeros(X.shape[0], _FLOAT64), _zeros(X.shape[0], X.dtype)
+    for i in rows:
+        _similarities(kernel, gamma, X, i, values)
+        for j in range(X.shape[0]):
+            sums[j] += values[j]
+    return sums
+
+
+@_compiled(apart=True)
+def _refine(kernel, gamma, X, diagonal, rows, means, sums):
+    """KT-SWAP: each row gives its place to the point that lowers the MMD most; in place. X, gamma of `_at_scale`."""
+    n, m, values, inside = X.shape[0], rows.shape[0], _zeros(X.shape[0], X.dtype), _zeros(X.shape[0], _INT64)
+    for i in rows:
+        inside[i] = 1
+    for t in range(m):
+        _similarities(kernel, gamma, X, rows[t], values)
+        inside[rows[t]] = 0
+        best, i = np.inf, rows[t]
+        for j in range(n):
+            sums[j] -= values[j]
+            score = (2.0 * sums[j] + diagonal[j]) / m - 2.0 * means[j]
+            if score < best and inside[j] == 0:
+                best, i = score, j
+        rows[t], inside[i] = i, 1
+        _similarities(kernel, gamma, X, i, values)
+        for j in range(n):
+            sums[j] += values[j]
+
+
+@_public(X=_points(), m=_count("X"), kernel=_kernel("X"), seed=_seed, delta=_share)
+def kernel_thin(X, m, kernel, seed=0, delta=None):
+    """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
+
+    Today's rival of RSKPCA's reduced sets. KT-SPLIT with the kernel itself halves m 2^g points g times, g the largest
+    with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
+    to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of centers, which are different points of X
+    kernel : Kernel, positive semidefinite
+    delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
+
+    Returns
+    -------
+    ReducedSet: equal weights n / m; labels by the distance in feature space
+
+    Notes
+    -----
+    About 2 n^2 kernel values, one thread for most of them; n up to some 20,000. O(n d) memory.
+
+    Examples
+    --------
+    >>> kernel_thin(np.linspace(0.0, 1.0, 64).reshape(-1, 1), 4, gaussian(0.5)).weights.tolist()
+    [16.0, 16.0, 16.0, 16.0]
+    """
+    n, key, rounds, kernel = X.shape[0], _key(seed, _THINNED), 0, _with_unit_scale(kernel)
+    while m * 2 ** (rounds + 1) <= n:
+        rounds += 1
+    means, finite = _mean_similarities(kernel, X)
+    if not finite:
+        raise ValueError("kernel_thin: kernel must have finite values on X, in the precision of X")
+    gamma, P, _ = _at_scale(kernel, X, X, True)
+    lists = _draw_uniformly(n, m * 2 ** rounds, _subkey(key, 0)).reshape(1, -1)
+    best = lists[0, :m].copy()                         # standard thinning, the baseline
+    for level in range(rounds):
+        halves, size = np.empty(lists.size, _INT64).reshape(2 * lists.shape[0], -1), lists.shape[1] // 2
+        log_inverse = math.log(2.0 * rounds * lists.size / ((delta if delta > 0.0 else 0.5) * 2 ** level))
+        for part in range(lists.shape[0]):
+            low, high = _halve(kernel, gamma, P, lists[part], _subkey(_subkey(key, level + 1), part), log_inverse)
+            for c in range(size):
+                halves[2 * part, c], halves[2 * part + 1, c] = low[c], high[c]
+        lists = halves
+    sums = _sums_over(kernel, gamma, P, best)
+    least = _herded_error(best, means, sums)
+    for part in range(lists.shape[0] if rounds > 0 else 0):
+        of_part = _sums_over(kernel, gamma, P, lists[part])
+        error = _herded_error(lists[part], means, of_part)
+        if error < least:
+            best, sums, least = lists[part].copy(), of_part, error
+    _refine(kernel, gamma, P, _diagonal(X, kernel), best, means, sums)
+    found, values = _far_from_all(n), _zeros(n, X.dtype)
+    for t in range(m):
+        _similarities(kernel, gamma, P, best[t], values)
+        _come_nearer(found, values, np.float64(values[best[t]]), t)
+    return ReducedSet(_gather(X, best, X), _equal_weights(n, m), found.labels)
+
+
+# 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
+
+@_compiled(python=True)
+def _are_weights(w):
+    """Whether none is negative and their sum is neither tiny nor huge."""
+    total = 0.0
+    for value in w:
+        total += value if value >= 0.0 else -np.inf
+    return 1e-15 <= total <= 1e18
+
+
+@_compiled(python=True)
+def _sum_to(w, n):
+    return abs(_sum(w) - n) <= 1e-6 * n
+
+
+def _weights(of, total=None):
+    """One weight for each row of another argument; with a total, they sum to the number of its rows."""
+    lines = ["{a}_ = _as_vector('{f}: {a}', {a})",
+             _require(f"{{a}}_.shape[0] == {of}_.shape[0]", f"{{a}} must hold one weight for each row of {of}"),
+             _require("_are_weights({a}_)", "{a} must be finite and not negative, with a sum from 1e-15 to 1e18")]
+    if total:
+        lines.append(_require(f"_sum_to({{a}}_, {total}_.shape[0])",
+                              f"{{a}} must sum to the number of rows of {total} (to 1e-6 of it)"))
+    return lines
+
+
+@_compiled(apart=True, python=True)
+def _weigh(K, w, centered):
+    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, r_i and r.
+
+    About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows and r of all, else 0.
+    """
+    m, total, mean = K.shape[0], _sum(w), 0.0
+    roots, means = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
+    for j in range(m):
+        roots[j] = math.sqrt(w[j] / total)
+    for i in range(m if centered else 0):
+        for j in range(m):
+            means[i] += w[j] / total * K[i, j]
+        mean += w[i] / total * means[i]
+    for i in range(m):
+        for j in range(m):
+            K[i, j] = roots[i] * (K[i, j] - means[i] - means[j] + mean) * roots[j]
+    return roots, means, mean
+
+
+@_compiled(apart=True, python=True)
+def _expansion_over(C, w, kernel, eigen, roots, means, mean, centered):
+    """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`.
+
+    About a mean, coefficients are first made to sum to 0, and the offsets are those that give the features of the
+    coefficients as they are stored mean 0: coefficients have the size lambda^-1/2, features lambda^1/2, so that for
+    small lambda a sum that is 0 but for rounding would shift the features by more than their size.
+    """
+    found, total = _expansion_of(C, kernel, eigen, mean), _sum(w)
+    shares = _zeros(w.shape[0] if centered else 0, _FLOAT64)
+    for j in range(shares.shape[0]):
+        shares[j] = w[j] / total
+    for q in range(found.coef.shape[1]):
+        excess, found.values[q] = 0.0, found.values[q] * total
+        for j in range(w.shape[0]):
+            found.coef[j, q] *= roots[j]
+            excess += found.coef[j, q]
+        for j in range(shares.shape[0]):
+            found.coef[j, q] -= excess * shares[j]
+        for j in range(shares.shape[0]):
+            found.offset[q] -= found.coef[j, q] * means[j]
+    return Expansion(C, found.coef, found.values, found.offset, kernel, shares)
+
+
+@_either
+def _reduced_expansion(C, w, kernel, k, seed, centered):
+    """The expansion of `rskpca`, and whether the kernel is finite on the centers. The small matrix is of float64."""
+    points = _to_double(C)
+    K = _gram(kernel, _prepare(kernel, points, points, True))
+    roots, means, mean = _weigh(K, w, centered)
+    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
+    return _expansion_over(C, w, kernel, eigen, roots, means, mean, centered), finite
+
+
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed, centered=_flag)
+def rskpca(C, w, kernel, k, seed=0, centered=False):
+    """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
+
+    W^(1/2) K^C W^(1/2) phi = lambda phi, W = diag(w), an m x m problem with the nonzero eigenvalues of the n x n Gram
+    matrix of the quantized points; f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed there: W^(-1/2) with
+    W = diag(w^(1/2)) for the eigenfunctions, where W^-1 is meant; they are f / lambda^(1/2) at the centers.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
+    kernel : Kernel
+    k : int from 1 to m; components
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    centered : bool; about the weighted mean in feature space
+
+    Returns
+    -------
+    Expansion over the centers: m kernel values for each new point. values: eigenvalues in the units of those of K
+    (n times those of the operator), 0 for components that are cut (see `kpca_from_eigen`)
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
+    >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
+    ([7.0], [[5.0]])
+    """
+    found, finite = _reduced_expansion(C, w, kernel, k, seed, centered)
+    if not finite:
+        raise ValueError("rskpca: kernel must have finite values on C, in its precision")
+    return found
+
+
+@_public(X=_points(), C=_points("X"), w=_weights("C"), kernel=_kernel("X", "C"))
+def reduced_density(X, C, w, kernel):
+    """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
+
+    With the points themselves and weights 1 it is that of (8), with centers and their weights that of (9), which
+    `rskpca` takes for it. Not normalised: the integral over x is that of k(x, 0).
+
+    Parameters
+    ----------
+    X : (q, d) array of points where it is wanted
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18
+    kernel : Kernel
+
+    Returns
+    -------
+    (q,) array of the precision of X and C
+
+    Notes
+    -----
+    O(q m d) time, O((q + m) d) memory.
+
+    Examples
+    --------
+    >>> reduced_density(np.zeros((1, 1)), np.array([[0.0], [9.0]]), np.array([3.0, 1.0]), gaussian(1.0)).tolist()
+    [0.75]
+    """
+    shares = _times(w.reshape(-1, 1), 1.0 / _sum(w))
+    found = _gram_product(kernel, _prepare(kernel, X, C, False), _in_precision(X, shares))
+    if not _all_below(found, np.inf):
+        raise ValueError("reduced_density: kernel must have finite values on X and C, in their precision")
+    return found[:, 0].copy()
+
+
+@_public(glue=True, X=_points(), m=_count("X"), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+def subsampled_kpca(X, m, kernel, k, seed=0):
+    """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    m : int from 1 to n, number of points
+    kernel : Kernel
+    k : int from 1 to m; components
+
+    Returns
+    -------
+    Expansion over the m points of `kde_pare`; values: the eigenvalues times n / m, in the units of those of K
+
+    Notes
+    -----
+    O(n + m^2 (d + k)) time, O(n + m^2) memory.
+
+    Examples
+    --------
+    >>> subsampled_kpca(np.ones((6, 1)), 2, linear(), 1).values.round(12).tolist()
+    [6.0]
+    """
+    if k > m:
+        raise ValueError("subsampled_kpca: k must be at most m, the number of points drawn")
+    C = _gather(X, _draw_uniformly(X.shape[0], m, np.uint64(_key(seed, _PARED))), X)
+    found, finite = _reduced_expansion(C, _equal_weights(X.shape[0], m), kernel, k, seed, False)
+    if not finite:
+        raise ValueError("subsampled_kpca: kernel must have finite values on X, in its precision")
+    return found
+
+
+def _cast_to(other):
+    return [_require(f"{other}_.itemsize == 8 or _all_below({{a}}_, 1e17)", "{a} must be below 1e17 in size (float32)"),
+            f"{{a}}_ = _to_precision({other}_, {{a}}_)"]
+
+
+@_public(glue=True, X=_points(), C=_points("X") + _cast_to("X"), w=_weights("C", "X"),
+         kernel=_kernel("X", "C"), k=_count("C", "m, the number of centers"), seed=_seed)
+def weighted_nystrom(X, C, w, kernel, k, seed=0):
+    """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
+
+    The pairs of `rskpca` give u_i = lambda^-1 sum_j w_j^(1/2) phi_j k(x_i, c_j), an approximate eigenvector of K, and
+    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Centers by k-means; equal weights n / m and points drawn
+    at random make it the Nystrom method of Williams and Seeger (2001).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    C : (m, d) array of centers, taken in the precision of X
+    w : (m,) array of weights, not negative, which sum to n
+    kernel : Kernel
+    k : int from 1 to m; components
+
+    Returns
+    -------
+    Expansion over X: n kernel values for each new point, which `rskpca` spares
+
+    Notes
+    -----
+    O(m^2 (d + k) + n m (d + k)) time, O(m^2 + n k) memory.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> expand(X, weighted_nystrom(X, X, np.ones(2), linear(), 1)).round(12).tolist()
+    [[1.0], [2.0]]
+    """
+    found, finite = _reduced_expansion(C, w, kernel, k, seed, False)
+    features = _features(X, found)
+    if not (finite and _all_below(features, np.inf)):
+        raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
+    _divide_columns(features, found.values)
+    return Expansion(X, features, found.values, found.offset, kernel, _zeros(0, _FLOAT64))
+
+
+@_compiled(python=True)
+def _divide_columns(F, values):
+    """F[:, q] /= values[q], in place; 0 where the value is 0."""
+    for i in range(F.shape[0]):
+        for q in range(F.shape[1]):
+            F[i, q] = F[i, q] / values[q] if values[q] > 0.0 else 0.0
+
+
+# 10.4 Manifold methods on reduced sets (RSKPCA (14), (15))
+#
+# Kernels g(x, y) k(x, y) with g from sums of k over the points. On a reduced set each sum has the weights of the
+# centers, and the eigenproblem their roots on both sides: the results are those on n points, w_j of which lie at c_j.
+
+class Manifold(NamedTuple):
+    """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / (sum_j degrees[j] k(points[j], x))^power.
+
+    points (m, d); coef (m, k); values (k,); degrees (m,); power; factor; kernel, without the factor of `scaled`. Made
+    by `laplacian_eigenmap`, `diffusion_map` and `normalized_cut`, for `manifold_features`.
+    """
+    points: np.ndarray
+    coef: np.ndarray
+    values: np.ndarray
+    degrees: np.ndarray
+    power: float
+    factor: float
+    kernel: Kernel
+
+
+def _convert_manifold(name, value):
+    points = _as_points(name, value.points, ".points")
+    return Manifold(points, _to_precision(points, _as_points(name, value.coef, ".coef")),
+                    _as_vector(name, value.values, ".values"), _as_vector(name, value.degrees, ".degrees"),
+                    _as_real(name, value.power), _as_real(name, value.factor), _as_kernel(name, value.kernel))
+
+
+_as_manifold = _converter(Manifold, "a Manifold, as laplacian_eigenmap returns it", _convert_manifold)
+
+
+def _manifold(on):
+    return [*_model("_as_manifold", on), *_sound_points("{a}_.coef", "{a}.coef"),
+            _require("{a}_.coef.shape[0] == {a}_.points.shape[0] == {a}_.degrees.shape[0] and 0.0 <= {a}_.power <= 1.0",
+                     "{a}.coef and {a}.degrees must have one row for each point, and power be from 0 to 1"),
+            _require("_are_weights({a}_.degrees)", "{a}.degrees must not be negative, with a sum from 1e-15 to 1e18")]
+
+
+@_compiled(apart=True, python=True)
+def _normalise(K, w, alpha, leave_first):
+    """D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, in place of K (float64).
+
+    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2, degrees_j
+    = p_j / q_j^alpha and total = sum_j p_j D_j, or 0 where a sum is not positive. first is the eigenvector of
+    eigenvalue 1, which is taken off to be left out.
+    """
+    m, whole, total = K.shape[0], _sum(w), 0.0
+    degrees, sums, first = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
+    for j in range(m):
+        degrees[j] = w[j] / whole
+    for level in range(2):                             # q, then D times q^alpha
+        for i in range(m):
+            sums[i] = 0.0
+            for j in range(m):
+                sums[i] += K[i, j] * degrees[j]
+            if not (0.0 < sums[i] < np.inf or w[i] == 0.0 and sums[i] == 0.0):
+                return first, degrees, 0.0
+        for j in range(m if level == 0 else 0):
+            first[j] = sums[j] ** alpha
+            degrees[j] = degrees[j] / first[j] if w[j] > 0.0 else 0.0
+    for j in range(m):
+        if w[j] == 0.0:                                # stands for no point, and may be far from all
+            sums[j] = first[j] = 0.0
+            continue
+        D, share = sums[j] / first[j], w[j] / whole
+        total += share * D
+        sums[j] = math.sqrt(share / D) / first[j]
+        first[j] = math.sqrt(share * D)
+    for i in range(m):
+        for j in range(m):
+            K[i, j] = sums[i] * K[i, j] * sums[j] - (first[i] * first[j] / total if leave_first else 0.0)
+    for i in range(m):
+        first[i] /= math.sqrt(total)
+    return first, degrees, total
+
+
+@_either
+def _normalised_eigen(C, w, kernel, k, seed, alpha, leave_first):
+    """Eigenpairs of the matrix of `_normalise`, what that returns, and whether all sums are positive."""
+    own = _with_unit_scale(kernel)
+    K = _to_double(_gram(own, _prepare(own, C, C, True)))
+    first, degrees, total = _normalise(K, w, alpha, leave_first)
+    if not total > 0.0:
+        K = _unit_matrix(C.shape[0])
+    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
+    return eigen, first, degrees, total if finite else 0.0
+
+
+@_compiled(apart=True, python=True)
+def _manifold_of(C, kernel, eigen, first, degrees, powers, power, factor, leave_first):
+    """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
+
+    What an eigenvector has of the first is rounding, which the extension divides by its eigenvalue. Below 100 (or m)
+    roundings of K nothing is left of a coordinate.
+    """
+    m, k = eigen.vectors.shape
+    coef, largest = _zero_matrix(m, k), max(_largest(degrees), 1e-300)
+    floor = max(m, 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)
+    for q in range(k):
+        overlap = 0.0
+        for j in range(m if leave_first else 0):
+            overlap += first[j] * eigen.vectors[j, q]
+        for j in range(m if eigen.values[q] > floor else 0):
+            if first[j] > 0.0:
+                value = (eigen.vectors[j, q] - overlap * first[j]) / first[j]
+                coef[j, q] = powers[q] / eigen.values[q] * (degrees[j] / largest) * value
+    return Manifold(C, _in_precision(C, coef), eigen.values, _times(degrees.reshape(1, m), 1.0 / largest).reshape(-1),
+                    power, factor * largest ** (1.0 - power), _with_unit_scale(kernel))
+
+
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed)
+def laplacian_eigenmap(C, w, kernel, k, seed=0):
+    """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
+
+    The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, L = D - K, with
+    f^T D f = 1: those on n points of which w_j lie at c_j.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
+    kernel : Kernel with positive sums over the points
+    k : int from 1 to m - 1; coordinates beside the constant one
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+
+    Returns
+    -------
+    Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
+    roundings of kernel values are 0, and before that lose digits in proportion
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> C = np.array([[0.0], [1.0], [5.0]])
+    >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
+    >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
+    True
+    """
+    if k == C.shape[0]:
+        raise ValueError("laplacian_eigenmap: k must be at most m - 1, the number of centers less one")
+    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, True)
+    if not total > 0.0:
+        raise ValueError("laplacian_eigenmap: kernel must have finite values with positive sums over C")
+    factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * _sum(w))
+    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 1.0, factor, True)
+    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
+
+
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed, alpha=_real("0.0 <= x <= 1.0", "be from 0 to 1"),
+         time=_real("0.0 <= x <= 1e9", "be from 0 to 1e9"))
+def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
+    """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
+
+    P = D^-1 K_a with K_a = k / (q q')^alpha, q and D the sums of k and K_a over the n points, w_j of which lie at c_j.
+    Coordinates mu^time psi, P psi = mu psi, with mean square 1 under P's stationary law; the constant is left out.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
+    kernel : Kernel with positive sums over the points
+    k : int from 1 to m - 1; coordinates beside the constant one
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
+    time : float, not negative; steps of diffusion
+
+    Returns
+    -------
+    Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below 100 (or m) roundings of
+    kernel values are 0, and before that lose digits in proportion
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
+    >>> f = manifold_features(C, diffusion_map(C, np.ones(9), gaussian(0.2), 1))
+    >>> bool((np.diff(f[:, 0]) > 0).all() or (np.diff(f[:, 0]) < 0).all())
+    True
+    """
+    if k == C.shape[0]:
+        raise ValueError("diffusion_map: k must be at most m - 1, the number of centers less one")
+    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, alpha, True)
+    if not total > 0.0:
+        raise ValueError("diffusion_map: kernel must have finite values with positive sums over C")
+    powers = np.maximum(eigen.values, 0.0) ** time
+    return _manifold_of(C, kernel, eigen, first, degrees, powers, 1.0, 1.0, True)
+
+
+@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
+         seed=_seed)
+def normalized_cut(C, w, kernel, k, seed=0):
+    """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
+
+    The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k over the n points, w_j of which lie at c_j, with norm
+    1 over the n points. The first is D^1/2 up to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
+
+    Parameters
+    ----------
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
+    kernel : Kernel with positive sums over the points
+    k : int from 1 to m; coordinates
+    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+
+    Returns
+    -------
+    Manifold, for `manifold_features`; values: eigenvalues of the normalised Laplacian I - D^-1/2 K D^-1/2, rising
+
+    Notes
+    -----
+    O(m^2 (d + k)) time, O(m^2) memory.
+
+    Examples
+    --------
+    >>> C = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> f = manifold_features(C, normalized_cut(C, np.ones(4), gaussian(1.0), 2))
+    >>> bool(np.allclose(f[0], f[1]) and np.allclose(f[2], f[3]) and abs(f[0] @ f[2]) < 1e-9)
+    True
+    """
+    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, False)
+    if not total > 0.0:
+        raise ValueError("normalized_cut: kernel must have finite values with positive sums over C")
+    factor = 1.0 / math.sqrt(total * _sum(w))
+    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 0.5, factor, False)
+    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
+
+
+@_public(X=_points(), manifold=_manifold("X"))
+def manifold_features(X, manifold):
+    """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
+
+    Parameters
+    ----------
+    X : (q, d) array, the centers or new points
+    manifold : Manifold over m points; it carries its kernel
+
+    Returns
+    -------
+    (q, k) array, float32 if both X and the points are float32, else float64
+
+    Notes
+    -----
+    O(q m (d + k)) time, O((q + m) (d + k)) memory.
+
+    Examples
+    --------
+    >>> C = np.array([[0.0], [1.0], [2.0]])
+    >>> manifold_features(C, diffusion_map(C, np.ones(3), gaussian(1.0), 2)).shape
+    (3, 2)
+    """
+    P, Q = _common_precision(X, manifold.points), _common_precision(manifold.points, X)
+    m, k = manifold.coef.shape
+    V = _zero_matrix(m, k + 1)
+    _put(V, 0, manifold.coef)
+    _put(V, k, manifold.degrees.reshape(-1, 1))
+    pairs, least = _prepare(manifold.kernel, P, Q, False), 1e-30 if P.itemsize == 4 else 1e-290
+    sums = _gram_product(manifold.kernel, pairs, _in_precision(P, V))
+    out = np.empty(P.shape[0] * k, P.dtype).reshape(P.shape[0], k)
+    for i in range(P.shape[0]):
+        if not least < sums[i, k] < np.inf:
+            raise ValueError("manifold_features: X must not be so far from the points of manifold that kernel values "
+                             "vanish (below 1e-290, or 1e-30 in float32), and their sum must be positive")
+        divisor = np.float64(sums[i, k]) ** manifold.power
+        for q in range(k):
+            out[i, q] = manifold.factor * (sums[i, q] / divisor)
+    return out
+
+
+# 10.5 Distances between a reduced set and all points (RSKPCA section 5)
+
+@_compiled(apart=True)
+def _sum_of_tiles(kernel, pairs, u, v, unit, square, group):
+    """Part of `_kernel_sum`: a run of tiles."""
+    _wide_vectors()
+    state = _denormals_to_zero()
+    tile, total = _new_tile(pairs.X), 0.0
+    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+        first, last, begin, end = _tile_place(pairs, t)
+        _fill_tile(kernel, pairs, first, last, begin, end, tile)
+        part = 0.0
+        for i in range(first, last):
+            values, of_row = tile[i - first], 0.0
+            for j in range(end - begin):
+                value = values[j] / unit
+                of_row += v[begin + j] * (value * value if square else value)
+            part += u[i] * of_row
+        total += 2.0 * part if pairs.symmetric and begin > first else part
+    _restore(state)
+    return total
+
+
+@_compiled(parallel=True)
+def _kernel_sum(kernel, pairs, u, v, unit, square):
+    """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
+    groups = (_tile_count(pairs) + 3) // 4
+    slots = _zeros(groups, _FLOAT64)
+    work = _tile_work(kernel, pairs, 0.5)
+    begun = _threads_pay(work, groups)
+    if begun:
+        for group in prange(groups):
+            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, np.int64(group))
+        _threads_paid(begun, work)
+    else:
+        for group in range(groups):
+            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, group)
+    return _sum(slots)
+
+
+@_compiled(apart=True)
+def _distance_of_means(kernel, X, C, w, square):
+    """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
+    n, own, scale = X.shape[0], _with_unit_scale(kernel), kernel.scale
+    shares, parts = _times(_ones(n).reshape(1, n), 1.0 / n).reshape(-1), _times(w.reshape(1, -1), 1.0 / n).reshape(-1)
+    # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
+    unit = max(_largest(_diagonal(X, own)), _largest(_diagonal(C, own)))
+    if unit == 0.0 or not unit < np.inf:
+        return unit
+    total = (_kernel_sum(own, _prepare(own, X, X, True), shares, shares, unit, square)
+             - 2.0 * _kernel_sum(own, _prepare(own, X, C, False), shares, parts, unit, square)
+             + _kernel_sum(own, _prepare(own, C, C, True), parts, parts, unit, square))
+    if not abs(total) < np.inf:
+        return np.inf
+    return math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale))
+
+
+@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
+def mmd(X, C, w, kernel):
+    """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
+
+    |(1/n) sum_i k(x_i, .) - (1/n) sum_j w_j k(c_j, .)| in feature space.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, which sum to n
+    kernel : Kernel, positive semidefinite
+
+    Returns
+    -------
+    float, in the units of the root of k. Three sums of up to n^2 / 2 values are subtracted: what is below some
+    (2e-16 (10 + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
+
+    Notes
+    -----
+    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
+
+    Examples
+    --------
+    >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
+    0.0
+    """
+    found = _distance_of_means(kernel, X, C, w, False)
+    if not found < np.inf:
+        raise ValueError("mmd: kernel must have finite values on X and C")
+    return found
+
+
+@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
+def operator_distance(X, C, w, kernel):
+    """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
+
+    |(1/n) sum_i k_{x_i} (x) k_{x_i} - (1/n) sum_j w_j k_{c_j} (x) k_{c_j}|, whose square is that of `mmd` with k^2.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    C : (m, d) array of centers
+    w : (m,) array of weights, not negative, which sum to n
+    kernel : Kernel, positive semidefinite
+
+    Returns
+    -------
+    float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding, as
+    of `mmd`
+
+    Notes
+    -----
+    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
+
+    Examples
+    --------
+    >>> round(operator_distance(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
+    1.0
+    """
+    found = _distance_of_means(kernel, X, C, w, True)
+    if not found < np.inf:
+        raise ValueError("operator_distance: kernel must have finite values on X and C")
+    return found
+
+
+@_public(expansion=_expansion(), other=_expansion())
+def projection_distance(expansion, other):
+    """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
+
+    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b: components
+    are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them. Those that
+    were cut (value 0) do not count.
+
+    Parameters
+    ----------
+    expansion, other : Expansion, with the same kernel and no offset
+
+    Returns
+    -------
+    float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where components have eigenvalues near rounding:
+    there they are not orthonormal
+
+    Notes
+    -----
+    O(c c' (d + k)) time for c and c' points, O((c + c') (d + k)) memory.
+
+    Examples
+    --------
+    >>> a, b = np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]])
+    >>> round(projection_distance(kpca(a, linear(), 1), kpca(b, linear(), 1)), 12)
+    1.0
+    """
+    if expansion.points.shape[1] != other.points.shape[1]:
+        raise ValueError("projection_distance: expansion and other must have points of as many columns")
+    if not _same_kernel(expansion.kernel, other.kernel):
+        raise ValueError("projection_distance: expansion and other must have the same kernel")
+    if _largest(expansion.offset) > 0.0 or _largest(other.offset) > 0.0:
+        raise ValueError("projection_distance: expansion and other must have no offset (not be centred)")
+    features = _in_double(_features(other.points, expansion))
+    products = _transposed_product(features, features.shape[1], _in_double(other.coef))
+    squares = _inner(products, products)
+    if not squares < np.inf:
+        raise ValueError("projection_distance: expansion must give finite features on the points of other")
+    kept = 0
+    for E in (expansion, other):
+        if E.values.shape[0] != E.coef.shape[1]:
+            raise ValueError("projection_distance: values of expansion and other must be as many as their components")
+        for value in E.values:
+            kept += value > 0.0
+    return math.sqrt(max(0.0, kept - 2.0 * squares))
+
+
+@_compiled
+def _same_kernel(a, b):
+    if a.table.shape[0] != b.table.shape[0]:
+        return False
+    for i in range(a.table.shape[0]):
+        for j in range(a.table.shape[0]):
+            if a.table[i, j] != b.table[i, j]:
+                return False
+    return (a.kind == b.kind and a.scale == b.scale and a.gamma == b.gamma and a.shape == b.shape
+            and a.offset == b.offset and a.address == b.address)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 11. Random features and streams (SKPCA)
 #
 # Features by the Fourier transform of the kernel, and a sketch of their rows in a stream. States follow one convention:
 # start, update (a new state; the old one stays as it is), merge, finish.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# 10.1 Fourier features
+# 11.1 Fourier features
 
 class FourierMap(NamedTuple):
     """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
@@ -5688,18 +7701,6 @@ def _convert_fourier_map(name, value):
 _as_fourier_map = _converter(FourierMap, "a FourierMap, as fourier_features_map returns it", _convert_fourier_map)
 
 
-_KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
-
-
-@_either
-def _is_stationary(kernel):
-    """Whether the kernel depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner).
-
-    Those whose law `_spread` (or `_cauchy`), and whose slopes `_drop` and `_steepest`, know.
-    """
-    return kernel.kind in _KINDS_WITH_LAWS
-
-
 @_either
 def _is_sound_map(map):
     if not _is_sound(map.kernel) or not _is_stationary(map.kernel) or not 1 <= map.d < 2**31 or not 1 <= map.m < 2**31:
@@ -5707,11 +7708,6 @@ def _is_sound_map(map):
     if not _PLAIN <= map.kind <= _FASTFOOD or not _all_below(map.frequencies, np.inf):
         return False
     return map.frequencies.shape[1] == map.d and (map.frequencies.shape[0] == 0 or map.frequencies.shape[0] == map.m)
-
-
-def _stationary(*points):
-    limit = "{a} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy"
-    return _kernel(*points) + [_require("_is_stationary({a}_)", limit)]
 
 
 def _fourier_map(on=None):
@@ -5728,27 +7724,6 @@ def _fitting(place, name, on):
     """Line that wants a map whose kernel is scaled so that features fit into the type of the points."""
     return _require(f"{on}_.itemsize == 8 or 1e-37 <= {place}.kernel.scale <= 1e37",
                     f"the kernel of {name} must be scaled by 1e-37 to 1e37 with {on} in float32")
-
-
-@_compiled
-def _spread(kernel, key, j):
-    """What a normal vector is multiplied by to be frequency j of a kernel: all of them are mixtures of Gaussian ones.
-
-    (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those of Student's t with 2 nu
-    degrees.
-    """
-    if kernel.kind == _GAUSSIAN:
-        return math.sqrt(2.0 * kernel.gamma)
-    if kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:
-        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kernel.kind == _RATIONAL else 1.0))
-    nu = np.nan                                        # of a kernel whose law is not here yet
-    if kernel.kind == _EXPONENTIAL:
-        nu = 0.5
-    elif kernel.kind == _MATERN_3_2:
-        nu = 1.5
-    elif kernel.kind == _MATERN_5_2:
-        nu = 2.5
-    return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
 
 
 @_compiled(inline="always")
@@ -5771,7 +7746,7 @@ def _plain_frequencies(kernel, d, first, count, paired, key):
             for t in range(d):
                 W[i, t] = kernel.gamma * _cauchy(row, t)
         else:
-            factor = _spread(kernel, _subkey(key, _MIXTURES), j)
+            factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
             for t in range(d):
                 W[i, t] = factor * _normal(row, t)
     return W
@@ -5838,7 +7813,7 @@ def _drawn_frequencies(kernel, d, m, kind, paired, key):
         V = _quasi_directions(d, count, directions)
     for i in range(m):
         j = _frequency_of(i, paired)
-        factor = _spread(kernel, _subkey(key, _MIXTURES), j)
+        factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
         for t in range(d):
             W[i, t] = factor * V[j, t]
     return W
@@ -5872,7 +7847,8 @@ def _fastfood_parts(kernel, d, m, key):
             row[i], row[j] = row[j], row[i]
         for i in range(size):
             length = math.sqrt(2.0 * _gamma(_subkey(key, _LENGTHS), b * size + i, 0.5 * size))
-            lengths[b, i] = length * _spread(kernel, _subkey(key, _MIXTURES), b * size + i) / math.sqrt(square * size)
+            spread = _mixture_scale(kernel, _subkey(key, _MIXTURES), b * size + i)
+            lengths[b, i] = length * spread / math.sqrt(square * size)
     return _Fastfood(signs, order, weights, lengths)
 
 
@@ -6078,9 +8054,6 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
     return FourierMap(kernel, d, m, seed, kind, frequencies, paired)
 
 
-_radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
-
-
 @_public(glue=True, kernel=_stationary(), d=_length, seed=_seed, stored=_flag, paired=_flag,
          m=_length + [_holdable("m", "8.0 * d_ * m_ * stored_")])
 def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
@@ -6095,7 +8068,6 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
     d : int, at least 1; coordinates of a point
     m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
-    seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, whose products have no noise of
         phases. m times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with r =
@@ -6134,7 +8106,6 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
     d : int, at least 1; coordinates of a point
     m : int, at least 1; features
-    seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
@@ -6171,7 +8142,6 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
     d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
     m : int, at least 1; features
-    seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
@@ -6205,7 +8175,6 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
     d : int, at least 1; coordinates of a point, filled up with zeros to a power of two
     m : int, at least 1; features
-    seed : int from 0 to 2**64 - 1, by default 0
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
     Returns
@@ -6257,7 +8226,7 @@ def fourier_features(X, map):
     return Z
 
 
-# 10.2 Frequent directions
+# 11.2 Frequent directions
 
 class FDState(NamedTuple):
     """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
@@ -6369,7 +8338,7 @@ def _turn_rows(columns, panels, p, block):
 
 
 @_compiled(parallel=True)
-def _turn(columns, V):
+def _multiply_columns(columns, V):
     """columns <- columns V, and zeros after that."""
     p, panels = V.shape[1], _vector_panels(V, 0, V.shape[0], 0)
     tasks = _blocks(columns.shape[0])
@@ -6432,7 +8401,7 @@ def _enter(columns, used, settled, Z, begin, end):
 
 
 @_compiled
-def _scaled(columns, settled, G):
+def _squares_that_fit(columns, settled, G):
     """G = A^T A over the square of a power of two, and that power: squares of tiny or huge numbers do not fit."""
     trace = 0.0
     for i in range(G.shape[0]):
@@ -6456,12 +8425,12 @@ def _shrink(columns, settled, G, place, spared):
     `place` is not well above that, rotations of Jacobi's kind follow, and small lengths are as good as those of a
     singular value decomposition.
     """
-    size, (G, unit) = columns.shape[1], _scaled(columns, settled, G)
+    size, (G, unit) = columns.shape[1], _squares_that_fit(columns, settled, G)
     values, U = _small_eigen(G, size, False)
     last = min(place, size - 1)
     accurate = values[last] >= _GRAM_SUFFICES * values[0] or values[0] == 0.0
     if not accurate:
-        _turn(columns, U)
+        _multiply_columns(columns, U)
         rows = _transposed(_times(columns, 1.0 / unit))
         _orthogonal_rows(rows)
         for q in range(size):
@@ -6478,7 +8447,7 @@ def _shrink(columns, settled, G, place, spared):
         for a in range(size):
             for q in range(V.shape[1]):
                 V[a, q] = weights[q] * U[a, q]
-        _turn(columns, V)
+        _multiply_columns(columns, V)
     else:
         for t in range(columns.shape[0]):
             for q in range(size):
@@ -6534,7 +8503,7 @@ def _merged(a, b, rows):
 
 @_public(ell=_length, m=_length + [_holdable("m", "16.0 * ell_ * m_")], half=_flag, share=_part)
 def fd_start(ell, m, half=True, share=1.0):
-    """An empty sketch by frequent directions of rows of length m (SKPCA Algorithm 1; Liberty 2013).
+    """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
     When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
     ell / 2 of ell (`half`, as SKPCA has it), or of row ell of 2 ell. With share < 1 it is taken off that last share of
@@ -6571,7 +8540,7 @@ _rows_of_stream = _points(double=True) + [_require("{a}_.shape[1] == state_.colu
 
 @_public(state=_fd_state(), Z=_rows_of_stream)
 def fd_update(state, Z):
-    """The sketch after more rows (SKPCA Algorithm 1). The same bits however the rows are cut into blocks.
+    """The sketch after more rows (SKPCA algorithm 1). The same bits however the rows are cut into blocks.
 
     Parameters
     ----------
@@ -6645,7 +8614,7 @@ def _finished(state):
 
 @_public(state=_fd_state())
 def fd_finish(state):
-    """The sketch that a state stands for (SKPCA Algorithm 1, with the last decomposition that its pseudocode forgets).
+    """The sketch that a state stands for (SKPCA algorithm 1, with the last decomposition that its pseudocode forgets).
 
     Parameters
     ----------
@@ -6670,7 +8639,7 @@ def fd_finish(state):
 
 @_public(glue=True, Z=_points(double=True), ell=_length, half=_flag, share=_part)
 def frequent_directions(Z, ell, half=True, share=1.0):
-    """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA Algorithm 1; Liberty 2013).
+    """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1; Liberty 2013).
 
     Parameters
     ----------
@@ -6698,7 +8667,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
 
 
-# 10.3 Streaming kernel PCA
+# 11.3 Streaming kernel PCA
 
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA under way: made by `skpca_start`, passed on by `skpca_update`.
@@ -6802,7 +8771,7 @@ def _deviations(Z, means, count):
 @_public(map=_fourier_map(), ell=_length + [_holdable("ell", "16.0 * ell_ * map_.m")], centered=_flag, half=_flag,
          share=_part)
 def skpca_start(map, ell, centered=False, half=True, share=1.0):
-    """Streaming kernel PCA before the first point (SKPCA Algorithm 1): random features into frequent directions.
+    """Streaming kernel PCA before the first point (SKPCA algorithm 1): random features into frequent directions.
 
     Parameters
     ----------
@@ -6837,7 +8806,7 @@ _points_of_stream = _points() + [_require("{a}_.shape[1] == state_.map.d", "{a} 
 
 @_public(state=_skpca_state(), X=_points_of_stream)
 def skpca_update(state, X):
-    """Streaming kernel PCA after more points (SKPCA Algorithm 1). The same bits however the points are cut into blocks.
+    """Streaming kernel PCA after more points (SKPCA algorithm 1). The same bits however the points are cut into blocks.
 
     Parameters
     ----------
@@ -6917,7 +8886,7 @@ def skpca_merge(a, b):
 
 @_public(state=_skpca_state(), k=_integer(1))
 def skpca_finish(state, k):
-    """The k leading directions of what streaming kernel PCA has seen (SKPCA Algorithm 1, with a last decomposition).
+    """The k leading directions of what streaming kernel PCA has seen (SKPCA algorithm 1, with a last decomposition).
 
     Parameters
     ----------
@@ -6966,10 +8935,11 @@ def _subspace_of(map, columns, values, k, means, centered, shrunk, count):
 @_public(glue=True, X=_points(), kernel=_stationary(), m=_length, ell=_length, k=_length, seed=_seed,
          centered=_flag)
 def skpca(X, kernel, m, ell, k, seed=0, centered=False):
-    """Streaming kernel PCA of points at hand (SKPCA Algorithm 1): start, update and finish in one.
+    """Streaming kernel PCA of points at hand (SKPCA algorithm 1): start, update and finish in one.
 
-    With m = O(log(n) / eps^2) features and ell = 8 / eps rows the Gram matrix Z W W^T Z^T of the ell-dimensional
-    features errs by eps n at most with high probability (theorem 3.2; ell = 4 / eps where |Z|_F^2 <= n (1 + o(1))).
+    With m = O(log(n) / eps^2) features, which alone err by eps n (SKPCA theorem 3.1), and ell = 8 / eps rows the Gram
+    matrix Z W W^T Z^T of the ell-dimensional features errs by eps n at most with high probability (SKPCA theorem 3.2;
+    ell = 4 / eps where |Z|_F^2 <= n (1 + o(1))).
 
     Parameters
     ----------
@@ -6978,7 +8948,6 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     m : int, at least 1; random features
     ell : int from 1 to m; rows of the sketch
     k : int from 1 to ell; directions
-    seed : int from 0 to 2**64 - 1, by default 0
     centered : bool; about the mean of the features
 
     Returns
@@ -7083,7 +9052,7 @@ def skpca_residual(X, subspace):
     return rest
 
 
-# 10.4 Rivals: random features with their covariance, and a stream's Nystrom method
+# 11.4 Rivals: random features with their covariance, and a stream's Nystrom method
 
 class RNCAState(NamedTuple):
     """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
@@ -7358,7 +9327,6 @@ def reservoir_start(c, d, seed=0):
     ----------
     c : int, at least 1; points to keep, drawn with replacement
     d : int, at least 1; coordinates of a point
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -7536,7 +9504,6 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     kernel : Kernel, positive semidefinite, with one k(x, x) for all points
     c : int, at least 1; points to keep
     k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -7555,1798 +9522,1370 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# 11. Reduced sets (RSKPCA)
+# 12. Doubly stochastic gradients (DSGD)
 #
-# Few weighted points that stand for many: c_1 ... c_m with weights w_j, which sum to n. Kernel methods on them are
-# those on n points, of which w_j lie at c_j.
+# Eigenfunctions as sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
+# gamma_j), by steps that see a few points and a few features each. Feature j is drawn from the seed and j whenever it
+# is needed, so what is kept is k numbers a feature, whatever d.
 # ----------------------------------------------------------------------------------------------------------------------
 
-class ReducedSet(NamedTuple):
-    """Few points that stand for many.
-
-    centers (m, d); weights (m,) number of points each stands for; labels (n,) the center that stands for each point,
-    or empty where none were computed.
-    """
-    centers: np.ndarray
-    weights: np.ndarray
-    labels: np.ndarray
-
-
-# 11.1 Shadows (RSKPCA section 4)
-#
-# A point belongs to the first center within eps, and is a center if there is none: what the single pass of algorithm 2
-# finds. Points pass in batches. Those of a batch meet the centers before it in parallel, all in tiles or only those in
-# cells of side eps around them, whichever costs less; then each other, one by one. Distances by the micro-kernel decide
-# where they are clear; within a few roundings of eps, the sum in the order of the coordinates does. So cells, batches
-# and threads leave no trace in the result.
-
-class ShadowState(NamedTuple):
-    """Shadows of a stream: made by `shadow_start`, passed on by `shadow_update`.
-
-    centers (m, d); weights (m,) number of points in each shadow; eps, the radius; count: points so far.
-    """
-    centers: np.ndarray
-    weights: np.ndarray
-    eps: float
-    count: int
-
-
-class _Cells(NamedTuple):
-    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range.
-
-    centers (capacity, d); codes (capacity,) of their cells; before (capacity,) the center that came before into the
-    same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin; side of a cell.
-    """
-    centers: np.ndarray
-    codes: np.ndarray
-    before: np.ndarray
-    heads: np.ndarray
-    axes: np.ndarray
-    origin: np.ndarray
-    side: float
-
-
-_SHADOW_BATCH = 16 * _BLOCK                            # points at a time: 16 tasks, and few that meet one by one
-_CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
-_CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
-
-
-@_compiled(fastmath=_STRICT - {"contract"})
-def _is_within(X, i, C, j, limit):
-    """Whether |x_i - c_j|^2 < limit, in float64 and in the order of the coordinates, no operation fused."""
-    total = 0.0
-    for t in range(X.shape[1]):
-        gap = X[i, t] - C[j, t]
-        total += gap * gap
-        if not total < limit:                          # sums of squares only grow
-            return False
-    return True
-
-
-@_compiled
-def _cell(cells, x):
-    """Number of the cell of a point, 20 bits a coordinate: neighbours differ by -1, 0 or 1 in each."""
-    code = 0
-    for a in range(cells.axes.shape[0]):
-        code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (20 * a)
-    return code
-
-
-@_compiled
-def _bucket(cells, code):
-    return np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
-
-
-@_compiled
-def _enter_cell(cells, x, number):
-    """Make a point center `number`."""
-    for t in range(x.shape[0]):
-        cells.centers[number, t] = x[t]
-    code = _cell(cells, x)
-    bucket = _bucket(cells, code)
-    cells.codes[number], cells.before[number], cells.heads[bucket] = code, cells.heads[bucket], number
-
-
-@_compiled
-def _first_in_cells(cells, X, i, lowest, limit):
-    """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
-    found, seen, code, directions = -1, 0, _cell(cells, X[i]), cells.axes.shape[0]
-    for neighbour in range(3 ** directions):
-        other, rest = 0, neighbour
-        for a in range(directions):
-            other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
-            rest //= 3
-        j = cells.heads[_bucket(cells, other)]
-        while j >= lowest:                             # from the last center to the first
-            if cells.codes[j] == other:
-                seen += 1
-                if _is_within(X, i, cells.centers, j, limit):
-                    found = j if found < 0 else min(found, j)
-            j = cells.before[j]
-    return found, seen
-
+# 12.1 Functions that are sums of features
 
 @_compiled(apart=True)
-def _empty_cells(X, known, eps, capacity):
-    """Cells for points and for the centers that are known."""
-    d = X.shape[1]
-    low, ranges = X[0].copy(), X[0].copy()
-    for P in (X, known):
-        for i in range(P.shape[0]):                    # row by row: by columns the points come from memory d times
-            for t in range(d):
-                low[t], ranges[t] = min(low[t], P[i, t]), max(ranges[t], P[i, t])
-    for t in range(d):
-        ranges[t] -= low[t]
-    axes = _descending(ranges, False)[:min(d, 3)].copy()
-    origin = _zeros(axes.shape[0], _FLOAT64)
-    for a in range(axes.shape[0]):
-        origin[a] = low[axes[a]]
-    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
-    side = max(1.00001 * eps, ranges[axes[0]] / _CELLS_ON_AXIS)
-    return _enlarged(_Cells(known, np.empty(0, _INT64), np.empty(0, _INT64), np.empty(0, _INT64), axes, origin, side),
-                     known.shape[0], capacity)
-
-
-@_compiled
-def _enlarged(cells, count, capacity):
-    """The same cells and `count` centers, with room for more."""
-    d, buckets = cells.centers.shape[1], 64
-    while buckets < 2 * capacity:
-        buckets *= 2
-    heads = np.empty(buckets, _INT64)
-    for b in range(buckets):
-        heads[b] = -1
-    larger = _Cells(np.empty(capacity * d, _FLOAT64).reshape(capacity, d), np.empty(capacity, _INT64),
-                    np.empty(capacity, _INT64), heads, cells.axes, cells.origin, cells.side)
-    for j in range(count):
-        _enter_cell(larger, cells.centers[j], j)
-    return larger
-
-
-@_compiled
-def _first_in_tiles(X, first, last, centers, count, panels, limit, labels):
-    """labels[first:last]: the first of all centers within the limit, or -1. Points with a center leave the tile."""
-    d, width, tile = X.shape[1], panels.shape[2], _new_tile(X)
-    active, numbers, left = _aligned(_BLOCK * d, X).reshape(_BLOCK, d), np.empty(_BLOCK, _INT64), last - first
-    for r in range(left):
-        numbers[r] = first + r
-        for t in range(d):
-            active[r, t] = X[first + r, t]
-    slack = 8.9e-16 * (d + 4)                          # four times what the two ways of summing can differ by
-    for q in range(panels.shape[0]):
-        inside, kept = min(width, count - q * width), 0
-        for r in range(0, left, 4):
-            _squared_distances(active, r, left - 1, 0, d, panels[q], tile, r, 0)
-        for r in range(left):
-            values, near, label = tile[r], 0, -1
-            for c in range(inside):
-                near += values[c] < limit * (1.0 + slack)
-            for c in range(inside if near else 0):
-                if values[c] < limit * (1.0 + slack) and (values[c] < limit * (1.0 - slack) or
-                                                          _is_within(active, r, centers, q * width + c, limit)):
-                    label = q * width + c
-                    break
-            if label >= 0:
-                labels[numbers[r]] = label
-            else:
-                if kept < r:
-                    numbers[kept] = numbers[r]
-                    for t in range(d):
-                        active[kept, t] = active[r, t]
-                kept += 1
-        left = kept
-        if left == 0:
-            break
-    for r in range(left):
-        labels[numbers[r]] = -1
-
-
-@_compiled(apart=True)
-def _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels):
-    """Labels of at most 128 of the points begin to end - 1 by the centers that there are; by cells without panels."""
+def _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task):
+    """Add the share of one run of features to its slot, feature block by feature block; angles that are not finite."""
     _wide_vectors()
-    first = begin + block * _BLOCK
-    last = min(end, first + _BLOCK)
-    if panels.shape[0] > 0:
-        _first_in_tiles(X, first, last, cells.centers, count, panels, limit, labels)
-        return
-    for i in range(first, last):
-        labels[i], _ = _first_in_cells(cells, X, i, 0, limit)
+    state, map = _denormals_to_zero(), FourierMap(kernel, X.shape[1], m, seed, kind, frequencies, paired)
+    segments, wide, blocks, infinite = slots.shape[0], slots.shape[2], _blocks(used), 0
+    factor, angles, cosines = math.sqrt(2.0 * kernel.scale), _new_tile(X), _new_tile(X)
+    product = _aligned(_BLOCK * wide, X).reshape(_BLOCK, wide)
+    for b in range(task * blocks // segments, (task + 1) * blocks // segments):
+        begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
+        directions, phases = _directions_of(X, map, begin, count)
+        for block in range(_blocks(X.shape[0])):
+            first, rows = block * _BLOCK, min(_BLOCK, X.shape[0] - block * _BLOCK)
+            infinite += _fourier_tile(X, block, directions, phases, 0, factor, angles, cosines, 0, 0)
+            product[:] = 0
+            _multiply_add(cosines, 0, rows, 0, count, wide, panels, begin, product)
+            for r in range(rows):
+                for q in range(wide):
+                    slots[task, first + r, q] += product[r, q]
+    _restore(state)
+    return infinite
 
 
 @_compiled(parallel=True)
-def _find_shadows(X, begin, end, cells, count, panels, limit, labels):
-    tasks, d = _blocks(end - begin), X.shape[1]
-    work = (end - begin) * (3e2 if panels.shape[0] == 0 else (0.15 + 0.5 * _MULTIPLY_ADD * d) * count)
-    begun = _threads_pay(work, tasks)
+def _features_times(X, kernel, m, seed, kind, frequencies, paired, coef, used):
+    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite.
+
+    The map comes in parts: a tuple within a tuple does not go into a parallel loop.
+    """
+    k, panels = coef.shape[1], _vector_panels(_in_precision(X, coef), 0, used, 0)
+    rows, wide = _blocks(X.shape[0]) * _BLOCK, _padded_width(k, panels)
+    segments = min(16, _blocks(used))
+    slots, infinite = _zeros(segments * rows * wide, _FLOAT64).reshape(segments, rows, wide), _zeros(segments, _FLOAT64)
+    stored = frequencies.shape[0] > 0
+    work = used * (X.shape[0] * (1.0 + _MULTIPLY_ADD * (X.shape[1] + wide)) + (2.0 if stored else 25.0) * X.shape[1])
+    begun = _threads_pay(work, segments)
     if begun:
-        for block in prange(tasks):
-            _shadows_of_block(X, begin, end, np.int64(block), cells, count, panels, limit, labels)
+        for task in prange(segments):
+            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots,
+                                           np.int64(task))
         _threads_paid(begun, work)
     else:
-        for block in range(tasks):
-            _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels)
+        for task in range(segments):
+            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task)
+    return _sum_slots(slots, X.shape[0], k, coef), _largest(infinite) == 0.0
 
 
-@_compiled
-def _cells_pay(X, begin, end, cells, count):
-    """Whether looking into cells costs less than tiles of all centers: by what a few points of the batch would see.
-
-    Estimates, on which nothing but time depends: a point takes 9 ns for each of up to 27 cells, and 4 + d for each
-    center seen there; in tiles .3 + d / 20 for each center.
-    """
-    d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 16)
-    for i in range(begin, end, step):
-        asked += 1
-        seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
-    in_cells = 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen / asked
-    return in_cells < (0.3 + 0.05 * d) * count
-
-
-@_compiled
-def _first_of_batch(cells, count, X, i, lowest, limit, by_cells):
-    """First of the centers that came into being in this batch, number `lowest` and later, within the limit, or -1."""
-    if by_cells:
-        return _first_in_cells(cells, X, i, lowest, limit)[0]
-    for j in range(lowest, count):
-        if _is_within(X, i, cells.centers, j, limit):
-            return j
-    return -1
-
-
-@_compiled(apart=True, python=True)
-def _shadows(X, known, eps, grow):
-    """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
-    n, count, limit, labels = X.shape[0], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
-    cells, begin, width = _empty_cells(X, known, eps, known.shape[0] + _SHADOW_BATCH), 0, _tile_width(X)
-    while begin < n:
-        end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH))
-        if grow and count + end - begin > cells.codes.shape[0]:
-            cells = _enlarged(cells, count, 2 * cells.codes.shape[0])
-        by_cells = _cells_pay(X, begin, end, cells, count)
-        columns = 0 if by_cells else (count + width - 1) // width * width
-        if by_cells or columns > 0:
-            panels = _pack(cells.centers[:count], width, columns)
-            _find_shadows(X, begin, end, cells, count, panels, limit, labels)
-        else:
-            for i in range(begin, end):
-                labels[i] = -1
-        lowest = count
-        for i in range(begin, end if grow else begin):
-            if labels[i] < 0:
-                labels[i] = _first_of_batch(cells, count, X, i, lowest, limit, by_cells)
-            if labels[i] < 0:
-                _enter_cell(cells, X[i], count)
-                labels[i] = count
-                count += 1
-        begin = end
-    return _leading_rows(cells.centers, count), labels
-
-
-@_compiled
-def _leading_rows(X, count):
-    out = np.empty(count * X.shape[1], X.dtype).reshape(count, X.shape[1])
-    for i in range(count):
-        for t in range(X.shape[1]):
-            out[i, t] = X[i, t]
-    return out
-
-
-@_compiled
-def _counted(labels, weights, count):
-    """weights, filled up to `count` with zeros, and 1 more for each label."""
-    out = _zeros(count, _FLOAT64)
-    for j in range(weights.shape[0]):
-        out[j] = weights[j]
-    for label in labels:
-        out[label] += 1.0
-    return out
-
-
-@_public(X=_points(), eps=_bandwidth)
-def shadow_select(X, eps):
-    """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
-
-    S_j = {x : |x - c_j| < eps} less the shadows before it; weights w_j = |S_j|. A single pass in data order; with
-    eps = sigma / ell (`shadow_radius`) the errors of density, eigenvalues and operators are those of `shadow_bounds`.
-
-    Parameters
-    ----------
-    X : (n, d) array; the order of the points matters
-    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
-
-    Returns
-    -------
-    ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n. Where
-    eps is below all distances every point is a center, and nothing is saved
-
-    Notes
-    -----
-    At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
-    centers: 10^6 points of 3 coordinates take seconds with any eps above 10^-10 of their range. O(n + m d) memory
-    beside X in float64.
-
-    Examples
-    --------
-    >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
-    ReducedSet(centers=array([[0. ],
-           [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
-    """
-    centers, labels = _shadows(_in_double(X), _zero_matrix(0, X.shape[1]), eps, True)
-    return ReducedSet(_in_precision(X, centers), _counted(labels, _zeros(0, _FLOAT64), centers.shape[0]), labels)
-
-
-@_public(glue=True, sigma=_bandwidth, ell=_real("1e-100 <= x <= 1e100", "be positive, from 1e-100 to 1e100"))
-def shadow_radius(sigma, ell):
-    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
-
-    Parameters
-    ----------
-    sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
-    ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
-
-    Examples
-    --------
-    >>> shadow_radius(2.0, 4.0)
-    0.5
-    """
-    return sigma / ell
-
-
-@_public(centers=_points(double=True), X=_points("centers", double=True), eps=_bandwidth)
-def shadow_labels(X, centers, eps):
-    """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
-
-    Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself: a later center
-    never takes a point from an earlier one.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    centers : (m, d) array, in their order
-    eps : float, radius of a shadow, from 1e-150 to 1e150
-
-    Returns
-    -------
-    (n,) int64 array
-
-    Notes
-    -----
-    As `shadow_select`.
-
-    Examples
-    --------
-    >>> shadow_labels(np.array([[0.5], [9.0]]), np.array([[0.0], [1.0]]), 1.0).tolist()
-    [0, -1]
-    """
-    return _shadows(X, centers, eps, False)[1]
-
-
-def _convert_shadows(name, value):
-    return ShadowState(_to_double(_as_points(name, value.centers, ".centers")),
-                       _as_vector(name, value.weights, ".weights"), _as_real(name, value.eps),
-                       _as_integer(name, value.count))
-
-
-@_compiled(python=True)
-def _are_shadows(state):
-    """Whether each center has points, and their number is the state's."""
-    total = 0.0
-    for weight in state.weights:
-        total += weight if weight >= 1.0 else -np.inf
-    return (state.centers.shape[0] == state.weights.shape[0] and state.centers.shape[1] > 0
-            and 0 <= state.count < 2**53 and total == state.count and 1e-150 <= state.eps <= 1e150)
-
-
-_as_shadows = _converter(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", _convert_shadows)
-_shadow_state = ["{a}_ = _as_shadows('{f}: {a}', {a})",
-                 _require("_are_shadows({a}_) and _all_below({a}_.centers, 1e150)",
-                          "{a} must be a ShadowState as shadow_start or shadow_update returned it")]
-
-
-@_public(glue=True, eps=_bandwidth, d=_length)
-def shadow_start(eps, d):
-    """Shadows of a stream that has not begun (RSKPCA algorithm 2).
-
-    Parameters
-    ----------
-    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
-    d : int, at least 1; coordinates of a point
-
-    Returns
-    -------
-    ShadowState
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> shadow_start(0.5, 3).count
-    0
-    """
-    return ShadowState(np.empty(0).reshape(0, d), np.empty(0), eps, 0)
-
-
-@_public(state=_shadow_state, X=_points(double=True) + [
-    _require("{a}_.shape[1] == state_.centers.shape[1]", "{a} must have as many columns as the centers of state")])
-def shadow_update(state, X):
-    """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
-
-    Parameters
-    ----------
-    state : ShadowState; it stays as it is
-    X : (n, d) array of further points
-
-    Returns
-    -------
-    ShadowState
-
-    Notes
-    -----
-    As `shadow_select`, and O(m d) for a call.
-
-    Examples
-    --------
-    >>> state = shadow_update(shadow_start(1.0, 1), np.array([[0.0], [0.9]]))
-    >>> shadow_update(state, np.array([[1.5]])).weights.tolist()
-    [2.0, 1.0]
-    """
-    centers, labels = _shadows(X, state.centers, state.eps, True)
-    return ShadowState(centers, _counted(labels, state.weights, centers.shape[0]), state.eps, state.count + X.shape[0])
-
-
-@_public(glue=True, state=_shadow_state)
-def shadow_finish(state):
-    """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
-
-    Parameters
-    ----------
-    state : ShadowState that has seen points
-
-    Returns
-    -------
-    ReducedSet, in float64, which shares its arrays with the state
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> shadow_finish(shadow_update(shadow_start(1.0, 1), np.array([[0.0], [0.9]]))).weights.tolist()
-    [2.0]
-    """
-    if state.count < 1:
-        raise ValueError("shadow_finish: state must have seen a point")
-    return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
-
-
-class ShadowBounds(NamedTuple):
-    """What shadows of a radius cost at most: see `shadow_bounds`."""
-    mmd: float
-    eigenvalues: float
-    operator: float
-
-
-@_public(kernel=_radial, eps=_bandwidth)
-def shadow_bounds(kernel, eps):
-    """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
-
-    kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
-    mmd = sqrt(2 (kappa - phi)); eigenvalues = min(sqrt(2) L eps, kappa), for the root of the sum of squared differences
-    of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
-    directions differ by at most 2 sqrt(kappa) mmd / delta, delta half of the gap after them, if that is below 1/2
-    (theorem 5.4).
-
-    Parameters
-    ----------
-    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-    eps : float, the radius
-
-    Returns
-    -------
-    ShadowBounds(mmd, eigenvalues, operator), floats
-
-    Notes
-    -----
-    O(1) time and memory. Theorem 5.2 as printed, 2 C eps^2 with the C that the paper quotes, is exceeded by
-    exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the place of sqrt(kappa).
-
-    Examples
-    --------
-    >>> bounds = shadow_bounds(gaussian(1.0), 0.25)
-    >>> round(bounds.mmd, 4), round(bounds.eigenvalues, 4), round(bounds.operator, 4)
-    (0.2481, 0.2144, 0.3481)
-    """
-    drop, kappa = _drop(kernel, eps), kernel.scale
-    spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
-    return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
-                        kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
-
-
-@_public(kernel=_radial, eps=_bandwidth, values=_vector(), k=_count("values", "the number of values"))
-def shadow_projection_bound(kernel, eps, values, k):
-    """How far the span of k leading directions may move with points that move by less than eps (RSKPCA theorem 5.4).
-
-    |P - P'| <= 2 sqrt(2 kappa (kappa - phi)) / delta in Hilbert-Schmidt norm, delta = (lambda_k - lambda_{k+1}) / 2,
-    phi = k at distance eps, provided that 2 sqrt(2 kappa (kappa - phi)) < delta / 2.
-
-    Parameters
-    ----------
-    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-    eps : float, the radius
-    values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
-    k : int from 1 to q
-
-    Returns
-    -------
-    float; infinity where the theorem's condition is not met, which takes a radius of about sigma (lambda_k -
-    lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> round(shadow_projection_bound(gaussian(1.0), 0.01, np.array([0.6, 0.2]), 1), 3)
-    0.1
-    """
-    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, eps).mmd
-    delta = 0.5 * values[k - 1] - 0.5 * (values[k] if k < values.shape[0] else 0.0)
-    return moved / delta if moved < 0.5 * delta else np.inf
-
-
-@_compiled
-def _tail_of_exp(a, first):
-    """exp(-a) sum_{n >= first} a^n / n!, for a from 0 to 1; its terms are positive, so that nothing cancels."""
-    term, total = 1.0, 0.0
-    for n in range(1, first + 20):
-        term *= a / n
-        total += term if n >= first else 0.0
-    return math.exp(-a) * total
-
-
-@_compiled
-def _drop(kernel, r):
-    """1 - k(r) / k(0) of a kernel of the distance, without cancellation."""
-    a = kernel.gamma * r
-    u = a * r                                          # infinite where the kernel is 0
-    if kernel.kind == _GAUSSIAN:
-        return -math.expm1(-u)
-    if kernel.kind == _EXPONENTIAL:
-        return -math.expm1(-a)
-    if kernel.kind == _MATERN_3_2:
-        return _tail_of_exp(a, 2) if a < 1.0 else 1.0 - (1.0 + min(a, 1e3)) * math.exp(-min(a, 1e3))
-    if kernel.kind == _MATERN_5_2:
-        if a < 1.0:
-            return _tail_of_exp(a, 3) + a * a * math.exp(-a) / 6.0
-        a = min(a, 1e3)
-        return 1.0 - (1.0 + a + a * a / 3.0) * math.exp(-a)
-    if kernel.kind == _RATIONAL:
-        return -math.expm1(-kernel.shape * math.log1p(u))
-    if kernel.kind == _CAUCHY:
-        return u / (1.0 + u) if u < 1.0 else 1.0 / (1.0 + 1.0 / u)
-    return np.nan                                      # of a kernel whose law is not here yet
-
-
-@_compiled
-def _steepest(kernel):
-    """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
-    slope, gamma = np.nan, kernel.gamma                # of a kernel whose law is not here yet
-    if kernel.kind == _EXPONENTIAL:
-        slope = gamma
-    elif kernel.kind == _GAUSSIAN:
-        slope = math.sqrt(2.0 * gamma / math.e)
-    elif kernel.kind == _MATERN_3_2:                   # gamma a exp(-a) at a = 1
-        slope = gamma / math.e
-    elif kernel.kind == _MATERN_5_2:                   # gamma (a + a^2) exp(-a) / 3
-        a = 0.5 * (1.0 + math.sqrt(5.0))
-        slope = gamma * (a + a * a) * math.exp(-a) / 3.0
-    elif kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:           # gamma r^2 = u
-        alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
-        u = 1.0 / (2.0 * alpha + 1.0)
-        slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-    return slope
-
-
-# 11.2 Rival reduced sets (RSKPCA section 6)
-
-@_compiled(apart=True)
-def _nearest_of_block(X, panels, count, block, labels, distances):
-    _wide_vectors()
-    n, d, width, tile, first = X.shape[0], X.shape[1], panels.shape[2], _new_tile(X), block * _BLOCK
-    last = min(n, first + _BLOCK)
-    for i in range(first, last):
-        labels[i], distances[i] = 0, np.inf
-    for q in range(panels.shape[0]):
-        for r in range(0, last - first, 4):
-            _squared_distances(X, first + r, n - 1, 0, d, panels[q], tile, r, 0)
-        for i in range(first, last):
-            for c in range(min(width, count - q * width)):
-                if tile[i - first, c] < distances[i]:
-                    labels[i], distances[i] = q * width + c, tile[i - first, c]
-
-
-@_compiled(parallel=True, python=True)
-def _nearest(X, panels, count):
-    """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
-    labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
-    tasks = _blocks(X.shape[0])
-    work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * X.shape[0] * count
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _nearest_of_block(X, panels, count, block, labels, distances)
-    return labels, distances
+_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
 
 
 @_compiled(apart=True)
-def _closer_in_block(X, center, block, distances):
-    for i in range(block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK)):
-        total = 0.0
-        for t in range(X.shape[1]):
-            total += (X[i, t] - center[t]) * (X[i, t] - center[t])
-        distances[i] = min(distances[i], total)
+def _values_of(X, map, coef, used):
+    """The same for any number of points, by slabs."""
+    out = _zero_matrix(X.shape[0], coef.shape[1])
+    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
+        slab = X[begin:begin + _POINTS_AT_A_TIME]
+        values, finite = _features_times(slab, map.kernel, map.m, map.seed, map.kind, map.frequencies, map.paired, coef,
+                                         used)
+        if not finite:
+            return out, False
+        for i in range(values.shape[0]):
+            for q in range(values.shape[1]):
+                out[begin + i, q] = values[i, q]
+    return out, True
 
 
-@_compiled(parallel=True)
-def _come_closer(X, center, distances):
-    """distances[i] <- min(distances[i], |x_i - center|^2)."""
-    tasks = _blocks(X.shape[0])
-    work = (1.0 + _SCALAR * X.shape[1]) * X.shape[0]
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _closer_in_block(X, center, np.int64(block), distances)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _closer_in_block(X, center, block, distances)
+# 12.2 States
+
+class Slices(NamedTuple):
+    """Slices of t targets, and what is made of them: edges (t, S - 1), ascending; weights (t S, q), of each slice."""
+    edges: np.ndarray
+    weights: np.ndarray
+
+
+class DSGDState(NamedTuple):
+    """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
+
+    task; map and coef (m, k) of the functions; other and other_coef of those of a second view; slices of targets;
+    moment (k, k): mean over the steps of the functions' moments, late ones weighing more; its diagonal converges to the
+    eigenvalues;
+    used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start;
+    constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is exact); chosen:
+    whether theta0 was chosen here, so that small mini-batches take smaller steps.
+    """
+    task: int
+    map: FourierMap
+    coef: np.ndarray
+    other: FourierMap
+    other_coef: np.ndarray
+    slices: Slices
+    moment: np.ndarray
+    used: int
+    step: int
+    feature_batch: int
+    theta0: float
+    theta1: float
+    ridge: float
+    centered: bool
+    constraint: np.ndarray = np.empty((0, 0))
+    chosen: bool = False
+
+
+_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
+
+
+def _convert_dsgd_state(name, value):
+    slices = Slices(_to_double(_as_points(name, value.slices.edges, ".slices.edges")),
+                    _to_double(_as_points(name, value.slices.weights, ".slices.weights")))
+    return DSGDState(_as_integer(name, value.task), _as_fourier_map(name, value.map),
+                     _to_double(_as_points(name, value.coef, ".coef")), _as_fourier_map(name, value.other),
+                     _to_double(_as_points(name, value.other_coef, ".other_coef")), slices,
+                     _to_double(_as_points(name, value.moment, ".moment")), _as_integer(name, value.used),
+                     _as_integer(name, value.step), _as_integer(name, value.feature_batch),
+                     _as_real(name, value.theta0), _as_real(name, value.theta1), _as_real(name, value.ridge),
+                     _as_flag(name, value.centered), _to_double(_as_points(name, value.constraint, ".constraint")),
+                     _as_flag(name, value.chosen))
+
+
+_as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
+
+
+@_either
+def _can_be_drawn(map):
+    """Whether feature j is at hand without the others."""
+    return map.kind == _PLAIN or map.kind != _FASTFOOD and map.frequencies.shape[0] > 0
+
+
+@_either
+def _has_second_map(task):
+    return task == _SINGULAR or task == _CANONICAL
+
+
+@_either
+def _is_sound_descent(state):
+    m, k = state.coef.shape
+    if not _is_sound_map(state.map) or not _is_sound_map(state.other) or not _can_be_drawn(state.map):
+        return False
+    if not (_COMPONENTS <= state.task <= _SLICED and m == state.map.m and 1 <= state.used <= m):
+        return False
+    if not 0 <= state.step < 2**62:
+        return False
+    if not (1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < np.inf and 0.0 <= state.theta1 < np.inf
+            and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0
+            and state.constraint.size in (0, k * k) and state.constraint.shape[0] == state.constraint.shape[1]):
+        return False
+    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300) and _all_below(state.moment, 1e300)
+            and _all_below(state.constraint, 1e300) and _all_below(state.slices.weights, np.inf)
+            and state.other_coef.shape[1] == k):
+        return False
+    if _has_second_map(state.task):
+        return _can_be_drawn(state.other) and state.other.m == m == state.other_coef.shape[0]
+    targets, rows = state.slices.edges.shape[0], state.other_coef.shape[0]
+    if state.task != _SLICED:
+        return rows == 0
+    return (rows == state.slices.weights.shape[1] and targets > 0
+            and state.slices.weights.shape[0] == targets * (state.slices.edges.shape[1] + 1))
+
+
+@_either
+def _second_columns(state):
+    """Columns of what goes with the points of a state: 0 for none."""
+    if _has_second_map(state.task):
+        return state.other.d
+    return state.slices.edges.shape[0] if state.task == _SLICED else 0
+
+
+def _as_second(name, value):
+    """value as a 2-D array of float64, a vector as one column; without rows for None."""
+    return np.empty((0, 0)) if value is None else _as_columns(name, value)
+
+
+@overload(_as_second, prefer_literal=True)
+def _as_second_overload(name, value):
+    if isinstance(value, (types.NoneType, types.Omitted)):
+        return lambda name, value: _zero_matrix(0, 0)
+    return lambda name, value: _as_columns(name, value)
+
+
+def _as_choice(name, value):
+    """value as float64, or infinity for None: to be chosen; infinity stays, which one function passes to another."""
+    if value is None or isinstance(value, float) and value == math.inf:
+        return math.inf
+    value = _as_real(name, value)
+    if value < 0.0:
+        raise ValueError(f"{name} must not be negative")
+    return value
+
+
+@overload(_as_choice, prefer_literal=True)
+def _as_choice_overload(name, value):
+    if isinstance(value, (types.NoneType, types.Omitted)):
+        return lambda name, value: np.inf
+    text = f"{getattr(name, 'literal_value', 'a number')} must not be negative"
+
+    def choice(name, value):
+        if value == np.inf:
+            return np.inf
+        number = _as_real(name, value)
+        if number < 0.0:
+            raise ValueError(text)
+        return number
+    return choice
+
+
+def _as_count(name, value):
+    """value as int64, at least 1; or 0 for None: to be chosen."""
+    if value is None:
+        return 0
+    value = _as_integer(name, value)
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1")
+    return value
+
+
+@overload(_as_count, prefer_literal=True)
+def _as_count_overload(name, value):
+    if isinstance(value, (types.NoneType, types.Omitted)):
+        return lambda name, value: 0
+    text = f"{getattr(name, 'literal_value', 'a number')} must be at least 1"
+
+    def count(name, value):
+        number = _as_integer(name, value)
+        if number < 1:
+            raise ValueError(text)
+        return number
+    return count
+
+
+def _dsgd_state():
+    return ["{a}_ = _as_dsgd_state('{f}: {a}', {a})",
+            _require("_is_sound_descent({a}_)", "{a} must be a DSGDState as dsgd_start or dsgd_update returned it")]
+
+
+def _drawable_map(on, like=None):
+    """A map whose features can be drawn one by one, for points of another argument; of as many as another map."""
+    limit = "{a} must be a map of fourier_features_map, or of another maker with stored frequencies"
+    lines = _fourier_map(on) + [_fitting("{a}_", "{a}", "X"), _require("_can_be_drawn({a}_)", limit)]
+    if like:
+        lines.append(_require(f"{{a}}_.m == {like}_.m", f"{like} and {{a}} must have as many features"))
+    return lines
+
+
+_first_step = ["{a}_ = _as_choice('{f}: {a}', {a})",
+               _require("{a}_ == math.inf or 1e-150 <= {a}_ <= 1e150", "{a} must be from 1e-150 to 1e150, or None")]
+_decay = ["{a}_ = _as_choice('{f}: {a}', {a})",
+          _require("{a}_ == math.inf or {a}_ <= 1e150", "{a} must be from 0 to 1e150, or None")]
+_maybe_count = ["{a}_ = _as_count('{f}: {a}', {a})", _require("{a}_ < 2**31", "{a} must be below 2**31")]
+_second_view = _columns("X")                           # or targets
+
+
+# 12.3 Starts
+
+class _Steps(NamedTuple):
+    """How to go on; theta0 and theta1 are infinite where they are to be chosen."""
+    feature_batch: int
+    theta0: float
+    theta1: float
+    ridge: float
+    centered: bool
+
+
+@_compiled(inline="always")
+def _small_features(X, map, initial, centered):
+    """The first features, divided by the square root of their number, in float64, and whether they are numbers."""
+    features, finite = _features_from(X, map, 0, initial, math.sqrt(2.0 * map.kernel.scale / initial))
+    Z = _in_double(features)
+    return _minus_row(Z, _column_means(Z)) if centered else Z, finite
+
+
+@_compiled(apart=True)
+def _eigen_of(H):
+    """Eigenpairs of a symmetric matrix, descending; without LAPACK, which compiles seven units."""
+    A, scale = _halved_sum(H, H.shape[0])
+    values, rows = _eigen_rows(A)
+    return _sorted_pairs(values, rows, scale, False)
+
+
+@_compiled(inline="always")
+def _mean_products(Z, T):
+    """Z^T T / n."""
+    return _times(_column_products(Z, T, False), 1.0 / Z.shape[0])
+
+
+@_compiled(apart=True)
+def _whitener(Z, ridge, share):
+    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding; and the largest entry of D.
+
+    The ridge r is raised to this share of that entry, if it is smaller.
+    """
+    C = _mean_products(Z, Z)
+    values, vectors = _eigen_of(C)
+    rank, ridge = 0, max(ridge, share * values[0])
+    while rank < C.shape[0] and values[rank] > 1e-10 * values[0]:
+        rank += 1
+    W = _zero_matrix(C.shape[0], rank)
+    for q in range(rank):
+        for i in range(C.shape[0]):
+            W[i, q] = vectors[i, q] / math.sqrt(values[q] + ridge)
+    return W, values[0]
+
+
+_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
+
+
+@_compiled(apart=True)
+def _singular_pairs(C, k, least):
+    """The k leading left and right singular vectors of C, and all singular values, from C C^T: good to half the digits.
+
+    No vectors, if C has no such rank, or if the last value is below the least.
+    """
+    values, vectors = _eigen_of(_dense_product(C, C.shape[1], _transposed(C)))
+    for q in range(values.shape[0]):
+        values[q] = math.sqrt(max(values[q], 0.0))
+    if k > min(C.shape[0], C.shape[1]) or not values[k - 1] > max(1e-6 * values[0], least):
+        return _zero_matrix(0, 0), _zero_matrix(0, 0), values
+    U = _rectangle(vectors, vectors.shape[0], k)
+    V = _dense_product(_transposed(C), C.shape[0], U)
+    for q in range(k):
+        for i in range(V.shape[0]):
+            V[i, q] /= values[q]
+    return U, V, values
 
 
 @_compiled
-def _pick(sums, u):
-    """Index drawn in proportion to the addends of the running sums, by a uniform u."""
-    goal, low, high = u * sums[-1], 0, sums.shape[0] - 1
-    while low < high:                                  # the first sum above the goal
+def _kernel_scale(task, map, other):
+    """k(x, x), as it bounds steps: of singular functions sqrt(k l), as each view moves in proportion to the other."""
+    if task == _SINGULAR:
+        return math.sqrt(map.kernel.scale) * math.sqrt(other.kernel.scale)
+    return max(map.kernel.scale, other.kernel.scale)
+
+
+@_compiled(apart=True)
+def _started(task, map, other, weights, other_weights, slices, initial, steps, largest, gap):
+    """The state with these weights of the first features, which are worth 1 / sqrt(initial) of phi; steps chosen."""
+    k, b, kappa = weights.shape[1], np.float64(steps.feature_batch), _kernel_scale(task, map, other)
+    coef, other_coef = _zero_matrix(map.m, k), other_weights
+    for i in range(initial):
+        for q in range(k):
+            coef[i, q] = weights[i, q] / math.sqrt(initial)
+    if _SINGULAR <= task <= _CANONICAL:
+        other_coef = _zero_matrix(other.m, k)
+        for i in range(initial):
+            for q in range(k):
+                other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
+    theta0 = steps.theta0 if steps.theta0 < np.inf else min(0.5 / largest, math.sqrt(0.05 * b) / kappa)
+    theta1 = steps.theta1 if steps.theta1 < np.inf else theta0 * gap
+    return DSGDState(task, map, coef, other, other_coef, slices, _zero_matrix(k, k), initial, 0, steps.feature_batch,
+                     theta0, theta1, steps.ridge, steps.centered, _zero_matrix(0, 0), steps.theta0 == np.inf)
+
+
+@_compiled(inline="always")
+def _no_slices():
+    return Slices(_zero_matrix(0, 0), _zero_matrix(0, 0))
+
+
+@_compiled(inline="always")
+def _spectral_gap(values, k):
+    """lambda_k - lambda_{k + 1}, at least a tenth of lambda_k: of two that are nearly equal either will do."""
+    return max(values[k - 1] - (values[k] if k < values.shape[0] else 0.0), 0.1 * values[k - 1])
+
+
+_STEP_KINDS = dict(feature_batch=_length, theta0=_first_step, theta1=_decay, initial=_length, centered=_flag)
+
+
+@_public(X=_points(), map=_drawable_map("X"), k=_length, individual=_flag, **_STEP_KINDS)
+def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
+    """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD algorithm 1, (4)).
+
+    V_0 are the components of a small problem, as the paper advises: of the first features on a few points. (From 0, as
+    the listing prints it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given,
+
+        theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
+
+    with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
+    twentieth of its variance to a function in a step, and errors fall like 1 / t, for which
+    2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (DSGD theorem 1). Steps of a chosen theta0 are at most .6 n / k(x,
+    x) on a mini-batch of n points, and .005 n / k(x, x) of canonical correlations, which few points would drive apart.
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
+    k : int from 1 to min(n, initial); functions
+    individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
+        together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
+    feature_batch : int, at least 1; features a step
+    theta0 : float, positive, or None (or infinity): chosen as above
+    theta1 : float, not negative, or None (or infinity): chosen as above
+    initial : int, at least 1; features of the small problem, cut to m
+    centered : bool; about the mean, by the means of each mini-batch
+
+    Returns
+    -------
+    DSGDState, for `dsgd_update` and `dsgd_evaluate`
+
+    Notes
+    -----
+    O(n initial (d + initial) + initial^3) time; memory for k numbers a feature.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
+    >>> state.coef.shape, state.used, dsgd_evaluate(X, state).shape
+    ((1000, 3), 256, (300, 3))
+    """
+    initial = min(initial, map.m)
+    if k > min(initial, X.shape[0]):
+        raise ValueError("dsgd_start: k must be at most the number of points, and initial, or 256")
+    Z, finite = _small_features(X, map, initial, centered)
+    if not finite:
+        raise ValueError("dsgd_start: X must not be so large in units of the bandwidth that angles overflow")
+    values, vectors = _eigen_of(_mean_products(Z, Z))
+    if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * map.kernel.scale):
+        raise ValueError("dsgd_start: k must be at most the rank of the features on X: give more points, or fewer k")
+    steps = _Steps(feature_batch, theta0, theta1, 0.0, centered)
+    task = _SINGLE_COMPONENTS if individual else _COMPONENTS
+    vectors = _rectangle(vectors, vectors.shape[0], k)
+    return _started(task, map, map, vectors, _zero_matrix(0, k), _no_slices(), initial, steps,
+                    values[0], _spectral_gap(values, k))
+
+
+_TWO_VIEWS = dict(X=_points(), Y=_second_view, map_x=_drawable_map("X"), map_y=_drawable_map("Y", "map_x"), k=_length)
+
+
+@_public(**_TWO_VIEWS, **_STEP_KINDS)
+def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
+    """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3): singular functions of E k(x, .) l(y, .).
+
+    Initial functions and steps as of `dsgd_start`, by the singular values of the small problem; in the place of k(x, x)
+    stands sqrt(k(x, x) l(y, y)), as each view moves in proportion to the other.
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    Y : (n, e) array, their other views, drawn together with them
+    map_x, map_y : FourierMap for each view, with as many features and another seed
+    k : int from 1 to min(n, initial); pairs of functions
+    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(n initial (d + e + initial) + initial^3) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
+    >>> dsgd_ksvd_start(X, X + 0.1, maps[0], maps[1], 2).other_coef.shape
+    (1000, 2)
+    """
+    initial = min(initial, map_x.m)
+    A, first = _small_features(X, map_x, initial, centered)
+    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
+    if not (first and second):
+        raise ValueError("dsgd_ksvd_start: X and Y must not be so large in units of the bandwidth that angles overflow")
+    least = _NO_VARIANCE * math.sqrt(map_x.kernel.scale) * math.sqrt(map_y.kernel.scale)
+    U, V, values = _singular_pairs(_mean_products(A, B), k, least)
+    if U.size == 0 or k > X.shape[0]:
+        raise ValueError("dsgd_ksvd_start: k must be at most the rank of the products of the features on X and Y")
+    steps, half = _Steps(feature_batch, theta0, theta1, 0.0, centered), math.sqrt(0.5)
+    return _started(_SINGULAR, map_x, map_y, _times(U, half), _times(V, half), _no_slices(), initial, steps, values[0],
+                    _spectral_gap(values, k))
+
+
+_RIDGE_KINDS = dict(ridge=_tolerance, **_STEP_KINDS)
+
+
+@_public(**_TWO_VIEWS, **_RIDGE_KINDS)
+def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
+                    centered=True):
+    """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
+
+    Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
+    as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The first step
+    is that of `dsgd_start`, l_1 the larger of both views' largest eigenvalues, and the ridge; the decay, if not given,
+    is .001, the paper's.
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    Y : (n, e) array, their other views
+    map_x, map_y : FourierMap for each view, with as many features and another seed
+    k : int from 1 to min(n, initial); pairs of functions
+    ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
+    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(n initial (d + e + initial) + initial^3) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
+    >>> dsgd_kcca_start(X, X + 0.1, maps[0], maps[1], 2).theta1
+    0.001
+    """
+    initial = min(initial, map_x.m)
+    A, first = _small_features(X, map_x, initial, centered)
+    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
+    if not (first and second):
+        raise ValueError("dsgd_kcca_start: X and Y must not be so large in units of the bandwidth that angles overflow")
+    left, largest_x = _whitener(A, ridge, 0.001)
+    right, largest_y = _whitener(B, ridge, 0.001)
+    varied = largest_x > _NO_VARIANCE * map_x.kernel.scale and largest_y > _NO_VARIANCE * map_y.kernel.scale
+    U, V, values = _singular_pairs(_dense_product(_transposed(left), initial, _dense_product(
+        _mean_products(A, B), initial, right)), k, 1e-9)
+    if U.size == 0 or not varied or k > X.shape[0]:
+        raise ValueError("dsgd_kcca_start: k must be at most the rank of the products of the features on X and Y")
+    half = math.sqrt(0.5)
+    weights = _times(_dense_product(left, left.shape[1], U), half)
+    other_weights = _times(_dense_product(right, right.shape[1], V), half)
+    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
+    return _started(_CANONICAL, map_x, map_y, weights, other_weights, _no_slices(), initial, steps,
+                    max(largest_x, largest_y) + ridge, 0.0)
+
+
+@_public(X=_points(), targets=_second_view, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000),
+         **_RIDGE_KINDS)
+def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
+                    centered=True):
+    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
+
+    Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
+    C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets are put side by side and
+    whitened.
+
+    Parameters
+    ----------
+    X : (n, d) array, a few hundred or thousand points
+    targets : (n,) or (n, t) array, their targets
+    map : FourierMap
+    k : int from 1 to the number of slices less t; functions
+    slices : int from 2 to 10000, of each target
+    ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(n initial (d + initial) + initial^3) time, and the cube of slices times t.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((300, 2))
+    >>> state = dsgd_ksir_start(X, X[:, 0] ** 2, fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 1)
+    >>> state.slices.edges.shape
+    (1, 9)
+    """
+    initial = min(initial, map.m)
+    edges = _quantile_edges(targets, slices)
+    indicators = _indicators(targets, edges)
+    centred = _minus_row(indicators, _column_means(indicators)) if centered else indicators
+    whitener, largest = _whitener(centred, 0.0, 0.0)
+    if not largest > 1e-12:
+        raise ValueError("dsgd_ksir_start: targets must not be constant")
+    Z, finite = _small_features(X, map, initial, centered)
+    if not finite:
+        raise ValueError("dsgd_ksir_start: X must not be so large in units of the bandwidth that angles overflow")
+    left, largest = _whitener(Z, ridge, 0.001)
+    products = _dense_product(_transposed(left), initial, _mean_products(Z, centred))
+    U, V, _ = _singular_pairs(_dense_product(products, centred.shape[1], whitener), k, 1e-9)
+    if U.size == 0 or not largest > _NO_VARIANCE * map.kernel.scale or k > X.shape[0]:
+        raise ValueError("dsgd_ksir_start: k must be at most the rank of the products of features and slices")
+    half, size = math.sqrt(0.5), math.sqrt(largest)    # so large are both views, and one step size fits both
+    weights = _times(_dense_product(left, left.shape[1], U), half)
+    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
+    return _started(_SLICED, map, map, weights, _times(V, half / size), Slices(edges, _times(whitener, size)), initial,
+                    steps, largest + ridge, 0.0)
+
+
+@_compiled(apart=True)
+def _quantile_edges(targets, slices):
+    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
+    n, edges = targets.shape[0], _zero_matrix(targets.shape[1], slices - 1)
+    for q in range(targets.shape[1]):
+        column = np.empty(n, _FLOAT64)
+        for i in range(n):
+            column[i] = targets[i, q]
+        count, last = 0, _in_order(column, 0)
+        for s in range(1, slices):
+            edge = _in_order(column, s * n // slices)  # a point belongs above all edges that it reaches
+            if edge > last:
+                edges[q, count], count, last = edge, count + 1, edge
+        upper = np.inf                                 # quantiles may all be the least value: above it is a slice, too
+        for i in range(n):
+            if last < column[i] < upper:
+                upper = column[i]
+        if count == 0:
+            edges[q, 0], count = upper, 1
+        edges[q, count:] = np.inf
+    return edges
+
+
+@_compiled(inline="always")
+def _slice_of(edges, target):
+    """How many edges a target has reached."""
+    low, high = 0, edges.shape[0]
+    while low < high:
         middle = (low + high) // 2
-        if sums[middle] > goal:
-            high = middle
-        else:
+        if edges[middle] <= target:
             low = middle + 1
+        else:
+            high = middle
     return low
 
 
 @_compiled(apart=True)
-def _spread_centers(X, k, key):
-    """k-means++ (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
-    n = X.shape[0]
-    centers, distances, sums = _new_matrix(k, X.shape[1], X), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
-    for i in range(n):
-        distances[i] = np.inf
-    for c in range(k):
-        u = _uniform(key, c)
-        i = min(np.int64(u * n), n - 1)                # the first; and where all points are centers already
-        if c > 0:
-            _come_closer(X, centers[c - 1], distances)
-            total = 0.0
-            for j in range(n):
-                total += distances[j]
-                sums[j] = total
-            if total > 0.0:
-                i = _pick(sums, u)
-        for t in range(X.shape[1]):
-            centers[c, t] = X[i, t]
-    return centers
-
-
-@_compiled(python=True)
-def _within_clusters(X, labels, centers):
-    """Sum of squared distances of the points to the centers of their labels."""
-    total = 0.0
-    for i in range(X.shape[0]):
-        center, distance = centers[labels[i]], 0.0
-        for t in range(X.shape[1]):
-            distance += (np.float64(X[i, t]) - center[t]) ** 2
-        total += distance
-    return total
-
-
-@_compiled(python=True)
-def _cluster_sums(X, labels, k):
-    """Sums of the points of each label, and their numbers."""
-    sums, counts = _zero_matrix(k, X.shape[1]), _zeros(k, _FLOAT64)
-    for i in range(X.shape[0]):
-        total = sums[labels[i]]
-        counts[labels[i]] += 1.0
-        for t in range(X.shape[1]):
-            total[t] += X[i, t]
-    return sums, counts
-
-
-@_compiled(python=True)
-def _move_centers(sums, counts, centers):
-    """Means of the points of each label; a center without points stays where it is."""
-    moved = centers.copy()
-    for c in range(centers.shape[0]):
-        if counts[c] > 0.0:
-            for t in range(centers.shape[1]):
-                moved[c, t] = sums[c, t] / counts[c]
-    return moved
-
-
-@_compiled
-def _equal(a, b):
-    """Whether two vectors of whole numbers are the same."""
-    if a.shape[0] != b.shape[0]:
-        return False
-    for i in range(a.shape[0]):
-        if a[i] != b[i]:
-            return False
-    return True
-
-
-@_compiled(apart=True)
-def _lloyd(X, k, key, restarts, max_iterations):
-    """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
-    best = (X[:0], _zeros(0, _FLOAT64), np.empty(0, _INT64), np.inf)
-    width = _tile_width(X)
-    for restart in range(restarts):
-        centers = _spread_centers(X, k, _subkey(key, restart))
-        labels = np.empty(0, _INT64)
-        for iteration in range(max_iterations):
-            before = labels
-            labels, _ = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
-            if _equal(labels, before):
-                break
-            sums, counts = _cluster_sums(X, labels, k)
-            centers = _move_centers(sums, counts, centers)
-        cost = _within_clusters(X, labels, centers)
-        if cost < best[3]:
-            best = (centers, counts, labels, cost)
-    return best
-
-
-@_public(X=_points(), m=_count("X"), seed=_seed, restarts=_integer(1), max_iterations=_integer(1))
-def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
-    """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
-
-    Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of
-    this kind are those of Zhang, Tsang, Kwok (2008).
-
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers
-    seed : int from 0 to 2**64 - 1, by default 0
-    restarts : int, at least 1
-    max_iterations : int, at least 1; passes over the points in each run
-
-    Returns
-    -------
-    ReducedSet; a center that lost all its points keeps its place, with weight 0
-
-    Notes
-    -----
-    O(n m d) time an iteration, O(n + m d) memory.
-
-    Examples
-    --------
-    >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
-    [1.0, 2.0]
-    """
-    unit = _unit(X)
-    centers, counts, labels, _ = _lloyd(_times(X, 1.0 / unit), m, _key(seed, _CENTERS), restarts, max_iterations)
-    return ReducedSet(_times(centers, unit), counts, labels)
-
-
-@_compiled
-def _unit(X):
-    """A power of two near the largest coordinate, 1 where that is not extreme; squares of points over it are safe."""
-    largest = _largest(X.reshape(-1))
-    return 1.0 if 1e-9 < largest < 1e9 or largest == 0.0 else 2.0 ** max(math.floor(math.log2(largest)), -1000)
-
-
-@_compiled(apart=True)
-def _similarities_of_block(kernel, gamma, X, i, block, out):
-    columns, values = _numbers(min(X.shape[0], block * _BLOCK + _BLOCK) - block * _BLOCK), _aligned(_BLOCK, X)
-    for c in range(columns.shape[0]):
-        columns[c] += block * _BLOCK
-    _pair_values(kernel, gamma, X, i, X, columns, values)
-    for c in range(columns.shape[0]):
-        out[columns[c]] = values[c]
-
-
-@_compiled(parallel=True)
-def _similarities(kernel, gamma, X, i, out):
-    """out[j] = k(x_j, x_i), X and gamma of `_at_scale`."""
-    tasks = _blocks(X.shape[0])
-    work = _value_work(kernel, X.shape[1]) * X.shape[0]
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _similarities_of_block(kernel, gamma, X, i, np.int64(block), out)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _similarities_of_block(kernel, gamma, X, i, block, out)
-
-
-@_compiled(apart=True)
-def _mean_similarities(kernel, X):
-    """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed. And whether they are finite."""
-    n = X.shape[0]
-    shares = _in_precision(X, _times(_ones(n).reshape(n, 1), 1.0 / n))
-    means = _in_double(_gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(n, 1, X)), shares)).reshape(-1)
-    return means, -np.inf < _sum(means) < np.inf
-
-
-@_compiled(python=True)
-def _unscaled(kernel):
-    """The kernel without the factor of `scaled`."""
-    return Kernel(kernel.kind, 1.0, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
-
-
-class _MostSimilar(NamedTuple):
-    """The center most similar to each point, k(c, c) - 2 k(x, c) smallest: label, and that number."""
-    labels: np.ndarray
-    gaps: np.ndarray
-
-
-@_compiled
-def _come_nearer(found, values, own, label):
-    for j in range(values.shape[0]):
-        if own - 2.0 * values[j] < found.gaps[j]:
-            found.labels[j], found.gaps[j] = label, own - 2.0 * values[j]
-
-
-@_compiled
-def _far_from_all(n):
-    labels, gaps = _zeros(n, _INT64), _zeros(n, _FLOAT64)
-    for j in range(n):
-        gaps[j] = np.inf
-    return _MostSimilar(labels, gaps)
-
-
-@_public(X=_points(), m=_count("X"), seed=_seed, nearest=_flag)
-def kde_pare(X, m, seed=0, nearest=False):
-    """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
-
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers, which are different points of X
-    seed : int from 0 to 2**64 - 1, by default 0
-    nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
-        weight is their number
-
-    Returns
-    -------
-    ReducedSet
-
-    Notes
-    -----
-    O(n + m d) time and memory; with `nearest`, O(n m d) time.
-
-    Examples
-    --------
-    >>> kde_pare(np.arange(6.0).reshape(-1, 1), 3).weights.tolist()
-    [2.0, 2.0, 2.0]
-    """
-    n, width = X.shape[0], _tile_width(X)
-    centers = _gather(X, _drawn(n, m, _key(seed, _PARED)), X)
-    if not nearest:
-        return ReducedSet(centers, _equal_weights(n, m), np.empty(0, _INT64))
-    unit = _unit(X)
-    panels = _pack(_times(centers, 1.0 / unit), width, (m + width - 1) // width * width)
-    labels, _ = _nearest(_times(X, 1.0 / unit), panels, m)
-    return ReducedSet(centers, _counted(labels, _zeros(0, _FLOAT64), m), labels)
-
-
-@_public(X=_points(), m=_count("X"), kernel=_kernel("X"))
-def herd(X, m, kernel):
-    """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
-
-    x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet,
-    the first of equals. Nothing is random.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers, which are different points of X
-    kernel : Kernel
-
-    Returns
-    -------
-    ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m; labels by
-    the distance in feature space
-
-    Notes
-    -----
-    n^2 / 2 + n m kernel values: means are computed once, where the paper has O(n^2 m). O(n d) memory.
-
-    Examples
-    --------
-    >>> herd(np.array([[0.0], [1.0], [1.1], [5.0]]), 2, gaussian(1.0)).centers.tolist()
-    [[1.0], [5.0]]
-    """
-    n, kernel = X.shape[0], _unscaled(kernel)          # the choice does not depend on a factor
-    means, finite = _mean_similarities(kernel, X)
-    gamma, P, _ = _at_scale(kernel, X, X, True)
-    chosen, sums, values, found = np.empty(m, _INT64), _zeros(n, _FLOAT64), _zeros(n, X.dtype), _far_from_all(n)
-    for t in range(m if finite else 0):
-        best, i = -np.inf, 0
-        for j in range(n):
-            score = means[j] - sums[j] / (t + 1)
-            if score > best:
-                best, i = score, j
-        chosen[t] = i
-        _similarities(kernel, gamma, P, i, values)
-        for j in range(n):
-            sums[j] += values[j]
-        sums[i] = np.inf                               # it is not chosen again
-        _come_nearer(found, values, np.float64(values[i]), t)
-    if not finite:
-        raise ValueError("herd: kernel must have finite values on X, in the precision of X")
-    return ReducedSet(_gather(X, chosen, X), _equal_weights(n, m), found.labels)
-
-
-@_compiled
-def _swap_limit(spread, square, log_inverse):
-    """Where a coin is wholly biased, and the next spread (get_swap_params of Dwivedi, Mackey 2021)."""
-    limit = max(math.sqrt(2.0 * square * spread * log_inverse), square)
-    if limit == 0.0:
-        return 0.0, spread
-    return limit, spread + max(0.0, square * (1.0 + (square - 2.0 * limit) * spread / (limit * limit)))
-
-
-@_compiled(apart=True)
-def _halve(kernel, gamma, X, rows, key, log_inverse):
-    """One round of KT-SPLIT: of each pair of rows, one goes to the first half and one to the second.
-
-    A coin decides, biased so that the sums of k over both halves stay near each other (Dwivedi, Mackey 2021).
-    """
-    half = rows.shape[0] // 2
-    parts = np.empty(2 * half, _INT64).reshape(2, half)
-    room = (2 * half + _BLOCK - 1) // _BLOCK * _BLOCK + _BLOCK
-    a, b, own, spread = _aligned(room, X), _aligned(room, X), _aligned(_BLOCK, X), 0.0
-    for p in range(half):
-        x, y = rows[2 * p], rows[2 * p + 1]
-        pair = rows[2 * p:2 * p + 2]
-        _pair_values(kernel, gamma, X, x, X, pair, own)
-        kxx, kxy = np.float64(own[0]), np.float64(own[1])
-        _pair_values(kernel, gamma, X, y, X, pair, own)
-        square = max(0.0, kxx + own[1] - 2.0 * kxy)
-        # sum over all rows so far less twice that over the first half: the second half less the first.
-        balance = 0.0
-        for side in range(2 if p > 0 else 0):
-            others = parts[side, :p]
-            _pair_values(kernel, gamma, X, x, X, others, a)
-            _pair_values(kernel, gamma, X, y, X, others, b)
-            for c in range(p):
-                balance += (a[c] - b[c]) * (1.0 if side == 1 else -1.0)
-        limit, spread = _swap_limit(spread, square, log_inverse)
-        swap = limit > 0.0 and _uniform(key, p) < min(1.0, 0.5 * max(0.0, 1.0 - balance / limit))
-        parts[0, p], parts[1, p] = (y, x) if swap else (x, y)
-    return parts[0], parts[1]
-
-
-@_compiled
-def _herded_error(rows, means, sums):
-    """MMD^2 of a subset with equal weights, less a constant: sums[i] = sum over the subset of k(., x_i)."""
-    m, total = rows.shape[0], 0.0
-    for i in rows:
-        total += sums[i] / (m * m) - 2.0 * means[i] / m
-    return total
-
-
-@_compiled(apart=True)
-def _sums_over(kernel, gamma, X, rows):
-    sums, values = _zeros(X.shape[0], _FLOAT64), _zeros(X.shape[0], X.dtype)
-    for i in rows:
-        _similarities(kernel, gamma, X, i, values)
-        for j in range(X.shape[0]):
-            sums[j] += values[j]
-    return sums
-
-
-@_compiled(apart=True)
-def _refine(kernel, gamma, X, diagonal, rows, means, sums):
-    """KT-SWAP: each row gives its place to the point that lowers the MMD most; in place. X, gamma of `_at_scale`."""
-    n, m, values, inside = X.shape[0], rows.shape[0], _zeros(X.shape[0], X.dtype), _zeros(X.shape[0], _INT64)
-    for i in rows:
-        inside[i] = 1
-    for t in range(m):
-        _similarities(kernel, gamma, X, rows[t], values)
-        inside[rows[t]] = 0
-        best, i = np.inf, rows[t]
-        for j in range(n):
-            sums[j] -= values[j]
-            score = (2.0 * sums[j] + diagonal[j]) / m - 2.0 * means[j]
-            if score < best and inside[j] == 0:
-                best, i = score, j
-        rows[t], inside[i] = i, 1
-        _similarities(kernel, gamma, X, i, values)
-        for j in range(n):
-            sums[j] += values[j]
-
-
-@_public(X=_points(), m=_count("X"), kernel=_kernel("X"), seed=_seed, delta=_share)
-def kernel_thin(X, m, kernel, seed=0, delta=None):
-    """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
-
-    Today's rival of RSKPCA's reduced sets. KT-SPLIT with the kernel itself halves m 2^g points g times, g the largest
-    with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
-    to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers, which are different points of X
-    kernel : Kernel, positive semidefinite
-    seed : int from 0 to 2**64 - 1, by default 0
-    delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
-
-    Returns
-    -------
-    ReducedSet: equal weights n / m; labels by the distance in feature space
-
-    Notes
-    -----
-    About 2 n^2 kernel values, one thread for most of them; n up to some 20,000. O(n d) memory.
-
-    Examples
-    --------
-    >>> kernel_thin(np.linspace(0.0, 1.0, 64).reshape(-1, 1), 4, gaussian(0.5)).weights.tolist()
-    [16.0, 16.0, 16.0, 16.0]
-    """
-    n, key, rounds, kernel = X.shape[0], _key(seed, _THINNED), 0, _unscaled(kernel)
-    while m * 2 ** (rounds + 1) <= n:
-        rounds += 1
-    means, finite = _mean_similarities(kernel, X)
-    if not finite:
-        raise ValueError("kernel_thin: kernel must have finite values on X, in the precision of X")
-    gamma, P, _ = _at_scale(kernel, X, X, True)
-    lists = _drawn(n, m * 2 ** rounds, _subkey(key, 0)).reshape(1, -1)
-    best = lists[0, :m].copy()                         # standard thinning, the baseline
-    for level in range(rounds):
-        halves, size = np.empty(lists.size, _INT64).reshape(2 * lists.shape[0], -1), lists.shape[1] // 2
-        log_inverse = math.log(2.0 * rounds * lists.size / ((delta if delta > 0.0 else 0.5) * 2 ** level))
-        for part in range(lists.shape[0]):
-            low, high = _halve(kernel, gamma, P, lists[part], _subkey(_subkey(key, level + 1), part), log_inverse)
-            for c in range(size):
-                halves[2 * part, c], halves[2 * part + 1, c] = low[c], high[c]
-        lists = halves
-    sums = _sums_over(kernel, gamma, P, best)
-    least = _herded_error(best, means, sums)
-    for part in range(lists.shape[0] if rounds > 0 else 0):
-        of_part = _sums_over(kernel, gamma, P, lists[part])
-        error = _herded_error(lists[part], means, of_part)
-        if error < least:
-            best, sums, least = lists[part].copy(), of_part, error
-    _refine(kernel, gamma, P, _diagonal(X, kernel), best, means, sums)
-    found, values = _far_from_all(n), _zeros(n, X.dtype)
-    for t in range(m):
-        _similarities(kernel, gamma, P, best[t], values)
-        _come_nearer(found, values, np.float64(values[best[t]]), t)
-    return ReducedSet(_gather(X, best, X), _equal_weights(n, m), found.labels)
-
-
-# 11.3 Kernel PCA of reduced sets (RSKPCA section 3)
-
-@_compiled(python=True)
-def _are_weights(w):
-    """Whether none is negative and their sum is neither tiny nor huge."""
-    total = 0.0
-    for value in w:
-        total += value if value >= 0.0 else -np.inf
-    return 1e-15 <= total <= 1e18
-
-
-@_compiled(python=True)
-def _sum_to(w, n):
-    return abs(_sum(w) - n) <= 1e-6 * n
-
-
-def _weights(of, total=None):
-    """One weight for each row of another argument; with a total, they sum to the number of its rows."""
-    lines = ["{a}_ = _as_vector('{f}: {a}', {a})",
-             _require(f"{{a}}_.shape[0] == {of}_.shape[0]", f"{{a}} must hold one weight for each row of {of}"),
-             _require("_are_weights({a}_)", "{a} must be finite and not negative, with a sum from 1e-15 to 1e18")]
-    if total:
-        lines.append(_require(f"_sum_to({{a}}_, {total}_.shape[0])",
-                              f"{{a}} must sum to the number of rows of {total} (to 1e-6 of it)"))
-    return lines
-
-
-@_compiled(apart=True, python=True)
-def _weigh(K, w, centered):
-    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, r_i and r.
-
-    About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows and r of all, else 0.
-    """
-    m, total, mean = K.shape[0], _sum(w), 0.0
-    roots, means = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
-    for j in range(m):
-        roots[j] = math.sqrt(w[j] / total)
-    for i in range(m if centered else 0):
-        for j in range(m):
-            means[i] += w[j] / total * K[i, j]
-        mean += w[i] / total * means[i]
-    for i in range(m):
-        for j in range(m):
-            K[i, j] = roots[i] * (K[i, j] - means[i] - means[j] + mean) * roots[j]
-    return roots, means, mean
-
-
-@_compiled(apart=True, python=True)
-def _expansion_over(C, w, kernel, eigen, roots, means, mean, centered):
-    """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`.
-
-    About a mean, coefficients are first made to sum to 0, and the offsets are those that give the features of the
-    coefficients as they are stored mean 0: coefficients have the size lambda^-1/2, features lambda^1/2, so that for
-    small lambda a sum that is 0 but for rounding would shift the features by more than their size.
-    """
-    found, total = _expansion_of(C, kernel, eigen, mean), _sum(w)
-    shares = _zeros(w.shape[0] if centered else 0, _FLOAT64)
-    for j in range(shares.shape[0]):
-        shares[j] = w[j] / total
-    for q in range(found.coef.shape[1]):
-        excess, found.values[q] = 0.0, found.values[q] * total
-        for j in range(w.shape[0]):
-            found.coef[j, q] *= roots[j]
-            excess += found.coef[j, q]
-        for j in range(shares.shape[0]):
-            found.coef[j, q] -= excess * shares[j]
-        for j in range(shares.shape[0]):
-            found.offset[q] -= found.coef[j, q] * means[j]
-    return Expansion(C, found.coef, found.values, found.offset, kernel, shares)
-
-
-@_either
-def _reduced_expansion(C, w, kernel, k, seed, centered):
-    """The expansion of `rskpca`, and whether the kernel is finite on the centers. The small matrix is of float64."""
-    points = _to_double(C)
-    K = _gram(kernel, _prepare(kernel, points, points, True))
-    roots, means, mean = _weigh(K, w, centered)
-    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
-    return _expansion_over(C, w, kernel, eigen, roots, means, mean, centered), finite
-
-
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed, centered=_flag)
-def rskpca(C, w, kernel, k, seed=0, centered=False):
-    """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
-
-    W^(1/2) K^C W^(1/2) phi = lambda phi, W = diag(w), an m x m problem with the nonzero eigenvalues of the n x n Gram
-    matrix of the quantized points; f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed there: W^(-1/2) with
-    W = diag(w^(1/2)) for the eigenfunctions, where W^-1 is meant; they are f / lambda^(1/2) at the centers.
-
-    Parameters
-    ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
-    kernel : Kernel
-    k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
-    centered : bool; about the weighted mean in feature space
-
-    Returns
-    -------
-    Expansion over the centers: m kernel values for each new point. values: eigenvalues in the units of those of K
-    (n times those of the operator), 0 for components that are cut (see `kpca_from_eigen`)
-
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
-
-    Examples
-    --------
-    >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
-    >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
-    ([7.0], [[5.0]])
-    """
-    found, finite = _reduced_expansion(C, w, kernel, k, seed, centered)
-    if not finite:
-        raise ValueError("rskpca: kernel must have finite values on C, in its precision")
-    return found
-
-
-@_public(X=_points(), C=_points("X"), w=_weights("C"), kernel=_kernel("X", "C"))
-def reduced_density(X, C, w, kernel):
-    """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
-
-    With the points themselves and weights 1 it is that of (8), with centers and their weights that of (9), which
-    `rskpca` takes for it. Not normalised: the integral over x is that of k(x, 0).
-
-    Parameters
-    ----------
-    X : (q, d) array of points where it is wanted
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18
-    kernel : Kernel
-
-    Returns
-    -------
-    (q,) array of the precision of X and C
-
-    Notes
-    -----
-    O(q m d) time, O((q + m) d) memory.
-
-    Examples
-    --------
-    >>> reduced_density(np.zeros((1, 1)), np.array([[0.0], [9.0]]), np.array([3.0, 1.0]), gaussian(1.0)).tolist()
-    [0.75]
-    """
-    shares = _times(w.reshape(-1, 1), 1.0 / _sum(w))
-    found = _gram_product(kernel, _prepare(kernel, X, C, False), _in_precision(X, shares))
-    if not _all_below(found, np.inf):
-        raise ValueError("reduced_density: kernel must have finite values on X and C, in their precision")
-    return found[:, 0].copy()
-
-
-@_public(glue=True, X=_points(), m=_count("X"), kernel=_kernel("X"), k=_count("X"), seed=_seed)
-def subsampled_kpca(X, m, kernel, k, seed=0):
-    """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of points
-    kernel : Kernel
-    k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1, by default 0
-
-    Returns
-    -------
-    Expansion over the m points of `kde_pare`; values: the eigenvalues times n / m, in the units of those of K
-
-    Notes
-    -----
-    O(n + m^2 (d + k)) time, O(n + m^2) memory.
-
-    Examples
-    --------
-    >>> subsampled_kpca(np.ones((6, 1)), 2, linear(), 1).values.round(12).tolist()
-    [6.0]
-    """
-    if k > m:
-        raise ValueError("subsampled_kpca: k must be at most m, the number of points drawn")
-    C = _gather(X, _drawn(X.shape[0], m, np.uint64(_key(seed, _PARED))), X)
-    found, finite = _reduced_expansion(C, _equal_weights(X.shape[0], m), kernel, k, seed, False)
-    if not finite:
-        raise ValueError("subsampled_kpca: kernel must have finite values on X, in its precision")
-    return found
-
-
-def _cast_to(other):
-    return [_require(f"{other}_.itemsize == 8 or _all_below({{a}}_, 1e17)", "{a} must be below 1e17 in size (float32)"),
-            f"{{a}}_ = _to_precision({other}_, {{a}}_)"]
-
-
-@_public(glue=True, X=_points(), C=_points("X") + _cast_to("X"), w=_weights("C", "X"),
-         kernel=_kernel("X", "C"), k=_count("C", "m, the number of centers"), seed=_seed)
-def weighted_nystrom(X, C, w, kernel, k, seed=0):
-    """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
-
-    The pairs of `rskpca` give u_i = lambda^-1 sum_j w_j^(1/2) phi_j k(x_i, c_j), an approximate eigenvector of K, and
-    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Centers by k-means; equal weights n / m and points drawn
-    at random make it the Nystrom method of Williams and Seeger (2001).
-
-    Parameters
-    ----------
-    X : (n, d) array
-    C : (m, d) array of centers, taken in the precision of X
-    w : (m,) array of weights, not negative, which sum to n
-    kernel : Kernel
-    k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1, by default 0
-
-    Returns
-    -------
-    Expansion over X: n kernel values for each new point, which `rskpca` spares
-
-    Notes
-    -----
-    O(m^2 (d + k) + n m (d + k)) time, O(m^2 + n k) memory.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0], [2.0]])
-    >>> expand(X, weighted_nystrom(X, X, np.ones(2), linear(), 1)).round(12).tolist()
-    [[1.0], [2.0]]
-    """
-    found, finite = _reduced_expansion(C, w, kernel, k, seed, False)
-    features = _features(X, found)
-    if not (finite and _all_below(features, np.inf)):
-        raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
-    _divide_columns(features, found.values)
-    return Expansion(X, features, found.values, found.offset, kernel, _zeros(0, _FLOAT64))
-
-
-@_compiled(python=True)
-def _divide_columns(F, values):
-    """F[:, q] /= values[q], in place; 0 where the value is 0."""
-    for i in range(F.shape[0]):
-        for q in range(F.shape[1]):
-            F[i, q] = F[i, q] / values[q] if values[q] > 0.0 else 0.0
-
-
-# 11.4 Manifold methods on reduced sets (RSKPCA (14), (15))
-#
-# Kernels g(x, y) k(x, y) with g from sums of k over the points. On a reduced set each sum has the weights of the
-# centers, and the eigenproblem their roots on both sides: the results are those on n points, w_j of which lie at c_j.
-
-class Manifold(NamedTuple):
-    """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / (sum_j degrees[j] k(points[j], x))^power.
-
-    points (m, d); coef (m, k); values (k,); degrees (m,); power; factor; kernel, without the factor of `scaled`. Made
-    by `laplacian_eigenmap`, `diffusion_map` and `normalized_cut`, for `manifold_features`.
-    """
-    points: np.ndarray
-    coef: np.ndarray
-    values: np.ndarray
-    degrees: np.ndarray
-    power: float
-    factor: float
-    kernel: Kernel
-
-
-def _convert_manifold(name, value):
-    points = _as_points(name, value.points, ".points")
-    return Manifold(points, _to_precision(points, _as_points(name, value.coef, ".coef")),
-                    _as_vector(name, value.values, ".values"), _as_vector(name, value.degrees, ".degrees"),
-                    _as_real(name, value.power), _as_real(name, value.factor), _as_kernel(name, value.kernel))
-
-
-_as_manifold = _converter(Manifold, "a Manifold, as laplacian_eigenmap returns it", _convert_manifold)
-
-
-def _manifold(on):
-    return [*_model("_as_manifold", on), *_sound_points("{a}_.coef", "{a}.coef"),
-            _require("{a}_.coef.shape[0] == {a}_.points.shape[0] == {a}_.degrees.shape[0] and 0.0 <= {a}_.power <= 1.0",
-                     "{a}.coef and {a}.degrees must have one row for each point, and power be from 0 to 1"),
-            _require("_are_weights({a}_.degrees)", "{a}.degrees must not be negative, with a sum from 1e-15 to 1e18")]
-
-
-@_compiled(apart=True, python=True)
-def _normalise(K, w, alpha, leave_first):
-    """D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, in place of K (float64).
-
-    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2, degrees_j
-    = p_j / q_j^alpha and total = sum_j p_j D_j, or 0 where a sum is not positive. first is the eigenvector of
-    eigenvalue 1, which is taken off to be left out.
-    """
-    m, whole, total = K.shape[0], _sum(w), 0.0
-    degrees, sums, first = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
-    for j in range(m):
-        degrees[j] = w[j] / whole
-    for level in range(2):                             # q, then D times q^alpha
-        for i in range(m):
-            sums[i] = 0.0
-            for j in range(m):
-                sums[i] += K[i, j] * degrees[j]
-            if not (0.0 < sums[i] < np.inf or w[i] == 0.0 and sums[i] == 0.0):
-                return first, degrees, 0.0
-        for j in range(m if level == 0 else 0):
-            first[j] = sums[j] ** alpha
-            degrees[j] = degrees[j] / first[j] if w[j] > 0.0 else 0.0
-    for j in range(m):
-        if w[j] == 0.0:                                # stands for no point, and may be far from all
-            sums[j] = first[j] = 0.0
-            continue
-        D, share = sums[j] / first[j], w[j] / whole
-        total += share * D
-        sums[j] = math.sqrt(share / D) / first[j]
-        first[j] = math.sqrt(share * D)
-    for i in range(m):
-        for j in range(m):
-            K[i, j] = sums[i] * K[i, j] * sums[j] - (first[i] * first[j] / total if leave_first else 0.0)
-    for i in range(m):
-        first[i] /= math.sqrt(total)
-    return first, degrees, total
-
-
-@_either
-def _normalised_eigen(C, w, kernel, k, seed, alpha, leave_first):
-    """Eigenpairs of the matrix of `_normalise`, what that returns, and whether all sums are positive."""
-    own = _unscaled(kernel)
-    K = _to_double(_gram(own, _prepare(own, C, C, True)))
-    first, degrees, total = _normalise(K, w, alpha, leave_first)
-    if not total > 0.0:
-        K = _unit_matrix(C.shape[0])
-    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
-    return eigen, first, degrees, total if finite else 0.0
-
-
-@_compiled(apart=True, python=True)
-def _manifold_of(C, kernel, eigen, first, degrees, powers, power, factor, leave_first):
-    """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
-
-    What an eigenvector has of the first is rounding, which the extension divides by its eigenvalue. Below 100 (or m)
-    roundings of K nothing is left of a coordinate.
-    """
-    m, k = eigen.vectors.shape
-    coef, largest = _zero_matrix(m, k), max(_largest(degrees), 1e-300)
-    floor = max(m, 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)
-    for q in range(k):
-        overlap = 0.0
-        for j in range(m if leave_first else 0):
-            overlap += first[j] * eigen.vectors[j, q]
-        for j in range(m if eigen.values[q] > floor else 0):
-            if first[j] > 0.0:
-                value = (eigen.vectors[j, q] - overlap * first[j]) / first[j]
-                coef[j, q] = powers[q] / eigen.values[q] * (degrees[j] / largest) * value
-    return Manifold(C, _in_precision(C, coef), eigen.values, _times(degrees.reshape(1, m), 1.0 / largest).reshape(-1),
-                    power, factor * largest ** (1.0 - power), _unscaled(kernel))
-
-
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed)
-def laplacian_eigenmap(C, w, kernel, k, seed=0):
-    """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
-
-    The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, L = D - K, with
-    f^T D f = 1: those on n points of which w_j lie at c_j.
-
-    Parameters
-    ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
-    kernel : Kernel with positive sums over the points
-    k : int from 1 to m - 1; coordinates beside the constant one
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
-
-    Returns
-    -------
-    Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
-    roundings of kernel values are 0, and before that lose digits in proportion
-
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
-
-    Examples
-    --------
-    >>> C = np.array([[0.0], [1.0], [5.0]])
-    >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
-    >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
-    True
-    """
-    if k == C.shape[0]:
-        raise ValueError("laplacian_eigenmap: k must be at most m - 1, the number of centers less one")
-    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, True)
-    if not total > 0.0:
-        raise ValueError("laplacian_eigenmap: kernel must have finite values with positive sums over C")
-    factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * _sum(w))
-    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 1.0, factor, True)
-    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
-
-
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed, alpha=_real("0.0 <= x <= 1.0", "be from 0 to 1"),
-         time=_real("0.0 <= x <= 1e9", "be from 0 to 1e9"))
-def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
-    """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
-
-    P = D^-1 K_a with K_a = k / (q q')^alpha, q and D the sums of k and K_a over the n points, w_j of which lie at c_j.
-    Coordinates mu^time psi, P psi = mu psi, with mean square 1 under P's stationary law; the constant is left out.
-
-    Parameters
-    ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
-    kernel : Kernel with positive sums over the points
-    k : int from 1 to m - 1; coordinates beside the constant one
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
-    alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
-    time : float, not negative; steps of diffusion
-
-    Returns
-    -------
-    Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below 100 (or m) roundings of
-    kernel values are 0, and before that lose digits in proportion
-
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
-
-    Examples
-    --------
-    >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
-    >>> f = manifold_features(C, diffusion_map(C, np.ones(9), gaussian(0.2), 1))
-    >>> bool((np.diff(f[:, 0]) > 0).all() or (np.diff(f[:, 0]) < 0).all())
-    True
-    """
-    if k == C.shape[0]:
-        raise ValueError("diffusion_map: k must be at most m - 1, the number of centers less one")
-    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, alpha, True)
-    if not total > 0.0:
-        raise ValueError("diffusion_map: kernel must have finite values with positive sums over C")
-    powers = np.maximum(eigen.values, 0.0) ** time
-    return _manifold_of(C, kernel, eigen, first, degrees, powers, 1.0, 1.0, True)
-
-
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed)
-def normalized_cut(C, w, kernel, k, seed=0):
-    """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
-
-    The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k over the n points, w_j of which lie at c_j, with norm
-    1 over the n points. The first is D^1/2 up to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
-
-    Parameters
-    ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
-    kernel : Kernel with positive sums over the points
-    k : int from 1 to m; coordinates
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
-
-    Returns
-    -------
-    Manifold, for `manifold_features`; values: eigenvalues of the normalised Laplacian I - D^-1/2 K D^-1/2, rising
-
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
-
-    Examples
-    --------
-    >>> C = np.array([[0.0], [1.0], [9.0], [10.0]])
-    >>> f = manifold_features(C, normalized_cut(C, np.ones(4), gaussian(1.0), 2))
-    >>> bool(np.allclose(f[0], f[1]) and np.allclose(f[2], f[3]) and abs(f[0] @ f[2]) < 1e-9)
-    True
-    """
-    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, False)
-    if not total > 0.0:
-        raise ValueError("normalized_cut: kernel must have finite values with positive sums over C")
-    factor = 1.0 / math.sqrt(total * _sum(w))
-    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 0.5, factor, False)
-    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
-
-
-@_public(X=_points(), manifold=_manifold("X"))
-def manifold_features(X, manifold):
-    """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
-
-    Parameters
-    ----------
-    X : (q, d) array, the centers or new points
-    manifold : Manifold over m points; it carries its kernel
-
-    Returns
-    -------
-    (q, k) array, float32 if both X and the points are float32, else float64
-
-    Notes
-    -----
-    O(q m (d + k)) time, O((q + m) (d + k)) memory.
-
-    Examples
-    --------
-    >>> C = np.array([[0.0], [1.0], [2.0]])
-    >>> manifold_features(C, diffusion_map(C, np.ones(3), gaussian(1.0), 2)).shape
-    (3, 2)
-    """
-    P, Q = _common_precision(X, manifold.points), _common_precision(manifold.points, X)
-    m, k = manifold.coef.shape
-    V = _zero_matrix(m, k + 1)
-    _put(V, 0, manifold.coef)
-    _put(V, k, manifold.degrees.reshape(-1, 1))
-    pairs, least = _prepare(manifold.kernel, P, Q, False), 1e-30 if P.itemsize == 4 else 1e-290
-    sums = _gram_product(manifold.kernel, pairs, _in_precision(P, V))
-    out = np.empty(P.shape[0] * k, P.dtype).reshape(P.shape[0], k)
-    for i in range(P.shape[0]):
-        if not least < sums[i, k] < np.inf:
-            raise ValueError("manifold_features: X must not be so far from the points of manifold that kernel values "
-                             "vanish (below 1e-290, or 1e-30 in float32), and their sum must be positive")
-        divisor = np.float64(sums[i, k]) ** manifold.power
-        for q in range(k):
-            out[i, q] = manifold.factor * (sums[i, q] / divisor)
+def _indicators(targets, edges):
+    """1 for the slice of each target, (n, t S)."""
+    count = edges.shape[1] + 1
+    out = _zero_matrix(targets.shape[0], targets.shape[1] * count)
+    for i in range(targets.shape[0]):
+        for q in range(targets.shape[1]):
+            out[i, q * count + _slice_of(edges[q], targets[i, q])] = 1.0
     return out
 
 
-# 11.5 Distances between a reduced set and all points (RSKPCA section 5)
+# 12.4 Steps
 
-@_compiled(apart=True)
-def _sum_of_tiles(kernel, pairs, u, v, unit, square, group):
-    """Part of `_kernel_sum`: a run of tiles."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    tile, total = _new_tile(pairs.X), 0.0
-    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-        first, last, begin, end = _tile_place(pairs, t)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        part = 0.0
-        for i in range(first, last):
-            values, of_row = tile[i - first], 0.0
-            for j in range(end - begin):
-                value = values[j] / unit
-                of_row += v[begin + j] * (value * value if square else value)
-            part += u[i] * of_row
-        total += 2.0 * part if pairs.symmetric and begin > first else part
-    _restore(state)
-    return total
-
-
-@_compiled(parallel=True)
-def _kernel_sum(kernel, pairs, u, v, unit, square):
-    """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
-    groups = (_tile_count(pairs) + 3) // 4
-    slots = _zeros(groups, _FLOAT64)
-    work = _tile_work(kernel, pairs, 0.5)
-    begun = _threads_pay(work, groups)
-    if begun:
-        for group in prange(groups):
-            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, np.int64(group))
-        _threads_paid(begun, work)
-    else:
-        for group in range(groups):
-            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, group)
-    return _sum(slots)
+@_compiled(inline="always")
+def _whitened_slices(targets, slices):
+    return _dense_product(_indicators(targets, slices.edges), slices.weights.shape[0], slices.weights)
 
 
 @_compiled(apart=True)
-def _distance_of_means(kernel, X, C, w, square):
-    """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
-    n, own, scale = X.shape[0], _unscaled(kernel), kernel.scale
-    shares, parts = _times(_ones(n).reshape(1, n), 1.0 / n).reshape(-1), _times(w.reshape(1, -1), 1.0 / n).reshape(-1)
-    # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
-    unit = max(_largest(_diagonal(X, own)), _largest(_diagonal(C, own)))
-    if unit == 0.0 or not unit < np.inf:
-        return unit
-    total = (_kernel_sum(own, _prepare(own, X, X, True), shares, shares, unit, square)
-             - 2.0 * _kernel_sum(own, _prepare(own, X, C, False), shares, parts, unit, square)
-             + _kernel_sum(own, _prepare(own, C, C, True), parts, parts, unit, square))
-    if not abs(total) < np.inf:
-        return np.inf
-    return math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale))
+def _values_and_second(X, Y, state):
+    """Values of the functions on a mini-batch, in both views, and whether they are numbers.
 
-
-@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
-def mmd(X, C, w, kernel):
-    """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
-
-    |(1/n) sum_i k(x_i, .) - (1/n) sum_j w_j k(c_j, .)| in feature space.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, which sum to n
-    kernel : Kernel, positive semidefinite
-
-    Returns
-    -------
-    float, in the units of the root of k. Three sums of up to n^2 / 2 values are subtracted: what is below some
-    (2e-16 (10 + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
-
-    Notes
-    -----
-    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
-
-    Examples
-    --------
-    >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
-    0.0
+    Of slices, the second view is what the whitened indicators give.
     """
-    found = _distance_of_means(kernel, X, C, w, False)
-    if not found < np.inf:
-        raise ValueError("mmd: kernel must have finite values on X and C")
-    return found
-
-
-@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
-def operator_distance(X, C, w, kernel):
-    """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
-
-    |(1/n) sum_i k_{x_i} (x) k_{x_i} - (1/n) sum_j w_j k_{c_j} (x) k_{c_j}|, whose square is that of `mmd` with k^2.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, which sum to n
-    kernel : Kernel, positive semidefinite
-
-    Returns
-    -------
-    float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding, as
-    of `mmd`
-
-    Notes
-    -----
-    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
-
-    Examples
-    --------
-    >>> round(operator_distance(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
-    1.0
-    """
-    found = _distance_of_means(kernel, X, C, w, True)
-    if not found < np.inf:
-        raise ValueError("operator_distance: kernel must have finite values on X and C")
-    return found
-
-
-@_public(expansion=_expansion(), other=_expansion())
-def projection_distance(expansion, other):
-    """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
-
-    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b: components
-    are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them. Those that
-    were cut (value 0) do not count.
-
-    Parameters
-    ----------
-    expansion, other : Expansion, with the same kernel and no offset
-
-    Returns
-    -------
-    float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where components have eigenvalues near rounding:
-    there they are not orthonormal
-
-    Notes
-    -----
-    O(c c' (d + k)) time for c and c' points, O((c + c') (d + k)) memory.
-
-    Examples
-    --------
-    >>> a, b = np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]])
-    >>> round(projection_distance(kpca(a, linear(), 1), kpca(b, linear(), 1)), 12)
-    1.0
-    """
-    if expansion.points.shape[1] != other.points.shape[1]:
-        raise ValueError("projection_distance: expansion and other must have points of as many columns")
-    if not _same_kernel(expansion.kernel, other.kernel):
-        raise ValueError("projection_distance: expansion and other must have the same kernel")
-    if _largest(expansion.offset) > 0.0 or _largest(other.offset) > 0.0:
-        raise ValueError("projection_distance: expansion and other must have no offset (not be centred)")
-    features = _in_double(_features(other.points, expansion))
-    products = _transposed_product(features, features.shape[1], _in_double(other.coef))
-    squares = _inner(products, products)
-    if not squares < np.inf:
-        raise ValueError("projection_distance: expansion must give finite features on the points of other")
-    kept = 0
-    for E in (expansion, other):
-        if E.values.shape[0] != E.coef.shape[1]:
-            raise ValueError("projection_distance: values of expansion and other must be as many as their components")
-        for value in E.values:
-            kept += value > 0.0
-    return math.sqrt(max(0.0, kept - 2.0 * squares))
+    U, finite = _values_of(X, state.map, state.coef, state.used)
+    if _SINGULAR <= state.task <= _CANONICAL:
+        V, second = _values_of(_in_precision(X, Y), state.other, state.other_coef, state.used)
+        return U, V, finite and second
+    if state.task == _SLICED:
+        indicators = _whitened_slices(Y, state.slices)
+        return U, _dense_product(indicators, indicators.shape[1], state.other_coef), finite
+    return U, _zero_matrix(0, U.shape[1]), finite
 
 
 @_compiled
-def _same_kernel(a, b):
-    if a.table.shape[0] != b.table.shape[0]:
-        return False
-    for i in range(a.table.shape[0]):
-        for j in range(a.table.shape[0]):
-            if a.table[i, j] != b.table[i, j]:
-                return False
-    return (a.kind == b.kind and a.scale == b.scale and a.gamma == b.gamma and a.shape == b.shape
-            and a.offset == b.offset and a.address == b.address)
+def _centre(U, first, last):
+    """Rows first to last - 1 minus their mean, in place."""
+    for q in range(U.shape[1]):
+        total = 0.0
+        for i in range(first, last):
+            total += U[i, q]
+        for i in range(first, last):
+            U[i, q] -= total / (last - first)
+
+
+@_compiled(apart=True)
+def _rayleigh_matrix(U, V, last, divisor):
+    """W = G^T A G on the first rows: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
+    k = U.shape[1]
+    W = _zero_matrix(k, k)
+    for i in range(last):
+        for q in range(k):
+            for r in range(k):
+                W[q, r] += U[i, q] * U[i, r] if V.shape[0] == 0 else U[i, q] * V[i, r] + V[i, q] * U[i, r]
+    return _times(W, 1.0 / divisor)
+
+
+@_compiled(inline="always")
+def _add_square(C, factor, A, last):
+    """C += factor A^T A of the first rows."""
+    for i in range(last):
+        for q in range(A.shape[1]):
+            for r in range(A.shape[1]):
+                C[q, r] += factor * A[i, q] * A[i, r]
+
+
+@_compiled(apart=True)
+def _constraint(state, U, V, last, divisor):
+    """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
+
+    The squared norm of sum_j coef_j phi_j in the space of the features is their number times sum_j coef_j^2. Indicators
+    have no ridge.
+    """
+    k = U.shape[1]
+    C, norms = _zero_matrix(k, k), state.ridge * state.used
+    _add_square(C, 1.0 / divisor, U, last)
+    _add_square(C, 1.0 / divisor, V, last)
+    if norms > 0.0:
+        _add_square(C, norms, state.coef, state.used)
+        if state.task != _SLICED:
+            _add_square(C, norms, state.other_coef, state.used)
+    return C
+
+
+@_compiled(inline="always")
+def _residual(U, V, W, first):
+    """V - U W, rows from `first` on."""
+    out = _dense_product(U[first:], U.shape[1], W)
+    for i in range(out.shape[0]):
+        for q in range(out.shape[1]):
+            out[i, q] = V[first + i, q] - out[i, q]
+    return out
+
+
+@_compiled(apart=True)
+def _feature_gradient(X, map, G, first, count):
+    """Phi^T G for the features first ... first + count - 1 on the points, by slabs; and whether angles are finite."""
+    out, finite = _zero_matrix(count, G.shape[1]), True
+    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
+        slab = X[begin:begin + _POINTS_AT_A_TIME]
+        features, sound = _features_from(slab, map, first, count, math.sqrt(2.0 * map.kernel.scale))
+        finite = finite and sound
+        _add(out, 1.0, _column_products(_in_double(features), G[begin:begin + _POINTS_AT_A_TIME], False))
+    return out, finite
+
+
+@_compiled(inline="always")
+def _feature_block(state):
+    """Features of a step, (first, count), and what their gradient is divided by.
+
+    New ones as long as there are; then blocks of all, in a random order that changes with each round.
+    """
+    m, b = state.map.m, min(state.feature_batch, state.map.m)
+    if state.used < m:
+        count = min(b, m - state.used)
+        return state.used, count, np.float64(count)
+    blocks = (m + b - 1) // b
+    key = _subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
+    first = _draw_uniformly(blocks, blocks, key)[state.step % blocks] * b
+    return first, min(b, m - first), m / np.float64(blocks)
+
+
+@_compiled(apart=True)
+def _multiply_coef(coef, T):
+    """coef T, in the place of coef, for a small square T."""
+    row = _zeros(coef.shape[1], _FLOAT64)
+    for j in range(coef.shape[0]):
+        for q in range(coef.shape[1]):
+            row[q], coef[j, q] = coef[j, q], 0.0
+        for r in range(coef.shape[1]):
+            for q in range(coef.shape[1]):
+                coef[j, q] += row[r] * T[r, q]
+
+
+@_compiled
+def _step_size(state, n):
+    """theta0 / (1 + theta1 t); where theta0 was chosen, at most what n points can bear.
+
+    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
+    PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
+    of n. Mini-batches of 512 points take the whole step.
+    """
+    eta = state.theta0 / (1.0 + state.theta1 * state.step)
+    if not state.chosen:
+        return eta
+    share = 0.005 if state.task >= _CANONICAL else 0.6
+    return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
+
+
+@_compiled(apart=True)
+def _descended(state, X, Y):
+    """One step on a mini-batch, in the place of the coefficients and the moment; 1: angles overflow, 2: diverged.
+
+    With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
+    lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
+    norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
+    second, and only a ridge makes others lose. Steps have the numbers of DSGD algorithm 1, whose 2 and 3 (points and
+    frequencies) are the caller's and the map's.
+    """
+    task, n, eta = state.task, X.shape[0], _step_size(state, X.shape[0])
+    # Step 4.
+    U, V, finite = _values_and_second(X, Y, state)
+    if not finite:
+        return state, 1
+    half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
+    lost = 1 if state.centered else 0                  # degree of freedom, by a mean that is the mini-batch's own
+    if state.centered:
+        _centre(U, 0, half)
+        _centre(U, half, n)
+        if V.shape[0] > 0:
+            _centre(V, 0, half)
+            _centre(V, half, n)
+    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1 (before centring its
+    # mean has no limit). No noise explains a hundred times as much, and growth is cubic from there.
+    limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
+    if task >= _CANONICAL:
+        limit = 1.0
+    if not _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * n:
+        return state, 2
+    rows = half if half > 0 else n
+    W, weight, constraint = _rayleigh_matrix(U, V, rows, rows - lost), 2.0 / (state.step + 2.0), state.constraint
+    _add(state.moment, -weight, state.moment)
+    _add(state.moment, weight, W)
+    if task >= _CANONICAL:
+        if state.step == 0:
+            constraint = _unit_matrix(U.shape[1])      # takes no share in the mean
+        _add(constraint, -weight, constraint)
+        _add(constraint, weight, _constraint(state, U, V, rows, rows - lost))
+    Gx, Gy = (V, U) if V.shape[0] > 0 else (U, V)
+    if task >= _CANONICAL:
+        Gx, Gy = _residual(U, V, W, half), _residual(V, U, W, half)
+    if task == _SINGLE_COMPONENTS:
+        for q in range(W.shape[0]):
+            for r in range(q):
+                W[q, r] = 0.0                          # the upper triangle: each yields to those before it
+    # Step 6, before step 5 adds to the same arrays.
+    keep = _unit_matrix(W.shape[0])
+    _add(keep, -eta * (state.ridge if task >= _CANONICAL else 1.0), W)
+    _multiply_coef(state.coef, keep)
+    if task != _SLICED:                                # indicators of slices need no ridge
+        _multiply_coef(state.other_coef, keep)
+    # Step 5.
+    first, count, share = _feature_block(state)
+    points, factor = X[half:], eta / (share * (n - half - lost))
+    gradient, finite = _feature_gradient(points, state.map, Gx, first, count)
+    _add(state.coef[first:first + count], factor, gradient)
+    if task == _SLICED:
+        indicators = _whitened_slices(Y[half:], state.slices)
+        _add(state.other_coef, eta / (n - half - lost), _column_products(indicators, Gy, False))
+    elif V.shape[0] > 0:
+        others = _in_precision(X, Y)[half:]
+        gradient, sound = _feature_gradient(others, state.other, Gy, first, count)
+        _add(state.other_coef[first:first + count], factor, gradient)
+        finite = finite and sound
+    if not finite:
+        return state, 1
+    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300)):
+        return state, 2
+    used = first + count if first == state.used else state.used
+    return _with_coefficients(state, state.coef, state.other_coef, state.moment, constraint, used, state.step + 1), 0
+
+
+@_compiled(inline="always")
+def _with_coefficients(state, coef, other_coef, moment, constraint, used, step):
+    return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
+                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered, constraint,
+                     state.chosen)
+
+
+@_compiled(inline="always")
+def _own_coefficients(state):
+    """The same state, with arrays of its own where steps write to."""
+    return _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(),
+                              state.constraint.copy(), state.used, state.step)
+
+
+@_compiled(apart=True, python=True)
+def _after_step(state, X, Y):
+    return _descended(_own_coefficients(state), X, Y)
+
+
+@_compiled(inline="always", python=True)
+def _batch_rows(seed, step, batch, n):
+    """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
+    key, rows = _subkey(_key(seed, _BATCHES), step), np.empty(batch, _INT64)
+    for i in range(batch):
+        rows[i] = min(np.int64(_uniform(key, i) * n), n - 1)
+    return rows
+
+
+@_compiled(apart=True, python=True)
+def _after_steps(state, X, Y, batch, steps):
+    """After steps on mini-batches of points drawn independently."""
+    state, flaw = _own_coefficients(state), 0
+    for _ in range(steps):
+        rows = _batch_rows(state.map.seed, state.step, batch, X.shape[0])
+        state, flaw = _descended(state, _gather(X, rows, X), _gather(Y, rows, Y) if Y.shape[0] > 0 else Y)
+        if flaw != 0:
+            break
+    return state, flaw
+
+
+@_either
+def _in_digits(x):
+    """Three digits of a positive number, as 2.53e-1; numba has no words for real numbers."""
+    power = int(math.floor(math.log10(x)))
+    digits = int(round(x / 10.0 ** power * 100.0))
+    if digits == 1000:
+        digits, power = 100, power + 1
+    return str(digits // 100) + "." + str(digits // 10 % 10) + str(digits % 10) + "e" + str(power)
+
+
+@_either
+def _sound(name, state, flaw):
+    """The state, or an error that says what happened at its step."""
+    if flaw == 1:
+        raise ValueError(name + ": X (or Y) must not be so large in units of the bandwidth that angles overflow")
+    if flaw == 2:
+        whose = " (chosen)" if state.chosen else ""
+        raise ValueError(name + ": theta0 must be smaller than " + _in_digits(state.theta0) + whose
+                         + ", as the steps diverged at step " + str(state.step))
+    return state
+
+
+@_either
+def _least_batch(state):
+    """Points that a step needs: of a half that is centred, two."""
+    return 4 if state.task >= _CANONICAL else (2 if state.centered else 1)
+
+
+_second_of_state = ["{a}_ = _as_second('{f}: {a}', {a})",
+                    _require("_all_below({a}_, 1e150)", "{a} must be finite (no NaN or infinity) and below 1e150"),
+                    _require("({a}_.size > 0) == (_second_columns(state_) > 0)",
+                             "{a} must be given for two views, or targets, and not else"),
+                    _require("{a}_.size == 0 or {a}_.shape[0] == X_.shape[0]",
+                             "X and {a} must have the same number of rows"),
+                    _require("{a}_.size == 0 or {a}_.shape[1] == _second_columns(state_)",
+                             "{a} must have as many columns as at the start")]
+_points_of_descent = _points_of_stream + [
+    _require("{a}_.itemsize == 8 or 1e-37 <= state_.other.kernel.scale <= 1e37",
+             "{a} must be in float64 with a kernel scaled beyond 1e-37 to 1e37"),
+    _require("{a}_.shape[0] >= _least_batch(state_)",
+             "{a} must have at least 2 points if centered, 4 for two halves of them")]
+
+
+@_public(glue=True, state=_dsgd_state(), X=_points_of_descent, Y=_second_of_state)
+def dsgd_update(state, X, Y=None):
+    """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
+
+    With h the functions and phi the new features, on kernel PCA: coefficients eta phi(x) h(x)^T, means over points and
+    features, are added, and all others lose eta h h^T of themselves. Features are new as long as there are, m in all;
+    then blocks of them come again in a random order. Of kernel SVD the results have to be multiplied by sqrt(2) for
+    unit functions, which `dsgd_evaluate` does; of canonical correlations, the first half of the mini-batch makes the
+    matrix by which the second half's gradient is made, as one mini-batch for both has a bias.
+
+    Parameters
+    ----------
+    state : DSGDState; it stays as it is, also where a step is refused
+    X : (n, d) array, a mini-batch of independent points; any n, from 2 if centered and from 4 of canonical correlations
+    Y : (n, e) array of other views or (n,), (n, t) of targets; None for kernel PCA
+
+    Returns
+    -------
+    DSGDState. ValueError with the number of the step if steps diverge
+
+    Notes
+    -----
+    used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m k)
+    memory. States of two streams are not merged: each step moves all coefficients by what all before it have made of
+    them, and a mean of two bases of one subspace, which differ by a rotation, is none. Let one state see both streams.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+    >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
+    >>> for t in range(9):
+    ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
+    >>> state.used, state.step
+    (1000, 9)
+    """
+    found, flaw = _after_step(state, X, Y)
+    return _sound("dsgd_update", found, flaw)
+
+
+# 12.5 Results
+
+@_public(X=_points(), state=_dsgd_state(), second=_flag)
+def dsgd_evaluate(X, state, second=False):
+    """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
+
+    Of kernel PCA they have norm 1 in the kernel's space (in the limit), so that squares have the eigenvalues as means;
+    of kernel SVD too, where products u v have the singular values as means; of canonical variates the variance plus
+    ridge times the squared norm is 1. Determined up to a constant if centered.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    state : DSGDState, finished or not
+    second : bool; the functions of the second view, X being points of it
+
+    Returns
+    -------
+    (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew
+
+    Notes
+    -----
+    n used (d + k) multiply-adds and n used cosines, and used d random numbers for each 4096 points where frequencies
+    are not stored; memory for the result, 16 k numbers for each of 4096 points, 128 d for each thread.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
+    >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
+    True
+    """
+    if second and not _has_second_map(state.task):
+        raise ValueError("dsgd_evaluate: second must be False of one view")
+    map = state.other if second else state.map
+    if X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
+        raise ValueError("dsgd_evaluate: X must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
+    if X.shape[1] != map.d:
+        raise ValueError("dsgd_evaluate: X must have as many columns as at the start")
+    values, finite = _values_of(X, map, state.other_coef if second else state.coef, state.used)
+    if not finite:
+        raise ValueError("dsgd_evaluate: X must not be so large in units of the bandwidth that angles overflow")
+    if state.task >= _SINGULAR:
+        values = _times(values, math.sqrt(2.0))
+    out = _in_precision(X, values)
+    if not _all_below(out, np.inf):
+        raise ValueError("dsgd_evaluate: state.coef must not be so large that values overflow the type of X")
+    return out
+
+
+@_compiled(inline="always")
+def _turned_about(M, T):
+    """T^T M T."""
+    return _dense_product(_transposed(T), T.shape[0], _dense_product(M, T.shape[0], T))
+
+
+@_compiled(inline="always")
+def _principal(state):
+    """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix.
+
+    With the constraint C = E D E^T: those of B^T M B for B = E D^-1/2, and B times their vectors.
+    """
+    k, M = state.moment.shape[0], state.moment
+    B = _unit_matrix(k)
+    if state.constraint.size > 0:
+        held, vectors = _eigen_of(state.constraint)
+        for q in range(k):
+            for r in range(k):
+                B[r, q] = vectors[r, q] / math.sqrt(max(held[q], 1e-12 * held[0], 1e-300))
+        M = _turned_about(M, B)
+    values, turn = _eigen_of(M)
+    if state.task == _SINGLE_COMPONENTS or state.step == 0:
+        turn = _unit_matrix(k)
+        for q in range(k):
+            values[q] = state.moment[q, q]
+    elif state.constraint.size > 0:
+        turn = _dense_product(B, k, turn)
+    return values, turn
+
+
+@_public(state=_dsgd_state())
+def dsgd_values(state):
+    """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
+
+    Eigenvalues of the weighted mean of W = G^T A G, weights growing with t: of kernel PCA and SVD, whose functions have
+    norm 1 in the limit and nothing a mini-batch could measure it by. Of canonical correlations against the mean of the
+    constraint, E u u^T + E v v^T and the ridge's part, on the same points: never above 1. Source: textbook (Rayleigh
+    quotients).
+
+    Parameters
+    ----------
+    state : DSGDState
+
+    Returns
+    -------
+    (k,) float64 array, descending; of individual functions, of each. 0 before the first step
+
+    Notes
+    -----
+    O(k^3) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)).round(1).tolist()
+    [0.6]
+    """
+    values, _ = _principal(state)
+    return values
+
+
+@_public(state=_dsgd_state())
+def dsgd_finish(state):
+    """The functions as single ones, in the order of their values: a rotation in the space that they span.
+
+    Source: textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
+    constraint on the way). Individual functions stay as they are but for signs: the coefficient of largest size is
+    positive.
+
+    Parameters
+    ----------
+    state : DSGDState; it stays as it is, and steps may go on from either
+
+    Returns
+    -------
+    DSGDState
+
+    Notes
+    -----
+    O(m k^2) time.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((500, 1))
+    >>> state = dsgd_update(dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 500), 2), X)
+    >>> bool(np.abs(np.triu(dsgd_finish(state).moment, 1)).max() < 1e-12)
+    True
+    """
+    values, turn = _principal(state)
+    k = values.shape[0]
+    coef, other_coef = state.coef.copy(), state.other_coef.copy()
+    _multiply_coef(coef, turn)
+    for q in range(k):
+        largest = 0
+        for j in range(coef.shape[0]):
+            if abs(coef[j, q]) > abs(coef[largest, q]):
+                largest = j
+        if coef[largest, q] < 0.0:
+            for r in range(k):
+                turn[r, q] = -turn[r, q]
+            for j in range(coef.shape[0]):
+                coef[j, q] = -coef[j, q]
+    _multiply_coef(other_coef, turn)
+    moment, constraint = _turned_about(state.moment, turn), state.constraint
+    if constraint.size > 0:
+        constraint = _turned_about(constraint, turn)
+    return _with_coefficients(state, coef, other_coef, moment, constraint, state.used, state.step)
+
+
+# 12.6 In one line
+
+_START_POINTS = 2048                                   # points of the small problem
+
+
+@_either
+def _runs(steps, batch, map, feature_batch, n):
+    """Steps and points a step, chosen if 0: each feature four times, and 200 steps at least; 512 points."""
+    chosen = max(200, 4 * ((map.m + feature_batch - 1) // feature_batch))
+    return steps if steps > 0 else chosen, batch if batch > 0 else min(512, n)
+
+
+@_compiled(inline="always", python=True)
+def _start_key(seed):
+    return _subkey(_key(seed, _BATCHES), 2**62)
+
+
+@_compiled(apart=True, python=True)
+def _start_points(X, seed):
+    """Points of the small problem, drawn without replacement."""
+    return _gather(X, _draw_uniformly(X.shape[0], min(X.shape[0], _START_POINTS), _start_key(seed)), X)
+
+
+@_either
+def _plain_map(kernel, d, m, seed):
+    """What fourier_features_map(kernel, d, m, seed, False) returns."""
+    return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d), False)
+
+
+@_compiled(inline="always", python=True)
+def _other_seed(seed):
+    """Of the second view's features: another sequence."""
+    return _subkey(_key(seed, _FREQUENCIES), 2**62)
+
+
+@_either
+def _ended(name, state, X, Y, batch, steps):
+    """The finished state after all steps."""
+    steps, batch = _runs(steps, batch, state.map, state.feature_batch, X.shape[0])
+    if batch < _least_batch(state):
+        raise ValueError(name + ": batch must be at least 2 if centered, 4 for two halves of it")
+    state, flaw = _after_steps(_as_dsgd_state(name, state), X, Y, batch, steps)
+    return dsgd_finish(_sound(name, state, flaw))
+
+
+_RUN_KINDS = dict(features=_length, seed=_seed, steps=_maybe_count, batch=_maybe_count + [
+    _require("{a}_ <= X_.shape[0]", "{a} must be at most the number of points")], feature_batch=_length,
+    theta0=_first_step, theta1=_decay, centered=_flag)
+
+
+@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
+def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, centered=False):
+    """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
+
+    With steps like c / t the space of the functions comes near to that of the k leading ones like 1 / t
+    (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, with probability 1 - delta
+    (DSGD theorem 4).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; functions
+    features : int, at least 1; random features, drawn anew whenever they are needed
+    steps : int, at least 1; None for each feature four times, 200 at least
+    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+    feature_batch, theta0, theta1, centered : as of `dsgd_start`
+
+    Returns
+    -------
+    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
+    if steps diverge
+
+    Notes
+    -----
+    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
+    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
+    [0.6, 0.2]
+    """
+    map = _plain_map(kernel, X.shape[1], features, seed)
+    state = dsgd_start(_start_points(X, seed), map, k, False, feature_batch, theta0, theta1, 256, centered)
+    return _ended("dsgd_kpca", state, X, np.empty((0, 0)), batch, steps)
+
+
+@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
+def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+             theta0=None, theta1=None, centered=False):
+    """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
+
+    Parameters
+    ----------
+    X : (n, d) array
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; functions
+    features, seed, steps, batch : as of `dsgd_kpca`
+    feature_batch, theta0, theta1, centered : as of `dsgd_start`
+
+    Returns
+    -------
+    DSGDState, as of `dsgd_kpca`
+
+    Notes
+    -----
+    As `dsgd_kpca`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> dsgd_values(dsgd_gha(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
+    [0.6, 0.2]
+    """
+    map = _plain_map(kernel, X.shape[1], features, seed)
+    state = dsgd_start(_start_points(X, seed), map, k, True, feature_batch, theta0, theta1, 256, centered)
+    return _ended("dsgd_gha", state, X, np.empty((0, 0)), batch, steps)
+
+
+@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
+         k=_length, **_RUN_KINDS)
+def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, centered=False):
+    """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3): start, steps, finish in one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    Y : (n, e) array, their other views
+    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; pairs of functions
+    features, seed, steps, batch : as of `dsgd_kpca`
+    feature_batch, theta0, theta1, centered : as of `dsgd_start`
+
+    Returns
+    -------
+    DSGDState, as of `dsgd_kpca`
+
+    Notes
+    -----
+    As `dsgd_kpca`, for each view.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> state = dsgd_ksvd(X, X, gaussian(1.0), gaussian(1.0), 2, 2000, 0)
+    >>> dsgd_values(state).round(1).tolist()
+    [0.6, 0.2]
+    """
+    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
+    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
+    state = dsgd_ksvd_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, feature_batch, theta0,
+                            theta1, 256, centered)
+    return _ended("dsgd_ksvd", state, X, Y, batch, steps)
+
+
+@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
+         k=_length, **_RUN_KINDS, ridge=_tolerance)
+def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, ridge=0.0, centered=True):
+    """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    Y : (n, e) array, their other views
+    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; pairs of functions
+    features, seed, steps, batch : as of `dsgd_kpca`
+    feature_batch, theta0, theta1, ridge, centered : as of `dsgd_kcca_start`
+
+    Returns
+    -------
+    DSGDState, as of `dsgd_kpca`
+
+    Notes
+    -----
+    As `dsgd_kpca`, for each view.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+    >>> state = dsgd_kcca(X, X[:, :1] + 0.1, gaussian(1.0), gaussian(1.0), 1, 2000, 0)
+    >>> bool(dsgd_values(state)[0] > 0.9)
+    True
+    """
+    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
+    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
+    state = dsgd_kcca_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, ridge, feature_batch,
+                            theta0, theta1, 256, centered)
+    return _ended("dsgd_kcca", state, X, Y, batch, steps)
+
+
+@_public(glue=True, X=_points(), targets=_second_view, kernel=_stationary("X"), k=_length, **_RUN_KINDS,
+         slices=_integer(2, 10000), ridge=_tolerance)
+def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
+              theta0=None, theta1=None, slices=10, ridge=0.0, centered=True):
+    """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
+
+    Parameters
+    ----------
+    X : (n, d) array
+    targets : (n,) or (n, t) array
+    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+    k : int, at least 1; functions
+    features, seed, steps, batch : as of `dsgd_kpca`
+    feature_batch, theta0, theta1, slices, ridge, centered : as of `dsgd_ksir_start`
+
+    Returns
+    -------
+    DSGDState, as of `dsgd_kpca`
+
+    Notes
+    -----
+    As `dsgd_kpca`.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+    >>> state = dsgd_ksir(X, X[:, 0], gaussian(1.0), 1, 2000, 0)
+    >>> bool(dsgd_values(state)[0] > 0.8)
+    True
+    """
+    map = _plain_map(kernel, X.shape[1], features, seed)
+    state = dsgd_ksir_start(_start_points(X, seed), _start_points(targets, seed), map, k, slices, ridge, feature_batch,
+                            theta0, theta1, 256, centered)
+    return _ended("dsgd_ksir", state, X, targets, batch, steps)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# 12. Ridge leverage scores (RLS)
+# 13. Ridge leverage scores (RLS)
 #
 # Everything here rests on one substitution: y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the
 # landmarks, plus a diagonal for scores. |y|^2 is what the landmarks explain of k(x, x), and the rows y(x)^T are the
@@ -9354,7 +10893,7 @@ def _same_kernel(a, b):
 # factorisation. Points pass in slabs of 8192 rows; nothing of size n x s is held but what the caller asks for.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# 12.1 The substitution
+# 13.1 The substitution
 
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a point kept with probability p; evaluations: kernel
@@ -9390,6 +10929,13 @@ def _convert_map(name, value):
 
 
 _as_map = _converter(NystromMap, "a NystromMap, as nystrom_map returns it", _convert_map)
+
+
+def _map(on):
+    size = "{a}_.points.shape[0]"
+    return [*_model("_as_map", on), *_sound_points("{a}_.factor", "{a}.factor"),
+            _require(f"{{a}}_.factor.shape[0] == {{a}}_.factor.shape[1] == {size} and 0 <= {{a}}_.rank <= {size}",
+                     "{a}.factor must have a row and a column for each landmark, and rank be from 0 to their number")]
 
 
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
@@ -9509,7 +11055,7 @@ def _residual_gram(kernel, Z, Y, known):
     return out
 
 
-# 12.2 Pivots
+# 13.2 Pivots
 
 @_compiled
 def _is_definite(kernel):
@@ -9541,7 +11087,7 @@ def _rounding(kernel, X, m):
 
 
 @_compiled(apart=True, python=True)
-def _draw(sizes, s, key):
+def _draw_by_size(sizes, s, key):
     """s of more points drawn one after the other without replacement, in proportion to sizes; and inclusion chances.
 
     Exponential clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one,
@@ -9636,7 +11182,7 @@ def _candidates(rest, count, share, key):
         for i in range(n):
             above += rest[i] > bar
         return _by_size(rest, _rows_above(rest, bar, count, count - above)), bar
-    rows, _ = _draw(rest, count, key)
+    rows, _ = _draw_by_size(rest, count, key)
     inside = False
     for c in range(count):
         inside |= rows[c] == largest
@@ -9832,7 +11378,7 @@ def _factor(Z, kernel, shift):
     return NystromMap(_gather(Z, order, Z), L, rank, kernel), found.evaluations, sound
 
 
-# 12.3 Scores (RLS definition 1, lemma 6)
+# 13.3 Scores (RLS definition 1, RLS lemma 6)
 
 @_compiled(apart=True)
 def _unexplained(P, rows, Z, L, kernel):
@@ -9870,7 +11416,7 @@ def _diagonal_at(P, rows, kernel):
 
 @_compiled(apart=True, python=True)
 def _scores(P, rows, Z, shift, kernel, lam):
-    """Lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1.
+    """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1.
 
     Besides: kernel values computed; whether K is finite and positive semidefinite there.
 
@@ -9882,7 +11428,7 @@ def _scores(P, rows, Z, shift, kernel, lam):
     if not sound:
         return out, evaluations, False
     evaluations += rows.shape[0] * (found.rank + 1)
-    L = _corner(found.factor, found.rank)
+    L = _rectangle(found.factor, found.rank, found.rank)
     if found.rank == 0:                                # an empty sample, or a kernel that is 0 on it, explains nothing
         rest = _diagonal_at(P, rows, kernel)
         sound = _all_below(rest.reshape(1, -1), np.inf)
@@ -9977,13 +11523,19 @@ def _as_landmarks_overload(name, value, X):
     return lambda name, value, X: _in_precision(X, _as_points(name, value))
 
 
+def _landmarks(of):
+    """Landmarks, row numbers or points: brought to points, of the precision of those that they are landmarks of."""
+    return [f"{{a}}_ = _as_landmarks('{{f}}: {{a}}', {{a}}, {of}_)", *_sound_points("{a}_", "{a}"),
+            _require(f"{{a}}_.shape[1] == {of}_.shape[1]", f"{{a}} must have as many columns as {of}")]
+
+
 @_public(X=_points(), landmarks=_landmarks("X"), weights=_vector(), kernel=_kernel("X", "landmarks"), lam=_positive)
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a
-    sample with S S^T <= I they are at least the exact scores (lemma 5); the cap mends that lemma's second part, which
-    fails without.
+    sample with S S^T <= I they are at least the exact scores (RLS lemma 5); the cap mends that lemma's second part,
+    which fails without.
 
     Parameters
     ----------
@@ -10022,7 +11574,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     return scores
 
 
-# 12.4 Landmarks (RLS algorithms 1 to 3, section 5)
+# 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
 @_compiled
 def _all_points(n):
@@ -10037,7 +11589,6 @@ def uniform_landmarks(n, s, seed=0):
     ----------
     n : int, at least 1; number of points
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -10054,12 +11605,12 @@ def uniform_landmarks(n, s, seed=0):
     """
     if s >= n:
         return _all_points(n)
-    indices, _ = _draw(_ones(n), s, _key(seed, _LANDMARKS))
+    indices, _ = _draw_by_size(_ones(n), s, _key(seed, _LANDMARKS))
     return Landmarks(indices, np.full(s, math.sqrt(n / s)), 0)
 
 
 @_compiled
-def _keep(chances, rows, key):
+def _flip_coins(chances, rows, key):
     """Each of rows kept by a coin of its own: (rows, chances) of the kept."""
     kept, shares, count = np.empty(rows.shape[0], _INT64), _zeros(rows.shape[0], _FLOAT64), 0
     for j in range(rows.shape[0]):
@@ -10074,14 +11625,13 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
 
     Each point is kept independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The sum counts as at
-    least 1, as the proof of lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with
-    probability 1 - delta (theorem 3).
+    least 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with
+    probability 1 - delta (RLS theorem 3; without the weights, corollary 13).
 
     Parameters
     ----------
     scores : (n,) array, not negative
     delta : float between 0 and 1/8, failure probability
-    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
 
     Returns
@@ -10105,7 +11655,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 @_compiled
 def _sample_by(scores, delta, oversampling, key):
     factor = oversampling * math.log(max(_sum(scores), 1.0) / delta)
-    indices, p = _keep(_capped(scores, factor), _numbers(scores.shape[0]), key)
+    indices, p = _flip_coins(_capped(scores, factor), _numbers(scores.shape[0]), key)
     return Landmarks(indices, _inverse_roots(p), 0)
 
 
@@ -10114,7 +11664,7 @@ def _sample_by(scores, delta, oversampling, key):
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
-    K~ <= K <= K~ + lam I with probability 1 - delta (theorem 3). `sample_landmarks` does the same from any
+    K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3). `sample_landmarks` does the same from any
     overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
 
     Parameters
@@ -10123,7 +11673,6 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
     delta : float between 0 and 1/8, failure probability
-    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper
 
     Returns
@@ -10149,8 +11698,8 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
 class _Rule(NamedTuple):
     """What distinguishes RLS algorithms 2 and 3 and their practical variants: see `_recursive`."""
     algorithm: int                                     # _GIVEN_RIDGE or _GIVEN_SIZE
-    lam: float                                         # ridge of algorithm 2; algorithm 3 finds its own
-    size: int                                          # s of algorithm 3, whose recursion ends at so many points
+    lam: float                                         # ridge of RLS algorithm 2; RLS algorithm 3 finds its own
+    size: int                                          # s of RLS algorithm 3, whose recursion ends at so many points
     constant: float                                    # c in c k log(2 k / delta) <= s
     factor: float                                      # in front of the scores
     oversampling: float
@@ -10227,8 +11776,8 @@ def _recursive(P, kernel, rule, drawn, key):
 
     Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
     scores to the points of its level, and they a new sample. At the top `drawn` landmarks are drawn exactly, if it is
-    not 0. An empty half of a few points is replaced by one of them. Steps have the numbers of algorithm 3, and those of
-    algorithm 2 in brackets where they differ.
+    not 0. An empty half of a few points is replaced by one of them. Steps have the numbers of RLS algorithm 3, and
+    those of RLS algorithm 2 in brackets where they differ.
     """
     given_ridge = rule.algorithm == _GIVEN_RIDGE
     depth = _depths(P.shape[0], _subkey(key, _HALVING))
@@ -10254,7 +11803,7 @@ def _recursive(P, kernel, rule, drawn, key):
             evaluations += Z.shape[0] * (Z.shape[0] + 1) // 2
         rows = _left_after(depth, level)
         for i in range(weights.shape[0]):
-            weights[i] = lam / weights[i] ** 2         # the shift of lemma 6
+            weights[i] = lam / weights[i] ** 2         # the shift of RLS lemma 6
         scores, computed, sound = _scores(P, rows, Z, weights, kernel, lam)
         if not sound:
             return Landmarks(rows, scores, evaluations), False
@@ -10264,14 +11813,14 @@ def _recursive(P, kernel, rule, drawn, key):
         many = math.log(max(_sum(scores), 1.0) / delta) if given_ridge else math.log(2.0 * k / delta)
         chances = _capped(scores, rule.oversampling * many)
         if level == 0 and drawn > 0:
-            rows, chances = _draw(chances, drawn, _subkey(key, _TOP))
+            rows, chances = _draw_by_size(chances, drawn, _subkey(key, _TOP))
         else:
             level_rows = rows
-            rows, chances = _keep(chances, level_rows, _subkey(level_key, _COINS))     # step 11 (9)
+            rows, chances = _flip_coins(chances, level_rows, _subkey(level_key, _COINS))     # step 11 (9)
             if not given_ridge and rows.shape[0] <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding
                 # that out.
-                plain, _ = _draw(_ones(level_rows.shape[0]), rule.size, _subkey(level_key, _OTHERS))
+                plain, _ = _draw_by_size(_ones(level_rows.shape[0]), rule.size, _subkey(level_key, _OTHERS))
                 rows, chances = np.empty(rule.size, _INT64), _ones(rule.size)
                 for i in range(rule.size):
                     rows[i], chances[i] = level_rows[plain[i]], rule.size / level_rows.shape[0]
@@ -10285,9 +11834,9 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
     1. Up to 192 log(1 / delta) points: all of them.  2. Half of the points, at random; a sample of these by this
-    algorithm, with delta / 3.  3. Scores of all points from that sample (lemma 6), times 3/2, capped at 1.  4. Each
+    algorithm, with delta / 3.  3. Scores of all points from that sample (RLS lemma 6), times 3/2, capped at 1.  4. Each
     point kept with probability min(1, 16 l_i log(sum l / delta)), the sum counted as at least 1 (as in
-    `sample_landmarks`). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (theorem 7).
+    `sample_landmarks`). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorem 7, by RLS theorem 8).
 
     Parameters
     ----------
@@ -10295,7 +11844,6 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
     delta : float between 0 and 1/32; failure probability is 3 delta
-    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper
 
     Returns
@@ -10327,8 +11875,8 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
 
     As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the
     largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
-    probability 1 - 3 delta at most 2 s landmarks, and theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (theorem
-    10).
+    probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K)
+    (RLS theorem 10, by RLS fact 9).
 
     Two departures from the printed algorithm. The tail sum comes from 6 steps of orthogonal iteration, and errs upward,
     by a few per cent where sigma falls slowly. A sample of a level below the top that has at most k points, and so
@@ -10340,7 +11888,6 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     kernel : Kernel, positive semidefinite
     s : int, at least 1; sample size; n or more returns all points
     delta : float between 0 and 1/32; failure probability is 3 delta
-    seed : int from 0 to 2**64 - 1, by default 0
     constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem
         speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
     oversampling : float, positive; the 16 of the paper
@@ -10393,7 +11940,6 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
     delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
@@ -10429,7 +11975,6 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
     delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
@@ -10465,7 +12010,6 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
     block : int from 1 to 128, proposals at a time
 
     Returns
@@ -10526,7 +12070,7 @@ def pivoted_cholesky(X, kernel, s, block=64):
     return found
 
 
-# 12.5 Nystrom approximation (RLS section 2.1, appendix C)
+# 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 @_public(X=_points(finite=False), landmarks=_landmarks("X") + [
     _holdable("landmarks", "8.0 * landmarks_.shape[0] ** 2")], kernel=_kernel("landmarks"))
@@ -10567,7 +12111,7 @@ def _map_features(P, found):
     X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
     if found.rank == 0:                                # a kernel that is 0
         return _zeros(X.shape[0] * Z.shape[0], X.dtype).reshape(X.shape[0], Z.shape[0]), True
-    below, corners = _panels(_corner(found.factor, found.rank), 0, Z)
+    below, corners = _panels(_rectangle(found.factor, found.rank, found.rank), 0, Z)
     F = _new_matrix(X.shape[0], Z.shape[0], X)
     squares = _forward_substitute(found.kernel, _prepare(found.kernel, X, Z[:found.rank], False), below, corners, 0, F)
     for i in range(F.shape[0]):
@@ -10653,17 +12197,6 @@ def _normal_equations(P, found, Y, like):
     return squares, products
 
 
-@_compiled
-def _solve_transposed(L, C):
-    """C <- L^-T C for a lower triangular L; 0 where L_ii is 0."""
-    for i in range(L.shape[0] - 1, -1, -1):
-        for q in range(C.shape[1]):
-            C[i, q] = C[i, q] / L[i, i] if L[i, i] != 0.0 else 0.0
-        for j in range(i):
-            for q in range(C.shape[1]):
-                C[j, q] -= L[i, j] * C[i, q]
-
-
 @_compiled(apart=True)
 def _expansion_by_map(found, V, values):
     """Features V^T y(x) as an expansion over the landmarks: coefficients C with L^T C = V, 0 for landmarks left out."""
@@ -10702,7 +12235,6 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
     kernel : Kernel, positive semidefinite
     k : int from 1 to the number of landmarks
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -10755,19 +12287,6 @@ def _with_room(old, s, P):
 
 
 @_compiled
-def _only_columns(F, count):
-    """F[:, :count]; of none, one that is 0."""
-    if F.shape[1] == count:
-        return F
-    out = _new_matrix(F.shape[0], max(count, 1), F)
-    for i in range(F.shape[0]):
-        out[i, 0] = 0.0
-        for j in range(count):
-            out[i, j] = F[i, j]
-    return out
-
-
-@_compiled
 def _norm_from_below(F, count):
     """At most |F F^T|_2, for the first columns of F: 20 steps of power iteration on F^T F, begun with its diagonal."""
     squares = _zero_matrix(count, count)
@@ -10812,7 +12331,6 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
-    seed : int from 0 to 2**64 - 1, by default 0
     limit : int, landmarks at most; 0 for no limit but n
 
     Returns
@@ -10840,7 +12358,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     most = n if limit == 0 else min(n, limit)
     s, some = min(most, 16), _all_points(n).indices
     if n > _SURVEYED:
-        some, _ = _draw(_ones(n), _SURVEYED, _key(seed, _START))
+        some, _ = _draw_by_size(_ones(n), _SURVEYED, _key(seed, _START))
     progress, looks = _begin_pivots(X, kernel, shift, s, X), 0
     while True:
         progress, sound = _pivots_up_to(s, progress, X, kernel, shift, np.int64(64), 0.0, X, key)
@@ -10848,7 +12366,9 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             raise ValueError("nystrom_to: kernel must be finite and positive semidefinite on X")
         found, left = progress.indices.shape[0], _sum(progress.rest)
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
-        norm, F = _norm_from_below(progress.F, found), _only_columns(progress.F, found)
+        norm, F = _norm_from_below(progress.F, found), progress.F
+        if found < F.shape[1]:
+            F = _rectangle(F, F.shape[0], found)
         if not norm > 0.0:
             raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
         bound, finite = (left + _sum(progress.floor)) / norm if _is_definite(kernel) else np.inf, True
@@ -10871,1424 +12391,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         progress = _with_room(progress, s, X)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# 13. Doubly stochastic gradients (DSGD)
-#
-# Eigenfunctions as sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
-# gamma_j), by steps that see a few points and a few features each. Feature j is drawn from the seed and j whenever it
-# is needed, so what is kept is k numbers a feature, whatever d.
-# ----------------------------------------------------------------------------------------------------------------------
-
-# 13.1 Functions that are sums of features
-
-@_compiled(apart=True)
-def _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task):
-    """Add the share of one run of features to its slot, feature block by feature block; angles that are not finite."""
-    _wide_vectors()
-    state, map = _denormals_to_zero(), FourierMap(kernel, X.shape[1], m, seed, kind, frequencies, paired)
-    segments, wide, blocks, infinite = slots.shape[0], slots.shape[2], _blocks(used), 0
-    factor, angles, cosines = math.sqrt(2.0 * kernel.scale), _new_tile(X), _new_tile(X)
-    product = _aligned(_BLOCK * wide, X).reshape(_BLOCK, wide)
-    for b in range(task * blocks // segments, (task + 1) * blocks // segments):
-        begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
-        directions, phases = _directions_of(X, map, begin, count)
-        for block in range(_blocks(X.shape[0])):
-            first, rows = block * _BLOCK, min(_BLOCK, X.shape[0] - block * _BLOCK)
-            infinite += _fourier_tile(X, block, directions, phases, 0, factor, angles, cosines, 0, 0)
-            product[:] = 0
-            _multiply_add(cosines, 0, rows, 0, count, wide, panels, begin, product)
-            for r in range(rows):
-                for q in range(wide):
-                    slots[task, first + r, q] += product[r, q]
-    _restore(state)
-    return infinite
-
-
-@_compiled(parallel=True)
-def _features_times(X, kernel, m, seed, kind, frequencies, paired, coef, used):
-    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite.
-
-    The map comes in parts: a tuple within a tuple does not go into a parallel loop.
-    """
-    k, panels = coef.shape[1], _vector_panels(_in_precision(X, coef), 0, used, 0)
-    rows, wide = _blocks(X.shape[0]) * _BLOCK, _padded_width(k, panels)
-    segments = min(16, _blocks(used))
-    slots, infinite = _zeros(segments * rows * wide, _FLOAT64).reshape(segments, rows, wide), _zeros(segments, _FLOAT64)
-    stored = frequencies.shape[0] > 0
-    work = used * (X.shape[0] * (1.0 + _MULTIPLY_ADD * (X.shape[1] + wide)) + (2.0 if stored else 25.0) * X.shape[1])
-    begun = _threads_pay(work, segments)
-    if begun:
-        for task in prange(segments):
-            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots,
-                                           np.int64(task))
-        _threads_paid(begun, work)
-    else:
-        for task in range(segments):
-            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task)
-    return _sum_slots(slots, X.shape[0], k, coef), _largest(infinite) == 0.0
-
-
-_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
-
-
-@_compiled(apart=True)
-def _values_of(X, map, coef, used):
-    """The same for any number of points, by slabs."""
-    out = _zero_matrix(X.shape[0], coef.shape[1])
-    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
-        slab = X[begin:begin + _POINTS_AT_A_TIME]
-        values, finite = _features_times(slab, map.kernel, map.m, map.seed, map.kind, map.frequencies, map.paired, coef,
-                                         used)
-        if not finite:
-            return out, False
-        for i in range(values.shape[0]):
-            for q in range(values.shape[1]):
-                out[begin + i, q] = values[i, q]
-    return out, True
-
-
-# 13.2 States
-
-class Slices(NamedTuple):
-    """Slices of t targets, and what is made of them: edges (t, S - 1), ascending; weights (t S, q), of each slice."""
-    edges: np.ndarray
-    weights: np.ndarray
-
-
-class DSGDState(NamedTuple):
-    """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
-
-    task; map and coef (m, k) of the functions; other and other_coef of those of a second view; slices of targets;
-    moment (k, k): mean over the steps of the functions' moments, late ones weighing more; its diagonal converges to the
-    eigenvalues;
-    used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start;
-    constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is exact); chosen:
-    whether theta0 was chosen here, so that small mini-batches take smaller steps.
-    """
-    task: int
-    map: FourierMap
-    coef: np.ndarray
-    other: FourierMap
-    other_coef: np.ndarray
-    slices: Slices
-    moment: np.ndarray
-    used: int
-    step: int
-    feature_batch: int
-    theta0: float
-    theta1: float
-    ridge: float
-    centered: bool
-    constraint: np.ndarray = np.empty((0, 0))
-    chosen: bool = False
-
-
-_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
-
-
-def _convert_dsgd_state(name, value):
-    slices = Slices(_to_double(_as_points(name, value.slices.edges, ".slices.edges")),
-                    _to_double(_as_points(name, value.slices.weights, ".slices.weights")))
-    return DSGDState(_as_integer(name, value.task), _as_fourier_map(name, value.map),
-                     _to_double(_as_points(name, value.coef, ".coef")), _as_fourier_map(name, value.other),
-                     _to_double(_as_points(name, value.other_coef, ".other_coef")), slices,
-                     _to_double(_as_points(name, value.moment, ".moment")), _as_integer(name, value.used),
-                     _as_integer(name, value.step), _as_integer(name, value.feature_batch),
-                     _as_real(name, value.theta0), _as_real(name, value.theta1), _as_real(name, value.ridge),
-                     _as_flag(name, value.centered), _to_double(_as_points(name, value.constraint, ".constraint")),
-                     _as_flag(name, value.chosen))
-
-
-_as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
-
-
-@_either
-def _can_be_drawn(map):
-    """Whether feature j is at hand without the others."""
-    return map.kind == _PLAIN or map.kind != _FASTFOOD and map.frequencies.shape[0] > 0
-
-
-@_either
-def _has_second_map(task):
-    return task == _SINGULAR or task == _CANONICAL
-
-
-@_either
-def _is_sound_descent(state):
-    m, k = state.coef.shape
-    if not _is_sound_map(state.map) or not _is_sound_map(state.other) or not _can_be_drawn(state.map):
-        return False
-    if not (_COMPONENTS <= state.task <= _SLICED and m == state.map.m and 1 <= state.used <= m):
-        return False
-    if not 0 <= state.step < 2**62:
-        return False
-    if not (1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < np.inf and 0.0 <= state.theta1 < np.inf
-            and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0
-            and state.constraint.size in (0, k * k) and state.constraint.shape[0] == state.constraint.shape[1]):
-        return False
-    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300) and _all_below(state.moment, 1e300)
-            and _all_below(state.constraint, 1e300) and _all_below(state.slices.weights, np.inf)
-            and state.other_coef.shape[1] == k):
-        return False
-    if _has_second_map(state.task):
-        return _can_be_drawn(state.other) and state.other.m == m == state.other_coef.shape[0]
-    targets, rows = state.slices.edges.shape[0], state.other_coef.shape[0]
-    if state.task != _SLICED:
-        return rows == 0
-    return (rows == state.slices.weights.shape[1] and targets > 0
-            and state.slices.weights.shape[0] == targets * (state.slices.edges.shape[1] + 1))
-
-
-@_either
-def _second_columns(state):
-    """Columns of what goes with the points of a state: 0 for none."""
-    if _has_second_map(state.task):
-        return state.other.d
-    return state.slices.edges.shape[0] if state.task == _SLICED else 0
-
-
-def _as_second(name, value):
-    """value as a 2-D array of float64, a vector as one column; without rows for None."""
-    return np.empty((0, 0)) if value is None else _as_columns(name, value)
-
-
-@overload(_as_second, prefer_literal=True)
-def _as_second_overload(name, value):
-    if isinstance(value, (types.NoneType, types.Omitted)):
-        return lambda name, value: _zero_matrix(0, 0)
-    return lambda name, value: _as_columns(name, value)
-
-
-def _as_choice(name, value):
-    """value as float64, or infinity for None: to be chosen; infinity stays, which one function passes to another."""
-    if value is None or isinstance(value, float) and value == math.inf:
-        return math.inf
-    value = _as_real(name, value)
-    if value < 0.0:
-        raise ValueError(f"{name} must not be negative")
-    return value
-
-
-@overload(_as_choice, prefer_literal=True)
-def _as_choice_overload(name, value):
-    if isinstance(value, (types.NoneType, types.Omitted)):
-        return lambda name, value: np.inf
-    text = f"{getattr(name, 'literal_value', 'a number')} must not be negative"
-
-    def choice(name, value):
-        if value == np.inf:
-            return np.inf
-        number = _as_real(name, value)
-        if number < 0.0:
-            raise ValueError(text)
-        return number
-    return choice
-
-
-def _as_count(name, value):
-    """value as int64, at least 1; or 0 for None: to be chosen."""
-    if value is None:
-        return 0
-    value = _as_integer(name, value)
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1")
-    return value
-
-
-@overload(_as_count, prefer_literal=True)
-def _as_count_overload(name, value):
-    if isinstance(value, (types.NoneType, types.Omitted)):
-        return lambda name, value: 0
-    text = f"{getattr(name, 'literal_value', 'a number')} must be at least 1"
-
-    def count(name, value):
-        number = _as_integer(name, value)
-        if number < 1:
-            raise ValueError(text)
-        return number
-    return count
-
-
-def _dsgd_state():
-    return ["{a}_ = _as_dsgd_state('{f}: {a}', {a})",
-            _require("_is_sound_descent({a}_)", "{a} must be a DSGDState as dsgd_start or dsgd_update returned it")]
-
-
-def _drawable_map(on, like=None):
-    """A map whose features can be drawn one by one, for points of another argument; of as many as another map."""
-    limit = "{a} must be a map of fourier_features_map, or of another maker with stored frequencies"
-    lines = _fourier_map(on) + [_fitting("{a}_", "{a}", "X"), _require("_can_be_drawn({a}_)", limit)]
-    if like:
-        lines.append(_require(f"{{a}}_.m == {like}_.m", f"{like} and {{a}} must have as many features"))
-    return lines
-
-
-_first_step = ["{a}_ = _as_choice('{f}: {a}', {a})",
-               _require("{a}_ == math.inf or 1e-150 <= {a}_ <= 1e150", "{a} must be from 1e-150 to 1e150, or None")]
-_decay = ["{a}_ = _as_choice('{f}: {a}', {a})",
-          _require("{a}_ == math.inf or {a}_ <= 1e150", "{a} must be from 0 to 1e150, or None")]
-_maybe_count = ["{a}_ = _as_count('{f}: {a}', {a})", _require("{a}_ < 2**31", "{a} must be below 2**31")]
-_second_view = _columns("X")                           # or targets
-
-
-# 13.3 Starts
-
-class _Steps(NamedTuple):
-    """How to go on; theta0 and theta1 are infinite where they are to be chosen."""
-    feature_batch: int
-    theta0: float
-    theta1: float
-    ridge: float
-    centered: bool
-
-
-@_compiled(inline="always")
-def _small_features(X, map, initial, centered):
-    """The first features, divided by the square root of their number, in float64, and whether they are numbers."""
-    features, finite = _features_from(X, map, 0, initial, math.sqrt(2.0 * map.kernel.scale / initial))
-    Z = _in_double(features)
-    return _minus_row(Z, _column_means(Z)) if centered else Z, finite
-
-
-@_compiled(apart=True)
-def _eigen_of(H):
-    """Eigenpairs of a symmetric matrix, descending; without LAPACK, which compiles seven units."""
-    A, scale = _halved_sum(H, H.shape[0])
-    values, rows = _eigen_rows(A)
-    return _sorted_pairs(values, rows, scale, False)
-
-
-@_compiled(inline="always")
-def _mean_products(Z, T):
-    """Z^T T / n."""
-    return _times(_column_products(Z, T, False), 1.0 / Z.shape[0])
-
-
-@_compiled(apart=True)
-def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding; and the largest entry of D.
-
-    The ridge r is raised to this share of that entry, if it is smaller.
-    """
-    C = _mean_products(Z, Z)
-    values, vectors = _eigen_of(C)
-    rank, ridge = 0, max(ridge, share * values[0])
-    while rank < C.shape[0] and values[rank] > 1e-10 * values[0]:
-        rank += 1
-    W = _zero_matrix(C.shape[0], rank)
-    for q in range(rank):
-        for i in range(C.shape[0]):
-            W[i, q] = vectors[i, q] / math.sqrt(values[q] + ridge)
-    return W, values[0]
-
-
-@_compiled(inline="always")
-def _first_columns(A, k):
-    out = _zero_matrix(A.shape[0], k)
-    for i in range(A.shape[0]):
-        for q in range(k):
-            out[i, q] = A[i, q]
-    return out
-
-
-_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
-
-
-@_compiled(apart=True)
-def _singular_pairs(C, k, least):
-    """The k leading left and right singular vectors of C, and all singular values, from C C^T: good to half the digits.
-
-    No vectors, if C has no such rank, or if the last value is below the least.
-    """
-    values, vectors = _eigen_of(_dense_product(C, C.shape[1], _transposed(C)))
-    for q in range(values.shape[0]):
-        values[q] = math.sqrt(max(values[q], 0.0))
-    if k > min(C.shape[0], C.shape[1]) or not values[k - 1] > max(1e-6 * values[0], least):
-        return _zero_matrix(0, 0), _zero_matrix(0, 0), values
-    U = _first_columns(vectors, k)
-    V = _dense_product(_transposed(C), C.shape[0], U)
-    for q in range(k):
-        for i in range(V.shape[0]):
-            V[i, q] /= values[q]
-    return U, V, values
-
-
-@_compiled
-def _kernel_scale(task, map, other):
-    """k(x, x), as it bounds steps: of singular functions sqrt(k l), as each view moves in proportion to the other."""
-    if task == _SINGULAR:
-        return math.sqrt(map.kernel.scale) * math.sqrt(other.kernel.scale)
-    return max(map.kernel.scale, other.kernel.scale)
-
-
-@_compiled(apart=True)
-def _started(task, map, other, weights, other_weights, slices, initial, steps, largest, gap):
-    """The state with these weights of the first features, which are worth 1 / sqrt(initial) of phi; steps chosen."""
-    k, b, kappa = weights.shape[1], np.float64(steps.feature_batch), _kernel_scale(task, map, other)
-    coef, other_coef = _zero_matrix(map.m, k), other_weights
-    for i in range(initial):
-        for q in range(k):
-            coef[i, q] = weights[i, q] / math.sqrt(initial)
-    if _SINGULAR <= task <= _CANONICAL:
-        other_coef = _zero_matrix(other.m, k)
-        for i in range(initial):
-            for q in range(k):
-                other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
-    theta0 = steps.theta0 if steps.theta0 < np.inf else min(0.5 / largest, math.sqrt(0.05 * b) / kappa)
-    theta1 = steps.theta1 if steps.theta1 < np.inf else theta0 * gap
-    return DSGDState(task, map, coef, other, other_coef, slices, _zero_matrix(k, k), initial, 0, steps.feature_batch,
-                     theta0, theta1, steps.ridge, steps.centered, _zero_matrix(0, 0), steps.theta0 == np.inf)
-
-
-@_compiled(inline="always")
-def _no_slices():
-    return Slices(_zero_matrix(0, 0), _zero_matrix(0, 0))
-
-
-@_compiled(inline="always")
-def _spectral_gap(values, k):
-    """lambda_k - lambda_{k + 1}, at least a tenth of lambda_k: of two that are nearly equal either will do."""
-    return max(values[k - 1] - (values[k] if k < values.shape[0] else 0.0), 0.1 * values[k - 1])
-
-
-_STEP_KINDS = dict(feature_batch=_length, theta0=_first_step, theta1=_decay, initial=_length, centered=_flag)
-
-
-@_public(X=_points(), map=_drawable_map("X"), k=_length, individual=_flag, **_STEP_KINDS)
-def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
-    """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD Algorithm 1, (4)).
-
-    V_0 are the components of a small problem, as the paper advises: of the first features on a few points. (From 0, as
-    the listing prints it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given,
-
-        theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
-
-    with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
-    twentieth of its variance to a function in a step, and errors fall like 1 / t, for which
-    2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (theorem 1). Steps of a chosen theta0 are at most .6 n / k(x, x) on
-    a mini-batch of n points, and .005 n / k(x, x) of canonical correlations, which few points would drive apart.
-
-    Parameters
-    ----------
-    X : (n, d) array, a few hundred or thousand points
-    map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
-    k : int from 1 to min(n, initial); functions
-    individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
-        together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
-    feature_batch : int, at least 1; features a step
-    theta0 : float, positive, or None (or infinity): chosen as above
-    theta1 : float, not negative, or None (or infinity): chosen as above
-    initial : int, at least 1; features of the small problem, cut to m
-    centered : bool; about the mean, by the means of each mini-batch
-
-    Returns
-    -------
-    DSGDState, for `dsgd_update` and `dsgd_evaluate`
-
-    Notes
-    -----
-    O(n initial (d + initial) + initial^3) time; memory for k numbers a feature.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((300, 2))
-    >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
-    >>> state.coef.shape, state.used, dsgd_evaluate(X, state).shape
-    ((1000, 3), 256, (300, 3))
-    """
-    initial = min(initial, map.m)
-    if k > min(initial, X.shape[0]):
-        raise ValueError("dsgd_start: k must be at most the number of points, and initial, or 256")
-    Z, finite = _small_features(X, map, initial, centered)
-    if not finite:
-        raise ValueError("dsgd_start: X must not be so large in units of the bandwidth that angles overflow")
-    values, vectors = _eigen_of(_mean_products(Z, Z))
-    if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * map.kernel.scale):
-        raise ValueError("dsgd_start: k must be at most the rank of the features on X: give more points, or fewer k")
-    steps = _Steps(feature_batch, theta0, theta1, 0.0, centered)
-    task = _SINGLE_COMPONENTS if individual else _COMPONENTS
-    return _started(task, map, map, _first_columns(vectors, k), _zero_matrix(0, k), _no_slices(), initial, steps,
-                    values[0], _spectral_gap(values, k))
-
-
-_TWO_VIEWS = dict(X=_points(), Y=_second_view, map_x=_drawable_map("X"), map_y=_drawable_map("Y", "map_x"), k=_length)
-
-
-@_public(**_TWO_VIEWS, **_STEP_KINDS)
-def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
-    """Doubly stochastic kernel SVD before the first step (DSGD Algorithm 3): singular functions of E k(x, .) l(y, .).
-
-    Initial functions and steps as of `dsgd_start`, by the singular values of the small problem; in the place of k(x, x)
-    stands sqrt(k(x, x) l(y, y)), as each view moves in proportion to the other.
-
-    Parameters
-    ----------
-    X : (n, d) array, a few hundred or thousand points
-    Y : (n, e) array, their other views, drawn together with them
-    map_x, map_y : FourierMap for each view, with as many features and another seed
-    k : int from 1 to min(n, initial); pairs of functions
-    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-
-    Returns
-    -------
-    DSGDState
-
-    Notes
-    -----
-    O(n initial (d + e + initial) + initial^3) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((300, 2))
-    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
-    >>> dsgd_ksvd_start(X, X + 0.1, maps[0], maps[1], 2).other_coef.shape
-    (1000, 2)
-    """
-    initial = min(initial, map_x.m)
-    A, first = _small_features(X, map_x, initial, centered)
-    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
-    if not (first and second):
-        raise ValueError("dsgd_ksvd_start: X and Y must not be so large in units of the bandwidth that angles overflow")
-    least = _NO_VARIANCE * math.sqrt(map_x.kernel.scale) * math.sqrt(map_y.kernel.scale)
-    U, V, values = _singular_pairs(_mean_products(A, B), k, least)
-    if U.size == 0 or k > X.shape[0]:
-        raise ValueError("dsgd_ksvd_start: k must be at most the rank of the products of the features on X and Y")
-    steps, half = _Steps(feature_batch, theta0, theta1, 0.0, centered), math.sqrt(0.5)
-    return _started(_SINGULAR, map_x, map_y, _times(U, half), _times(V, half), _no_slices(), initial, steps, values[0],
-                    _spectral_gap(values, k))
-
-
-_RIDGE_KINDS = dict(ridge=_tolerance, **_STEP_KINDS)
-
-
-@_public(**_TWO_VIEWS, **_RIDGE_KINDS)
-def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
-                    centered=True):
-    """Doubly stochastic kernel canonical correlations before the first step (DSGD Algorithm 4).
-
-    Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
-    as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The first step
-    is that of `dsgd_start`, l_1 the larger of both views' largest eigenvalues, and the ridge; the decay, if not given,
-    is .001, the paper's.
-
-    Parameters
-    ----------
-    X : (n, d) array, a few hundred or thousand points
-    Y : (n, e) array, their other views
-    map_x, map_y : FourierMap for each view, with as many features and another seed
-    k : int from 1 to min(n, initial); pairs of functions
-    ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
-    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-
-    Returns
-    -------
-    DSGDState
-
-    Notes
-    -----
-    O(n initial (d + e + initial) + initial^3) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((300, 2))
-    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
-    >>> dsgd_kcca_start(X, X + 0.1, maps[0], maps[1], 2).theta1
-    0.001
-    """
-    initial = min(initial, map_x.m)
-    A, first = _small_features(X, map_x, initial, centered)
-    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
-    if not (first and second):
-        raise ValueError("dsgd_kcca_start: X and Y must not be so large in units of the bandwidth that angles overflow")
-    left, largest_x = _whitener(A, ridge, 0.001)
-    right, largest_y = _whitener(B, ridge, 0.001)
-    varied = largest_x > _NO_VARIANCE * map_x.kernel.scale and largest_y > _NO_VARIANCE * map_y.kernel.scale
-    U, V, values = _singular_pairs(_dense_product(_transposed(left), initial, _dense_product(
-        _mean_products(A, B), initial, right)), k, 1e-9)
-    if U.size == 0 or not varied or k > X.shape[0]:
-        raise ValueError("dsgd_kcca_start: k must be at most the rank of the products of the features on X and Y")
-    half = math.sqrt(0.5)
-    weights = _times(_dense_product(left, left.shape[1], U), half)
-    other_weights = _times(_dense_product(right, right.shape[1], V), half)
-    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
-    return _started(_CANONICAL, map_x, map_y, weights, other_weights, _no_slices(), initial, steps,
-                    max(largest_x, largest_y) + ridge, 0.0)
-
-
-@_public(X=_points(), targets=_second_view, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000),
-         **_RIDGE_KINDS)
-def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
-                    centered=True):
-    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
-
-    Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
-    C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets are put side by side and
-    whitened.
-
-    Parameters
-    ----------
-    X : (n, d) array, a few hundred or thousand points
-    targets : (n,) or (n, t) array, their targets
-    map : FourierMap
-    k : int from 1 to the number of slices less t; functions
-    slices : int from 2 to 10000, of each target
-    ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
-
-    Returns
-    -------
-    DSGDState
-
-    Notes
-    -----
-    O(n initial (d + initial) + initial^3) time, and the cube of slices times t.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((300, 2))
-    >>> state = dsgd_ksir_start(X, X[:, 0] ** 2, fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 1)
-    >>> state.slices.edges.shape
-    (1, 9)
-    """
-    initial = min(initial, map.m)
-    edges = _quantile_edges(targets, slices)
-    indicators = _indicators(targets, edges)
-    centred = _minus_row(indicators, _column_means(indicators)) if centered else indicators
-    whitener, largest = _whitener(centred, 0.0, 0.0)
-    if not largest > 1e-12:
-        raise ValueError("dsgd_ksir_start: targets must not be constant")
-    Z, finite = _small_features(X, map, initial, centered)
-    if not finite:
-        raise ValueError("dsgd_ksir_start: X must not be so large in units of the bandwidth that angles overflow")
-    left, largest = _whitener(Z, ridge, 0.001)
-    products = _dense_product(_transposed(left), initial, _mean_products(Z, centred))
-    U, V, _ = _singular_pairs(_dense_product(products, centred.shape[1], whitener), k, 1e-9)
-    if U.size == 0 or not largest > _NO_VARIANCE * map.kernel.scale or k > X.shape[0]:
-        raise ValueError("dsgd_ksir_start: k must be at most the rank of the products of features and slices")
-    half, size = math.sqrt(0.5), math.sqrt(largest)    # so large are both views, and one step size fits both
-    weights = _times(_dense_product(left, left.shape[1], U), half)
-    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
-    return _started(_SLICED, map, map, weights, _times(V, half / size), Slices(edges, _times(whitener, size)), initial,
-                    steps, largest + ridge, 0.0)
-
-
-@_compiled(apart=True)
-def _quantile_edges(targets, slices):
-    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
-    n, edges = targets.shape[0], _zero_matrix(targets.shape[1], slices - 1)
-    for q in range(targets.shape[1]):
-        column = np.empty(n, _FLOAT64)
-        for i in range(n):
-            column[i] = targets[i, q]
-        count, last = 0, _in_order(column, 0)
-        for s in range(1, slices):
-            edge = _in_order(column, s * n // slices)  # a point belongs above all edges that it reaches
-            if edge > last:
-                edges[q, count], count, last = edge, count + 1, edge
-        upper = np.inf                                 # quantiles may all be the least value: above it is a slice, too
-        for i in range(n):
-            if last < column[i] < upper:
-                upper = column[i]
-        if count == 0:
-            edges[q, 0], count = upper, 1
-        edges[q, count:] = np.inf
-    return edges
-
-
-@_compiled(inline="always")
-def _slice_of(edges, target):
-    """How many edges a target has reached."""
-    low, high = 0, edges.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if edges[middle] <= target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@_compiled(apart=True)
-def _indicators(targets, edges):
-    """1 for the slice of each target, (n, t S)."""
-    count = edges.shape[1] + 1
-    out = _zero_matrix(targets.shape[0], targets.shape[1] * count)
-    for i in range(targets.shape[0]):
-        for q in range(targets.shape[1]):
-            out[i, q * count + _slice_of(edges[q], targets[i, q])] = 1.0
-    return out
-
-
-# 13.4 Steps
-
-@_compiled(inline="always")
-def _whitened_slices(targets, slices):
-    return _dense_product(_indicators(targets, slices.edges), slices.weights.shape[0], slices.weights)
-
-
-@_compiled(apart=True)
-def _values_and_second(X, Y, state):
-    """Values of the functions on a mini-batch, in both views, and whether they are numbers.
-
-    Of slices, the second view is what the whitened indicators give.
-    """
-    U, finite = _values_of(X, state.map, state.coef, state.used)
-    if _SINGULAR <= state.task <= _CANONICAL:
-        V, second = _values_of(_in_precision(X, Y), state.other, state.other_coef, state.used)
-        return U, V, finite and second
-    if state.task == _SLICED:
-        indicators = _whitened_slices(Y, state.slices)
-        return U, _dense_product(indicators, indicators.shape[1], state.other_coef), finite
-    return U, _zero_matrix(0, U.shape[1]), finite
-
-
-@_compiled
-def _centre(U, first, last):
-    """Rows first to last - 1 minus their mean, in place."""
-    for q in range(U.shape[1]):
-        total = 0.0
-        for i in range(first, last):
-            total += U[i, q]
-        for i in range(first, last):
-            U[i, q] -= total / (last - first)
-
-
-@_compiled(apart=True)
-def _moments(U, V, last, divisor):
-    """W = G^T A G on the first rows: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
-    k = U.shape[1]
-    W = _zero_matrix(k, k)
-    for i in range(last):
-        for q in range(k):
-            for r in range(k):
-                W[q, r] += U[i, q] * U[i, r] if V.shape[0] == 0 else U[i, q] * V[i, r] + V[i, q] * U[i, r]
-    return _times(W, 1.0 / divisor)
-
-
-@_compiled(inline="always")
-def _add_square(C, factor, A, last):
-    """C += factor A^T A of the first rows."""
-    for i in range(last):
-        for q in range(A.shape[1]):
-            for r in range(A.shape[1]):
-                C[q, r] += factor * A[i, q] * A[i, r]
-
-
-@_compiled(apart=True)
-def _constraint(state, U, V, last, divisor):
-    """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
-
-    The squared norm of sum_j coef_j phi_j in the space of the features is their number times sum_j coef_j^2. Indicators
-    have no ridge.
-    """
-    k = U.shape[1]
-    C, norms = _zero_matrix(k, k), state.ridge * state.used
-    _add_square(C, 1.0 / divisor, U, last)
-    _add_square(C, 1.0 / divisor, V, last)
-    if norms > 0.0:
-        _add_square(C, norms, state.coef, state.used)
-        if state.task != _SLICED:
-            _add_square(C, norms, state.other_coef, state.used)
-    return C
-
-
-@_compiled(inline="always")
-def _residual(U, V, W, first):
-    """V - U W, rows from `first` on."""
-    out = _dense_product(U[first:], U.shape[1], W)
-    for i in range(out.shape[0]):
-        for q in range(out.shape[1]):
-            out[i, q] = V[first + i, q] - out[i, q]
-    return out
-
-
-@_compiled(apart=True)
-def _feature_gradient(X, map, G, first, count):
-    """Phi^T G for the features first ... first + count - 1 on the points, by slabs; and whether angles are finite."""
-    out, finite = _zero_matrix(count, G.shape[1]), True
-    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
-        slab = X[begin:begin + _POINTS_AT_A_TIME]
-        features, sound = _features_from(slab, map, first, count, math.sqrt(2.0 * map.kernel.scale))
-        finite = finite and sound
-        _add(out, 1.0, _column_products(_in_double(features), G[begin:begin + _POINTS_AT_A_TIME], False))
-    return out, finite
-
-
-@_compiled(inline="always")
-def _feature_block(state):
-    """Features of a step, (first, count), and what their gradient is divided by.
-
-    New ones as long as there are; then blocks of all, in a random order that changes with each round.
-    """
-    m, b = state.map.m, min(state.feature_batch, state.map.m)
-    if state.used < m:
-        count = min(b, m - state.used)
-        return state.used, count, np.float64(count)
-    blocks = (m + b - 1) // b
-    key = _subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
-    first = _drawn(blocks, blocks, key)[state.step % blocks] * b
-    return first, min(b, m - first), m / np.float64(blocks)
-
-
-@_compiled(apart=True)
-def _turned(coef, T):
-    """coef T, in the place of coef, for a small square T."""
-    row = _zeros(coef.shape[1], _FLOAT64)
-    for j in range(coef.shape[0]):
-        for q in range(coef.shape[1]):
-            row[q], coef[j, q] = coef[j, q], 0.0
-        for r in range(coef.shape[1]):
-            for q in range(coef.shape[1]):
-                coef[j, q] += row[r] * T[r, q]
-
-
-@_compiled
-def _step_size(state, n):
-    """theta0 / (1 + theta1 t); where theta0 was chosen, at most what n points can bear.
-
-    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
-    PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
-    of n. Mini-batches of 512 points take the whole step.
-    """
-    eta = state.theta0 / (1.0 + state.theta1 * state.step)
-    if not state.chosen:
-        return eta
-    share = 0.005 if state.task >= _CANONICAL else 0.6
-    return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
-
-
-@_compiled(apart=True)
-def _descended(state, X, Y):
-    """One step on a mini-batch, in the place of the coefficients and the moment; 1: angles overflow, 2: diverged.
-
-    With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
-    lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
-    norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
-    second, and only a ridge makes others lose. Steps have the numbers of DSGD algorithm 1, whose 2 and 3 (points and
-    frequencies) are the caller's and the map's.
-    """
-    task, n, eta = state.task, X.shape[0], _step_size(state, X.shape[0])
-    # Step 4.
-    U, V, finite = _values_and_second(X, Y, state)
-    if not finite:
-        return state, 1
-    half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
-    lost = 1 if state.centered else 0                  # degree of freedom, by a mean that is the mini-batch's own
-    if state.centered:
-        _centre(U, 0, half)
-        _centre(U, half, n)
-        if V.shape[0] > 0:
-            _centre(V, 0, half)
-            _centre(V, half, n)
-    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1 (before centring its
-    # mean has no limit). No noise explains a hundred times as much, and growth is cubic from there.
-    limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
-    if task >= _CANONICAL:
-        limit = 1.0
-    if not _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * n:
-        return state, 2
-    rows = half if half > 0 else n
-    W, weight, constraint = _moments(U, V, rows, rows - lost), 2.0 / (state.step + 2.0), state.constraint
-    _add(state.moment, -weight, state.moment)
-    _add(state.moment, weight, W)
-    if task >= _CANONICAL:
-        if state.step == 0:
-            constraint = _unit_matrix(U.shape[1])      # takes no share in the mean
-        _add(constraint, -weight, constraint)
-        _add(constraint, weight, _constraint(state, U, V, rows, rows - lost))
-    Gx, Gy = (V, U) if V.shape[0] > 0 else (U, V)
-    if task >= _CANONICAL:
-        Gx, Gy = _residual(U, V, W, half), _residual(V, U, W, half)
-    if task == _SINGLE_COMPONENTS:
-        for q in range(W.shape[0]):
-            for r in range(q):
-                W[q, r] = 0.0                          # the upper triangle: each yields to those before it
-    # Step 6, before step 5 adds to the same arrays.
-    keep = _unit_matrix(W.shape[0])
-    _add(keep, -eta * (state.ridge if task >= _CANONICAL else 1.0), W)
-    _turned(state.coef, keep)
-    if task != _SLICED:                                # indicators of slices need no ridge
-        _turned(state.other_coef, keep)
-    # Step 5.
-    first, count, share = _feature_block(state)
-    points, factor = X[half:], eta / (share * (n - half - lost))
-    gradient, finite = _feature_gradient(points, state.map, Gx, first, count)
-    _add(state.coef[first:first + count], factor, gradient)
-    if task == _SLICED:
-        indicators = _whitened_slices(Y[half:], state.slices)
-        _add(state.other_coef, eta / (n - half - lost), _column_products(indicators, Gy, False))
-    elif V.shape[0] > 0:
-        others = _in_precision(X, Y)[half:]
-        gradient, sound = _feature_gradient(others, state.other, Gy, first, count)
-        _add(state.other_coef[first:first + count], factor, gradient)
-        finite = finite and sound
-    if not finite:
-        return state, 1
-    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300)):
-        return state, 2
-    used = first + count if first == state.used else state.used
-    return _with_coefficients(state, state.coef, state.other_coef, state.moment, constraint, used, state.step + 1), 0
-
-
-@_compiled(inline="always")
-def _with_coefficients(state, coef, other_coef, moment, constraint, used, step):
-    return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
-                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered, constraint,
-                     state.chosen)
-
-
-@_compiled(inline="always")
-def _own_coefficients(state):
-    """The same state, with arrays of its own where steps write to."""
-    return _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(),
-                              state.constraint.copy(), state.used, state.step)
-
-
-@_compiled(apart=True, python=True)
-def _after_step(state, X, Y):
-    return _descended(_own_coefficients(state), X, Y)
-
-
-@_compiled(inline="always", python=True)
-def _batch_rows(seed, step, batch, n):
-    """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
-    key, rows = _subkey(_key(seed, _BATCHES), step), np.empty(batch, _INT64)
-    for i in range(batch):
-        rows[i] = min(np.int64(_uniform(key, i) * n), n - 1)
-    return rows
-
-
-@_compiled(apart=True, python=True)
-def _after_steps(state, X, Y, batch, steps):
-    """After steps on mini-batches of points drawn independently."""
-    state, flaw = _own_coefficients(state), 0
-    for _ in range(steps):
-        rows = _batch_rows(state.map.seed, state.step, batch, X.shape[0])
-        state, flaw = _descended(state, _gather(X, rows, X), _gather(Y, rows, Y) if Y.shape[0] > 0 else Y)
-        if flaw != 0:
-            break
-    return state, flaw
-
-
-@_either
-def _in_digits(x):
-    """Three digits of a positive number, as 2.53e-1; numba has no words for real numbers."""
-    power = int(math.floor(math.log10(x)))
-    digits = int(round(x / 10.0 ** power * 100.0))
-    if digits == 1000:
-        digits, power = 100, power + 1
-    return str(digits // 100) + "." + str(digits // 10 % 10) + str(digits % 10) + "e" + str(power)
-
-
-@_either
-def _sound(name, state, flaw):
-    """The state, or an error that says what happened at its step."""
-    if flaw == 1:
-        raise ValueError(name + ": X (or Y) must not be so large in units of the bandwidth that angles overflow")
-    if flaw == 2:
-        whose = " (chosen)" if state.chosen else ""
-        raise ValueError(name + ": theta0 must be smaller than " + _in_digits(state.theta0) + whose
-                         + ", as the steps diverged at step " + str(state.step))
-    return state
-
-
-@_either
-def _least_batch(state):
-    """Points that a step needs: of a half that is centred, two."""
-    return 4 if state.task >= _CANONICAL else (2 if state.centered else 1)
-
-
-_second_of_state = ["{a}_ = _as_second('{f}: {a}', {a})",
-                    _require("_all_below({a}_, 1e150)", "{a} must be finite (no NaN or infinity) and below 1e150"),
-                    _require("({a}_.size > 0) == (_second_columns(state_) > 0)",
-                             "{a} must be given for two views, or targets, and not else"),
-                    _require("{a}_.size == 0 or {a}_.shape[0] == X_.shape[0]",
-                             "X and {a} must have the same number of rows"),
-                    _require("{a}_.size == 0 or {a}_.shape[1] == _second_columns(state_)",
-                             "{a} must have as many columns as at the start")]
-_points_of_descent = _points_of_stream + [
-    _require("{a}_.itemsize == 8 or 1e-37 <= state_.other.kernel.scale <= 1e37",
-             "{a} must be in float64 with a kernel scaled beyond 1e-37 to 1e37"),
-    _require("{a}_.shape[0] >= _least_batch(state_)",
-             "{a} must have at least 2 points if centered, 4 for two halves of them")]
-
-
-@_public(glue=True, state=_dsgd_state(), X=_points_of_descent, Y=_second_of_state)
-def dsgd_update(state, X, Y=None):
-    """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD Algorithms 1, 3, 4; (4)).
-
-    With h the functions and phi the new features, on kernel PCA: coefficients eta phi(x) h(x)^T, means over points and
-    features, are added, and all others lose eta h h^T of themselves. Features are new as long as there are, m in all;
-    then blocks of them come again in a random order. Of kernel SVD the results have to be multiplied by sqrt(2) for
-    unit functions, which `dsgd_evaluate` does; of canonical correlations, the first half of the mini-batch makes the
-    matrix by which the second half's gradient is made, as one mini-batch for both has a bias.
-
-    Parameters
-    ----------
-    state : DSGDState; it stays as it is, also where a step is refused
-    X : (n, d) array, a mini-batch of independent points; any n, from 2 if centered and from 4 of canonical correlations
-    Y : (n, e) array of other views or (n,), (n, t) of targets; None for kernel PCA
-
-    Returns
-    -------
-    DSGDState. ValueError with the number of the step if steps diverge
-
-    Notes
-    -----
-    used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m k)
-    memory. States of two streams are not merged: each step moves all coefficients by what all before it have made of
-    them, and a mean of two bases of one subspace, which differ by a rotation, is none. Let one state see both streams.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
-    >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
-    >>> for t in range(9):
-    ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
-    >>> state.used, state.step
-    (1000, 9)
-    """
-    found, flaw = _after_step(state, X, Y)
-    return _sound("dsgd_update", found, flaw)
-
-
-# 13.5 Results
-
-@_public(X=_points(), state=_dsgd_state(), second=_flag)
-def dsgd_evaluate(X, state, second=False):
-    """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD Algorithm 2).
-
-    Of kernel PCA they have norm 1 in the kernel's space (in the limit), so that squares have the eigenvalues as means;
-    of kernel SVD too, where products u v have the singular values as means; of canonical variates the variance plus
-    ridge times the squared norm is 1. Determined up to a constant if centered.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    state : DSGDState, finished or not
-    second : bool; the functions of the second view, X being points of it
-
-    Returns
-    -------
-    (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew
-
-    Notes
-    -----
-    n used (d + k) multiply-adds and n used cosines, and used d random numbers for each 4096 points where frequencies
-    are not stored; memory for the result, 16 k numbers for each of 4096 points, 128 d for each thread.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
-    >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
-    True
-    """
-    if second and not _has_second_map(state.task):
-        raise ValueError("dsgd_evaluate: second must be False of one view")
-    map = state.other if second else state.map
-    if X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
-        raise ValueError("dsgd_evaluate: X must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
-    if X.shape[1] != map.d:
-        raise ValueError("dsgd_evaluate: X must have as many columns as at the start")
-    values, finite = _values_of(X, map, state.other_coef if second else state.coef, state.used)
-    if not finite:
-        raise ValueError("dsgd_evaluate: X must not be so large in units of the bandwidth that angles overflow")
-    if state.task >= _SINGULAR:
-        values = _times(values, math.sqrt(2.0))
-    out = _in_precision(X, values)
-    if not _all_below(out, np.inf):
-        raise ValueError("dsgd_evaluate: state.coef must not be so large that values overflow the type of X")
-    return out
-
-
-@_compiled(inline="always")
-def _turned_about(M, T):
-    """T^T M T."""
-    return _dense_product(_transposed(T), T.shape[0], _dense_product(M, T.shape[0], T))
-
-
-@_compiled(inline="always")
-def _principal(state):
-    """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix.
-
-    With the constraint C = E D E^T: those of B^T M B for B = E D^-1/2, and B times their vectors.
-    """
-    k, M = state.moment.shape[0], state.moment
-    B = _unit_matrix(k)
-    if state.constraint.size > 0:
-        held, vectors = _eigen_of(state.constraint)
-        for q in range(k):
-            for r in range(k):
-                B[r, q] = vectors[r, q] / math.sqrt(max(held[q], 1e-12 * held[0], 1e-300))
-        M = _turned_about(M, B)
-    values, turn = _eigen_of(M)
-    if state.task == _SINGLE_COMPONENTS or state.step == 0:
-        turn = _unit_matrix(k)
-        for q in range(k):
-            values[q] = state.moment[q, q]
-    elif state.constraint.size > 0:
-        turn = _dense_product(B, k, turn)
-    return values, turn
-
-
-@_public(state=_dsgd_state())
-def dsgd_values(state):
-    """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
-
-    Eigenvalues of the weighted mean of W = G^T A G, weights growing with t: of kernel PCA and SVD, whose functions have
-    norm 1 in the limit and nothing a mini-batch could measure it by. Of canonical correlations against the mean of the
-    constraint, E u u^T + E v v^T and the ridge's part, on the same points: never above 1. Source: textbook (Rayleigh
-    quotients).
-
-    Parameters
-    ----------
-    state : DSGDState
-
-    Returns
-    -------
-    (k,) float64 array, descending; of individual functions, of each. 0 before the first step
-
-    Notes
-    -----
-    O(k^3) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)).round(1).tolist()
-    [0.6]
-    """
-    values, _ = _principal(state)
-    return values
-
-
-@_public(state=_dsgd_state())
-def dsgd_finish(state):
-    """The functions as single ones, in the order of their values: a rotation in the space that they span.
-
-    Source: textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
-    constraint on the way). Individual functions stay as they are but for signs: the coefficient of largest size is
-    positive.
-
-    Parameters
-    ----------
-    state : DSGDState; it stays as it is, and steps may go on from either
-
-    Returns
-    -------
-    DSGDState
-
-    Notes
-    -----
-    O(m k^2) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((500, 1))
-    >>> state = dsgd_update(dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 500), 2), X)
-    >>> bool(np.abs(np.triu(dsgd_finish(state).moment, 1)).max() < 1e-12)
-    True
-    """
-    values, turn = _principal(state)
-    k = values.shape[0]
-    coef, other_coef = state.coef.copy(), state.other_coef.copy()
-    _turned(coef, turn)
-    for q in range(k):
-        largest = 0
-        for j in range(coef.shape[0]):
-            if abs(coef[j, q]) > abs(coef[largest, q]):
-                largest = j
-        if coef[largest, q] < 0.0:
-            for r in range(k):
-                turn[r, q] = -turn[r, q]
-            for j in range(coef.shape[0]):
-                coef[j, q] = -coef[j, q]
-    _turned(other_coef, turn)
-    moment, constraint = _turned_about(state.moment, turn), state.constraint
-    if constraint.size > 0:
-        constraint = _turned_about(constraint, turn)
-    return _with_coefficients(state, coef, other_coef, moment, constraint, state.used, state.step)
-
-
-# 13.6 In one line
-
-_START_POINTS = 2048                                   # points of the small problem
-
-
-@_either
-def _runs(steps, batch, map, feature_batch, n):
-    """Steps and points a step, chosen if 0: each feature four times, and 200 steps at least; 512 points."""
-    chosen = max(200, 4 * ((map.m + feature_batch - 1) // feature_batch))
-    return steps if steps > 0 else chosen, batch if batch > 0 else min(512, n)
-
-
-@_compiled(inline="always", python=True)
-def _start_key(seed):
-    return _subkey(_key(seed, _BATCHES), 2**62)
-
-
-@_compiled(apart=True, python=True)
-def _start_points(X, seed):
-    """Points of the small problem, drawn without replacement."""
-    return _gather(X, _drawn(X.shape[0], min(X.shape[0], _START_POINTS), _start_key(seed)), X)
-
-
-@_either
-def _plain_map(kernel, d, m, seed):
-    """What fourier_features_map(kernel, d, m, seed, False) returns."""
-    return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d), False)
-
-
-@_compiled(inline="always", python=True)
-def _other_seed(seed):
-    """Of the second view's features: another sequence."""
-    return _subkey(_key(seed, _FREQUENCIES), 2**62)
-
-
-@_either
-def _ended(name, state, X, Y, batch, steps):
-    """The finished state after all steps."""
-    steps, batch = _runs(steps, batch, state.map, state.feature_batch, X.shape[0])
-    if batch < _least_batch(state):
-        raise ValueError(name + ": batch must be at least 2 if centered, 4 for two halves of it")
-    state, flaw = _after_steps(_as_dsgd_state(name, state), X, Y, batch, steps)
-    return dsgd_finish(_sound(name, state, flaw))
-
-
-_RUN_KINDS = dict(features=_length, seed=_seed, steps=_maybe_count, batch=_maybe_count + [
-    _require("{a}_ <= X_.shape[0]", "{a} must be at most the number of points")], feature_batch=_length,
-    theta0=_first_step, theta1=_decay, centered=_flag)
-
-
-@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
-def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, centered=False):
-    """Doubly stochastic kernel PCA (DSGD Algorithm 1): start, steps and finish in one.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; functions
-    features : int, at least 1; random features, drawn anew whenever they are needed
-    seed : int from 0 to 2**64 - 1, by default 0
-    steps : int, at least 1; None for each feature four times, 200 at least
-    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
-    feature_batch, theta0, theta1, centered : as of `dsgd_start`
-
-
-    Returns
-    -------
-    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
-    if steps diverge
-
-    Notes
-    -----
-    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
-    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
-    [0.6, 0.2]
-    """
-    map = _plain_map(kernel, X.shape[1], features, seed)
-    state = dsgd_start(_start_points(X, seed), map, k, False, feature_batch, theta0, theta1, 256, centered)
-    return _ended("dsgd_kpca", state, X, np.empty((0, 0)), batch, steps)
-
-
-@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
-def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-             theta0=None, theta1=None, centered=False):
-    """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
-
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; functions
-    features : int, at least 1; random features, drawn anew whenever they are needed
-    seed : int from 0 to 2**64 - 1, by default 0
-    steps : int, at least 1; None for each feature four times, 200 at least
-    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
-    feature_batch, theta0, theta1, centered : as of `dsgd_start`
-
-
-    Returns
-    -------
-    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
-    if steps diverge
-
-    Notes
-    -----
-    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
-    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> dsgd_values(dsgd_gha(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
-    [0.6, 0.2]
-    """
-    map = _plain_map(kernel, X.shape[1], features, seed)
-    state = dsgd_start(_start_points(X, seed), map, k, True, feature_batch, theta0, theta1, 256, centered)
-    return _ended("dsgd_gha", state, X, np.empty((0, 0)), batch, steps)
-
-
-@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
-         k=_length, **_RUN_KINDS)
-def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, centered=False):
-    """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD Algorithm 3): start, steps, finish in one.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    Y : (n, e) array, their other views
-    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; pairs of functions
-    features : int, at least 1; random features, drawn anew whenever they are needed
-    seed : int from 0 to 2**64 - 1, by default 0
-    steps : int, at least 1; None for each feature four times, 200 at least
-    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
-    feature_batch, theta0, theta1, centered : as of `dsgd_start`
-
-
-    Returns
-    -------
-    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
-    if steps diverge
-
-    Notes
-    -----
-    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
-    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> state = dsgd_ksvd(X, X, gaussian(1.0), gaussian(1.0), 2, 2000, 0)
-    >>> dsgd_values(state).round(1).tolist()
-    [0.6, 0.2]
-    """
-    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
-    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
-    state = dsgd_ksvd_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, feature_batch, theta0,
-                            theta1, 256, centered)
-    return _ended("dsgd_ksvd", state, X, Y, batch, steps)
-
-
-@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
-         k=_length, **_RUN_KINDS, ridge=_tolerance)
-def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, ridge=0.0, centered=True):
-    """Doubly stochastic kernel canonical correlations (DSGD Algorithm 4): start, steps and finish in one.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    Y : (n, e) array, their other views
-    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; pairs of functions
-    features : int, at least 1; random features, drawn anew whenever they are needed
-    seed : int from 0 to 2**64 - 1, by default 0
-    steps : int, at least 1; None for each feature four times, 200 at least
-    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
-    feature_batch, theta0, theta1, ridge, centered : as of `dsgd_kcca_start`
-
-
-    Returns
-    -------
-    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
-    if steps diverge
-
-    Notes
-    -----
-    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
-    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
-    >>> state = dsgd_kcca(X, X[:, :1] + 0.1, gaussian(1.0), gaussian(1.0), 1, 2000, 0)
-    >>> bool(dsgd_values(state)[0] > 0.9)
-    True
-    """
-    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
-    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
-    state = dsgd_kcca_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, ridge, feature_batch,
-                            theta0, theta1, 256, centered)
-    return _ended("dsgd_kcca", state, X, Y, batch, steps)
-
-
-@_public(glue=True, X=_points(), targets=_second_view, kernel=_stationary("X"), k=_length, **_RUN_KINDS,
-         slices=_integer(2, 10000), ridge=_tolerance)
-def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, slices=10, ridge=0.0, centered=True):
-    """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    targets : (n,) or (n, t) array
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; functions
-    features : int, at least 1; random features, drawn anew whenever they are needed
-    seed : int from 0 to 2**64 - 1, by default 0
-    steps : int, at least 1; None for each feature four times, 200 at least
-    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
-    feature_batch, theta0, theta1, slices, ridge, centered : as of `dsgd_ksir_start`
-
-
-    Returns
-    -------
-    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
-    if steps diverge
-
-    Notes
-    -----
-    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
-    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
-    >>> state = dsgd_ksir(X, X[:, 0], gaussian(1.0), 1, 2000, 0)
-    >>> bool(dsgd_values(state)[0] > 0.8)
-    True
-    """
-    map = _plain_map(kernel, X.shape[1], features, seed)
-    state = dsgd_ksir_start(_start_points(X, seed), _start_points(targets, seed), map, k, slices, ridge, feature_batch,
-                            theta0, theta1, 256, centered)
-    return _ended("dsgd_ksir", state, X, targets, batch, steps)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# 14. Downstream
-#
-# Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
-# ----------------------------------------------------------------------------------------------------------------------
-
-@_compiled(apart=True)
-def _solve_ridge(squares, products, lam):
-    """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
-    r, trace, W = squares.shape[0], 0.0, products.copy()
-    for i in range(r):
-        trace += squares[i, i]
-    ridge = max(lam, max(100.0, r) * 2.2e-16 * trace)
-    for i in range(r):
-        squares[i, i] += ridge
-    L = np.linalg.cholesky(squares)                    # np.linalg.solve compiles 57 units
-    for i in range(r):
-        for j in range(i):
-            for q in range(W.shape[1]):
-                W[i, q] -= L[i, j] * W[j, q]
-        for q in range(W.shape[1]):
-            W[i, q] /= L[i, i]
-    _solve_transposed(L, W)
-    return W
-
+# 13.6 Ridge regression (RLS section 1.1)
 
 @_compiled
 def _column_sizes(T):
@@ -12403,6 +12506,12 @@ class Clustering(NamedTuple):
     cost: float
 
 
+# ----------------------------------------------------------------------------------------------------------------------
+# 14. Downstream
+#
+# Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
+# ----------------------------------------------------------------------------------------------------------------------
+
 @_public(F=_points(), k=_count("F"), seed=_seed, restarts=_integer(1), max_iterations=_integer(1))
 def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
@@ -12413,7 +12522,6 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     ----------
     F : (n, r) array, factor of K~ = F F^T
     k : int from 1 to n, number of clusters
-    seed : int from 0 to 2**64 - 1, by default 0
     restarts : int, at least 1; the best run is kept
     max_iterations : int, at least 1; passes over the rows in each run
 
@@ -12468,9 +12576,9 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularised kernel canonical correlations of two views, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
 
     Maximises f^T Phi_x^T Phi_y g. squared: under |(K_x + lam_x) alpha| = 1 and |(K_y + lam_y) beta| = 1, whose optimum
-    is sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the number of theorem 18. Else: under the constraints
-    as the paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is sigma_1(P_x^(1/2)
-    P_y^(1/2)) with P = K (K + lam)^-1, and not sigma_1(T).
+    is sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the number of RLS theorem 18. Else: under the
+    constraints as the paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is
+    sigma_1(P_x^(1/2) P_y^(1/2)) with P = K (K + lam)^-1, and not sigma_1(T).
 
     Parameters
     ----------
@@ -12505,159 +12613,6 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     return Correlations(values[:k].copy(), w, v)
 
 
-@_compiled
-def _preimage_weights(gammas, Q, z, gamma, out):
-    """out_i = gammas_i exp(-gamma |z - q_i|^2); their sum, and that of their sizes."""
-    total = size = 0.0
-    for i in range(Q.shape[0]):
-        square = 0.0
-        for t in range(Q.shape[1]):
-            square += (z[t] - Q[i, t]) ** 2
-        out[i] = gammas[i] * math.exp(-gamma * square)
-        total += out[i]
-        size += abs(out[i])
-    return total, size
-
-
-@_compiled
-def _climb(gammas, Q, gamma, z, iterations):
-    """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
-
-    Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows.
-    """
-    d, weights = Q.shape[1], _zeros(Q.shape[0], _FLOAT64)
-    step, other = _zeros(d, _FLOAT64), _zeros(d, _FLOAT64)
-    total, size = _preimage_weights(gammas, Q, z, gamma, weights)
-    for iteration in range(iterations):
-        if size == 0.0:                                # so far from all points that every kernel value is 0
-            return total
-        divisor, length = total if total > 0.1 * size else size, 0.0
-        for t in range(d):
-            step[t] = 0.0
-        for i in range(Q.shape[0]):
-            for t in range(d):
-                step[t] += weights[i] * (Q[i, t] - z[t])
-        for t in range(d):
-            step[t] /= divisor
-            length += step[t] ** 2
-        if gamma * length < 1e-20:
-            return total
-        share, higher = 1.0, False
-        while not higher and share > 1e-6:
-            for t in range(d):
-                other[t] = z[t] + share * step[t]
-            value, measured = _preimage_weights(gammas, Q, other, gamma, weights)
-            higher, share = value > total, 0.5 * share
-        if not higher:
-            return total
-        total, size = value, measured
-        for t in range(d):
-            z[t] = other[t]
-    return total
-
-
-@_compiled(apart=True)
-def _preimage(Q, C, gamma, Y, F, mean, iterations, r, z):
-    """The pre-image of row r of Y, climbed to from the point of Q whose features F are the nearest; written to z.
-
-    Where the sum is not positive at the end, every point is farther than one infinitely far: the start is the answer.
-    """
-    nearest, least, gammas = 0, np.inf, _zeros(Q.shape[0], _FLOAT64)
-    for i in range(Q.shape[0]):
-        square, gammas[i] = 0.0, mean[i] if mean.shape[0] > 0 else 0.0
-        for q in range(C.shape[1]):
-            square += (F[i, q] - Y[r, q]) ** 2
-            gammas[i] += C[i, q] * Y[r, q]
-        if square < least:
-            nearest, least = i, square
-    for t in range(Q.shape[1]):
-        z[t] = Q[nearest, t]
-    if not _climb(gammas, Q, gamma, z, iterations) > 0.0:
-        for t in range(Q.shape[1]):
-            z[t] = Q[nearest, t]
-
-
-@_compiled(parallel=True)
-def _fixed_points(Q, C, gamma, Y, F, mean, iterations):
-    """Pre-images of the features Y, each climbed to from the point of Q whose features F are the nearest."""
-    out = _zero_matrix(Y.shape[0], Q.shape[1])
-    work = Y.shape[0] * (2.0 * F.size + min(iterations, 50) * Q.shape[0] * (10.0 + Q.shape[1]))    # many end early
-    begun = _threads_pay(work, Y.shape[0])
-    if begun:
-        for r in prange(Y.shape[0]):
-            _preimage(Q, C, gamma, Y, F, mean, iterations, np.int64(r), out[r])
-        _threads_paid(begun, work)
-    else:
-        for r in range(Y.shape[0]):
-            _preimage(Q, C, gamma, Y, F, mean, iterations, r, out[r])
-    return out
-
-
-@_compiled
-def _is_mean_unknown(E):
-    return _largest(E.offset) > 0.0 if E.mean.shape[0] == 0 else np.isnan(E.mean[0])
-
-
-@_public(features=_points(), expansion=_expansion(), ridge=_tolerance, iterations=_integer(1))
-def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
-    """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
-
-    ridge = 0: the fixed point of Mika, Schoelkopf, Smola, Mueller, Scholz, Raetsch (1999) for the Gaussian kernel, z =
-    sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features; it climbs
-    to a point whose image is nearer to that than its neighbours' are, or stays at the nearest of the points where
-    no point's is as near as 0.
-    ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
-    expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
-
-    Parameters
-    ----------
-    features : (m, k) array, as `expand` gives them
-    expansion : Expansion over c points of k components; with ridge = 0, it knows its mean (those of this module do,
-        but thinned ones that are centred)
-    ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
-    iterations : int, at least 1; steps of a fixed point at most
-
-    Returns
-    -------
-    (m, d) float64 array, one point for each row of features
-
-    Notes
-    -----
-    ridge = 0: O(c^2 (d + k)) for the starts, and O(c d) for each step of a point; features of the points, c k numbers.
-    ridge > 0: O(c^3 + c^2 d) time and O(c^2) memory.
-
-    Examples
-    --------
-    >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
-    >>> expansion = kpca(X, gaussian(1.0), 8)
-    >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
-    True
-    """
-    E = expansion
-    kernel = E.kernel
-    if features.shape[1] != E.coef.shape[1]:
-        raise ValueError("kernel_pca_preimage: features must have as many columns as expansion has components")
-    if ridge == 0.0 and kernel.kind != _GAUSSIAN:
-        raise ValueError("kernel_pca_preimage: ridge must be positive unless the kernel is gaussian")
-    if kernel.kind == _PRECOMPUTED or kernel.kind == _CUSTOM:
-        raise ValueError("kernel_pca_preimage: expansion must not have a kernel that is precomputed or custom")
-    Y, F = _in_double(features), _in_double(_features(E.points, E))
-    if not _all_below(F, np.inf):
-        raise ValueError("kernel_pca_preimage: expansion must give finite features on its own points")
-    if ridge == 0.0:
-        if _is_mean_unknown(E):
-            raise ValueError("kernel_pca_preimage: ridge must be positive where expansion has an offset and its mean "
-                             "is not known")
-        return _fixed_points(_in_double(E.points), _in_double(E.coef), kernel.gamma, Y, F, E.mean, iterations)
-    K = _gram(kernel, _prepare(kernel, F, F, True))
-    if not _all_below(K, 1e300):
-        raise ValueError("kernel_pca_preimage: expansion must have a kernel that is finite on its features")
-    out = _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, _in_double(E.points), ridge))
-    if not _all_below(out, np.inf):
-        raise ValueError("kernel_pca_preimage: expansion must have a kernel that is finite on the features")
-    return out
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # 15. Errors
 # ----------------------------------------------------------------------------------------------------------------------
@@ -12669,7 +12624,6 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A difference
         below the rounding of products with A and B comes out as such
     max_iterations : int, at least 1; products of each with 16 vectors
@@ -12785,7 +12739,6 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     ----------
     A : (n, n) symmetric positive semidefinite array or operator
     lam : float, positive ridge, in the units of A's eigenvalues
-    seed : int from 0 to 2**64 - 1, by default 0
     probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
     steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
 
@@ -12923,7 +12876,6 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1, by default 0
     probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
         sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the result
         at worst, where a few more directions than `probes` make up all of it; a percent and less where many do
@@ -12991,7 +12943,7 @@ def projection_cost(A, V):
     """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS (10)).
 
     With the leading eigenvectors of a sketch it is the cost of kernel PCA, with normalised indicators of clusters that
-    of kernel k-means.
+    of kernel k-means. Landmarks by scores keep it for all V at once, but for a constant (RLS theorem 14).
 
     Parameters
     ----------
@@ -13086,7 +13038,6 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     Parameters
     ----------
     n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
-    seed : int from 0 to 2**64 - 1, by default 0
     signal : int, at least 1; strong directions, cut to d
     zeta : float, positive; signal to noise
     decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has it
@@ -13398,20 +13349,13 @@ def load(path):
 # 16.2 Which sketch, and how large
 
 
-
-
-_LANDMARK_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
-
-
-def _chosen_landmarks(method, X, kernel, s, seed):
-    if method == "uniform":
-        return uniform_landmarks(X.shape[0], s, seed)
-    if method == "rpcholesky":
-        return rpcholesky(X, kernel, s, seed)
-    recursion = recursive_rls_practical if method == "rls" else recursive_rls_accelerated
-    return recursion(X, kernel, s, seed)
-
-
+# By the names that the command line has, of (X, kernel, s, seed).
+_LANDMARK_METHODS = {
+    "uniform": lambda X, kernel, s, seed: uniform_landmarks(X.shape[0], s, seed),
+    "rls": recursive_rls_practical,
+    "rls-accelerated": recursive_rls_accelerated,
+    "rpcholesky": rpcholesky,
+}
 _PILOT_POINTS = 4096
 _LADDER = (16, 64, 256, 1024)                          # landmarks, and features, that a pilot tries
 _PILOT_DRAWS = 4                                       # of each number of them
@@ -13462,7 +13406,7 @@ class _Pilot:
         return self.size(product) / self.norm
 
     def landmarks(self, method, s, seed):
-        return nystrom(self.P, _chosen_landmarks(method, self.P, self.kernel, s, seed), self.kernel)
+        return nystrom(self.P, _LANDMARK_METHODS[method](self.P, self.kernel, s, seed), self.kernel)
 
     def features(self, s, seed):
         return fourier_features(self.P, fourier_features_map(self.kernel, self.P.shape[1], s, seed))
@@ -13812,14 +13756,13 @@ def _calls(X):
 # 17.1 Blocks of rows
 
 class _RowBlocks(NamedTuple):
-    """A dask array: what it is called in errors; delayed blocks of rows, none empty; the row that each begins with, and
-    at last n; chunks of rows."""
+    """A dask array, and its name in errors; delayed blocks of rows, none empty; the row each begins with, at last n."""
     name: str
     parts: list
     starts: list
     d: int
     dtype: np.dtype
-    chunks: tuple
+    array: object
 
 
 def _dask(module="dask"):
@@ -13835,11 +13778,11 @@ def _dask(module="dask"):
 def _row_blocks(name, X, flat=False):
     """The blocks of a dask array, refused by name if it is none or not cut into known runs of rows; flat: or 1-D."""
     _dask("dask.array")
-    if not (hasattr(X, "to_delayed") and hasattr(X, "chunks") and hasattr(X, "rechunk")):
+    if not all(hasattr(type(X), name) for name in ("to_delayed", "chunks", "rechunk")):
         raise ValueError(f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got "
                          f"{type(X).__name__}")
     if X.ndim != 2 and not (flat and X.ndim == 1):
-        raise ValueError(f"{name} must be a 2-D array of real numbers, got a {X.ndim}-D one")
+        raise ValueError(f"{name} must be a {'1-D or ' * flat}2-D array of real numbers, got a {X.ndim}-D one")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be a 2-D array of real numbers, got one of {X.dtype}")
     if any(math.isnan(size) for sizes in X.chunks for size in sizes):
@@ -13852,7 +13795,7 @@ def _row_blocks(name, X, flat=False):
     parts = X.to_delayed().ravel().tolist()
     full = [j for j in range(len(parts)) if starts[j] < starts[j + 1]]
     return _RowBlocks(name, [parts[j] for j in full], [starts[j] for j in full] + [starts[-1]],
-                      X.shape[1] if X.ndim == 2 else 1, X.dtype, X.chunks[0])
+                      X.shape[1] if X.ndim == 2 else 1, X.dtype, X)
 
 
 _at_work = threading.Lock()                            # one block at a time in a process, by all threads that it has
@@ -13860,9 +13803,9 @@ _at_work = threading.Lock()                            # one block at a time in 
 
 @contextlib.contextmanager
 def _alone():
-    """Compute with as many threads as this worker has; a worker that has several runs one block on them, not several.
+    """Compute one task at a time, with as many threads as this worker has.
 
-    Numba's workqueue would end the process when two of its threads begin parallel loops at once.
+    Side by side, tasks of one process would end it: numba's workqueue admits one parallel loop at once.
     """
     before, distributed = numba.get_num_threads(), sys.modules.get("distributed")
     threads = before
@@ -13908,9 +13851,7 @@ def _on_rows(function, block, name, first, count, d, dtype, held, *others):
         with _alone():
             return function(block, *others, *held)
     except ValueError as error:
-        caller = name.split(":")[0]
-        text = str(error) if caller == "dask_map" else re.sub(r"^\w+:", f"{caller}:", str(error))
-        raise ValueError(f"{text}; in rows {first} to {first + count - 1}") from None
+        raise ValueError(f"{error}; in rows {first} to {first + count - 1}") from None
 
 
 def _together(function, held, *values):
@@ -13956,22 +13897,61 @@ _progress = False                                      # set by the command line
 
 def _checked_kernel(name, kernel, blocks=None):
     """A kernel that another process can evaluate on blocks of these points."""
-    kernel = _as_kernel(f"{name}: kernel", kernel)
+    kernel = _as_kernel(name, kernel)
     if kernel.kind == _PRECOMPUTED:
-        raise ValueError(f"{name}: kernel must not be precomputed: its matrix is in one memory, where the functions "
-                         f"without dask serve it")
+        raise ValueError(f"{name} must not be precomputed: its matrix is in one memory, where the functions without "
+                         f"dask serve it")
     if not _is_sound(kernel):
-        raise ValueError(f"{name}: kernel must be a Kernel as its maker returned it; of custom(f), in this process")
+        raise ValueError(f"{name} must be a Kernel as its maker returned it; of custom(f), in this process")
     if blocks is not None and blocks.dtype == np.float32 and not 1e-37 <= kernel.scale <= 1e37:
-        raise ValueError(f"{name}: kernel must be scaled by 1e-37 to 1e37 with points in float32")
+        raise ValueError(f"{name} must be scaled by 1e-37 to 1e37 with points in float32")
     return kernel
+
+
+# Kinds of arguments that other functions do not have. Lines of their shells are Python only.
+_blocks_of_rows = ["{a}_ = _row_blocks('{f}: {a}', {a})"]
+_kernel_of_blocks = ["{a}_ = _checked_kernel('{f}: {a}', {a}, X_)"]
+_map_of_blocks = ["{a}_ = _as_fourier_map('{f}: {a}', {a})", "_checked_kernel('{f}: {a}.kernel', {a}_.kernel, X_)",
+                  _require("_is_sound_map({a}_) and {a}_.d == X_.d",
+                           "{a} must be a FourierMap of points with as many columns as X")]
+_numbered_rows = _blocks_of_rows + [_require("{a}_.starts[-1] < 2**31", "{a} must have fewer than 2**31 rows")]
+_as_given = ["{a}_ = {a}"]
+
+
+def _up_to(limit, words):
+    """A whole number from 1 to a limit."""
+    return _number("_as_integer", f"1 <= {{a}}_ <= {limit}", f"be from 1 to {words}")
+
+
+def _dask_public(**kinds):
+    """Declare a function of dask arrays with the kinds of its arguments, as `_public` does; it is plain Python.
+
+    Whatever is refused, by what it calls here or on a worker, begins with its name.
+    """
+    def declare(body):
+        body.__signature__ = inspect.signature(body)
+
+        def core(*arguments):
+            try:
+                return body(*arguments)
+            except ValueError as error:
+                if str(error).startswith(body.__name__ + ": "):
+                    raise
+                raise ValueError(f"{body.__name__}: {error}") from None
+
+        body.__doc__ = _with_errors(body, kinds, "a block that is not finite, with the numbers of its rows",
+                                    "an ImportError where there is no Dask")
+        public = functools.update_wrapper(_shell(body, kinds)(core), body)
+        public.kinds = kinds
+        return public
+    return declare
 
 
 def _finite(name, block):
     """A block as points of float64 or float32, refused where it is not finite."""
-    P = _as_points(f"{name}: X", block)
+    P = _as_points(name, block)
     if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
-        raise ValueError(f"{name}: X must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
+        raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
     return P
 
 
@@ -13979,22 +13959,22 @@ def _rows_at(block, numbers, name):
     return _finite(name, block[numbers])
 
 
-def _gathered(name, blocks, numbers):
+def _gathered(blocks, numbers):
     """The rows of these numbers, in that order, as points."""
     numbers, starts = np.asarray(numbers, np.int64), blocks.starts
     places = np.searchsorted(starts, numbers, side="right") - 1
     chosen = np.unique(places).tolist()
     task = _dask().delayed(_on_rows, pure=False)
     found = _computed(*[task(_rows_at, blocks.parts[j], blocks.name, starts[j], starts[j + 1] - starts[j], blocks.d,
-                             blocks.dtype, (name,), numbers[places == j] - starts[j]) for j in chosen])
+                             blocks.dtype, (blocks.name,), numbers[places == j] - starts[j]) for j in chosen])
     out = np.empty((numbers.size, blocks.d), found[0].dtype)
     for j, rows in zip(chosen, found, strict=True):
         out[places == j] = rows
     return out
 
 
-def _drawn_rows(n, size, key):
-    """What `_drawn` gives, by a table of the places that have changed: n may be beyond memory."""
+def _draw_uniformly_of_many(n, size, key):
+    """What `_draw_uniformly` gives, by a table of the places that have changed: n may be beyond memory."""
     moved, out = {}, np.empty(size, np.int64)
     for i in range(size):
         j = i + min(int(_uniform(key, i) * (n - i)), n - i - 1)
@@ -14069,28 +14049,23 @@ _BY_ROWS = (expand, nystrom_features, fourier_features, skpca_transform, skpca_r
 
 def _refuse_precomputed(name, value):
     if isinstance(value, Kernel):
-        _checked_kernel(name, value)
+        _checked_kernel(f"{name}: kernel", value)
     elif isinstance(value, tuple):
         for part in value:
             _refuse_precomputed(name, part)
 
 
+@_dask_public(X=_blocks_of_rows, seed=_seed)
 def dask_median_bandwidth(X, seed=0):
     """Median distance between points of a dask array, over all pairs of at most 1000 points (textbook median trick).
 
     Parameters
     ----------
     X : (n, d) dask array, chunked by rows
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
     float, the bits of `median_bandwidth`
-
-    Raises
-    ------
-    ValueError : an argument out of its range
-    ImportError : no Dask
 
     Notes
     -----
@@ -14102,10 +14077,8 @@ def dask_median_bandwidth(X, seed=0):
     >>> dask_median_bandwidth(da.from_array(np.array([[0.0], [1.0], [3.0]]), chunks=(2, 1)))    # doctest: +SKIP
     2.0
     """
-    seed, blocks = _as_seed("dask_median_bandwidth: seed", seed), _row_blocks("dask_median_bandwidth: X", X)
-    n = blocks.starts[-1]
-    rows = _drawn_rows(n, min(n, 1000), _python_key(seed, _PAIRS))
-    return median_bandwidth(_gathered("dask_median_bandwidth", blocks, rows))
+    n = X.starts[-1]
+    return median_bandwidth(_gathered(X, _draw_uniformly_of_many(n, min(n, 1000), _python_key(seed, _PAIRS))))
 
 
 # 17.3 Sums and sketches
@@ -14114,8 +14087,9 @@ def _fd_of(block, start):
     return fd_update(start, block)
 
 
+@_dask_public(Z=_blocks_of_rows, ell=_up_to("Z_.d", "the columns of Z"), half=_flag, share=_part)
 def dask_frequent_directions(Z, ell, half=True, share=1.0):
-    """Few rows B that stand for those of a dask array, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA Algorithm 1).
+    """Few rows B that stand for those of a dask array, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1).
 
     A sketch of each block, joined two by two by `fd_merge`, which keeps the bound of one pass (Ghashami, Liberty,
     Phillips, Woodruff 2016).
@@ -14129,11 +14103,6 @@ def dask_frequent_directions(Z, ell, half=True, share=1.0):
     -------
     Sketch, the same bits for the same chunks, whatever the workers
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. O(n m ell) time in all; a worker holds a block and three states of 8 m ell bytes (16 unless
@@ -14146,12 +14115,7 @@ def dask_frequent_directions(Z, ell, half=True, share=1.0):
     >>> dask_frequent_directions(Z, 6).B.shape                                          # doctest: +SKIP
     (6, 8)
     """
-    blocks = _row_blocks("dask_frequent_directions: Z", Z)
-    try:
-        start = fd_start(ell, blocks.d, half, share)
-    except ValueError as error:
-        raise ValueError(str(error).replace("fd_start:", "dask_frequent_directions:")) from None
-    parts = _each_part(_fd_of, blocks, _shared(start))
+    parts = _each_part(_fd_of, Z, _shared(fd_start(ell, Z.d, half, share)))
     return fd_finish(_computed(_joined(fd_merge, parts))[0])
 
 
@@ -14167,8 +14131,10 @@ def _skpca_joined(a, b, start):
     return _without_map(skpca_merge(*[start._replace(sketch=sketch, means=means) for sketch, means in (a, b)]))
 
 
+@_dask_public(X=_blocks_of_rows, kernel=_kernel_of_blocks, m=_length, ell=_up_to("m_", "m"), k=_up_to("ell_", "ell"),
+              seed=_seed, centered=_flag)
 def dask_skpca(X, kernel, m, ell, k, seed=0, centered=False):
-    """Streaming kernel PCA of a dask array (SKPCA Algorithm 1): a state of each block, joined two by two.
+    """Streaming kernel PCA of a dask array (SKPCA algorithm 1): a state of each block, joined two by two.
 
     `skpca_merge` keeps the bound of one pass: no direction of the features has lost more than the result's `shrunk` of
     its squared length, and shrunk is at most 2 |Z|_F^2 / ell.
@@ -14183,11 +14149,6 @@ def dask_skpca(X, kernel, m, ell, k, seed=0, centered=False):
     Subspace, for `skpca_transform` and `skpca_residual`, by `dask_map`, too; the same bits for the same chunks,
     whatever the workers
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. O(n m (d + ell)) time in all; a worker holds a block, the map (8 m d bytes) and three
@@ -14200,15 +14161,9 @@ def dask_skpca(X, kernel, m, ell, k, seed=0, centered=False):
     >>> dask_map(skpca_transform, X, dask_skpca(X, gaussian(1.0), 300, 20, 3)).shape    # doctest: +SKIP
     (200, 3)
     """
-    blocks = _row_blocks("dask_skpca: X", X)
-    kernel = _checked_kernel("dask_skpca", kernel, blocks)
-    try:
-        start = skpca_start(fourier_features_map(kernel, blocks.d, m, seed), ell, centered)
-        skpca_finish(start, k)                         # refuses k before any work
-    except ValueError as error:
-        raise ValueError(re.sub(r"^\w+:", "dask_skpca:", str(error))) from None
+    start = skpca_start(fourier_features_map(kernel, X.d, m, seed), ell, centered)
     held = _shared(start)
-    sketch, means = _computed(_joined(_skpca_joined, _each_part(_skpca_of, blocks, held), held))[0]
+    sketch, means = _computed(_joined(_skpca_joined, _each_part(_skpca_of, X, held), held))[0]
     return skpca_finish(start._replace(sketch=sketch, means=means), k)
 
 
@@ -14225,6 +14180,8 @@ def _added(a, b):
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
+@_dask_public(X=_blocks_of_rows, map=_map_of_blocks, k=_up_to("map_.m", "m, the number of features"), seed=_seed,
+              centered=_flag)
 def dask_rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components of a dask array (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features.
 
@@ -14239,11 +14196,6 @@ def dask_rnca(X, map, k, seed=0, centered=False):
     -------
     Subspace, that of `rnca` but for the rounding of sums; the same bits for the same chunks, whatever the workers
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. O(n m (d + m)) time in all; a worker holds a block and three sums of 8 m^2 bytes, one of
@@ -14256,19 +14208,12 @@ def dask_rnca(X, map, k, seed=0, centered=False):
     >>> dask_rnca(X, fourier_features_map(gaussian(1.0), 2, 300), 3).basis.shape        # doctest: +SKIP
     (300, 3)
     """
-    blocks, k = _row_blocks("dask_rnca: X", X), _as_integer("dask_rnca: k", k)
-    seed, centered = _as_seed("dask_rnca: seed", seed), _as_flag("dask_rnca: centered", centered)
-    map = _as_fourier_map("dask_rnca: map", map)
-    _checked_kernel("dask_rnca", map.kernel, blocks)
-    if not _is_sound_map(map) or map.d != blocks.d:
-        raise ValueError("dask_rnca: map must be a FourierMap of points with as many columns as X")
-    if not 1 <= k <= map.m:
-        raise ValueError("dask_rnca: k must be from 1 to m, the number of features")
     held = _shared(map, centered)
-    found = _computed(_joined(_rnca_joined, _each_part(_rnca_of, blocks, held), held))[0]
+    found = _computed(_joined(_rnca_joined, _each_part(_rnca_of, X, held), held))[0]
     return rnca_finish(found._replace(map=map), k, seed)
 
 
+@_dask_public(X=_blocks_of_rows, c=_length + [_holdable("c", "8.0 * c_ * X_.d")], seed=_seed)
 def dask_reservoir(X, c, seed=0):
     """Reservoirs of points of a dask array, drawn with replacement (SKPCA section 1.2), for `reservoir_finish`.
 
@@ -14283,11 +14228,6 @@ def dask_reservoir(X, c, seed=0):
     -------
     ReservoirState, the bits of `reservoir_update`; the stream may go on
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a point that is not finite
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. 8 c d bytes come here; blocks are read that hold one of the points.
@@ -14299,15 +14239,10 @@ def dask_reservoir(X, c, seed=0):
     ...                                                                                 # doctest: +SKIP
     (3, 2)
     """
-    blocks = _row_blocks("dask_reservoir: X", X)
-    try:
-        state = reservoir_start(c, blocks.d, seed)
-    except ValueError as error:
-        raise ValueError(str(error).replace("reservoir_start:", "dask_reservoir:")) from None
-    n, upcoming, replaced = blocks.starts[-1], state.upcoming.copy(), state.replaced.copy()
+    state = reservoir_start(c, X.d, seed)
+    n, upcoming, replaced = X.starts[-1], state.upcoming.copy(), state.replaced.copy()
     last = _last_taken(upcoming, replaced, n, _python_key(state.seed, _RESERVOIRS))
-    points = _gathered("dask_reservoir", blocks, last)
-    return ReservoirState(_to_double(points), upcoming, replaced, n, state.seed)
+    return ReservoirState(_to_double(_gathered(X, last)), upcoming, replaced, n, state.seed)
 
 
 def _shadows_of(block, eps):
@@ -14318,7 +14253,7 @@ def _shadows_of(block, eps):
 
 def _outside(points, centers, eps):
     """The points in no shadow of these centers, and how many of the others each center has."""
-    points, centers = _open((_to_double(_finite("dask_shadow_select", points)) if points.size else points, centers))
+    points, centers = _open((_to_double(_finite("X", points)) if points.size else points, centers))
     labels = _shadows(points, centers, eps, False)[1] if points.size else np.empty(0, np.int64)
     return points[labels < 0], (np.bincount(labels[labels >= 0], minlength=centers.shape[0]),)
 
@@ -14333,6 +14268,7 @@ def _shadows_outside(eps, *outside):
     return _shadows_of(points, eps) if points.size else (points, (np.zeros(0),))
 
 
+@_dask_public(X=_blocks_of_rows, eps=_bandwidth)
 def dask_shadow_select(X, eps):
     """Shadow centers of a dask array: each point belongs to the first center closer than eps (RSKPCA algorithm 2).
 
@@ -14351,11 +14287,6 @@ def dask_shadow_select(X, eps):
     ReducedSet without labels, with the centers and weights of `shadow_select`, whatever the chunks and the workers.
     dask_map(shadow_labels, X, centers, eps) gives the labels
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. Distances as of `shadow_select`, log2(blocks) + 1 rounds; one worker holds what a round
@@ -14368,12 +14299,9 @@ def dask_shadow_select(X, eps):
     >>> dask_shadow_select(X, 1.0).weights.tolist()                                     # doctest: +SKIP
     [3.0, 1.0]
     """
-    blocks, eps = _row_blocks("dask_shadow_select: X", X), _as_real("dask_shadow_select: eps", eps)
-    if not 1e-150 <= eps <= 1e150:
-        raise ValueError("dask_shadow_select: eps must be positive, from 1e-150 to 1e150")
     task, run = _dask().delayed(_together, pure=False), 1
-    found = _each_part(_shadows_of, blocks._replace(parts=blocks.parts[:1]), _shared(eps))[0]
-    others = blocks._replace(parts=blocks.parts[1:], starts=blocks.starts[1:])
+    found = _each_part(_shadows_of, X._replace(parts=X.parts[:1]), _shared(eps))[0]
+    others = X._replace(parts=X.parts[1:], starts=X.starts[1:])
     centers, counts, outside = [], [], None
     while True:
         centers.append(found[0])
@@ -14389,7 +14317,7 @@ def dask_shadow_select(X, eps):
     rounds = len(centers)
     found = _computed(*centers, *counts)
     P = np.concatenate(found[:rounds])
-    return ReducedSet(P.astype(np.float32) if blocks.dtype == np.float32 else P,
+    return ReducedSet(P.astype(np.float32) if X.dtype == np.float32 else P,
                       np.concatenate([count for count, in found[rounds:]]), np.empty(0, np.int64))
 
 
@@ -14418,13 +14346,14 @@ def _landmarks_joined(a, b, kernel, s, key):
     rows = _numbers(size)
     scores, computed, sound = _scores(points, rows, points, lam / weights**2, kernel, lam)
     if not sound:
-        raise ValueError("dask_landmarks: kernel must be finite and positive semidefinite on X")
+        raise ValueError("kernel must be finite and positive semidefinite on X")
     wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
-    chosen, chances = _draw(wanted * weights**2, s, _python_subkey(key, _COINS))
+    chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
     evaluations = union.evaluations + computed + size * (size + 1) // 2
     return LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
 
 
+@_dask_public(X=_blocks_of_rows, kernel=_kernel_of_blocks, s=_integer(1), seed=_seed)
 def dask_landmarks(X, kernel, s, seed=0):
     """s landmarks of a dask array by ridge leverage scores, divide and conquer (Calandriello, Lazaric, Valko 2017).
 
@@ -14438,18 +14367,11 @@ def dask_landmarks(X, kernel, s, seed=0):
     X : (n, d) dask array, chunked by rows
     kernel : Kernel, positive semidefinite, not precomputed
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
     LandmarkPoints, indices ascending; for `dask_nystrom_kpca` and `dask_nystrom_ridge`, and its points wherever
     landmarks go. The same bits for the same chunks, whatever the workers
-
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, or on which the kernel is not positive
-        semidefinite, with the numbers of its rows
-    ImportError : no Dask
 
     Notes
     -----
@@ -14463,48 +14385,40 @@ def dask_landmarks(X, kernel, s, seed=0):
     ...                                                                                 # doctest: +SKIP
     10
     """
-    blocks, s = _row_blocks("dask_landmarks: X", X), _as_integer("dask_landmarks: s", s)
-    key = _python_key(_as_seed("dask_landmarks: seed", seed), _LANDMARKS)
-    kernel = _checked_kernel("dask_landmarks", kernel, blocks)
-    if s < 1:
-        raise ValueError("dask_landmarks: s must be at least 1")
-    held = _shared(kernel, s, key)
-    parts = _each_part(_landmarks_of, blocks, held, blocks.starts[:-1], range(len(blocks.parts)))
+    held = _shared(kernel, s, _python_key(seed, _LANDMARKS))
+    parts = _each_part(_landmarks_of, X, held, X.starts[:-1], range(len(X.parts)))
     return _computed(_joined(_landmarks_joined, parts, held))[0]
 
 
-def _landmark_map(name, blocks, landmarks, kernel):
+def _landmark_map(blocks, landmarks, kernel):
     """NystromMap of landmarks: rows of the dask array, or points."""
     if not isinstance(landmarks, (LandmarkPoints, Landmarks, np.ndarray, list)):
-        raise ValueError(f"{name}: landmarks must be LandmarkPoints, Landmarks, row numbers or points, got "
+        raise ValueError(f"landmarks must be LandmarkPoints, Landmarks, row numbers or points, got "
                          f"{type(landmarks).__name__}")
     landmarks = landmarks.points if isinstance(landmarks, LandmarkPoints) else landmarks
     rows = np.asarray(landmarks.indices if isinstance(landmarks, Landmarks) else landmarks)
     if rows.ndim == 1 and rows.dtype.kind in "iu":
         if rows.size == 0 or rows.min() < 0 or rows.max() >= blocks.starts[-1]:
-            raise ValueError(f"{name}: landmarks must be row numbers from 0 to n - 1, at least one")
-        landmarks = _gathered(name, blocks, rows)
-    points = _as_points(f"{name}: landmarks", landmarks)
-    points = points.astype(np.float32 if blocks.dtype == np.float32 else np.float64, copy=False)
+            raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
+        landmarks = _gathered(blocks, rows)
+    points = _as_points("landmarks", landmarks)
+    points = _finite("landmarks", points.astype(np.float32 if blocks.dtype == np.float32 else np.float64, copy=False))
     if points.shape[1] != blocks.d:
-        raise ValueError(f"{name}: landmarks must have as many columns as X")
-    try:
-        return nystrom_map(points, points, kernel)
-    except ValueError as error:
-        raise ValueError(str(error).replace("nystrom_map: X", f"{name}: landmarks")
-                         .replace("nystrom_map:", f"{name}:")) from None
+        raise ValueError("landmarks must have as many columns as X")
+    return nystrom_map(points, points, kernel)
 
 
-def _features_multiplied(block, Y, found, sizes, name):
+def _features_multiplied(block, Y, found, sizes):
     """F^T F and F^T Y of the Nystrom features of a block, by sizes of Y; without Y, F^T F alone."""
-    P, found = _finite(name, block), _open(found)
+    P, found = _finite("X", block), _open(found)
     T = np.zeros((P.shape[0], 1)) if Y is None else np.ascontiguousarray(Y, np.float64).reshape(P.shape[0], -1) / sizes
     squares, products = _normal_equations(P, found, T, P if Y is None else T)
     if not _all_below(squares, np.inf):
-        raise ValueError(f"{name}: kernel must be finite on X")
+        raise ValueError("kernel must be finite on X")
     return (squares,) if Y is None else (squares, products)
 
 
+@_dask_public(X=_blocks_of_rows, landmarks=_as_given, kernel=_kernel_of_blocks, k=_integer(1), seed=_seed)
 def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0):
     """Kernel PCA of a dask array over a few landmarks (RLS theorem 17): F^T F of the Nystrom features, block by block.
 
@@ -14519,11 +14433,6 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0):
     Expansion over the landmarks, for `expand`, by `dask_map`, too: that of `nystrom_kpca` but for the rounding of sums;
     the same bits for the same chunks, whatever the workers
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. n s kernel values and O(n s (d + s)) time in all; a worker holds a block, features of 8192
@@ -14536,26 +14445,23 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0):
     >>> dask_nystrom_kpca(X, dask_landmarks(X, gaussian(5.0), 10), gaussian(5.0), 2).coef.shape     # doctest: +SKIP
     (10, 2)
     """
-    blocks, k = _row_blocks("dask_nystrom_kpca: X", X), _as_integer("dask_nystrom_kpca: k", k)
-    seed = _as_seed("dask_nystrom_kpca: seed", seed)
-    kernel = _checked_kernel("dask_nystrom_kpca", kernel, blocks)
-    found = _landmark_map("dask_nystrom_kpca", blocks, landmarks, kernel)
-    if not 1 <= k <= found.points.shape[0]:
-        raise ValueError("dask_nystrom_kpca: k must be from 1 to the number of landmarks")
-    held = _shared(None, found, 1.0, "dask_nystrom_kpca")
-    squares, = _computed(_joined(_added, _each_part(_features_multiplied, blocks, held)))[0]
+    found = _landmark_map(X, landmarks, kernel)
+    if k > found.points.shape[0]:
+        raise ValueError("dask_nystrom_kpca: k must be at most the number of landmarks")
+    squares, = _computed(_joined(_added, _each_part(_features_multiplied, X, _shared(None, found, 1.0))))[0]
     with _alone():
         return _components_by_map(found, _open(squares), k, _python_key(seed, _START))
 
 
 def _sizes_of(block):
     """The largest size in each column of targets."""
-    Y = _to_double(_as_points("dask_nystrom_ridge: Y", block))
+    Y = _to_double(_as_points("Y", block))
     if not _all_below(Y, 1e150):
-        raise ValueError("dask_nystrom_ridge: Y must be finite (no NaN or infinity) and below 1e150 in size")
+        raise ValueError("Y must be finite (no NaN or infinity) and below 1e150 in size")
     return np.abs(Y).max(0)
 
 
+@_dask_public(X=_blocks_of_rows, Y=_as_given, landmarks=_as_given, kernel=_kernel_of_blocks, lam=_positive)
 def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression of a dask array over a few landmarks (RLS theorem 15, (32)-(35)), for `expand`.
 
@@ -14571,11 +14477,6 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums; the same bits for
     the same chunks, whatever the workers
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. As `dask_nystrom_kpca`, with sums of 8 s (s + t) bytes, and one pass over Y before.
@@ -14588,26 +14489,21 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     >>> dask_map(expand, X, f).shape                                                    # doctest: +SKIP
     (50, 1)
     """
-    name = "dask_nystrom_ridge"
-    blocks, kernel = _row_blocks(f"{name}: X", X), _as_kernel(f"{name}: kernel", kernel)
-    kernel, lam = _checked_kernel(name, kernel, blocks), _as_real(f"{name}: lam", lam)
-    if not lam >= 1e-300:
-        raise ValueError(f"{name}: lam must be positive, at least 1e-300")
     if not hasattr(Y, "to_delayed"):
-        Y = _dask("dask.array").from_array(_as_targets(f"{name}: Y", Y), chunks=-1)
-    targets = _row_blocks(f"{name}: Y", Y if Y.ndim == 1 else Y.rechunk({1: -1}), flat=True)
-    if targets.starts[-1] != blocks.starts[-1]:
-        raise ValueError(f"{name}: X and Y must have the same number of rows")
-    targets = _row_blocks(f"{name}: Y", Y.rechunk((blocks.chunks,) if Y.ndim == 1 else (blocks.chunks, -1)), flat=True)
-    found = _landmark_map(name, blocks, landmarks, kernel)
+        Y = _dask("dask.array").from_array(_as_targets("Y", Y), chunks=-1)
+    targets, chunks = _row_blocks("Y", Y if Y.ndim == 1 else Y.rechunk({1: -1}), flat=True), X.array.chunks[0]
+    if targets.starts[-1] != X.starts[-1]:
+        raise ValueError("dask_nystrom_ridge: X and Y must have the same number of rows")
+    targets = _row_blocks("Y", Y.rechunk((chunks,) if Y.ndim == 1 else (chunks, -1)), flat=True)
+    found = _landmark_map(X, landmarks, kernel)
     sizes = np.max(_computed(*_each_part(_sizes_of, targets, ())), axis=0)
     sizes = np.where(sizes > 0.0, sizes, 1.0)
-    parts = _each_part(_features_multiplied, blocks, _shared(found, sizes, name), targets.parts)
+    parts = _each_part(_features_multiplied, X, _shared(found, sizes), targets.parts)
     squares, products = _computed(_joined(_added, parts))[0]
     with _alone():
         expansion = _regression_by_map(found, squares.copy(), products.copy(), sizes, lam)
     if not _all_below(expansion.coef, np.inf):
-        raise ValueError(f"{name}: Y must not be so large that coefficients overflow the type of X")
+        raise ValueError("dask_nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
     return expansion
 
 
@@ -14624,11 +14520,13 @@ def _assigned(block, centers):
 
 
 def _labels_of(block, centers):
-    P, centers = _open((_finite("dask_kernel_kmeans", block).astype(centers.dtype, copy=False), centers))
+    P, centers = _open((_finite("F", block).astype(centers.dtype, copy=False), centers))
     width, k = _tile_width(P), centers.shape[0]
     return _nearest(P, _pack(centers, width, (k + width - 1) // width * width), k)[0]
 
 
+@_dask_public(F=_blocks_of_rows, k=_up_to("F_.starts[-1]", "n, the number of points or rows"), seed=_seed,
+              restarts=_integer(1), max_iterations=_integer(1))
 def dask_kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     """Kernel k-means on a factor that is a dask array (RLS theorem 16, (42)): Lloyd's iteration by sums of blocks.
 
@@ -14647,11 +14545,6 @@ def dask_kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     -------
     Clustering; labels are a lazy (n,) dask array. The same bits for the same chunks, whatever the workers
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. O(n k r) time an iteration in all; centers of 8 k r bytes go to each worker, and as much
@@ -14663,28 +14556,18 @@ def dask_kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     >>> dask_kernel_kmeans(da.from_array(np.array([[0.0], [1.0], [9.0]]), chunks=(2, 1)), 2).cost   # doctest: +SKIP
     0.5
     """
-    name = "dask_kernel_kmeans"
-    blocks, k, seed = _row_blocks(f"{name}: F", F), _as_integer(f"{name}: k", k), _as_seed(f"{name}: seed", seed)
-    n, max_iterations = blocks.starts[-1], _as_integer(f"{name}: max_iterations", max_iterations)
-    if not 1 <= k <= n:
-        raise ValueError(f"{name}: k must be from 1 to n, the number of points or rows")
-    if max_iterations < 1:
-        raise ValueError(f"{name}: max_iterations must be at least 1")
-    size = min(n, max(_STARTING_ROWS, k))
-    few = _gathered(name, blocks, np.sort(_drawn_rows(n, size, _python_key(seed, _FIRST_ROWS))))
-    try:
-        centers = kernel_kmeans(few, k, seed, restarts, max_iterations).centers
-    except ValueError as error:
-        raise ValueError(f"dask_{error}") from None
+    n = F.starts[-1]
+    rows = _draw_uniformly_of_many(n, min(n, max(_STARTING_ROWS, k)), _python_key(seed, _FIRST_ROWS))
+    centers = kernel_kmeans(_gathered(F, np.sort(rows)), k, seed, restarts, max_iterations).centers
     for iteration in range(max_iterations):
-        sums, counts, cost = _computed(_joined(_added, _each_part(_assigned, blocks, _shared(centers))))[0]
+        sums, counts, cost = _computed(_joined(_added, _each_part(_assigned, F, _shared(centers))))[0]
         before, centers = centers, _move_centers(sums, counts, centers)
         if np.array_equal(before, centers):
             break
     else:
-        *_, cost = _computed(_joined(_added, _each_part(_assigned, blocks, _shared(centers))))[0]
-    da, sizes = _dask("dask.array"), np.diff(blocks.starts).tolist()
-    parts = _each_part(_labels_of, blocks, _shared(centers))
+        *_, cost = _computed(_joined(_added, _each_part(_assigned, F, _shared(centers))))[0]
+    da, sizes = _dask("dask.array"), np.diff(F.starts).tolist()
+    parts = _each_part(_labels_of, F, _shared(centers))
     labels = [da.from_delayed(part, (size,), np.int64) for size, part in zip(sizes, parts, strict=True)]
     return Clustering(da.concatenate(labels), centers, float(cost))
 
@@ -14731,8 +14614,8 @@ def _largest_square(block, factor, centre):
     return _largest(_squares(_minus_row(_scaled_points(block, factor), _open(centre))))
 
 
-def _largest_coordinate(block, name):
-    return _largest(_finite(name, block).reshape(-1))
+def _largest_coordinate(block):
+    return _largest(_finite("X", block).reshape(-1))
 
 
 def _largest_diagonal(block, kernel):
@@ -14773,11 +14656,10 @@ def _largest_of_pair(A, B, row, column, plan):
     return _largest_entry(plan.kernel, _pairs_of(plan, A, B, row == column))
 
 
-def _plan_of(name, blocks, kernel, purpose, seed, drawn=True):
+def _plan_of(blocks, kernel, purpose, seed, drawn=True):
     """The plan for a dask array. drawn: whether entries become plus or minus the bound, which is then looked for."""
-    kernel, seed = _checked_kernel(name, kernel, blocks), _as_seed(f"{name}: seed", seed)
     like = np.empty((0, blocks.d), np.float32 if blocks.dtype == np.float32 else np.float64)
-    largest = max(_computed(*_each_part(_largest_coordinate, blocks, _shared(name))))
+    largest = max(_computed(*_each_part(_largest_coordinate, blocks, ())))
     factor, gamma, centre = 1.0, kernel.gamma, None
     if not _is_at_scale(kernel, like):
         factor, gamma = _scale_for(kernel, largest)
@@ -14798,7 +14680,7 @@ def _plan_of(name, blocks, kernel, purpose, seed, drawn=True):
     else:
         bound = max(_computed(*_each_part(_largest_diagonal, blocks, _shared(kernel))))
     if not bound < np.inf:
-        raise ValueError(f"{name}: kernel must have finite values on X")
+        raise ValueError("kernel must have finite values on X")
     return plan._replace(bound=float(bound))
 
 
@@ -14806,10 +14688,10 @@ _MOST_BLOCKS = 180                                     # with B (B + 1) / 2 pair
 
 
 @contextlib.contextmanager
-def _held_blocks(blocks, X):
+def _held_blocks(blocks):
     """The blocks of a dask array, joined where they are too many, computed once and held: each goes into many pairs."""
     if len(blocks.parts) > _MOST_BLOCKS:
-        blocks = _row_blocks(blocks.name, X.rechunk({0: -(-X.shape[0] // _MOST_BLOCKS)}))
+        blocks = _row_blocks(blocks.name, blocks.array.rechunk({0: -(-blocks.starts[-1] // _MOST_BLOCKS)}))
     blocks = blocks._replace(parts=list(_dask().persist(*blocks.parts)))
     try:
         yield blocks
@@ -14848,6 +14730,7 @@ def _words_joined(starts, scale, *pieces):
     return Bits(words, scale, n)
 
 
+@_dask_public(X=_blocks_of_rows, kernel=_kernel_of_blocks, seed=_seed)
 def dask_quantize_gram(X, kernel, seed=0):
     """The one-bit Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
 
@@ -14863,11 +14746,6 @@ def dask_quantize_gram(X, kernel, seed=0):
     -------
     Spread, for `dask_matmat` and `dask_collect`; its memory is free when nothing refers to it any more
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. n (n + 1) / 2 kernel values, each of which becomes two bits on two workers: n^2 / 8 bytes
@@ -14882,8 +14760,8 @@ def dask_quantize_gram(X, kernel, seed=0):
     >>> block_lanczos_of(lambda V: dask_matmat(A, V), A.n, 1).values.round(12).tolist()     # doctest: +SKIP
     [9.0]
     """
-    with _held_blocks(_row_blocks("dask_quantize_gram: X", X), X) as blocks:
-        plan = _plan_of("dask_quantize_gram", blocks, kernel, _ROUND_UP, seed)
+    with _held_blocks(X) as blocks:
+        plan = _plan_of(blocks, kernel, _ROUND_UP, seed)
         pairs, count = _each_pair(_words_of_pair, blocks, _shared(plan)), len(blocks.parts)
         task = _dask().delayed(_words_joined, pure=False)
         return _spread_out([task(blocks.starts, plan.bound, *[pairs[b, a][0] if b <= a else pairs[a, b][1]
@@ -14912,8 +14790,7 @@ def _entries_of_pair(A, B, row, column, kept, plan, s):
     Q = P if row == column else _scaled_points(B, plan.factor)
     sketch = _sampled_pair(plan.kernel, plan.gamma, P, Q, s, plan.key, plan.bound, row, column, *_open(kept))
     if not _all_below(sketch.data.reshape(1, -1), np.inf):
-        raise ValueError("dask_sample_gram: kernel must have finite values on X, and s times them must be finite in "
-                         "the precision of X")
+        raise ValueError("kernel must have finite values on X, and s times them must be finite in the precision of X")
     return np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(sketch.indptr)), sketch.indices, sketch.data
 
 
@@ -14933,19 +14810,12 @@ def _entries_joined(a, starts, *pieces):
     return CSR(data[order], columns[order], indptr)
 
 
-def _sampled_spread(name, X, kernel, s, seed, drawn):
-    s, seed = _as_real(f"{name}: s", s), _as_seed(f"{name}: seed", seed)
-    if not s >= 1.0:
-        raise ValueError(f"{name}: s must be at least 1")
-    blocks = _row_blocks(f"{name}: X", X)
-    if blocks.starts[-1] >= 2**31:
-        raise ValueError(f"{name}: X must have fewer than 2**31 rows")
-    like = np.empty(0, np.float32 if blocks.dtype == np.float32 else float)
-    with _held_blocks(blocks, X) as blocks:
-        plan = _plan_of(name, blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
+def _sampled_spread(X, kernel, s, seed, drawn):
+    like = np.empty(0, np.float32 if X.dtype == np.float32 else float)
+    with _held_blocks(X) as blocks:
+        plan = _plan_of(blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
         if drawn and not s * plan.bound < _largest_number(like):
-            raise ValueError(f"{name}: s must not be so large that s times the largest entry overflows the precision "
-                             f"of X")
+            raise ValueError("s must not be so large that s times the largest entry overflows the precision of X")
         task, starts, keep = _dask().delayed(_together, pure=False), blocks.starts, _python_key(seed, _KEEP)
         count = len(blocks.parts)
         kept = [task(_kept_by_blocks, (), a, starts, s, keep) for a in range(count)]
@@ -14955,6 +14825,7 @@ def _sampled_spread(name, X, kernel, s, seed, drawn):
                             for a in range(count)], blocks)
 
 
+@_dask_public(X=_numbered_rows, kernel=_kernel_of_blocks, s=_real("x >= 1.0", "be at least 1"), seed=_seed)
 def dask_sample_gram(X, kernel, s, seed=0):
     """The entry-sampled Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
 
@@ -14966,11 +14837,6 @@ def dask_sample_gram(X, kernel, s, seed=0):
     Returns
     -------
     Spread, for `dask_matmat` and `dask_collect`: the bits of `sample_gram`, whatever the chunks and the workers
-
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
 
     Notes
     -----
@@ -14985,9 +14851,10 @@ def dask_sample_gram(X, kernel, s, seed=0):
     >>> dense(dask_collect(A)).round(4).tolist()                                        # doctest: +SKIP
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    return _sampled_spread("dask_sample_gram", X, kernel, s, seed, False)
+    return _sampled_spread(X, kernel, s, seed, False)
 
 
+@_dask_public(X=_numbered_rows, kernel=_kernel_of_blocks, s=_real("x >= 1.0", "be at least 1"), seed=_seed)
 def dask_sample_quantize_gram(X, kernel, s, seed=0):
     """The sampled and quantized Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
 
@@ -15001,11 +14868,6 @@ def dask_sample_quantize_gram(X, kernel, s, seed=0):
     Spread, for `dask_matmat` and `dask_collect`: the bits of `sample_quantize_gram`, whatever the chunks and the
     workers
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a block that is not finite, with the numbers of its rows
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. As `dask_sample_gram`.
@@ -15017,13 +14879,17 @@ def dask_sample_quantize_gram(X, kernel, s, seed=0):
     >>> dense(dask_collect(A)).tolist()                                                 # doctest: +SKIP
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    return _sampled_spread("dask_sample_quantize_gram", X, kernel, s, seed, True)
+    return _sampled_spread(X, kernel, s, seed, True)
 
 
-def _checked_spread(name, A):
+def _as_spread(name, A):
     if (not isinstance(A, Spread) or not all(hasattr(part, "__dask_graph__") for part in A.parts)
             or np.shape(A.starts) != (len(A.parts) + 1,) or A.starts[-1] != A.n):
-        raise ValueError(f"{name}: A must be a Spread, as dask_quantize_gram returns it, got {type(A).__name__}")
+        raise ValueError(f"{name} must be a Spread, as dask_quantize_gram returns it, got {type(A).__name__}")
+    return A
+
+
+_spread_matrix = ["{a}_ = _as_spread('{f}: {a}', {a})"]
 
 
 def _part_product(part, V):
@@ -15033,18 +14899,8 @@ def _part_product(part, V):
     return _csr_product(part.data, part.indices, part.indptr, V.astype(part.data.dtype, copy=False))
 
 
-def _computed_there(name, A, function, held=()):
-    """function(part, *held) of each part; where the workers that held them are gone, an error that says so."""
-    try:
-        task = _dask().delayed(_together, pure=False)
-        return _computed(*[task(function, held, part) for part in A.parts])
-    except Exception as error:
-        if isinstance(error, ValueError) and re.match(r"\w+: ", str(error)):
-            raise
-        raise ValueError(f"{name}: A must lie on workers that are still there "
-                         f"({type(error).__name__}: {error})") from error
-
-
+@_dask_public(A=_spread_matrix, V=["{a}_ = _as_vectors('{f}: {a}', {a})", *_sound_points("_in_columns({a}_)", "{a}"),
+                                     _require("{a}_.shape[0] == A_.n", "{a} must have as many rows as A")])
 def dask_matmat(A, V):
     """A V for a matrix that is spread over workers: the product that `block_lanczos_of` asks for (AMS section 2).
 
@@ -15057,11 +14913,6 @@ def dask_matmat(A, V):
     -------
     array of V's shape, the bits of `matmat`
 
-    Raises
-    ------
-    ValueError : an argument that is not as said
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. 8 n p bytes go to each worker, and as many come back in all: 8 n p (workers + 1).
@@ -15073,16 +14924,16 @@ def dask_matmat(A, V):
     >>> dask_matmat(A, np.ones(3)).tolist()                                             # doctest: +SKIP
     [3.0, 3.0, 3.0]
     """
-    _checked_spread("dask_matmat", A)
-    V = _as_vectors("dask_matmat: V", V)
-    if V.shape[0] != A.n or V.size == 0:
-        raise ValueError("dask_matmat: V must have as many rows as A, and at least one column")
-    if not _all_below(V.reshape(A.n, -1), 1e17 if V.itemsize == 4 else 1e150):
-        raise ValueError("dask_matmat: V must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
-    products = _computed_there("dask_matmat", A, _part_product, _shared(V.reshape(A.n, -1)))
+    task, held = _dask().delayed(_together, pure=False), _shared(V.reshape(A.n, -1))
+    try:
+        products = _computed(*[task(_part_product, held, part) for part in A.parts])
+    except Exception as error:                         # of workers that are gone, and with them what they held
+        raise ValueError(f"dask_matmat: A must lie on workers that are still there "
+                         f"({type(error).__name__}: {error})") from error
     return np.concatenate(products).reshape(V.shape)
 
 
+@_dask_public(A=_spread_matrix)
 def dask_collect(A):
     """A matrix that is spread over workers, brought to this machine as the operator it is (AMS section 3).
 
@@ -15094,11 +14945,6 @@ def dask_collect(A):
     -------
     Bits or CSR
 
-    Raises
-    ------
-    ValueError : A not a Spread
-    ImportError : no Dask
-
     Notes
     -----
     Called from Python only. The matrix must fit here, twice.
@@ -15109,7 +14955,6 @@ def dask_collect(A):
     >>> dask_collect(dask_quantize_gram(da.zeros((3, 1), chunks=(2, 1)), gaussian(1.0))).n  # doctest: +SKIP
     3
     """
-    _checked_spread("dask_collect", A)
     parts = _computed(*A.parts)
     if isinstance(parts[0], Bits):
         return Bits(np.concatenate([part.words for part in parts], axis=1), parts[0].scale, A.n)
@@ -15283,7 +15128,7 @@ def _flaw_of_csv(path, header):
     return None
 
 
-_EMBEDDED_SIGMA = "6"
+_EMBEDDED_SIGMA = 6.0
 
 
 def _embedded_points():
@@ -15326,7 +15171,7 @@ def _option_of(name):
 
 def _refuse_foreign(options, choice, table, chosen):
     """Refuse options of --kernel or --method that belong to other entries of its table than the chosen ones."""
-    for name in {name for entry in table.values() for name in entry.options}:
+    for name in dict.fromkeys(name for entry in table.values() for name in entry.options):
         owners = [entry for entry in table if name in table[entry].options]
         if getattr(options, name) is not None and not set(owners) & set(chosen):
             raise _Refused(f"{_option_of(name)} is for --{choice} {' or '.join(owners)}")
@@ -15472,7 +15317,7 @@ def _sampled_matrix(X, kernel, options):
 
 def _landmark_matrix(X, kernel, options):
     n = X.shape[0]
-    found = _chosen_landmarks(options.method, X, kernel, min(n, int(options.s)), options.seed)
+    found = _LANDMARK_METHODS[options.method](X, kernel, min(n, int(options.s)), options.seed)
     F = nystrom(X, found, kernel)
     return LowRank(F), found.evaluations + n * found.indices.size, \
         lambda eigen: _over_landmarks(nystrom_map(X, found, kernel), F, kernel, eigen, options.center)
@@ -15569,7 +15414,8 @@ _METHODS = {
     "uniform": _Method("Nystrom approximation, landmarks at random", {"s": 500}, _landmark_matrix, growth=1),
     "rls": _Method("Nystrom approximation, landmarks by recursive ridge leverage scores", {"s": 500}, _landmark_matrix,
                    growth=1),
-    "rls-accelerated": _Method("the same by the accelerated recursion", {"s": 500}, _landmark_matrix, growth=1),
+    "rls-accelerated": _Method("Nystrom approximation, landmarks by the accelerated recursion", {"s": 500},
+                               _landmark_matrix, growth=1),
     "rpcholesky": _Method("Nystrom approximation, landmarks by randomly pivoted Cholesky", {"s": 500}, _landmark_matrix,
                           growth=1),
     "round": _Method("features of held-out points by rounded coefficients", {"rounding": 20.0}, row=_row_of_rounding),
@@ -15621,7 +15467,7 @@ _TRIAL_POINTS = 2000
 
 
 def _expected(name, X, kernel, options):
-    """Seconds that a method will take: as on 2000 of the points, times n^2 (n for landmarks if nothing is compared).
+    """Seconds that a method will take: as on 2000 of the points, times n^2, or n if it grows like that.
 
     0 where the points are not many times as many. More than a minute is announced.
     """
@@ -15710,7 +15556,7 @@ def _check_picture(path):
         raise _Refused(f"--plot must name a file that ends in one of {', '.join(sorted(kinds))}")
 
 
-def _plot(path, embedding, values, labels, title, total=None, what="variance"):
+def _plot(path, embedding, values, labels, title, total=None, what="variance", spectrum="of the Gram matrix"):
     """Two components, coloured by labels, and the spectrum; total: the whole of which the values are shares."""
     figure = importlib.import_module("matplotlib.figure").Figure(figsize=(10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
@@ -15732,11 +15578,12 @@ def _plot(path, embedding, values, labels, title, total=None, what="variance"):
         figure.colorbar(points, ax=left, label="label").solids.set_alpha(1.0)
     else:
         left.scatter(first, second, **style)
+        print(f"kpcasketch: labels of {len(kinds)} kinds are not shown: at most 20, or numbers", file=sys.stderr)
     names = [f"component {q + 1}" + (f" ({100.0 * values[q] / total:.3g} % of the {what})" if total else "")
              for q in (0, min(1, values.size - 1))]
     left.set(title=title, xlabel=names[0], ylabel=names[1])
     right.semilogy(np.arange(1, values.size + 1), np.maximum(values, 1e-300), "o-")
-    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue of the Gram matrix")
+    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue " + spectrum)
     right.xaxis.get_major_locator().set_params(integer=True)
     with _whole_file(path) as file:
         figure.savefig(file, dpi=200, format=pathlib.Path(path).suffix.lower()[1:])
@@ -15749,7 +15596,7 @@ def _check_files(options, read, sizeless=()):
     if options.labels and not options.plot:
         raise _Refused("--labels is for --plot")
     options.o, state = _named_as_archive(options.o, sizeless), getattr(options, "state", None)
-    places = [pathlib.Path(path).resolve() for path in (*read, state, options.o, options.plot) if path]
+    places = [pathlib.Path(path).resolve() for path in (*read, options.labels, state, options.o, options.plot) if path]
     for path in filter(None, (options.o, options.plot, state)):
         if pathlib.Path(path).is_dir():
             raise _Refused(f"{path} is a directory")
@@ -15760,7 +15607,7 @@ def _check_files(options, read, sizeless=()):
         _check_picture(options.plot)
 
 
-_MOMENTS = ("standardized.mean", "standardized.scale")
+_STANDARDIZED = ("standardized.mean", "standardized.scale")
 
 
 def _prepared(options, X, held=None):
@@ -15768,7 +15615,7 @@ def _prepared(options, X, held=None):
     if not options.standardize:
         return X, {}
     X, moments = _standardized(X, held)
-    return X, dict(zip(_MOMENTS, moments, strict=True))
+    return X, dict(zip(_STANDARDIZED, moments, strict=True))
 
 
 def _rows_of(X, begin, end):
@@ -15792,8 +15639,8 @@ def _each_block(X, name):
             ticker.text = f"{name}: {100 * end // n} %, {end:,} of {n:,} points, {(n - end) * taken / end:,.0f} s left"
 
 
-def _write_results(options, X, labels, title, what, values, transform, more):
-    """The embedding of points that need not fit into memory, and a picture of 10,000 of them."""
+def _write_results(options, X, labels, title, what, values, transform, more, spectrum="of the Gram matrix"):
+    """The embedding of points that need not fit into memory, and a picture of 10,000 to 20,000 of them."""
     dtype, shape = np.dtype(np.float32 if X.dtype == np.float32 else np.float64), (X.shape[0], values.shape[0])
     if options.o and options.o.endswith(".npy"):
         with _whole_file(options.o, shape[0] * shape[1] * dtype.itemsize + 128) as file:
@@ -15810,7 +15657,7 @@ def _write_results(options, X, labels, title, what, values, transform, more):
     if options.plot:
         step = max(1, X.shape[0] // 10_000)
         _plot(options.plot, transform(_rows_of(X[::step], 0, X.shape[0])), values,
-              None if labels is None else labels[::step], title)
+              None if labels is None else labels[::step], title, spectrum=spectrum)
         print(f"drew {options.plot} ({what})")
 
 
@@ -15862,14 +15709,15 @@ def _embed(options):
     print(*(row.note + "\n" for row in rows if row.note), sep="", end="")
     print(f"besides, {compiling:.1f} s for compiling, or for loading what an earlier run has kept on disk")
     print("eigenvalues / n (" + names[0] + "): " + " ".join(f"{v / len(X):.4g}" for v in rows[0].eigen.values[:10]))
-    _write_first_row(options, X, labels, source, names[0], kernel, rows[0], moments)
+    own = _with_own(options, _METHODS[names[0]])
+    _write_first_row(own, X, labels, source, names[0], kernel, rows[0], moments)
 
 
 def _write_first_row(options, X, labels, source, name, kernel, row, moments):
     eigen, extras = row.eigen, {}
     embedding = (eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))).astype(X.dtype)
     if name == "project":                              # what a model needs to project new points alike
-        extras["projected"] = np.array([X.shape[1], options.dimension or 64, options.seed], np.uint64)
+        extras["projected"] = np.array([X.shape[1], options.dimension, options.seed], np.uint64)
     if row.rows is not None:                           # of the points that were not held out
         X, labels, extras["rows"] = X[row.rows], labels if labels is None else labels[row.rows], row.rows
     if options.o:
@@ -15906,7 +15754,8 @@ def _held_state(options, kind, task=None):
     except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {options.state}: {error}") from None
     if not isinstance(state, kind) or (task is not None and state.task != task):
-        raise _Refused(f"{options.state} must hold a state of {options.method}, got {type(state).__name__}")
+        other = " of another task" if isinstance(state, kind) else ""
+        raise _Refused(f"{options.state} must hold a state of {options.method}, got {type(state).__name__}{other}")
     return state
 
 
@@ -15916,14 +15765,15 @@ def _refuse_others(options, given, X, state, requests):
     requests: (ours, asked) by option, of those that are always asked for; given: the same of those that may be.
     """
     median, map = options.sigma == "median", state.map
-    kernel, _ = _chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": "1" if median else options.sigma}), X)
+    kernel, _ = _chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": 1.0 if median else options.sigma}), X)
     requests = {
         "coordinates": (map.d, X.shape[1]), "--seed": (map.seed, options.seed),
-        "--center": (state.centered, options.center), "--kernel": (map.kernel.kind, kernel.kind),
-        "--nu or --alpha": (map.kernel.shape, kernel.shape),
-        "--sigma": (map.kernel.gamma, map.kernel.gamma if median else kernel.gamma), **requests,
+        "--center": (state.centered, options.center), "--kernel or --nu": (map.kernel.kind, kernel.kind),
+        "--alpha": (map.kernel.shape, kernel.shape), "--sigma": (map.kernel.gamma, kernel.gamma), **requests,
         **{_option_of(name): (ours, getattr(options, name)) for name, ours in given.items() if name in options.given}}
     differing = [name for name, (ours, asked) in requests.items() if asked != ours]
+    if median or map.kernel.shape != kernel.shape:     # its gamma is another with another alpha
+        differing = [name for name in differing if name != "--sigma"]
     if differing:
         raise _Refused(f"{options.state} was begun with other {', '.join(differing)}")
 
@@ -15951,9 +15801,9 @@ def _sources_of(path, X, name):
         if "source" not in file:
             return []
         done, ends = int(file["rows"]), ""             # as it was written before all sources were kept
-        if str(file["source"]) == name and 0 < done <= len(X):         # of another file: not known, and taken as it is
+        if str(file["source"]) == name and 0 < done <= X.shape[0]:     # of another file: not known, and taken as it is
             ends = _ends(X, done) if np.array_equal(file["last"], X[done - 1]) else "other points"
-        return [_Source(str(file["source"]), len(X), done, ends)]
+        return [_Source(str(file["source"]), X.shape[0], done, ends)]
 
 
 class _FileSketch:
@@ -16054,13 +15904,17 @@ class _FileDescent:
         if state is None:
             kernel, self.sigma = _chosen_kernel(options, _sample_of(X))
             map = fourier_features_map(kernel, X.shape[1], options.features, options.seed, False)
-            few = X[_drawn(X.shape[0], min(X.shape[0], _START_POINTS), np.uint64(_start_key(np.uint64(map.seed))))]
-            state = dsgd_start(_rows_of(few, 0, few.shape[0]), map, options.k, False, options.feature_batch,
-                               options.theta0, options.theta1, 256, options.center)
+            few, key = min(X.shape[0], _START_POINTS), np.uint64(_start_key(np.uint64(map.seed)))
+            rows = _rows_of(X[_draw_uniformly(X.shape[0], few, key)], 0, few)
+            state = dsgd_start(rows, map, options.k, False, options.feature_batch, options.theta0, options.theta1, 256,
+                               options.center)
         else:
             ours = {"features": state.map.m, "feature_batch": state.feature_batch, "theta0": state.theta0,
                     "theta1": state.theta1}
             _refuse_others(options, ours, X, state, {"-k": (state.coef.shape[1], options.k)})
+            if options.steps is not None and options.steps < state.step:
+                raise _Refused(f"--steps must be at least {state.step}, the steps that {options.state} has had, as "
+                               f"they count in all")
             self.note = f"; {options.state} goes on at step {state.step}"
         self.state, self.start = state, state.step
         self.end, self.batch = _runs(options.steps or 0, options.batch or 0, state.map, state.feature_batch, X.shape[0])
@@ -16106,7 +15960,12 @@ class _FileDescent:
 
 
 class _Stream(NamedTuple):
-    """A method of `stream`: what it is, its options, and the class that knows its steps."""
+    """A method of `stream`: what it is, its options, and the class that knows its steps.
+
+    make(options, X, name of the file) begins or goes on. Then `compile`, and `step` until `done`, from `start` on, is
+    `end`, in a `unit`; `arrays` are written to go on; `finish` gives (model, eigenvalues / n, features of rows); the
+    rest is for the terminal.
+    """
     text: str
     options: dict
     make: object
@@ -16201,7 +16060,7 @@ def _held_moments(options, X):
     held = None
     if options.state and pathlib.Path(options.state).exists():
         with contextlib.suppress(OSError, *_DAMAGED), _opened(options.state) as file:
-            held = [file[name] for name in _MOMENTS if name in file]
+            held = [file[name] for name in _STANDARDIZED if name in file]
         if held is not None and bool(held) != options.standardize:
             raise _Refused(f"{options.state} was begun {'with' if held else 'without'} --standardize")
         if held and held[0].shape != (X.shape[1],):
@@ -16266,7 +16125,7 @@ def _apply(options):
     try:
         model = load(path)
         with _opened(path) as file:
-            extras = {name: file[name] for name in (*_MOMENTS, "projected") if name in file}
+            extras = {name: file[name] for name in (*_STANDARDIZED, "projected") if name in file}
     except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {path}: {error}") from None
     if type(model) not in _TRANSFORMS:
@@ -16275,10 +16134,10 @@ def _apply(options):
     X = _load_points(options.points, options.key, mapped=True)
     labels = _load_labels(options, X.shape[0])
     _check_files(options, [path, options.points], (".npy",))
-    if len(extras.get(_MOMENTS[0], X[0])) != X.shape[1] or extras.get("projected", X.shape[1:])[0] != X.shape[1]:
+    if len(extras.get(_STANDARDIZED[0], X[0])) != X.shape[1] or extras.get("projected", X.shape[1:])[0] != X.shape[1]:
         raise _Refused(f"{options.points} must have as many coordinates as the points of {path}")
-    if _MOMENTS[0] in extras:
-        X, _ = _standardized(X, [extras[name] for name in _MOMENTS])
+    if _STANDARDIZED[0] in extras:
+        X, _ = _standardized(X, [extras[name] for name in _STANDARDIZED])
 
     def transform(rows):
         if "projected" in extras:
@@ -16290,7 +16149,8 @@ def _apply(options):
         raise _Refused(f"{path} must hold a model with eigenvalues")
     print(f"{options.points}: {X.shape[0]} points, {X.shape[1]} coordinates; {values.size} components of {path}")
     by = pathlib.Path(path).name
-    _write_results(options, X, labels, f"{pathlib.Path(options.points).name} by {by}", by, values, transform, {})
+    _write_results(options, X, labels, f"{pathlib.Path(options.points).name} by {by}", by, values, transform, {},
+                   "that the model has")
 
 
 # 18.8 advise
@@ -16440,7 +16300,7 @@ def _measured_on_cluster(options, X, labels, client):
     try:
         X, moments = _standardized_on_cluster(X) if options.standardize else (X, {})
         if "sigma" in _KERNELS[options.kernel].options and options.sigma in (None, "median"):
-            options.sigma = repr(dask_median_bandwidth(X, options.seed))
+            options.sigma = dask_median_bandwidth(X, options.seed)
         kernel, sigma = _chosen_kernel(options, X)
         count = len(client.scheduler_info(n_workers=-1)["workers"])
         _print_head(options, X, options.points, sigma, f"; {count} worker{'s' if count != 1 else ''}, {X.numblocks[0]} "
@@ -16462,7 +16322,7 @@ def _standardized_on_cluster(X):
     scale = np.sqrt(np.maximum(square - mean**2, 0.0))
     if not np.isfinite(scale).all():
         raise _Refused("--standardize needs points without NaN or infinity")
-    moments = dict(zip(_MOMENTS, (centre + mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
+    moments = dict(zip(_STANDARDIZED, (centre + mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     return X.map_blocks(_standardized_block, *moments.values(), dtype=dtype), moments
 
@@ -16539,9 +16399,9 @@ class _OneLine(argparse.ArgumentParser):
         raise _Refused(message.removeprefix("argument "))
 
 
-_POSITIVE, _COUNT = _number_type(float, 0.0), _number_type(int, 1, 2**31 - 1)
+_NOT_NEGATIVE, _COUNT = _number_type(float, 0.0), _number_type(int, 1, 2**31 - 1)
 _OWN = {
-    "sigma": (_bandwidth_type, f"bandwidth: a number, or median (of distances; {_EMBEDDED_SIGMA} for embedded data)"),
+    "sigma": (_bandwidth_type, f"bandwidth: a number, or median (of distances; {_EMBEDDED_SIGMA:g} for embedded data)"),
     "nu": (_number_type(float), "smoothness"),
     "alpha": (_number_type(float), "power"),
     "degree": (_number_type(int), "degree"),
@@ -16557,8 +16417,8 @@ _OWN = {
     "batch": (_COUNT, "points a step (default: 512, or all if fewer)"),
     "feature_batch": (_COUNT, "features a step"),
     "steps": (_COUNT, "steps in all, with those in --state (default: each feature four times, 200 at least)"),
-    "theta0": (_POSITIVE, "first step size (default: from the data)"),
-    "theta1": (_POSITIVE, "its decay, theta0 / (1 + theta1 t) (default: from the data)"),
+    "theta0": (_NOT_NEGATIVE, "first step size (default: from the data)"),
+    "theta1": (_NOT_NEGATIVE, "its decay, theta0 / (1 + theta1 t) (default: from the data)"),
 }
 
 
@@ -16616,43 +16476,54 @@ def _add_results(parser, what):
                             "the points' .npz, if it has one)")
 
 
+_COMMANDS = {
+    "demo": (_embed, "every method on embedded data, as a table"),
+    "embed": (_embed, "kernel PCA of the points of a file, exact or by a sketch"),
+    "stream": (_stream, "kernel PCA of a file of any size, which can be interrupted and go on"),
+    "apply": (_apply, "features of new points by a model that was written"),
+    "advise": (_advise, "which sketch, and how large, for an error"),
+    "cluster": (_on_cluster, "kernel PCA of points that Dask workers read"),
+    "warm-up": (_warm_up, "compile every function, and do nothing else"),
+}
+
+
 def _parser():
     parser = _OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices. A "
                                                      "file as first word means `embed`.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(name, run, text):
+    def command(name):
+        run, text = _COMMANDS[name]
         words = commands.add_parser(name, help=text, description=text)
         words.set_defaults(run=run)
         return words
 
     model = ".npz file for embedding, values and the model, for `apply` or kpcasketch.load"
-    for name, text in (("demo", "every method on embedded data, as a table"),
-                       ("embed", "kernel PCA of the points of a file, exact or by a sketch")):
-        words = command(name, _embed, text)
+    for name in ("demo", "embed"):
+        words = command(name)
         _add_points(words, name == "embed")
         _add_kernel(words)
         _add_method(words, _METHODS, None, "lanczos; all for data that are not from a file", ["all"])
         _add_results(words, model)
-    words = command("stream", _stream, "kernel PCA of a file of any size, which can be interrupted and go on")
+    words = command("stream")
     _add_points(words)
     _add_kernel(words)
     _add_method(words, _STREAMS, "skpca", "skpca")
     _add_results(words, model + "; or .npy, for an embedding of any size alone")
     words.add_argument("--state", metavar="FILE.npz", type=_name_type,
                        help="keep the state here, every 30 s, when interrupted and at the end; go on from it")
-    words = command("apply", _apply, "features of new points by a model that was written")
+    words = command("apply")
     words.add_argument("model", type=_name_type, metavar="MODEL.npz", help="what -o has written, or kpcasketch.save")
     words.add_argument("points", type=_name_type, metavar="FILE", help=".npy, .npz or .csv file, a point a row")
     _add_key(words)
     _add_results(words, "features, as .npy of any size, or .npz")
-    words = command("advise", _advise, "which sketch, and how large, for an error")
+    words = command("advise")
     _add_points(words)
     _add_kernel(words)
     words.add_argument("--error", type=_number_type(float), default=0.01,
                        help="relative to the spectral norm of the Gram matrix (default %(default)s)")
     words.add_argument("--memory", type=_number_type(float), help="bytes to plan with (default: half of all)")
-    words = command("cluster", _on_cluster, "kernel PCA of points that Dask workers read")
+    words = command("cluster")
     words.add_argument("points", type=_name_type, metavar="FILE", help="a .npy file, a directory, or a Zarr store")
     _add_key(words, "group in a Zarr store")
     _add_kernel(words)
@@ -16662,13 +16533,10 @@ def _parser():
                        help="processes of this machine (default: one a core)")
     where.add_argument("--scheduler", metavar="ADDRESS", help="the Dask cluster there")
     _add_results(words, model + "; or .npy or .zarr, for an embedding of any size alone")
-    words = command("warm-up", _warm_up, "compile every function, and do nothing else")
+    words = command("warm-up")
     words.add_argument("type", nargs="?", default="float64", choices=["float64", "float32"],
                        help="of the points (default %(default)s)")
     return parser
-
-
-_COMMANDS = ("demo", "embed", "stream", "apply", "advise", "cluster", "warm-up")
 
 
 def _with_command(argv):

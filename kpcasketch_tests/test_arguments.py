@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import kpcasketch as kp
+from kpcasketch_tests import naive
 
 X = np.random.default_rng(0).standard_normal((9, 3))
 g = kp.gaussian(1.0)
-K = kp.gram(X, X, g)
+K = naive.gaussian(X, X, 1.0)
 
 # Everything that takes points, with the other arguments filled in.
 TAKES_POINTS = {
@@ -265,14 +266,14 @@ def test_lists_of_numbers_are_taken_like_asarray_takes_them():
 
 
 def test_arguments_may_be_given_by_name():
-    assert np.array_equal(kp.gram(X=X, Y=X, kernel=g), K)
+    assert np.array_equal(kp.gram(X=X, Y=X, kernel=g), kp.gram(X, X, g))
     assert kp.median_bandwidth(X, seed=0) == kp.median_bandwidth(X, 0)
 
 
 def test_read_only_arrays_were_copied_in_every_call():
     read_only = X.copy()
     read_only.flags.writeable = False
-    assert np.array_equal(kp.gram(read_only, read_only, g), K)
+    assert np.array_equal(kp.gram(read_only, read_only, g), kp.gram(X, X, g))
     assert np.shares_memory(kp.kpca_from_eigen(read_only, g, kp.block_lanczos(K, 1, 0)).points, read_only)
     for operator in (kp.LowRank(read_only), kp.Implicit(read_only, g)):
         assert np.array_equal(kp.matmat(operator, np.eye(9)), kp.matmat(type(operator)(X, *operator[1:]), np.eye(9)))

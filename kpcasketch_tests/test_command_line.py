@@ -59,7 +59,7 @@ def test_all_methods_make_a_table_with_small_errors(points, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", kp._LANDMARK_METHODS)
+@pytest.mark.parametrize("method", list(kp._LANDMARK_METHODS))
 def test_landmark_methods_take_their_number_from_s(points, tmp_path, capsys, method):
     out = tmp_path / "out.npz"
     assert kp.main([points, "-k", "2", "--sigma", "2", "--method", method, "-s", "30", "-o", str(out)]) == 0
@@ -174,11 +174,47 @@ def test_each_command_has_help_and_its_own_options_alone(capsys):
             assert f"{kp._option_of(option)} is for --method " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [[], ["demo"], ["embed"]])
+def test_without_a_file_there_are_ten_clusters(words, capsys):
+    assert kp.main([*words, "-k", "2", "--method", "rls", "-s", "20", "--no-errors"]) == 0
+    assert capsys.readouterr().out.startswith("ten clusters: 6000 points, 16 coordinates, float64; gaussian kernel, "
+                                              "sigma 6; k = 2, seed 0")
+
+
+def test_a_state_goes_on_with_the_bandwidth_that_it_was_begun_with(many, capsys):
+    _, path, state = many
+    words = ["stream", path, "-m", "16", "--ell", "4", "-k", "2", "--state", state]
+    assert kp.main(words) == 0 and kp.main([*words, "--sigma", "median"]) == 0
+    assert kp.main([*words, "--sigma", "7"]) == 2 and "begun with other --sigma" in capsys.readouterr().err
+
+
 def test_demo_takes_no_file_and_all_sizes_follow_their_method(capsys):
     assert kp.main(["demo", "X.npy"]) == 2 and "unrecognized arguments: X.npy" in capsys.readouterr().err
     options = kp._parser().parse_args(["demo", "--method", "all"])
     sizes = {name: kp._with_own(options, method) for name, method in kp._METHODS.items()}
     assert (sizes["sample"].s, sizes["rls"].s, sizes["herd"].m, sizes["shadow"].ell) == (4.0, 500, 200, 4.0)
+
+
+def test_labels_were_overwritten_by_the_result(points, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    np.savez(tmp_path / "y.npz", y=np.arange(150))
+    words = [points, "-k", "2", "--labels", str(tmp_path / "y.npz"), "--plot", str(tmp_path / "o.png")]
+    assert kp.main([*words, "-o", str(tmp_path / "y.npz")]) == 2
+    assert "is named twice" in capsys.readouterr().err and np.load(tmp_path / "y.npz")["y"].size == 150
+    np.save(tmp_path / "names.npy", np.array([f"name {i}" for i in range(150)]))
+    words[4] = str(tmp_path / "names.npy")
+    assert kp.main([*words, "--no-errors"]) == 0 and "labels of 150 kinds are not shown" in capsys.readouterr().err
+
+
+def test_steps_that_a_state_is_beyond_are_refused(many, capsys):
+    _, path, state = many
+    assert kp.main([path, *DESCENT, "--state", state]) == 0
+    assert kp.main([path, *DESCENT, "--steps", "8", "--state", state]) == 2
+    assert "--steps must be at least 9, the steps that" in capsys.readouterr().err and kp.load(state).step == 9
+    X = np.load(path)
+    kp.save(state, kp.dsgd_gha(X, kp.gaussian(2.0), 2, 300, 3, 9, 60, 64))
+    assert kp.main([path, *DESCENT, "--state", state]) == 2
+    assert "got DSGDState of another task" in capsys.readouterr().err
 
 
 def test_a_missing_file_gets_one_line_and_status_2(capsys):
@@ -625,14 +661,14 @@ def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():
     Z = np.random.default_rng(0).standard_normal((1500, 20))
     for row in kp.advise(Z, kp.linear(), 0.05, k=5):
         if row.method in ("uniform", "rls", "rls-accelerated", "rpcholesky"):
-            assert row.works and 20 <= row.size <= 26 and row.error < 1e-6
+            assert row.works and 20 <= row.size <= 26 and row.error < 1e-5             # products in float32
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["normal", "clusters", "tails"])
 def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
-    monkeypatch.setattr(kp, "_PILOT_POINTS", 2048)
-    n, rng = 4500, np.random.default_rng(5)
+    monkeypatch.setattr(kp, "_PILOT_POINTS", 1200)
+    n, rng = 2700, np.random.default_rng(5)
     Z = rng.standard_normal((n, 4))
     Z = {"normal": Z, "clusters": Z * 0.3 + 3 * rng.standard_normal((12, 4))[rng.integers(12, size=n)],
          "tails": Z * rng.gamma(1, 1, (n, 1))}[data]
@@ -643,8 +679,9 @@ def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
     assert [row.works for row in rows] == sorted((row.works for row in rows), reverse=True)
     K, bits = kp.Implicit(Z, kernel), next(row for row in rows if row.method == "quantize")
     norm, s = kp.spectral_norm(K, 0, 0.01), int(best.size)
-    factor = kp.nystrom(Z, kp._chosen_landmarks(best.method, Z, kernel, s, 0), kernel)
-    assert 0.4 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0
+    factor = kp.nystrom(Z, kp._LANDMARK_METHODS[best.method](Z, kernel, s, 0), kernel)
+    # the worst of four draws is told, which vary by up to 1.5 times here
+    assert 0.25 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0
     assert 0.5 < kp.spectral_error(K, kp.quantize_gram(Z, kernel), 0, 0.05) / norm / bits.error < 2.0
     assert not bits.works and bits.bytes == 4 * n * math.ceil(n / 32)
 
@@ -903,7 +940,7 @@ def test_a_pilot_took_a_tenth_off_the_norm_of_flat_noise(rng):
 
 def test_advice_judged_one_method_by_another_limit():
     # bits were allowed the whole error, all others .8 of it
-    points = np.random.default_rng(0).standard_normal((3000, 2))
+    points = np.random.default_rng(0).standard_normal((1200, 2))
     bits = next(row for row in kp.advise(points, kp.gaussian(3.0), 0.9) if row.method == "quantize")
     assert bits.works
     for share, works in ((0.75, True), (0.85, False)):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Doubly stochastic gradients (DSGD): steps against the naive ones, streams, states, limits."""
 
+import functools
 import math
 import pickle
 
@@ -60,7 +61,7 @@ def test_steps_are_those_of_stored_features(task, centered, n):
         if used < 300:
             block, share = slice(used, min(used + 70, 300)), min(70, 300 - used)
         else:
-            blocks = kp._drawn(5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5)))
+            blocks = kp._draw_uniformly(5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5)))
             first = 70 * int(blocks[step % 5])
             block, share = slice(first, min(first + 70, 300)), 60.0
             revisited.append(first)
@@ -234,7 +235,13 @@ HUGE = kp.fourier_features_map(kp.scaled(G, 1e80), 3, 300, 0, False)
 MAP = kp.fourier_features_map(G, 3, 300, 0, False)
 OTHER = kp.fourier_features_map(L, 2, 300, 1, False)
 FAR = (1e15 * X).astype(np.float32)
-STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
+
+
+@functools.cache
+def known(task):
+    return start(task)[0]
+
+
 
 
 @pytest.mark.parametrize("call, words", [
@@ -259,27 +266,31 @@ STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
     (lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True), "k must be at most the rank"),
     (lambda: kp.dsgd_ksir(X, np.zeros(700), G, 1, 300), "targets must not be constant"),
     (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
-    (lambda: kp.dsgd_update(STATE, X, Y), "Y must be given for two views, or targets, and not else"),
-    (lambda: kp.dsgd_update(PAIR, X), "Y must be given"), (lambda: kp.dsgd_update(SLICED, X), "Y must be given"),
-    (lambda: kp.dsgd_update(PAIR, X, Y[:9]), "must have the same number of rows"),
-    (lambda: kp.dsgd_update(PAIR, X, Y[:, :1]), "as many columns as at the start"),
-    (lambda: kp.dsgd_update(PAIR, X, Y * np.nan), "Y must be finite"),
-    (lambda: kp.dsgd_update(PAIR, X[:3], Y[:3]), "X must have at least 2 points"),
-    (lambda: kp.dsgd_update(STATE, X[:0]), "X must have at least one row"),
-    (lambda: kp.dsgd_update(STATE, X[:, :2]), "X must have state.map.d columns"),
-    (lambda: kp.dsgd_update(STATE._replace(used=0), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(STATE._replace(step=-1), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(STATE._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(STATE._replace(moment=np.eye(3)), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(PAIR._replace(other_coef=np.ones((5, 2))), X, Y), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(SLICED._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y),
+    (lambda: kp.dsgd_update(known("kpca"), X, Y), "Y must be given for two views, or targets, and not else"),
+    (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"), (lambda: kp.dsgd_update(known("ksir"), X),
+     "Y must be given"),
+    (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), "must have the same number of rows"),
+    (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "as many columns as at the start"),
+    (lambda: kp.dsgd_update(known("kcca"), X, Y * np.nan), "Y must be finite"),
+    (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "X must have at least 2 points"),
+    (lambda: kp.dsgd_update(known("kpca"), X[:0]), "X must have at least one row"),
+    (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have state.map.d columns"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(step=-1), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(moment=np.eye(3)), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("ksir")._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y),
      "state must be a DSGDState as"),
-    (lambda: kp.dsgd_evaluate(X, STATE, True), "second must be False"),
-    (lambda: kp.dsgd_evaluate(X[:, :2], STATE), "X must have as many columns"),
-    (lambda: kp.dsgd_evaluate(FAR, STATE._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))), "angles overflow"),
-    (lambda: kp.dsgd_update(STATE._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR), "angles overflow"),
+    (lambda: kp.dsgd_evaluate(X, known("kpca"), True), "second must be False"),
+    (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have as many columns"),
+    (lambda: kp.dsgd_evaluate(FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))),
+     "angles overflow"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR),
+     "angles overflow"),
     (lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2), "angles overflow"),
-    (lambda: kp.dsgd_evaluate(X.astype(np.float32), STATE._replace(coef=np.full((300, 2), 1e60))), "values overflow"),
+    (lambda: kp.dsgd_evaluate(X.astype(np.float32), known("kpca")._replace(coef=np.full((300, 2), 1e60))),
+     "values overflow"),
     (lambda: kp.dsgd_kcca_start(np.ones((99, 3)), Y[:99], MAP, OTHER, 1), "k must be at most the rank"),
     (lambda: kp.dsgd_ksir_start(np.ones((99, 3)), Y[:99], MAP, 1), "k must be at most the rank"),
     (lambda: kp.dsgd_start(np.ones((99, 3)), MAP, 1, centered=True), "k must be at most the rank"),
@@ -291,15 +302,15 @@ STATE, PAIR, SLICED = start("kpca")[0], start("kcca")[0], start("ksir")[0]
     (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "the kernel of map must be scaled by 1e-37"),
     (lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)), "X must be in float64"),
     (lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)), "X must be in float64"),
-    (lambda: kp.dsgd_update(STATE._replace(used=1.5), X), "state must be an integer"),
-    (lambda: kp.dsgd_update(STATE._replace(step=2**63), X), "state must be below 2"),
-    (lambda: kp.dsgd_update(STATE._replace(step=2**63 - 1), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(STATE._replace(slices=None), X),
+    (lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X), "state must be an integer"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63), X), "state must be below 2"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63 - 1), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
      "state must be a DSGDState, as dsgd_start and dsgd_update return it; a field"),
-    (lambda: kp.dsgd_update(STATE._replace(task="x"), X), "state must be an integer"),
-    (lambda: kp.dsgd_update(STATE._replace(centered="False"), X), "state must be True or False"),
-    (lambda: kp.dsgd_update(STATE._replace(map=MAP._replace(seed=-1)), X), "state must not be negative"),
-    (lambda: kp.dsgd_values(STATE._replace(moment=np.full((2, 2), 1.7e308))), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(task="x"), X), "state must be an integer"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(centered="False"), X), "state must be True or False"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X), "state must not be negative"),
+    (lambda: kp.dsgd_values(known("kpca")._replace(moment=np.full((2, 2), 1.7e308))), "state must be a DSGDState as"),
     (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
 ])
 def test_what_cannot_be_done_is_refused_by_name(call, words):

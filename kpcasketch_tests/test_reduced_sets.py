@@ -664,12 +664,13 @@ def test_distances_of_the_same_points_in_another_order_are_the_rounding_that_is_
 def test_a_kernel_of_a_new_kind_took_the_laws_of_another():
     new = kp.gaussian(1.0)._replace(kind=kp._PRECOMPUTED + 1)
     assert not kp._is_stationary(new)
-    assert np.isnan(inner(kp._spread)(new, np.uint64(0), 0)) and np.isnan(inner(kp._drop)(new, 1.0))
+    assert np.isnan(inner(kp._mixture_scale)(new, np.uint64(0), 0)) and np.isnan(inner(kp._drop)(new, 1.0))
     assert np.isnan(inner(kp._steepest)(new))
     for kind in kp._KINDS_WITH_LAWS:
         known = kp.rational_quadratic(2.0, 1.0)._replace(kind=kind)
-        assert kind == kp._CITY_BLOCK or min(inner(kp._spread)(known, np.uint64(0), 0), inner(kp._drop)(known, 1.0),
-                                             inner(kp._steepest)(known)) > 0
+        traits = [inner(kp._mixture_scale)(known, np.uint64(0), 0), inner(kp._drop)(known, 1.0),
+                  inner(kp._steepest)(known)]
+        assert kind == kp._CITY_BLOCK or min(traits) > 0
 
 
 def test_densities_are_those_of_the_paper(rng):

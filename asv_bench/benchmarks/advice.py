@@ -50,7 +50,7 @@ class Advice:
         best = kp.advise(self.X, self.kernel, error)[0]
         if best.method in kp._LANDMARK_METHODS:
             def make():
-                found = kp._chosen_landmarks(best.method, self.X, self.kernel, best.size, 0)
+                found = kp._LANDMARK_METHODS[best.method](self.X, self.kernel, best.size, 0)
                 return kp.LowRank(kp.nystrom(self.X, found, self.kernel))
         else:
             size, X = best.size, self.X

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What must hold for any data: the order of points, their origin and unit, and how a stream is cut do not matter.
+
+The coordinates are small whole numbers, shifted by whole numbers and scaled by powers of two, so that what is to be
+equal is equal to the bit; many points are equal, too.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kpcasketch as kp
+from kpcasketch_tests import naive
+
+KERNELS = [kp.gaussian, kp.laplacian, kp.cauchy, lambda sigma: kp.matern(1.5, sigma),
+           lambda sigma: kp.matern(2.5, sigma), lambda sigma: kp.rational_quadratic(2.0, sigma)]
+few = settings(max_examples=12, deadline=None)
+
+
+@st.composite
+def points(draw, least=2):
+    n, d, seed = draw(st.integers(least, 40)), draw(st.integers(1, 4)), draw(st.integers(0, 2**32))
+    return np.random.default_rng(seed).integers(-6, 7, (n, d)).astype(float)
+
+
+SAMPLERS = {
+    "recursive_rls": lambda X, kernel, seed: kp.recursive_rls(X, kernel, 0.5, 0.03, seed),
+    "recursive_rls_fixed": lambda X, kernel, seed: kp.recursive_rls_fixed(X, kernel, 9, 0.03, seed),
+    "recursive_rls_practical": lambda X, kernel, seed: kp.recursive_rls_practical(X, kernel, 9, seed),
+    "recursive_rls_accelerated": lambda X, kernel, seed: kp.recursive_rls_accelerated(X, kernel, 9, seed),
+    "rls_nystrom": lambda X, kernel, seed: kp.rls_nystrom(X, kernel, 0.5, 0.03, seed),
+    "rpcholesky": lambda X, kernel, seed: kp.rpcholesky(X, kernel, 9, seed),
+    "pivoted_cholesky": lambda X, kernel, seed: kp.pivoted_cholesky(X, kernel, 9),
+}
+REDUCED = {
+    "shadow_select": lambda X, kernel, unit, seed: kp.shadow_select(X, 2.5 * unit),
+    "kmeans_select": lambda X, kernel, unit, seed: kp.kmeans_select(X, 3, seed),
+    "herd": lambda X, kernel, unit, seed: kp.herd(X, 3, kernel),
+    "kernel_thin": lambda X, kernel, unit, seed: kp.kernel_thin(X, 3, kernel, seed),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+@few
+@given(X=points(3), make=st.sampled_from(KERNELS), seed=st.integers(0, 2**64 - 1), power=st.integers(-40, 40))
+def test_landmarks_know_neither_origin_nor_unit(name, X, make, seed, power):
+    sample, unit = SAMPLERS[name], 2.0**power
+    found = sample(X, make(3.0), seed)
+    for other in (sample(X + 64.0, make(3.0), seed), sample(unit * X, make(unit * 3.0), seed)):
+        assert np.array_equal(found.indices, other.indices) and np.array_equal(found.weights, other.weights)
+    assert len(set(found.indices.tolist())) == found.indices.size and (found.weights > 0).all()
+
+
+@pytest.mark.parametrize("name", REDUCED)
+@few
+@given(X=points(4), seed=st.integers(0, 2**64 - 1), power=st.integers(-40, 40))
+def test_reduced_sets_move_and_grow_with_the_points(name, X, seed, power):
+    reduce, unit = REDUCED[name], 2.0**power
+    found, grown = reduce(X, kp.gaussian(3.0), 1.0, seed), reduce(unit * X, kp.gaussian(unit * 3.0), unit, seed)
+    assert np.array_equal(unit * found.centers, grown.centers) and np.array_equal(found.weights, grown.weights)
+    assert found.weights.sum() == pytest.approx(len(X), rel=1e-12)
+    if name != "kmeans_select":                        # its centers are means, which round elsewhere
+        moved = reduce(X + 64.0, kp.gaussian(3.0), 1.0, seed)
+        assert np.array_equal(found.centers + 64.0, moved.centers) and np.array_equal(found.weights, moved.weights)
+
+
+@few
+@given(X=points(), make=st.sampled_from(KERNELS), seed=st.integers(0, 2**32))
+def test_the_order_of_points_is_nothing_but_an_order(X, make, seed):
+    order, kernel = np.random.default_rng(seed).permutation(len(X)), make(3.0)
+    K = kp.gram(X, X, kernel)
+    assert np.abs(kp.gram(X[order], X[order], kernel) - K[np.ix_(order, order)]).max() < 1e-15
+    assert kp.median_bandwidth(X) == kp.median_bandwidth(X[order]) if len(np.unique(X, axis=0)) > 1 else True
+    scores = kp.ridge_leverage_scores(X, kernel, 0.3)
+    assert np.abs(kp.ridge_leverage_scores(X[order], kernel, 0.3) - scores[order]).max() < 1e-9
+    a, b = kp.kpca(X, kernel, 1), kp.kpca(X[order], kernel, 1)
+    assert a.values == pytest.approx(b.values, rel=1e-9)
+    other = kp.effective_dimension(K[np.ix_(order, order)], 0.3)
+    assert kp.effective_dimension(K, 0.3) == pytest.approx(other, rel=1e-6)
+
+
+def cuts(n, seed):
+    rng = np.random.default_rng(seed)
+    return np.split(np.arange(n), np.sort(rng.integers(0, n + 1, rng.integers(1, 5))))
+
+
+def equal(a, b):
+    if isinstance(a, tuple):
+        return all(map(equal, a, b))
+    return np.array_equal(a, b)
+
+
+def starts(d):
+    map = kp.fourier_features_map(kp.gaussian(3.0), d, 24, 5)
+    return {"fd": (kp.fd_start(min(4, d), d), kp.fd_update), "skpca": (kp.skpca_start(map, 5), kp.skpca_update),
+            "skpca, centred": (kp.skpca_start(map, 5, True), kp.skpca_update),
+            "rnca": (kp.rnca_start(map), kp.rnca_update),
+            "reservoir": (kp.reservoir_start(7, d, 3), kp.reservoir_update),
+            "shadow": (kp.shadow_start(2.5, d), kp.shadow_update)}
+
+
+@pytest.mark.parametrize("name", ["fd", "skpca", "skpca, centred", "rnca", "reservoir", "shadow"])
+@few
+@given(X=points(), seed=st.integers(0, 2**32))
+def test_a_stream_does_not_know_where_it_is_cut(name, X, seed):
+    state, update = starts(X.shape[1])[name]
+    whole = update(state, X)
+    for rows in cuts(len(X), seed):
+        if rows.size:
+            state = update(state, X[rows])
+    if name == "rnca":                                 # sums of blocks are added
+        assert state.count == whole.count and np.abs(state.squares - whole.squares).max() < 1e-12 * len(X)
+    elif name == "skpca, centred":
+        assert np.abs(state.means - whole.means).max() < 1e-12 and state.sketch.count == whole.sketch.count
+    else:
+        assert equal(state, whole)
+
+
+@few
+@given(X=points(4), seed=st.integers(0, 2**32), ell=st.integers(1, 6))
+def test_merged_sketches_keep_the_bound_of_one_pass(X, seed, ell):
+    ell = min(ell, X.shape[1])
+    state, total = kp.fd_start(ell, X.shape[1]), X.T @ X
+    for rows in cuts(len(X), seed):
+        if rows.size:
+            state = kp.fd_merge(state, kp.fd_update(kp.fd_start(ell, X.shape[1]), X[rows]))
+    found = kp.fd_finish(state)
+    lost = np.linalg.eigvalsh(total - found.B.T @ found.B)
+    size = np.trace(total)
+    assert found.count == len(X) and lost.min() > -1e-12 * size and lost.max() <= found.shrunk + 1e-12 * size
+
+
+@few
+@given(X=points(4), seed=st.integers(0, 2**32), centred=st.booleans())
+def test_merged_streams_of_features_are_one_stream(X, seed, centred):
+    map = kp.fourier_features_map(kp.gaussian(3.0), X.shape[1], 12, 5)
+    Z = kp.fourier_features(X, map)
+    Z -= Z.mean(0) if centred else 0.0
+    state, sums = kp.skpca_start(map, 12, centred), kp.rnca_start(map, centred)
+    for rows in cuts(len(X), seed):
+        if rows.size:
+            state = kp.skpca_merge(state, kp.skpca_update(kp.skpca_start(map, 12, centred), X[rows]))
+            sums = kp.rnca_merge(sums, kp.rnca_update(kp.rnca_start(map, centred), X[rows]))
+    values = np.linalg.eigvalsh(Z.T @ Z)[::-1]
+    found, exact = kp.skpca_finish(state, 1), kp.rnca_finish(sums, 1)
+    assert found.count == exact.count == len(X)
+    assert exact.values == pytest.approx(values[:1], rel=1e-9, abs=1e-10)
+    assert values[0] - found.shrunk - 1e-9 <= found.values[0] <= values[0] + 1e-9
+
+
+@few
+@given(X=points(), power=st.integers(-40, 40))
+def test_features_know_differences_alone(X, power):
+    for make in KERNELS:
+        map = kp.fourier_features_map(make(3.0), X.shape[1], 16, 7, True, True)
+        Z, W = kp.fourier_features(X, map), kp.fourier_features(X + 8.0, map)
+        assert np.abs(Z @ Z.T - W @ W.T).max() < 1e-12
+        scaled = kp.fourier_features_map(make(3.0 * 2.0**power), X.shape[1], 16, 7, True, True)
+        assert np.array_equal(kp.fourier_features(X * 2.0**power, scaled), Z)
+    assert np.abs(naive.gaussian(X, X, 3.0) - kp.gram(X, X, kp.gaussian(3.0))).max() < 1e-15
