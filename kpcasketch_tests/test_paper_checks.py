@@ -3,11 +3,13 @@
 
 import argparse
 import importlib
+import pathlib
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import kpcasketch as kp
 from paper_checks import __main__ as command
 from paper_checks import claims, report, rls2017, rskpca2013, skpca2015
 
@@ -68,6 +70,10 @@ def test_every_claim_and_figure_can_be_followed():
     assert {name for figure in claims.FIGURES for name in figure.claims} <= names
     assert {erratum.claim for erratum in claims.ERRATA} <= names
     assert {tag for claim in claims.CLAIMS for tag in claim.errata} <= {erratum.tag for erratum in claims.ERRATA}
+    tags = [erratum.tag for erratum in claims.ERRATA]
+    assert len(set(tags)) == len(tags)
+    readme = pathlib.Path(kp.__file__).with_name("README.md").read_text()
+    assert all(claims.in_short(paper) in readme for paper in claims.PAPERS)             # the command is --errata
 
 
 @pytest.mark.parametrize("arguments, text", [

@@ -34,6 +34,7 @@ def parser():
     out.add_argument("--report", metavar="DIR", type=pathlib.Path,
                      help="write report.md and report.html with figures into this directory (matplotlib)")
     out.add_argument("--quiet", action="store_true", help="the table without the texts")
+    out.add_argument("--errata", action="store_true", help="where text and mathematics differ, in short")
     return out
 
 
@@ -88,6 +89,9 @@ def main(argv=None):
         return refusal(f"{options.data_dir} is not a directory")
     for paper in [options.paper] if options.paper else PAPERS:
         importlib.import_module(f"paper_checks.{PAPERS[paper]}")
+    if options.errata:
+        print(*(claims.in_short(paper) for paper in ([options.paper] if options.paper else PAPERS)), sep="\n")
+        return 0
     chosen = [c for c in claims.CLAIMS if options.claim is None or c.name.startswith(options.claim)]
     if not chosen:
         return refusal(f"no claim starts with {options.claim}")

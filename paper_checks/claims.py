@@ -8,6 +8,7 @@ tell.
 
 import math
 import pathlib
+import textwrap
 from dataclasses import dataclass, field
 from typing import Callable
 
@@ -17,14 +18,20 @@ from scipy import stats
 HOLDS = "holds"
 MENDED = "misprint, holds as mended"
 REFUTED = "refuted as stated"
-REMARK = "theorem holds; a remark is false"
+QUOTED = "quoted from earlier work, and refuted as quoted"
+STEP = "true as stated; a step or a constant of its proof is not"
+GAP = "not contradicted; its proof has a gap"
 ASSUMING = "holds where its proof's assumption does"
+UNSAID = "holds with a hypothesis that is not printed"
 FAILS = "FAILS"
 NOT_RUN = "not run: vacuous"
 UNDECIDED = "undecided: raise the number of trials"
-NOT_SEEN = "not seen here"                             # an observation on the paper's own runs, which ours do not show
 NO_TRIVIAL = "FAILS: neither a trivial bound nor a reason for none"
-GOOD = (HOLDS, MENDED, REFUTED, REMARK, ASSUMING, NOT_SEEN)
+# What a paper's own experiment shows, in ours: that is never a failure of the paper.
+SEEN = "seen"
+NOT_SEEN = "not seen here"
+NOT_COMPARABLE = "not comparable: our run lacks what it takes"
+GOOD = (HOLDS, MENDED, REFUTED, QUOTED, STEP, GAP, ASSUMING, UNSAID, SEEN, NOT_SEEN)
 
 VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
 
@@ -60,6 +67,7 @@ class Claim:
     check: Callable
     measures: str                                      # what the columns measured and bound are, and in which unit
     no_trivial: str = ""                               # why no trivial bound is given, where none is
+    experiment: bool = False                           # whether it is about runs of the paper's, not about mathematics
     errata: list = field(default_factory=list)
 
 
@@ -67,8 +75,9 @@ class Claim:
 class Erratum:
     """A place where the paper's text and the mathematics differ.
 
-    kind: "false" (as typed; the claim says what is meant, and how much stands), "misprint" (a slip of the pen) or
-    "note" (right as meant; said for readers, and no erratum).
+    kind: "false" (as typed; the claim says what is meant, and how much stands), "misprint" (a slip of the pen),
+    "arguable" (right under the reading that is named) or "note" (right as meant; said for readers). The last two are no
+    errata.
     """
     tag: str
     paper: str
@@ -93,15 +102,20 @@ class Figure:
 CLAIMS, ERRATA, FIGURES = [], [], []
 
 
-def claim(name, paper, statement, *, measures, no_trivial="", errata=()):
+def claim(name, paper, statement, *, measures, no_trivial="", experiment=False, errata=()):
     """Register a check; its function takes the run's options and returns a Verdict."""
+    if not statement or not measures or any(one.name == name for one in CLAIMS):
+        raise ValueError(f"claim {name} must have a name of its own, a statement, and words on what is measured")
+
     def register(check):
-        CLAIMS.append(Claim(name, paper, statement, check, measures, no_trivial, list(errata)))
+        CLAIMS.append(Claim(name, paper, statement, check, measures, no_trivial, experiment, list(errata)))
         return check
     return register
 
 
 def erratum(tag, paper, where, kind, stated, right, claim):
+    if kind not in ("false", "misprint", "arguable", "note"):
+        raise ValueError(f"erratum {tag}: no kind {kind}")
     ERRATA.append(Erratum(tag, paper, where, kind, stated, right, claim))
 
 
@@ -122,6 +136,9 @@ def run(claims, options):
         # whatever went wrong, the table goes on and the exit status tells
         except Exception as error:
             verdict = Verdict(FAILS, math.nan, math.nan, f"{type(error).__name__}: {error}")
+        else:
+            if one.experiment:
+                verdict.verdict = {HOLDS: SEEN, FAILS: NOT_COMPARABLE}.get(verdict.verdict, verdict.verdict)
         yield one, guard_vacuity(one, verdict)
 
 
@@ -182,3 +199,21 @@ def mean_limit(tests):
 def binomial_p_value(count, trials, probability):
     """Exact two-sided p-value of a count."""
     return float(stats.binomtest(int(count), int(trials), probability).pvalue)
+
+
+PAPERS = {"ams": "AMS", "rskpca": "RSKPCA", "skpca": "SKPCA", "dsgd": "DSGD", "rls": "RLS"}
+
+
+def in_short(paper):
+    """Where a paper's text and the mathematics differ, by kind, for the README; steps of proofs by themselves, as they
+    say nothing against what is proved."""
+    of_kind = {kind: [e for e in ERRATA if e.paper == paper and e.kind == kind]
+               for kind in ("false", "misprint", "arguable")}
+    lower = {kind: [e.where[0].lower() + e.where[1:] for e in found] for kind, found in of_kind.items()}
+    steps = [where for where in lower["false"] if "proof" in where]
+    typed = [where for where in lower["false"] if "proof" not in where]
+    parts = [("False as typed", typed),
+             ("Steps of proofs that do not follow (the results are not contradicted)", steps),
+             ("Misprints", lower["misprint"]), ("Arguable", lower["arguable"])]
+    text = " ".join(f"{name}: {'; '.join(found)}." for name, found in parts if found)
+    return textwrap.fill(f"- {PAPERS[paper]}. {text}", 120, subsequent_indent="  ")

@@ -19,7 +19,8 @@ ERRATA_COLUMNS = ("tag", "where", "kind", "stated", "right", "evidence in")
 PAPERS = {"ams": "AMS: sampling techniques for kernel methods", "rskpca": "RSKPCA: reduced-set kernel PCA",
           "skpca": "SKPCA: streaming kernel PCA", "dsgd": "DSGD: doubly stochastic gradients",
           "rls": "RLS: recursive leverage scores"}
-LEGEND = ("Slack is measured over bound: at most 1 where a bound holds. A bound near the trivial one, which holds "
+LEGEND = ("\"Holds\" means: not contradicted on these instances, by a check that would have told; it is no proof. "
+          "Slack is measured over bound: at most 1 where a bound holds. A bound near the trivial one, which holds "
           "without any theorem, would say nothing, and such a claim is not counted as checked. Where no trivial bound "
           "is given, the column says why.")
 STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em;
@@ -158,8 +159,9 @@ class Report:
             parts += [form.heading(2, PAPERS[paper], paper),
                       form.table(COLUMNS, [self.row(form, *result) for result in of_paper])]
         errata = [e for e in claims.ERRATA if e.claim in {claim.name for claim, _ in self.results}]
-        for title, noted in (("Errata", False), ("Notes, no errata", True)):
-            rows = [self.erratum(form, e) for e in errata if (e.kind == "note") == noted]
+        for title, kinds in (("Errata", ("false", "misprint")), ("Arguable places, no errata", ("arguable",)),
+                             ("Notes, no errata", ("note",))):
+            rows = [self.erratum(form, e) for e in errata if e.kind in kinds]
             parts += [form.heading(2, title), form.table(ERRATA_COLUMNS, rows)] if rows else []
         parts.append(form.heading(2, "What was found"))
         for claim, verdict in self.results:
@@ -182,7 +184,7 @@ class Report:
                                 + (f", {missing} still to come" if missing > 0 else "")
                                 + (f". {counts}." if counts else "."))]
         for verdict, names in verdicts.items():
-            if verdict != claims.HOLDS:
+            if verdict not in (claims.HOLDS, claims.SEEN):
                 parts.append(form.paragraph(f"{form.strong(form.plain(verdict))}: {', '.join(names)}.",
                                             kind_of(verdict)))
         numpy, numba = (importlib.import_module(name).__version__ for name in ("numpy", "numba"))
@@ -217,4 +219,4 @@ class Report:
 
 
 def kind_of(verdict):
-    return "bad" if verdict not in claims.GOOD else "" if verdict == claims.HOLDS else "other"
+    return "bad" if verdict not in claims.GOOD else "" if verdict in (claims.HOLDS, claims.SEEN) else "other"

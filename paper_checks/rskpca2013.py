@@ -16,7 +16,7 @@ from scipy import spatial, stats
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import (CHANCE, COUNT, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, REFUTED, SHARP,
+from paper_checks.claims import (CHANCE, COUNT, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTED, QUOTIENT, SHARP,
                                  Verdict,
                                  claim, erratum, figure)
 
@@ -199,7 +199,7 @@ def smoothness(options):
     ratio = max(largest / stated for largest, stated, _ in found.values())
     good = (ratio > 1.4 and all(largest > stated * 1.3 for largest, stated, _ in found.values())
             and highest <= 1 + 1e-9 and 0.98 < sharp <= 1 + 1e-6)
-    return Verdict(REFUTED if good and printed > 0 else FAILS, ratio, 1.0,
+    return Verdict(QUOTED if good and printed > 0 else FAILS, ratio, 1.0,
                    "The constants, quoted from earlier work, times s^2: largest quotients found, stated, and 2 L^2 "
                    "with L the largest slope: "
                    "" + "; ".join(f"{name} {a:.4g}, {b:g}, {c:.4g}" for name, (a, b, c) in found.items())
@@ -516,7 +516,7 @@ EMBEDDING_SETS = ("german", "pendigits")
 @claim("RSKPCA-Fig-nystrom", "rskpca",
        "Section 6: in embedding error RSKPCA with shadows is better than the Nystrom embeddings after l = 3.2 "
        "(pendigits), 3.3 (german).",
-       measures="largest p-value for a smaller error, and the level", no_trivial=CHANCE)
+       experiment=True, measures="largest p-value for a smaller error, and the level", no_trivial=CHANCE)
 def better_than_nystrom(options):
     worst, rows, control = 0.0, [], 1.0
     for name in available(options, EMBEDDING_SETS):
@@ -537,7 +537,7 @@ def better_than_nystrom(options):
 
 @claim("RSKPCA-Fig-weighted", "rskpca", "Section 6: RSKPCA is no worse than the density-weighted Nystrom embeddings "
                                         "after l = 4.0 (pendigits), 4.8 (german).",
-       measures="least p-value for a larger error; to stay above the level", no_trivial=CHANCE)
+       experiment=True, measures="least p-value for a larger error; to stay above the level", no_trivial=CHANCE)
 def no_worse_than_weighted_nystrom(options):
     least, rows = 1.0, []
     for name in available(options, EMBEDDING_SETS):
@@ -558,7 +558,7 @@ def no_worse_than_weighted_nystrom(options):
 
 @claim("RSKPCA-Fig-subsampled", "rskpca",
        "Section 6: subsampled KPCA performs worse than any other method: an appropriate weighting is necessary.",
-       measures="error of the worst other method over that of subsampled KPCA", no_trivial=QUOTIENT)
+       experiment=True, measures="error of the worst other method over that of subsampled KPCA", no_trivial=QUOTIENT)
 def subsampled_is_worst(options):
     least, rows = math.inf, []
     for name in available(options, EMBEDDING_SETS):
@@ -575,7 +575,7 @@ def subsampled_is_worst(options):
 
 @claim("RSKPCA-Fig-approach", "rskpca",
        "Section 6: as l grows, RSKPCA approaches the KPCA baseline in eigenvalues and embedding.",
-       measures="error at l = 5 over that at l = 3", no_trivial=QUOTIENT)
+       experiment=True, measures="error at l = 5 over that at l = 3", no_trivial=QUOTIENT)
 def approaches_kpca(options):
     worst, rows = 0.0, []
     for name in available(options, EMBEDDING_SETS):
@@ -596,7 +596,7 @@ IMAGE_SETS = ("mnist", "yale")
 
 @claim("RSKPCA-Fig-retained", "rskpca",
        "Section 6: on digit and face images less than 10 % of the data are retained for l in [3, 5].",
-       measures="share of the data retained at l = 5", no_trivial="a share; all data would be 1")
+       experiment=True, measures="share of the data retained at l = 5", no_trivial="a share; all data would be 1")
 def few_are_retained(options):
     largest, rows, others = 0.0, [], []
     for name in available(options, IMAGE_SETS):
@@ -663,7 +663,7 @@ def measured_accuracies(name, folder, full, seed):
 
 @claim("RSKPCA-Fig-classes", "rskpca",
        "Section 6: in 3-nearest-neighbour classification RSKPCA has competitive accuracy with the Nystrom methods.",
-       measures="lead in accuracy, a share of the points",
+       experiment=True, measures="lead in accuracy, a share of the points",
        no_trivial="a share of points; the control shows what could be lost")
 def accuracy_is_competitive(options):
     worst, rows, control = -math.inf, [], math.inf
@@ -684,7 +684,7 @@ def accuracy_is_competitive(options):
 
 @claim("RSKPCA-Fig-sets", "rskpca",
        "Section 6: the quality of the reduced set influences the accuracy for small l, less so for larger l.",
-       measures="spread of the accuracy at l = 5 over that at l = 3", no_trivial=QUOTIENT)
+       experiment=True, measures="spread of the accuracy at l = 5 over that at l = 3", no_trivial=QUOTIENT)
 def reduced_sets_differ_when_small(options):
     worst, rows = 0.0, []
     for name in available(options, IMAGE_SETS):
@@ -701,7 +701,7 @@ def reduced_sets_differ_when_small(options):
 @claim("RSKPCA-Fig-speed", "rskpca",
        "Sections 1 and 6: training and evaluation become faster by up to an order of magnitude; evaluation is as fast "
        "for all reduced sets.",
-       measures="n / m, to reach the paper's order of magnitude; larger is better", no_trivial=COUNT)
+       experiment=True, measures="n / m, to reach the paper's order of magnitude; larger is better", no_trivial=COUNT)
 def speed_up(options):
     counted, seen, rows = 0.0, math.inf, []
     for name in available(options, IMAGE_SETS):
