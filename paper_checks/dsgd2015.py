@@ -16,8 +16,8 @@ from scipy import linalg, stats
 import kpcasketch as kp
 from kpcasketch_tests import naive
 from paper_checks import data
-from paper_checks.claims import (CHANCE, FAILS, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, Verdict, claim, erratum,
-                                 figure)
+from paper_checks.claims import (CHANCE, FAILS, GAP, HOLDS, IDENTITY, MENDED, NOT_SEEN, QUOTIENT, REFUTED, Verdict,
+                                 claim, erratum, figure)
 
 UNIT = kp.gaussian(1.0)
 # of the standard normal law
@@ -269,6 +269,27 @@ def subspace_runs(c, t0, batch, steps, replicates, seed):
     return np.array(times), np.array(potentials)
 
 
+def slopes_under_the_hypothesis(seed, steps=6000, replicates=12, gap=1.0):
+    """Slopes of the mean potential for k = 1, 2, 5 in R^10, where every |A - A_t| is below gap / 8, of mean 0."""
+    slopes = {}
+    for k in (1, 2, 5):
+        rng, d = np.random.default_rng([seed, k]), 10
+        values = np.r_[np.full(k, gap), np.zeros(d - k)]
+        G = np.linalg.qr(np.r_[np.eye(k), 0.25 * rng.standard_normal((d - k, k))])[0] * np.ones((replicates, 1, 1))
+        times, potentials, upcoming = [], [], steps / 8
+        for t in range(1, steps + 1):
+            E = rng.standard_normal((replicates, d, d))
+            E += np.swapaxes(E, 1, 2)
+            E *= gap / 8 * rng.uniform(0, 1, (replicates, 1, 1)) / np.linalg.norm(E, 2, (1, 2))[:, None, None]
+            G = np.linalg.qr(G + 2.0 / (t + 10) * (values[:, None] * G + E @ G))[0]
+            if t >= upcoming:
+                times.append(t + 10)
+                potentials.append(1 - np.linalg.svd(G[:, :k], compute_uv=False)[:, -1] ** 2)
+                upcoming = t * 1.15
+        slopes[k] = slope(np.array(times), np.mean(potentials, 1))
+    return slopes
+
+
 @functools.lru_cache
 def subspace_slopes(full, seed):
     replicates, steps = (48, 24_000) if full else (24, 12_000)
@@ -291,36 +312,68 @@ def stochastic_rate(options):
         a = np.array([[1, e], [e, 0]]) @ G
         G = G + 2.0 / (t + 5) * (a - G * (G @ a))
     stalled = 1 - G[0] ** 2 / (G @ G)
-    good = -1.25 <= fast <= -0.8 and -0.6 <= slow <= -0.3 and abs(stalled
-                                                                  - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3
-    return Verdict(HOLDS if good else FAILS, -0.8 / fast, 1.0,
+    small = slopes_under_the_hypothesis(options.seed)
+    good = (-1.25 <= fast <= -0.8 and -0.6 <= slow <= -0.3 and max(small.values()) <= -0.8
+            and abs(stalled - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3)
+    return Verdict(GAP if good else FAILS, -0.8 / max(fast, *small.values()), 1.0,
                    f".8 over minus the slope of the mean potential in log t: the slope is {fast:.3f} (replicates: +- "
                    f"{half:.2f}) for eta = 4/(t + 80), where 2 c gap = 3.2 > 1, and {slow:.3f} for c = .5, where it is "
                    f".4: which steps serve, is a matter of the gap. The rate is one in expectation, for independent "
                    f"mini-batches, as the paper draws them; the norm condition alone (all A_t = A + E) stalls at "
-                   f"{stalled:.4f}.",
+                   f"{stalled:.4f}. With both, independent A_t of mean A and |A - A_t| < gap/8: slopes "
+                   + ", ".join(f"{value:.3f} (k = {k})" for k, value in small.items())
+                   + ". The step (5) of the proof fails for k > 1.",
                    "R^10, k = 3, gap .4, mini-batch 20, 24 replicates")
 
 
-@claim("DSGD-(5)", "dsgd", "(5): c_(t+1)^2 >= c_t^2 (1 + 2 eta (gap - 2 |A - A_t|)(1 - c_t^2)) - O(eta^2).",
-       measures="promised over mean growth of cos^2", no_trivial=QUOTIENT,
+def growth_at_equal_angles(k, sine, level, draws, rng):
+    """(least eigenvalue, and trace, of the derivative in eta of the squared cosines; what (5) promises), a row a draw.
+
+    V is spanned by e_1 ... e_k, G by cos e_i + sin e_(k+i), A has 1 on V and 0 beside it, so that the gap is 1;
+    A_t = A + E with E symmetric, of mean 0, between V and the rest.
+    """
+    cosine = math.sqrt(1 - sine * sine)
+    G = np.concatenate([cosine * np.eye(k), sine * np.eye(k)])
+    out = np.empty((draws, 3))
+    for t in range(draws):
+        B = rng.standard_normal((k, k)) / math.sqrt(k)
+        B *= min(level, 0.12 / np.linalg.norm(B, 2))   # below gap / 8, as theorem 1 wants
+        moved = np.concatenate([cosine * np.eye(k) + sine * B, cosine * B.T])          # A_t G
+        grown = cosine * moved[:k] - cosine * cosine * (G.T @ moved)
+        out[t] = (np.linalg.eigvalsh(grown + grown.T)[0], 2 * np.trace(grown),
+                  2 * cosine ** 2 * sine ** 2 * (1 - 2 * np.linalg.norm(B, 2)))
+    return out
+
+
+@claim("DSGD-(5)", "dsgd", "(5): c_(t+1)^2 >= c_t^2 (1 + 2 eta (gap - 2 |A - A_t|)(1 - c_t^2)) - O(eta^2), c_t the "
+                           "least cosine between V and G_t.",
+       measures="by how much the mean growth at k = 2 falls short, in standard errors", no_trivial=CHANCE,
        errata=["E22"])
 def recurrence(options):
-    e, eta, s = 0.1, 1e-6, 0.01
+    rows, means, draws, rng = [], {}, 20_000, np.random.default_rng(options.seed)
+    for k in (1, 2, 5):
+        found = growth_at_equal_angles(k, 0.02, 0.034, draws, rng)
+        least, total, promised = found.mean(0)
+        errors = found.std(0) / math.sqrt(draws)
+        means[k] = least, promised, (promised - least) / errors[0], (total - k * promised) / errors[1]
+        rows.append(f"k = {k}: mean {least:.3g} +- {errors[0]:.1g}, promised {promised:.3g}; of the sum of all k "
+                    f"squared cosines {total:.3g} +- {errors[1]:.1g}, promised k times as much")
+    e, s = 0.1, 0.01                                   # path by path, at k = 1
     c, A = math.sqrt(1 - s * s), np.array([[1, e], [e, 0.0]])
-    promised = 2 * c * c * s * s * (1 - 2 * e)
     moves = []
     for sign in (1, -1):
         g = np.array([c, sign * s])
-        h = g + eta * A @ g
-        moves.append((h[0] ** 2 / (h @ h) - c * c) / eta)
-    mean = float(np.mean(moves))                       # the two signs are equally likely for an unbiased A_t
-    good = min(moves) < 0 < promised <= mean
-    return Verdict(HOLDS if good else FAILS, promised / mean, 1.0,
-                   f"promised over mean derivative of cos^2 in eta at sin = .01 with A_t = A +- E, |E| = .1, gap 1: in "
-                   f"expectation it holds. Pathwise one sign gives {min(moves):.2g} where {promised:.2g} is promised: "
-                   f"(5) is linear in |E| sin, not in |E| sin^2, a step of the sketch that the expectation "
-                   f"mends.", "R^2, k = 1")
+        moves.append(2 * (g[0] * (A @ g)[0] - c * c * (g @ A @ g)))
+    stated = 2 * c * c * s * s * (1 - 2 * e)
+    good = (means[1][2] < 5 and min(means[2][2], means[5][2]) > 5 and min(mean[3] for mean in means.values()) > -5
+            and min(moves) < 0 < stated)
+    return Verdict(REFUTED if good else FAILS, means[2][2], 5.0,
+                   f"A step of theorem 1's proof. Derivatives in eta for {draws} unbiased A_t with |A - A_t| < gap/8, "
+                   f"equal angles of sine .02: {'; '.join(rows)}. So (5) holds in expectation for k = 1; for k > 1 the "
+                   f"least of several angles moves by the least eigenvalue of a noise of order |A - A_t| sin, whose "
+                   f"mean is not 0. The sum of the squared sines in the place of the largest mends it. Path by path it "
+                   f"fails at k = 1, too: one of two signs of A - A_t gives {min(moves):.2g} where {stated:.2g} is "
+                   f"promised.", "R^2k, k = 1, 2, 5, gap 1")
 
 
 @claim("DSGD-L3", "dsgd", "Lemma 3: cos^2 theta(V, G_(t+1)) is that of the orthogonalised step to O(eta^2).",
@@ -866,8 +919,10 @@ def draw_correlations(axes, options):
     axes.legend(fontsize=7)
 
 
-erratum("E22", "dsgd", "Theorem 1, (5)", "note", "|A - A_i| < gap/8 for all i",
-        "in expectation, for independent unbiased mini-batches, as the paper draws them; (5) in expectation", "DSGD-T1")
+erratum("E22", "dsgd", "(5), in the proof of theorem 1", "false",
+        "c_(t+1)^2 grows by 2 eta (gap - 2 |A - A_t|) (1 - c_t^2)",
+        "in expectation, for k = 1; for k > 1 for the sum of the squared sines of all angles. The theorem, in "
+        "expectation, is not contradicted", "DSGD-(5)")
 erratum("E23", "dsgd", "Theorem 1", "note", "there are eta_i = O(1/i)", "those c/(i + i_0) with 2 c gap > 1", "DSGD-T1")
 erratum("E24", "dsgd", "Theorem 4", "misprint", "for any x and v there is h",
         "h = H w fixed before x, as section 5.2 begins", "DSGD-T4")
