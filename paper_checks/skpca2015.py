@@ -221,8 +221,8 @@ def reservoirs_meet_the_quoted_bound(options):
     good = detected and judge_failures(sum(e > bound for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS
     return Verdict(HOLDS if good else FAILS, max(errors), bound,
                    f"largest |G - C W_k^+ C^T| of {trials} draws of c = {c} points by reservoirs, k = {k}. Control, "
-                   f"one point: {control} of 100 draws exceed the bound, {detection(detected)}. The Frobenius form needs c "
-                   f"beyond n at any feasible size, and was not run.",
+                   f"one point: {control} of 100 draws exceed the bound, {detection(detected)}. The Frobenius form "
+                   f"needs c beyond n at any feasible size, and was not run.",
                    f"clusters of 70 and 30 %, n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 
 
