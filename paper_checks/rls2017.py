@@ -375,11 +375,11 @@ def algorithm_2_keeps_its_promise(options):
                    f"largest of {trials} errors; s at most {max(sizes)} (bound {size_bound(d, delta):.4g} < n), d_eff "
                    f"= {d:.3g}; kernel values with K S over n s: {evaluations:.3g} <= 9; every score times 3/2 an "
                    f"overestimate. Control, oversampling .03: {control} of {trials} samples, none of them empty, fail. "
-                   f"As printed the size bound is false in two remote corners: below d_eff = .6, where the proof takes "
-                   f"d_eff to be 1 or more, the base case returns all points (650 > {size_bound(0.5, 1 / 33):.4g} at "
-                   f"d_eff = .5, delta = 1/33; theorem 8 has d_eff + 1), and without the cap of lemma 5's mended form "
-                   f"for lam below 1e-20 k(x, x). The proof counts three events of four and a constant c_2 of 40 for "
-                   f"{1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; both harmless.",
+                   f"As printed the size bound is false below d_eff = .6, where the proof takes d_eff to be 1 or more: "
+                   f"the base case returns all points (650 > {size_bound(0.5, 1 / 33):.4g} at d_eff = .5, delta = "
+                   f"1/33; theorem 8 has d_eff + 1); and it rests on part 2 of lemma 5 (RLS-L5). The proof counts "
+                   f"three events of four, and a constant c_2 of 40 for {1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; "
+                   f"both harmless.",
                    f"far sites, n = {n}, lam = {lam:g}, delta = {delta}",
                    trivial=float(counts[0]))
 
@@ -1139,7 +1139,7 @@ erratum("E39", "rls", "Theorem 7, size in remote corners", "false", "384 d_eff l
         "with scores capped at 1 and, below d_eff = .6, d_eff + 1: remote corners "
         "only", "RLS-T7")
 erratum("E40", "rls", "Theorem 8, proof", "false", "three events; c_2 >= 40 c",
-        "four events, whose chances still sum to 3 delta; c_2 >= 61 c. Bookkeeping; "
+        "four events, whose chances still sum to 3 delta; c_2 >= 60.5 c. Bookkeeping; "
         "the theorem is not affected", "RLS-T7")
 erratum("E41", "rls", "Algorithm 3, comment at step 9", "misprint", "equals 3/2 (...)", "5 (...), as the step has it",
         "RLS-T10")
