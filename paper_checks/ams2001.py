@@ -459,7 +459,7 @@ def rounded_expansions(options):
     controlled = judge_failures(control, 2000, 0.05, CLAIMS_OF_CHANCE) == FAILS
     good = refuted and controlled and gap <= 5 and all(verdict == HOLDS for verdict in verdicts)
     return Verdict(UNSAID if good else FAILS, typed / trials, tail,
-                   f"The interval is to contain 0, as one of [0, c], which is meant, does. k in [{v.min():.2f}, "
+                   f"The paper says an interval of width c; it is to contain 0, as [0, c] does. k in [{v.min():.2f}, "
                    f"{v.max():.2f}], c = {width:.2f}, s = 5, t at a stated tail of {tail}: {typed} of {trials} trials "
                    f"beyond it. Mended, c = max abs(k) = 1: "
                    f"{'; '.join(texts)} (worst share {worst:.2g} of the stated). Unbiased: mean {gap:.1f} standard "

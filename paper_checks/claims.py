@@ -21,6 +21,7 @@ REFUTED = "refuted as stated"
 QUOTED = "quoted from earlier work, and refuted as quoted"
 STEP = "true as stated; a step or a constant of its proof is not"
 GAP = "not contradicted; its proof has a gap"
+LESS = "not contradicted; what we can prove is less"
 ASSUMING = "holds where its proof's assumption does"
 UNSAID = "holds with a hypothesis that is not printed"
 FAILS = "FAILS"
@@ -31,7 +32,7 @@ NO_TRIVIAL = "FAILS: neither a trivial bound nor a reason for none"
 SEEN = "seen"
 NOT_SEEN = "not seen here"
 NOT_COMPARABLE = "not comparable: our run lacks what it takes"
-GOOD = (HOLDS, MENDED, REFUTED, QUOTED, STEP, GAP, ASSUMING, UNSAID, SEEN, NOT_SEEN)
+GOOD = (HOLDS, MENDED, REFUTED, QUOTED, STEP, GAP, LESS, ASSUMING, UNSAID, SEEN, NOT_SEEN)
 
 VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
 
