@@ -782,17 +782,8 @@ def _with_errors(body, kinds, *more):
         return body.__doc__
     lines = ["Raises", "------", "ValueError", "    where an argument is not as said above, by name; in particular:"]
     lines += ["    " + text for text in dict.fromkeys(required)]
-    head, notes, rest = _with_seed(body, inspect.cleandoc(body.__doc__ or name)).partition("\nNotes\n")
+    head, notes, rest = inspect.cleandoc(body.__doc__ or name).partition("\nNotes\n")
     return "\n".join([head, *lines, ""]) + notes + rest
-
-
-def _with_seed(body, text):
-    """A docstring with the line of the argument `seed`, behind that of the argument before, unless it has one."""
-    names, line = list(body.__signature__.parameters), r"^(?:\w+, )*{}(?:, \w+)* :.*\n(?: .*\n)*"
-    if "seed" not in names or re.search(line.format("seed"), text, re.M):
-        return text
-    place = re.search(line.format(names[names.index("seed") - 1]), text, re.M).end()
-    return text[:place] + "seed : int from 0 to 2**64 - 1, by default 0\n" + text[place:]
 
 
 # 2.2 Kinds
@@ -2928,6 +2919,7 @@ def median_bandwidth(X, seed=0):
     Parameters
     ----------
     X : (n, d) array
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4473,6 +4465,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's
         type. Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A loose
         tol (1e-2) does not promise that none is missed which is larger by less than a few tol: for that there is
@@ -4587,6 +4580,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
         subspace is invariant to tol. Not below 16 roundings of A's type
     max_iterations : int, at least 1; products with k vectors
@@ -4649,6 +4643,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     Parameters
     ----------
     A : (n, n) symmetric array or operator
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
         roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was full
         before that was sure, or max_iterations were over. 768 columns suffice for 1 % up to n near 87,000 (beyond, 512
@@ -4804,6 +4799,7 @@ def kpca(X, kernel, k, seed=0):
     X : (n, d) array
     kernel : Kernel
     k : int from 1 to n
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -4864,6 +4860,7 @@ def centered_kpca(X, kernel, k, seed=0):
     X : (n, d) array
     kernel : Kernel
     k : int from 1 to n
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5334,6 +5331,7 @@ def sample_gram(X, kernel, s, seed=0):
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
     s : float, at least 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5481,6 +5479,7 @@ def quantize_gram(X, kernel, seed=0):
     ----------
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5518,6 +5517,7 @@ def round_expansion(coef, s, seed=0):
     ----------
     coef : (m,) or (m, k) array
     s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5632,6 +5632,7 @@ def expand_rounded(X, expansion, s, seed=0):
     X : (q, d) array of new points
     expansion : Expansion over m points, of k features
     s : float, positive; `rounding_scale` for the s of AMS theorem 5
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5779,6 +5780,7 @@ def rademacher_projection(X, s, seed=0):
     ----------
     X : (n, d) array
     s : int, at least 1
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -5855,6 +5857,7 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     x, y : (d,) arrays
     kernel : Kernel
     s : float, at least 1
+    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -5885,6 +5888,7 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     x, y : (d,) arrays
     kernel : Kernel
     bound : float, positive: b, at least abs(k(x, y))
+    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -5920,6 +5924,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     kernel : Kernel
     weight : float, a: the coefficient of the term in a unit vector; not 0
     s : float, positive
+    seed : int from 0 to 2**64 - 1, by default 0
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
@@ -6656,6 +6661,7 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     ----------
     X : (n, d) array
     m : int from 1 to n, number of centers
+    seed : int from 0 to 2**64 - 1, by default 0
     restarts : int, at least 1
     max_iterations : int, at least 1; passes over the points in each run
 
@@ -6753,6 +6759,7 @@ def kde_pare(X, m, seed=0, nearest=False):
     ----------
     X : (n, d) array
     m : int from 1 to n, number of centers, which are different points of X
+    seed : int from 0 to 2**64 - 1, by default 0
     nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
         weight is their number
 
@@ -6920,6 +6927,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     X : (n, d) array
     m : int from 1 to n, number of centers, which are different points of X
     kernel : Kernel, positive semidefinite
+    seed : int from 0 to 2**64 - 1, by default 0
     delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
 
     Returns
@@ -7131,6 +7139,7 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     m : int from 1 to n, number of points
     kernel : Kernel
     k : int from 1 to m; components
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -7175,6 +7184,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     w : (m,) array of weights, not negative, which sum to n
     kernel : Kernel
     k : int from 1 to m; components
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -8068,6 +8078,7 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
     d : int, at least 1; coordinates of a point
     m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
+    seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, whose products have no noise of
         phases. m times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with r =
@@ -8106,6 +8117,7 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
     d : int, at least 1; coordinates of a point
     m : int, at least 1; features
+    seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
@@ -8142,6 +8154,7 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
     d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
     m : int, at least 1; features
+    seed : int from 0 to 2**64 - 1, by default 0
     stored : bool; False draws the frequencies anew in each call, and the map holds none
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
@@ -8175,6 +8188,7 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
     d : int, at least 1; coordinates of a point, filled up with zeros to a power of two
     m : int, at least 1; features
+    seed : int from 0 to 2**64 - 1, by default 0
     paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, False m with phases of their own
 
     Returns
@@ -8948,6 +8962,7 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     m : int, at least 1; random features
     ell : int from 1 to m; rows of the sketch
     k : int from 1 to ell; directions
+    seed : int from 0 to 2**64 - 1, by default 0
     centered : bool; about the mean of the features
 
     Returns
@@ -9327,6 +9342,7 @@ def reservoir_start(c, d, seed=0):
     ----------
     c : int, at least 1; points to keep, drawn with replacement
     d : int, at least 1; coordinates of a point
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -9504,6 +9520,7 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     kernel : Kernel, positive semidefinite, with one k(x, x) for all points
     c : int, at least 1; points to keep
     k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -10717,6 +10734,7 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
     k : int, at least 1; functions
     features : int, at least 1; random features, drawn anew whenever they are needed
+    seed : int from 0 to 2**64 - 1, by default 0
     steps : int, at least 1; None for each feature four times, 200 at least
     batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
     feature_batch, theta0, theta1, centered : as of `dsgd_start`
@@ -11589,6 +11607,7 @@ def uniform_landmarks(n, s, seed=0):
     ----------
     n : int, at least 1; number of points
     s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -11632,6 +11651,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     ----------
     scores : (n,) array, not negative
     delta : float between 0 and 1/8, failure probability
+    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
 
     Returns
@@ -11673,6 +11693,7 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
     delta : float between 0 and 1/8, failure probability
+    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper
 
     Returns
@@ -11844,6 +11865,7 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
     delta : float between 0 and 1/32; failure probability is 3 delta
+    seed : int from 0 to 2**64 - 1, by default 0
     oversampling : float, positive; the 16 of the paper
 
     Returns
@@ -11888,6 +11910,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     kernel : Kernel, positive semidefinite
     s : int, at least 1; sample size; n or more returns all points
     delta : float between 0 and 1/32; failure probability is 3 delta
+    seed : int from 0 to 2**64 - 1, by default 0
     constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem
         speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
     oversampling : float, positive; the 16 of the paper
@@ -11940,6 +11963,7 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1, by default 0
     delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
@@ -11975,6 +11999,7 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1, by default 0
     delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
@@ -12010,6 +12035,7 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1, by default 0
     block : int from 1 to 128, proposals at a time
 
     Returns
@@ -12235,6 +12261,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
     kernel : Kernel, positive semidefinite
     k : int from 1 to the number of landmarks
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -12331,6 +12358,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
+    seed : int from 0 to 2**64 - 1, by default 0
     limit : int, landmarks at most; 0 for no limit but n
 
     Returns
@@ -12522,6 +12550,7 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     ----------
     F : (n, r) array, factor of K~ = F F^T
     k : int from 1 to n, number of clusters
+    seed : int from 0 to 2**64 - 1, by default 0
     restarts : int, at least 1; the best run is kept
     max_iterations : int, at least 1; passes over the rows in each run
 
@@ -12624,6 +12653,7 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
+    seed : int from 0 to 2**64 - 1, by default 0
     tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A difference
         below the rounding of products with A and B comes out as such
     max_iterations : int, at least 1; products of each with 16 vectors
@@ -12739,6 +12769,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     ----------
     A : (n, n) symmetric positive semidefinite array or operator
     lam : float, positive ridge, in the units of A's eigenvalues
+    seed : int from 0 to 2**64 - 1, by default 0
     probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
     steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
 
@@ -12876,6 +12907,7 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
+    seed : int from 0 to 2**64 - 1, by default 0
     probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
         sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the result
         at worst, where a few more directions than `probes` make up all of it; a percent and less where many do
@@ -13038,6 +13070,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     Parameters
     ----------
     n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
+    seed : int from 0 to 2**64 - 1, by default 0
     signal : int, at least 1; strong directions, cut to d
     zeta : float, positive; signal to noise
     decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has it
@@ -14062,6 +14095,7 @@ def dask_median_bandwidth(X, seed=0):
     Parameters
     ----------
     X : (n, d) dask array, chunked by rows
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
@@ -14367,6 +14401,7 @@ def dask_landmarks(X, kernel, s, seed=0):
     X : (n, d) dask array, chunked by rows
     kernel : Kernel, positive semidefinite, not precomputed
     s : int, at least 1; number of landmarks; n or more returns all points
+    seed : int from 0 to 2**64 - 1, by default 0
 
     Returns
     -------
