@@ -768,7 +768,7 @@ if importlib.util.find_spec("sklearn"):                # with the extra "checks"
 
 
 erratum("E1", "ams", "theorem 6", "misprint", "P_ij = rho_ij/sqrt(d)", "rho_ij/sqrt(s)", "AMS-T6")
-erratum("E2", "ams", "theorem 6, proof of (3)", "false", "(3) follows from the lengths of x, y and x - y",
+erratum("E2", "ams", "theorem 6, proof of (3)", "step", "(3) follows from the lengths of x, y and x - y",
         "that route gives 3 eps/2; x + y and x - y give eps/2 with the same s, so (3) is true", "AMS-T6")
 erratum("E3", "ams", "theorem 6, count", "note", "mt + m + t <= C(n, 2)",
         "fails for a handful of tiny m and t; 2mt vectors x +- y do for all", "AMS-T6")
@@ -782,7 +782,7 @@ erratum("E7", "ams", "theorem 4", "misprint", "abs(f^_n - f_n) <= |v|/c with f_n
         "for sqrt(lambda_n) f_n, as in theorem 3, and matching signs", "AMS-T4")
 erratum("E8", "ams", "section 4, (1)", "arguable", "k in an interval of width c",
         "abs(k) <= c, or an interval that contains 0", "AMS-S4")
-erratum("E9", "ams", "theorem 5, proof", "false", "failure needs a deviation of (2 eps/3) T sqrt(ln m)",
+erratum("E9", "ams", "theorem 5, proof", "step", "failure needs a deviation of (2 eps/3) T sqrt(ln m)",
         "eps/(1 + eps) in place of 2 eps/3, smaller for eps > 1/2; the theorem stands", "AMS-T5")
 erratum("E10", "ams", "section 6", "misprint", "k/abs(a) with probability s abs(a)", "k/(s abs(a))", "AMS-RK")
 erratum("E11", "ams", "section 5, text", "note", "s = O(log d)", "s = Theta(log n)/eps^2, as in theorem 6", "AMS-T6")

@@ -76,7 +76,8 @@ class Claim:
 class Erratum:
     """A place where the paper's text and the mathematics differ.
 
-    kind: "false" (as typed; the claim says what is meant, and how much stands), "misprint" (a slip of the pen),
+    kind: "false" (as typed; the claim says what is meant, and how much stands), "step" (of a proof, which does not
+    follow; what is proved is not contradicted), "misprint" (a slip of the pen),
     "arguable" (right under the reading that is named) or "note" (right as meant; said for readers). The last two are no
     errata.
     """
@@ -115,7 +116,7 @@ def claim(name, paper, statement, *, measures, no_trivial="", experiment=False, 
 
 
 def erratum(tag, paper, where, kind, stated, right, claim):
-    if kind not in ("false", "misprint", "arguable", "note"):
+    if kind not in ("false", "step", "misprint", "arguable", "note"):
         raise ValueError(f"erratum {tag}: no kind {kind}")
     ERRATA.append(Erratum(tag, paper, where, kind, stated, right, claim))
 
@@ -208,13 +209,10 @@ PAPERS = {"ams": "AMS", "rskpca": "RSKPCA", "skpca": "SKPCA", "dsgd": "DSGD", "r
 def in_short(paper):
     """Where a paper's text and the mathematics differ, by kind, for the README; steps of proofs by themselves, as they
     say nothing against what is proved."""
-    of_kind = {kind: [e for e in ERRATA if e.paper == paper and e.kind == kind]
-               for kind in ("false", "misprint", "arguable")}
-    lower = {kind: [e.where[0].lower() + e.where[1:] for e in found] for kind, found in of_kind.items()}
-    steps = [where for where in lower["false"] if "proof" in where]
-    typed = [where for where in lower["false"] if "proof" not in where]
-    parts = [("False as typed", typed),
-             ("Steps of proofs that do not follow (the results are not contradicted)", steps),
-             ("Misprints", lower["misprint"]), ("Arguable", lower["arguable"])]
-    text = " ".join(f"{name}: {'; '.join(found)}." for name, found in parts if found)
+    words = {"false": "False as typed",
+             "step": "Steps of proofs that do not follow (the results are not contradicted)",
+             "misprint": "Misprints", "arguable": "Arguable"}
+    places = {kind: [e.where[0].lower() + e.where[1:] for e in ERRATA if (e.paper, e.kind) == (paper, kind)]
+              for kind in words}
+    text = " ".join(f"{words[kind]}: {'; '.join(found)}." for kind, found in places.items() if found)
     return textwrap.fill(f"- {PAPERS[paper]}. {text}", 120, subsequent_indent="  ")

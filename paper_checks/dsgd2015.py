@@ -941,7 +941,7 @@ def draw_correlations(axes, options):
     axes.legend(fontsize=7)
 
 
-erratum("E22", "dsgd", "(5), in the proof sketch of lemma 2", "false",
+erratum("E22", "dsgd", "(5), in the proof sketch of lemma 2", "step",
         "c_(t+1)^2 grows by 2 eta (gap - 2 |A - A_t|) (1 - c_t^2)",
         "in expectation, for k = 1; for k > 1 for the sum of the squared sines of all angles. The theorem, in "
         "expectation, is not contradicted", "DSGD-(5)")

@@ -159,7 +159,7 @@ class Report:
             parts += [form.heading(2, PAPERS[paper], paper),
                       form.table(COLUMNS, [self.row(form, *result) for result in of_paper])]
         errata = [e for e in claims.ERRATA if e.claim in {claim.name for claim, _ in self.results}]
-        for title, kinds in (("Errata", ("false", "misprint")), ("Arguable places, no errata", ("arguable",)),
+        for title, kinds in (("Errata", ("false", "step", "misprint")), ("Arguable places, no errata", ("arguable",)),
                              ("Notes, no errata", ("note",))):
             rows = [self.erratum(form, e) for e in errata if e.kind in kinds]
             parts += [form.heading(2, title), form.table(ERRATA_COLUMNS, rows)] if rows else []

@@ -1133,7 +1133,7 @@ def draw_learning(axes, options):
 erratum("E36", "rls", "Lemma 11, count", "note", "s <= 2 sum p for any overestimates",
         "where the scores with p < 1 sum to at least 1, as the proof "
         "assumes; else + (8/3) log(2/delta)", "RLS-L11-count")
-erratum("E37", "rls", "Lemma 11, proof", "false", "exponent 2 log(.)",
+erratum("E37", "rls", "Lemma 11, proof", "step", "exponent 2 log(.)",
         "12/7 log(.): enough for d/delta >= 128; 25 in place of 16 always. A step of the "
         "proof; the lemma is not refuted", "RLS-L11")
 erratum("E38", "rls", "Lemma 5, part 2", "false", "sum p <= 64 d_eff log(d_eff/delta)", "with scores capped at 1",
@@ -1141,12 +1141,12 @@ erratum("E38", "rls", "Lemma 5, part 2", "false", "sum p <= 64 d_eff log(d_eff/d
 erratum("E39", "rls", "Theorem 7, size below d_eff = .6", "false", "384 d_eff log(d_eff/delta)",
         "with scores capped at 1 and, below d_eff = .6, d_eff + 1: remote corners "
         "only", "RLS-T7")
-erratum("E40", "rls", "Theorem 8, proof", "false", "three events; c_2 >= 40 c",
+erratum("E40", "rls", "Theorem 8, proof", "step", "three events; c_2 >= 40 c",
         "four events, whose chances still sum to 3 delta; c_2 >= 60.5 c. Bookkeeping; "
         "the theorem is not affected", "RLS-T7")
 erratum("E41", "rls", "Algorithm 3, comment at step 9", "misprint", "equals 3/2 (...)", "5 (...), as the step has it",
         "RLS-T10")
-erratum("E42", "rls", "Theorem 20, proof", "false", "(47) implies lambda' <= lambda~ <= 3 lambda'",
+erratum("E42", "rls", "Theorem 20, proof", "step", "(47) implies lambda' <= lambda~ <= 3 lambda'",
         "a concentration of the tail's trace is needed; the theorem, its constant open, is not refuted", "RLS-T10")
 erratum("E43", "rls", "Section 3.2", "note", "d_eff is essentially the smallest rank",
         "for falling spectra; a flat tail below lam adds to d_eff only",

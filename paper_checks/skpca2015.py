@@ -865,7 +865,7 @@ for number, each in enumerate(DATA, 1):
            columns=panels_of(each))(functools.partial(draw_curves, name=each))
 
 
-erratum("E12", "skpca", "Theorem 3.1, last line of the proof", "false", "m = ln(2/delta)/(2 eps^2)",
+erratum("E12", "skpca", "Theorem 3.1, last line of the proof", "step", "m = ln(2/delta)/(2 eps^2)",
         "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, stated with O(.), is true", "SKPCA-T3.1")
 erratum("E13", "skpca", "Section 1.2 (and 1.1), a rate quoted from earlier work", "false", "E |G^ - G| <= Theta(n log "
                                                                                            "n/m)",
@@ -878,7 +878,7 @@ erratum("E15", "skpca", "Algorithm 1", "misprint", "returns the W of the last de
         "one more decomposition at the end", "SKPCA-Alg1")
 erratum("E16", "skpca", "Algorithm 1 with l = 2", "note", "experiments with l = 2",
         "the sketch is wiped at each decomposition; nothing is claimed there", "SKPCA-T3.2")
-erratum("E17", "skpca", "Lemma 3.2, proof (and the like in that of lemma 3.3)", "false",
+erratum("E17", "skpca", "Lemma 3.2, proof (and the like in that of lemma 3.3)", "step",
         "B x = 0 for x = sum alpha_i v_i; a projector of norm at most 1", "A^T y lies in null(B). Steps of the "
         "proofs; the lemmas survive as in E14", "SKPCA-L3.2")
 erratum("E18", "skpca", "Lemma 3.5", "false", "eps sqrt(k) n",
