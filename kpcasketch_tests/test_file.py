@@ -141,7 +141,7 @@ def test_functions_loaded_from_a_shared_cache_lost_those_they_call(tmp_path):
             "X = np.random.default_rng(0).standard_normal((300, 2))\n"
             "for name in sys.argv[1:]:\n"
             "    Y = X.astype(name)\n"
-            "    print(name, kp.rademacher_projection(Y, 2, 0).sum())\n")
+            "    print(name, np.abs(kp.rademacher_projection(Y, 3, 0)).sum())\n")
 
     def start(*names):
         return subprocess.Popen([sys.executable, "-c", code, *names], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -164,6 +164,10 @@ def test_functions_loaded_from_a_shared_cache_lost_those_they_call(tmp_path):
             out, error = process.communicate()
             assert process.returncode == 0, error
             outputs |= set(out.splitlines())
+    for path in tmp_path.rglob("kpcasketch._project_rows-*"):          # by itself: what calls it is still there
+        path.unlink()
+    out, error = (process := start("float64")).communicate()
+    assert process.returncode == 0 and out.strip() in outputs, error
     assert len(outputs) == 2, outputs
 
 
