@@ -470,8 +470,10 @@ from jupyter_client.manager import start_new_kernel
 manager, client = start_new_kernel(kernel_name="python3", cwd=os.getcwd())
 
 def cell(code, after=None):
-    sent = client.execute(code)
+    sent = client.execute(code, stop_on_error=False)   # after an error, cells that came meanwhile would be refused
     if after is not None:
+        while client.get_iopub_msg(timeout=300)["content"].get("text") != "begun\\n":
+            pass                                       # an idle kernel drops interrupts
         time.sleep(after)
         manager.interrupt_kernel()
     while True:
@@ -483,7 +485,7 @@ try:
     assert cell("import numpy as np, kpcasketch as kp; X = np.random.default_rng(0).standard_normal((1500, 3)); "
                 "g = kp.gaussian(2.0); whole = kp.kpca(X, g, 3)")["status"] == "ok"
     for delay in (0.05, 0.2, 0.5):
-        reply = cell("while True: kp.kpca(X, g, 3)", delay)
+        reply = cell("print('begun', flush=True)\\nwhile True: kp.kpca(X, g, 3)", delay)
         assert reply["status"] == "error" and reply["ename"] == "KeyboardInterrupt", reply
         reply = cell("assert np.array_equal(kp.kpca(X, g, 3).coef, whole.coef) and not kp._held_back")
         assert reply["status"] == "ok", reply
