@@ -11,15 +11,65 @@ from scipy import stats
 
 import kpcasketch as kp
 from paper_checks import __main__ as command
-from paper_checks import claims, report, rls2017, rskpca2013, skpca2015
+from paper_checks import claims, data, report, rls2017, rskpca2013, skpca2015
 
 
 def test_failure_counts_are_judged_by_exact_tails():
     assert claims.judge_failures(0, 59, 0.05) == claims.HOLDS
     assert claims.judge_failures(0, 57, 0.05) == claims.UNDECIDED
-    assert claims.judge_failures(40, 100, 0.05) == claims.FAILS
+    assert claims.judge_failures(40, 100, 0.05) == claims.VIOLATED
     lower, upper = claims.clopper_pearson(3, 50, 0.05)
     assert stats.binom.sf(2, 50, lower) == pytest.approx(0.05) and stats.binom.cdf(3, 50, upper) == pytest.approx(0.05)
+
+
+def test_the_levels_of_all_accusations_sum_to_one_in_a_thousand():
+    # constructors of 100 judgements: the k-th takes .001 / (k (k + 1)), so failures that sufficed first do not later
+    for _ in claims.run([], None):
+        pass
+    first = claims.judge_failures(5, 10, 0.1)
+    later = [claims.judge_failures(5, 10, 0.1) for _ in range(100)][-1]
+    assert (first, later) == (claims.UNDECIDED, claims.UNDECIDED)
+    tail = stats.binom.sf(6, 10, 0.1)                  # 7 or more of 10 at a chance of .1: 9e-6
+    for _ in claims.run([], None):
+        pass
+    levels = [claims.judge_failures(7, 10, 0.1) for _ in range(20)]
+    assert [level == claims.VIOLATED for level in levels] == [tail < 0.001 / (k * (k + 1)) for k in range(1, 21)]
+    assert claims.VIOLATED in levels and claims.UNDECIDED in levels
+
+
+def test_constructors_judge_the_bound_its_control_and_what_else_is_needed():
+    def verdict(made):
+        return made.verdict
+    assert verdict(claims.bounded(1.0, 1.0, 1.1, "")) == claims.HOLDS
+    assert verdict(claims.bounded(1.1, 1.0, 1.2, "")) == claims.VIOLATED
+    assert verdict(claims.bounded(0.9, 1.0, 1.0, "")) == claims.UNDETECTED
+    assert verdict(claims.bounded(0.9, 1.0, [1.2, 0.9], "")) == claims.UNDETECTED
+    lacking = claims.bounded(0.9, 1.0, 1.2, "found.", needs={"that": False, "this": True})
+    assert lacking.verdict == claims.VIOLATED and lacking.text == "found. Not met: that."
+    assert verdict(claims.probability(0, 59, 0.05, (30, 59), "")) == claims.HOLDS
+    assert verdict(claims.probability(0, 59, 0.05, (0, 59), "")) == claims.UNDETECTED
+    assert verdict(claims.probability(30, 59, 0.05, (30, 59), "")) == claims.VIOLATED
+    assert verdict(claims.probability(2, 59, 0.05, (30, 59), "")) == claims.UNDECIDED
+    assert verdict(claims.rate(-1.0, -1.2, -0.8, -0.5, "")) == claims.HOLDS
+    assert verdict(claims.rate(-1.0, -1.2, -0.8, -0.9, "")) == claims.UNDETECTED
+    assert verdict(claims.rate(-0.5, -np.inf, -0.8, -0.1, "")) == claims.VIOLATED
+    assert np.isnan(claims.rate(-1.0, -1.2, -0.8, -0.5, "").slack)
+    assert verdict(claims.counterexample(2.0, 1.0, "", mended=(1.0, 1.0))) == claims.REFUTED
+    assert verdict(claims.counterexample(1.0, 1.0, "")) == claims.NOT_REPRODUCED
+    assert verdict(claims.counterexample(2.0, 1.0, "", mended=(1.1, 1.0))) == claims.VIOLATED
+    assert verdict(claims.counterexample(2.0, 1.0, "", needs={"it": False})) == claims.NOT_REPRODUCED
+    assert verdict(claims.observation({"a": True, "b": True}, "", measured=1, bound=1)) == claims.SEEN
+    seen = claims.observation({"a": True, "b": False}, "Why.", measured=1, bound=1)
+    assert seen.verdict == claims.NOT_SEEN and seen.text == "a: seen; b: not seen. Why."
+    assert verdict(claims.observation({}, "", measured=1, bound=1, lacking="Data.")) == claims.NOT_COMPARABLE
+
+
+def test_a_claim_without_a_control_or_with_prose_for_a_trivial_bound_is_not_registered():
+    for words in ({"control": ""}, {"control": "c", "no_trivial": "there is none"}, {"control": "c", "measures": ""}):
+        with pytest.raises(ValueError):
+            claims.claim("new", "ams", "statement", **{"measures": "x", **words})
+    with pytest.raises(ValueError):
+        claims.claim("new", "ams", "words", measures="x", control="c", errata=[claims.Erratum("E0", "wrong", *"abc")])
 
 
 def test_a_check_that_raises_fails_and_a_vacuous_one_does_not_count():
@@ -33,29 +83,29 @@ def test_a_check_that_raises_fails_and_a_vacuous_one_does_not_count():
         return claims.Verdict(claims.HOLDS, 0.1, 0.9, "")
     checks = [claims.Claim(check.__name__, "x", "", check, "") for check in (broken, vacuous, compared_with_nothing)]
     results = [verdict for _, verdict in claims.run(checks, None)]
-    assert [r.verdict for r in results] == [claims.FAILS, claims.NOT_RUN, claims.NO_TRIVIAL]
-    assert claims.NO_TRIVIAL not in claims.GOOD
+    assert [r.verdict for r in results] == [claims.BROKEN, claims.VACUOUS, claims.VACUOUS]
+    assert not {claims.BROKEN, claims.VACUOUS, claims.VIOLATED, claims.UNDETECTED} & set(claims.GOOD)
     assert "ZeroDivisionError" in results[0].text
 
 
 def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(claims, "ERRATA", [claims.Erratum("E0", "x", "lemma 1", "false", "a | b", "c < d", "one")])
+    monkeypatch.setattr(claims, "ERRATA", [claims.Erratum("E0", "false", "lemma 1", "a | b", "c < d", "x", "one")])
     monkeypatch.setattr(claims, "FIGURES",
                         [claims.Figure("line", "ams", "A line.", lambda axes, options: axes.plot([0, 1]), ("one",))])
-    first = claims.Claim("one", "ams", "norms |A| <= 1", None, "|A|, a length", "there is none")
+    first = claims.Claim("one", "ams", "norms |A| <= 1", None, "|A|, a length", "twice A", "there is none")
     second = claims.Claim("two", "ams", "", None, "")
     written = report.Report(tmp_path / "new", argparse.Namespace(seed=0), [first, second])
     written.add(first, claims.Verdict(claims.REFUTED, 2.0, 1.0, "because <of this>"))
     early = (tmp_path / "new" / "report.md").read_text()
     assert "1 of 2 claims, 1 still to come" in early and "line.png" not in early
-    written.add(second, claims.Verdict(claims.HOLDS, 0.5, 1.0, "", trivial=4.0))
+    written.add(second, claims.Verdict(claims.HOLDS, 0.5, 1.0, "", trivial=4.0, control="above"))
     paths = written.finish()
     text, page = paths[0].read_text(), paths[1].read_text()
     assert "norms \\|A\\| <= 1" in text and "**refuted as stated**: 1; **holds**: 1" in text and "](line.png)" in text
-    assert "| [two](#two) | holds |  | 0.5 | 1 | 0.5 | 0.25 |" in text
-    assert "there is none | [E0](#E0) | [figure-line" not in text
-    assert "there is none | [E0](#E0) | [line](#figure-line)" in text
+    assert "| [two](#two) | holds |  | 0.5 | 1 | 0.5 | 0.25 | above |" in text
+    assert "there is none |  | [E0](#E0) | [figure-line" not in text
+    assert "there is none |  | [E0](#E0) | [line](#figure-line)" in text
     assert "because &lt;of this&gt;" in page and "data:image/png;base64" in page and "c &lt; d" in page
     for target in ("one", "two", "E0", "figure-line"):
         assert f'href="#{target}"' in page and f'id="{target}"' in page
@@ -63,7 +113,7 @@ def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
 
 
 def test_every_claim_and_figure_can_be_followed():
-    for paper in command.PAPERS.values():
+    for paper, *_ in claims.PAPERS.values():
         importlib.import_module(f"paper_checks.{paper}")
     names = {claim.name for claim in claims.CLAIMS}
     assert len(names) == len(claims.CLAIMS) and all(claim.measures for claim in claims.CLAIMS)
@@ -72,6 +122,9 @@ def test_every_claim_and_figure_can_be_followed():
     assert {tag for claim in claims.CLAIMS for tag in claim.errata} <= {erratum.tag for erratum in claims.ERRATA}
     tags = [erratum.tag for erratum in claims.ERRATA]
     assert len(set(tags)) == len(tags)
+    assert all(claim.control or claim.no_trivial == claims.QUOTIENT for claim in claims.CLAIMS)
+    assert {paper for paper, *_ in data.SETS} <= set(claims.PAPERS) and {name for *_, name, _ in data.SETS} <= {
+        "", *data.FILES}
     readme = pathlib.Path(kp.__file__).with_name("README.md").read_text()
     assert all(claims.in_short(paper) in readme for paper in claims.PAPERS)             # the command is --errata
 
@@ -102,13 +155,16 @@ def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
 
 def test_sets_of_images_and_of_the_folder_are_found(tmp_path):
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "mnist10k.npz", X=rng.integers(0, 256, (30, 784)).astype(np.uint8), y=np.arange(30) % 3)
+    np.savez(tmp_path / "yaleb32.npz", X=rng.integers(0, 256, (30, 1024)).astype(np.uint8), y=np.arange(30) % 3)
+    np.savez(tmp_path / "usps.npz", X=rng.uniform(-1, 1, (20, 256)), y=np.arange(20) % 3)
     np.savez(tmp_path / "german_numeric.npz", X=rng.integers(0, 9, (40, 24)), y=np.arange(40) % 2)
-    points, labels, sigma, components = rskpca2013.experiment("mnist", tmp_path)
-    assert points.shape == (30, 196) and 0 <= points.min() < points.max() <= 1 and labels.size == 30 and sigma == 15.75
-    assert components == 15
-    assert rskpca2013.experiment("german", tmp_path)[0].shape == (40, 24)
-    assert rskpca2013.experiment("yale", tmp_path) is None
+    points, labels, sigma, components = rskpca2013.the_set("yale", tmp_path)
+    assert points.shape == (30, 256) and 0 <= points.min() < points.max() <= 1 and labels.size == 30
+    assert sigma == 17 * (256 / 520) ** 0.5 and components == 10
+    points, _, sigma, _ = rskpca2013.the_set("usps", tmp_path)
+    assert 0 <= points.min() < points.max() <= 1 and sigma == 18
+    assert rskpca2013.the_set("german", tmp_path)[0].shape == (40, 24)
+    assert rskpca2013.the_set("pendigits", tmp_path) is None
     image = np.arange(16.0).reshape(1, 16)
     assert np.array_equal(rskpca2013.images(image, 4, 2), [[2.5, 4.5, 10.5, 12.5]])
 

@@ -1,19 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a claim is, how it is registered, and the exact statistics that judge it.
 
-A claim is a function that measures something and returns a Verdict. It must be able to fail: a bound is compared with
-the trivial one (`vacuity`), and where measurements lie far below a bound a negative control shows that the check can
-tell.
+To add a claim, write in the paper's file, where the paper has it, a function of the run's options under
+
+    @claim("RLS-T3", "rls", "Theorem 3: what it states, in its letters.", measures="|K - K~|, and lam",
+           control="what must break the bound, or the check could not have told", errata=[Erratum(...)])
+
+that measures (mathematics in short functions above it) and ends in one of the constructors below, which judge:
+`bounded` for a bound or an identity, `probability` for failures allowed with probability delta, `rate` for exponents,
+`counterexample` for a statement that is wrong as printed. What a paper's own runs show is an `@experiment`, and ends in
+`observation`. A bound is given its trivial one (`trivial=`), or the decorator one of the reasons for none
+(`no_trivial=`); numbers of the text come from the run. A new paper: one entry in PAPERS.
 """
 
+import itertools
 import math
-import pathlib
 import textwrap
 from dataclasses import dataclass, field
 from typing import Callable
 
 import numpy as np
 from scipy import stats
+
+PAPERS = {"ams": ("ams2001", "AMS", "sampling techniques for kernel methods"),         # file, short name, subject
+          "rskpca": ("rskpca2013", "RSKPCA", "reduced-set kernel PCA"),
+          "skpca": ("skpca2015", "SKPCA", "streaming kernel PCA"),
+          "dsgd": ("dsgd2015", "DSGD", "doubly stochastic gradients"),
+          "rls": ("rls2017", "RLS", "recursive leverage scores")}
 
 HOLDS = "holds"
 MENDED = "misprint, holds as mended"
@@ -24,15 +37,18 @@ GAP = "not contradicted; its proof has a gap"
 LESS = "not contradicted; what we can prove is less"
 ASSUMING = "holds where its proof's assumption does"
 UNSAID = "holds with a hypothesis that is not printed"
-FAILS = "FAILS"
-NOT_RUN = "not run: vacuous"
-UNDECIDED = "undecided: raise the number of trials"
-NO_TRIVIAL = "FAILS: neither a trivial bound nor a reason for none"
 # What a paper's own experiment shows, in ours: that is never a failure of the paper.
 SEEN = "seen"
 NOT_SEEN = "not seen here"
-NOT_COMPARABLE = "not comparable: our run lacks what it takes"
 GOOD = (HOLDS, MENDED, REFUTED, QUOTED, STEP, GAP, LESS, ASSUMING, UNSAID, SEEN, NOT_SEEN)
+# What does not count as judged well, each by its reason.
+VIOLATED = "FAILS: violated"
+UNDETECTED = "FAILS: its control was not detected"
+NOT_REPRODUCED = "FAILS: the counterexample was not reproduced"
+VACUOUS = "FAILS: vacuous on these data"
+BROKEN = "FAILS: the check itself broke"
+UNDECIDED = "undecided: raise the number of trials"
+NOT_COMPARABLE = "not comparable: our run lacks what it takes"
 
 VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
 
@@ -42,6 +58,9 @@ COUNT = "a number that is counted; nothing bounds it from outside"
 CHANCE = "a score of chance, in standard errors or p-values"
 QUOTIENT = "a quotient of two measurements; nothing bounds it from outside"
 SHARP = "attained: the bound is the largest value there is"
+SLOPE = "an exponent; what does not converge has 0"
+EXACT = "the counterexample is exact"
+REASONS = (IDENTITY, COUNT, CHANCE, QUOTIENT, SHARP, SLOPE, EXACT)
 
 
 @dataclass
@@ -53,11 +72,30 @@ class Verdict:
     text: str
     parameters: str = ""
     trivial: float = math.inf                          # the bound that holds without any theorem
+    control: str = ""                                  # what the control gave
+    compared: bool = True                              # whether measured / bound says anything: exponents' does not
 
     @property
     def slack(self):
         """measured / bound: at most 1 where the bound holds."""
-        return self.measured / self.bound if self.bound else math.nan
+        return self.measured / self.bound if self.bound and self.compared else math.nan
+
+
+@dataclass
+class Erratum:
+    """A place where the paper's text and the mathematics differ; declared with the claim that has the evidence.
+
+    kind: "false" (as typed; the claim says what is meant, and how much stands), "step" (of a proof, which does not
+    follow; what is proved is not contradicted), "misprint" (a slip of the pen), "arguable" (right under the reading
+    that is named) or "note" (right as meant; said for readers). The last two are no errata.
+    """
+    tag: str
+    kind: str
+    where: str
+    stated: str
+    right: str
+    paper: str = ""                                    # these two are the claim's
+    claim: str = ""
 
 
 @dataclass
@@ -67,27 +105,9 @@ class Claim:
     statement: str
     check: Callable
     measures: str                                      # what the columns measured and bound are, and in which unit
+    control: str = ""                                  # what must break the bound; of an experiment, nothing
     no_trivial: str = ""                               # why no trivial bound is given, where none is
-    experiment: bool = False                           # whether it is about runs of the paper's, not about mathematics
-    errata: list = field(default_factory=list)
-
-
-@dataclass
-class Erratum:
-    """A place where the paper's text and the mathematics differ.
-
-    kind: "false" (as typed; the claim says what is meant, and how much stands), "step" (of a proof, which does not
-    follow; what is proved is not contradicted), "misprint" (a slip of the pen),
-    "arguable" (right under the reading that is named) or "note" (right as meant; said for readers). The last two are no
-    errata.
-    """
-    tag: str
-    paper: str
-    where: str
-    kind: str
-    stated: str
-    right: str
-    claim: str                                         # the claim whose text has the evidence
+    errata: list = field(default_factory=list)         # tags
 
 
 @dataclass
@@ -104,64 +124,95 @@ class Figure:
 CLAIMS, ERRATA, FIGURES = [], [], []
 
 
-def claim(name, paper, statement, *, measures, no_trivial="", experiment=False, errata=()):
-    """Register a check; its function takes the run's options and returns a Verdict."""
-    if not statement or not measures or any(one.name == name for one in CLAIMS):
-        raise ValueError(f"claim {name} must have a name of its own, a statement, and words on what is measured")
+def claim(name, paper, statement, *, measures, control="(old)", no_trivial="", errata=(), experiment=False):
+    """Register a check; its function takes the run's options and returns a Verdict. Of errata, those of other claims by
+    their tags."""
+    if not all((statement, measures, control)) or any(one.name == name for one in CLAIMS):
+        raise ValueError(f"claim {name} must have a name of its own, a statement, a control, and words on what is "
+                         f"measured")
+    if control != "(old)" and no_trivial and no_trivial not in REASONS:
+        raise ValueError(f"claim {name}: the reason for no trivial bound must be one of REASONS")
+    OLD.add(name) if experiment else None
+    return _registered(name, paper, statement, measures, control, no_trivial, errata)
+
+
+def experiment(name, paper, statement, *, measures, errata=()):
+    """Register what a paper's own runs show: it can be seen or not, and has neither control nor trivial bound."""
+    return _registered(name, paper, statement, measures, "", QUOTIENT, errata)
+
+
+def _registered(name, paper, statement, measures, control, no_trivial, errata):
+    for one in errata:
+        if isinstance(one, Erratum):
+            if one.kind not in ("false", "step", "misprint", "arguable", "note"):
+                raise ValueError(f"erratum {one.tag}: no kind {one.kind}")
+            one.paper, one.claim = paper, name
+            ERRATA.append(one)
 
     def register(check):
-        CLAIMS.append(Claim(name, paper, statement, check, measures, no_trivial, experiment, list(errata)))
+        CLAIMS.append(Claim(name, paper, statement, check, measures, control, no_trivial,
+                            [getattr(one, "tag", one) for one in errata]))
         return check
     return register
 
 
-def erratum(tag, paper, where, kind, stated, right, claim):
-    if kind not in ("false", "step", "misprint", "arguable", "note"):
-        raise ValueError(f"erratum {tag}: no kind {kind}")
-    ERRATA.append(Erratum(tag, paper, where, kind, stated, right, claim))
-
-
 def figure(name, paper, caption, *, claims, rows=1, columns=None):
-    """Register a picture for the report; its function draws on the axes it is given, an array of them if `columns`
-    is."""
+    """Register a picture for the report; its function draws on the axes it is given, an array of them if `columns` (a
+    number, or a function of the options) is."""
     def register(draw):
-        FIGURES.append(Figure(name, paper, caption, draw, tuple(claims), rows, columns))
+        panels = columns if callable(columns) or columns is None else lambda options: columns
+        FIGURES.append(Figure(name, paper, caption, draw, tuple(claims), rows, panels))
         return draw
     return register
 
 
 def run(claims, options):
-    """Yield (claim, Verdict); a check that raises is our bug, and FAILS."""
+    """Yield (claim, Verdict); a check that raises is our bug."""
+    global _judgements
+    _judgements = itertools.count(1)
     for one in claims:
         try:
             verdict = one.check(options)
         # whatever went wrong, the table goes on and the exit status tells
         except Exception as error:
-            verdict = Verdict(FAILS, math.nan, math.nan, f"{type(error).__name__}: {error}")
-        else:
-            if one.experiment:
-                verdict.verdict = {HOLDS: SEEN, FAILS: NOT_COMPARABLE}.get(verdict.verdict, verdict.verdict)
+            verdict = Verdict(BROKEN, math.nan, math.nan, f"{type(error).__name__}: {error}")
+        if one.name in OLD:
+            verdict.verdict = {HOLDS: SEEN, FAILS: NOT_COMPARABLE}.get(verdict.verdict, verdict.verdict)
         yield one, guard_vacuity(one, verdict)
+
+
+OLD = set()
+FAILS, NOT_RUN = VIOLATED, VACUOUS
+
+
+def erratum(tag, paper, where, kind, stated, right, claim):
+    ERRATA.append(Erratum(tag, kind, where, stated, right, paper, claim))
+
+
+def judgements(file):
+    return 1
+
+
+def detection(control):
+    return "detected" if control else "NOT detected"
+
+
+def binomial_p_value(count, trials, probability):
+    return float(stats.binomtest(int(count), int(trials), probability).pvalue)
 
 
 def guard_vacuity(claim, verdict):
     """A bound near the trivial one does not count as checked, nor does one that nobody compared with anything."""
-    if verdict.verdict in GOOD and math.isinf(verdict.trivial) and not claim.no_trivial:
-        verdict.verdict = NO_TRIVIAL
-    if verdict.verdict in GOOD and verdict.bound >= VACUOUS_AT * verdict.trivial:
-        verdict.verdict = NOT_RUN
+    alone = math.isinf(verdict.trivial) and not claim.no_trivial
+    if verdict.verdict in GOOD and (alone or verdict.bound >= VACUOUS_AT * verdict.trivial):
+        verdict.verdict = VACUOUS
     return verdict
 
 
-def detection(control):
-    """What a text says of its control, so that no text can claim more than was seen."""
-    return "detected" if control else "NOT detected"
+# ----------------------------------------------------------------------------------------------------------------------
+# What judges.
 
-
-def judgements(file):
-    """How often the source of a file of claims calls for a judgement of failure counts: the accusations it could
-    make."""
-    return pathlib.Path(file).read_text(encoding="utf-8").count("judge_failures(")
+_judgements = itertools.count(1)
 
 
 def clopper_pearson(failures, trials, level):
@@ -172,13 +223,90 @@ def clopper_pearson(failures, trials, level):
 
 
 def judge_failures(failures, trials, delta, tests=1):
-    """HOLDS, FAILS or UNDECIDED for P(failure) <= delta: 95 % upper limit below it, 99.9 % lower limit above it.
+    """HOLDS, VIOLATED or UNDECIDED for P(failure) <= delta: 95 % upper limit below it, or a lower limit above it.
 
-    `tests` is the number of such judgements in one report; the level of the accusation is divided by it.
+    The k-th lower limit of a run has level .001 / (k (k + 1)): whatever their number, all accusations of a run
+    together are wrong with probability at most .001.
     """
-    lower, _ = clopper_pearson(failures, trials, 0.001 / tests)
+    k = next(_judgements)
+    lower, _ = clopper_pearson(failures, trials, 0.001 / (k * (k + 1)))
     _, upper = clopper_pearson(failures, trials, 0.05)
-    return FAILS if lower > delta else HOLDS if upper <= delta else UNDECIDED
+    return VIOLATED if lower > delta else HOLDS if upper <= delta else UNDECIDED
+
+
+def too_often(failures, trials, delta):
+    """Whether failures are certainly more frequent than delta."""
+    return judge_failures(failures, trials, delta) == VIOLATED
+
+
+def _told(verdict, controls, needs, otherwise):
+    """The first reason why a verdict does not stand, or the verdict; and what was missing, in words."""
+    missing = [what for what, met in (needs or {}).items() if not met]
+    if missing and verdict in GOOD:
+        return otherwise, f" Not met: {'; '.join(missing)}."
+    if not all(controls) and verdict in GOOD:
+        return UNDETECTED, ""
+    return verdict, ""
+
+
+def bounded(measured, bound, control, text, parameters="", *, trivial=math.inf, needs=None, good=HOLDS, rounding=1e-9):
+    """measured <= bound (up to rounding), by a check that could tell: `control`, measured where the bound is broken, is
+    above.
+
+    `control` may be several numbers, all of which must be above; `needs` has further conditions, {what: whether}.
+    """
+    controls = np.atleast_1d(control)
+    limit = bound * (1 + rounding)
+    verdict, missing = _told(good if measured <= limit else VIOLATED, controls > limit, needs, VIOLATED)
+    shown = ", ".join(f"{value:.3g}" for value in controls)
+    return Verdict(verdict, float(measured), float(bound), text + missing, parameters, float(trivial),
+                   f"{shown}, above {bound:.3g}" if verdict != UNDETECTED else f"{shown}, NOT above {bound:.3g}")
+
+
+def probability(failures, trials, delta, control, text, parameters="", *, measured=None, bound=None, trivial=math.inf,
+                needs=None, good=HOLDS):
+    """P(failure) <= delta by exact tails; `control`, (failures, trials) of what breaks the bound, fails too often.
+
+    measured and bound, for the table, are the rate of failures and delta unless given.
+    """
+    verdict = judge_failures(failures, trials, delta)
+    detected = too_often(*control, delta)
+    verdict, missing = _told(good if verdict == HOLDS else verdict, [detected], needs, VIOLATED)
+    return Verdict(verdict, failures / trials if measured is None else float(measured),
+                   delta if bound is None else float(bound),
+                   f"{failures} failures in {trials} trials, allowed with probability {delta:.3g}. {text}{missing}",
+                   parameters, 1.0 if bound is None and math.isinf(trivial) else float(trivial),
+                   f"{control[0]} of {control[1]} fail{'' if detected else ', NOT too many'}")
+
+
+def rate(exponent, low, high, control, text, parameters="", *, needs=None, good=HOLDS):
+    """low <= exponent <= high, where the control's is outside; the table shows the exponent and the nearer limit."""
+    verdict, missing = _told(good if low <= exponent <= high else VIOLATED, [not low <= control <= high], needs,
+                             VIOLATED)
+    nearer = high if math.isinf(low) or high - exponent < exponent - low else low
+    return Verdict(verdict, exponent, nearer, text + missing, parameters, control=f"{control:.3g}", compared=False)
+
+
+def counterexample(printed, stated, text, parameters="", *, mended=None, needs=None, good=REFUTED, trivial=math.inf):
+    """What the paper prints is exceeded, printed > stated; as mended, (measured, bound), it is kept.
+
+    Its control is the counterexample; `needs` has what else must be reproduced.
+    """
+    verdict = good if printed > stated else NOT_REPRODUCED
+    verdict, missing = _told(verdict, [], needs, NOT_REPRODUCED)
+    if verdict in GOOD and mended is not None and mended[0] > mended[1] * (1 + 1e-9):
+        verdict, missing = VIOLATED, " The mended form is violated."
+    shown = mended if mended is not None and good in (MENDED, ASSUMING, UNSAID) else (printed, stated)
+    return Verdict(verdict, float(shown[0]), float(shown[1]), text + missing, parameters, float(trivial),
+                   f"as printed {printed:.4g}, stated {stated:.4g}")
+
+
+def observation(seen, text, parameters="", *, measured, bound, lacking=""):
+    """What a paper's runs show, {sentence: whether it is so in ours}; `lacking` says why ours cannot be compared."""
+    words = "; ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in seen.items())
+    verdict = NOT_COMPARABLE if lacking else SEEN if all(seen.values()) else NOT_SEEN
+    return Verdict(verdict, float(measured), float(bound), f"{words}. {lacking}{' ' if lacking else ''}{text}",
+                   parameters)
 
 
 def standard_errors(draws, target, variance):
@@ -198,21 +326,13 @@ def mean_limit(tests):
     return max(5.0, float(stats.norm.isf(0.5e-6 / tests)))
 
 
-def binomial_p_value(count, trials, probability):
-    """Exact two-sided p-value of a count."""
-    return float(stats.binomtest(int(count), int(trials), probability).pvalue)
-
-
-PAPERS = {"ams": "AMS", "rskpca": "RSKPCA", "skpca": "SKPCA", "dsgd": "DSGD", "rls": "RLS"}
-
-
 def in_short(paper):
     """Where a paper's text and the mathematics differ, by kind, for the README; steps of proofs by themselves, as they
     say nothing against what is proved."""
     words = {"false": "False as typed",
              "step": "Steps of proofs that do not follow (the results are not contradicted)",
              "misprint": "Misprints", "arguable": "Arguable"}
-    places = {kind: [e.where[0].lower() + e.where[1:] for e in ERRATA if (e.paper, e.kind) == (paper, kind)]
-              for kind in words}
+    of_paper = sorted((e for e in ERRATA if e.paper == paper), key=lambda e: int(e.tag[1:]))
+    places = {kind: [e.where[0].lower() + e.where[1:] for e in of_paper if e.kind == kind] for kind in words}
     text = " ".join(f"{words[kind]}: {'; '.join(found)}." for kind, found in places.items() if found)
-    return textwrap.fill(f"- {PAPERS[paper]}. {text}", 120, subsequent_indent="  ")
+    return textwrap.fill(f"- {PAPERS[paper][1]}. {text}", 120, subsequent_indent="  ")

@@ -11,16 +11,14 @@ import io
 import math
 import platform
 
-from paper_checks import claims
+from paper_checks import claims, data
 
-COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "errata", "figures",
-           "with")
+COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "control", "errata",
+           "figures", "with")
 ERRATA_COLUMNS = ("tag", "where", "kind", "stated", "right", "evidence in")
-PAPERS = {"ams": "AMS: sampling techniques for kernel methods", "rskpca": "RSKPCA: reduced-set kernel PCA",
-          "skpca": "SKPCA: streaming kernel PCA", "dsgd": "DSGD: doubly stochastic gradients",
-          "rls": "RLS: recursive leverage scores"}
 LEGEND = ("\"Holds\" means: not contradicted on these instances, by a check that would have told; it is no proof. "
-          "Slack is measured over bound: at most 1 where a bound holds. A bound near the trivial one, which holds "
+          "Slack is measured over bound: at most 1 where a bound holds; exponents have none. Each claim has a control, "
+          "which must break the bound, or the check could not have told. A bound near the trivial one, which holds "
           "without any theorem, would say nothing, and such a claim is not counted as checked. Where no trivial bound "
           "is given, the column says why.")
 STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em;
@@ -152,17 +150,21 @@ class Report:
             (self.directory / name).write_text(form.document(self.parts(form)), encoding="utf-8")
 
     def parts(self, form):
-        papers = [paper for paper in PAPERS if any(claim.paper == paper for claim, _ in self.results)]
+        papers = [paper for paper in claims.PAPERS if any(claim.paper == paper for claim, _ in self.results)]
         parts = [form.heading(1, "Paper checks"), *self.summary(form)]
         for paper in papers:
             of_paper = [(claim, verdict) for claim, verdict in self.results if claim.paper == paper]
-            parts += [form.heading(2, PAPERS[paper], paper),
+            parts += [form.heading(2, ": ".join(claims.PAPERS[paper][1:]), paper),
                       form.table(COLUMNS, [self.row(form, *result) for result in of_paper])]
-        errata = [e for e in claims.ERRATA if e.claim in {claim.name for claim, _ in self.results}]
+        shown = {claim.name for claim, _ in self.results}
+        errata = sorted((e for e in claims.ERRATA if e.claim in shown), key=lambda e: int(e.tag[1:]))
         for title, kinds in (("Errata", ("false", "step", "misprint")), ("Arguable places, no errata", ("arguable",)),
                              ("Notes, no errata", ("note",))):
             rows = [self.erratum(form, e) for e in errata if e.kind in kinds]
             parts += [form.heading(2, title), form.table(ERRATA_COLUMNS, rows)] if rows else []
+        sets = [(claims.PAPERS[paper][1], form.plain(words), form.plain(kind)) for paper, words, _, kind in data.SETS
+                if paper in papers]
+        parts += [form.heading(2, "Data"), form.table(("paper", "its set", "here"), sets)] if sets else []
         parts.append(form.heading(2, "What was found"))
         for claim, verdict in self.results:
             parts += self.finding(form, claim, verdict)
@@ -188,7 +190,7 @@ class Report:
                 parts.append(form.paragraph(f"{form.strong(form.plain(verdict))}: {', '.join(names)}.",
                                             kind_of(verdict)))
         numpy, numba = (importlib.import_module(name).__version__ for name in ("numpy", "numba"))
-        size = "the papers' sizes" if getattr(self.options, "full", False) else "quick sizes"
+        size = "the papers' sizes, where their data are here" if getattr(self.options, "full", False) else "quick sizes"
         parts.append(form.paragraph(f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, "
                                     f"numpy {numpy}, numba {numba}. {LEGEND}"))
         return parts
@@ -201,7 +203,7 @@ class Report:
         return (form.link(claim.name, claim.name), form.plain(verdict.verdict), form.plain(claim.measures),
                 number(verdict.measured),
                 number(verdict.bound), number(verdict.slack), number(share) if share else form.plain(claim.no_trivial),
-                ", ".join(form.link(tag, tag) for tag in tags),
+                form.plain(verdict.control), ", ".join(form.link(tag, tag) for tag in tags),
                 ", ".join(form.link("figure-" + name, name) for name in drawn),
                 form.plain(verdict.parameters))
 
@@ -215,7 +217,9 @@ class Report:
     def finding(form, claim, verdict):
         return [form.heading(3, f"{claim.name}: {form.plain(verdict.verdict)}", claim.name),
                 form.paragraph(f"{form.strong('Says')}: {form.plain(claim.statement)}"),
-                form.paragraph(f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict))]
+                form.paragraph(f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict)),
+                *([form.paragraph(f"{form.strong('Control')}: {form.plain(f'{claim.control}: {verdict.control}')}.")]
+                  if verdict.control else [])]
 
 
 def kind_of(verdict):

@@ -216,12 +216,12 @@ def reservoirs_meet_the_quoted_bound(options):
         return kp.spectral_error(kp.LowRank(F), K, 0)
     bound, whole = tail + eps * n, kp.spectral_norm(K)
     errors = [error(c, k, seed) for seed in seeds(options, trials)]
-    control = sum(error(1, 1, seed) > bound for seed in seeds(options, 100))
-    detected = judge_failures(control, 100, delta, CLAIMS_OF_CHANCE) == FAILS
+    control = sum(error(1, 1, seed) > bound for seed in seeds(options, 300))
+    detected = judge_failures(control, 300, delta, CLAIMS_OF_CHANCE) == FAILS
     good = detected and judge_failures(sum(e > bound for e in errors), trials, delta, CLAIMS_OF_CHANCE) == HOLDS
     return Verdict(HOLDS if good else FAILS, max(errors), bound,
                    f"largest |G - C W_k^+ C^T| of {trials} draws of c = {c} points by reservoirs, k = {k}. Control, "
-                   f"one point: {control} of 100 draws exceed the bound, {detection(detected)}. The Frobenius form "
+                   f"one point: {control} of 300 draws exceed the bound, {detection(detected)}. The Frobenius form "
                    f"needs c beyond n at any feasible size, and was not run.",
                    f"clusters of 70 and 30 %, n = {n}, eps = {eps}, delta = {delta}", trivial=whole)
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the papers' checks share: seeds, points, norms, angles, exponents, seconds, evaluations, and how
+means and ranges are drawn."""
+
+import ctypes
+import time
+
+import numba
+import numpy as np
+from scipy import linalg, stats
+
+import kpcasketch as kp
+
+
+def seeds(options, count, offset=0):
+    """Seeds of a claim's draws, which differ from those of every other seed of the run."""
+    return range(1000 * options.seed + offset, 1000 * options.seed + offset + count)
+
+
+def users_rows(options, n):
+    """n rows of the user's data in random order, or None."""
+    if options.data is None:
+        return None
+    return options.data[np.random.default_rng(options.seed).permutation(len(options.data))[:n]]
+
+
+def norm(A):
+    """Spectral norm of a symmetric matrix."""
+    values = np.linalg.eigvalsh(A)
+    return float(max(abs(values[0]), abs(values[-1])))
+
+
+def sin2(A, B):
+    """sin^2 of the largest angle between the spans of two sets of columns."""
+    return 1 - linalg.svdvals(linalg.orth(A, 1e-12).T @ linalg.orth(B, 1e-12))[-1] ** 2
+
+
+def slope(x, y):
+    """The exponent of y as a power of x."""
+    return float(stats.linregress(np.log(x), np.log(y)).slope)
+
+
+def interval(values):
+    """Mean of independent replicates, and half of its 95 % interval."""
+    return float(np.mean(values)), float(stats.t.isf(0.025, len(values) - 1) * stats.sem(values))
+
+
+def p_value(count, trials, probability):
+    """Exact two-sided p-value of a binomial count."""
+    return float(stats.binomtest(int(count), int(trials), probability).pvalue)
+
+
+def counted_kernel(sigma):
+    """(a Gaussian kernel that counts its evaluations, from whatever thread; count(call): how many a call makes)."""
+    libc, semaphore, value = ctypes.CDLL(None), ctypes.create_string_buffer(64), ctypes.c_int()
+    place = ctypes.addressof(semaphore)                # of a semaphore, which the system counts up atomically
+    libc.sem_init.argtypes, libc.sem_getvalue.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint), (
+        ctypes.c_void_p, ctypes.c_void_p)
+    post = libc.sem_post
+    post.argtypes, post.restype = (ctypes.c_void_p,), ctypes.c_int
+
+    @numba.njit
+    def evaluate(x, y):
+        post(place)
+        return np.exp(-0.5 * ((x - y) ** 2).sum() / sigma ** 2)
+    kernel = kp.custom(evaluate)
+
+    def count(call):
+        libc.sem_init(place, 0, 0)
+        call()
+        libc.sem_getvalue(place, ctypes.byref(value))
+        _kept.append(semaphore)                        # as long as the kernel, which lives as long as the process
+        return value.value
+    return kernel, count
+
+
+_kept = []
+
+
+def timed(function):
+    """(result, seconds)."""
+    start = time.perf_counter()
+    result = function()
+    return result, time.perf_counter() - start
+
+
+def shorter(function):
+    """(result, seconds) of the shorter of two calls, when LAPACK's threads have gone to sleep."""
+    time.sleep(0.05)
+    return min((timed(function) for _ in range(2)), key=lambda one: one[1])
+
+
+def nystrom_error(K, X, landmarks, kernel, precision=0.01):
+    """|K - K~| to that relative precision, from below."""
+    return kp.spectral_error(K, kp.LowRank(kp.nystrom(X, landmarks, kernel)), 0, precision)
+
+
+def fourier(X, kernel, m, seed):
+    """m random Fourier features of points."""
+    return kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m, seed))
+
+
+def hermite(x, count, s=1.0, ell=1.0):
+    """Eigenvalues and eigenfunctions (orthonormal in L2 of N(0, s^2)) of exp(-(x - y)^2 / (2 ell^2)), closed forms."""
+    a, b = 1 / (4 * s * s), 1 / (2 * ell * ell)
+    c = np.sqrt(a * a + 2 * a * b)
+    A, t = a + b + c, np.sqrt(2 * c) * np.asarray(x)
+    H = [np.ones_like(t), 2 * t]
+    for j in range(2, count):
+        H.append(2 * t * H[-1] - 2 * (j - 1) * H[-2])
+    factors = np.cumprod(np.append(1.0, 1 / np.sqrt(2 * np.arange(1, count))))
+    fall = (c / a) ** 0.25 * np.exp(-(c - a) * np.asarray(x) ** 2)
+    return np.sqrt(2 * a / A) * (b / A) ** np.arange(count), np.stack(
+        [factors[j] * fall * H[j] for j in range(count)], -1)
+
+
+def draw_ranges(axis, x, drawn, label, style="o-", **more):
+    """Means of replicates (last axis), and bars to the least and the largest."""
+    drawn = np.asarray(drawn)
+    mean = drawn.mean(-1)
+    axis.errorbar(x, mean, (mean - drawn.min(-1), drawn.max(-1) - mean), fmt=style, ms=4, capsize=2, label=label,
+                  **more)
+
+
+def finish(axes, logarithmic="", **words):
+    """Legends, words and scales ("x", "y", "xy" logarithmic) of axes."""
+    for axis in np.ravel(axes):
+        axis.set(**{f"{which}scale": "log" for which in logarithmic}, **words)
+        if axis.get_legend_handles_labels()[1]:
+            axis.legend(fontsize=7)
