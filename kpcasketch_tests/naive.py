@@ -305,19 +305,3 @@ def stored_step(alpha, K, rows, eta):
     alpha = alpha - eta * alpha @ (U.T @ U / len(U))
     np.add.at(alpha, rows, eta / len(U) * U)
     return alpha
-
-
-def hermite(x, count, s=1.0, ell=1.0):
-    """Eigenvalues and eigenfunctions (orthonormal in L2 of N(0, s^2)) of exp(-(x - y)^2 / (2 ell^2)), DSGD's
-    example."""
-    a, b = 1 / (4 * s * s), 1 / (2 * ell * ell)
-    c = np.sqrt(a * a + 2 * a * b)
-    A, t = a + b + c, np.sqrt(2 * c) * np.asarray(x)
-    H = [np.ones_like(t), 2 * t]
-    for j in range(2, count):
-        H.append(2 * t * H[-1] - 2 * (j - 1) * H[-2])
-    factors, fall = [1.0], np.exp(-(c - a) * np.asarray(x) ** 2)
-    for j in range(1, count):
-        factors.append(factors[-1] / np.sqrt(2 * j))
-    functions = np.stack([(c / a) ** 0.25 * factors[j] * fall * H[j] for j in range(count)], -1)
-    return np.sqrt(2 * a / A) * (b / A) ** np.arange(count), functions

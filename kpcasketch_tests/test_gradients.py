@@ -11,6 +11,7 @@ from numba import njit
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
+from paper_checks.tools import hermite
 
 X = np.random.default_rng(0).standard_normal((700, 3))
 Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * np.random.default_rng(1).standard_normal((700, 2))
@@ -193,7 +194,7 @@ def test_chosen_steps_come_near_the_exact_components(kernel):
 
 def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
     points = rng.standard_normal((20000, 1))
-    values, functions = naive.hermite(points[:, 0], 3)
+    values, functions = hermite(points[:, 0], 3)
     for individual in (kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400),
                        kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400)):
         H = kp.dsgd_evaluate(points, individual)

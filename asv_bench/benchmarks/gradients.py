@@ -125,11 +125,11 @@ class TimeToPotential:
     target, k = 1e-3, 3
 
     def setup(self):
-        from kpcasketch_tests import naive
+        from paper_checks.tools import hermite
         self.X = np.random.default_rng(0).standard_normal((size(50_000), 1))
         x, w = np.polynomial.hermite_e.hermegauss(60)
         self.nodes, self.root = x[:, None], np.sqrt(w / w.sum())[:, None]
-        self.truth = np.linalg.qr(self.root * naive.hermite(x, self.k)[1])[0]
+        self.truth = np.linalg.qr(self.root * hermite(x, self.k)[1])[0]
 
     def potential(self, values):
         Q = np.linalg.qr(self.root * values)[0]
