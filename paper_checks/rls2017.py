@@ -10,29 +10,24 @@ import functools
 import importlib
 import importlib.util
 import math
-import time
 
 import numpy as np
+from scipy import stats
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import (ASSUMING, COUNT, FAILS, GAP, HOLDS, IDENTITY, LESS, QUOTIENT, REFUTED, SHARP, Verdict,
-                                 binomial_p_value, claim, clopper_pearson, erratum, figure, judge_failures, judgements)
-
-CLAIMS_OF_CHANCE = judgements(__file__)                # judgements of failure counts in this file: Bonferroni
-
-
-def seeds(options, count):
-    return range(1000 * options.seed, 1000 * options.seed + count)
+from paper_checks.claims import (ASSUMING, COUNT, EXACT, GAP, HOLDS, IDENTITY, LESS, QUOTIENT, SHARP,
+                                 Erratum, bounded, claim, counterexample, experiment, figure, judge_failures,
+                                 observation, probability, too_often)
+from paper_checks.tools import (counted_kernel, draw_ranges, finish, fourier, interval, norm, nystrom_error, p_value,
+                                seeds, slope, timed, users_rows)
 
 
 def rough(options, n):
     """Points and a kernel of slowly falling spectrum: smooth ones leave errors of 1e-10 lam, and test nothing."""
-    rng = np.random.default_rng(options.seed)
-    if options.data is None:
-        X = rng.standard_normal((n, 2))
-        return X, kp.laplacian(5.0)
-    X = options.data[rng.permutation(len(options.data))[:n]]
+    X = users_rows(options, n)
+    if X is None:
+        return np.random.default_rng(options.seed).standard_normal((n, 2)), kp.laplacian(5.0)
     return X, kp.laplacian(3.0 * kp.median_bandwidth(X, options.seed))
 
 
@@ -44,73 +39,95 @@ def uneven(options, n):
                            0.1 * rng.standard_normal((few, 2)) + 30.0]), kp.gaussian(1.5)
 
 
-@functools.lru_cache(maxsize=4)
-def features(seed, n, D=150):
+class Features:
     """Random cosines of a line, (n, D), taken as the very feature map: K = B B^T is known through D x D matrices."""
-    rng = np.random.default_rng(seed)
-    B = math.sqrt(2 / D) * np.cos(rng.standard_normal((n, 1)) @ rng.standard_normal((1, D))
-                                  + rng.uniform(0, 2 * math.pi, D))
-    return B, np.linalg.eigvalsh(B.T @ B)[::-1]
+
+    def __init__(self, seed, n, D=150):
+        rng = np.random.default_rng(seed)
+        self.points = math.sqrt(2 / D) * np.cos(rng.standard_normal((n, 1)) @ rng.standard_normal((1, D))
+                                                + rng.uniform(0, 2 * math.pi, D))
+        self.inner, self.kernel = self.points.T @ self.points, kp.linear()
+        self.values = np.linalg.eigvalsh(self.inner)[::-1]
+
+    def whitened(self, lam):
+        """Rows of B (B^T B + lam)^-1/2; their squared lengths are the scores."""
+        return self.points @ np.linalg.inv(np.linalg.cholesky(self.inner + lam * np.eye(len(self.inner)))).T
+
+    def deviation(self, landmarks, lam):
+        return spectral_deviation(self.whitened(lam), landmarks)
+
+    def error(self, landmarks):
+        """|K - K~|: what of B^T B is left beside the span of the landmarks' rows."""
+        rows = self.points[landmarks.indices]
+        values, V = np.linalg.eigh(rows.T @ rows)
+        Q = V[:, values > 1e-12 * values[-1]]
+        left = np.eye(len(self.inner)) - Q @ Q.T
+        return norm(left @ self.inner @ left)
 
 
-def feature_scores(B, lam):
-    return np.einsum("ij,ij->i", B @ np.linalg.inv(B.T @ B + lam * np.eye(B.shape[1])), B)
-
-
-@functools.lru_cache(maxsize=2)
-def far_sites(n, first):
-    """Copies at places so far apart that K is a block of ones for each: (points, their places, numbers of copies).
+class FarSites:
+    """Copies at places so far apart that K is a block of ones for each.
 
     The first place has `first` copies, the numbers of the others fall like j^-1.3 down to single points. Eigenvalues
     are the numbers of copies N, scores 1 / (N + lam), and |K - K~| is the largest N at a place that has no landmark: a
     slow spectrum, known exactly.
     """
-    shares = np.arange(1, n) ** -1.3
-    counts = np.append(first, np.maximum(1, (n - first) * shares / shares.sum()).astype(int))
-    counts = counts[np.cumsum(counts) <= n]
-    counts = np.append(counts, np.ones(n - counts.sum(), int))
-    places = np.repeat(np.arange(len(counts)), counts)
-    return 100.0 * places[:, None], places, counts
+
+    def __init__(self, n, first):
+        shares = np.arange(1, n) ** -1.3
+        counts = np.append(first, np.maximum(1, (n - first) * shares / shares.sum()).astype(int))
+        counts = counts[np.cumsum(counts) <= n]
+        self.values = np.append(counts, np.ones(n - counts.sum(), int))
+        self.places = np.repeat(np.arange(len(self.values)), self.values)
+        self.points, self.kernel = 100.0 * self.places[:, None], kp.gaussian(1.0)
+
+    def deviation(self, landmarks, lam):
+        """Of B^T S S^T B from B^T B, relative to B^T B + lam."""
+        sums = np.bincount(self.places[landmarks.indices], landmarks.weights ** 2, len(self.values))
+        return float((np.abs(sums - self.values) / (self.values + lam)).max())
+
+    def error(self, landmarks):
+        return float(self.values[~np.isin(np.arange(len(self.values)), self.places[landmarks.indices])].max(initial=0))
 
 
-def site_error(places, counts, landmarks):
-    """|K - K~| on far sites."""
-    return float(counts[~np.isin(np.arange(len(counts)), places[landmarks.indices])].max(initial=0))
-
-
-def site_sums(places, counts, landmarks):
-    """Eigenvalues of B^T S S^T B on far sites, those of B^T B being the counts."""
-    return np.bincount(places[landmarks.indices], landmarks.weights ** 2, len(counts))
+features = functools.lru_cache(maxsize=4)(Features)
+far_sites = functools.lru_cache(maxsize=2)(FarSites)
 
 
 def size_bound(d, delta):
     return 384 * d * math.log(d / delta)
 
 
+def least_squares_scores(B, lam):
+    """min_y |b_i - B^T y|^2 / lam + |y|^2."""
+    K = B @ B.T
+    y = np.linalg.solve(K + lam * np.eye(len(K)), K)
+    return ((B - y.T @ B) ** 2).sum(1) / lam + (y ** 2).sum(0)
+
+
 @claim("RLS-D1", "rls",
        "Scores: l_i = (K (K + lam)^-1)_ii = b_i^T (B^T B + lam)^-1 b_i = min_y |b_i - B^T y|^2/lam + |y|^2; they sum "
        "to d_eff (Fact 2), lie in [0, 1], and d_eff falls as lam grows.",
-       measures="difference of the three forms of a score", no_trivial=IDENTITY,
-       errata=["E43"])
+       measures="difference of the three forms of a score", control="of scores at lam and 1.01 lam",
+       no_trivial=IDENTITY,
+       errata=[Erratum("E43", "note", "Section 3.2", "d_eff is essentially the smallest rank",
+                       "for falling spectra; a flat tail below lam adds to d_eff only")])
 def scores_are_one_thing(options):
-    B, _ = features(options.seed, 600)
-    worst, dimensions = 0.0, []
+    of = features(options.seed, 600)
+    worst, dimensions, control = 0.0, [], math.inf
     for lam in (0.1, 1.0, 30.0):
-        found = kp.ridge_leverage_scores(B, kp.linear(), lam)
-        other = feature_scores(B, lam)
-        K = B @ B.T
-        y = np.linalg.solve(K + lam * np.eye(600), K)
-        least = ((B - y.T @ B) ** 2).sum(1) / lam + (y ** 2).sum(0)
-        worst = max(worst, np.abs(found - other).max(), np.abs(found - least).max() / 100, found.max() - 1,
-                    -found.min())
+        found, other = kp.ridge_leverage_scores(of.points, kp.linear(), lam), (of.whitened(lam) ** 2).sum(1)
+        worst = max(worst, np.abs(found - other).max(), found.max() - 1, -found.min(),
+                    np.abs(found - least_squares_scores(of.points, lam)).max() / 100)
+        control = min(control, np.abs(found - (of.whitened(1.01 * lam) ** 2).sum(1)).max())
         dimensions.append(found.sum())
     flat = kp.ridge_leverage_scores(np.eye(100), kp.linear(), 2.0).sum()
-    good = worst < 1e-10 and dimensions == sorted(dimensions, reverse=True)
-    return Verdict(HOLDS if good else FAILS, worst, 1e-10,
+    return bounded(worst, 1e-10, control,
                    f"largest difference of the three forms (of the third, that of a solved system, a hundredth); d_eff "
                    f"= {', '.join(f'{d:.4g}' for d in dimensions)} at lam = .1, 1, 30. Note: section 3.2 calls d_eff "
                    f"essentially the smallest rank for an error of lam; for K = I_100, lam = 2 it is {flat:.4g} where "
-                   f"rank 0 does. It is meant for falling spectra.", "n = 600, D = 150")
+                   f"rank 0 does. It is meant for falling spectra.", "n = 600, D = 150",
+                   needs={"d_eff falls": dimensions == sorted(dimensions, reverse=True)})
 
 
 def scaled_modes(K, lam):
@@ -122,152 +139,154 @@ def scaled_modes(K, lam):
 
 def spectral_deviation(A, landmarks):
     selected = A[landmarks.indices] * landmarks.weights[:, None]
-    return np.linalg.norm(selected.T @ selected - A.T @ A, 2)
+    return norm(selected.T @ selected - A.T @ A)
+
+
+@claim("RLS-T12", "rls", "Theorem 12, quoted: sums of independent symmetric X_i of mean 0, |X_i| <= L, E Y^2 <= Z, "
+       "have P(|Y| >= t) <= 4 tr Z / |Z| exp(-t^2/2 / (|Z| + L t/3)) for t >= |Z|^1/2 + L/3.",
+       measures="P(|Y| >= t) over its bound", control="twice the exponent", no_trivial=QUOTIENT)
+def matrix_bernstein(options):
+    """Exactly: Y diagonal, d entries each the sum of n signs over sqrt(n), so that Z = I, L = 1 / sqrt(n)."""
+    worst, control, informative = 0.0, 0.0, 0
+    for d in (1, 20, 1000):
+        for n in (4, 30, 400):
+            L = 1 / math.sqrt(n)
+            heads = np.arange(n // 2, n + 1)
+            for t in np.unique((2 * heads - n) / math.sqrt(n)):
+                if t < 1 + L / 3:
+                    continue
+                one = 2 * stats.binom.sf(math.ceil((n + t * math.sqrt(n)) / 2 - 1e-9) - 1, n, 0.5)
+                chance = -math.expm1(d * math.log1p(-min(one, 1 - 1e-15)))
+                bound = 4 * d * math.exp(-t * t / 2 / (1 + L * t / 3))
+                worst, informative = max(worst, chance / bound), informative + (bound < 1)
+                control = max(control, chance / (4 * d * math.exp(-t * t / (1 + L * t / 3))))
+    return bounded(worst, 1.0, control,
+                   f"largest quotient over 9 diagonal sums and all values t that they take, {informative} of them with "
+                   f"a bound below 1; exact binomial tails.", "d = 1, 20, 1000; n = 4, 30, 400",
+                   needs={"informative": informative > 100})
 
 
 @claim("RLS-L11", "rls", "Lemma 11: for overestimates of the scores and p_i = min(1, 16 l_i log(sum l/delta)), with "
-                         "probability 1 - delta, "
-       "half and 3/2 of B^T B + lam bound B^T S S^T B + lam.",
-       measures="deviation relative to B^T B + lam",
-       errata=["E37"])
+       "probability 1 - delta, half and 3/2 of B^T B + lam bound B^T S S^T B + lam.",
+       measures="deviation relative to B^T B + lam", control="oversampling 1 in the place of 16",
+       errata=[Erratum("E37", "step", "Lemma 11, proof", "exponent 2 log(.)",
+                       "12/7 log(.): enough for d/delta >= 128; 25 in place of 16 always. A step of the proof; the "
+                       "lemma is not refuted")])
 def sampling_by_scores_keeps_the_spectrum(options):
     n, lam, delta, trials = 2000, 10.0, 0.1, 29
     X, kernel = uneven(options, n)
-    K = kp.gram(X, X, kernel)
     scores = kp.ridge_leverage_scores(X, kernel, lam)
-    A, w = scaled_modes(K, lam)
-    found = [kp.sample_landmarks(scores, delta, seed) for seed in seeds(options, trials)]
-    norms = [spectral_deviation(A, landmarks) for landmarks in found]
-    control = [spectral_deviation(A, kp.sample_landmarks(scores, delta, seed, 1.0)) > 0.5
-               for seed in seeds(options, trials)]
-    d = scores.sum()
-    total = np.minimum(1, 16 * scores * math.log(d / delta)).sum()
+    A, _ = scaled_modes(kp.gram(X, X, kernel), lam)
+    norms, weaker = ([spectral_deviation(A, kp.sample_landmarks(scores, delta, seed, factor))
+                      for seed in seeds(options, trials)] for factor in (16.0, 1.0))
+    p = np.minimum(1, 16 * scores * math.log(scores.sum() / delta))
     exponent = (1 / 8) / (1 / 16 + 1 / 96)
-    good = judge_failures(sum(x > 0.5 for x in norms), trials, delta, CLAIMS_OF_CHANCE) == HOLDS \
-        and judge_failures(sum(control), trials, delta, CLAIMS_OF_CHANCE) == FAILS and 2 * total < 0.9 * n
-    return Verdict(GAP if good else FAILS, max(norms), 0.5,
-                   f"largest deviation of {trials} samples, relative to B^T B + lam; d_eff = {d:.3g}, sum p = "
-                   f"{total:.4g} of {n}, {np.mean(scores * 16 * math.log(d / delta) >= 1):.2g} of the points have p = "
-                   f"1. Control, oversampling 1: {sum(control)} of {trials} fail. The printed proof takes the "
-                   f"Bernstein exponent for 2 L; with its own variance and norm, 1/(16 L) each (the printed 1/(192 "
-                   f"log) is "
-                   f"half of the second term), it is (1/8)/(1/16 + 1/96) L = {exponent:.4g} L, enough for d/delta >= "
-                   f"128 but not for all delta < 1/8; 25 in place of "
-                   f"16 gives {(1 / 8) / (1 / 25 + 1 / 150):.4g} >= 8/3, always enough. A step of the proof; the lemma "
-                   f"is not refuted.",
-                   f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}",
-                   trivial=float(np.linalg.norm(A.T @ A, 2)))
+    return probability(sum(x > 0.5 for x in norms), trials, delta, (sum(x > 0.5 for x in weaker), trials),
+                       f"Largest deviation; d_eff = {scores.sum():.3g}, sum p = {p.sum():.4g} of {n}, "
+                       f"{np.mean(p >= 1):.2g} of the points have p = 1. The printed proof takes the Bernstein "
+                       f"exponent for 2 L; with its own variance and norm, 1/(16 L) each (the printed 1/(192 log) is "
+                       f"half of the second term), it is (1/8)/(1/16 + 1/96) L = {exponent:.4g} L, enough for d/delta "
+                       f">= 128 but not for all delta < 1/8; 25 in place of 16 gives "
+                       f"{(1 / 8) / (1 / 25 + 1 / 150):.4g} >= 8/3, always enough. A step of the proof; the lemma is "
+                       f"not refuted.",
+                       f"uneven, n = {n}, gaussian(1.5), lam = {lam}, delta = {delta}", measured=max(norms), bound=0.5,
+                       trivial=norm(A.T @ A), needs={"fewer than n": 2 * p.sum() < 0.9 * n}, good=GAP)
 
 
 @claim("RLS-L11-count", "rls", "Lemma 11, count: between sum p / 2 and 2 sum p samples with probability 1 - delta (so "
-                               "too corollary 13, theorem 14).",
-       measures="number of samples over sum p", no_trivial=COUNT,
-       errata=["E36"])
+       "too corollary 13, theorem 14).",
+       measures="number of samples over sum p", control=".98 sum p as upper limit", no_trivial=COUNT,
+       errata=[Erratum("E36", "note", "Lemma 11, count", "s <= 2 sum p for any overestimates",
+                       "where the scores with p < 1 sum to at least 1, as the proof assumes; else + (8/3) "
+                       "log(2/delta)")])
 def samples_are_counted(options):
-    delta, n, trials = 1e-3, 2000, 400_000
-    rng = np.random.default_rng(options.seed)
+    small_delta, n, many, trials = 1e-3, 2000, 400_000, 60
     # p = 1 once, and many tiny ones that sum to 1 beside it: K = diag(1e6, t, ..., t), lam = 1, t chosen so
-    small = 1.0
-    for _ in range(50):
-        small = 1 / (16 * math.log((1 + small) / delta))
-    s = 1 + rng.binomial(n - 1, 1 / (n - 1), trials)
-    low, _ = clopper_pearson(int((s > 4).sum()), trials, 1e-6)
-    mended = judge_failures(int((s > 4 + 8 / 3 * math.log(2 / delta)).sum()), trials, delta, CLAIMS_OF_CHANCE)
+    s = 1 + np.random.default_rng(options.seed).binomial(n - 1, 1 / (n - 1), many)
+    beyond, mended = (s > 4).sum(), (s > 4 + 8 / 3 * math.log(2 / small_delta)).sum()
     # where the scores below p = 1 sum to at least 1, as the proof assumes
     X, kernel = uneven(options, n)
     scores = kp.ridge_leverage_scores(X, kernel, 10.0)
     p = np.minimum(1, 16 * scores * math.log(scores.sum() / 0.1))
-    assumed = scores[p < 1].sum()
-    counts = [kp.sample_landmarks(scores, 0.1, seed).indices.size for seed in seeds(options, 60)]
-    held = judge_failures(sum(c > 2 * p.sum() or c < p.sum() / 2 for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
-    above = judge_failures(sum(c > 0.98 * p.sum() for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
-    beneath = judge_failures(sum(c < 1.02 * p.sum() for c in counts), 60, 0.1, CLAIMS_OF_CHANCE)
-    good = mended == HOLDS and held == HOLDS and above == beneath == FAILS and assumed >= 1 and low > delta
-    return Verdict(ASSUMING if good else FAILS, max(counts) / p.sum(), 2.0,
-                   f"largest count over sum p, where the scores with p < 1 sum to {assumed:.3g} >= 1, which the proof "
-                   f"assumes; least {min(counts) / p.sum():.3g}. Controls: .98 sum p is exceeded, 1.02 sum p not "
-                   f"reached. Note: without that assumption an additive term is needed: one point with p = 1 and the "
-                   f"others summing to 1 exceed 2 sum p with probability above {low:.3g} at delta = {delta} ({trials} "
-                   f"exact draws); 2 sum p + (8/3) log(2/delta) held.", f"n = {n}; delta = .1 and .001")
+    counts = np.array([kp.sample_landmarks(scores, 0.1, seed).indices.size for seed in seeds(options, trials)])
+    counts = counts / p.sum()
+    return probability(((counts > 2) | (counts < 0.5)).sum(), trials, 0.1, ((counts > 0.98).sum(), trials),
+                       f"Largest count over sum p, where the scores with p < 1 sum to {scores[p < 1].sum():.3g} >= 1, "
+                       f"which the proof assumes; least {counts.min():.3g}. Note: without that assumption an additive "
+                       f"term is needed: one point with p = 1 and the others summing to 1 exceed 2 sum p in {beyond} "
+                       f"of {many} exact draws at delta = {small_delta}; 2 sum p + (8/3) log(2/delta) held.",
+                       f"n = {n}; delta = .1 and .001", measured=counts.max(), bound=2.0, good=ASSUMING,
+                       needs={"the assumption": scores[p < 1].sum() >= 1,
+                              "exceeded without it": too_often(beyond, many, small_delta),
+                              "mended": judge_failures(mended, many, small_delta) == HOLDS,
+                              "1.02 sum p is not always reached": too_often((counts < 1.02).sum(), trials, 0.1)})
 
 
 @claim("RLS-C13", "rls",
        "Corollary 13: unweighted, B^T B <= C B^T S S^T B + lam with C = 2/min p, on the event of lemma 11.",
-       measures="largest eigenvalue of B^T B relative to C B^T S S^T B + lam",
-       no_trivial="without a sample it is |K|/lam, far above 1")
+       measures="largest eigenvalue of B^T B - C B^T S S^T B - lam, relative to B^T B + lam",
+       control="C = 1/2", no_trivial=IDENTITY)
 def weights_do_not_matter(options):
     n, lam, delta = 2000, 10.0, 0.1
     X, kernel = uneven(options, n)
     scores = kp.ridge_leverage_scores(X, kernel, lam)
     A, w = scaled_modes(kp.gram(X, X, kernel), lam)
     p = np.minimum(1, 16 * scores * math.log(scores.sum() / delta))
-    least, control = np.inf, 0
+    excess = {"2/min p": [], "1/2": []}                # of B^T B over C B^T S S^T B + lam
     for seed in seeds(options, 12):
         rows = kp.sample_landmarks(scores, delta, seed).indices
-        inner = A[rows].T @ A[rows]
-        gap = np.diag((lam - w) / (w + lam))
-        least = min(least, np.linalg.eigvalsh(2 / p[rows].min() * inner + gap)[0])
-        control += np.linalg.eigvalsh(0.5 * inner + gap)[0] < -1e-9
-    return Verdict(HOLDS if least >= -1e-9 and control == 12 else FAILS, -least, 1e-9,
-                   f"minus the smallest eigenvalue of C B^T S S^T B + lam - B^T B over B^T B + lam, worst of 12 "
-                   f"samples. Control: C = 1/2 fails in {control}.", f"uneven, n = {n}, lam = {lam}")
+        inner, gap = A[rows].T @ A[rows], np.diag((lam - w) / (w + lam))
+        for name, C in zip(excess, (2 / p[rows].min(), 0.5)):
+            excess[name].append(-np.linalg.eigvalsh(C * inner + gap)[0])
+    return bounded(max(excess["2/min p"]), 1e-9, min(excess["1/2"]),
+                   "minus the smallest eigenvalue of C B^T S S^T B + lam - B^T B over B^T B + lam; 12 samples.",
+                   f"uneven, n = {n}, lam = {lam}")
 
 
 @claim("RLS-T3", "rls", "Theorem 3 (algorithm 1): K~ <= K <= K~ + lam I and s <= 2 sum p with probability 1 - delta.",
-       measures="|K - K~|, and lam")
+       measures="|K - K~|, and lam", control="a quarter of the scores without the factor 16")
 def algorithm_1_keeps_its_promise(options):
     n, delta, trials = 2000, 0.1, 29
     X, kernel = rough(options, n)
     K = kp.gram(X, X, kernel)
-    norm = kp.spectral_norm(K, 0)
-    lam = norm / 30
+    whole = kp.spectral_norm(K, 0)
+    lam = whole / 30
     scores = kp.ridge_leverage_scores(X, kernel, lam)
     total = np.minimum(1, 16 * scores * math.log(scores.sum() / delta)).sum()
-    errors, lowest, failures, control = [], 0.0, 0, 0
+    errors, failures, weaker = [], 0, 0
     for seed in seeds(options, trials):
-        found = kp.sample_landmarks(scores, delta, seed)
-        # from above
-        errors.append(1.03 * kp.spectral_error(K, kp.LowRank(kp.nystrom(X, found, kernel)), seed, 0.03))
+        found, few = (kp.sample_landmarks(scores, delta, seed, factor) for factor in (16.0, 0.25))
+        errors.append(1.03 * nystrom_error(K, X, found, kernel, 0.03))                  # from above
         failures += errors[-1] > lam or found.indices.size > 2 * total
-        few = kp.sample_landmarks(scores, delta, seed, 0.25)
-        control += kp.spectral_error(K, kp.LowRank(kp.nystrom(X, few, kernel)), seed, 0.03) > lam
+        weaker += nystrom_error(K, X, few, kernel, 0.03) > lam
     F = kp.nystrom(X, found, kernel)
     lowest = np.linalg.eigvalsh(K - F @ F.T)[0]
-    good = judge_failures(failures, trials, delta, CLAIMS_OF_CHANCE) == HOLDS and lowest > -1e-9 * norm \
-        and judge_failures(control, trials, delta, CLAIMS_OF_CHANCE) == FAILS
-    return Verdict(HOLDS if good else FAILS, max(errors), lam,
-                   f"largest of {trials} errors; sum p = {total:.4g} of {n} points, d_eff = {scores.sum():.3g}; "
-                   f"smallest eigenvalue of K - K~ {lowest:.1g}. Control, a quarter of the scores without the factor "
-                   f"16: {control} of {trials} exceed lam.",
-                   f"n = {n}, lam = |K|/30, delta = {delta}", trivial=norm)
+    return probability(failures, trials, delta, (weaker, trials),
+                       f"Largest error; sum p = {total:.4g} of {n} points, d_eff = {scores.sum():.3g}; smallest "
+                       f"eigenvalue of K - K~ {lowest:.1g}.", f"n = {n}, lam = |K|/30, delta = {delta}",
+                       measured=max(errors), bound=lam, trivial=whole, needs={"K~ <= K": lowest > -1e-9 * whole})
 
 
 @claim("RLS-C4", "rls",
        "Corollary 4: with eps lam in place of lam, s grows by 1/eps: d_eff(eps lam) <= d_eff(lam)/eps.",
-       measures="d_eff(eps lam) over d_eff(lam)/eps", no_trivial=QUOTIENT,
-       errata=["E46"])
+       measures="d_eff(eps lam) over d_eff(lam)/eps", control="eps = 2, which is not meant", no_trivial=QUOTIENT,
+       errata=[Erratum("E46", "note", "Corollary 4", "range of eps not stated", "eps <= 1")])
 def tighter_errors_cost_their_share(options):
     X, kernel = rough(options, 1000)
     values = np.maximum(np.linalg.eigvalsh(kp.gram(X, X, kernel)), 0)
-    worst = 0.0
-    for lam in (1e-2, 1.0, 100.0):
-        base = (values / (values + lam)).sum()
-        worst = max([worst] + [(values / (values + eps * lam)).sum() / (base / eps) for eps in (0.9, 0.5, 0.1, 0.01)])
-    control = 2 * (values / (values + 2.0)).sum() / (values / (values + 1.0)).sum()
-    return Verdict(HOLDS if worst <= 1 < control else FAILS, worst, 1.0,
-                   f"largest d_eff(eps lam) / (d_eff(lam)/eps). Control, and note: eps <= 1 is meant, as tighter says; "
-                   f"at eps = 2, lam = 1 the quotient is {control:.3g}.", "n = 1000, three lam, four eps")
+
+    def quotient(lam, eps):
+        return eps * (values / (values + eps * lam)).sum() / (values / (values + lam)).sum()
+    return bounded(max(quotient(lam, eps) for lam in (1e-2, 1.0, 100.0) for eps in (0.9, 0.5, 0.1, 0.01)), 1.0,
+                   quotient(1.0, 2.0), "largest d_eff(eps lam) / (d_eff(lam)/eps). eps <= 1 is meant, as \"tighter\" "
+                                       "says.", "n = 1000, three lam, four eps")
 
 
-def copies_scores(rng, r, N, lam, capped):
-    """r far sites of N copies and one outlier: scores from half of the points, in closed form; (sites' scores,
-    outlier's)."""
+def copies_sum(rng, r, N, lam, delta, capped):
+    """sum p for r far sites of N copies and one outlier, from the scores by half of the points, in closed form."""
     kept, outlier = rng.binomial(N, 0.5, r), rng.random() < 0.5
     l, lo = 1 / (kept + lam), 1 / (outlier + lam)
-    return (np.minimum(1, l), min(1, lo)) if capped else (l, lo)
-
-
-def copies_sum(l, lo, N, delta):
+    l, lo = (np.minimum(1, l), min(1, lo)) if capped else (l, lo)
     factor = 16 * math.log((N * l.sum() + lo) / delta)
     return N * np.minimum(1, factor * l).sum() + min(1, factor * lo)
 
@@ -275,39 +294,39 @@ def copies_sum(l, lo, N, delta):
 @claim("RLS-L5", "rls",
        "Lemma 5: scores from half of the points are overestimates, and with probability 1 - delta sum p <= 64 d_eff "
        "log(d_eff/delta).",
-       measures="rate of sums of p beyond the bound, and delta",
-       errata=["E38"])
+       measures="rate of sums of p beyond the bound, and delta", control="scores as printed, without a cap",
+       errata=[Erratum("E38", "false", "Lemma 5, part 2", "sum p <= 64 d_eff log(d_eff/delta)",
+                       "with scores capped at 1")])
 def scores_from_half_of_the_points(options):
     r, N, lam, delta, trials = 5, 2000, 1e-4, 0.1, 2000
     rng = np.random.default_rng(options.seed)
     d = r * N / (N + lam) + 1 / (1 + lam)
     bound = 64 * d * math.log(d / delta)
-    bad = sum(copies_sum(*copies_scores(rng, r, N, lam, False), N, delta) > bound for _ in range(trials))
-    mended = sum(copies_sum(*copies_scores(rng, r, N, lam, True), N, delta) > bound for _ in range(trials))
+    printed, mended = (sum(copies_sum(rng, r, N, lam, delta, capped) > bound for _ in range(trials))
+                       for capped in (False, True))
     # the first part, and the second with the cap, on points
     n, checks = 3000, 29
     X, kernel = rough(options, n)
     ridge = kp.spectral_norm(kp.gram(X, X, kernel), 0) / 15
     exact = kp.ridge_leverage_scores(X, kernel, ridge)
-    below, over, largest = 0.0, 0, 0.0
-    stated = 64 * exact.sum() * math.log(exact.sum() / delta)
+    stated, sums, below = 64 * exact.sum() * math.log(exact.sum() / delta), [], 0.0
     for seed in seeds(options, checks):
         half = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
         near = kp.approximate_ridge_leverage_scores(X, half, np.ones(half.size), kernel, ridge)
         below = max(below, (exact - near).max())
-        total = np.minimum(1, 16 * near * math.log(near.sum() / delta)).sum()
-        over, largest = over + (total > stated), max(largest, total)
-    low, _ = clopper_pearson(bad, trials, 0.001 / CLAIMS_OF_CHANCE)
-    good = low > delta and judge_failures(mended, trials, delta, CLAIMS_OF_CHANCE) == HOLDS and below < 1e-10 \
-        and judge_failures(over, checks, delta, CLAIMS_OF_CHANCE) == HOLDS and stated < 0.8 * n
-    return Verdict(REFUTED if good else FAILS, bad / trials, delta,
-                   f"Part 1 is right: no score of {checks} x {n} below the exact one (largest shortfall {below:.1g}). "
-                   f"Part 2, as stated, is false: an outlier that the half missed has the score k/lam, unbounded, and "
-                   f"it stands in the logarithm of everybody's p. Five sites of {N} copies and one outlier, lam = "
-                   f"{lam}, d_eff = {d:.3g}: sum p > {bound:.4g} in {bad} of {trials} exact draws, delta = {delta}. "
-                   f"Mended by capping scores at 1, still overestimates: {mended} of {trials}; on points, largest sum "
-                   f"p {largest:.4g} <= {stated:.4g} < n.",
-                   f"copies: 5 x {N} + 1; rough: n = {n}, lam = |K|/15", trivial=1.0)
+        sums.append(np.minimum(1, 16 * near * math.log(near.sum() / delta)).sum())
+    return counterexample(printed / trials, delta,
+                          f"Part 1 is right: no score of {checks} x {n} below the exact one (largest shortfall "
+                          f"{below:.1g}). Part 2, as stated, is false: an outlier that the half missed has the score "
+                          f"k/lam, unbounded, and it stands in the logarithm of everybody's p. Five sites of {N} "
+                          f"copies and one outlier, lam = {lam}, d_eff = {d:.3g}: sum p > {bound:.4g} in {printed} of "
+                          f"{trials} exact draws, delta = {delta}. Mended by capping scores at 1, still overestimates: "
+                          f"{mended} of {trials}; on points, largest sum p {max(sums):.4g} <= {stated:.4g} < n.",
+                          f"copies: 5 x {N} + 1; rough: n = {n}, lam = |K|/15", trivial=1.0,
+                          needs={"certainly exceeded": too_often(printed, trials, delta),
+                                 "overestimates": below < 1e-10, "the bound below n": stated < 0.8 * n,
+                                 "mended": judge_failures(mended, trials, delta) == HOLDS,
+                                 "on points": judge_failures(sum(x > stated for x in sums), checks, delta) == HOLDS})
 
 
 def read_entries(n, rows):
@@ -318,186 +337,182 @@ def read_entries(n, rows):
 
 @claim("RLS-L6", "rls",
        "Lemma 6: l~_i = (1/lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii for any weighted S, from n s + n kernel values.",
-       measures="difference of scores", no_trivial=IDENTITY)
+       measures="difference of scores", control="weights left out", no_trivial=IDENTITY)
 def scores_without_the_matrix(options):
     n, m, lam = 800, 150, 2.0
     X, kernel = rough(options, n)
     X = np.concatenate([X, X[:60]])                    # duplicates
-    K = kp.gram(X, X, kernel)
-    rng = np.random.default_rng(options.seed)
+    K, rng = kp.gram(X, X, kernel), np.random.default_rng(options.seed)
     rows, weights = rng.choice(len(X), m), rng.uniform(0.5, 4, m)
     S = np.zeros((len(X), m))
     S[rows, np.arange(m)] = weights
     values, V = np.linalg.eigh(K)
     B = V * np.sqrt(np.maximum(values, 0))
     definition = np.einsum("ij,ij->i", B @ np.linalg.inv(B.T @ S @ S.T @ B + lam * np.eye(len(X))), B)
-    gap = np.abs(kp.approximate_ridge_leverage_scores(X, rows, weights, kernel, lam) - np.minimum(1, definition)).max()
-    control = np.abs(kp.approximate_ridge_leverage_scores(X, rows, np.ones(m), kernel, lam)
-                     - np.minimum(1, definition)).max()
+
+    def gap(points, weights, kernel):
+        return np.abs(kp.approximate_ridge_leverage_scores(points, rows, weights, kernel, lam)
+                      - np.minimum(1, definition)).max()
     # an entry that is read beyond n s + n would show
     spoiled = kp.precomputed(np.where(read_entries(len(X), rows), K, 1e140))
     numbers = np.arange(len(X), dtype=float).reshape(-1, 1)
-    spoiled_gap = np.abs(kp.approximate_ridge_leverage_scores(numbers, rows, weights, spoiled, lam)
-                         - np.minimum(1, definition)).max()
-    return Verdict(HOLDS if gap < 1e-9 and spoiled_gap < 1e-9 and control > 1e-3 else FAILS, max(gap, spoiled_gap),
-                   1e-9,
+    return bounded(max(gap(X, weights, kernel), gap(numbers, weights, spoiled)), 1e-9, gap(X, np.ones(m), kernel),
                    f"largest difference from b_i^T (B^T S S^T B + lam)^-1 b_i, with repeated points and landmarks, "
                    f"also where all but the s columns of K and its diagonal, {len(np.unique(rows))} n + n values, are "
-                   f"spoiled. Control, weights left out: {control:.2g}.", f"n = {n} + 60 duplicates, s = {m}")
+                   f"spoiled.", f"n = {n} + 60 duplicates, s = {m}")
+
+
+@functools.lru_cache(maxsize=2)
+def recursion_runs(seed):
+    """Algorithm 2 on both geometries: {name: (points, lam, samples, samples by too little oversampling)}."""
+    runs, delta, trials, cosines = {}, 0.03, 33, features(seed, 12_000)
+    for name, of, lam, weak in (("far sites", far_sites(12_000, 7000), 1000.0, 0.03),
+                                ("features", cosines, 0.4 * cosines.values[2], 0.3)):
+        found = [[kp.recursive_rls(of.points, of.kernel, lam, delta, 1000 * seed + t, *factor) for t in range(trials)]
+                 for factor in ((), (weak,))]
+        runs[name] = of, lam, *found
+    return runs, delta, trials
 
 
 @claim("RLS-T7", "rls", "Theorem 7 (algorithm 2): with probability 1 - 3 delta, s <= 384 d_eff log(d_eff/delta), K~ <= "
-                        "K <= K~ + lam I; O(n s) "
-       "kernel values.",
-       measures="|K - K~|, and lam",
-       errata=["E39", "E40"])
+       "K <= K~ + lam I; O(n s) kernel values.",
+       measures="|K - K~| over lam", control="oversampling .03 on far sites",
+       errata=[Erratum("E39", "false", "Theorem 7, size below d_eff = .6", "384 d_eff log(d_eff/delta)",
+                       "with scores capped at 1 and, below d_eff = .6, d_eff + 1: remote corners only"),
+               Erratum("E40", "step", "Theorem 8, proof", "three events; c_2 >= 40 c",
+                       "four events, whose chances still sum to 3 delta; c_2 >= 60.5 c. Bookkeeping; the theorem is "
+                       "not affected")])
 def algorithm_2_keeps_its_promise(options):
-    n, lam, delta, trials, kernel = 12_000, 1000.0, 0.03, 33, kp.gaussian(1.0)
-    X, places, counts = far_sites(n, 7000)
-    d = (counts / (counts + lam)).sum()
-    errors, sizes, failures, evaluations, control = [], [], 0, 0.0, 0
-    for seed in seeds(options, trials):
-        found = kp.recursive_rls(X, kernel, lam, delta, seed)
-        s = found.indices.size
-        errors.append(site_error(places, counts, found))
-        sizes.append(s)
-        failures += errors[-1] > lam or s > size_bound(d, delta)
-        evaluations = max(evaluations, (found.evaluations + n * s) / (n * s))
-        few = kp.recursive_rls(X, kernel, lam, delta, seed, 0.03)
-        control += few.indices.size > 0 and site_error(places, counts, few) > lam
-    half = np.flatnonzero(np.random.default_rng(options.seed).random(n) < 0.5)
-    sample = kp.recursive_rls(X[half], kernel, lam, delta / 3, options.seed)
-    near = kp.approximate_ridge_leverage_scores(X, half[sample.indices], sample.weights, kernel, lam)
-    below = (1 / (counts[places] + lam) - 1.5 * near).max()
-    good = judge_failures(failures, trials, 3 * delta,
-                          CLAIMS_OF_CHANCE) == HOLDS and below < 1e-9 and evaluations <= 9 \
-        and judge_failures(control, trials, 3 * delta, CLAIMS_OF_CHANCE) == FAILS and size_bound(d, delta) < 0.8 * n
-    base = 650 > size_bound(0.5, 1 / 33)
-    return Verdict(ASSUMING if good and base else FAILS, max(errors), lam,
-                   f"largest of {trials} errors; s at most {max(sizes)} (bound {size_bound(d, delta):.4g} < n), d_eff "
-                   f"= {d:.3g}; kernel values with K S over n s: {evaluations:.3g} <= 9; every score times 3/2 an "
-                   f"overestimate. Control, oversampling .03: {control} of {trials} samples, none of them empty, fail. "
-                   f"As printed the size bound is false below d_eff = .6, where the proof takes d_eff to be 1 or more: "
-                   f"the base case returns all points (650 > {size_bound(0.5, 1 / 33):.4g} at d_eff = .5, delta = "
-                   f"1/33; theorem 8 has d_eff + 1); and it rests on part 2 of lemma 5 (RLS-L5). The proof counts "
-                   f"three events of four, and a constant c_2 of 40 for {1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; "
-                   f"both harmless.",
-                   f"far sites, n = {n}, lam = {lam:g}, delta = {delta}",
-                   trivial=float(counts[0]))
+    runs, delta, trials = recursion_runs(options.seed)
+    failures, rows, worst, evaluations, weaker, shares = 0, [], 0.0, 0.0, 0, []
+    for name, (of, lam, found, few) in runs.items():
+        n, d = len(of.points), (of.values / (of.values + lam)).sum()
+        errors, sizes = [of.error(one) / lam for one in found], [one.indices.size for one in found]
+        failures = max(failures, sum(e > 1 or s > size_bound(d, delta) for e, s in zip(errors, sizes)))
+        evaluations = max([evaluations] + [(one.evaluations + n * s) / (n * s) for one, s in zip(found, sizes)])
+        worst, shares = max(worst, *errors), shares + [size_bound(d, delta) / n]
+        rows.append(f"{name}: error {max(errors):.2g} lam, s at most {max(sizes)} (bound {size_bound(d, delta):.4g} < "
+                    f"n = {n}), d_eff = {d:.3g}")
+        if name == "far sites":
+            weaker = sum(one.indices.size > 0 and of.error(one) > lam for one in few)
+            trivial = of.values[0] / lam
+            half = np.flatnonzero(np.random.default_rng(options.seed).random(n) < 0.5)
+            sample = kp.recursive_rls(of.points[half], of.kernel, lam, delta / 3, options.seed)
+            near = kp.approximate_ridge_leverage_scores(of.points, half[sample.indices], sample.weights, of.kernel, lam)
+            below = (1 / (of.values[of.places] + lam) - 1.5 * near).max()
+    base = size_bound(0.5, 1 / 33)
+    return probability(failures, trials, 3 * delta, (weaker, trials),
+                       f"In the worse of two geometries. {'; '.join(rows)}; kernel values with K S over n s: "
+                       f"{evaluations:.3g} <= 9; every score times 3/2 an overestimate. As printed the size bound is "
+                       f"false below d_eff = .6, where the proof takes d_eff to be 1 or more: the base case returns "
+                       f"all points (650 > {base:.4g} at d_eff = .5, delta = 1/33; theorem 8 has d_eff + 1); and it "
+                       f"rests on part 2 of lemma 5 (RLS-L5). The proof counts three events of four, and a constant "
+                       f"c_2 of 40 for {1.317 ** 2 / (1 - 0.56 * 1.317 ** 2):.3g}; both harmless.",
+                       f"delta = {delta}, {trials} samples of each", measured=worst, bound=1.0, trivial=trivial,
+                       needs={"3/2 of each score": below < 1e-9, "kernel values": evaluations <= 9,
+                              "corner": 650 > base, "the bound below n": max(shares) < 0.8}, good=ASSUMING)
 
 
 @claim("RLS-T8", "rls",
        "Theorem 8: the weighted S of algorithm 2 satisfies half and 3/2 of B^T B + lam with probability 1 - 3 delta.",
-       measures="deviation relative to B^T B + lam")
+       measures="deviation relative to B^T B + lam", control="oversampling .3 on features")
 def recursion_keeps_the_spectrum(options):
-    n, delta, trials = 12_000, 0.03, 33
-    B, values = features(options.seed, n)
-    lam = 0.4 * values[2]
-    inverse = np.linalg.inv(np.linalg.cholesky(B.T @ B + lam * np.eye(B.shape[1])))
-    A = B @ inverse.T
-    d = (values / (values + lam)).sum() + 1
-    norms, sizes, control = [], [], 0
-    for seed in seeds(options, trials):
-        found = kp.recursive_rls(B, kp.linear(), lam, delta, seed)
-        sizes.append(found.indices.size)
-        norms.append(spectral_deviation(A, found))
-        few = kp.recursive_rls(B, kp.linear(), lam, delta, seed, 0.3)
-        control += spectral_deviation(A, few) > 0.5
-    failures = sum(x > 0.5 or s > size_bound(d, delta) for x, s in zip(norms, sizes))
-    good = judge_failures(failures, trials, 3 * delta,
-                          CLAIMS_OF_CHANCE) == HOLDS and size_bound(d, delta) < 0.8 * n and control > 5
-    return Verdict(HOLDS if good else FAILS, max(norms), 0.5,
-                   f"largest deviation of {trials}; s at most {max(sizes)} <= {size_bound(d, delta):.4g} < n. Control, "
-                   f"oversampling .3: {control} of {trials} exceed 1/2.", f"features, n = {n}, delta = {delta}",
-                   trivial=float(np.linalg.norm(A.T @ A, 2)))
+    runs, delta, trials = recursion_runs(options.seed)
+    failures, worst, weaker, trivial = 0, {}, 0, 1.0
+    for name, (of, lam, found, few) in runs.items():
+        d = (of.values / (of.values + lam)).sum() + 1
+        norms = [of.deviation(one, lam) for one in found]
+        failures = max(failures, sum(x > 0.5 or one.indices.size > size_bound(d, delta)
+                                     for x, one in zip(norms, found)))
+        worst[name], trivial = max(norms), min(trivial, of.values[0] / (of.values[0] + lam))
+        weaker = sum(of.deviation(one, lam) > 0.5 for one in few)      # the last: features
+    return probability(failures, trials, 3 * delta, (weaker, trials), "In the worse of two geometries; largest "
+                       "deviations " + ", ".join(f"{value:.3g} ({name})" for name, value in worst.items()) + ".",
+                       f"n = 12,000, delta = {delta}, {trials} samples of each", measured=max(worst.values()),
+                       bound=0.5, trivial=trivial)
 
 
-@claim("RLS-F9", "rls",
+@claim("RLS-Fact9", "rls",
        "Fact 9: for lam = (1/k) sum_{i>k} sigma_i, d_eff <= 2 k; with eps in front, d_eff <= k (1 + 1/eps).",
-       measures="d_eff over k (1 + 1/eps)", no_trivial=SHARP,
-       errata=["E47"])
+       measures="d_eff over k (1 + 1/eps)", control="eps of 1/2 judged as if it were 1", no_trivial=SHARP,
+       errata=[Erratum("E47", "misprint", "(30), theorem 14, proof", "k eps lam; log(k/(delta eps))",
+                       "k lam; log(2 k/(delta eps))")])
 def ridges_from_tails(options):
     rng = np.random.default_rng(options.seed)
     X, kernel = rough(options, 600)
     spectra = [np.maximum(np.linalg.eigvalsh(kp.gram(X, X, kernel))[::-1], 0)] + [
         np.sort(rng.gamma(rng.uniform(0.05, 2), size=200))[::-1] ** rng.uniform(0.5, 4) for _ in range(300)]
-    worst, least = 0.0, np.inf
-    for values in spectra:
-        for k in range(1, 51):
-            for eps in (1.0, 0.3):
-                lam = eps / k * values[k:].sum()
-                quotient = (values / (values + lam)).sum() / (k * (1 + 1 / eps))
-                worst = max(worst, quotient)
-                least = min(least, 2 * quotient) if eps == 1 else least
-    return Verdict(HOLDS if worst <= 1 + 1e-12 and least >= 0.5 else FAILS, worst, 1 + 1e-12,
-                   f"largest d_eff / (k (1 + 1/eps)); never below {least:.3g} k at eps = 1. Where (30) prints k eps "
-                   f"lam, lam has the eps already: k lam; and the logarithm of theorem 14 is of 2 k/(delta eps). "
-                   f"Theorem 14 has O(.), and is not affected.",
-                   "301 spectra, k to 50")
+
+    def quotient(values, k, eps, stated):
+        return (values / (values + eps / k * values[k:].sum())).sum() / (k * (1 + 1 / stated))
+    cases = [(values, k) for values in spectra for k in range(1, 51)]
+    found = np.array([[quotient(*case, eps, eps) for case in cases] for eps in (1.0, 0.3)])
+    return bounded(found.max(), 1.0, max(quotient(*case, 0.5, 1.0) for case in cases),
+                   f"largest d_eff / (k (1 + 1/eps)); never below {2 * found[0].min():.3g} k at eps = 1. Where (30) "
+                   f"prints k eps lam, lam has the eps already: k lam; and the logarithm of theorem 14 is of 2 "
+                   f"k/(delta eps). Theorem 14 has O(.), and is not affected.", "301 spectra, k to 50",
+                   needs={"k/2 at least": 2 * found[0].min() >= 0.5})
+
+
+def fixed_size_runs(of, k, c, delta, draws, oversampling=16.0):
+    """(deviations, errors over lam, sizes) of algorithm 3 with s = c k log(2 k / delta), and s."""
+    s, lam = math.ceil(c * k * math.log(2 * k / delta)), of.values[k:].sum() / k
+    found = [kp.recursive_rls_fixed(of.points, of.kernel, s, delta, seed, c, oversampling) for seed in draws]
+    return np.array([(of.deviation(one, lam), of.error(one) / lam, one.indices.size) for one in found]).T, s
 
 
 @claim("RLS-T10", "rls", "Theorems 10 and 20 (algorithm 3): for s >= c k log(2 k/delta), with probability 1 - 3 delta, "
-                         "at most 2 s samples by "
-       "overestimates of the scores at lam = (1/k) sum_{i>k} sigma_i; half and 3/2 of B^T B + lam bound B^T S S^T B + "
-       "lam, hence theorem 3.",
+       "at most 2 s samples by overestimates of the scores at lam = (1/k) sum_{i>k} sigma_i; half and 3/2 of B^T B + "
+       "lam bound B^T S S^T B + lam, hence theorem 3.",
        measures="deviation relative to B^T B + lam, and that of theorem 20",
-       errata=["E41", "E42"])
+       control="oversampling .06 on far sites, of samples that are not empty",
+       errata=[Erratum("E41", "misprint", "Algorithm 3, comment at step 9", "equals 3/2 (...)",
+                       "5 (...), as the step has it"),
+               Erratum("E42", "step", "Theorem 20, proof", "(47) implies lambda' <= lambda~ <= 3 lambda'",
+                       "a concentration of the tail's trace is needed; the theorem, its constant open, is not refuted"),
+               Erratum("E49", "misprint", "Appendix D.2, lambda' of the reweighted matrix",
+                       "sum_{i>k} sigma_i(W K W)", "with 1/k in front, as everywhere else")])
 def algorithm_3_keeps_its_promise(options):
-    n, delta, trials, controls, kernel = 6800, 0.03, 33, 20, kp.gaussian(1.0)
-    X, places, counts = far_sites(n, 6000)
-    s, lam = math.ceil(640 * math.log(2 / delta)), float(n - counts[0])                       # k = 1
-
-    def deviation(found):
-        return float((np.abs(site_sums(places, counts, found) - counts) / (counts + lam)).max())
-    deviations, errors, sizes, control, empty = [], [], [], 0, 0
-    for seed in seeds(options, trials):
-        found = kp.recursive_rls_fixed(X, kernel, s, delta, seed)
-        deviations.append(deviation(found))
-        errors.append(site_error(places, counts, found))
-        sizes.append(found.indices.size)
-    failures = sum(d > 0.5 or error > lam or size > 2 * s for d, error, size in zip(deviations, errors, sizes))
-    for seed in seeds(options, controls):
-        few = kp.recursive_rls_fixed(X, kernel, s, delta, seed, 640.0, 0.06)
-        empty += few.indices.size == 0
-        control += few.indices.size > 0 and deviation(few) > 0.5
-    below, quotients = -math.inf, []                   # the last level, by hand
-    for seed in seeds(options, 5):
-        half = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5)
-        sample = kp.recursive_rls_fixed(X[half], kernel, s, delta / 3, seed)
-        sums = np.sort(site_sums(places[half], counts, sample))[::-1]
-        ridge = sums[1:].sum()
-        quotients.append(ridge / (np.sort(np.bincount(places[half]))[::-1][1:].sum()))
-        near = kp.approximate_ridge_leverage_scores(X, half[sample.indices], sample.weights, kernel, ridge)
-        below = max(below, float((1 / (counts[places] + lam) - 5 * near).max()))
-    good = judge_failures(failures, trials, 3 * delta, CLAIMS_OF_CHANCE) == HOLDS and 2 * s < 0.8 * n and below < 1e-9 \
-        and judge_failures(control, controls, 3 * delta, CLAIMS_OF_CHANCE) == FAILS
-    return Verdict(GAP if good else FAILS, max(deviations), 0.5,
-                   f"largest deviation of {trials} samples at k = 1, the only k of which the theorem speaks at this "
-                   f"size with c = 640, what its own accounting comes to; an empty sample has "
-                   f"{counts[0] / (counts[0] + lam):.2g}. s' at most {max(sizes)} <= 2 s = {2 * s}; |K - K~| at most "
-                   f"{max(errors):g}, lam = {lam:g}. Scores of all points from 5 samples of halves, times 5, are "
-                   f"overestimates; their lambda~ is {min(quotients):.3g} to {max(quotients):.3g} lambda'. Control, "
-                   f"oversampling .06: {control} of {controls} samples exceed 1/2 and are not empty ({empty} are). The "
-                   f"comment beside step 9 says 3/2 where the step has 5, which the proof needs (9/2). The proof takes "
-                   f"lambda' <= lambda~ <= 3 lambda' from (47), which does not give it: a sample scaled by sqrt(.9) "
-                   f"meets (47) and has lambda~ = .9 lambda'. A step of the proof: the theorem, its c left open, is "
-                   f"not refuted.",
-                   f"far sites, n = {n}, s = {s}, delta = {delta}", trivial=counts[0] / (counts[0] + lam))
+    delta, trials, rows, failures, worst, trivial = 0.03, 33, [], 0, 0.0, 1.0
+    for name, of, k, c in (("features", features(options.seed, 4000), 2, 110.0),
+                           ("far sites", far_sites(3400, 3000), 1, 160.0)):
+        (norms, errors, sizes), s = fixed_size_runs(of, k, c, delta, seeds(options, trials))
+        missed, lam = ((norms > 0.5) | (errors > 1) | (sizes > 2 * s)).sum(), of.values[k:].sum() / k
+        failures, worst = max(failures, missed), max(worst, norms.max())
+        trivial = min(trivial, of.values[0] / (of.values[0] + lam))
+        rows.append(f"{name}, k = {k}, c = {c:g}: s' from {sizes.min():.0f} to {sizes.max():.0f}, 2 s = {2 * s} of "
+                    f"{len(of.points)}, so that c = {sizes.max() / (2 * k * math.log(2 * k / delta)):.0f} would do; "
+                    f"deviation {norms.max():.3g}, error {errors.max():.2g} lam")
+    (norms, _, sizes), _ = fixed_size_runs(of, 1, c, delta, seeds(options, 20), 0.06)
+    weaker, quotients, below = ((norms > 0.5) & (sizes > 0)).sum(), [], -math.inf
+    for seed in seeds(options, 5):                     # the last level, by hand
+        half = np.flatnonzero(np.random.default_rng(seed).random(len(of.points)) < 0.5)
+        sample = kp.recursive_rls_fixed(of.points[half], of.kernel, s, delta / 3, seed, c)
+        sums = np.bincount(of.places[half][sample.indices], sample.weights ** 2, len(of.values))
+        ridge = np.sort(sums)[::-1][1:].sum()
+        quotients.append(ridge / np.sort(np.bincount(of.places[half]))[::-1][1:].sum())
+        near = kp.approximate_ridge_leverage_scores(of.points, half[sample.indices], sample.weights, of.kernel, ridge)
+        below = max(below, float((1 / (of.values[of.places] + lam) - 5 * near).max()))
+    return probability(failures, trials, 3 * delta, (weaker, 20),
+                       f"In the worse of two geometries. {'; '.join(rows)}. The paper leaves c open; its own "
+                       f"accounting comes to 640, and k, which alone decides what is sampled, is the same for every c. "
+                       f"Scores of all points from 5 samples of halves, times 5, are overestimates; their lambda~ is "
+                       f"{min(quotients):.3g} to {max(quotients):.3g} lambda'. The "
+                       f"comment beside step 9 says 3/2 where the step has 5, which the proof needs (9/2). The proof "
+                       f"takes lambda' <= lambda~ <= 3 lambda' from (47), which does not give it: a sample scaled by "
+                       f"sqrt(.9) meets (47) and has lambda~ = .9 lambda'. A step of the proof: the theorem, its c "
+                       f"left open, is not refuted. At the end of D.2 lambda' is printed without its 1/k, without "
+                       f"which fact 9 does not apply.", f"delta = {delta}, {trials} samples of each", measured=worst,
+                       bound=0.5, trivial=trivial, needs={"5 times the scores": below < 1e-9}, good=GAP)
 
 
 @functools.lru_cache(maxsize=2)
 def cost_runs(seed, trials=29):
-    """Algorithm 1 at lam = (eps/k) sum_{i>k} sigma_i, for theorems 14 and 17."""
-    n, k, eps, delta = 1500, 3, 0.5, 0.1
-    X, kernel = np.random.default_rng(seed).standard_normal((n, 2)), kp.laplacian(5.0)  # its spectrum falls slowly
-    K = kp.gram(X, X, kernel)
+    """Algorithm 1 at lam = (eps/k) sum_{i>k} sigma_i, for theorems 14 and 17: points, kernel, K, its values, scores."""
+    X, kernel = np.random.default_rng(seed).standard_normal((1500, 2)), kp.laplacian(5.0)  # its spectrum falls slowly
+    K, k, eps = kp.gram(X, X, kernel), 3, 0.5
     values = np.linalg.eigvalsh(K)[::-1]
-    tail = values[k:].sum()
-    scores = kp.ridge_leverage_scores(X, kernel, eps / k * tail)
-    runs = [kp.sample_landmarks(scores, delta, 1000 * seed + t) for t in range(trials)]
-    expected = np.minimum(1, 16 * scores * math.log(scores.sum() / delta)).sum()
-    few = [kp.sample_landmarks(scores, delta, 1000 * seed + t, 0.1) for t in range(trials)]
-    return X, kernel, K, values, tail, runs, few, expected
+    return X, kernel, K, values, kp.ridge_leverage_scores(X, kernel, eps / k * values[k:].sum()), trials
 
 
 def ky_fan(K, F, k, eps, leading):
@@ -510,58 +525,53 @@ def ky_fan(K, F, k, eps, leading):
 
 
 @claim("RLS-T14", "rls", "Theorem 14: with c = tr K - tr K~ >= 0, for every rank k projection X, tr(K - X K X) <= "
-                         "tr(K~ - X K~ X) + c <= (1 + eps) "
-       "tr(K - X K X), with probability 1 - delta, from between sum p / 2 and 2 sum p samples.",
-       measures="Ky Fan certificate: what K~ adds over what it may add", no_trivial=QUOTIENT)
+       "tr(K~ - X K~ X) + c <= (1 + eps) tr(K - X K X), with probability 1 - delta, from between sum p / 2 and 2 sum p "
+       "samples.",
+       measures="Ky Fan certificate: what K~ adds over what it may add", control="oversampling .1", no_trivial=QUOTIENT)
 def projection_costs_are_kept(options):
-    k, eps, trials = 3, 0.5, 29
-    X, kernel, K, values, tail, runs, few, expected = cost_runs(options.seed)
-    leading = values[:k].sum()
-    certificates = [ky_fan(K, kp.nystrom(X, found, kernel), k, eps, leading) for found in runs]
-    control = sum(found.indices.size == 0 or ky_fan(K, kp.nystrom(X, found, kernel), k, eps, leading) > 1
-                  for found in few)
-    scores = kp.ridge_leverage_scores(X, kernel, eps / k * tail)
-    spare = max(ky_fan(K, kp.nystrom(X, kp.sample_landmarks(scores, 0.1, seed, 1.0), kernel), k, eps, leading)
-                for seed in seeds(options, trials))
-    failures = sum(c > 1 or not expected / 2 <= found.indices.size <= 2 * expected
-                   for c, found in zip(certificates, runs))
-    good = judge_failures(failures, trials, 0.1, CLAIMS_OF_CHANCE) == HOLDS and control > trials // 3
-    return Verdict(HOLDS if good else FAILS, max(certificates), 1.0,
-                   f"largest of {trials} certificates: 1 or less proves the right inequality for every projection (Ky "
-                   f"Fan), the left one is K~ <= K; {min(r.indices.size for r in runs)} to "
-                   f"{max(r.indices.size for r in runs)} samples, sum p = {expected:.4g}. With a sixteenth of the "
-                   f"theorem's oversampling, of which it does not speak: {spare:.3g}. Control, oversampling .1: "
-                   f"{control} fail.",
-                   "n = 1500, laplacian(5), k = 3, eps = .5, delta = .1")
+    k, eps, delta = 3, 0.5, 0.1
+    X, kernel, K, values, scores, trials = cost_runs(options.seed)
+    expected = np.minimum(1, 16 * scores * math.log(scores.sum() / delta)).sum()
+
+    def certificates(factor):
+        """(certificate, number of samples) of each draw; without a sample nothing is certified."""
+        runs = [kp.sample_landmarks(scores, delta, seed, factor) for seed in seeds(options, trials)]
+        return [(ky_fan(K, kp.nystrom(X, one, kernel), k, eps, values[:k].sum()) if one.indices.size else math.inf,
+                 one.indices.size) for one in runs]
+    found, spare, few = (certificates(factor) for factor in (16.0, 1.0, 0.1))
+    return probability(sum(c > 1 or not expected / 2 <= s <= 2 * expected for c, s in found), trials, delta,
+                       (sum(c > 1 for c, _ in few), trials),
+                       f"Largest certificate: 1 or less proves the right inequality for every projection (Ky Fan), the "
+                       f"left one is K~ <= K; {min(s for _, s in found)} to {max(s for _, s in found)} samples, sum p "
+                       f"= {expected:.4g}. With a sixteenth of the theorem's oversampling, of which it does not speak: "
+                       f"{max(c for c, _ in spare):.3g}.", "n = 1500, laplacian(5), k = 3, eps = .5, delta = .1",
+                       measured=max(c for c, _ in found), bound=1.0)
 
 
 @claim("RLS-T17", "rls", "Theorem 17: kernel PCA over the landmarks loses at most (1 + 2 eps) sum_{i>k} sigma_i, with "
-                         "probability 1 - delta.",
-       measures="loss over the least one",
-       errata=["E44"])
+       "probability 1 - delta.",
+       measures="loss over the least one", control="six neighbouring landmarks",
+       errata=[Erratum("E44", "note", "Theorem 17", "1 + 2 eps", "1 + eps holds too")])
 def kernel_pca_over_landmarks(options):
-    k, eps, trials = 3, 0.5, 29
-    X, kernel, K, values, tail, runs, _, _ = cost_runs(options.seed)
-    losses, crooked, control, gap = [], 0.0, 0, 0.0
-    for t, found in enumerate(runs):
-        expansion = kp.nystrom_kpca(X, found, kernel, k, 0)
+    k, eps, delta = 3, 0.5, 0.1
+    X, kernel, K, values, scores, trials = cost_runs(options.seed)
+    tail, losses, crooked, gap, few = values[k:].sum(), [], 0.0, 0.0, 0
+    for t, seed in enumerate(seeds(options, trials)):
+        expansion = kp.nystrom_kpca(X, kp.sample_landmarks(scores, delta, seed), kernel, k, 0)
         inner = expansion.coef.T @ kp.gram(expansion.points, expansion.points, kernel) @ expansion.coef
-        crooked = max(crooked, np.abs(inner - np.eye(k)).max())
         lost = np.trace(K) - (kp.expand(X, expansion) ** 2).sum()
+        crooked = max(crooked, np.abs(inner - np.eye(k)).max())
         gap = max(gap, abs(lost - (np.trace(K) - expansion.values.sum())) / tail)
         losses.append(lost / tail)
-        rows = kp.uniform_landmarks(1500, 4, t)
-        control += (np.trace(K) - kp.nystrom_kpca(X, rows, kernel, k, 0).values.sum()) / tail > 1 + 2 * eps
-    good = judge_failures(sum(loss > 1 + 2 * eps for loss in losses), trials, 0.1,
-                          CLAIMS_OF_CHANCE) == HOLDS and crooked < 1e-7 \
-        and gap < 1e-7 and control > 0
-    sharper = judge_failures(sum(loss > 1 + eps for loss in losses), trials, 0.1, CLAIMS_OF_CHANCE)
-    return Verdict(HOLDS if good else FAILS, max(losses), 1 + 2 * eps,
-                   f"largest loss over the least one, {trials} runs. With 1 + eps, which the same proof gives through "
-                   f"Weyl (a sharpening, no error): {sharper}. Directions orthonormal to {crooked:.1g}; the loss is tr "
-                   f"K - sum sigma_i(K~) to {gap:.1g}. Control, 4 landmarks at random: {control} of {trials} lose "
-                   f"more.", "n = 1500, laplacian(5), k = 3, eps = .5",
-                   trivial=np.trace(K) / tail)
+        rows = np.argsort(((X - X[t]) ** 2).sum(1))[:6]
+        few += (np.trace(K) - kp.nystrom_kpca(X, rows, kernel, k, 0).values.sum()) / tail > 1 + 2 * eps
+    sharper = judge_failures(sum(loss > 1 + eps for loss in losses), trials, delta)
+    return probability(sum(loss > 1 + 2 * eps for loss in losses), trials, delta, (few, trials),
+                       f"Largest loss over the least one. With 1 + eps, which the same proof gives through Weyl (a "
+                       f"sharpening, no error): {sharper}. Directions orthonormal to {crooked:.1g}; the loss is tr K - "
+                       f"sum sigma_i(K~) to {gap:.1g}.", "n = 1500, laplacian(5), k = 3, eps = .5",
+                       measured=max(losses), bound=1 + 2 * eps, trivial=np.trace(K) / tail,
+                       needs={"orthonormal": crooked < 1e-7, "the loss by eigenvalues": gap < 1e-7})
 
 
 def risk(K, lam, z, noise):
@@ -578,78 +588,68 @@ def worst_target(K, low, lam):
     return 1e6 * np.linalg.solve(lam * np.linalg.inv(K + ridge), direction)
 
 
+def risk_growth(K, low, lam, target, noise=0.05):
+    return risk(low, lam, target, noise) / risk(K, lam, target, noise) - 1
+
+
 @claim("RLS-T15", "rls", "Theorem 15: ridge regression on K~ with error eps lam has risk at most (1 + 3 eps) times "
-                         "that on K, with probability "
-       "1 - delta.",
-       measures="relative growth of the risk over 3 eps", no_trivial=QUOTIENT)
+       "that on K, with probability 1 - delta.",
+       measures="relative growth of the risk over 3 eps", control="one landmark, judged as if eps were 1",
+       no_trivial=QUOTIENT)
 def ridge_regression_keeps_its_risk(options):
-    n, lam, noise, delta, trials = 700, 20.0, 0.05, 0.1, 6
+    n, lam, delta, trials = 700, 20.0, 0.1, 6
     X, kernel = rough(options, n)
-    K = kp.gram(X, X, kernel)
-    results, effective = [], []
+    K, y, found = kp.gram(X, X, kernel), np.sin(X[:, 0]), []
     for eps in (1.0, 0.5):
-        worst = 0.0
         scores = kp.ridge_leverage_scores(X, kernel, eps * lam)
         for seed in seeds(options, trials):
             F = kp.nystrom(X, kp.sample_landmarks(scores, delta, seed, 0.5), kernel)
-            low = F @ F.T
-            gap = np.linalg.eigvalsh(K - low)[-1] / lam                # the eps that this sample reaches
-            for target in (np.sin(X[:, 0]), worst_target(K, low, lam)):
-                worst = max(worst, (risk(low, lam, target, noise) / risk(K, lam, target, noise) - 1) / (3 * gap))
-            effective.append(gap)
-        results.append(worst)
+            reached = np.linalg.eigvalsh(K - F @ F.T)[-1] / lam        # the eps that this sample reaches
+            growth = max(risk_growth(K, F @ F.T, lam, target) for target in (y, worst_target(K, F @ F.T, lam)))
+            found.append((growth / (3 * reached), reached))
     # (35), a landmark method's prediction, at the points themselves
     landmarks = kp.uniform_landmarks(n, 60, options.seed)
-    F, y = kp.nystrom(X, landmarks, kernel), np.sin(X[:, 0])
-    inside = F @ F.T @ np.linalg.solve(F @ F.T + lam * np.eye(n), y)
+    F = kp.nystrom(X, landmarks, kernel)
+    inside, whole = (M @ np.linalg.solve(M + lam * np.eye(n), y) for M in (F @ F.T, K))
     predicted = kp.expand(X, kp.nystrom_ridge(X, y, landmarks, kernel, lam))[:, 0]
-    apart, plain = (np.abs(other - inside).max() / np.abs(inside).max()
-                    for other in (predicted, K @ np.linalg.solve(K + lam * np.eye(n), y)))
+    apart, plain = (np.abs(other - inside).max() / np.abs(inside).max() for other in (predicted, whole))
     few = kp.nystrom(X, kp.uniform_landmarks(n, 1, options.seed), kernel)       # far from K <= K~ + lam
-    target = worst_target(K, few @ few.T, lam)
-    control = (risk(few @ few.T, lam, target, noise) / risk(K, lam, target, noise) - 1) / 3
-    good = max(results) <= 1 < control and apart < 1e-8 < plain
-    return Verdict(HOLDS if good else FAILS, max(results), 1.0,
+    low = few @ few.T
+    return bounded(max(quotient for quotient, _ in found), 1.0, risk_growth(K, low, lam, worst_target(K, low, lam)) / 3,
                    f"largest (risk / risk on K - 1) / (3 eps), eps the smallest for which K <= K~ + eps lam "
-                   f"({min(effective):.2g} to {max(effective):.2g}), over {2 * trials} samples, a smooth target and "
-                   f"the worst one: exact risks, no noise drawn. Control, one landmark judged as if eps were 1: "
-                   f"{control:.3g}. The prediction (35) at the points is K~ (K~ + lam)^-1 y to {apart:.1g} (control, "
-                   f"with K itself: {plain:.2g}). A consequence without chance once K~ <= K <= K~ + eps lam, which "
-                   f"RLS-T3 and RLS-C4 check.",
-                   f"n = {n}, lam = {lam}")
+                   f"({min(e for _, e in found):.2g} to {max(e for _, e in found):.2g}), over {2 * trials} samples, a "
+                   f"smooth target and the worst one: exact risks, no noise drawn. The prediction (35) at the points "
+                   f"is K~ (K~ + lam)^-1 y to {apart:.1g} (with K itself {plain:.2g}). A consequence without chance "
+                   f"once K~ <= K <= K~ + eps lam, which RLS-T3 and RLS-C4 check.", f"n = {n}, lam = {lam}",
+                   needs={"(35)": apart < 1e-8 < plain})
 
 
 @claim("RLS-T16", "rls",
        "Theorem 16: a (1 + gamma)-approximate clustering of K~ is a (1 + gamma) (1 + eps)-approximate one of K.",
-       measures="cost over (1 + gamma) (1 + eps) times the best", no_trivial=QUOTIENT)
+       measures="cost over (1 + gamma) (1 + eps) times the best", control="labels at random", no_trivial=QUOTIENT)
 def clusters_of_the_factor(options):
-    k, eps = 5, 0.5
-    rng = np.random.default_rng(options.seed)
+    k, eps, rng = 5, 0.5, np.random.default_rng(options.seed)
     X = np.concatenate([3 * rng.standard_normal((1, 2)) + rng.standard_normal((120, 2)) for _ in range(k)])
     kernel = kp.gaussian(2.0)
     K = kp.gram(X, X, kernel)
     values, V = np.linalg.eigh(K)
-    B = V * np.sqrt(np.maximum(values, 0))
-    best = kp.kernel_kmeans(B, k, 0, 20)
-    lam = eps / k * values[:-k].sum()
-    scores = kp.ridge_leverage_scores(X, kernel, lam)
+    best = kp.kernel_kmeans(V * np.sqrt(np.maximum(values, 0)), k, 0, 20)
+    scores = kp.ridge_leverage_scores(X, kernel, eps / k * values[:-k].sum())
     worst, identity, certificate = 0.0, 0.0, 0.0
     for seed in seeds(options, 10):
         F = kp.nystrom(X, kp.sample_landmarks(scores, 0.1, seed, 1.0), kernel)
-        found = kp.kernel_kmeans(F, k, seed, 20)
+        found, constant = kp.kernel_kmeans(F, k, seed, 20), np.trace(K) - (F ** 2).sum()     # of theorem 14
         indicators = np.eye(k)[found.labels]
         identity = max(identity, abs(kp.projection_cost(kp.LowRank(F), indicators) / found.cost - 1))
-        gamma = found.cost + np.trace(K) - (F ** 2).sum()              # the cost of theorem 14, with its constant
-        shifted = kp.projection_cost(kp.LowRank(F), np.eye(k)[best.labels]) + np.trace(K) - (F ** 2).sum()
+        gamma = (found.cost + constant) / (kp.projection_cost(kp.LowRank(F), np.eye(k)[best.labels]) + constant)
         certificate = max(certificate, ky_fan(K, F, k, eps, values[-k:].sum()))
-        worst = max(worst, kp.projection_cost(K, indicators) / best.cost / (max(1.0, gamma / shifted) * (1 + eps)))
+        worst = max(worst, kp.projection_cost(K, indicators) / best.cost / (max(1.0, gamma) * (1 + eps)))
     control = kp.projection_cost(K, np.eye(k)[rng.integers(0, k, len(X))]) / best.cost / (1 + eps)
-    good = worst <= 1 and identity < 1e-8 and certificate <= 1 and control > 1
-    return Verdict(HOLDS if good else FAILS, worst, 1.0,
+    return bounded(worst, 1.0, control,
                    f"largest cost on K of the clusters found on K~, over (1 + gamma) (1 + eps) times the best found on "
                    f"K (20 starts each); certificate of theorem 14 at most {certificate:.2g}; objective equal to (42) "
-                   f"to {identity:.1g}. Control, labels at random: "
-                   f"{control:.3g}.", "600 points, k = 5, eps = .5, 10 samples")
+                   f"to {identity:.1g}.", "600 points, k = 5, eps = .5, 10 samples",
+                   needs={"(42)": identity < 1e-8, "theorem 14": certificate <= 1})
 
 
 def support_vector_machine(K, y, C):
@@ -666,31 +666,30 @@ def linear_machines(options):
     X, seen, unseen = X[:n], y[:n], y[n:]
     K = kp.gram(X, X, kernel)
     exact, _ = support_vector_machine(K, seen, C)
-    worst, least, lam, rows = 0.0, np.inf, None, []
+    growths, rows = {}, []
     for s in (600, 100, 10):
         landmarks = kp.nystrom_map(X, kp.recursive_rls_practical(X, kernel, s, options.seed), kernel)
         F = kp.nystrom_features(X, landmarks)
         error = np.linalg.eigvalsh(K - F @ F.T)[-1]
-        lam = error if s == 600 else lam               # the control keeps the ridge of 600 landmarks
         value, size = support_vector_machine(F @ F.T, seen, C)
-        worst, least = max(worst, (value - exact) / (error * size / 2)), min(least, value - exact)
-        control = (value - exact) / (lam * size / 2)
+        growths[s] = (value - exact) / (error * size / 2), value - exact, error
         linear = importlib.import_module("sklearn.svm").LinearSVC(C=C, loss="hinge", intercept_scaling=10.0,
                                                                   max_iter=200_000).fit(F, seen)
         rows.append(f"s = {s}: lam = {error:.3g}, optimum {value:.4g}, LinearSVC on F right in "
                     f"{linear.score(kp.nystrom_features(test, landmarks), unseen):.3f}")
-    good = worst <= 1 and least > -1e-6 * exact and control > 1
-    return Verdict(HOLDS if good else FAILS, worst, 1.0,
+    control = growths[10][0] * growths[10][2] / growths[600][2]
+    return bounded(max(growth for growth, *_ in growths.values()), 1.0, control,
                    f"largest growth of the optimum over lam |a|^2 / 2, lam = |K - K~|, and it never falls; optimum on "
-                   f"K {exact:.4g}; {'; '.join(rows)}. A consequence of K~ <= K <= K~ + lam without chance. Control, "
-                   f"10 landmarks with the lam of 600: {control:.3g}.", f"digits, odd against even, n = {n}, C = {C}")
+                   f"K {exact:.4g}; {'; '.join(rows)}. A consequence of K~ <= K <= K~ + lam without chance.",
+                   f"digits, odd against even, n = {n}, C = {C}",
+                   needs={"it never falls": min(more for _, more, _ in growths.values()) > -1e-6 * exact})
 
 
 if importlib.util.find_spec("sklearn"):                # with the extra "checks"
     claim("RLS-SVM", "rls", "Section 5.3, support vector machines on the factor: with K~ <= K <= K~ + lam I the "
-                            "optimum of the dual grows by at most "
-          "lam |a|^2 / 2, a the machine on K~.",
-          measures="growth of the optimum over lam |a|^2/2", no_trivial=QUOTIENT)(linear_machines)
+          "optimum of the dual grows by at most lam |a|^2 / 2, a the machine on K~.",
+          measures="growth of the optimum over lam |a|^2/2", control="10 landmarks with the lam of 600",
+          no_trivial=QUOTIENT)(linear_machines)
 
 
 def correlation_gap(K_x, K_y, L_x, L_y, squared):
@@ -701,83 +700,109 @@ def correlation_gap(K_x, K_y, L_x, L_y, squared):
     return abs(np.linalg.norm(root(K_x) @ root(K_y), 2) - np.linalg.norm(root(L_x) @ root(L_y), 2))
 
 
+def random_pair(rng, n, eps):
+    """(K, K - D) with 0 <= D <= eps I and D <= K."""
+    A, D = (rng.standard_normal((n, n)) * 10 ** rng.uniform(-1, 1) for _ in range(2))
+    K, D = A @ A.T, D @ D.T
+    D *= min(eps * rng.uniform(0.2, 1) / np.linalg.norm(D, 2), 1 / np.linalg.eigvals(np.linalg.solve(K, D)).real.max())
+    return K, K - D
+
+
 @claim("RLS-T18", "rls", "Theorem 18: with errors eps lam_x, eps lam_y, the approximate canonical correlation is "
-                         "within eps of sigma_1(T), T = "
-       "(K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the optimum of the displayed program.",
-       measures="optimum of the displayed program, and sigma_1(T)", no_trivial="the counterexample is exact",
-       errata=["E45"])
+       "within eps of sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the optimum of the displayed program.",
+       measures="optimum of the displayed program, and sigma_1(T)", control="the sentence that takes them for equal",
+       no_trivial=EXACT,
+       errata=[Erratum("E45", "false", "Sentence before theorem 18, which itself is not contradicted",
+                       "the program's optimum is sigma_1(T)",
+                       "it is sigma_1(P_x^1/2 P_y^1/2); T belongs to the squared constraint. The theorem on sigma_1(T) "
+                       "is not contradicted"),
+               Erratum("E48", "misprint", "Appendix C.4, condition on K_y", "eps lambda_x", "eps lambda_y")])
 def canonical_correlations(options):
-    one = np.ones((1, 1))
+    one, rng = np.ones((1, 1)), np.random.default_rng(options.seed)
     displayed, squared = (kp.kernel_cca(one, one, 1.0, 1.0, 1, flag).values[0] for flag in (False, True))
-    rng = np.random.default_rng(options.seed)
-    provable, additive = 0.0, 0.0
+    provable = additive = 0.0
     for _ in range(400):
         n, eps = rng.integers(1, 6), rng.uniform(0.05, 1)
-        pairs = []
-        for _ in range(2):
-            A, D = (rng.standard_normal((n, n)) * 10 ** rng.uniform(-1, 1) for _ in range(2))
-            K, D = A @ A.T, D @ D.T
-            D *= min(eps * rng.uniform(0.2, 1) / np.linalg.norm(D, 2),
-                     1 / np.linalg.eigvals(np.linalg.solve(K, D)).real.max())
-            pairs.append((K, K - D))
-        gap = correlation_gap(pairs[0][0], pairs[1][0], pairs[0][1], pairs[1][1], True)
+        (K_x, L_x), (K_y, L_y) = (random_pair(rng, n, eps) for _ in range(2))
+        gap = correlation_gap(K_x, K_y, L_x, L_y, True)
         provable, additive = max(provable, gap * (1 + eps) / (2 * eps)), max(additive, gap / eps)
     eps = 0.01
     moved = correlation_gap(np.full((1, 1), eps), np.full((1, 1), 1e9), np.zeros((1, 1)), np.full((1, 1), 1e9), False)
+
+    def sigma(K_x, K_y, lam_x, lam_y):                 # of T, 1 x 1
+        return K_x * K_y / ((K_x + lam_x) * (K_y + lam_y))
+    # an error of eps lambda_x in K_y, as printed, where lambda_x is 100 lambda_y
+    apart = sigma(100.0, 1.0, 100.0, 1.0) - sigma(100.0, 1.0 - eps * 100.0, 100.0, 1.0)
     X, kernel = rough(options, 500)
-    G = kp.nystrom(X[:, :1].copy(), np.arange(500), kernel)
-    F = kp.nystrom(X, np.arange(500), kernel)
+    G, F = kp.nystrom(X[:, :1].copy(), np.arange(500), kernel), kp.nystrom(X, np.arange(500), kernel)
     exact = kp.kernel_cca(F, G, 5.0, 5.0, 1).values[0]
-    near = [kp.kernel_cca(kp.nystrom(X, kp.uniform_landmarks(500, s, 0), kernel), G, 5.0, 5.0, 1).values[0]
+    near = [abs(kp.kernel_cca(kp.nystrom(X, kp.uniform_landmarks(500, s, 0), kernel), G, 5.0, 5.0, 1).values[0] - exact)
             for s in (200, 3)]
-    good = (additive <= 1 and provable <= 1 and abs(displayed - squared) > 0.2 and moved > 5 * eps
-            and abs(near[0] - exact) < 0.01 and abs(near[1] - exact) > abs(near[0] - exact))
-    return Verdict(LESS if good else FAILS, displayed, squared,
-                   f"The sentence that identifies the two is false: at n = 1, K = lam = 1, the displayed program "
-                   f"has optimum {displayed:.2g}, sigma_1(T) is {squared:.2g}; its constraint has optimum "
-                   f"sigma_1(P_x^1/2 P_y^1/2), P = K (K + lam)^-1, and T belongs to |(K + lam) alpha| = 1. The "
-                   f"theorem, on sigma_1(T), is not contradicted: at most {additive:.2g} eps over 400 random pairs. "
-                   f"The paper cites earlier work for it; what we can prove is 2 eps/(1 + eps), of which at most "
-                   f"{provable:.2g} were met; that eps suffices is "
-                   f"open. For the displayed optimum the order is sqrt(eps): it moves by {moved:.3g} at eps = {eps}.",
-                   "n = 1 exactly; 400 pairs of n <= 5; 500 points")
+    return counterexample(displayed, squared,
+                          f"The sentence that identifies the two is false: at n = 1, K = lam = 1, the displayed "
+                          f"program has optimum {displayed:.2g}, sigma_1(T) is {squared:.2g}; its constraint has "
+                          f"optimum sigma_1(P_x^1/2 P_y^1/2), P = K (K + lam)^-1, and T belongs to |(K + lam) alpha| = "
+                          f"1. The theorem, on sigma_1(T), is not contradicted: at most {additive:.2g} eps over 400 "
+                          f"random pairs. The paper cites earlier work for it; what we can prove is 2 eps/(1 + eps), "
+                          f"of which at most {provable:.2g} were met; that eps suffices is open. For the displayed "
+                          f"optimum the order is sqrt(eps): it moves by {moved:.3g} at eps = {eps}. The condition on "
+                          f"K_y is printed with eps lambda_x; with lambda_x = 100, lambda_y = 1, K_x = 100, K_y = 1, "
+                          f"eps = .01 it allows K~_y = 0, and sigma_1(T) moves by {apart:g}: eps lambda_y, as the "
+                          f"theorem has it.",
+                          "n = 1 exactly; 400 pairs of n <= 5; 500 points", good=LESS,
+                          needs={"within eps": additive <= 1, "within what is proved": provable <= 1,
+                                 "sqrt(eps)": moved > 5 * eps, "eps lambda_y": apart > 0.01,
+                                 "landmarks": near[0] < 0.01 and near[0] < near[1]})
 
 
 @claim("RLS-L19", "rls", "Lemma 19: W W^T <= I implies d_eff(W^T K W) <= d_eff(K).",
-       measures="d_eff(W^T K W) over d_eff(K)", no_trivial=SHARP)
+       measures="d_eff(W^T K W) over d_eff(K)", control="W four times as large", no_trivial=SHARP)
 def contractions_do_not_add_dimension(options):
     rng = np.random.default_rng(options.seed)
     X, kernel = rough(options, 200)
-    K = kp.gram(X, X, kernel)
-    worst, control = 0.0, 0.0
+    K, found = kp.gram(X, X, kernel), []
     for trial in range(60):
         W = np.eye(200)[:, rng.random(200) < 0.5] if trial % 2 else rng.standard_normal((200, rng.integers(1, 200)))
-        W = W / np.linalg.norm(W, 2)
-        lam = 10 ** rng.uniform(-3, 2)
+        W, lam = W / np.linalg.norm(W, 2), 10 ** rng.uniform(-3, 2)
         d = kp.effective_dimension(K, lam, 0)
-        worst = max(worst, kp.effective_dimension(W.T @ K @ W, lam, 0) / d)
-        control = max(control, kp.effective_dimension(4 * W.T @ K @ W, lam, 0) / d)
-    return Verdict(HOLDS if worst <= 1 + 1e-9 and control > 1 else FAILS, worst, 1 + 1e-9,
-                   f"largest quotient of 60 contractions, half of them samples of points. Control, W twice as large: "
-                   f"{control:.3g}.", "n = 200")
+        found.append([kp.effective_dimension(factor * W.T @ K @ W, lam, 0) / d for factor in (1, 16)])
+    return bounded(max(one[0] for one in found), 1.0, max(one[1] for one in found),
+                   "largest quotient of 60 contractions, half of them samples of points.", "n = 200")
 
 
 @claim("RLS-C", "rls", "Costs: O(n s) kernel values for the recursive method, sqrt((n s + s^3)/n) samples on lower "
-                       "levels when accelerated.",
-       measures="kernel values over n s", no_trivial=COUNT)
+       "levels when accelerated.",
+       measures="kernel values over n s", control="all of K", no_trivial=COUNT)
 def kernel_values_grow_like_n_s(options):
-    s, rows = 100, []
-    for n in (10_000, 20_000, 40_000):
+    s, rows, (kernel, count) = 100, [], counted_kernel(1.0)
+    for n in (5000, 10_000, 20_000):
         X = np.random.default_rng(options.seed).standard_normal((n, 3))
         level = math.ceil(math.sqrt(s + s ** 3 / n))
-        rows.append((kp.recursive_rls_practical(X, kp.gaussian(1.0), s, options.seed, 0.1).evaluations / (n * s),
-                     kp.recursive_rls_accelerated(X, kp.gaussian(1.0), s, options.seed, 0.1).evaluations / (n * level)))
-    largest = max(max(row) for row in rows)
-    good = largest <= 9 and max(r[0] for r in rows) < 2 * min(r[0] for r in rows)
-    return Verdict(HOLDS if good else FAILS, largest, 9.0,
-                   "kernel values over n s, and accelerated over n times the lower samples: "
-                   + "; ".join(f"{a:.3g}, {b:.3g}" for a, b in rows) + ". Counted, not timed.",
-                   "n = 10, 20 and 40 thousand, s = 100")
+        rows.append((count(lambda: kp.recursive_rls_practical(X, kernel, s, options.seed, 0.1)) / (n * s),
+                     count(lambda: kp.recursive_rls_accelerated(X, kernel, s, options.seed, 0.1)) / (n * level)))
+    return bounded(max(max(row) for row in rows), 9.0, 20_000 / (2 * s),
+                   "kernel values, counted as they are evaluated, over n s, and accelerated over n times the lower "
+                   "samples: " + "; ".join(f"{a:.3g}, {b:.3g}" for a, b in rows) + ".",
+                   "n = 5, 10 and 20 thousand, s = 100",
+                   needs={"no growth with n": max(r[0] for r in rows) < 2 * min(r[0] for r in rows)})
+
+
+@experiment("RLS-C-time", "rls", "Theorems 7, 10: O(n s^2) time.",
+            measures="largest exponent of seconds over the stated")
+def time_grows_like_n_s_squared(options):
+    rng, kernel = np.random.default_rng(options.seed), kp.gaussian(1.0)
+    kp.recursive_rls_practical(rng.standard_normal((500, 3)), kernel, 20, 0, 0.1)       # compiled
+
+    def seconds(n, s):
+        X = rng.standard_normal((n, 3))
+        return min(timed(lambda: kp.recursive_rls_practical(X, kernel, s, seed, 0.1))[1] for seed in range(3))
+    sizes, landmarks = (20_000, 40_000, 80_000), (100, 200, 400)
+    in_n = slope(sizes, [seconds(n, 100) for n in sizes])
+    in_s = slope(landmarks, [seconds(20_000, s) for s in landmarks])
+    return observation({"in n": in_n < 1.2, "in s": in_s < 2.2}, f"exponents of the seconds of the recursion: "
+                       f"{in_n:.2f} in n (1 stated), {in_s:.2f} in s (2 stated).",
+                       f"n = {', '.join(map(str, sizes))}, s = 100; s = {', '.join(map(str, landmarks))}, n = 20,000",
+                       measured=max(in_n, in_s / 2), bound=1.0)
 
 
 def on_the_factor(X, G, landmarks, kernel, y, lam):
@@ -788,213 +813,138 @@ def on_the_factor(X, G, landmarks, kernel, y, lam):
 
 
 @claim("RLS-Tab1", "rls", "Table 1: ridge regression, components, clusters and correlations on K~ read n s kernel "
-                          "values and hold n s numbers; s = d_eff/eps, "
-       "or k/eps for clusters and components, up to logarithms.", measures="sum p over its stated size",
-       no_trivial=QUOTIENT)
+       "values and hold n s numbers; s = d_eff/eps, or k/eps for clusters and components, up to logarithms.",
+       measures="sum p over its stated size", control="the size without its 1/eps", no_trivial=QUOTIENT)
 def sizes_of_table_1(options):
     n, delta, k = 1200, 0.1, 3
     X, kernel = rough(options, n)
     K = kp.gram(X, X, kernel)
-    values = np.maximum(np.linalg.eigvalsh(K)[::-1], 0)
-    worst, least = 0.0, math.inf
+    values, found, control = np.maximum(np.linalg.eigvalsh(K)[::-1], 0), [], 0.0
     for eps in (0.9, 0.5, 0.1):
         for lam, stated in ((eps * values[0] / 100, lambda d: 16 * d * math.log(d / delta)),
                             (eps / k * values[k:].sum(), lambda d: 32 * (k / eps) * math.log(2 * k / (delta * eps)))):
             scores = kp.ridge_leverage_scores(X, kernel, lam)
             whole = (values / (values + lam / eps)).sum() / eps        # d_eff(lam / eps) / eps
-            quotient = np.minimum(1, 16 * scores * math.log(scores.sum() / delta)).sum() / stated(whole)
-            worst, least = max(worst, quotient), min(least, quotient)
+            found.append(np.minimum(1, 16 * scores * math.log(scores.sum() / delta)).sum() / stated(whole))
+            control = max(control, found[-1] / eps)
     landmarks = kp.uniform_landmarks(n, 60, options.seed)
     numbers, y, G = np.arange(n, dtype=float)[:, None], np.sin(X[:, 0]), X - X.mean(0)
     # a value that is read beyond n s + n would show
     spoiled = np.where(read_entries(n, landmarks.indices), K, 1e140)
-    seen = on_the_factor(numbers, G, landmarks, kp.precomputed(K), y, 1.0)
-    other = on_the_factor(numbers, G, landmarks, kp.precomputed(spoiled), y, 1.0)
+    seen, other = (on_the_factor(numbers, G, landmarks, kp.precomputed(M), y, 1.0) for M in (K, spoiled))
     spoiled[-1, landmarks.indices[0]] = spoiled[landmarks.indices[0], -1] = 0.5
-    control = on_the_factor(numbers, G, landmarks, kp.precomputed(spoiled), y, 1.0)
-    same = all(map(np.array_equal, seen, other))
-    good = worst <= 1 and same and not np.array_equal(seen[1], control[1]) and seen[0].shape == (n, 60)
-    return Verdict(HOLDS if good else FAILS, worst, 1.0,
+    changed = on_the_factor(numbers, G, landmarks, kp.precomputed(spoiled), y, 1.0)
+    return bounded(max(found), 1.0, control,
                    f"largest sum p over 16 d_eff/eps log(d_eff/(delta eps)) and over 32 k/eps log(2 k/(delta eps)), "
-                   f"least {least:.2g}. Regression, components, clusters and correlations from {seen[0].shape[0]} x "
-                   f"{seen[0].shape[1]} numbers are the same to the last bit when all of K but the landmarks' columns "
-                   f"and the diagonal is spoiled: {same}. Control: one entry of those columns changed changes them. "
-                   f"Time, n s^2, follows from these products and is not timed.", f"n = {n}, delta = {delta}, k = {k}")
+                   f"least {min(found):.2g}. Regression, components, clusters and correlations from "
+                   f"{seen[0].shape[0]} x {seen[0].shape[1]} numbers are the same to the last bit when all of K but "
+                   f"the landmarks' columns and the diagonal is spoiled, and change with one entry of those columns. "
+                   f"Time, n s^2, follows from these products; RLS-C-time has that of the recursion.",
+                   f"n = {n}, delta = {delta}, k = {k}",
+                   needs={"the same": all(map(np.array_equal, seen, other)) and seen[0].shape == (n, 60),
+                          "an entry that counts": not np.array_equal(seen[1], changed[1])})
 
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The experiments of section 5.
 
 SIZES = (50, 100, 200, 400, 800)
-
-
-def sample_curves(X, kernel, sizes, seed, trials):
-    """Spectral errors (sizes, trials), and median seconds of selection and factor for each size, by method."""
-    K = kp.gram(X, X, kernel)
-    methods = {"uniform": lambda s, t: kp.nystrom(X, kp.uniform_landmarks(len(X), s, t), kernel),
-               "recursive": lambda s, t: kp.nystrom(X, kp.recursive_rls_practical(X, kernel, s, t), kernel),
-               "accelerated": lambda s, t: kp.nystrom(X, kp.recursive_rls_accelerated(X, kernel, s, t), kernel),
-               "Fourier features": lambda s, t: kp.fourier_features(X,
-                                                                    kp.fourier_features_map(kernel, X.shape[1], s, t))}
-    curves = {}
-    for name, factor in methods.items():
-        factor(sizes[0], seed)                         # compiled before it is timed
-        errors, taken = np.zeros((2, len(sizes), trials))
-        for place in np.ndindex(len(sizes), trials):
-            start = time.perf_counter()
-            F = factor(sizes[place[0]], seed + place[1])
-            taken[place] = time.perf_counter() - start
-            errors[place] = kp.spectral_error(K, kp.LowRank(F), 0, 1e-2)
-        curves[name] = errors, np.median(taken, 1)
-    return curves
-
-
-@claim("RLS-F2", "rls", "Section 5.2: for equal error the recursive method needs fewer samples than uniform sampling "
-                        "(Covertype, error 1: 650 for "
-       "3800).",
-       experiment=True, measures="recursive over uniform landmarks for equal error", no_trivial=QUOTIENT)
-def fewer_samples_for_equal_error(options):
-    name, X, kernel = data_sets(options)[0]
-    found = error_curves(options, 0)
-    curves = {method: errors.mean(1) for method, (errors, _) in found.items()}
-    features_err = (curves["Fourier features"] / curves["uniform"]).min()
-    target = curves["recursive"][2]
-    log_error = -np.log(np.maximum.accumulate(curves["uniform"][::-1])[::-1])
-    needed = math.exp(np.interp(-math.log(target), log_error, np.log(SIZES)))
-    share = SIZES[2] / needed
-    good = share < 0.75 and features_err > 1
-    return Verdict(HOLDS if good else FAILS, share, 1.0,
-                   f"{name}: the error of 200 recursive samples, {target:.3g}, takes {needed:.0f} uniform "
-                   f"ones{' or more' if needed >= 799 else ''}; the paper's ratio on the whole of Covertype is 5.8. As "
-                   f"many Fourier features err at least {features_err:.3g} times as much as uniform landmarks. Means "
-                   f"of 4 samples at each size.",
-                   f"n = {len(X)}, sizes 50 to 800")
-
-
-CURVES = {}                                            # of a data set, for the claim and its figure
-
-
-def error_curves(options, number):
-    """`sample_curves` of one of `data_sets`."""
-    key = options.data_dir, options.seed, number
-    if key not in CURVES:
-        _, X, kernel = data_sets(options)[number]
-        CURVES[key] = sample_curves(X, kernel, SIZES, options.seed, 4)
-    return CURVES[key]
+PAPERS_SETS = ("Covertype", "Adult", "cpu_act")        # of section 5 that are here, and one for YearPredictionMSD
 
 
 def data_sets(options):
     """(name, 3000 points, kernel): those of the paper in --data-dir, else embedded ones."""
     found = []
-    for name in data.FILES:
+    for name in PAPERS_SETS:
         if (loaded := data.load(options.data_dir, name, 20_000)) is not None:
             X = loaded[0][np.random.default_rng(options.seed).permutation(len(loaded[0]))[:3000]]
             found.append((name, X, kp.gaussian(kp.median_bandwidth(X, 0) / 2)))
     return found or [("uneven", *uneven(options, 3000)), ("rough", *rough(options, 3000))]
 
 
-def sizes_of_data(options):
-    return len(data_sets(options))
+SAMPLERS = {"uniform": lambda X, kernel, s, t: kp.uniform_landmarks(len(X), s, t),
+            "recursive": lambda X, kernel, s, t: kp.recursive_rls_practical(X, kernel, s, t),
+            "accelerated": lambda X, kernel, s, t: kp.recursive_rls_accelerated(X, kernel, s, t)}
+FACTORS = {**{name: lambda X, kernel, s, t, pick=pick: kp.nystrom(X, pick(X, kernel, s, t), kernel)
+              for name, pick in SAMPLERS.items()}, "Fourier features": fourier}
+CURVES = {}                                            # of a data set, for the claims and their figure
 
 
-@figure("rls-error", "rls", "Figures 2, 3 and 4: spectral error, relative to |K|, against the number of landmarks, or "
-                            "of Fourier features (above), and against the seconds "
-        "that selection and factor take (middle); these seconds against the number (below). Means, and (above) ranges, "
-        "of 4 samples; 3000 points of each set, gaussian kernel of half the median distance for "
-        "data.", claims=["RLS-F2"], rows=3,
-        columns=sizes_of_data)
-def draw_errors(axes, options):
-    for number, ((name, X, kernel), (above, middle, below)) in enumerate(zip(data_sets(options), axes.T)):
-        size = kp.spectral_norm(kp.Implicit(X, kernel))
-        for method, (errors, taken) in error_curves(options, number).items():
-            mean, least, most = (errors.mean(1) / size, errors.min(1) / size, errors.max(1) / size)
-            above.errorbar(SIZES, mean, (mean - least, most - mean), fmt="o-", ms=4, capsize=2, label=method)
-            middle.plot(taken, mean, "o-", ms=4, label=method)
-            below.plot(SIZES, taken, "o-", ms=4, label=method)
-        for axis in (above, middle, below):
-            axis.set(xscale="log", yscale="log")
-        above.set(title=name, xlabel="landmarks or features")
-        middle.set(xlabel="seconds")
-        below.set(xlabel="landmarks or features")
-        for axis in (above, below):
-            axis.set(xticks=SIZES, xticklabels=SIZES)
-            axis.set_xticks([], minor=True)
-    for axis, label in zip(axes[:, 0], ("|K - K~| / |K|", "|K - K~| / |K|", "seconds")):
-        axis.set(ylabel=label)
-    axes[0, 0].legend()
+def error_curves(options, number):
+    """{method: (spectral errors (sizes, 4 trials), median seconds of selection and factor for each size)}."""
+    key = options.data_dir, options.seed, number
+    if key not in CURVES:
+        _, X, kernel = data_sets(options)[number]
+        K, CURVES[key] = kp.gram(X, X, kernel), {}
+        for name, factor in FACTORS.items():
+            factor(X, kernel, SIZES[0], options.seed)  # compiled before it is timed
+            errors, taken = np.zeros((2, len(SIZES), 4))
+            for place in np.ndindex(errors.shape):
+                F, taken[place] = timed(lambda: factor(X, kernel, SIZES[place[0]], options.seed + place[1]))
+                errors[place] = kp.spectral_error(K, kp.LowRank(F), 0, 1e-2)
+            CURVES[key][name] = errors, np.median(taken, 1)
+    return CURVES[key]
 
 
-@figure("rls-clusters", "rls", "Figure 1: landmarks (crosses) of three clusters of 1500, 60 and 40 points, "
-                               "gaussian(1), uniform and by ridge leverage scores at lam = 5; "
-        "|K - K~| / |K| in the titles.", claims=["RLS-F2"],
-        columns=lambda options: 2)
-def draw_clusters(axes, options):
-    rng, kernel = np.random.default_rng(options.seed), kp.gaussian(1.0)
-    X = np.concatenate([0.4 * rng.standard_normal((1500, 2)), 0.6 * rng.standard_normal((60, 2)) + [5, 3],
-                        0.6 * rng.standard_normal((40, 2)) + [5, -3]])
-    K, scores = kp.gram(X, X, kernel), kp.ridge_leverage_scores(X, kernel, 5.0)
-    factor = 20 / (scores.sum() * math.log(scores.sum() / 0.1))        # of the scores, for 20 landmarks on average
-    for axis, name, found in zip(np.ravel(axes), ("uniform", "by leverage scores"),
-                                 (kp.uniform_landmarks(len(X), 20, options.seed),
-                                  kp.sample_landmarks(scores, 0.1, options.seed, factor))):
-        axis.scatter(*X.T, s=3, color="0.7", label="points")
-        axis.scatter(*X[found.indices].T, marker="x", color="C3", label="landmarks")
-        error = kp.spectral_error(K, kp.LowRank(kp.nystrom(X, found, kernel))) / kp.spectral_norm(K)
-        axis.set(title=f"{len(found.indices)} landmarks, {name}: error {error:.2g}", aspect="equal",
-                 xlabel="first coordinate", ylabel="second coordinate")
-    np.ravel(axes)[0].legend(fontsize=7)
+def reached_at(errors, costs, target):
+    """Cost at which a curve of errors, which is made to fall, comes to the target; the largest cost if it does not."""
+    falling = np.maximum.accumulate(errors[::-1])[::-1]
+    return math.exp(np.interp(-math.log(target), -np.log(falling), np.log(costs)))
 
 
-@figure("rls-recursion", "rls", "Theorems 3, 7 and 8: |K - K~| over lam, and deviation of B^T S S^T B, against the "
-                                "factor 16 of the probabilities, for algorithms 1 and 2 on "
-        "far sites (n = 5000, lam = 500); means and ranges of 6 samples. Dashed: what the theorems allow at 16.",
-        claims=["RLS-T3", "RLS-T7", "RLS-T8", "RLS-L11"],
-        columns=lambda options: 2)
-def draw_recursion(axes, options):
-    n, lam, delta, kernel = 5000, 500.0, 0.03, kp.gaussian(1.0)
-    X, places, counts = far_sites(n, 3000)
-    scores, factors = 1 / (counts[places] + lam), 16.0 / 4.0 ** np.arange(6)
-    for name, sample, marker in (("algorithm 1", lambda factor, seed: kp.sample_landmarks(scores, delta, seed, factor),
-                                  "o"),
-                                 ("algorithm 2",
-                                  lambda factor, seed: kp.recursive_rls(X, kernel, lam, delta, seed, factor), "s")):
-        found = [[sample(factor, seed) for seed in seeds(options, 6)] for factor in factors]
-        errors = [[site_error(places, counts, one) / lam for one in row] for row in found]
-        deviations = [[(np.abs(site_sums(places, counts, one) - counts) / (counts + lam)).max() for one in row]
-                      for row in found]
-        for axis, drawn in zip(np.ravel(axes), (np.array(errors), np.array(deviations))):
-            mean = drawn.mean(1)
-            axis.errorbar(factors, mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt=marker + "-", ms=4, capsize=2,
-                          label=name)
-    for axis, height, label in zip(np.ravel(axes), (1.0, 0.5), ("|K - K~| / lam", "deviation relative to B^T B + lam")):
-        axis.axhline(height, color="0.5", ls="--", lw=1, label="allowed")
-        axis.set(xscale="log", yscale="log", xlabel="factor of the scores", ylabel=label)
-        axis.legend(fontsize=7)
+def over_sets(options, measure):
+    """[(name, measure of the mean errors {method: (errors, seconds)})] of all sets."""
+    return [(name, measure({method: (errors.mean(1), seconds) for method, (errors, seconds)
+                            in error_curves(options, number).items()}))
+            for number, (name, _, _) in enumerate(data_sets(options))]
 
 
-@figure("rls-applications", "rls", "Theorems 15 and 17: growth of the risk of ridge regression for the worst target, "
-                                   "and of the loss of kernel PCA (k = 3), against eps; "
-        "700 rough points, algorithm 1 with a sixteenth of its factor, ranges of 6 samples. Dashed: the bounds 3 eps "
-        "and 2 eps.", claims=["RLS-T15", "RLS-T17"], columns=lambda options: 2)
-def draw_applications(axes, options):
-    n, lam, k = 700, 20.0, 3
-    X, kernel = rough(options, n)
-    K, marks = kp.gram(X, X, kernel), np.array([0.1, 0.2, 0.4, 0.8])
-    tail = np.linalg.eigvalsh(K)[:-k].sum()
-    risks, losses = np.zeros((2, len(marks), 6))
-    for row, column in np.ndindex(risks.shape):
-        eps, seed = marks[row], 1000 * options.seed + column
-        found = kp.sample_landmarks(kp.ridge_leverage_scores(X, kernel, eps * lam), 0.1, seed, 1.0)
-        F = kp.nystrom(X, found, kernel)
-        target = worst_target(K, F @ F.T, lam)
-        risks[row, column] = risk(F @ F.T, lam, target, 0.05) / risk(K, lam, target, 0.05) - 1
-        found = kp.sample_landmarks(kp.ridge_leverage_scores(X, kernel, eps / k * tail), 0.1, seed, 1.0)
-        losses[row, column] = (np.trace(K) - kp.nystrom_kpca(X, found, kernel, k, 0).values.sum()) / tail - 1
-    for axis, drawn, factor, label in zip(np.ravel(axes), (risks, losses), (3, 2),
-                                          ("risk / risk on K - 1", "loss / least loss - 1")):
-        mean = drawn.mean(1)
-        axis.errorbar(marks, mean, (mean - drawn.min(1), drawn.max(1) - mean), fmt="o-", ms=4, capsize=2,
-                      label="measured")
-        axis.plot(marks, factor * marks, "k--", lw=1, label=f"{factor} eps")
-        axis.set(xscale="log", yscale="log", xlabel="eps", ylabel=label)
-        axis.legend(fontsize=7)
+@experiment("RLS-Fig2", "rls", "Section 5.2, figure 2: for equal error the recursive method needs fewer samples than "
+            "uniform sampling (Covertype, error 1: 650 for 3800); both err far less than Fourier features.",
+            measures="recursive over uniform landmarks for equal error, the worst set")
+def fewer_samples_for_equal_error(options):
+    found = over_sets(options, lambda c: (SIZES[2] / reached_at(c["uniform"][0], SIZES, c["recursive"][0][2]),
+                                          (c["Fourier features"][0] / c["uniform"][0]).min()))
+    words = "; ".join(f"{name}: {1 / share:.3g} times as many uniform landmarks for the error of 200 recursive ones, "
+                      f"Fourier features err at least {err:.3g} times as much" for name, (share, err) in found)
+    return observation({"fewer samples": all(share < 0.9 for _, (share, _) in found),
+                        "Fourier features worse": all(err > 1 for _, (_, err) in found)},
+                       f"{words}. The paper's ratio on the whole of Covertype is 5.8. Means of 4 samples at each size.",
+                       f"3000 points of each set, sizes {SIZES[0]} to {SIZES[-1]}",
+                       measured=max(share for _, (share, _) in found), bound=1.0)
+
+
+@experiment("RLS-Fig3", "rls", "Section 5.2, figure 3: the recursive method typically obtains a fixed level of error "
+            "faster than uniform sampling, but where scores are alike.",
+            measures="seconds of the recursive over those of the uniform method for equal error, the best set")
+def faster_for_equal_error(options):
+    found = over_sets(options, lambda c: [seconds / reached_at(*c["uniform"], error)
+                                          for error, seconds in zip(*c["recursive"])][1:])
+    words = "; ".join(f"{name} {', '.join(f'{quotient:.2g}' for quotient in quotients)}" for name, quotients in found)
+    quicker = [min(quotients) < 1 for _, quotients in found]
+    return observation({"faster on most sets": sum(quicker) > len(quicker) / 2},
+                       f"Seconds of the recursive over those of the uniform method that reaches as little error (or "
+                       f"the largest size), at {', '.join(map(str, SIZES[1:]))} landmarks: {words}. At 3000 points "
+                       f"selection costs as much as the factor; the paper has 20,000.", "3000 points of each set",
+                       measured=min(min(quotients) for _, quotients in found), bound=1.0)
+
+
+@experiment("RLS-Fig4", "rls", "Section 5.2.1, figure 4: the accelerated method nearly matches the time of a uniform "
+            "sample, with nearly the quality of the recursive method.",
+            measures="error of the accelerated over that of the recursive method, the worst set and size")
+def accelerated_is_nearly_as_good(options):
+    found = over_sets(options, lambda c: (c["accelerated"][0] / c["recursive"][0],
+                                          (c["accelerated"][1] / c["uniform"][1])[2:].max(),
+                                          (c["uniform"][0] / c["accelerated"][0])))
+    words = "; ".join(f"{name}: errors {', '.join(f'{quotient:.2g}' for quotient in quotients)} times the recursive "
+                      f"method's, uniform {', '.join(f'{gain:.2g}' for gain in gains)} times the accelerated one's, "
+                      f"{seconds:.2g} times the seconds of uniform from 200 on"
+                      for name, (quotients, seconds, gains) in found)
+    return observation({"nearly the time of uniform": all(seconds < 2 for _, (_, seconds, _) in found),
+                        "nearly the quality, on all sets": all(q.max() < 1.5 for _, (q, _, _) in found)},
+                       f"{words} (at {', '.join(map(str, SIZES))} landmarks). Where few points matter and stand apart, "
+                       f"samples of sqrt(s) on lower levels can miss them.", "3000 points of each set, 4 samples each",
+                       measured=max(q.max() for _, (q, _, _) in found), bound=1.5)
 
 
 LEARNERS = (25, 50, 100, 200, 400)                     # landmarks, or Fourier features
@@ -1002,7 +952,7 @@ LEARNERS = (25, 50, 100, 200, 400)                     # landmarks, or Fourier f
 
 def tasks(options):
     """(name, what is measured, training points, their targets, test points, their targets); classes are -1 and 1."""
-    n, tested = (16_000, 4000) if options.full else (4000, 1000)
+    n, tested = (16_000, 4000) if options.full else (3000, 1000)
     found = []
     for name, what, target in (("Covertype", "share of errors, class 2 against the rest",
                                 lambda y: np.where(y == 2, 1.0, -1.0)),
@@ -1010,15 +960,14 @@ def tasks(options):
         if (loaded := data.load(options.data_dir, name)) is not None:
             order = np.random.default_rng(options.seed).permutation(len(loaded[0]))[:n + tested]
             X, y = loaded[0][order], target(loaded[1][order])
-            tested_here = min(tested, len(X) // 4)
-            found.append((name, what, X[tested_here:], y[tested_here:], X[:tested_here], y[:tested_here]))
+            here = min(tested, len(X) // 4)
+            found.append((name, what, X[here:], y[here:], X[:here], y[:here]))
     if not found:
         rng = np.random.default_rng(options.seed)
         X = rng.standard_normal((n + tested, 6)) * 0.7 ** np.arange(6)
         y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(len(X))
-        found = [("curves", "share of errors, two classes", X[tested:], np.sign(y[tested:]), X[:tested],
-                  np.sign(y[:tested])),
-                 ("curves", "root mean squared error", X[tested:], y[tested:], X[:tested], y[:tested])]
+        found = [("curves", what, X[tested:], z[tested:], X[:tested], z[:tested])
+                 for what, z in (("share of errors, two classes", np.sign(y)), ("root mean squared error", y))]
     return found
 
 
@@ -1041,19 +990,16 @@ def ridge_error(F, y, G, unseen):
 
 
 def chosen_sigma(X, y, seed):
-    """Of some multiples of the median distance, the best for exact kernel ridge regression on 1500 points, by 500
-    others."""
-    some = np.random.default_rng(seed).permutation(len(X))[:2000]
-    points, checked = X[some[:1500]], X[some[1500:]]
-    sigmas = kp.median_bandwidth(X, seed) * 2.0 ** np.arange(-3, 3)
+    """Of some multiples of the median distance, the best for kernel ridge regression on 1000 points, by 400 others."""
+    some = np.random.default_rng(seed).permutation(len(X))[:1400]
+    points, checked = X[some[:1000]], X[some[1000:]]
 
     def error(sigma):
         kernel = kp.gaussian(sigma)
         values, V = np.linalg.eigh(kp.gram(points, points, kernel))
-        F = V * np.sqrt(np.maximum(values, 1e-12 * values[-1]))
-        return ridge_error(F, y[some[:1500]], kp.gram(checked, points, kernel)
-                           @ (V / np.sqrt(np.maximum(values, 1e-12 * values[-1]))), y[some[1500:]])
-    return min(sigmas, key=error)
+        roots = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+        return ridge_error(V * roots, y[some[:1000]], kp.gram(checked, points, kernel) @ (V / roots), y[some[1000:]])
+    return min(kp.median_bandwidth(X, seed) * 2.0 ** np.arange(-3, 3), key=error)
 
 
 @functools.lru_cache(maxsize=1)
@@ -1063,99 +1009,146 @@ def learning_curves(folder, full, seed):
     for name, what, X, y, new, unseen in tasks(argparse.Namespace(data_dir=folder, full=full, seed=seed)):
         kernel = kp.gaussian(chosen_sigma(X, y, seed))
 
-        def landmark_features(pick):
-            def both(s, trial):
-                landmarks = kp.nystrom_map(X, pick(s, trial), kernel)
-                return kp.nystrom_features(X, landmarks), kp.nystrom_features(new, landmarks)
-            return both
-
-        def fourier(s, trial):
-            drawn = kp.fourier_features_map(kernel, X.shape[1], s, trial)
-            return kp.fourier_features(X, drawn), kp.fourier_features(new, drawn)
-        methods = {"uniform": landmark_features(lambda s, t: kp.uniform_landmarks(len(X), s, t)),
-                   "recursive": landmark_features(lambda s, t: kp.recursive_rls_practical(X, kernel, s, t)),
-                   "Fourier features": fourier}
-        errors = {method: np.zeros((len(LEARNERS), 10)) for method in methods}
-        for method, make in methods.items():
-            for place, trial in np.ndindex(len(LEARNERS), 10):
-                F, G = make(LEARNERS[place], 1000 * seed + trial)
-                errors[method][place, trial] = ridge_error(F, y, G, unseen)
+        def both(method, s, trial):
+            if method == "Fourier features":
+                return fourier(X, kernel, s, trial), fourier(new, kernel, s, trial)
+            landmarks = kp.nystrom_map(X, SAMPLERS[method](X, kernel, s, trial), kernel)
+            return kp.nystrom_features(X, landmarks), kp.nystrom_features(new, landmarks)
+        errors = {method: np.zeros((len(LEARNERS), 10)) for method in ("uniform", "recursive", "Fourier features")}
+        for method, place, trial in ((m, p, t) for m in errors for p, t in np.ndindex(len(LEARNERS), 10)):
+            F, G = both(method, LEARNERS[place], 1000 * seed + trial)
+            errors[method][place, trial] = ridge_error(F, y, G, unseen)
         found[name, what] = errors
     return found
 
 
-@claim("RLS-F5", "rls", "Section 5.3, figure 5: in classification and regression both Nystrom methods outperform "
-                        "random features, with little between them.",
-       experiment=True, measures="difference between landmarks over that to Fourier features", no_trivial=QUOTIENT)
+@experiment("RLS-Fig5", "rls", "Section 5.3, figure 5: in classification and regression both Nystrom methods "
+            "outperform random features, with little between them.",
+            measures="difference between landmarks over that to Fourier features, the worst task")
 def landmarks_learn_better_than_random_features(options):
-    rows, worst, control = [], -math.inf, math.inf
+    rows, worst, least = [], -math.inf, 10
     for (name, what), errors in learning_curves(options.data_dir, options.full, options.seed).items():
-        # over the sizes, for each trial
-        logs = {method: np.log(found).mean(0) for method, found in errors.items()}
+        logs = {method: np.log(found).mean(0) for method, found in errors.items()}     # over the sizes, for each trial
         gaps = [logs["Fourier features"] - logs[method] for method in ("uniform", "recursive")]
-        between = abs((logs["uniform"] - logs["recursive"]).mean())
+        between, half = interval(logs["uniform"] - logs["recursive"])
         won = min(int((gap > 0).sum()) for gap in gaps)
-        chance = binomial_p_value(won, 10, 0.5)
-        worst = max(worst, between / min(gap.mean() for gap in gaps) if won == 10 else math.inf)
-        control = min(control, float(np.log(errors["recursive"][0] / errors["Fourier features"][-1]).mean()))
+        least, worst = min(least, won), max(worst, abs(between) / min(gap.mean() for gap in gaps))
         means = "; ".join(f"{method} {found[2].mean():.3g}, {found[-1].mean():.3g}" for method, found in errors.items())
         rows.append(f"{name}, {what}, with {LEARNERS[2]} and {LEARNERS[-1]}: {means}; better in {won} of 10 trials (p "
-                    f"= {chance:.2g}), by {', '.join(f'{math.expm1(gap.mean()):.0%}' for gap in gaps)}, and "
-                    f"{math.expm1(between):.1%} between the two")
-    return Verdict(HOLDS if worst < 0.5 and control > 0 else FAILS, worst, 0.5,
-                   f"difference between uniform and recursive landmarks over that to Fourier features, of mean "
-                   f"logarithms of test errors over {', '.join(map(str, LEARNERS))} landmarks or features. "
-                   f"{'. '.join(rows)}. Ridge regression, on -1 and 1 for classes; sigma and ridges by validation. "
-                   f"Control: {LEARNERS[0]} landmarks do worse than {LEARNERS[-1]} features.",
-                   "10 trials, a fixed test set; cpu_act, or embedded points, in the place of YearPredictionMSD")
+                    f"= {p_value(won, 10, 0.5):.2g}), by {', '.join(f'{math.expm1(gap.mean()):.0%}' for gap in gaps)}, "
+                    f"uniform from recursive landmarks {math.expm1(between):+.1%} +- {half:.1%}")
+    return observation({"landmarks outperform": least == 10, "little between them": worst < 0.5},
+                       f"Means of logarithms of test errors over {', '.join(map(str, LEARNERS))} landmarks or "
+                       f"features. {'. '.join(rows)}. Ridge regression, on -1 and 1 for classes; sigma and ridges by "
+                       f"validation.",
+                       "10 trials, a fixed test set; cpu_act, or embedded points, in the place of YearPredictionMSD",
+                       measured=worst, bound=0.5)
 
 
-def number_of_tasks(options):
-    return len(tasks(options))
+@experiment("RLS-Times", "rls", "Section 5.3: 2000 landmarks of 463,716 points take 307 seconds by the recursive "
+            "method and Fourier features 43, ridge regression after either as long (208, 222).",
+            measures="seconds of the recursive method over those of as many Fourier features")
+def times_of_learning(options):
+    n, s, rng = 100_000 if options.full else 20_000, 400 if options.full else 200, np.random.default_rng(options.seed)
+    X = rng.standard_normal((n, 90))
+    kernel, y = kp.gaussian(kp.median_bandwidth(X, 0)), np.sin(X[:, 0])
+    built, regressed = {}, {}
+    for method in ("recursive", "accelerated", "Fourier features"):
+        FACTORS[method](X[:500], kernel, 20, 0)        # compiled before it is timed
+        F, built[method] = timed(lambda: FACTORS[method](X, kernel, s, 0))
+        _, regressed[method] = timed(lambda: np.linalg.solve(F.T @ F + np.eye(s), F.T @ y))
+    quotient = built["recursive"] / built["Fourier features"]
+    return observation({"Fourier features are built first": quotient > 1,
+                        "regression takes alike": max(regressed.values()) < 2 * min(regressed.values())},
+                       "Seconds to build, and to regress: "
+                       + ", ".join(f"{method} {built[method]:.3g}, {regressed[method]:.3g}" for method in built)
+                       + f". The paper's quotient to build is {307 / 43:.2g}.", f"{n} x 90 normal points, s = {s}",
+                       measured=quotient, bound=307 / 43)
+
+
+@figure("rls-error", "rls", "Figures 2, 3 and 4: spectral error, relative to |K|, against the number of landmarks, or "
+        "of Fourier features (above), and against the seconds that selection and factor take (middle); these seconds "
+        "against the number (below). Means, and (above) ranges, of 4 samples; 3000 points of each set, gaussian kernel "
+        "of half the median distance for data.", claims=["RLS-Fig2", "RLS-Fig3", "RLS-Fig4"], rows=3,
+        columns=lambda options: len(data_sets(options)))
+def draw_errors(axes, options):
+    for number, ((name, X, kernel), (above, middle, below)) in enumerate(zip(data_sets(options), axes.T)):
+        size = kp.spectral_norm(kp.Implicit(X, kernel))
+        for method, (errors, taken) in error_curves(options, number).items():
+            draw_ranges(above, SIZES, errors / size, method)
+            middle.plot(taken, errors.mean(1) / size, "o-", ms=4, label=method)
+            below.plot(SIZES, taken, "o-", ms=4, label=method)
+        for axis, x, label in ((above, "landmarks or features", "|K - K~| / |K|"),
+                               (middle, "seconds", "|K - K~| / |K|"), (below, "landmarks or features", "seconds")):
+            finish(axis, "xy", xlabel=x, ylabel=label, title=name if axis is above else "")
+
+
+@figure("rls-clusters", "rls", "Figure 1: landmarks (crosses) of three clusters of 1500, 60 and 40 points, "
+        "gaussian(1), uniform and by ridge leverage scores at lam = 5; |K - K~| / |K| in the titles.",
+        claims=["RLS-Fig2"], columns=2)
+def draw_clusters(axes, options):
+    rng, kernel = np.random.default_rng(options.seed), kp.gaussian(1.0)
+    X = np.concatenate([0.4 * rng.standard_normal((1500, 2)), 0.6 * rng.standard_normal((60, 2)) + [5, 3],
+                        0.6 * rng.standard_normal((40, 2)) + [5, -3]])
+    K, scores = kp.gram(X, X, kernel), kp.ridge_leverage_scores(X, kernel, 5.0)
+    factor = 20 / (scores.sum() * math.log(scores.sum() / 0.1))        # of the scores, for 20 landmarks on average
+    for axis, name, found in zip(np.ravel(axes), ("uniform", "by leverage scores"),
+                                 (kp.uniform_landmarks(len(X), 20, options.seed),
+                                  kp.sample_landmarks(scores, 0.1, options.seed, factor))):
+        axis.scatter(*X.T, s=3, color="0.7", label="points")
+        axis.scatter(*X[found.indices].T, marker="x", color="C3", label="landmarks")
+        error = nystrom_error(K, X, found, kernel) / kp.spectral_norm(K)
+        finish(axis, title=f"{len(found.indices)} landmarks, {name}: error {error:.2g}", aspect="equal",
+               xlabel="first coordinate", ylabel="second coordinate")
+
+
+@figure("rls-recursion", "rls", "Theorems 3, 7 and 8: |K - K~| over lam, and deviation of B^T S S^T B, against the "
+        "factor 16 of the probabilities, for algorithms 1 and 2 on far sites (n = 5000, lam = 500); means and ranges "
+        "of 6 samples. Dashed: what the theorems allow at 16.", claims=["RLS-T3", "RLS-T7", "RLS-T8", "RLS-L11"],
+        columns=2)
+def draw_recursion(axes, options):
+    of, lam, delta, factors = far_sites(5000, 3000), 500.0, 0.03, 16.0 / 4.0 ** np.arange(6)
+    scores = 1 / (of.values[of.places] + lam)
+    for name, sample, style in (("algorithm 1", lambda factor, seed: kp.sample_landmarks(scores, delta, seed, factor),
+                                 "o-"),
+                                ("algorithm 2", lambda factor, seed: kp.recursive_rls(of.points, of.kernel, lam, delta,
+                                                                                      seed, factor), "s-")):
+        found = [[sample(factor, seed) for seed in seeds(options, 6)] for factor in factors]
+        for axis, measure in zip(np.ravel(axes), (lambda one: of.error(one) / lam, lambda one: of.deviation(one, lam))):
+            draw_ranges(axis, factors, [[measure(one) for one in row] for row in found], name, style)
+    for axis, height, label in zip(np.ravel(axes), (1.0, 0.5), ("|K - K~| / lam", "deviation relative to B^T B + lam")):
+        axis.axhline(height, color="0.5", ls="--", lw=1, label="allowed")
+        finish(axis, "xy", xlabel="factor of the scores", ylabel=label)
+
+
+@figure("rls-applications", "rls", "Theorems 15 and 17: growth of the risk of ridge regression for the worst target, "
+        "and of the loss of kernel PCA (k = 3), against eps; 700 rough points, algorithm 1 with a sixteenth of its "
+        "factor, ranges of 6 samples. Dashed: the bounds 3 eps and 2 eps.", claims=["RLS-T15", "RLS-T17"], columns=2)
+def draw_applications(axes, options):
+    n, lam, k, marks = 700, 20.0, 3, np.array([0.1, 0.2, 0.4, 0.8])
+    X, kernel = rough(options, n)
+    K = kp.gram(X, X, kernel)
+    tail = np.linalg.eigvalsh(K)[:-k].sum()
+    risks, losses = np.zeros((2, len(marks), 6))
+    for row, column in np.ndindex(risks.shape):
+        eps, seed = marks[row], 1000 * options.seed + column
+        found = kp.sample_landmarks(kp.ridge_leverage_scores(X, kernel, eps * lam), 0.1, seed, 1.0)
+        F = kp.nystrom(X, found, kernel)
+        risks[row, column] = risk_growth(K, F @ F.T, lam, worst_target(K, F @ F.T, lam))
+        found = kp.sample_landmarks(kp.ridge_leverage_scores(X, kernel, eps / k * tail), 0.1, seed, 1.0)
+        losses[row, column] = (np.trace(K) - kp.nystrom_kpca(X, found, kernel, k, 0).values.sum()) / tail - 1
+    for axis, drawn, factor, label in zip(np.ravel(axes), (risks, losses), (3, 2),
+                                          ("risk / risk on K - 1", "loss / least loss - 1")):
+        draw_ranges(axis, marks, drawn, "measured")
+        axis.plot(marks, factor * marks, "k--", lw=1, label=f"{factor} eps")
+        finish(axis, "xy", xlabel="eps", ylabel=label)
 
 
 @figure("rls-learning", "rls", "Figure 5: test errors of ridge regression on landmark features and on Fourier "
-                               "features; means and ranges of 10 trials.",
-        claims=["RLS-F5"], columns=number_of_tasks)
+        "features; means and ranges of 10 trials.", claims=["RLS-Fig5"], columns=lambda options: len(tasks(options)))
 def draw_learning(axes, options):
     for ((name, what), errors), axis in zip(learning_curves(options.data_dir, options.full, options.seed).items(),
                                             axes.ravel()):
         for method, found in errors.items():
-            mean = found.mean(1)
-            axis.errorbar(LEARNERS, mean, (mean - found.min(1), found.max(1) - mean), fmt="o-", ms=4, capsize=2,
-                          label=method)
-        axis.set(title=name, ylabel=what, xlabel="landmarks or features", xscale="log", xticks=LEARNERS,
-                 xticklabels=LEARNERS)
-        axis.set_xticks([], minor=True)
-        axis.legend()
-
-
-erratum("E36", "rls", "Lemma 11, count", "note", "s <= 2 sum p for any overestimates",
-        "where the scores with p < 1 sum to at least 1, as the proof "
-        "assumes; else + (8/3) log(2/delta)", "RLS-L11-count")
-erratum("E37", "rls", "Lemma 11, proof", "step", "exponent 2 log(.)",
-        "12/7 log(.): enough for d/delta >= 128; 25 in place of 16 always. A step of the "
-        "proof; the lemma is not refuted", "RLS-L11")
-erratum("E38", "rls", "Lemma 5, part 2", "false", "sum p <= 64 d_eff log(d_eff/delta)", "with scores capped at 1",
-        "RLS-L5")
-erratum("E39", "rls", "Theorem 7, size below d_eff = .6", "false", "384 d_eff log(d_eff/delta)",
-        "with scores capped at 1 and, below d_eff = .6, d_eff + 1: remote corners "
-        "only", "RLS-T7")
-erratum("E40", "rls", "Theorem 8, proof", "step", "three events; c_2 >= 40 c",
-        "four events, whose chances still sum to 3 delta; c_2 >= 60.5 c. Bookkeeping; "
-        "the theorem is not affected", "RLS-T7")
-erratum("E41", "rls", "Algorithm 3, comment at step 9", "misprint", "equals 3/2 (...)", "5 (...), as the step has it",
-        "RLS-T10")
-erratum("E42", "rls", "Theorem 20, proof", "step", "(47) implies lambda' <= lambda~ <= 3 lambda'",
-        "a concentration of the tail's trace is needed; the theorem, its constant open, is not refuted", "RLS-T10")
-erratum("E43", "rls", "Section 3.2", "note", "d_eff is essentially the smallest rank",
-        "for falling spectra; a flat tail below lam adds to d_eff only",
-        "RLS-D1")
-erratum("E44", "rls", "Theorem 17", "note", "1 + 2 eps", "1 + eps holds too", "RLS-T17")
-erratum("E45", "rls", "Sentence before theorem 18, which itself is not contradicted", "false", "the program's optimum "
-                                                                                               "is sigma_1(T)",
-        "it is sigma_1(P_x^1/2 P_y^1/2); T belongs to the squared constraint. The theorem on sigma_1(T) "
-        "is not contradicted", "RLS-T18")
-erratum("E46", "rls", "Corollary 4", "note", "range of eps not stated", "eps <= 1", "RLS-C4")
-erratum("E47", "rls", "(30), theorem 14, proof", "misprint", "k eps lam; log(k/(delta eps))",
-        "k lam; log(2 k/(delta eps))", "RLS-F9")
+            draw_ranges(axis, LEARNERS, found, method)
+        finish(axis, "x", title=name, ylabel=what, xlabel="landmarks or features")
