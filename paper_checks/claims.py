@@ -124,15 +124,14 @@ class Figure:
 CLAIMS, ERRATA, FIGURES = [], [], []
 
 
-def claim(name, paper, statement, *, measures, control="(old)", no_trivial="", errata=(), experiment=False):
+def claim(name, paper, statement, *, measures, control, no_trivial="", errata=()):
     """Register a check; its function takes the run's options and returns a Verdict. Of errata, those of other claims by
     their tags."""
     if not all((statement, measures, control)) or any(one.name == name for one in CLAIMS):
         raise ValueError(f"claim {name} must have a name of its own, a statement, a control, and words on what is "
                          f"measured")
-    if control != "(old)" and no_trivial and no_trivial not in REASONS:
+    if no_trivial and no_trivial not in REASONS:
         raise ValueError(f"claim {name}: the reason for no trivial bound must be one of REASONS")
-    OLD.add(name) if experiment else None
     return _registered(name, paper, statement, measures, control, no_trivial, errata)
 
 
@@ -176,29 +175,7 @@ def run(claims, options):
         # whatever went wrong, the table goes on and the exit status tells
         except Exception as error:
             verdict = Verdict(BROKEN, math.nan, math.nan, f"{type(error).__name__}: {error}")
-        if one.name in OLD:
-            verdict.verdict = {HOLDS: SEEN, FAILS: NOT_COMPARABLE}.get(verdict.verdict, verdict.verdict)
         yield one, guard_vacuity(one, verdict)
-
-
-OLD = set()
-FAILS, NOT_RUN = VIOLATED, VACUOUS
-
-
-def erratum(tag, paper, where, kind, stated, right, claim):
-    ERRATA.append(Erratum(tag, kind, where, stated, right, paper, claim))
-
-
-def judgements(file):
-    return 1
-
-
-def detection(control):
-    return "detected" if control else "NOT detected"
-
-
-def binomial_p_value(count, trials, probability):
-    return float(stats.binomtest(int(count), int(trials), probability).pvalue)
 
 
 def guard_vacuity(claim, verdict):
@@ -222,7 +199,7 @@ def clopper_pearson(failures, trials, level):
     return lower, upper
 
 
-def judge_failures(failures, trials, delta, tests=1):
+def judge_failures(failures, trials, delta):
     """HOLDS, VIOLATED or UNDECIDED for P(failure) <= delta: 95 % upper limit below it, or a lower limit above it.
 
     The k-th lower limit of a run has level .001 / (k (k + 1)): whatever their number, all accusations of a run
