@@ -16,8 +16,8 @@ from scipy import stats
 
 import kpcasketch as kp
 from paper_checks.claims import (CHANCE, EXACT, HOLDS, MENDED, QUOTIENT, STEP, UNSAID, VACUOUS, Erratum, Verdict,
-                                 bounded, claim, counterexample, experiment, figure, judge_failures, mean_limit, observation,
-                                 probability, standard_errors, too_often)
+                                 bounded, claim, counterexample, experiment, figure, judge_failures, mean_limit,
+                                 observation, probability, standard_errors, too_often)
 from paper_checks.tools import draw_ranges, finish, norm, p_value, seeds, slope, timed, users_rows
 
 
