@@ -127,6 +127,7 @@ def test_every_claim_and_figure_can_be_followed():
         "", *data.FILES}
     readme = pathlib.Path(kp.__file__).with_name("README.md").read_text()
     assert all(claims.in_short(paper) in readme for paper in claims.PAPERS)             # the command is --errata
+    assert "\n".join(data.table(claims.PAPERS)) in readme                               # and --sets
 
 
 @pytest.mark.parametrize("arguments, text", [

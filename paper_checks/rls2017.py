@@ -1080,7 +1080,8 @@ def draw_errors(axes, options):
             below.plot(SIZES, taken, "o-", ms=4, label=method)
         for axis, x, label in ((above, "landmarks or features", "|K - K~| / |K|"),
                                (middle, "seconds", "|K - K~| / |K|"), (below, "landmarks or features", "seconds")):
-            finish(axis, "xy", xlabel=x, ylabel=label, title=name if axis is above else "")
+            finish(axis, "xy", None if axis is middle else SIZES, xlabel=x, ylabel=label,
+                   title=name if axis is above else "")
 
 
 @figure("rls-clusters", "rls", "Figure 1: landmarks (crosses) of three clusters of 1500, 60 and 40 points, "
@@ -1141,7 +1142,7 @@ def draw_applications(axes, options):
                                           ("risk / risk on K - 1", "loss / least loss - 1")):
         draw_ranges(axis, marks, drawn, "measured")
         axis.plot(marks, factor * marks, "k--", lw=1, label=f"{factor} eps")
-        finish(axis, "xy", xlabel="eps", ylabel=label)
+        finish(axis, "xy", marks, xlabel="eps", ylabel=label)
 
 
 @figure("rls-learning", "rls", "Figure 5: test errors of ridge regression on landmark features and on Fourier "
@@ -1151,4 +1152,4 @@ def draw_learning(axes, options):
                                             axes.ravel()):
         for method, found in errors.items():
             draw_ranges(axis, LEARNERS, found, method)
-        finish(axis, "x", title=name, ylabel=what, xlabel="landmarks or features")
+        finish(axis, "x", LEARNERS, title=name, ylabel=what, xlabel="landmarks or features")

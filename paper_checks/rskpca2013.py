@@ -782,7 +782,7 @@ def draw_bounds(axes, options):
                       "kx", ms=5, label="all points at one edge")
         axis.plot(ells, [getattr(kp.shadow_bounds(kernel, sigma / ell), bound) for ell in ells], "k--", lw=1,
                   label="bound")
-        finish(axis, "xy", title=title, xlabel="l = sigma / eps", ylabel="distance")
+        finish(axis, "xy", ells, title=title, xlabel="l = sigma / eps", ylabel="distance")
 
 
 @figure("rskpca-manifolds", "rskpca", "(14), (15): coordinates of a noisy spiral by a diffusion map of all 800 points, "

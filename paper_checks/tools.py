@@ -122,9 +122,12 @@ def draw_ranges(axis, x, drawn, label, style="o-", **more):
                   **more)
 
 
-def finish(axes, logarithmic="", **words):
-    """Legends, words and scales ("x", "y", "xy" logarithmic) of axes."""
+def finish(axes, logarithmic="", ticks=None, **words):
+    """Legends, words, scales ("x", "y", "xy" logarithmic) and, where they are few, ticks of x."""
     for axis in np.ravel(axes):
         axis.set(**{f"{which}scale": "log" for which in logarithmic}, **words)
+        if ticks is not None:
+            axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axis.set_xticks([], minor=True)
         if axis.get_legend_handles_labels()[1]:
             axis.legend(fontsize=7)
