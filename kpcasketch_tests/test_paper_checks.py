@@ -11,7 +11,7 @@ from scipy import stats
 
 import kpcasketch as kp
 from paper_checks import __main__ as command
-from paper_checks import claims, data, report, rls2017, rskpca2013, skpca2015, tools
+from paper_checks import claims, data, headlines, report, rls2017, rskpca2013, skpca2015, tools
 
 
 def test_failure_counts_are_judged_by_exact_tails():
@@ -195,3 +195,43 @@ def test_kernel_values_are_counted_as_they_are_evaluated():
     X = np.random.default_rng(0).standard_normal((30, 2))
     assert count(lambda: kp.gram(X, X[:7].copy(), kernel)) == 210 and count(lambda: None) == 0
     assert np.allclose(kp.gram(X, X, kernel), kp.gram(X, X, kp.gaussian(1.0)))
+
+
+@pytest.mark.slow
+def test_headlines_run_to_their_end_and_are_found_there_again(tmp_path, capsys):
+    words = ["--headlines", "--scale", "0.001", "--out", str(tmp_path)]
+    assert command.main(words) == 0
+    first = capsys.readouterr().out
+    assert all(f"| {name} |" in first for name in headlines.HEADLINES)
+    places = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path.name != "headlines.json"}
+    assert command.main(words) == 0 and capsys.readouterr().out == first
+    assert {path: path.stat().st_mtime_ns for path in places} == places                 # nothing was run again
+    assert command.main([*words, "--seed", "1"]) == 2 and "was made with" in capsys.readouterr().err
+    assert command.main(["--headlines", "none"]) == 2 and "there are dsgd-hermite" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_descent_that_was_stopped_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    def run(folder):
+        folder.mkdir(exist_ok=True)
+        options = argparse.Namespace(out=folder, data_dir=None, seed=0, scale=0.004)
+        headlines.HEADLINES["dsgd-hermite"][1](headlines.Run("dsgd-hermite", options))
+        return (folder / "dsgd-hermite-steps.npz").read_bytes()
+
+    whole, update, calls = run(tmp_path / "whole"), kp.dsgd_update, []
+
+    def stopped(*arguments):
+        calls.append(1)
+        if len(calls) % 3 == 0:
+            raise KeyboardInterrupt
+        return update(*arguments)
+    monkeypatch.setattr(headlines.Run, "every", 0.0)
+    monkeypatch.setattr(headlines.kp, "dsgd_update", stopped)
+    stops = 0
+    while True:
+        try:
+            parts = run(tmp_path / "parts")
+            break
+        except KeyboardInterrupt:
+            stops += 1
+    assert stops >= 3 and parts == whole

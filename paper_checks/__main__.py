@@ -35,6 +35,11 @@ def parser():
     out.add_argument("--quiet", action="store_true", help="the table without the texts")
     out.add_argument("--errata", action="store_true", help="where text and mathematics differ, in short")
     out.add_argument("--sets", action="store_true", help="the papers' data sets, and what stands for them here")
+    out.add_argument("--headlines", nargs="?", const="all", metavar="NAME",
+                     help="the papers' headlines at the papers' sizes (hours), or the one of that name; resumable")
+    out.add_argument("--out", metavar="DIR", type=pathlib.Path, default=pathlib.Path("headlines"),
+                     help="where headlines keep what they have measured, by default ./headlines")
+    out.add_argument("--scale", type=float, default=1.0, help="of the headlines' sizes, for a trial")
     return out
 
 
@@ -82,11 +87,25 @@ def judge(chosen, options, written):
     return bad
 
 
+def at_size(options):
+    headlines = importlib.import_module("paper_checks.headlines")
+    if options.headlines not in ("all", *headlines.HEADLINES):
+        return refusal(f"no headline {options.headlines}; there are {', '.join(headlines.HEADLINES)}")
+    if not 0 < options.scale <= 1:
+        return refusal("--scale must be above 0 and at most 1")
+    try:
+        return headlines.main(options)
+    except ValueError as error:
+        return refusal(str(error))
+
+
 def main(argv=None):
     options = parser().parse_args(argv)
     options.data = load(options.data)
     if options.data_dir is not None and not options.data_dir.is_dir():
         return refusal(f"{options.data_dir} is not a directory")
+    if options.headlines:
+        return at_size(options)
     papers = [options.paper] if options.paper else list(claims.PAPERS)
     for paper in papers:
         importlib.import_module(f"paper_checks.{claims.PAPERS[paper][0]}")

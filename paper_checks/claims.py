@@ -40,7 +40,8 @@ UNSAID = "holds with a hypothesis that is not printed"
 # What a paper's own experiment shows, in ours: that is never a failure of the paper.
 SEEN = "seen"
 NOT_SEEN = "not seen here"
-GOOD = (HOLDS, MENDED, REFUTED, QUOTED, STEP, GAP, LESS, ASSUMING, UNSAID, SEEN, NOT_SEEN)
+NOT_COMPARABLE = "not comparable: ours lacks what it takes"
+GOOD = (HOLDS, MENDED, REFUTED, QUOTED, STEP, GAP, LESS, ASSUMING, UNSAID, SEEN, NOT_SEEN, NOT_COMPARABLE)
 # What does not count as judged well, each by its reason.
 VIOLATED = "FAILS: violated"
 UNDETECTED = "FAILS: its control was not detected"
@@ -48,7 +49,6 @@ NOT_REPRODUCED = "FAILS: the counterexample was not reproduced"
 VACUOUS = "FAILS: vacuous on these data"
 BROKEN = "FAILS: the check itself broke"
 UNDECIDED = "undecided: raise the number of trials"
-NOT_COMPARABLE = "not comparable: our run lacks what it takes"
 
 VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
 

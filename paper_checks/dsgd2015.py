@@ -37,8 +37,8 @@ def products(H):
 
 
 @claim("DSGD-E", "dsgd", "Section 3: <g, A f> = E f(x) g(x); eigenfunctions of the empirical A are sum_i alpha_i "
-       "k(x_i, .) with K alpha = lambda alpha; features of (2) average to the kernel and are at most sqrt(2) in size.",
-       measures="largest entry of alpha^T K alpha - I and of the functions' second moments less their eigenvalues",
+       "k(x_i, .) with K alpha = lambda alpha; the features of section 4 average to the kernel and are bounded.",
+       measures="|K alpha - n lambda alpha|",
        control="|K alpha - lambda alpha|, without the n, as printed", no_trivial=IDENTITY,
        errata=[Erratum("E29", "misprint", "section 3", "K alpha = lambda alpha", "K alpha = n lambda alpha")])
 def setting(options):
@@ -51,10 +51,12 @@ def setting(options):
     m = 200_000
     Z = fourier(X[:40], UNIT, m, options.seed)
     bias, size = np.abs(Z @ Z.T - K[:40, :40]).max() * math.sqrt(m / 1.5), np.abs(Z).max() * math.sqrt(m)
-    return bounded(max(norm, moments), 1e-10, np.linalg.norm(K @ alpha - lam * alpha),
-                   f"Features: |mean - k| at most {bias:.2g} standard errors in 820 entries, size at most {size:.4f}.",
+    return bounded(np.linalg.norm(K @ alpha - n * lam * alpha), 1e-8, np.linalg.norm(K @ alpha - lam * alpha),
+                   f"largest entry of alpha^T K alpha - I and of the functions' second moments less their eigenvalues "
+                   f"{max(norm, moments):.0e}. Features: |mean - k| at most {bias:.2g} standard errors in 820 entries, "
+                   f"size at most {size:.4f}.",
                    "n = 200, m = 200,000", good=MENDED,
-                   needs={"K alpha = n lambda alpha": np.linalg.norm(K @ alpha - n * lam * alpha) < 1e-8,
+                   needs={"norms and moments": max(norm, moments) < 1e-10,
                           "unbiased features, at most sqrt(2)": bias < 5.5 and size <= math.sqrt(2) * (1 + 1e-12)})
 
 
@@ -72,10 +74,11 @@ def gradient_error(rng):
     return np.abs(found - (A @ G - G @ L)).max() / np.abs(found).max()
 
 
-@claim("DSGD-U", "dsgd", "Updates (2)-(4): G + eta (I - G G^T) A G is a gradient step of the Lagrangian; random points "
+@claim("DSGD-U", "dsgd", "Updates (1)-(3): G + eta (I - G G^T) A G is a gradient step of the Lagrangian; random points "
        "and features give it on average; Algorithm 1 carries it in coefficients.",
        measures="deviation of the mean move, standard errors", control="against no move at all", no_trivial=CHANCE,
-       errata=[Erratum("E26", "misprint", "Algorithm 1", "h = 0 at the start", "the initial functions V_0 of (4)")])
+       errata=[Erratum("E26", "misprint", "Algorithm 1", "the listing begins without functions",
+                       "with the initial functions V_0 of (4)")])
 def update_rules(options):
     # Steps from one state on many mini-batches, the new features of each trial being others: the functions on a grid
     # move by eta (A - H H^T A) H on average. The step is the library's; coefficients of its new features are drawn
@@ -106,7 +109,7 @@ def update_rules(options):
                    needs={"the gradient": gradient < 1e-8, "an empty sum stays": still == 0})
 
 
-@claim("DSGD-GHA", "dsgd", "Section 3: with the upper triangle of G^T A G, as in the generalised Hebbian algorithm, "
+@claim("DSGD-GHA", "dsgd", "Section 4.3: with the upper triangle of G^T A G, as in the generalised Hebbian algorithm, "
        "single eigenfunctions are found.", measures="largest entry of (inner products - I)",
        control="without the triangle: a basis of the same subspace")
 def single_eigenfunctions(options):
@@ -123,7 +126,7 @@ def single_eigenfunctions(options):
                    "eigenfunctions, after a start turned at random.", "400 steps, k = 3", trivial=1.0)
 
 
-@claim("DSGD-KSVD", "dsgd", "Algorithm 3 finds the singular functions of a covariance operator.",
+@claim("DSGD-KSVD", "dsgd", "Section 4.3, algorithm 3, finds the singular functions of a covariance operator.",
        measures="relative error of a singular value", control="without the factor sqrt(2)",
        errata=[Erratum("E27", "note", "Algorithm 3", "no norm is claimed",
                        "U^T U = V^T V = I/2: unit functions are sqrt(2) times the results")])
@@ -155,9 +158,10 @@ def heavy_tailed(rng, n):
                                                   0.6 * z[:, 2] + 0.8 * z[:, 3]]
 
 
-@claim("DSGD-KCCA", "dsgd", "Algorithm 4 finds canonical correlations: its steps have no decay of earlier "
-       "coefficients, and W from the same sample.", measures="distance from the best correlation",
-       control="the printed rule, W and gradient from one pair",
+@claim("DSGD-KCCA", "dsgd", "Section 4.3, algorithm 4, finds canonical correlations: its steps have no decay of "
+       "earlier coefficients, and W from the same sample.",
+       measures="distance from the best correlation, of the printed rule with mini-batches of 1024",
+       control="the printed rule with one pair",
        errata=[Erratum("E28", "note", "Algorithm 4", "W and u from the same sample",
                        "independent halves of a mini-batch; the bias of one is O(1/B)")])
 def canonical_correlations(options):
@@ -193,8 +197,8 @@ def canonical_correlations(options):
     kept, ends = reached(independent), {B: reached(printed(B)) for B in (1, 16, 1024)}
     state = kp.dsgd_kcca(X, Y, kp.gaussian(8.0), kp.gaussian(8.0), 1, 2048, options.seed, 600, 512)
     ours = np.corrcoef(kp.dsgd_evaluate(X, state)[:, 0], kp.dsgd_evaluate(Y, state, True)[:, 0])[0, 1]
-    return bounded(abs(kept - best), 0.01, best - ends[1],
-                   f"distance of the correlation that independent batches reach from the best linear one, {best:.3f}. "
+    return bounded(abs(ends[1024] - best), 0.01, best - ends[1],
+                   f"best linear correlation {best:.3f}; independent batches for W and the gradient reach {kept:.3f}. "
                    f"With W and the gradient from one mini-batch of B pairs, as algorithm 4 is listed for one pair, "
                    f"the mean step has a share 1/B of fourth moments (checked by 20,000 mini-batches of 16: "
                    f"{score:.2g} standard errors), and ends at "
@@ -202,11 +206,11 @@ def canonical_correlations(options):
                    f"mini-batches of 1024. The functions of dsgd_kcca, which halves its mini-batches, reach "
                    f"{ours:.3f}.", "400,000 pairs, kurtosis 30", trivial=best,
                    needs={"the bias falls with B": ends[1] < ends[16] < ends[1024] and score < 5,
-                          "none at 1024": abs(ends[1024] - best) < 0.01, "ours": ours > best - 0.02})
+                          "independent batches": abs(kept - best) < 0.01, "ours": ours > best - 0.02})
 
 
-@claim("DSGD-KSIR", "dsgd", "Sections 1, 3: sliced inverse regression is the generalised problem of C_xy C_yy^-1 C_yx "
-       "against C_xx, solved as KCCA.", measures="sin^2 of the angle between the two problems' solutions in R^4",
+@claim("DSGD-KSIR", "dsgd", "Sections 1 and 4.3: sliced inverse regression is the generalised problem of C_xy C_yy^-1 "
+       "C_yx against C_xx, solved as KCCA.", measures="sin^2 of the angle between the two problems' solutions in R^4",
        control="against the problem without C_yy^-1")
 def sliced_inverse_regression(options):
     rng = np.random.default_rng(options.seed)
@@ -334,16 +338,16 @@ def converges(options, explicit):
 
 
 @claim("DSGD-L2", "dsgd", "Lemma 2: the orthogonalised F_t <- orth(F_t + eta_t A_t F_t) has 1 - cos^2 theta(V, F_t) = "
-       "O(1/t).", measures="exponent of the potential in t; O(1/t) is -1, and -.8 is asked",
+       "O(1/t).", measures="exponent of the potential in t; O(1/t) is -1, and -.9 is asked",
        control="steps with 2 c gap = .4", no_trivial=SLOPE)
 def orthogonalised_rate(options):
     exponent, control, text, needs = converges(options, True)
-    return rate(exponent, -math.inf, -0.8, control, text + " The step (5) of its proof sketch fails for k > 1.",
-                "R^10, k = 3, gap .4, mini-batch 20, 24 replicates", needs=needs, good=GAP)
+    return rate(exponent, -math.inf, -0.9, control, text + " The step (5) of its proof sketch fails for k > 1.",
+                "R^10, k = 3, gap .4, mini-batch 20; k = 1, 2, 5, gap 1", needs=needs, good=GAP)
 
 
 @claim("DSGD-T1", "dsgd", "Theorem 1: there are eta_i = O(1/i) with 1 - cos^2 theta(V, G_t) = O(1/t).",
-       measures="exponent of the potential in t; O(1/t) is -1, and -.8 is asked", control="steps with 2 c gap = .4",
+       measures="exponent of the potential in t; O(1/t) is -1, and -.9 is asked", control="steps with 2 c gap = .4",
        no_trivial=SLOPE,
        errata=["E22", Erratum("E23", "note", "Theorem 1", "there are eta_i = O(1/i)",
                               "those c/(i + i_0) with 2 c gap > 1")])
@@ -356,10 +360,10 @@ def stochastic_rate(options):
         G = G + 2.0 / (t + 5) * (a - G * (G @ a))
     stalled = 1 - G[0] ** 2 / (G @ G)
     needs["A + E stalls"] = abs(stalled - math.sin(0.5 * math.atan(2 * e)) ** 2) < 1e-3
-    return rate(exponent, -math.inf, -0.8, control,
+    return rate(exponent, -math.inf, -0.9, control,
                 text + f" The rate is one in expectation, for independent mini-batches, as the paper draws them; the "
                        f"norm condition alone (all A_t = A + E) stalls at {stalled:.4f}. The step (5) of lemma 2's "
-                       f"proof sketch fails for k > 1.", "R^10, k = 3, gap .4, mini-batch 20, 24 replicates",
+                       f"proof sketch fails for k > 1.", "R^10, k = 3, gap .4, mini-batch 20; k = 1, 2, 5, gap 1",
                 needs=needs, good=GAP)
 
 
@@ -389,7 +393,7 @@ def growth(k, sines, level, draws, rng):
 @claim("DSGD-(5)", "dsgd", "(5): c_(t+1)^2 >= c_t^2 (1 + 2 eta (gap - 2 |A - A_t|)(1 - c_t^2)) - O(eta^2), c_t the "
        "least cosine between V and F_t.",
        measures="by how much the mean growth at k = 2 falls short, in standard errors",
-       control="k = 1, where (5) holds in expectation", no_trivial=CHANCE,
+       control="the mean growth at k = 2", no_trivial=CHANCE,
        errata=[Erratum("E22", "step", "(5), in the proof sketch of lemma 2",
                        "c_(t+1)^2 grows by 2 eta (gap - 2 |A - A_t|) (1 - c_t^2)",
                        "in expectation, for k = 1; for k > 1 for the sum of the squared sines of all angles. The "
@@ -412,13 +416,14 @@ def recurrence(options):
     moves = [2 * (g[0] * (A @ g)[0] - c * c * (g @ A @ g)) for g in (np.array([c, s]), np.array([c, -s]))]
     stated = 2 * c * c * s * s * (1 - 2 * e)
     return counterexample(short[2], 5.0,
-                          f"A step of the proof sketch of lemma 2, for theorem 1. Derivatives in eta for {draws} "
-                          f"unbiased A_t with |A - A_t| < gap/8, equal angles of sine .02: {'; '.join(rows)}. So (5) "
-                          f"holds in expectation for k = 1; for k > 1 the least of several angles moves by the least "
-                          f"eigenvalue of a noise of order |A - A_t| sin, whose mean is not 0. The sum of the squared "
-                          f"sines in the place of the largest mends it (for angles of sines .02, .015, .01 it grows by "
-                          f"{unequal:+.3g} standard errors more than promised). Path by path (5) fails at k = 1, too: "
-                          f"one of two signs of A - A_t gives {min(moves):.2g} where {stated:.2g} is promised.",
+                          f"A step of the proof sketch of lemma 2, for theorem 1. Path by path, as printed, it fails "
+                          f"at k = 1 already: one of two signs of A - A_t gives {min(moves):.2g} where {stated:.2g} is "
+                          f"promised. In expectation, derivatives in eta for {draws} unbiased A_t with |A - A_t| < "
+                          f"gap/8, equal angles of sine .02: {'; '.join(rows)}. So (5) holds in expectation for k = 1; "
+                          f"for k > 1 the least of several angles moves by the least eigenvalue of a noise of order |A "
+                          f"- A_t| sin, whose mean is not 0. The sum of the squared sines in the place of the largest "
+                          f"mends it (for angles of sines .02, .015, .01 it grows by {unequal:+.3g} standard errors "
+                          f"more than promised).",
                           "R^2k, k = 1, 2, 5, gap 1", mended=(max(-value for value in (*sums.values(), unequal)), 5.0),
                           needs={"short at k = 5": short[5] > 5, "not at k = 1": short[1] < 5,
                                  "one sign, path by path": min(moves) < 0 < stated})
@@ -477,35 +482,37 @@ def hermite_runs(k, c, t0, feature_batch, runs, steps, seed):
 DELTAS = (0.3, 0.05)
 
 
-def judged_quantiles(options, which, what, text="", good=HOLDS, needs=None):
+def judged_quantiles(options, which, what, text="", good=HOLDS):
     """Quantiles of level 1 - delta over the runs, at each place by itself: they must fall like ln(t / delta) / t, with
-    a constant that neither grows with t nor much as delta falls."""
+    a constant that does not grow with t."""
     runs, steps = (200, 1500) if options.full else (100, 480)
     columns, exponents, growths, constants = {H_POTENTIAL: [0], COMPANION: [1], ERROR: [2, 3, 4, 5],
                                               NOISE: [6, 7, 8, 9]}[which], {}, {}, {}
+
+    def quantiles(measured, delta):
+        return np.quantile(measured[:, columns], 1 - delta, axis=2).max(1)
     for k, c, t0 in ((1, 4.0, 10.0), (2, 8.0, 40.0)):
         t, measured = hermite_runs(k, c, t0, 8, runs, steps, options.seed)
         for delta in DELTAS:
-            quantiles = np.quantile(measured[:, columns], 1 - delta, axis=2).max(1)
-            scaled = quantiles * t / np.log(t / delta)
-            exponents[k, delta] = slope(t, quantiles)
-            growths[k, delta] = scaled[-3:].mean() / scaled[:3].mean()
-            constants[k, delta] = scaled.mean()
+            scaled = quantiles(measured, delta) * t / np.log(t / delta)
+            exponents[k, delta] = slope(t, quantiles(measured, delta))
+            growths[k, delta], constants[k, delta] = scaled[-3:].mean() / scaled[:3].mean(), scaled.mean()
     t, measured = hermite_runs(1, 0.5, 10.0, 1, 20, steps, options.seed)
-    control = slope(t, measured[:, columns].mean(2).max(1))
     tails = max(constants[k, DELTAS[1]] / constants[k, DELTAS[0]] for k in (1, 2))
-    heavy = DELTAS[0] / DELTAS[1] * math.log(t[-1] / DELTAS[0]) / math.log(t[-1] / DELTAS[1])
     words = ", ".join(f"{value:.2f} (k = {k}, delta = {delta})" for (k, delta), value in exponents.items())
-    return rate(max(exponents.values()), -math.inf, -0.7, control,
-                f"exponents in t of the quantiles of level 1 - delta, over {runs} runs, of {what}: {words}; over ln(t "
-                f"/ delta) / t the last are {max(growths.values()):.2g} times the first at most, and those of delta = "
-                f"{DELTAS[1]} {tails:.2g} times those of {DELTAS[0]} (a tail of 1/delta would give {heavy:.2g}).{text}",
-                f"Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), {steps} steps",
-                good=good, needs={"no growth with t": max(growths.values()) < 1.5,
-                                  "a light tail in delta": tails < heavy, **(needs or {})})
+    return rate(max(exponents.values()), -math.inf, -0.7, control=slope(t, quantiles(measured, DELTAS[0])),
+                text=f"exponents in t of the quantiles of level 1 - delta, over {runs} runs, of {what}: {words}; over "
+                     f"ln(t / delta) / t the last are {max(growths.values()):.2g} times the first at most. How they "
+                     f"grow as delta falls is not judged by two values: those of {DELTAS[1]} are {tails:.2g} times "
+                     f"those of {DELTAS[0]} (of a squared normal variable 2.9, of a tail of 1/delta 4.8). Mini-batches "
+                     f"of 32 are smaller than the hypothesis |A - A_i| < gap/8 wants, and the rate is met all the "
+                     f"same.{text}",
+                parameters=f"Hermite data, 32 points and 8 features a step, eta = 4/(t + 10), 8/(t + 40), {steps} "
+                           f"steps",
+                good=good, needs={"no growth with t": max(growths.values()) < 1.5})
 
 
-RATE = "exponent in t of the quantiles; ln(t)/t is about -.8 here, and -.7 is asked"
+RATE = "exponent in t of the quantiles; ln(t)/t is about -.87 here, and -.7 is asked"
 SLOW = "one feature a step and c = .5 < 1/(2 lambda_1)"
 
 
@@ -513,7 +520,9 @@ SLOW = "one feature a step and c = .5 < 1/(2 lambda_1)"
        "Lemma 5: 1 - cos^2 theta(V, G~_t) = O(ln(t/delta) / t) for the companion that takes the steps with k(x, .).",
        measures=RATE, control=SLOW, no_trivial=SLOPE)
 def companion_rate(options):
-    return judged_quantiles(options, COMPANION, "the potential of the companion")
+    return judged_quantiles(options, COMPANION, "the potential of the companion",
+                            " Angles are those in L2(p), and the companion begins with H's functions, as both are "
+                            "compared by their values.")
 
 
 @claim("DSGD-L6", "dsgd",
@@ -525,7 +534,7 @@ def feature_noise(options):
 
 @claim("DSGD-T4", "dsgd", "Theorem 4: for any x and unit v in span V there is h in span H_t with |v(x) - h(x)|^2 = "
        "O(ln(t/delta) / t), with probability 1 - delta.", measures=RATE, control=SLOW, no_trivial=SLOPE,
-       errata=[Erratum("E24", "misprint", "Theorem 4", "for any x and v there is h",
+       errata=[Erratum("E24", "arguable", "Theorem 4", "for any x and v there is h",
                        "h = H w fixed before x, as section 5.2 begins"),
                Erratum("E25", "arguable", "section 5.2", "w = G~^T v, factor 2 kappa^2",
                        "w = (G~^T G~)^-1 G~^T v, factor 2 kappa; the paper has G~ roughly orthonormal, where both are "
@@ -535,7 +544,7 @@ def doubly_stochastic_rate(options):
     return judged_quantiles(options, ERROR, "|v(x) - H w(x)|^2, one w for all x and v the worst, at the worst of 4 x",
                             f" As quantified (h after x) the statement would be empty; meant is h = H w, fixed before "
                             f"x. w = G~^T v serves only for orthonormal G~: for G~ = 2 V it errs by {abs(1 - 2 * 2)} "
-                            f"|v|; w = (G~^T G~)^-1 G~^T v serves.", good=MENDED)
+                            f"|v|; w = (G~^T G~)^-1 G~^T v serves.")
 
 
 @claim("DSGD-H", "dsgd",
@@ -656,18 +665,19 @@ def crowding(Z):
             measures="sin^2 from the plane of exact kernel PCA, the worst of five seeds")
 def molecular_space(options):
     y, planes, runs, name = molecules(options.data_dir, options.full, options.seed)
-    angles = [sin2(planes["kernel PCA"] - planes["kernel PCA"].mean(0), run) for run in runs]
+    exact = planes["kernel PCA"] - planes["kernel PCA"].mean(0)
+    angle = max(sin2(exact, run) for run in runs)
     spread = {method: crowding(planes[method]) for method in ("PCA", "kernel PCA by DSGD")}
     Z = planes["kernel PCA by DSGD"]
     rank = stats.spearmanr(np.linalg.norm(Z / Z.std(0), axis=1), y).statistic
-    return observation({"DSGD finds the plane of kernel PCA": max(angles) < 0.05,
-                        "distances shrink": spread["kernel PCA by DSGD"] < spread["PCA"],
-                        "the attribute goes with the distance from the middle": abs(rank) > 0.3},
+    return observation({"distances shrink": spread["kernel PCA by DSGD"] < spread["PCA"]},
                        f"{name}: largest distance from the middle over the median one "
                        + ", ".join(f"{value:.3g} ({method})" for method, value in spread.items())
-                       + f"; rank correlation of the attribute with the distance from the middle {rank:.2f}. "
-                         f"Efficiency of conversion is not known of these molecules: their energy stands for it.",
-                       f"{name}, {len(y)} points; five seeds", measured=max(angles), bound=0.05)
+                       + f". The plane of DSGD is within sin^2 = {angle:.2g} of exact kernel PCA's, five seeds; rank "
+                         f"correlation with the distance from the middle, not judged: {rank:.2f} of "
+                         f"{'the energy (efficiency of conversion is not known)' if name == 'qm7' else 'the digit'}.",
+                       f"{name}, {len(y)} points", measured=angle, bound=0.05,
+                       lacking="" if name == "qm7" else "Digits are no molecules.")
 
 
 def latent(rng, n):
@@ -689,8 +699,8 @@ def latent_errors(full, seed):
     functions and the components' embeddings, of DSGD and of fixed features, as many as fit its memory, and the
     paper's 2048 (512 by default), after as many points."""
     features, batch, fixed, replicates = 8192, 512, 2048 if full else 512, 5
-    steps = 4 * features // 256
-    n = 1_000_000 if full else steps * batch           # all points are new; the rivals see as many
+    n = 1_000_000 if full else 65_536
+    steps = n // batch                                 # all points are new; the rivals see as many
     small = math.isqrt(2 * features * 2)               # a cross-moment of that many numbers: DSGD's coefficients
     places, kernel, errors, functions = np.linspace(-4, 10, 300)[:, None], kp.gaussian(0.5), {}, {}
     truth = density_embeddings(places)
@@ -713,23 +723,21 @@ def latent_errors(full, seed):
             "than fixed Fourier or Nystrom features.", measures="mean sin^2 to the latent components")
 def latent_components(options):
     errors, *_ = latent_errors(options.full, options.seed)
-    ours, small, fixed = errors["DSGD"], *sorted({int(name.split()[0]) for name in errors if name != "DSGD"})
-
-    def better(m):
-        return all(stats.ttest_rel(ours, errors[f"{m} {kind}"], alternative="less").pvalue < 0.05
-                   for kind in ("Fourier", "Nystrom"))
+    ours = errors["DSGD"]
+    better = {method: stats.ttest_rel(ours, found, alternative="less").pvalue < 0.05 for method, found in errors.items()
+              if method != "DSGD"}
     X = latent(np.random.default_rng(options.seed), 2000)[0]
     values = kp.kpca(X, kp.gaussian(0.5), 100).values
     rank = int((values > 1e-10 * values[0]).sum())
-    return observation({"almost perfect": ours.mean() < 0.05,
-                        f"better at equal memory ({small} features)": better(small),
-                        f"better than {fixed} features": better(fixed)},
+    return observation({"almost perfect": ours.mean() < 0.05, **{f"better than {method} features": yes for method, yes
+                                                                 in better.items()}},
                        "Mean sin^2 between the top two singular functions and the embeddings of the two components, "
                        "after as many points: " + ", ".join(f"{m} {found.mean():.2g}" for m, found in errors.items())
-                       + f". In one dimension the kernel of bandwidth .5 has {rank} eigenvalues above 1e-10 of the "
-                         f"first on 2000 of these points, so that a few hundred fixed features span what there is, and "
-                         f"no gradient can win by having more. The paper gives neither the components' parameters nor "
-                         f"a number.", f"{len(ours)} replicates", measured=ours.mean(), bound=0.05)
+                       + f". The fewer features take the memory of DSGD's coefficients. In one dimension the kernel of "
+                         f"bandwidth .5 has {rank} eigenvalues above 1e-10 of the first on 2000 of these points, so "
+                         f"that a few hundred landmarks are nearly the exact kernel. The paper gives neither the "
+                         f"components' parameters nor a number.",
+                         f"{len(ours)} replicates", measured=ours.mean(), bound=0.05)
 
 
 def halves(options):
@@ -758,7 +766,7 @@ def correlation_sum(U, V):
     return sum(np.corrcoef(u, v)[0, 1] for u, v in zip(U.T, V.T))
 
 
-RIDGES = (1e-5, 1e-4, 1e-3, 1e-2)
+RIDGES = (1e-6, 1e-5, 1e-4, 1e-3)
 
 
 def tuned(settings, fit, score):
@@ -798,7 +806,7 @@ def _correlations(folder, full, seed):
     fitted, checked = ([view[part] for view in train] for part in (slice(count // 5, None), slice(count // 5)))
     kernels = [kp.gaussian(kp.median_bandwidth(view, seed)) for view in train]
     counts = ((256, 512, 1024, 2048, 4096) if full else (256, 512)) if name == "mnist" else (64, 128, 256)
-    features, steps, batch = (20480, 3000, 1024) if full else (4096, 300, 1024) if name == "mnist" else (1024, 300, 512)
+    features, steps, batch = (20480, 3000, 1024) if full else (2048, 200, 512) if name == "mnist" else (1024, 300, 512)
     found, seconds = {}, {}
 
     def linear(views, ridge, run=0):
@@ -824,7 +832,7 @@ def _correlations(folder, full, seed):
             weights = cca(*features_of(views), k, ridge)
             return lambda new: [view @ w for view, w in zip(features_of(new), weights)]
         judged((kind, m), [(ridge,) for ridge in RIDGES], fixed)
-    judged(("DSGD", features), list(itertools.product(RIDGES[:3], (1.0, 3.0))), gradients)
+    judged(("DSGD", features), list(itertools.product(RIDGES, (1.0, 3.0))), gradients)
     return found, seconds, name, k
 
 
@@ -844,17 +852,19 @@ def table_1(options):
     found, seconds, name, k = correlations(options)
     (dsgd,), nystrom, fixed = (of_kind(found, kind) for kind in ("DSGD", "Nystrom", "Fourier"))
     means = [[values.mean() for values in of] for of in (fixed, nystrom)]
-    best = max(*fixed, *nystrom, key=np.mean)
+    best, taken = max(*fixed, *nystrom, key=np.mean), {of: each for (of, _), each in seconds.items()}
     return observation({"more features more": all(of == sorted(of) for of in means),
                         "Nystrom above Fourier": all(a > b for a, b in zip(means[1], means[0])),
                         "DSGD above all": dsgd.mean() - interval(dsgd)[1] > best.mean(),
                         "linear below the most features": found["linear", 0].mean() < max(means[0])},
                        f"Largest sum of the top {k} test correlations, {name}, means of five seeds: {in_words(found)}. "
-                       f"Ridge and step are validated for every method. Seconds a run: DSGD "
-                       f"{next(s for (of, _), s in seconds.items() if of == 'DSGD'):.2g}, Nystrom with the most "
-                       f"features {max(s for (of, _), s in seconds.items() if of == 'Nystrom'):.2g}. The paper has 8.1 "
-                       f"million images, takes 3000 steps and finds: Fourier 25.2 to 41.5, Nystrom 30.4 to 42.7, DSGD "
-                       f"43.5, linear 27.4.", name, measured=best.mean() / dsgd.mean(), bound=1.0)
+                       f"Ridges, and the step of DSGD, are validated over the same values. "
+                       f"Seconds a run: DSGD {taken['DSGD']:.2g}, with the most features Fourier "
+                       f"{taken['Fourier']:.2g}, Nystrom {taken['Nystrom']:.2g}. The paper has 8.1 million images, "
+                       f"takes 3000 steps and finds: Fourier 25.2 to 41.5, Nystrom 30.4 to 42.7, DSGD 43.5, linear "
+                       f"27.4.",
+                       name,
+                       measured=best.mean() / dsgd.mean(), bound=1.0, lacking="Thousands of images are not millions.")
 
 
 def arm(rng, n):
@@ -920,8 +930,8 @@ def _dynamics(folder, full, seed):
             F = of([points])[0]
             w = cca(F, indicators(Y[parts[part][0]]), k, ridge)[0]
             return lambda new: of([new])[0] @ w
-        judged((kind, m), [(ridge,) for ridge in RIDGES[:3]], fixed)
-    judged(("DSGD", features), list(itertools.product(RIDGES[:2], (1.0, 3.0))), gradients)
+        judged((kind, m), [(ridge,) for ridge in RIDGES], fixed)
+    judged(("DSGD", features), list(itertools.product(RIDGES, (1.0, 3.0))), gradients)
     return rows, "sarcos" if found is not None else "simulated two-joint arm"
 
 
@@ -937,8 +947,9 @@ def inverse_dynamics(options):
                         "DSGD lowest": dsgd.mean() + interval(dsgd)[1] < best.mean(),
                         "Nystrom above Fourier": means[1][-1] > means[0][-1]},
                        f"Test error in units of the targets' variance (the mean: 1), {name}, means of five seeds: "
-                       f"{in_words(found)}. Ridge and step are validated for every method.", name,
-                       measured=dsgd.mean() / best.mean(), bound=1.0)
+                       f"{in_words(found)}. Ridges, and the step of DSGD, are validated over the same values.",
+                       name, measured=dsgd.mean() / best.mean(), bound=1.0,
+                       lacking="" if name == "sarcos" and options.full else "Thousands of motions are not millions.")
 
 
 @figure("dsgd-convergence", "dsgd",

@@ -8,7 +8,9 @@ import datetime
 import html
 import importlib
 import io
+import json
 import math
+import pathlib
 import platform
 
 from paper_checks import claims, data
@@ -165,6 +167,7 @@ class Report:
         sets = [(claims.PAPERS[paper][1], form.plain(words), form.plain(kind)) for paper, words, _, kind in data.SETS
                 if paper in papers]
         parts += [form.heading(2, "Data"), form.table(("paper", "its set", "here"), sets)] if sets else []
+        parts += self.headlines(form)
         parts.append(form.heading(2, "What was found"))
         for claim, verdict in self.results:
             parts += self.finding(form, claim, verdict)
@@ -174,6 +177,16 @@ class Report:
             parts += [form.heading(3, figure.name, "figure-" + figure.name), form.picture(figure.name, png),
                       form.paragraph(form.plain(figure.caption) + (f" Shows {shows}." if shows else ""))]
         return parts
+
+    @staticmethod
+    def headlines(form):
+        """What runs at the papers' sizes have measured, kept beside this file (`--headlines`)."""
+        place = pathlib.Path(__file__).with_name("headlines.json")
+        kept = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+        rows = [tuple(map(form.plain, (name, *row, f"{found['machine']}, {found['date']}")))
+                for name, found in kept.items() for row in found["rows"]]
+        return [form.heading(2, "Headlines at the papers' sizes"),
+                form.table(("headline", "what", "the paper", "here", "on"), rows)] if rows else []
 
     def summary(self, form):
         """How many claims ended how, and which are not simply right."""
