@@ -141,6 +141,14 @@ def test_wrong_requests_get_status_2(arguments, text, capsys):
     assert status == 2 and text in capsys.readouterr().err
 
 
+def test_claims_are_listed_and_suggested(capsys):
+    assert command.main(["--list", "--claim", "RLS-T1"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == ["RLS-T12", "RLS-T10", "RLS-T14", "RLS-T17", "RLS-T15", "RLS-T16",
+                                                    "RLS-T18"]
+    assert command.main(["--claim", "RLS-T33"]) == 2 and "there are RLS-T3" in capsys.readouterr().err
+
+
 def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
     X = np.random.default_rng(0).integers(0, 9, (50, 3))
     X[:, 1] = 4
@@ -198,11 +206,15 @@ def test_kernel_values_are_counted_as_they_are_evaluated():
 
 
 @pytest.mark.slow
-def test_headlines_run_to_their_end_and_are_found_there_again(tmp_path, capsys):
-    words = ["--headlines", "--scale", "0.001", "--out", str(tmp_path)]
+def test_headlines_run_to_their_end_and_are_found_there_again(tmp_path, tmp_path_factory, capsys, rng):
+    folder = tmp_path_factory.mktemp("data")
+    for name, n, d in (("mnist10k", 10_000, 784), ("qm7_coulomb", 150, 529), ("german_numeric", 120, 24),
+                       ("pendigits", 7600, 16)):
+        np.savez(folder / f"{name}.npz", X=rng.integers(0, 256, (n, d)).astype(np.uint8), y=np.arange(n) % 3)
+    words = ["--headlines", "--scale", "0.001", "--out", str(tmp_path), "--data-dir", str(folder)]
     assert command.main(words) == 0
     first = capsys.readouterr().out
-    assert all(f"| {name} |" in first for name in headlines.HEADLINES)
+    assert all(f"| {name} |" in first for name in headlines.HEADLINES) and "not run" not in first
     places = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path.name != "headlines.json"}
     assert command.main(words) == 0 and capsys.readouterr().out == first
     assert {path: path.stat().st_mtime_ns for path in places} == places                 # nothing was run again
@@ -235,3 +247,28 @@ def test_a_descent_that_was_stopped_goes_on_to_the_same_bits(tmp_path, monkeypat
         except KeyboardInterrupt:
             stops += 1
     assert stops >= 3 and parts == whole
+
+
+def test_an_arm_takes_as_much_power_as_its_energy_grows(rng):
+    a, w, p = rng.uniform(0.3, 1, (20, 7)), rng.uniform(0.5, 3, (20, 7)), rng.uniform(0, 6, (20, 7))
+
+    def at(t):
+        return a * np.sin(w * t + p), a * w * np.cos(w * t + p), -a * w * w * np.sin(w * t + p)
+    tau, _ = headlines.torques(*at(1.0))
+    lower, upper = (headlines.torques(*at(1.0 + step))[1] for step in (-1e-5, 1e-5))
+    assert np.allclose((upper - lower) / 2e-5, (tau * at(1.0)[1]).sum(1), rtol=1e-5, atol=1e-4)
+    # at rest a torque is the slope of the energy along its joint
+    still = np.zeros((7, 7))
+    q = np.repeat(rng.uniform(-2, 2, (1, 7)), 7, 0)
+    tau = headlines.torques(q, still, still)[0][0]
+    lower, upper = (headlines.torques(q + step * np.eye(7), still, still)[1] for step in (-1e-5, 1e-5))
+    assert np.allclose((upper - lower) / 2e-5, tau, atol=1e-6) and np.abs(tau).max() > 1
+    assert not headlines.torques(q, still, still, 0.0)[0].any()
+
+
+def test_deformed_images_are_functions_of_their_numbers(rng):
+    images = rng.random((5, 28, 28))
+    many = headlines.deformed(images, 3, 0, 300)
+    assert np.array_equal(headlines.deformed(images, 3, 120, 60), many[120:180])
+    assert 0 <= many.min() and many.max() <= 1 and len(np.unique(many.reshape(300, -1), axis=0)) == 300
+    assert not np.array_equal(headlines.deformed(images, 4, 0, 300), many)

@@ -6,6 +6,7 @@ Exit status 0 if every claim ends well, 1 if one FAILS or is undecided, 2 for a 
 """
 
 import argparse
+import difflib
 import importlib
 import importlib.util
 import math
@@ -23,6 +24,7 @@ def parser():
     out = argparse.ArgumentParser(prog="python -m paper_checks", description="Judge the bounds that the papers state.")
     out.add_argument("--paper", choices=sorted(claims.PAPERS), help="claims of one paper only")
     out.add_argument("--claim", help="claims whose name starts with this only")
+    out.add_argument("--list", action="store_true", help="names and statements of the claims, judging none")
     out.add_argument("--full", action="store_true",
                      help="the papers' sizes where their data are here (minutes; see --sets)")
     out.add_argument("--data", metavar="FILE.npy",
@@ -114,7 +116,11 @@ def main(argv=None):
         return 0
     chosen = [c for c in claims.CLAIMS if options.claim is None or c.name.startswith(options.claim)]
     if not chosen:
-        return refusal(f"no claim starts with {options.claim}")
+        near = difflib.get_close_matches(options.claim, [c.name for c in claims.CLAIMS], 4, 0.4)
+        return refusal(f"no claim starts with {options.claim}{'; there are ' + ', '.join(near) if near else ''}")
+    if options.list:
+        print(*(f"{c.name:26}{c.statement}" for c in chosen), sep="\n")
+        return 0
     if options.report and importlib.util.find_spec("matplotlib") is None:
         return refusal("--report needs matplotlib: python -m pip install matplotlib")
     if options.report and options.report.exists() and not options.report.is_dir():
@@ -123,7 +129,6 @@ def main(argv=None):
         written = report.Report(options.report, options, chosen) if options.report else None
         bad = judge(chosen, options, written)
         if written:
-            print("drawing figures", flush=True)
             print("wrote " + ", ".join(str(path) for path in written.finish()))
     except OSError as error:
         return refusal(f"cannot write the report: {error}")

@@ -16,6 +16,7 @@ import resource
 import sys
 import time
 
+import numba
 import numpy as np
 from scipy import linalg, stats
 
@@ -154,7 +155,7 @@ def latent_at_size(run):
         times.append(found)
         errors.setdefault("DSGD", []).append(run.piece(f"error {r}", lambda state=state: {
             "sin2": sin2(truth, kp.dsgd_evaluate(places, state))})["sin2"])
-        for m in (181, 2048):
+        for m in (181, 2048) if run.scale == 1 else (16, 64):
             def fixed(kind, r=r, m=m):
                 if kind == "Fourier":
                     of, maps = kp.fourier_features, [kp.fourier_features_map(kernel, 1, m, 2 * r + s) for s in (0, 1)]
@@ -209,6 +210,224 @@ def molecules_at_size(run):
              ", ".join(f"{value:.3g}" for value in measured["crowding"])),
             ("rank correlation of the attribute with that distance", "higher values towards the center (figure)",
              f"{measured['rank correlation']:.2f} (energy for efficiency)"), ("time", "", minutes(descent))]
+
+
+@numba.njit
+def mixed(state):
+    """A 64-bit number from another (splitmix64), and that number moved on."""
+    state += np.uint64(0x9E3779B97F4A7C15)
+    z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31)), state
+
+
+@numba.njit(parallel=True)
+def deformed(images, seed, first, count):
+    """Images `first` to `first + count` of an endless set, a function of (seed, number): one of `images` (values from 0
+    to 1), turned by up to .2, shifted and bent by smooth waves of up to 1.5 pixels, and made thinner or thicker."""
+    side = images.shape[1]
+    out = np.empty((count, side, side))
+    for i in numba.prange(count):
+        state, u = np.uint64(seed) * np.uint64(1_000_003) + np.uint64(first + i), np.empty(16)
+        for j in range(16):
+            z, state = mixed(state)
+            u[j] = 2.0 * ((z >> np.uint64(11)) * 2.0 ** -53) - 1.0
+        image, middle = images[int(0.5 * (u[0] + 1.0) * len(images)) % len(images)], 0.5 * (side - 1)
+        cosine, sine, turn = math.cos(0.2 * u[1]), math.sin(0.2 * u[1]), 2.0 * math.pi / side
+        bend = np.empty((2, side))                     # waves of each axis, along the other
+        for p in range(side):
+            bend[0, p] = 1.5 * u[2] + u[3] * math.sin(turn * p + math.pi * u[4]) \
+                + 0.5 * u[5] * math.sin(2 * turn * p + math.pi * u[6])
+            bend[1, p] = 1.5 * u[7] + u[8] * math.sin(turn * p + math.pi * u[9]) \
+                + 0.5 * u[10] * math.sin(2 * turn * p + math.pi * u[11])
+        thick = 2.0 ** (0.6 * u[12])
+        for r in range(side):
+            for c in range(side):
+                y = middle + cosine * (r - middle) - sine * (c - middle) + bend[0, c]
+                x = middle + sine * (r - middle) + cosine * (c - middle) + bend[1, r]
+                y0, x0 = math.floor(y), math.floor(x)
+                value = 0.0
+                for dy in range(2):
+                    for dx in range(2):
+                        if 0 <= y0 + dy < side and 0 <= x0 + dx < side:
+                            value += image[y0 + dy, x0 + dx] * (1 - abs(y - y0 - dy)) * (1 - abs(x - x0 - dx))
+                out[i, r, c] = value ** thick
+    return out
+
+
+def halves_of(images):
+    side = images.shape[2]
+    return [np.ascontiguousarray(part.reshape(len(images), -1)) for part in (images[:, :, :side // 2],
+                                                                              images[:, :, side // 2:])]
+
+
+@headline("dsgd-mnist8m", "dsgd")
+def correlations_at_size(run):
+    """Table 1: the 50 leading correlations of image halves; 20,480 features, mini-batches of 1024 and 2048, 3000 steps,
+    of 9000 digits deformed without end, tested on 10,000 deformed ones of the other 1000."""
+    found = data.load(run.data_dir, "mnist", raw=True)
+    if found is None:
+        return [("not run", "DSGD 43.5", "mnist10k.npz is not in the data directory")]
+    full = run.scale == 1
+    images, k = (found[0] / 255).reshape(-1, 28, 28), 50 if full else 5
+    features, batch_size, steps = (20480, 1024, 3000) if full else (256, 256, 8)
+    test, checked = (halves_of(deformed(images[9000:], run.seed + shift, 0, count)) for shift, count in
+                     ((1, run.size(10_000, 500)), (2, run.size(5000, 500))))
+    first = halves_of(deformed(images[:9000], run.seed, 0, run.size(50_000, 2000)))
+    kernels = [kp.gaussian(kp.median_bandwidth(view[:20_000], run.seed)) for view in first]
+
+    def batch(t):
+        return halves_of(deformed(images[:9000], run.seed, t * batch_size, batch_size))
+
+    def total(views, transform):
+        return {"sum": dsgd2015.correlation_sum(*transform(views))}
+
+    def linear(ridge):
+        weights = dsgd2015.cca(*first, k, ridge)
+        return lambda views: [view @ w for view, w in zip(views, weights)]
+
+    def fixed(kind, m, ridge):
+        of = dsgd2015.makers(kernels, len(first[0]))[kind](first, m, run.seed)
+        weights = dsgd2015.cca(*of(first), k, ridge)
+        return lambda views: [F @ w for F, w in zip(of(views), weights)]
+    paper = {("Fourier", 256): "25.2", ("Fourier", 1024): "35.3", ("Fourier", 4096): "41.5", ("Nystrom", 256): "30.4",
+             ("Nystrom", 1024): "38.0", ("Nystrom", 4096): "42.7", ("linear", 0): "27.4"}
+    rows = []
+    for (kind, m), figure in paper.items():
+        if m > 256 and not full:
+            continue
+
+        def measured(kind=kind, m=m):
+            fits = {ridge: linear(ridge) if kind == "linear" else fixed(kind, m, ridge)
+                    for ridge in (1e-5, 1e-4, 1e-3)}
+            best = max(fits, key=lambda ridge: total(checked, fits[ridge])["sum"])
+            return {"ridge": best, **total(test, fits[best])}
+        piece = run.piece(f"{kind} {m}", measured)
+        rows.append((f"{kind}{f', {m} features' if m else ''}: sum of {k} test correlations", figure,
+                     f"{piece['sum']:.2f} ({minutes(piece)}, three ridges)"))
+
+    def start(ridge=1e-4):
+        maps = [kp.fourier_features_map(kernel, 392, features, 2 * run.seed + view) for view, kernel in
+                enumerate(kernels)]
+        return kp.dsgd_kcca_start(*batch(0), *maps, k, ridge, features // 10)
+    state, descent = run.descend("gradients", start, batch, steps)
+    ours = run.piece("gradients", lambda: total(test, lambda views: [kp.dsgd_evaluate(views[0], kp.dsgd_finish(state)),
+                                                                     kp.dsgd_evaluate(views[1], kp.dsgd_finish(state),
+                                                                                      True)]))
+    return [*rows, (f"DSGD, {features} features: sum of {k} test correlations", "43.5 in 183 minutes",
+                    f"{ours['sum']:.2f} ({minutes(descent)})")]
+
+
+# A 7-joint arm of the size of a light-weight robot: places of its joints, turns of their frames (x, y, z), masses,
+# centers of mass, and moments of inertia about them, which are those of slim cylinders.
+JOINTS = np.array([[0, 0, 0.15], [0, 0, 0.19], [0, 0.21, 0], [0, 0, 0.19], [0, 0.21, 0], [0, 0.061, 0.19],
+                   [0, 0.081, 0.061]])
+TURNS = np.pi / 2 * np.array([[0, 0, 0], [1, 0, 2], [1, 0, 2], [1, 0, 0], [-1, 2, 0], [1, 0, 0], [-1, 2, 0]])
+MASSES = np.array([3.45, 3.48, 4.06, 3.48, 2.16, 2.35, 3.13])
+CENTERS = np.array([[0, -0.03, 0.12], [0, 0.059, 0.042], [0, 0.03, 0.13], [0, 0.067, 0.034], [0, 0.021, 0.076],
+                    [0, 0.001, 0], [0, 0, 0.02]])
+INERTIAS = MASSES[:, None] * np.array([0.011, 0.010, 0.003])
+
+
+def turned(x, y, z):
+    """Rotation matrix of turns about x, then y, then z."""
+    (a, b, c), (d, e, f) = np.cos((x, y, z)), np.sin((x, y, z))
+    return (np.array([[c, -f, 0], [f, c, 0], [0, 0, 1]]) @ np.array([[b, 0, e], [0, 1, 0], [-e, 0, b]])
+            @ np.array([[1, 0, 0], [0, a, -d], [0, d, a]]))
+
+
+FRAMES = np.array([turned(*angles) for angles in TURNS])
+
+
+def torques(q, v, a, gravity=9.81):
+    """(torques (n, 7) of the arm, its energy (n,)) for angles, velocities and accelerations (n, 7), by the recursive
+    Newton-Euler algorithm: outwards for the motion, inwards for the forces."""
+    n, axis = len(q), np.array([0.0, 0.0, 1.0])
+    turns, forces, moments = [], [], []
+    w, dw, acc, speed = np.zeros((n, 3)), np.zeros((n, 3)), np.full((n, 3), gravity) * axis, np.zeros((n, 3))
+    up, height, energy = np.repeat(np.eye(3)[None], n, 0), 0.0, np.zeros(n)
+    for i, place in enumerate(JOINTS):
+        c, s, zero = np.cos(q[:, i]), np.sin(q[:, i]), np.zeros(n)
+        turn = FRAMES[i] @ np.moveaxis(np.array([[c, -s, zero], [s, c, zero], [zero, zero, zero + 1]]), 2, 0)
+
+        def into(z, turn=turn):                        # coordinates in the next frame
+            return np.einsum("nij,ni->nj", turn, z)
+        acc = into(acc + np.cross(dw, place) + np.cross(w, np.cross(w, place)))
+        speed, height = into(speed + np.cross(w, place)), height + up[:, 2] @ place
+        up, spin = up @ turn, into(w)
+        dw = into(dw) + np.cross(spin, v[:, i, None] * axis) + a[:, i, None] * axis
+        w = spin + v[:, i, None] * axis
+        forces.append(MASSES[i] * (acc + np.cross(dw, CENTERS[i]) + np.cross(w, np.cross(w, CENTERS[i]))))
+        moments.append(INERTIAS[i] * dw + np.cross(w, INERTIAS[i] * w))
+        moving = speed + np.cross(w, CENTERS[i])
+        energy += 0.5 * MASSES[i] * (moving ** 2).sum(1) + 0.5 * (INERTIAS[i] * w ** 2).sum(1) \
+            + MASSES[i] * gravity * (height + up[:, 2] @ CENTERS[i])
+        turns.append(turn)
+    f, m, out = np.zeros((n, 3)), np.zeros((n, 3)), np.empty((n, 7))
+    for i in range(6, -1, -1):
+        if i < 6:
+            f = np.einsum("nij,nj->ni", turns[i + 1], f)
+            m = np.einsum("nij,nj->ni", turns[i + 1], m) + np.cross(JOINTS[i + 1], f)
+        m = m + moments[i] + np.cross(CENTERS[i], forces[i])
+        f, out[:, i] = f + forces[i], m[:, 2]
+    return out, energy
+
+
+def motions(rng, n):
+    """(inputs (n, 21), torques (n, 7)) at random moments of 64 rhythmic motions: q_j = a_j sin(w_j t + p_j), at four
+    speeds."""
+    rhythms = np.random.default_rng(64)
+    a, w, p = rhythms.uniform(0.3, 1.2, (64, 7)), rhythms.uniform(0.5, 3, (64, 7)), rhythms.uniform(0, 6.28, (64, 7))
+    w *= np.array([0.5, 1.0, 1.5, 2.0])[np.arange(64) % 4][:, None]
+    X, Y = np.empty((n, 21)), np.empty((n, 7))
+    for rows in np.array_split(np.arange(n), -(-n // 20_000)):
+        which, t = rng.integers(0, 64, len(rows)), rng.uniform(0, 60, (len(rows), 1))
+        angle, size, speed = w[which] * t + p[which], a[which], w[which]
+        parts = size * np.sin(angle), size * speed * np.cos(angle), -size * speed ** 2 * np.sin(angle)
+        X[rows], Y[rows] = np.concatenate(parts, 1), torques(*parts)[0]
+    return X, Y
+
+
+@headline("dsgd-kuka", "dsgd")
+def dynamics_at_size(run):
+    """Figure 4: sliced inverse regression to 7 directions on 2 million rhythmic motions of a 7-joint arm; 10,240
+    features, mini-batches of 1024, 2000 steps; 20 % for testing."""
+    full, n, k, slices = run.scale == 1, run.size(2_000_000, 4000), 7, 20
+    features, batch_size, steps = (10240, 1024, 2000) if full else (256, 256, 8)
+    X, Y = motions(np.random.default_rng([run.seed, 5]), n)
+    X, Y = ((A - A.mean(0)) / A.std(0) for A in (X, Y))
+    held = n // 5                                      # motions are in random order: the first fifth is for testing
+    near = slice(held, held + (50_000 if full else 2000))
+    kernel = kp.gaussian(kp.median_bandwidth(X[held:][:20_000], run.seed))
+
+    def error(f):
+        """Mean squared error on the test set, in units of the variance, of linear regression on the functions."""
+        design, new = np.c_[np.ones(near.stop - near.start), f(X[near])], np.c_[np.ones(held), f(X[:held])]
+        return {"error": float(((new @ np.linalg.lstsq(design, Y[near], rcond=None)[0] - Y[:held]) ** 2).mean())}
+    rows = [("linear regression: error", "", f"{run.piece('linear', lambda: error(lambda new: new))['error']:.3g}")]
+    one = np.stack([np.searchsorted(np.quantile(y, np.arange(1, slices) / slices), y) for y in Y[near].T], 1)
+    one = (one[:, :, None] == np.arange(1, slices)).reshape(len(one), -1).astype(float)
+    for kind in ("Fourier", "Nystrom"):
+        for m in (512, 1024, 2048, 4096) if full else (64, 128):
+            def fixed(kind=kind, m=m):
+                of = dsgd2015.makers([kernel], near.stop - near.start)[kind]([X[near]], m, run.seed)
+                w = dsgd2015.cca(of([X[near]])[0], one, k, 1e-5)[0]
+                return error(lambda new: np.concatenate([of([new[i:i + 20_000]])[0] @ w
+                                                         for i in range(0, len(new), 20_000)]))
+            piece = run.piece(f"{kind} {m}", fixed)
+            rows.append((f"{kind}, {m} features: error", "falls with features" if kind == "Fourier" else "worst",
+                         f"{piece['error']:.3g} ({minutes(piece)})"))
+
+    def batch(t):
+        chosen = run.points("kuka", t, batch_size, lambda rng, count: rng.integers(held, n, count))
+        return X[chosen], Y[chosen]
+
+    def start():
+        found = kp.fourier_features_map(kernel, 21, features, run.seed)
+        return kp.dsgd_ksir_start(X[near][:2000], Y[near][:2000], found, k, slices, 1e-5, min(1024, features // 2))
+    state, descent = run.descend("gradients", start, batch, steps)
+    ours = run.piece("gradients", lambda: error(lambda new: kp.dsgd_evaluate(new, state)))
+    return [*rows, (f"DSGD, {features} features: error", "lowest", f"{ours['error']:.3g} ({minutes(descent)})")]
 
 
 def clouds(rng, n, d):

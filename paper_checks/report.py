@@ -137,10 +137,11 @@ class Report:
         self.write()
 
     def finish(self):
-        """Draw the figures of the papers seen, each written as soon as it is there; returns the paths of all files."""
-        papers = {claim.paper for claim, _ in self.results}
+        """Draw the figures of the claims seen, each written as soon as it is there; returns the paths of all files."""
+        seen = {claim.name for claim, _ in self.results}
         for figure in claims.FIGURES:
-            if figure.paper in papers and (figure.columns is None or figure.columns(self.options)):
+            if seen & set(figure.claims) and (figure.columns is None or figure.columns(self.options)):
+                print(f"drawing {figure.name}", flush=True)
                 self.pictures.append((figure, draw(figure, self.options)))
                 (self.directory / f"{figure.name}.png").write_bytes(self.pictures[-1][1])
                 self.write()
