@@ -3,6 +3,7 @@
 
 import argparse
 import importlib
+import json
 import pathlib
 
 import numpy as np
@@ -128,6 +129,8 @@ def test_every_claim_and_figure_can_be_followed():
     readme = pathlib.Path(kp.__file__).with_name("README.md").read_text()
     assert all(claims.in_short(paper) in readme for paper in claims.PAPERS)             # the command is --errata
     assert "\n".join(data.table(claims.PAPERS)) in readme                               # and --sets
+    kept = json.loads(pathlib.Path(report.__file__).with_name("headlines.json").read_text())
+    assert set(kept) <= set(headlines.HEADLINES) and all(found["scale"] == 1 for found in kept.values())
 
 
 @pytest.mark.parametrize("arguments, text", [
