@@ -132,7 +132,7 @@ def hermite_at_size(run):
     single = run.piece("functions", functions)
     return [("exponent of the potential in the points", "on par with -1",
              f"{fit.slope:.2f} +- {1.96 * fit.stderr:.2f}"),
-            ("potential at the end", "about 1e-4 (figure)", f"{potentials[-1]:.2g}"),
+            ("potential at the end", "(the figure's axis ends at 1e-4)", f"{potentials[-1]:.2g}"),
             ("inner products with the true functions", "one coincides, two deviate slightly",
              ", ".join(f"{value:.5f}" for value in single["inner products"])),
             ("time", "", minutes(found))]

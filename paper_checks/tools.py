@@ -50,6 +50,9 @@ def p_value(count, trials, probability):
     return float(stats.binomtest(int(count), int(trials), probability).pvalue)
 
 
+_semaphores = []
+
+
 def counted_kernel(sigma):
     """(a Gaussian kernel that counts its evaluations, from whatever thread; count(call): how many a call makes)."""
     libc, semaphore, value = ctypes.CDLL(None), ctypes.create_string_buffer(64), ctypes.c_int()
@@ -64,17 +67,14 @@ def counted_kernel(sigma):
         post(place)
         return np.exp(-0.5 * ((x - y) ** 2).sum() / sigma ** 2)
     kernel = kp.custom(evaluate)
+    _semaphores.append(semaphore)                      # as long as the kernel, which lives as long as the process
 
     def count(call):
         libc.sem_init(place, 0, 0)
         call()
         libc.sem_getvalue(place, ctypes.byref(value))
-        _kept.append(semaphore)                        # as long as the kernel, which lives as long as the process
         return value.value
     return kernel, count
-
-
-_kept = []
 
 
 def timed(function):
