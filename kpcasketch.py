@@ -4040,6 +4040,15 @@ def _solve_transposed(L, C):
                 C[j, q] -= L[i, j] * C[i, q]
 
 
+@_compiled(inline="always")
+def _factor_in_place(A):
+    """The lower half of a positive definite matrix becomes L with A = L L^T."""
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            rest = A[i, j] - _dot(A[i, :j], A[j, :j])
+            A[i, j] = rest / A[j, j] if j < i else math.sqrt(rest)
+
+
 @_compiled(apart=True)
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
@@ -4049,7 +4058,11 @@ def _solve_ridge(squares, products, lam):
     ridge = max(lam, max(100.0, r) * 2.2e-16 * trace)
     for i in range(r):
         squares[i, i] += ridge
-    L = np.linalg.cholesky(squares)                    # np.linalg.solve compiles 57 units
+    L = squares
+    if r > 256:                                        # as in `_small_eigen`
+        L = np.linalg.cholesky(squares)                # np.linalg.solve compiles 57 units
+    else:
+        _factor_in_place(L)
     for i in range(r):
         for j in range(i):
             for q in range(W.shape[1]):
@@ -9632,7 +9645,9 @@ class DSGDState(NamedTuple):
     eigenvalues;
     used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start;
     constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is exact); chosen:
-    whether theta0 was chosen here, so that small mini-batches take smaller steps.
+    whether theta0 was chosen here, so that small mini-batches take smaller steps; implicit: whether steps of canonical
+    correlations solve for where they lead: then moving and other_moving are what the steps move, and coef and
+    other_coef their means over the steps, late ones weighing more.
     """
     task: int
     map: FourierMap
@@ -9650,6 +9665,9 @@ class DSGDState(NamedTuple):
     centered: bool
     constraint: np.ndarray = np.empty((0, 0))
     chosen: bool = False
+    implicit: bool = False
+    moving: np.ndarray = np.empty((0, 0))
+    other_moving: np.ndarray = np.empty((0, 0))
 
 
 _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
@@ -9665,7 +9683,9 @@ def _convert_dsgd_state(name, value):
                      _as_integer(name, value.step), _as_integer(name, value.feature_batch),
                      _as_real(name, value.theta0), _as_real(name, value.theta1), _as_real(name, value.ridge),
                      _as_flag(name, value.centered), _to_double(_as_points(name, value.constraint, ".constraint")),
-                     _as_flag(name, value.chosen))
+                     _as_flag(name, value.chosen), _as_flag(name, value.implicit),
+                     _to_double(_as_points(name, value.moving, ".moving")),
+                     _to_double(_as_points(name, value.other_moving, ".other_moving")))
 
 
 _as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
@@ -9689,7 +9709,13 @@ def _is_sound_descent(state):
         return False
     if not (_COMPONENTS <= state.task <= _SLICED and m == state.map.m and 1 <= state.used <= m):
         return False
-    if not 0 <= state.step < 2**62:
+    if not 0 <= state.step < 2**62 or state.implicit and state.task < _CANONICAL:
+        return False
+    if state.moving.size + state.other_moving.size > 0 and not state.implicit:
+        return False
+    if state.implicit and not (state.moving.shape == state.coef.shape and _all_below(state.moving, 1e300) and
+                               state.other_moving.shape == state.other_coef.shape and
+                               _all_below(state.other_moving, 1e300)):
         return False
     if not (1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < np.inf and 0.0 <= state.theta1 < np.inf
             and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0
@@ -9809,6 +9835,7 @@ class _Steps(NamedTuple):
     theta1: float
     ridge: float
     centered: bool
+    implicit: bool
 
 
 @_compiled(inline="always")
@@ -9881,6 +9908,11 @@ def _kernel_scale(task, map, other):
     return max(map.kernel.scale, other.kernel.scale)
 
 
+@_compiled(inline="always")
+def _like_coefficients(coef, implicit):
+    return coef.copy() if implicit else _zero_matrix(0, 0)
+
+
 @_compiled(apart=True)
 def _started(task, map, other, weights, other_weights, slices, initial, steps, largest, gap):
     """The state with these weights of the first features, which are worth 1 / sqrt(initial) of phi; steps chosen."""
@@ -9889,15 +9921,18 @@ def _started(task, map, other, weights, other_weights, slices, initial, steps, l
     for i in range(initial):
         for q in range(k):
             coef[i, q] = weights[i, q] / math.sqrt(initial)
-    if _SINGULAR <= task <= _CANONICAL:
+    if _has_second_map(task):
         other_coef = _zero_matrix(other.m, k)
         for i in range(initial):
             for q in range(k):
                 other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
-    theta0 = steps.theta0 if steps.theta0 < np.inf else min(0.5 / largest, math.sqrt(0.05 * b) / kappa)
+    chosen = 100.0 / largest if steps.implicit else min(0.5 / largest, math.sqrt(0.05 * b) / kappa)
+    theta0 = steps.theta0 if steps.theta0 < np.inf else chosen
     theta1 = steps.theta1 if steps.theta1 < np.inf else theta0 * gap
     return DSGDState(task, map, coef, other, other_coef, slices, _zero_matrix(k, k), initial, 0, steps.feature_batch,
-                     theta0, theta1, steps.ridge, steps.centered, _zero_matrix(0, 0), steps.theta0 == np.inf)
+                     theta0, theta1, steps.ridge, steps.centered, _zero_matrix(0, 0), steps.theta0 == np.inf,
+                     steps.implicit, _like_coefficients(coef, steps.implicit),
+                     _like_coefficients(other_coef, steps.implicit))
 
 
 @_compiled(inline="always")
@@ -9965,7 +10000,7 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     values, vectors = _eigen_of(_mean_products(Z, Z))
     if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * map.kernel.scale):
         raise ValueError("dsgd_start: k must be at most the rank of the features on X: give more points, or fewer k")
-    steps = _Steps(feature_batch, theta0, theta1, 0.0, centered)
+    steps = _Steps(feature_batch, theta0, theta1, 0.0, centered, False)
     task = _SINGLE_COMPONENTS if individual else _COMPONENTS
     vectors = _rectangle(vectors, vectors.shape[0], k)
     return _started(task, map, map, vectors, _zero_matrix(0, k), _no_slices(), initial, steps,
@@ -10014,23 +10049,32 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
     U, V, values = _singular_pairs(_mean_products(A, B), k, least)
     if U.size == 0 or k > X.shape[0]:
         raise ValueError("dsgd_ksvd_start: k must be at most the rank of the products of the features on X and Y")
-    steps, half = _Steps(feature_batch, theta0, theta1, 0.0, centered), math.sqrt(0.5)
+    steps, half = _Steps(feature_batch, theta0, theta1, 0.0, centered, False), math.sqrt(0.5)
     return _started(_SINGULAR, map_x, map_y, _times(U, half), _times(V, half), _no_slices(), initial, steps, values[0],
                     _spectral_gap(values, k))
 
 
-_RIDGE_KINDS = dict(ridge=_tolerance, **_STEP_KINDS)
+_RIDGE_KINDS = dict(ridge=_tolerance, **_STEP_KINDS, implicit=_flag)
+
+
+@_either
+def _decay_of(theta1, implicit):
+    """theta1, or what is chosen for canonical correlations: the paper's .001 for the paper's steps."""
+    return theta1 if theta1 < np.inf else 0.01 if implicit else 0.001
 
 
 @_public(**_TWO_VIEWS, **_RIDGE_KINDS)
 def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
-                    centered=True):
+                    centered=True, implicit=False):
     """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
 
     Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
-    as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The first step
-    is that of `dsgd_start`, l_1 the larger of both views' largest eigenvalues, and the ridge; the decay, if not given,
-    is .001, the paper's.
+    as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The paper's
+    steps begin with theta0 as of `dsgd_start`, l_1 the larger of both views' largest eigenvalues, and the ridge, and
+    have theta1 = .001, the paper's. They creep along directions of small eigenvalues, which canonical correlations are
+    about. Implicit steps, which are ours, solve for where they lead (see `dsgd_update`), begin with theta0 = 100 / l_1
+    and theta1 = .01, and the functions are means over the steps: of halves of digits, with 2048 features, the 50
+    leading test correlations add up to 36.4 after 200 steps, with the paper's to 23.3 (at the start 21.6).
 
     Parameters
     ----------
@@ -10040,6 +10084,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     k : int from 1 to min(n, initial); pairs of functions
     ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
     feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
+    implicit : bool; steps that solve for where they lead, or the paper's
 
     Returns
     -------
@@ -10071,7 +10116,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     half = math.sqrt(0.5)
     weights = _times(_dense_product(left, left.shape[1], U), half)
     other_weights = _times(_dense_product(right, right.shape[1], V), half)
-    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
+    steps = _Steps(feature_batch, theta0, _decay_of(theta1, implicit), ridge, centered, implicit)
     return _started(_CANONICAL, map_x, map_y, weights, other_weights, _no_slices(), initial, steps,
                     max(largest_x, largest_y) + ridge, 0.0)
 
@@ -10079,7 +10124,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
 @_public(X=_points(), targets=_second_view, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000),
          **_RIDGE_KINDS)
 def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
-                    centered=True):
+                    centered=True, implicit=False):
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
 
     Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
@@ -10093,7 +10138,7 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
     map : FourierMap
     k : int from 1 to the number of slices less t; functions
     slices : int from 2 to 10000, of each target
-    ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
+    ridge, feature_batch, theta0, theta1, initial, centered, implicit : as of `dsgd_kcca_start`
 
     Returns
     -------
@@ -10127,7 +10172,7 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
         raise ValueError("dsgd_ksir_start: k must be at most the rank of the products of features and slices")
     half, size = math.sqrt(0.5), math.sqrt(largest)    # so large are both views, and one step size fits both
     weights = _times(_dense_product(left, left.shape[1], U), half)
-    steps = _Steps(feature_batch, theta0, theta1 if theta1 < np.inf else 0.001, ridge, centered)
+    steps = _Steps(feature_batch, theta0, _decay_of(theta1, implicit), ridge, centered, implicit)
     return _started(_SLICED, map, map, weights, _times(V, half / size), Slices(edges, _times(whitener, size)), initial,
                     steps, largest + ridge, 0.0)
 
@@ -10187,18 +10232,18 @@ def _whitened_slices(targets, slices):
 
 
 @_compiled(apart=True)
-def _values_and_second(X, Y, state):
-    """Values of the functions on a mini-batch, in both views, and whether they are numbers.
+def _values_and_second(X, Y, state, coef, other_coef):
+    """Values of functions with these coefficients on a mini-batch, in both views, and whether they are numbers.
 
     Of slices, the second view is what the whitened indicators give.
     """
-    U, finite = _values_of(X, state.map, state.coef, state.used)
-    if _SINGULAR <= state.task <= _CANONICAL:
-        V, second = _values_of(_in_precision(X, Y), state.other, state.other_coef, state.used)
+    U, finite = _values_of(X, state.map, coef, state.used)
+    if _has_second_map(state.task):
+        V, second = _values_of(_in_precision(X, Y), state.other, other_coef, state.used)
         return U, V, finite and second
     if state.task == _SLICED:
         indicators = _whitened_slices(Y, state.slices)
-        return U, _dense_product(indicators, indicators.shape[1], state.other_coef), finite
+        return U, _dense_product(indicators, indicators.shape[1], other_coef), finite
     return U, _zero_matrix(0, U.shape[1]), finite
 
 
@@ -10211,6 +10256,14 @@ def _centre(U, first, last):
             total += U[i, q]
         for i in range(first, last):
             U[i, q] -= total / (last - first)
+
+
+@_compiled
+def _centre_halves(U, half):
+    """Rows before and from `half` on minus their means, in place."""
+    if U.shape[0] > 0:
+        _centre(U, 0, half)
+        _centre(U, half, U.shape[0])
 
 
 @_compiled(apart=True)
@@ -10235,7 +10288,7 @@ def _add_square(C, factor, A, last):
 
 
 @_compiled(apart=True)
-def _constraint(state, U, V, last, divisor):
+def _constraint(state, coef, other_coef, U, V, last, divisor):
     """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
 
     The squared norm of sum_j coef_j phi_j in the space of the features is their number times sum_j coef_j^2. Indicators
@@ -10246,9 +10299,9 @@ def _constraint(state, U, V, last, divisor):
     _add_square(C, 1.0 / divisor, U, last)
     _add_square(C, 1.0 / divisor, V, last)
     if norms > 0.0:
-        _add_square(C, norms, state.coef, state.used)
+        _add_square(C, norms, coef, state.used)
         if state.task != _SLICED:
-            _add_square(C, norms, state.other_coef, state.used)
+            _add_square(C, norms, other_coef, state.used)
     return C
 
 
@@ -10308,13 +10361,217 @@ def _step_size(state, n):
 
     One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
     PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
-    of n. Mini-batches of 512 points take the whole step.
+    of n. Mini-batches of 512 points take the whole step. An implicit step is never too long, but follows the noise of
+    as many directions as have eigenvalues above 1 / eta, which n points must outnumber.
     """
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     if not state.chosen:
         return eta
-    share = 0.005 if state.task >= _CANONICAL else 0.6
+    share = 3.0 if state.implicit else 0.005 if state.task >= _CANONICAL else 0.6
     return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
+
+
+@_compiled
+def _are_moderate(state, U, V):
+    """Whether values of the functions are not far larger than they can be.
+
+    A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1 (before centring its
+    mean has no limit). No noise explains a hundred times as much, and growth is cubic from there.
+    """
+    limit = state.map.kernel.scale + (state.other.kernel.scale if state.task == _SINGULAR else 0.0)
+    if state.task >= _CANONICAL:
+        limit = 1.0
+    return _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * U.shape[0]
+
+
+@_compiled(inline="always")
+def _with_coefficients(state, coef, other_coef, moment, constraint, used, step):
+    return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
+                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered, constraint,
+                     state.chosen, state.implicit, state.moving, state.other_moving)
+
+
+@_compiled(inline="always")
+def _with_moving(state, moving, other_moving):
+    return DSGDState(state.task, state.map, state.coef, state.other, state.other_coef, state.slices, state.moment,
+                     state.used, state.step, state.feature_batch, state.theta0, state.theta1, state.ridge,
+                     state.centered, state.constraint, state.chosen, state.implicit, moving, other_moving)
+
+
+@_compiled(inline="always")
+def _moved_on(state, constraint, first, count, finite):
+    """The state after a step whose arrays have changed in place; 1: angles overflow, 2: diverged."""
+    if not finite:
+        return state, 1
+    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300)):
+        return state, 2
+    used = first + count if first == state.used else state.used
+    return _with_coefficients(state, state.coef, state.other_coef, state.moment, constraint, used, state.step + 1), 0
+
+
+@_compiled(inline="always")
+def _turned_about(M, T):
+    """T^T M T."""
+    return _dense_product(_transposed(T), T.shape[0], _dense_product(M, T.shape[0], T))
+
+
+@_compiled(inline="always")
+def _remembered(state, W, constraint):
+    """The means of moments, in place, and of constraints, with those of this step."""
+    weight = 2.0 / (state.step + 2.0)
+    _add(state.moment, -weight, state.moment)
+    _add(state.moment, weight, W)
+    if state.constraint.size == 0:
+        return constraint                              # of the first step, or none
+    _add(state.constraint, -weight, state.constraint)
+    _add(state.constraint, weight, constraint)
+    return state.constraint
+
+
+@_compiled(inline="always")
+def _beside(A, B):
+    """[A, B]."""
+    out = _rectangle(A, A.shape[0], A.shape[1] + B.shape[1])
+    _put(out, A.shape[1], B)
+    return out
+
+
+@_compiled
+def _columns_from(A, first, count):
+    out = _zero_matrix(A.shape[0], count)
+    for i in range(A.shape[0]):
+        for q in range(count):
+            out[i, q] = A[i, first + q]
+    return out
+
+
+@_compiled(inline="always")
+def _shared_products(P, Q, U, V):
+    """P^T U + Q^T V."""
+    out = _column_products(P, U, False)
+    _add(out, 1.0, _column_products(Q, V, False))
+    return out
+
+
+@_compiled(inline="always")
+def _crossed_residual(U, V, M, N, half):
+    """V - U N on the first half and V - U M on the second, for M that the first half has made and N the second."""
+    out = V.copy()
+    _add(out[:half], -1.0, _dense_product(U[:half], U.shape[1], N))
+    _add(out[half:], -1.0, _dense_product(U[half:], U.shape[1], M))
+    return out
+
+
+@_compiled(apart=True)
+def _resolvent_step(F, G, pull, level):
+    """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r with r = sqrt(rows), by the smaller of the two products.
+
+    With S = A A^T that is A^T (S + level I)^-1 (G / r - A pull / level) + pull / level.
+    """
+    A, n = _times(F, 1.0 / math.sqrt(F.shape[0])), F.shape[0]
+    G = _times(G, 1.0 / math.sqrt(n))
+    if n > F.shape[1]:
+        right = _column_products(A, G, False)
+        _add(right, 1.0, pull)
+        return _solve_ridge(_column_products(A, A, True), right, level)
+    B, rest = _transposed(A), _times(pull, 1.0 / level)
+    _add(G, -1.0, _dense_product(A, A.shape[1], rest))
+    _add(rest, 1.0, _dense_product(B, n, _solve_ridge(_column_products(B, B, True), G, level)))
+    return rest
+
+
+@_compiled(apart=True)
+def _implicit_coefficients(state, X, map, coef, G, M, eta, first, count, share):
+    """What an implicit step adds to a block of coefficients, and whether angles are finite."""
+    root = math.sqrt(share)
+    features, finite = _features_from(X, map, first, count, math.sqrt(2.0 * map.kernel.scale) / root)
+    F = _in_double(features)
+    if state.centered:
+        _centre_halves(F, X.shape[0] // 2)
+    held = state.ridge * state.used / share            # the squared norm of h is used times the sum of coef^2
+    pull = _times(_dense_product(coef[first:first + count], coef.shape[1], M), -held * root)
+    return _times(_resolvent_step(F, G, pull, 1.0 / eta + held), 1.0 / root), finite
+
+
+@_compiled(inline="always")
+def _mean_with(coef, T, weight, moving):
+    """(1 - weight) coef T + weight moving."""
+    out = _dense_product(coef, coef.shape[1], _times(T, 1.0 - weight))
+    _add(out, weight, moving)
+    return out
+
+
+@_compiled(inline="always")
+def _newton_schulz(C):
+    """I - (C - I) / 20: what brings C a tenth of the way to the unit matrix, if C is at most 10; less, if it is not."""
+    keep, largest = _unit_matrix(C.shape[0]), 10.0
+    for q in range(C.shape[0]):
+        row = 0.0
+        for r in range(C.shape[0]):
+            row += abs(C[q, r])
+        largest = max(largest, row)
+    _add(keep, 0.5 / largest, _unit_matrix(C.shape[0]))
+    _add(keep, -0.5 / largest, C)
+    return keep
+
+
+@_compiled(apart=True)
+def _implicitly_descended(state, X, Y):
+    """An implicit step of canonical correlations, which is ours.
+
+    Each half of the mini-batch makes the regression M of one view's functions on the other's by which the other half's
+    residual V - U M is made. The block of features moves to where (C + 1 / eta + ridge) change = gradient, C being its
+    covariance on the mini-batch: along a direction of eigenvalue l by l / (l + 1 / eta) of the way, for all l at once.
+    Such functions wander about the solution, and their bases turn. Their mean does not wander; before it takes a share
+    of new ones it is turned to where these are, by their regression on it.
+    """
+    n, k, lost, eta = X.shape[0], state.coef.shape[1], 1 if state.centered else 0, _step_size(state, X.shape[0])
+    half, other = n // 2, n - n // 2
+    values, seconds, finite = _values_and_second(X, Y, state, _beside(state.moving, state.coef),
+                                                 _beside(state.other_moving, state.other_coef))
+    if not finite:
+        return state, 1
+    if state.centered:
+        _centre_halves(values, half)
+        _centre_halves(seconds, half)
+    U, P = _columns_from(values, 0, k), _columns_from(values, k, k)
+    V, Q = _columns_from(seconds, 0, k), _columns_from(seconds, k, k)
+    if not _are_moderate(state, U, V):
+        return state, 2
+    C = _constraint(state, state.moving, state.other_moving, U, V, half, half - lost)
+    D = _constraint(state, state.moving, state.other_moving, U[half:], V[half:], other, other - lost)
+    # A half with hardly more points than functions has no regression: the ridge is for it.
+    M = _solve_ridge(C.copy(), _rayleigh_matrix(U, V, half, half - lost), (k / half) ** 2)
+    N = _solve_ridge(D.copy(), _rayleigh_matrix(U[half:], V[half:], other, other - lost), (k / other) ** 2)
+    Gx, Gy = _crossed_residual(U, V, M, N, half), _crossed_residual(V, U, M, N, half)
+    _add(C, 1.0, D)
+    _add(M, 1.0, N)
+    keep, M = _newton_schulz(_times(C, 0.5)), _times(M, 0.5)
+    first, count, share = _feature_block(state)
+    change, finite = _implicit_coefficients(state, X, state.map, state.moving, Gx, M, eta, first, count, share)
+    _add(state.moving[first:first + count], 1.0, change)
+    if state.task == _SLICED:
+        indicators = _whitened_slices(Y, state.slices)
+        if state.centered:
+            _centre_halves(indicators, half)
+        _add(state.other_moving, 1.0,
+             _resolvent_step(indicators, Gy, _zero_matrix(indicators.shape[1], k), 1.0 / eta))
+    else:
+        change, sound = _implicit_coefficients(state, _in_precision(X, Y), state.other, state.other_moving, Gy, M, eta,
+                                               first, count, share)
+        _add(state.other_moving[first:first + count], 1.0, change)
+        finite = finite and sound
+    moving = _dense_product(state.moving, k, keep)
+    other_moving = _dense_product(state.other_moving, k, keep)
+    weight, shared = 2.0 / (state.step + 2.0), _shared_products(P, Q, P, Q)
+    turn = _dense_product(_solve_ridge(shared, _shared_products(P, Q, U, V), 0.001 * n), k, keep)
+    constraint = _remembered(state, _rayleigh_matrix(P, Q, n, n - 2 * lost),
+                             _constraint(state, state.coef, state.other_coef, P, Q, n, n - 2 * lost))
+    coef = _mean_with(state.coef, turn, weight, moving)
+    other_coef = _mean_with(state.other_coef, turn, weight, other_moving)
+    turned = _with_coefficients(state, coef, other_coef, _turned_about(state.moment, turn), constraint, state.used,
+                                state.step)
+    return _moved_on(_with_moving(turned, moving, other_moving), _turned_about(constraint, turn), first, count, finite)
 
 
 @_compiled(apart=True)
@@ -10327,35 +10584,25 @@ def _descended(state, X, Y):
     second, and only a ridge makes others lose. Steps have the numbers of DSGD algorithm 1, whose 2 and 3 (points and
     frequencies) are the caller's and the map's.
     """
+    if state.implicit:
+        return _implicitly_descended(state, X, Y)
     task, n, eta = state.task, X.shape[0], _step_size(state, X.shape[0])
     # Step 4.
-    U, V, finite = _values_and_second(X, Y, state)
+    U, V, finite = _values_and_second(X, Y, state, state.coef, state.other_coef)
     if not finite:
         return state, 1
     half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
     lost = 1 if state.centered else 0                  # degree of freedom, by a mean that is the mini-batch's own
     if state.centered:
-        _centre(U, 0, half)
-        _centre(U, half, n)
-        if V.shape[0] > 0:
-            _centre(V, 0, half)
-            _centre(V, half, n)
-    # A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1 (before centring its
-    # mean has no limit). No noise explains a hundred times as much, and growth is cubic from there.
-    limit = state.map.kernel.scale + (state.other.kernel.scale if task == _SINGULAR else 0.0)
-    if task >= _CANONICAL:
-        limit = 1.0
-    if not _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * n:
+        _centre_halves(U, half)
+        _centre_halves(V, half)
+    if not _are_moderate(state, U, V):
         return state, 2
     rows = half if half > 0 else n
-    W, weight, constraint = _rayleigh_matrix(U, V, rows, rows - lost), 2.0 / (state.step + 2.0), state.constraint
-    _add(state.moment, -weight, state.moment)
-    _add(state.moment, weight, W)
+    W, constraint = _rayleigh_matrix(U, V, rows, rows - lost), state.constraint
     if task >= _CANONICAL:
-        if state.step == 0:
-            constraint = _unit_matrix(U.shape[1])      # takes no share in the mean
-        _add(constraint, -weight, constraint)
-        _add(constraint, weight, _constraint(state, U, V, rows, rows - lost))
+        constraint = _constraint(state, state.coef, state.other_coef, U, V, rows, rows - lost)
+    constraint = _remembered(state, W, constraint)
     Gx, Gy = (V, U) if V.shape[0] > 0 else (U, V)
     if task >= _CANONICAL:
         Gx, Gy = _residual(U, V, W, half), _residual(V, U, W, half)
@@ -10382,26 +10629,15 @@ def _descended(state, X, Y):
         gradient, sound = _feature_gradient(others, state.other, Gy, first, count)
         _add(state.other_coef[first:first + count], factor, gradient)
         finite = finite and sound
-    if not finite:
-        return state, 1
-    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300)):
-        return state, 2
-    used = first + count if first == state.used else state.used
-    return _with_coefficients(state, state.coef, state.other_coef, state.moment, constraint, used, state.step + 1), 0
-
-
-@_compiled(inline="always")
-def _with_coefficients(state, coef, other_coef, moment, constraint, used, step):
-    return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
-                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered, constraint,
-                     state.chosen)
+    return _moved_on(state, constraint, first, count, finite)
 
 
 @_compiled(inline="always")
 def _own_coefficients(state):
     """The same state, with arrays of its own where steps write to."""
-    return _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(),
-                              state.constraint.copy(), state.used, state.step)
+    own = _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(),
+                             state.constraint.copy(), state.used, state.step)
+    return _with_moving(own, state.moving.copy(), state.other_moving.copy())
 
 
 @_compiled(apart=True, python=True)
@@ -10483,6 +10719,11 @@ def dsgd_update(state, X, Y=None):
     unit functions, which `dsgd_evaluate` does; of canonical correlations, the first half of the mini-batch makes the
     matrix by which the second half's gradient is made, as one mini-batch for both has a bias.
 
+    An implicit step (of canonical correlations, if the start says so; ours, not the paper's) moves the block of
+    features to where (C + 1 / eta + ridge) change = gradient, with C its covariance on the mini-batch: along a
+    direction of eigenvalue l by l / (l + 1 / eta) of the way. Each half of the mini-batch makes the matrix for the
+    other's gradient.
+
     Parameters
     ----------
     state : DSGDState; it stays as it is, also where a step is refused
@@ -10496,8 +10737,10 @@ def dsgd_update(state, X, Y=None):
     Notes
     -----
     used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m k)
-    memory. States of two streams are not merged: each step moves all coefficients by what all before it have made of
-    them, and a mean of two bases of one subspace, which differ by a rotation, is none. Let one state see both streams.
+    memory. Of an implicit step k more multiply-adds for each feature and point, and n b min(n, b) + min(n, b)^3 / 3 a
+    view with b = feature_batch; memory for n b numbers more. States of two streams are not merged: each step moves all
+    coefficients by what all before it have made of them, and a mean of two bases of one subspace, which differ by a
+    rotation, is none. Let one state see both streams.
 
     Examples
     --------
@@ -10560,12 +10803,6 @@ def dsgd_evaluate(X, state, second=False):
     if not _all_below(out, np.inf):
         raise ValueError("dsgd_evaluate: state.coef must not be so large that values overflow the type of X")
     return out
-
-
-@_compiled(inline="always")
-def _turned_about(M, T):
-    """T^T M T."""
-    return _dense_product(_transposed(T), T.shape[0], _dense_product(M, T.shape[0], T))
 
 
 @_compiled(inline="always")
@@ -10832,9 +11069,9 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
 
 
 @_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
-         k=_length, **_RUN_KINDS, ridge=_tolerance)
+         k=_length, **_RUN_KINDS, ridge=_tolerance, implicit=_flag)
 def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, ridge=0.0, centered=True):
+              theta0=None, theta1=None, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
 
     Parameters
@@ -10844,7 +11081,7 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
     k : int, at least 1; pairs of functions
     features, seed, steps, batch : as of `dsgd_kpca`
-    feature_batch, theta0, theta1, ridge, centered : as of `dsgd_kcca_start`
+    feature_batch, theta0, theta1, ridge, centered, implicit : as of `dsgd_kcca_start`
 
     Returns
     -------
@@ -10864,14 +11101,14 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     map_x = _plain_map(kernel_x, X.shape[1], features, seed)
     map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
     state = dsgd_kcca_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, ridge, feature_batch,
-                            theta0, theta1, 256, centered)
+                            theta0, theta1, 256, centered, implicit)
     return _ended("dsgd_kcca", state, X, Y, batch, steps)
 
 
 @_public(glue=True, X=_points(), targets=_second_view, kernel=_stationary("X"), k=_length, **_RUN_KINDS,
-         slices=_integer(2, 10000), ridge=_tolerance)
+         slices=_integer(2, 10000), ridge=_tolerance, implicit=_flag)
 def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, slices=10, ridge=0.0, centered=True):
+              theta0=None, theta1=None, slices=10, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
 
     Parameters
@@ -10881,7 +11118,7 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
     kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
     k : int, at least 1; functions
     features, seed, steps, batch : as of `dsgd_kpca`
-    feature_batch, theta0, theta1, slices, ridge, centered : as of `dsgd_ksir_start`
+    feature_batch, theta0, theta1, slices, ridge, centered, implicit : as of `dsgd_ksir_start`
 
     Returns
     -------
@@ -10900,7 +11137,7 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
     """
     map = _plain_map(kernel, X.shape[1], features, seed)
     state = dsgd_ksir_start(_start_points(X, seed), _start_points(targets, seed), map, k, slices, ridge, feature_batch,
-                            theta0, theta1, 256, centered)
+                            theta0, theta1, 256, centered, implicit)
     return _ended("dsgd_ksir", state, X, targets, batch, steps)
 
 

@@ -78,6 +78,61 @@ def test_steps_are_those_of_stored_features(task, centered, n):
 
 
 @pytest.mark.bounds
+@pytest.mark.parametrize("n", [4, 69, 70, 71, 513])
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("task", ["kcca", "ksir"])
+def test_implicit_steps_are_those_of_stored_features(task, centered, n):
+    # blocks of 70 features, of more and of fewer points
+    state, _ = start(task, centered=centered, theta0=50.0, theta1=0.1, ridge=0.003, implicit=True)
+    phi, psi = features(state.map, X[:n]), second(state, Y[:n])
+    for step in range(7):
+        used, weight = state.used, 2 / (step + 2)
+        if used < 300:
+            block, share = slice(used, min(used + 70, 300)), min(70, 300 - used)
+        else:
+            blocks = kp._draw_uniformly(5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5)))
+            first = 70 * int(blocks[step % 5])
+            block, share = slice(first, min(first + 70, 300)), 60.0
+        moving, means, turn, moment = naive.implicit_step(
+            task, (state.moving, state.other_moving), (state.coef, state.other_coef), phi, psi, block,
+            50.0 / (1 + 0.1 * step), share, used, weight, 0.003, centered)
+        moment = turn.T @ ((1 - weight) * state.moment + weight * moment) @ turn
+        state = kp.dsgd_update(state, X[:n], Y[:n])
+        found = state.moving, state.other_moving, state.coef, state.other_coef, state.moment
+        for ours, expected in zip(found, (*moving, *means, moment)):
+            assert np.abs(ours - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+def test_implicit_steps_come_to_the_exact_correlations():
+    # each half holds all points, one block all features, so that nothing is random: ridge regression's own solution
+    maps = kp.fourier_features_map(G, 3, 60, 1), kp.fourier_features_map(L, 2, 60, 2)
+    state = kp.dsgd_kcca_start(X, Y, *maps, 3, 0.01, 60, 100.0, 0.0, 60, implicit=True)
+    A, B = (features(map, points)[:, :60] / np.sqrt(60) for map, points in ((state.map, X), (state.other, Y)))
+    A, B = A - A.mean(0), B - B.mean(0)
+    roots = [np.linalg.cholesky(np.linalg.inv(F.T @ F / 699 + 0.01 * np.eye(60))) for F in (A, B)]
+    exact = np.linalg.svd(roots[0].T @ (A.T @ B / 699) @ roots[1])[1][:3]
+    for _ in range(300):
+        state = kp.dsgd_update(state, np.concatenate([X, X]), np.concatenate([Y, Y]))
+    assert np.abs(kp.dsgd_values(state) / exact - 1).max() < 1e-3
+
+
+@pytest.mark.parametrize("task", ["kcca", "ksir"])
+def test_implicit_steps_go_on_from_files_and_finish(task, tmp_path):
+    state, other = start(task, implicit=True)
+    whole = resumed = state
+    for begin in range(0, 700, 100):
+        whole = kp.dsgd_update(whole, X[begin:begin + 100], other[begin:begin + 100])
+        kp.save(tmp_path / "state.npz", resumed)
+        resumed = kp.dsgd_update(kp.load(tmp_path / "state.npz"), X[begin:begin + 100], other[begin:begin + 100])
+    assert all(np.array_equal(a, b) for a, b in zip(whole, resumed) if isinstance(a, np.ndarray))
+    finished = kp.dsgd_finish(whole)
+    assert np.all(np.isfinite(kp.dsgd_evaluate(X, finished))) and kp.dsgd_values(finished)[0] <= 1.0
+    assert kp.dsgd_update(finished, X, other).step == 8
+    with pytest.raises(ValueError, match="state must be a DSGDState as dsgd_start"):
+        kp.dsgd_update(whole._replace(moving=np.empty((0, 0))), X, other)
+
+
+@pytest.mark.bounds
 @pytest.mark.parametrize("k", [1, 4, 5, 16, 17])
 @pytest.mark.parametrize("m", [1, 127, 128, 129, 2200])
 def test_evaluation_sums_the_features(m, k, rng):
