@@ -728,6 +728,7 @@ _inner_products = _register_tile("product", 4, _TILE_VECTORS, accumulate=False)
 _squared_distances = _register_tile("square", 4, _TILE_VECTORS, accumulate=False)
 _sums_of_sizes = _register_tile("size", 4, _TILE_VECTORS, accumulate=False)
 _add_panel = _register_tile("product", 4, _TILE_VECTORS, accumulate=True)
+_add_transposed_panel = _register_tile("product", 4, _TILE_VECTORS, accumulate=True, transposed=True)
 _add_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate=True)
 _add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate=True, transposed=True)
 
@@ -3195,56 +3196,92 @@ def _transposed_product(U, m, V):
 _DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
 
 
+_RUN = 8 * _DEPTH                                      # rows whose products are added in the factors' precision
+
+
 @_compiled(apart=True)
-def _add_column_products(F, G, t, symmetric, out):
-    """One tile of F^T G, added to what is there."""
+def _pack_columns(F, start, block, panels):
+    """128 rows of `_column_panels`."""
+    count, rows, width = panels.shape
+    for t in range(block * _BLOCK, min(rows, block * _BLOCK + _BLOCK)):
+        for q in range(count):
+            row, source, inside = panels[q, t], F[start + t, q * width:], min(width, F.shape[1] - q * width)
+            for c in range(inside):
+                row[c] = source[c]
+            for c in range(inside, width):
+                row[c] = 0
+
+
+@_compiled(parallel=True)
+def _column_panels(F, start, stop):
+    """Panels (panels, stop - start, width) of the columns of F[start:stop], and zeros at the end.
+
+    Read from F itself, rows of 2000 columns lie pages apart: tiles then came at half the speed.
+    """
+    width, tasks = _tile_width(F), _blocks(stop - start)
+    count = _blocks(F.shape[1]) * _BLOCK // width
+    panels = _aligned(count * (stop - start) * width, F).reshape(count, stop - start, width)
+    work = 0.7 * panels.size
+    begun = _threads_pay(work, tasks)
+    if begun:
+        for block in prange(tasks):
+            _pack_columns(F, start, np.int64(block), panels)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _pack_columns(F, start, block, panels)
+    return panels
+
+
+@_compiled(apart=True)
+def _add_panel_products(left, right, t, symmetric, out):
+    """One tile of the products of columns in panels, added to what is there."""
     _wide_vectors()
     state = _denormals_to_zero()
-    n, width, columns = F.shape[0], _tile_width(F), _blocks(G.shape[1])
+    rows, width, columns, tile = left.shape[1], left.shape[2], _blocks(out.shape[1]), _new_tile(left)
     a, b = _upper_place(t, columns) if symmetric else (t // columns, t % columns)
-    first, last = a * _BLOCK, min(F.shape[1], a * _BLOCK + _BLOCK)
-    begin, end = b * _BLOCK, min(G.shape[1], b * _BLOCK + _BLOCK)
-    tile, panel = _new_tile(F), _zeros(_DEPTH * width, F.dtype).reshape(_DEPTH, width)
-    rows = _aligned(_BLOCK * (_DEPTH + 8), F).reshape(_BLOCK, _DEPTH + 8)             # of F^T, no power of two apart
-    for run in range(0, n, 8 * _DEPTH):
-        tile[:] = 0
-        for deep in range(run, min(n, run + 8 * _DEPTH), _DEPTH):
-            stop = min(n, deep + _DEPTH)
-            for i in range(deep, stop):
-                for r in range(last - first):
-                    rows[r, i - deep] = F[i, first + r]
-            for q in range(0, end - begin, width):
-                for i in range(deep, stop):
-                    for c in range(min(width, end - begin - q)):
-                        panel[i - deep, c] = G[i, begin + q + c]
-                for row in range(0, last - first, 4):
-                    _add_panel(rows, row, last - first - 1, 0, stop - deep, panel, tile, row, q)
-        for i in range(first, last):
-            for j in range(begin, end):
-                out[i, j] += tile[i - first, j - begin]
+    first, last = a * _BLOCK, min(out.shape[0], a * _BLOCK + _BLOCK)
+    begin, end = b * _BLOCK, min(out.shape[1], b * _BLOCK + _BLOCK)
+    tile[:] = 0
+    for deep in range(0, rows, _DEPTH):
+        stop = min(rows, deep + _DEPTH)
+        for q in range(begin // width, (end + width - 1) // width):
+            for row in range(first, last, 4):
+                _add_transposed_panel(left[row // width], row % width, width - 1, deep, stop, right[q, deep:stop],
+                                      tile, row - first, q * width - begin)
+    for i in range(first, last):
+        for j in range(begin, end):
+            out[i, j] += tile[i - first, j - begin]
     _restore(state)
 
 
 @_compiled(parallel=True)
-def _column_products(F, G, symmetric):
-    """F^T G in float64, tile by tile (of the upper half, if G is F); sums of 2048 rows in the factors' precision."""
-    r, p = F.shape[1], G.shape[1]
-    out, columns = _zero_matrix(r, p), _blocks(p)
-    tasks = columns * (columns + 1) // 2 if symmetric else _blocks(r) * columns
-    # Whole panels are multiplied; each tile copies its columns of F and packs those of G.
-    padded = (p + _tile_width(F) - 1) // _tile_width(F) * _tile_width(F)
-    each = _MULTIPLY_ADD * r * padded + 1.5 * (r * columns + p * _blocks(r))
-    work = (0.5 + 0.5 / columns if symmetric else 1.0) * F.shape[0] * each
+def _add_run_products(left, right, symmetric, out):
+    """out += the products of columns in panels, tile by tile (of the upper half, if both are the same)."""
+    columns = _blocks(out.shape[1])
+    tasks = columns * (columns + 1) // 2 if symmetric else _blocks(out.shape[0]) * columns
+    padded = (out.shape[1] + left.shape[2] - 1) // left.shape[2] * left.shape[2]      # whole panels are multiplied
+    work = (0.5 + 0.5 / columns if symmetric else 1.0) * _MULTIPLY_ADD * left.shape[1] * out.shape[0] * padded
     begun = _threads_pay(work, tasks)
     if begun:
         for t in prange(tasks):
-            _add_column_products(F, G, np.int64(t), symmetric, out)
+            _add_panel_products(left, right, np.int64(t), symmetric, out)
         _threads_paid(begun, work)
     else:
         for t in range(tasks):
-            _add_column_products(F, G, t, symmetric, out)
+            _add_panel_products(left, right, t, symmetric, out)
+
+
+@_compiled
+def _column_products(F, G, symmetric):
+    """F^T G in float64 (G is F, if symmetric); sums of 2048 rows in the factors' precision."""
+    out = _zero_matrix(F.shape[1], G.shape[1])
+    for start in range(0, F.shape[0], _RUN):
+        stop = min(F.shape[0], start + _RUN)
+        left = _column_panels(F, start, stop)
+        _add_run_products(left, left if symmetric else _column_panels(G, start, stop), symmetric, out)
     if symmetric:
-        for i in range(r):
+        for i in range(out.shape[0]):
             for j in range(i):
                 out[i, j] = out[j, i]
     return out
@@ -5150,18 +5187,25 @@ def _band_start(band, n):
     return np.int64(n * (1.0 - math.sqrt(1.0 - band / _BANDS)))
 
 
+_GAPS = 16                                             # at a time: in a loop of their own they vectorise
+
+
 @_compiled
 def _kept(key, i, log_miss, n, columns):
     """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps."""
-    row = _subkey(key, i)
-    j, count = i, 0
-    while True:
-        j += _gap(row, count, log_miss)
-        if j >= n:
-            return count
-        columns[count] = j
-        count += 1
-        j += 1
+    row, j, count = _subkey(key, i), i, 0
+    while j < n:
+        end = min(n, count + _GAPS)
+        for c in range(count, end):
+            columns[c] = _gap(row, c, log_miss)
+        for c in range(count, end):
+            j += columns[c]
+            if j >= n:
+                return c
+            columns[c] = j
+            j += 1
+        count = end
+    return count
 
 
 @_compiled(apart=True)
@@ -5219,9 +5263,10 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
     else:
         for band in range(_BANDS):
             _count_kept(keep, log_miss, n, band, upper, lower)
-    for i in range(n):
-        for band in range(_BANDS):
+    for band in range(_BANDS):
+        for i in range(n):
             lower[band + 1, i] += lower[band, i]
+    for i in range(n):
         indptr[i + 1] = indptr[i] + lower[_BANDS, i] + upper[i]
     sketch = CSR(_new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0], indptr)
     begun = _threads_pay(writing, _BANDS)
