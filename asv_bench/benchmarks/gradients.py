@@ -114,6 +114,38 @@ class Step:
         return 1e6 * seconds(lambda: kp.dsgd_update(self.state, self.batch), repeat=5)[0] / features
 
 
+class Correlations:
+    """A step of canonical correlations: 1024 points of 392 coordinates in each view, 20,480 features, k = 50."""
+
+    timeout = 900
+    params, param_names = [[False, True]], ["implicit"]
+    k, block = 50, 2048
+
+    def setup(self, implicit):
+        self.views, self.features = (normal(1024, 392), normal(1024, 392, 1)), size(20_480)
+        self.stored, self.drawn = (self.state(implicit, stored) for stored in (True, False))
+
+    def state(self, implicit, stored):
+        maps = [kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored) for seed in (0, 1)]
+        start = kp.dsgd_kcca_start(*self.views, *maps, self.k, 1e-4, min(self.block, self.features // 2),
+                                   implicit=implicit)
+        return start._replace(used=self.features, step=10)
+
+    def step(self, state):
+        return kp.dsgd_update(state, *self.views)
+
+    @unit("share of dgemm's rate, counting the products of both views with frequencies and coefficients")
+    def track_share(self, implicit):
+        products = 2 * (1 + self.k * (2 if implicit else 1) / 392)
+        points, frequencies = self.views[0], self.stored.map.frequencies
+        dgemm, ours = seconds(lambda: points @ frequencies.T, lambda: self.step(self.stored))
+        return products * dgemm / ours
+
+    @unit("times as long with frequencies drawn anew")
+    def track_drawn(self, implicit):
+        return ratio(lambda: self.step(self.drawn), lambda: self.step(self.stored))
+
+
 class TimeToPotential:
     """Seconds until sin^2 of the largest angle to the top three eigenfunctions of the normal law is below .001.
 
