@@ -10006,7 +10006,8 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
     twentieth of its variance to a function in a step, and errors fall like 1 / t, for which
     2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (DSGD theorem 1). Steps of a chosen theta0 are at most .6 n / k(x,
-    x) on a mini-batch of n points, and .005 n / k(x, x) of canonical correlations, which few points would drive apart.
+    x) on a mini-batch of n points, and .005 n / k(x, x) of canonical correlations, which few points would drive apart
+    (implicit ones: as `dsgd_kcca_start` says).
 
     Parameters
     ----------
@@ -10116,10 +10117,12 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
     as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The paper's
     steps begin with theta0 as of `dsgd_start`, l_1 the larger of both views' largest eigenvalues, and the ridge, and
-    have theta1 = .001, the paper's. They creep along directions of small eigenvalues, which canonical correlations are
-    about. Implicit steps, which are ours, solve for where they lead (see `dsgd_update`), begin with theta0 = 100 / l_1
-    and theta1 = .01, and the functions are means over the steps: of halves of digits, with 2048 features, the 50
-    leading test correlations add up to 36.4 after 200 steps, with the paper's to 23.3 (at the start 21.6).
+    have theta1 = .001, which the paper has elsewhere. They creep along directions of small eigenvalues, which canonical
+    correlations are about. Implicit steps, which are ours, solve for where they lead (see `dsgd_update`), begin with
+    theta0 = 100 / l_1 and theta1 = .01, are at most 3 n / k(x, x) on mini-batches of n points (if theta0 is chosen;
+    less below 12 k points), and the functions are means over the steps: of halves of deformed digits, with 2048
+    features, the 50 leading test correlations add up to 36.4 after 200 steps on 1024 points, with the paper's to 23.3
+    (at the start 21.6).
 
     Parameters
     ----------
@@ -10129,7 +10132,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     k : int from 1 to min(n, initial); pairs of functions
     ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
     feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-    implicit : bool; steps that solve for where they lead, or the paper's
+    implicit : bool; steps that solve for where they lead, or those of algorithm 4
 
     Returns
     -------
@@ -10406,13 +10409,16 @@ def _step_size(state, n):
 
     One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
     PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
-    of n. Mini-batches of 512 points take the whole step. An implicit step is never too long, but follows the noise of
-    as many directions as have eigenvalues above 1 / eta, which n points must outnumber.
+    of n. Mini-batches of 512 points take the whole step. Implicit steps follow the noise of all directions whose
+    eigenvalues are above 1 / eta: measured for 6 to 60 functions, they are safe up to 3 n / k(x, x) from n = 12 k on,
+    up to a tenth of that for n = 2 k to 4 k.
     """
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     if not state.chosen:
         return eta
-    share = 3.0 if state.implicit else 0.005 if state.task >= _CANONICAL else 0.6
+    share = 0.005 if state.task >= _CANONICAL else 0.6
+    if state.implicit:
+        share = 3.0 * min(1.0, n / (12.0 * state.coef.shape[1])) ** 2
     return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
 
 
@@ -10508,13 +10514,13 @@ def _crossed_residual(U, V, M, N, half):
 
 
 @_compiled(apart=True)
-def _resolvent_step(F, G, pull, level):
-    """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r with r = sqrt(rows), by the smaller of the two products.
+def _resolvent_step(F, G, lost, pull, level):
+    """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r, r = sqrt(rows - lost), by the smaller of both products.
 
     With S = A A^T that is A^T (S + level I)^-1 (G / r - A pull / level) + pull / level.
     """
-    A, n = _times(F, 1.0 / math.sqrt(F.shape[0])), F.shape[0]
-    G = _times(G, 1.0 / math.sqrt(n))
+    n, root = F.shape[0], 1.0 / math.sqrt(F.shape[0] - lost)
+    A, G = _times(F, root), _times(G, root)
     if n > F.shape[1]:
         right = _column_products(A, G, False)
         _add(right, 1.0, pull)
@@ -10533,9 +10539,10 @@ def _implicit_coefficients(state, X, map, coef, G, M, eta, first, count, share):
     F = _in_double(features)
     if state.centered:
         _centre_halves(F, X.shape[0] // 2)
+    lost = 2 if state.centered else 0
     held = state.ridge * state.used / share            # the squared norm of h is used times the sum of coef^2
     pull = _times(_dense_product(coef[first:first + count], coef.shape[1], M), -held * root)
-    return _times(_resolvent_step(F, G, pull, 1.0 / eta + held), 1.0 / root), finite
+    return _times(_resolvent_step(F, G, lost, pull, 1.0 / eta + held), 1.0 / root), finite
 
 
 @_compiled(inline="always")
@@ -10548,7 +10555,7 @@ def _mean_with(coef, T, weight, moving):
 
 @_compiled(inline="always")
 def _newton_schulz(C):
-    """I - (C - I) / 20: what brings C a tenth of the way to the unit matrix, if C is at most 10; less, if it is not."""
+    """I - (C - I) / 20 (less, if C is above 10): brings a C near the unit matrix a tenth of the way to it."""
     keep, largest = _unit_matrix(C.shape[0]), 10.0
     for q in range(C.shape[0]):
         row = 0.0
@@ -10562,13 +10569,11 @@ def _newton_schulz(C):
 
 @_compiled(apart=True)
 def _implicitly_descended(state, X, Y):
-    """An implicit step of canonical correlations, which is ours.
+    """An implicit step of canonical correlations, which is ours (`dsgd_update` says what it solves).
 
     Each half of the mini-batch makes the regression M of one view's functions on the other's by which the other half's
-    residual V - U M is made. The block of features moves to where (C + 1 / eta + ridge) change = gradient, C being its
-    covariance on the mini-batch: along a direction of eigenvalue l by l / (l + 1 / eta) of the way, for all l at once.
-    Such functions wander about the solution, and their bases turn. Their mean does not wander; before it takes a share
-    of new ones it is turned to where these are, by their regression on it.
+    residual V - U M is made. The functions wander about the solution, and their bases turn. Their mean does not wander;
+    before it takes a share of new ones it is turned to where these are, by their regression on it.
     """
     n, k, lost, eta = X.shape[0], state.coef.shape[1], 1 if state.centered else 0, _step_size(state, X.shape[0])
     half, other = n // 2, n - n // 2
@@ -10581,13 +10586,15 @@ def _implicitly_descended(state, X, Y):
         _centre_halves(seconds, half)
     U, P = _columns_from(values, 0, k), _columns_from(values, k, k)
     V, Q = _columns_from(seconds, 0, k), _columns_from(seconds, k, k)
-    if not _are_moderate(state, U, V):
+    if not (_are_moderate(state, U, V) and _are_moderate(state, P, Q)):
         return state, 2
     C = _constraint(state, state.moving, state.other_moving, U, V, half, half - lost)
     D = _constraint(state, state.moving, state.other_moving, U[half:], V[half:], other, other - lost)
-    # A half with hardly more points than functions has no regression: the ridge is for it.
-    M = _solve_ridge(C.copy(), _rayleigh_matrix(U, V, half, half - lost), (k / half) ** 2)
-    N = _solve_ridge(D.copy(), _rayleigh_matrix(U[half:], V[half:], other, other - lost), (k / other) ** 2)
+    # A half with hardly more points than functions has no regression: the ridge is for it. Without, steps on 4 k points
+    # diverge.
+    few = (k / half) ** 2
+    M = _solve_ridge(C.copy(), _rayleigh_matrix(U, V, half, half - lost), few)
+    N = _solve_ridge(D.copy(), _rayleigh_matrix(U[half:], V[half:], other, other - lost), few)
     Gx, Gy = _crossed_residual(U, V, M, N, half), _crossed_residual(V, U, M, N, half)
     _add(C, 1.0, D)
     _add(M, 1.0, N)
@@ -10600,7 +10607,7 @@ def _implicitly_descended(state, X, Y):
         if state.centered:
             _centre_halves(indicators, half)
         _add(state.other_moving, 1.0,
-             _resolvent_step(indicators, Gy, _zero_matrix(indicators.shape[1], k), 1.0 / eta))
+             _resolvent_step(indicators, Gy, 2 * lost, _zero_matrix(indicators.shape[1], k), 1.0 / eta))
     else:
         change, sound = _implicit_coefficients(state, _in_precision(X, Y), state.other, state.other_moving, Gy, M, eta,
                                                first, count, share)
@@ -10735,7 +10742,9 @@ def _sound(name, state, flaw):
 
 @_either
 def _least_batch(state):
-    """Points that a step needs: of a half that is centred, two."""
+    """Points that a step needs: of a half that is centred, two; of a regression on k functions, more than k."""
+    if state.implicit:
+        return max(4, state.coef.shape[1] + 1)
     return 4 if state.task >= _CANONICAL else (2 if state.centered else 1)
 
 
@@ -10751,7 +10760,8 @@ _points_of_descent = _points_of_stream + [
     _require("{a}_.itemsize == 8 or 1e-37 <= state_.other.kernel.scale <= 1e37",
              "{a} must be in float64 with a kernel scaled beyond 1e-37 to 1e37"),
     _require("{a}_.shape[0] >= _least_batch(state_)",
-             "{a} must have at least 2 points if centered, 4 for two halves of them")]
+             "{a} must have at least 2 points if centered, 4 for two halves of them, and for implicit steps more than "
+             "there are functions")]
 
 
 @_public(glue=True, state=_dsgd_state(), X=_points_of_descent, Y=_second_of_state)
@@ -10764,10 +10774,16 @@ def dsgd_update(state, X, Y=None):
     unit functions, which `dsgd_evaluate` does; of canonical correlations, the first half of the mini-batch makes the
     matrix by which the second half's gradient is made, as one mini-batch for both has a bias.
 
-    An implicit step (of canonical correlations, if the start says so; ours, not the paper's) moves the block of
-    features to where (C + 1 / eta + ridge) change = gradient, with C its covariance on the mini-batch: along a
-    direction of eigenvalue l by l / (l + 1 / eta) of the way. Each half of the mini-batch makes the matrix for the
-    other's gradient.
+    An implicit step (of canonical correlations, if the start says so; ours, not the paper's) changes the coefficients w
+    of the block of features, for functions u, v of both views and their regression M, by
+
+        change = (C + 1 / eta + r)^-1 (E phi (v - u M)^T - r w M),
+
+    C the covariance of the features on the mini-batch, in which a block stands for all, r the ridge: a direction of
+    eigenvalue l goes l / (l + 1 / eta) of the way to the regression of v, for all l at once. Then all coefficients come
+    a little nearer to variance 1. M comes from the other half of the mini-batch, but C from the points of the gradient
+    itself: that adds to the ridge what vanishes as mini-batches grow and steps fall (where 3e-4 was asked, it was
+    3.8e-4 after 3000 steps on 512 points).
 
     Parameters
     ----------
@@ -10993,7 +11009,8 @@ def _ended(name, state, X, Y, batch, steps):
     """The finished state after all steps."""
     steps, batch = _runs(steps, batch, state.map, state.feature_batch, X.shape[0])
     if batch < _least_batch(state):
-        raise ValueError(name + ": batch must be at least 2 if centered, 4 for two halves of it")
+        raise ValueError(name + ": batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
+                         "steps more than k")
     state, flaw = _after_steps(_as_dsgd_state(name, state), X, Y, batch, steps)
     return dsgd_finish(_sound(name, state, flaw))
 

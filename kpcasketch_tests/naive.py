@@ -301,7 +301,7 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centere
 
 def implicit_step(task, moving, means, phi, psi, block, eta, share, used, weight, ridge=0.0, centered=False):
     """Implicit step of canonical correlations, features stored: the moving coefficients and their means (pairs) after
-    it, and U^T V + V^T U of the means' values, turned with them."""
+    it, what turns the means, and U^T V + V^T U and the constraint of the means before it."""
     n, k, lost = len(phi), moving[0].shape[1], int(centered)
     halves = slice(0, n // 2), slice(n // 2, n)
 
@@ -317,8 +317,8 @@ def implicit_step(task, moving, means, phi, psi, block, eta, share, used, weight
     (U, V), (P, Q) = ([centre(phi @ a), centre(psi @ b)] for a, b in (moving, means))
     points = [len(U[h]) - lost for h in halves]
     C = [squares(moving, U[h], V[h], count) for h, count in zip(halves, points)]
-    M = [np.linalg.solve(c + (k / len(U[h])) ** 2 * np.eye(k), cross(U[h], V[h]) / count)
-         for c, h, count in zip(C, halves, points)]
+    few = (k / (n // 2)) ** 2
+    M = [np.linalg.solve(c + few * np.eye(k), cross(U[h], V[h]) / count) for c, h, count in zip(C, halves, points)]
     residuals = [np.concatenate([B[h] - A[h] @ m for h, m in zip(halves, M[::-1])]) for A, B in ((U, V), (V, U))]
     C, M = (C[0] + C[1]) / 2, (M[0] + M[1]) / 2
     keep = np.eye(k) - (C - np.eye(k)) / (2 * max(10, np.abs(C).sum(1).max()))
@@ -327,12 +327,12 @@ def implicit_step(task, moving, means, phi, psi, block, eta, share, used, weight
         whole = task == "ksir" and view == 1
         rows, part, held = (slice(None), 1.0, 0.0) if whole else (block, share, ridge * used / share)
         F = centre(features[:, rows])
-        new[view][rows] += np.linalg.solve(F.T @ F / (n * part) + (1 / eta + held) * np.eye(F.shape[1]),
-                                           F.T @ G / (n * part) - held * moving[view][rows] @ M)
+        new[view][rows] += np.linalg.solve(F.T @ F / (sum(points) * part) + (1 / eta + held) * np.eye(F.shape[1]),
+                                           F.T @ G / (sum(points) * part) - held * moving[view][rows] @ M)
     new = [coef @ keep for coef in new]
     turn = np.linalg.solve(P.T @ P + Q.T @ Q + 0.001 * n * np.eye(k), P.T @ U + Q.T @ V) @ keep
-    means = [(1 - weight) * mean @ turn + weight * coef for mean, coef in zip(means, new)]
-    return new, means, turn, cross(P, Q) / (n - 2 * lost)
+    turned = [(1 - weight) * mean @ turn + weight * coef for mean, coef in zip(means, new)]
+    return new, turned, turn, cross(P, Q) / sum(points), squares(means, P, Q, sum(points))
 
 
 def stored_step(alpha, K, rows, eta):

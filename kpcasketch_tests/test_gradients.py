@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.linalg
 from numba import njit
 
 import kpcasketch as kp
@@ -93,27 +94,58 @@ def test_implicit_steps_are_those_of_stored_features(task, centered, n):
             blocks = kp._draw_uniformly(5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5)))
             first = 70 * int(blocks[step % 5])
             block, share = slice(first, min(first + 70, 300)), 60.0
-        moving, means, turn, moment = naive.implicit_step(
+        moving, means, turn, moment, constraint = naive.implicit_step(
             task, (state.moving, state.other_moving), (state.coef, state.other_coef), phi, psi, block,
             50.0 / (1 + 0.1 * step), share, used, weight, 0.003, centered)
         moment = turn.T @ ((1 - weight) * state.moment + weight * moment) @ turn
+        before = state.constraint if step > 0 else 0.0
+        constraint = turn.T @ ((1 - weight) * before + weight * constraint) @ turn
         state = kp.dsgd_update(state, X[:n], Y[:n])
-        found = state.moving, state.other_moving, state.coef, state.other_coef, state.moment
-        for ours, expected in zip(found, (*moving, *means, moment)):
+        found = state.moving, state.other_moving, state.coef, state.other_coef, state.moment, state.constraint
+        for ours, expected in zip(found, (*moving, *means, moment, constraint), strict=True):
             assert np.abs(ours - expected).max() < 1e-9 * np.abs(expected).max()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n, k", [(4, 3), (13, 12), (24, 12), (48, 12), (80, 20), (128, 20)])
+def test_implicit_steps_that_were_chosen_diverged_on_few_points_a_function(n, k):
+    def batch(rng, count):
+        x = rng.standard_normal((count, 3))
+        return x, np.c_[x[:, 0] ** 2 + 0.1 * rng.standard_normal(count), x[:, 1] * x[:, 2]]
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        map_x, map_y = (kp.fourier_features_map(kp.gaussian(1.0), d, 200, s) for d, s in ((3, 2 * seed), (2, 99)))
+        first = batch(rng, 1000)
+        for state in (kp.dsgd_kcca_start(*first, map_x, map_y, k, implicit=True),
+                      kp.dsgd_ksir_start(*first, map_x, min(k, 12), implicit=True)):
+            for _ in range(100):
+                state = kp.dsgd_update(state, *batch(rng, n))
+            assert kp.dsgd_values(state)[0] <= 1.0
+
+
+def test_an_implicit_step_on_no_more_points_than_functions_is_refused():
+    state, other = start("kcca", k=6, implicit=True)
+    with pytest.raises(ValueError, match="at least 2 points if centered, 4 for two halves of them, and for implicit"):
+        kp.dsgd_update(state, X[:6], other[:6])
+    assert np.isfinite(kp.dsgd_update(state, X[:7], other[:7]).coef).all()
+    with pytest.raises(ValueError, match="at least 2 if centered, 4 for two halves of it, and for implicit steps more"):
+        kp.dsgd_kcca(X, Y, G, L, 5, 300, batch=5, implicit=True)
+
+
 def test_implicit_steps_come_to_the_exact_correlations():
-    # each half holds all points, one block all features, so that nothing is random: ridge regression's own solution
+    # Each half holds all points, one block all features, so that nothing is random: ridge regression's own solution.
     maps = kp.fourier_features_map(G, 3, 60, 1), kp.fourier_features_map(L, 2, 60, 2)
     state = kp.dsgd_kcca_start(X, Y, *maps, 3, 0.01, 60, 100.0, 0.0, 60, implicit=True)
     A, B = (features(map, points)[:, :60] / np.sqrt(60) for map, points in ((state.map, X), (state.other, Y)))
     A, B = A - A.mean(0), B - B.mean(0)
     roots = [np.linalg.cholesky(np.linalg.inv(F.T @ F / 699 + 0.01 * np.eye(60))) for F in (A, B)]
-    exact = np.linalg.svd(roots[0].T @ (A.T @ B / 699) @ roots[1])[1][:3]
+    left, exact, _ = np.linalg.svd(roots[0].T @ (A.T @ B / 699) @ roots[1])
     for _ in range(300):
         state = kp.dsgd_update(state, np.concatenate([X, X]), np.concatenate([Y, Y]))
-    assert np.abs(kp.dsgd_values(state) / exact - 1).max() < 1e-3
+    assert np.abs(kp.dsgd_values(state) / exact[:3] - 1).max() < 1e-3
+    functions = kp.dsgd_evaluate(X, kp.dsgd_finish(state))
+    angles = scipy.linalg.subspace_angles(functions - functions.mean(0), A @ roots[0] @ left[:, :3])
+    assert np.sin(angles[0]) < 0.01
 
 
 @pytest.mark.parametrize("task", ["kcca", "ksir"])

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Landmarks and Nystrom features: time against a NumPy port of the same recursion and scikit-learn, error beside it."""
 
+import pathlib
 import resource
 
 import numpy as np
 
 import kpcasketch as kp
 
+from .advice import FOLDER, NAMES, made, real
 from .common import normal, ratio, seconds, size, unit
 
 
@@ -104,7 +106,7 @@ class Landmarks:
         self.kernel, self.s = kp.gaussian(1.0), min(s, n // 4)
 
     def pick(self, method, seed=0):
-        return kp._landmarks(method, self.X, self.kernel, self.s, seed)
+        return kp._LANDMARK_METHODS[method](self.X, self.kernel, self.s, seed)
 
     @unit("s")
     def track_seconds(self, method, s):
@@ -120,6 +122,35 @@ class Landmarks:
         return float(np.mean([kp.spectral_error(K, kp.LowRank(kp.nystrom(self.X, self.pick(method, t), self.kernel)), 0,
                                                 0.02)
                               for t in range(3)]))
+
+
+class Samplers:
+    """200 landmarks, or as many random features, of at most 8000 points of each data set, means of five seeds."""
+    params = [NAMES, ["uniform", "rls-accelerated", "rls", "rpcholesky", "Nystroem", "RBFSampler"]]
+    param_names = ["data", "method"]
+    timeout = 600
+
+    def setup(self, data, method):
+        self.X = (real(pathlib.Path(FOLDER) / data) if FOLDER else made(data))[:size(8000)]
+        self.s, self.sigma = min(200, len(self.X) // 4), kp.median_bandwidth(self.X)
+        self.kernel = kp.gaussian(self.sigma)
+
+    def factor(self, method, seed):
+        if method in ("Nystroem", "RBFSampler"):
+            from sklearn import kernel_approximation
+            maker = getattr(kernel_approximation, method)
+            return maker(gamma=0.5 / self.sigma ** 2, n_components=self.s, random_state=seed).fit_transform(self.X)
+        return kp.nystrom(self.X, kp._LANDMARK_METHODS[method](self.X, self.kernel, self.s, seed), self.kernel)
+
+    @unit("spectral error over the largest eigenvalue")
+    def track_error(self, data, method):
+        K = kp.Implicit(self.X, self.kernel)
+        errors = [kp.spectral_error(K, kp.LowRank(self.factor(method, seed)), 0, 0.02) for seed in range(5)]
+        return float(np.mean(errors)) / kp.spectral_norm(K, 0, 0.02)
+
+    @unit("s")
+    def track_seconds(self, data, method):
+        return seconds(lambda: self.factor(method, 0), repeat=3)[0]
 
 
 class Uneven:
