@@ -85,11 +85,11 @@ Which method, which s, which delta
 Up to 8000 points kpca is exact and takes seconds; with Implicit, block_lanczos goes on to 100,000 in little memory.
 Where n^2 numbers do not fit but n^2 bits do, quantize_gram serves the eigenvalues well above 2 sqrt(n) max K;
 sample_gram spares kernel values that are dear, and errs by sqrt(s) times that. For many points, and for fast features
-of new ones, take landmarks: recursive_rls_accelerated where clusters are uneven, uniform_landmarks where they are
-not, rpcholesky for the smallest error with s landmarks. advise tells how many, from a pilot; nystrom_to takes them
-until the error is what was asked for; reliable_components says which components an error leaves standing. delta: leave
-it None; for the promise of a theorem instead, recursive_rls with lam, the error allowed, and a delta below 1/32 for its
-chance of failure.
+of new ones, take landmarks: rpcholesky while n s numbers fit into memory (the smallest error of all on nearly every
+data set tried), recursive_rls_practical or the cheaper recursive_rls_accelerated where they do not, uniform_landmarks
+where clusters are even. advise tells how many, from a pilot; nystrom_to takes them until the error is what was asked
+for; reliable_components says which components an error leaves standing. delta: leave it None; for the promise of a
+theorem instead, recursive_rls with lam, the error allowed, and a delta below 1/32 for its chance of failure.
 
 Papers, by the short names used below
 -------------------------------------
@@ -12293,7 +12293,8 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
 
     As `recursive_rls_practical`, with samples of r = sqrt((n s + s^3) / n) points below the top, so that scores cost as
     much as uniform Nystrom itself. At the top k is that of min(s, 4 r), since s points are drawn: errors fall by up to
-    a fifth.
+    a fifth. So few points may show nothing of a small group far off: of 200 landmarks (r = 25) of 20,000 points, 3 % of
+    them far off, the error was 4.4, of uniform ones 3.0, of `recursive_rls_practical` .52, of `rpcholesky` .00009.
 
     Parameters
     ----------
