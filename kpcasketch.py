@@ -10590,8 +10590,7 @@ def _implicitly_descended(state, X, Y):
         return state, 2
     C = _constraint(state, state.moving, state.other_moving, U, V, half, half - lost)
     D = _constraint(state, state.moving, state.other_moving, U[half:], V[half:], other, other - lost)
-    # A half with hardly more points than functions has no regression: the ridge is for it. Without, steps on 4 k points
-    # diverge.
+    # A half with hardly more points than functions has no regression: the ridge is for it (.01 for k = 50, half = 512).
     few = (k / half) ** 2
     M = _solve_ridge(C.copy(), _rayleigh_matrix(U, V, half, half - lost), few)
     N = _solve_ridge(D.copy(), _rayleigh_matrix(U[half:], V[half:], other, other - lost), few)

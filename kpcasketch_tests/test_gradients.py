@@ -106,6 +106,14 @@ def test_implicit_steps_are_those_of_stored_features(task, centered, n):
             assert np.abs(ours - expected).max() < 1e-9 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("task, block", [("kcca", 70), ("kcca", 300), ("ksir", 300)])
+def test_implicit_steps_have_the_same_bits_for_any_number_of_threads(task, block, same_bits):
+    state, other = start(task, m=600, feature_batch=block, implicit=True)
+    for _ in range(3):
+        same_bits(kp.dsgd_update, state, X, other)
+        state = kp.dsgd_update(state, X, other)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n, k", [(4, 3), (13, 12), (24, 12), (48, 12), (80, 20), (128, 20)])
 def test_implicit_steps_that_were_chosen_diverged_on_few_points_a_function(n, k):
