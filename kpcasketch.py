@@ -3205,7 +3205,7 @@ def _pack_columns(F, start, block, panels):
     count, rows, width = panels.shape
     for t in range(block * _BLOCK, min(rows, block * _BLOCK + _BLOCK)):
         for q in range(count):
-            row, source, inside = panels[q, t], F[start + t, q * width:], min(width, F.shape[1] - q * width)
+            row, source, inside = panels[q, t], F[start + t, q * width:], max(0, min(width, F.shape[1] - q * width))
             for c in range(inside):
                 row[c] = source[c]
             for c in range(inside, width):
