@@ -6025,10 +6025,11 @@ class ReducedSet(NamedTuple):
 # 10.1 Shadows (RSKPCA section 4)
 #
 # A point belongs to the first center within eps, and is a center if there is none: what the single pass of RSKPCA
-# algorithm 2 finds. Points pass in batches. Those of a batch meet the centers before it in parallel, all in tiles or
-# only those in cells of side eps around them, whichever costs less; then each other, one by one. Distances by the
-# micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of the coordinates does.
-# So cells, batches and threads leave no trace in the result.
+# algorithm 2 finds. Points pass in batches. Those of a batch meet the centers before it in parallel, by cells of side
+# eps around them, or in leaves whose boxes are closer than eps (of few centers, or where boxes rule nothing out: all in
+# their order), whichever costs less; then each other, one by one. Distances by the micro-kernel decide where they are
+# clear; within a few roundings of eps, the sum in the order of the coordinates does. So cells, leaves, batches and
+# threads leave no trace in the result.
 
 class ShadowState(NamedTuple):
     """Shadows of a stream: made by `shadow_start`, passed on by `shadow_update`.
@@ -6056,9 +6057,11 @@ class _Cells(NamedTuple):
     side: float
 
 
-_SHADOW_BATCH = 16 * _BLOCK                            # points at a time: 16 tasks, and few that meet one by one
+_SHADOW_BATCH = 16 * _BLOCK                            # points at a time: few that meet one by one
+_SHADOW_GROUP = 2 * _BLOCK                             # points of a task: leaves come from memory once for all of them
 _CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
 _CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
+_NEW_LEAVES_AFTER = 8                                  # an eighth more centers: what is quickest is asked anew
 
 
 @_compiled(fastmath=_STRICT - {"contract"})
@@ -6153,84 +6156,212 @@ def _enlarged(cells, count, capacity):
     return larger
 
 
+class _Leaves(NamedTuple):
+    """Centers in leaves of at most 128, each with the box that holds it.
+
+    numbers (leaves, 128) of each leaf's centers, rising; sizes (leaves,); low, high (leaves, d), corners of the boxes;
+    panels (leaves 128 / width, d, width) for the micro-kernel; halved: whether the boxes are small, else the leaves are
+    in the order of their centers.
+    """
+    numbers: np.ndarray
+    sizes: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    panels: np.ndarray
+    halved: bool
+
+
 @_compiled
-def _first_in_tiles(X, first, last, centers, count, panels, limit, labels):
-    """labels[first:last]: the first of all centers within the limit, or -1. Points with a center leave the tile."""
-    d, width, tile = X.shape[1], panels.shape[2], _new_tile(X)
-    active, numbers, left = _aligned(_BLOCK * d, X).reshape(_BLOCK, d), np.empty(_BLOCK, _INT64), last - first
-    for r in range(left):
-        numbers[r] = first + r
-        for t in range(d):
-            active[r, t] = X[first + r, t]
-    slack = 8.9e-16 * (d + 4)                          # four times what the two ways of summing can differ by
-    for q in range(panels.shape[0]):
-        inside, kept = min(width, count - q * width), 0
-        for r in range(0, left, 4):
-            _squared_distances(active, r, left - 1, 0, d, panels[q], tile, r, 0)
-        for r in range(left):
-            values, near, label = tile[r], 0, -1
-            for c in range(inside):
-                near += values[c] < limit * (1.0 + slack)
-            for c in range(inside if near else 0):
-                if values[c] < limit * (1.0 + slack) and (values[c] < limit * (1.0 - slack) or
-                                                          _is_within(active, r, centers, q * width + c, limit)):
-                    label = q * width + c
-                    break
-            if label >= 0:
-                labels[numbers[r]] = label
-            else:
-                if kept < r:
-                    numbers[kept] = numbers[r]
-                    for t in range(d):
-                        active[kept, t] = active[r, t]
-                kept += 1
-        left = kept
-        if left == 0:
-            break
-    for r in range(left):
-        labels[numbers[r]] = -1
+def _split(centers, numbers, middle):
+    """Centers on the lower side of the longest side of their box first, `middle` of them; else the order is kept."""
+    low, high, axis = centers[numbers[0]].copy(), centers[numbers[0]].copy(), 0
+    for j in numbers:
+        for t in range(low.shape[0]):
+            low[t], high[t] = min(low[t], centers[j, t]), max(high[t], centers[j, t])
+    for t in range(1, low.shape[0]):
+        if high[t] - low[t] > high[axis] - low[axis]:
+            axis = t
+    values = np.empty(numbers.shape[0], _FLOAT64)
+    for p in range(numbers.shape[0]):
+        values[p] = centers[numbers[p], axis]
+    border, equals = _in_order(values, middle), middle
+    for value in values:                               # of those on the border, as many as are missing
+        equals -= value < border
+    old, lower, upper = numbers.copy(), 0, middle
+    for j in old:
+        value = centers[j, axis]
+        equals -= value == border
+        if value < border or (value == border and equals >= 0):
+            numbers[lower] = j
+            lower += 1
+        else:
+            numbers[upper] = j
+            upper += 1
 
 
 @_compiled(apart=True)
-def _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels):
-    """Labels of at most 128 of the points begin to end - 1 by the centers that there are; by cells without panels."""
-    _wide_vectors()
-    first = begin + block * _BLOCK
-    last = min(end, first + _BLOCK)
-    if panels.shape[0] > 0:
-        _first_in_tiles(X, first, last, cells.centers, count, panels, limit, labels)
-        return
-    for i in range(first, last):
-        labels[i], _ = _first_in_cells(cells, X, i, 0, limit)
-
-
-@_compiled(parallel=True)
-def _find_shadows(X, begin, end, cells, count, panels, limit, labels):
-    tasks, d = _blocks(end - begin), X.shape[1]
-    work = (end - begin) * (3e2 if panels.shape[0] == 0 else (0.15 + 0.5 * _MULTIPLY_ADD * d) * count)
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _shadows_of_block(X, begin, end, np.int64(block), cells, count, panels, limit, labels)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _shadows_of_block(X, begin, end, block, cells, count, panels, limit, labels)
+def _leaves(centers, begin, end, width, halved):
+    """Centers begin to end - 1 in leaves: runs of them, or 2^q parts by halving across the longest side, of panels."""
+    count, d, parts, unit = end - begin, centers.shape[1], _blocks(end - begin), _BLOCK
+    order = np.empty(count, _INT64)
+    for p in range(count):
+        order[p] = begin + p
+    if halved:
+        enough, parts, unit = parts, 1, width
+        while parts < enough:
+            units = (count + unit - 1) // unit
+            for part in range(parts):
+                first, middle = unit * (part * units // parts), unit * ((2 * part + 1) * units // (2 * parts))
+                _split(centers, order[first:min(count, unit * ((part + 1) * units // parts))], middle - first)
+            parts *= 2
+    units = (count + unit - 1) // unit
+    numbers, sizes = np.empty(parts * _BLOCK, _INT64).reshape(parts, _BLOCK), np.empty(parts, _INT64)
+    low, high, rows = _zero_matrix(parts, d), _zero_matrix(parts, d), _zero_matrix(parts * _BLOCK, d)
+    for leaf in range(parts):
+        first, last = unit * (leaf * units // parts), min(count, unit * ((leaf + 1) * units // parts))
+        sizes[leaf] = last - first
+        for p in range(first, last):
+            numbers[leaf, p - first] = order[p]
+            for t in range(d):
+                value = centers[order[p], t]
+                rows[leaf * _BLOCK + p - first, t] = value
+                low[leaf, t] = value if p == first else min(low[leaf, t], value)
+                high[leaf, t] = value if p == first else max(high[leaf, t], value)
+    return _Leaves(numbers, sizes, low, high, _pack(rows, width, parts * _BLOCK), halved)
 
 
 @_compiled
-def _cells_pay(X, begin, end, cells, count):
-    """Whether looking into cells costs less than tiles of all centers: by what a few points of the batch would see.
+def _boxes_met(X, begin, end, leaves, limit):
+    """Share of the leaves in whose boxes a few of the points begin to end - 1 may have a center."""
+    met, asked, step = 0, 0, max(1, (end - begin) // 16)
+    for i in range(begin, end, step):
+        for leaf in range(leaves.sizes.shape[0]):
+            square = 0.0
+            for t in range(X.shape[1]):
+                gap = max(leaves.low[leaf, t] - X[i, t], X[i, t] - leaves.high[leaf, t], 0.0)
+                square += gap * gap
+            asked += 1
+            met += square < limit
+    return met / asked
 
-    Estimates, on which nothing but time depends: a point takes 9 ns for each of up to 27 cells, and 4 + d for each
-    center seen there; in tiles .3 + d / 20 for each center.
+
+@_compiled
+def _without_negative(numbers, rows, count):
+    """Of the leading numbers, and of the rows that go with them, those that are not negative move up; how many are."""
+    kept = 0
+    for r in range(count):
+        if numbers[r] >= 0:
+            if kept < r:
+                numbers[kept] = numbers[r]
+                for t in range(rows.shape[1]):
+                    rows[kept, t] = rows[r, t]
+            kept += 1
+    return kept
+
+
+@_compiled
+def _near_leaf(X, first, columns, leaves, leaf, limit, labels, numbers, active):
+    """Points from `first` on, transposed in `columns`, that may find a center of the leaf which comes before theirs.
+
+    Their numbers and rows are written; returns how many.
     """
-    d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 16)
+    d, size = columns.shape
+    squares, left, lowest = _zeros(size, X.dtype), 0, leaves.numbers[leaf, 0]
+    for t in range(d if leaves.halved else 0):
+        low, high = leaves.low[leaf, t], leaves.high[leaf, t]
+        for r in range(size):
+            gap = max(low - columns[t, r], columns[t, r] - high, 0.0)
+            squares[r] += gap * gap
+    for r in range(size):
+        if squares[r] < limit and not 0 <= labels[first + r] < lowest:
+            numbers[left] = first + r
+            for t in range(d):
+                active[left, t] = X[first + r, t]
+            left += 1
+    return left
+
+
+@_compiled
+def _first_in_leaves(X, first, last, centers, leaves, limit, labels):
+    """labels[first:last]: the first center of the leaves within the limit, where none comes before it already.
+
+    A tile: four of the points that a leaf's box does not rule out, less those that have found one, and one panel.
+    """
+    d, width, size, left = X.shape[1], leaves.panels.shape[2], last - first, 0
+    values, columns = _aligned(4 * width, X), _aligned(d * size, X).reshape(d, size)
+    tile, active, numbers = values.reshape(4, width), _aligned(size * d, X).reshape(size, d), np.empty(size, _INT64)
+    for r in range(size if leaves.halved else 0):
+        for t in range(d):
+            columns[t, r] = X[first + r, t]
+    slack = 8.9e-16 * (d + 4)                          # four times what the two ways of summing can differ by
+    surely, perhaps = limit * (1.0 - slack), limit * (1.0 + slack)
+    for leaf in range(leaves.sizes.shape[0]):
+        if leaves.halved or leaf == 0:                 # in their order: whoever has found one is through
+            left = _near_leaf(X, first, columns, leaves, leaf, perhaps, labels, numbers, active)
+        for q in range((leaves.sizes[leaf] + width - 1) // width if left else 0):
+            panel, begin, found = leaves.panels[leaf * (_BLOCK // width) + q], q * width, 0
+            inside = min(width, leaves.sizes[leaf] - begin)
+            for r in range(0, left, 4):
+                _squared_distances(active, r, left - 1, 0, d, panel, tile, 0, 0)
+                near = 0
+                for value in values:
+                    near += value < perhaps
+                for row in range(r, min(left, r + 4) if near else r):
+                    for c in range(inside):
+                        j, value = leaves.numbers[leaf, begin + c], tile[row - r, c]
+                        if value < surely or (value < perhaps and _is_within(active, row, centers, j, limit)):
+                            label = labels[numbers[row]]
+                            labels[numbers[row]] = j if label < 0 else min(j, label)
+                            numbers[row], found = -1, found + 1
+                            break
+            if found > 0:
+                left = _without_negative(numbers, active, left)
+
+
+@_compiled(apart=True)
+def _shadows_of_group(X, first, last, cells, by_cells, old, fresh, limit, labels):
+    """Labels of points by the centers that there are, in cells or in leaves."""
+    _wide_vectors()
+    for i in range(first, last):
+        labels[i] = _first_in_cells(cells, X, i, 0, limit)[0] if by_cells else -1
+    if not by_cells:
+        for leaves in (old, fresh):
+            _first_in_leaves(X, first, last, cells.centers, leaves, limit, labels)
+
+
+@_compiled(parallel=True)
+def _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, work):
+    """Labels of the points begin to end - 1: see `_shadows_of_group`."""
+    tasks = (end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP
+    begun = _threads_pay(work, tasks)
+    if begun:
+        for group in prange(tasks):
+            first = begin + np.int64(group) * _SHADOW_GROUP
+            _shadows_of_group(X, first, min(end, first + _SHADOW_GROUP), cells, by_cells, old, fresh, limit, labels)
+        _threads_paid(begun, work)
+    else:
+        for group in range(tasks):
+            first = begin + group * _SHADOW_GROUP
+            _shadows_of_group(X, first, min(end, first + _SHADOW_GROUP), cells, by_cells, old, fresh, limit, labels)
+
+
+@_compiled
+def _time_in_cells(X, begin, end, cells):
+    """Nanoseconds of a point for cells: 9 for each of up to 27, and 4 + d for each center seen there, of four points.
+
+    Estimates, as those for leaves; nothing but time depends on them.
+    """
+    d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 4)
     for i in range(begin, end, step):
         asked += 1
         seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
-    in_cells = 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen / asked
-    return in_cells < (0.3 + 0.05 * d) * count
+    return 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen / asked
+
+
+@_compiled(inline="always")
+def _time_in_leaves(d, count, met):
+    """Nanoseconds of a point for the boxes of so many centers, and for those in the boxes that it meets."""
+    return (0.02 + 0.002 * d) * count + (0.3 + 0.05 * d) * met
 
 
 @_compiled
@@ -6244,23 +6375,39 @@ def _first_of_batch(cells, count, X, i, lowest, limit, by_cells):
     return -1
 
 
+@_compiled
+def _met_in_order(labels, begin, lowest):
+    """Centers that a point of the batch before `begin` met in their order, up to its own; where there was none, all."""
+    met, first = 0.0, max(0, begin - _SHADOW_BATCH)
+    for i in range(first, begin):
+        met += min(labels[i] + 1, lowest) if labels[i] >= 0 else lowest
+    return met / (begin - first) if begin > first else 1.0 * lowest
+
+
 @_compiled(apart=True, python=True)
 def _shadows(X, known, eps, grow):
     """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
-    n, count, limit, labels = X.shape[0], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
+    n, d, count, limit, labels = X.shape[0], X.shape[1], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
     cells, begin, width = _empty_cells(X, known, eps, known.shape[0] + _SHADOW_BATCH), 0, _tile_width(X)
+    old, inside, by_cells, time = _leaves(cells.centers, 0, 0, width, False), 0, False, 0.0
+    fresh = old
     while begin < n:
         end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH))
         if grow and count + end - begin > cells.codes.shape[0]:
             cells = _enlarged(cells, count, 2 * cells.codes.shape[0])
-        by_cells = _cells_pay(X, begin, end, cells, count)
-        columns = 0 if by_cells else (count + width - 1) // width * width
-        if by_cells or columns > 0:
-            panels = _pack(cells.centers[:count], width, columns)
-            _find_shadows(X, begin, end, cells, count, panels, limit, labels)
-        else:
-            for i in range(begin, end):
-                labels[i] = -1
+        if count - inside > max(_BLOCK, inside // _NEW_LEAVES_AFTER) or begin == 0:
+            in_cells, halved, inside = _time_in_cells(X, begin, end, cells), False, count
+            time = _time_in_leaves(d, 0, 0.5 * _met_in_order(labels, begin, count))
+            if n - begin >= _SHADOW_BATCH and min(in_cells, time) > _time_in_leaves(d, count, 0.0):
+                old = _leaves(cells.centers, 0, count, width, True)
+                in_leaves = _time_in_leaves(d, count, count * _boxes_met(X, begin, end, old, limit))
+                halved, time = in_leaves < 0.8 * time, min(in_leaves, time)
+            by_cells, time = in_cells < time, min(in_cells, time)
+            if not by_cells and not halved:
+                old = _leaves(cells.centers, 0, count, width, False)
+        if not by_cells:
+            fresh = _leaves(cells.centers, inside, count, width, False)
+        _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, (end - begin) * time)
         lowest = count
         for i in range(begin, end if grow else begin):
             if labels[i] < 0:
@@ -6270,7 +6417,7 @@ def _shadows(X, known, eps, grow):
                 labels[i] = count
                 count += 1
         begin = end
-    return _rectangle(cells.centers, count, cells.centers.shape[1]), labels
+    return _rectangle(cells.centers, count, d), labels
 
 
 @_compiled
@@ -6304,8 +6451,9 @@ def shadow_select(X, eps):
     Notes
     -----
     At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
-    centers: 10^6 points of 3 coordinates take seconds with any eps above 10^-10 of their range. O(n + m d) memory
-    beside X in float64.
+    centers, or boxes of some hundred centers each: 10^6 points of 3 coordinates take seconds with any eps above 10^-10
+    of their range; 4 10^5 of 10, a third of them centers, half of the time without boxes. O(n + m d) memory beside X in
+    float64.
 
     Examples
     --------

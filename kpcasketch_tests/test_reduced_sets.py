@@ -98,6 +98,46 @@ def test_cells_and_tiles_give_the_same_shadows(rng):
     assert 200 < few.weights.size < 4000
 
 
+@pytest.mark.bounds
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 127, 128, 129, 256, 257, 1000, 4097])
+def test_leaves_hold_each_center_once_and_find_the_first(count, rng):
+    # lattices: many centers on the border between two halves, and at a distance of exactly eps
+    d, eps = 4, 0.3
+    centers, points = (np.round(rng.standard_normal((n, d)), 1) for n in (count, 300))
+    labels = np.full(300, -1)
+    labels[:40] = min(20, count - 1)                   # found before: only what comes earlier counts
+    within = np.zeros((300, count))
+    for t in range(d):
+        within += (points[:, t, None] - centers[None, :, t]) ** 2
+    within = within < eps * eps
+    within[:40, labels[0]] = True
+    expected = np.where(within.any(1), within.argmax(1), -1)
+    for halved in (False, True):
+        leaves = inner(kp._leaves)(centers, 0, count, inner(kp._tile_width)(centers), halved)
+        members = [leaves.numbers[leaf, :size] for leaf, size in enumerate(leaves.sizes)]
+        assert np.array_equal(np.sort(np.concatenate(members)), np.arange(count))
+        for leaf, own in enumerate(members):
+            assert 0 < own.size <= 128 and (np.diff(own) > 0).all()
+            assert np.array_equal(leaves.low[leaf], centers[own].min(0))
+            assert np.array_equal(leaves.high[leaf], centers[own].max(0))
+        found = labels.copy()
+        for first in range(0, 300, 256):
+            inner(kp._first_in_leaves)(points, first, min(300, first + 256), centers, leaves, eps * eps, found)
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_leaves_in_a_box_leave_no_trace(shift, dtype, rng):
+    points = (np.round(rng.standard_normal((14_000, 6)), 2) + shift).astype(dtype)      # ties and all
+    found = exact_labels(points, 0.9)
+    assert found.weights.size > 2000
+    state = kp.shadow_start(0.9, 6)
+    for part in np.split(points, [5000, 5001, 9000]):
+        state = kp.shadow_update(state, part)
+    assert np.array_equal(state.centers, found.centers) and np.array_equal(state.weights, found.weights)
+
+
 @pytest.mark.parametrize("size", [1e-140, 1e-20, 1e140])
 def test_shadows_do_not_mind_the_unit(size, rng):
     points = rng.standard_normal((500, 3))
@@ -144,6 +184,7 @@ def test_points_in_no_shadow_have_no_label():
 def test_shadows_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     same_bits(kp.shadow_select, rng.standard_normal((5000, 3)), 0.2)
     same_bits(kp.shadow_select, rng.standard_normal((5000, 10)), 3.0)
+    same_bits(kp.shadow_select, rng.standard_normal((9000, 6)), 1.0)
 
 
 RADIAL = {"gaussian": kp.gaussian(0.7), "laplacian": kp.laplacian(0.7), "matern 3/2": kp.matern(1.5, 0.7),

@@ -64,6 +64,23 @@ class ManyShadows:
         return seconds(lambda: kp.shadow_select(self.X, eps), repeat=3)[0]
 
 
+class ThirdCenters:
+    """Points of ten coordinates, a third of them centers or more: what boxes of centers are for."""
+    timeout = 900
+    params, param_names = [[100_000, 200_000, 400_000]], ["n"]
+
+    def setup(self, n):
+        self.X = normal(size(n), 10)
+
+    @unit("s")
+    def track_seconds(self, n):
+        return seconds(lambda: kp.shadow_select(self.X, 1.3), repeat=1)[0]
+
+    @unit("share of the points")
+    def track_centers(self, n):
+        return len(kp.shadow_select(self.X, 1.3).weights) / len(self.X)
+
+
 class Digits:
     """Shadows and reduced-set kernel PCA against exact kernel PCA, on as many points as pendigits has and of its kind:
     strokes.
