@@ -765,13 +765,13 @@ def _shell(body, kinds):
 
     def make(core):
         shell = made["make"](core)
-        shell.__defaults__, shell.__doc__ = body.__defaults__, body.__doc__
+        shell.__defaults__, shell.__doc__, shell.__qualname__ = body.__defaults__, body.__doc__, name
         return shell
     return make
 
 
 def _with_errors(body, kinds, more=(), others=()):
-    """The docstring of a public function with what it refuses: by its kinds, and by the errors of its body.
+    """The docstring of a public function, examples before notes, then what it refuses: by its kinds and in its body.
 
     more: of what else it says so; others: lines on other errors.
     """
@@ -786,8 +786,9 @@ def _with_errors(body, kinds, more=(), others=()):
         return body.__doc__
     lines = ["Raises", "------", "ValueError", "    where an argument is not as said above, by name; in particular:"]
     lines += ["    " + text for text in dict.fromkeys(required)] + list(others)
-    head, notes, rest = inspect.cleandoc(body.__doc__ or name).partition("\nNotes\n")
-    return "\n".join([head, *lines, ""]) + notes + rest
+    head, title, rest = inspect.cleandoc(body.__doc__ or name).partition("\nNotes\n")
+    notes, _, examples = rest.partition("\nExamples\n")
+    return "\n".join([head, "Examples", examples.rstrip() + "\n" + title.rstrip(), notes.rstrip(), "", *lines])
 
 
 # 2.2 Kinds
@@ -879,6 +880,12 @@ _flag = ["{a}_ = _as_flag('{f}: {a}', {a})"]
 _positive = _real("x >= 1e-300", "be positive, at least 1e-300")                  # so that its inverse is a number
 _tolerance = _real("x >= 0.0", "not be negative")
 _bandwidth = _real("1e-150 <= x <= 1e150", "be positive, from 1e-150 to 1e150")     # so that its square is one
+
+
+def _given(otherwise, but=None):
+    """A real number or, where it is None, something else; `but`: another argument, one of the two must be given."""
+    lines = [_require(f"({but} is None) != ({{a}} is None)", f"either {but} or {{a}} must be given")] if but else []
+    return lines + [f"{{a}}_ = {otherwise} if {{a}} is None else _as_real('{{f}}: {{a}}', {{a}})"]
 
 
 def _vector(like=None):
@@ -1719,6 +1726,8 @@ def _gaussian_matrix(n, p, key):
 (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,
  _PRECOMPUTED) = range(10)
 _LAST_KIND = _PRECOMPUTED
+_KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 3/2", "matern 5/2",
+               "laplacian of the city block", "polynomial", "custom", "precomputed")
 
 
 # 5.1 Makers
@@ -1745,16 +1754,27 @@ class Kernel(NamedTuple):
                 return _custom_again, (f, self.scale)
         raise TypeError("a custom kernel must be made by custom(f) in the process that pickles it")
 
+    def __repr__(self):
+        name = _KIND_NAMES[self.kind] if 0 <= self.kind < len(_KIND_NAMES) else self.kind
+        sigma = [f"sigma={math.sqrt(0.5 / self.gamma):.6g}"] if self.kind == _GAUSSIAN and self.gamma > 0.0 else []
+        numbers = [f"{field}={getattr(self, field):.6g}" for field, usual in
+                   (("scale", 1.0), ("gamma", 0.0), ("shape", 0.0), ("offset", 0.0))
+                   if self.kind != _CUSTOM and getattr(self, field) != usual]
+        table = [f"table {self.table.shape}"] if self.table.size else []
+        return f"Kernel({', '.join([str(name), *sigma, *numbers, *table])})"
 
-@_public(glue=True, sigma=_bandwidth)
-def gaussian(sigma):
-    """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)).
+
+@_public(glue=True, sigma=_given("1.0") + _bandwidth[1:], gamma=_given("0.5 / (sigma_ * sigma_)", but="sigma") + [
+    _require("1e-301 <= gamma_ <= 1e300", "gamma must be positive, from 1e-301 to 1e300")])
+def gaussian(sigma=None, gamma=None):
+    """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
     The kernel of the experiments of RSKPCA, SKPCA, DSGD and RLS (RSKPCA writes exp(-|x - y|^2 / sigma^2)).
 
     Parameters
     ----------
     sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+    gamma : float, 1 / (2 sigma^2), in the place of sigma, as scikit-learn has it; from 1e-301 to 1e300
 
     Returns
     -------
@@ -1769,8 +1789,10 @@ def gaussian(sigma):
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> gram(X, X, gaussian(1.0)).round(4).tolist()
     [[1.0, 0.3679], [0.3679, 1.0]]
+    >>> gram(X, X, gaussian(gamma=0.5)).round(4).tolist()
+    [[1.0, 0.3679], [0.3679, 1.0]]
     """
-    return Kernel(_GAUSSIAN, 1.0, 0.5 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))
+    return Kernel(_GAUSSIAN, 1.0, gamma, 0.0, 0.0, 0, np.empty((0, 0)))
 
 
 @_public(glue=True, sigma=_bandwidth, norm=_integer(1, 2))
@@ -13569,6 +13591,19 @@ class Advice(NamedTuple):
 
 
 _TUPLES = tuple(value for name, value in sorted(globals().items()) if name in __all__ and isinstance(value, type))
+
+
+def _short(made):
+    """How a result prints: arrays of more than eight numbers by their shape and type."""
+    fields = [f"{name}={value.shape} {value.dtype}" if isinstance(value, np.ndarray) and value.size > 8 else
+              f"{name}={value!r}" for name, value in zip(made._fields, made)]
+    return f"{type(made).__name__}({', '.join(fields)})"
+
+
+for _made in _TUPLES:
+    if _made is not Kernel:                            # which says its own
+        _made.__repr__ = _short
+del _made
 # What posix_fallocate says on file systems that cannot set space aside.
 _NOT_RESERVED = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODEV, errno.EPERM}
 
@@ -14223,6 +14258,87 @@ def _calls(X):
         (principal_angles, V, V), (effective_dimension, K, 1.0), (random_noisy, 5, 3),
     ]
     return [(call[0], call[1:]) for call in calls]
+
+
+# 16.4 A transformer for scikit-learn
+
+def _make_transformer():
+    try:
+        base, utils, validation = (importlib.import_module(f"sklearn.{name}") for name in (
+            "base", "utils", "utils.validation"))
+    except ImportError:
+        raise ImportError("LandmarkFeatures needs scikit-learn: python -m pip install scikit-learn") from None
+
+    class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator):
+        """Nystrom features for a linear model, or leading kernel principal components of them (RLS section 2.1).
+
+        Parameters
+        ----------
+        landmarks : int, how many at most
+        n_components : int, of `nystrom_kpca`, not centered; None for all of `nystrom_features`, one a landmark
+        kernel : Kernel; None for a Gaussian one of bandwidth sigma, or gamma, or of the median distance
+        sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
+            points times landmarks on, as the first holds so many numbers
+        random_state : int, RandomState or None, as in scikit-learn
+
+        After fit: kernel_, landmarks_ (their row numbers), map_ (NystromMap or Expansion), n_features_in_.
+
+        >>> import kpcasketch as kp                                     # doctest: +SKIP
+        >>> make_pipeline(kp.LandmarkFeatures(300), Ridge()).fit(X, y)  # doctest: +SKIP
+        """
+
+        def __init__(self, landmarks=300, n_components=None, kernel=None, sigma=None, gamma=None, sampler="auto",
+                     random_state=0):
+            self.landmarks, self.n_components, self.kernel, self.sigma = landmarks, n_components, kernel, sigma
+            self.gamma, self.sampler, self.random_state = gamma, sampler, random_state
+
+        def fit(self, X, y=None):
+            X = validation.validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+            seed = self.random_state
+            if not isinstance(seed, (int, np.integer)):
+                seed = int(utils.check_random_state(seed).randint(2**31 - 1))
+            given = [name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None]
+            if len(given) > 1:
+                raise ValueError(f"LandmarkFeatures: only one of {' and '.join(given)} may be given")
+            sampler = self.sampler
+            if sampler == "auto":
+                sampler = "rpcholesky" if len(X) * self.landmarks < 10**8 else "rls-accelerated"
+            if sampler not in _LANDMARK_METHODS:
+                raise ValueError(f"LandmarkFeatures: sampler must be auto or one of {', '.join(_LANDMARK_METHODS)}")
+            if self.kernel is not None:
+                self.kernel_ = self.kernel
+            else:
+                own = {given[0]: getattr(self, given[0])} if given else {"sigma": median_bandwidth(X, seed)}
+                self.kernel_ = gaussian(**own)
+            found = _LANDMARK_METHODS[sampler](X, self.kernel_, min(self.landmarks, len(X)), seed)
+            self.landmarks_ = found.indices
+            if self.n_components is None:
+                self.map_ = nystrom_map(X, found, self.kernel_)
+            else:
+                self.map_ = nystrom_kpca(X, found, self.kernel_, min(self.n_components, len(found.indices)), seed)
+            self._n_features_out = len(found.indices) if self.n_components is None else self.map_.values.size
+            return self
+
+        def transform(self, X):
+            validation.check_is_fitted(self)
+            X = validation.validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+            return nystrom_features(X, self.map_) if self.n_components is None else expand(X, self.map_)
+
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+            return tags
+
+    LandmarkFeatures.__module__, LandmarkFeatures.__qualname__ = __name__, "LandmarkFeatures"      # to be pickled by
+    return LandmarkFeatures
+
+
+def __getattr__(name):
+    """`LandmarkFeatures` is made when it is first asked for: nothing else here needs scikit-learn."""
+    if name != "LandmarkFeatures":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = made = _make_transformer()
+    return made
 
 
 # ----------------------------------------------------------------------------------------------------------------------

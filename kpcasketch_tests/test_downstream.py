@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ridge regression, k-means and canonical correlations on a factor, against the dense matrices they stand for."""
 
+import pathlib
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -237,3 +242,51 @@ def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
         np.savez(tmp_path / "old.npz", **{name: value for name, value in dict(file).items() if name != "mean"})
     old = kp.load(tmp_path / "old.npz")
     assert old.mean.size == 0 and np.array_equal(kp.expand(model.points, old), kp.expand(model.points, model))
+
+
+# A transformer for scikit-learn
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", [{}, {"n_components": 3}, {"sampler": "rls-accelerated", "gamma": 0.5}])
+def test_the_transformer_is_an_estimator_as_scikit_learn_checks_it(own):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    results = checks.check_estimator(kp.LandmarkFeatures(landmarks=20, **own), on_skip=None, on_fail=None)
+    assert len(results) > 40
+    assert not [(result["check_name"], result["exception"]) for result in results if result["status"] == "failed"]
+
+
+@pytest.mark.slow
+def test_the_transformer_serves_a_pipeline_and_a_search():
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((400, 2))
+    y = (np.linalg.norm(points, axis=1) > 1.2).astype(int)         # a circle: no line tells them apart
+    pipeline = make_pipeline(kp.LandmarkFeatures(60), LogisticRegression(C=1e3))
+    search = GridSearchCV(pipeline, {"landmarkfeatures__n_components": [1, None]}, cv=3).fit(points, y)
+    assert search.best_score_ > 0.93
+    fitted = pipeline.fit(points, y)[0]
+    assert fitted.get_feature_names_out().shape == (60,) and repr(fitted) == "LandmarkFeatures(landmarks=60)"
+    features = fitted.transform(points)
+    assert np.array_equal(features, kp.nystrom_features(points, fitted.map_)) and fitted.landmarks_.shape == (60,)
+    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).transform(points), features)
+    with pytest.raises(ValueError, match="features"):
+        pipeline.predict(np.ones((3, 5)))
+    # its defaults serve a linear model: ridge regression on features is kernel ridge regression with K~
+    target = np.sin(3.0 * points[:, 0]) + points[:, 1] ** 2
+    assert make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target) > 0.98
+    for wrong, match in (({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
+                         ({"sampler": "best"}, "sampler"), ({"landmarks": 0}, "must be")):
+        with pytest.raises(ValueError, match=match):
+            kp.LandmarkFeatures(**wrong).fit(points)
+
+
+def test_the_transformer_is_imported_when_it_is_asked_for():
+    code = ("import sys, kpcasketch as kp; assert 'sklearn' not in sys.modules; sys.modules['sklearn'] = None\n"
+            "try: kp.LandmarkFeatures\nexcept ImportError as error: print(error)\n"
+            "try: kp.Nothing\nexcept AttributeError as error: print(error)")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
+                         cwd=pathlib.Path(kp.__file__).parent)
+    assert "needs scikit-learn" in run.stdout and "no attribute 'Nothing'" in run.stdout, run.stderr

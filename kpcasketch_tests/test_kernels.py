@@ -237,3 +237,30 @@ def test_the_median_of_tiny_distances_was_one():
     # squares of gaps of 1e-170 are 0
     assert kp.median_bandwidth(points(50, 2) * 1e-170,
                                0) == pytest.approx(1e-170 * kp.median_bandwidth(points(50, 2), 0), rel=1e-12)
+
+
+def test_a_gaussian_by_gamma_is_that_by_sigma():
+    X = np.random.default_rng(5).standard_normal((30, 3))
+    assert np.allclose(kp.gram(X, X, kp.gaussian(gamma=0.3)), naive.gaussian(X, X, (2 * 0.3) ** -0.5), rtol=1e-13)
+    assert kp.gaussian(gamma=0.125)[:-1] == kp.gaussian(2.0)[:-1] == kp.gaussian(sigma=2)[:-1]
+
+    @numba.njit
+    def corners(gamma):
+        return kp.gaussian(gamma=gamma).gamma, kp.gaussian(sigma=gamma).gamma, kp.gaussian(gamma).gamma
+    assert corners(0.25) == (0.25, 8.0, 8.0)
+    for given in ({}, {"sigma": 1.0, "gamma": 1.0}):
+        with pytest.raises(ValueError, match="gaussian: either sigma or gamma must be given"):
+            kp.gaussian(**given)
+    for gamma in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="gaussian: gamma must be (positive|finite)"):
+            kp.gaussian(gamma=gamma)
+
+
+def test_results_print_shapes_and_kernels_their_name():
+    # an Expansion printed pages of numbers
+    X = np.random.default_rng(6).standard_normal((50, 3))
+    model = kp.kpca(X, kp.gaussian(6.0), 2)
+    assert "points=(50, 3) float64, coef=(50, 2) float64" in repr(model) and len(repr(model)) < 400
+    assert repr(kp.gaussian(6.0)) == "Kernel(gaussian, sigma=6, gamma=0.0138889)"
+    assert repr(kp.scaled(kp.polynomial(2, 0.5, 1.0), 3.0)).endswith("scale=3, gamma=0.5, shape=2, offset=1)")
+    assert repr(kp.precomputed(np.eye(4))) == "Kernel(precomputed, table (4, 4))"

@@ -99,6 +99,9 @@ def at_size(options):
         return headlines.main(options)
     except ValueError as error:
         return refusal(str(error))
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 130
 
 
 def main(argv=None):
