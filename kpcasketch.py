@@ -16098,7 +16098,33 @@ that near to the span of the exact ones; variance %: what they keep of that whic
 the mean with --center, else about 0)"""
 
 
+def _rows_of(X, begin, end):
+    rows = X[begin:end]
+    return np.ascontiguousarray(rows, None if rows.dtype in (np.float32, np.float64) else np.float64)
+
+
+def _sample_of(X):
+    """Points that a bandwidth is taken from: all, or 100,000 evenly spread ones of a file that may not fit."""
+    chosen = X if X.shape[0] <= 100_000 else X[np.linspace(0, X.shape[0] - 1, 100_000).astype(np.int64)]
+    return _rows_of(chosen, 0, chosen.shape[0])
+
+
+def _warn_of_units(options, X, sigma):
+    """A word where one column decides: its standard deviation is over a hundred times the smallest."""
+    rows = _sample_of(X)
+    spread = rows.std(0, dtype=np.float64)
+    varying = np.flatnonzero(spread > 0.0)
+    if sigma and not options.standardize and varying.size > 1:
+        largest, least = (varying[pick(spread[varying])] for pick in (np.argmax, np.argmin))
+        if spread[largest] > 100.0 * spread[least]:
+            print(f"kpcasketch: sigma {sigma:.4g} follows column {largest}, whose standard deviation is "
+                  f"{spread[largest] / spread[least]:,.0f} times that of column {least}: --standardize gives all the "
+                  "same weight", file=sys.stderr)
+
+
 def _print_head(options, X, source, sigma, more=""):
+    if options.points:
+        _warn_of_units(options, X, sigma)
     print(_described(options, X, source, sigma) + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
     print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error':>11}{'within 10 deg':>16}"
           f"{'variance %':>13}{'residual':>10}", flush=True)
@@ -16135,13 +16161,13 @@ def _check_writeable(path):
 
 
 def _named_as_archive(path, sizeless):
-    """The name of a result; as numpy.savez has it, with .npz at its end."""
+    """The name of a result; as numpy.savez has it, with .npz at its end; sizeless: other suffixes that it may have."""
     place = pathlib.Path(path or "")
     if not path or path.endswith((".npz", *sizeless)) or place.exists() and not place.is_file():
         return path
     if path.endswith((".npy", ".zarr", ".csv")):
         kinds = " or ".join((".npz", *sizeless))
-        raise _Refused(f"-o must name a {kinds} file with this request, got {path}")
+        raise _Refused(f"{'-o' if sizeless else '--model'} must name a {kinds} file with this request, got {path}")
     return path + ".npz"
 
 
@@ -16155,8 +16181,9 @@ def _check_picture(path):
         raise _Refused(f"--plot must name a file that ends in one of {', '.join(sorted(kinds))}")
 
 
-def _plot(path, embedding, values, labels, title, total=None, what="variance", spectrum="of the Gram matrix"):
+def _plot(options, embedding, values, labels, title, total=None, what="variance", spectrum="of the Gram matrix"):
     """Two components, coloured by labels, and the spectrum; total: the whole of which the values are shares."""
+    path, called = options.plot, pathlib.Path(options.labels).stem if options.labels else "label"
     figure = importlib.import_module("matplotlib.figure").Figure(figsize=(10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     first, second = embedding[:, 0], embedding[:, min(1, embedding.shape[1] - 1)]
@@ -16169,18 +16196,19 @@ def _plot(path, embedding, values, labels, title, total=None, what="variance", s
         for number, kind in enumerate(kinds):
             chosen = labels == kind
             left.scatter(first[chosen], second[chosen], color=cmap(number), label=str(kind) or "none", **style)
-        legend = left.legend(title="label", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
+        legend = left.legend(title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
         for handle in legend.legend_handles:
             handle.set_alpha(1.0)
     elif labels.dtype.kind in "biuf":                  # a scale
         points = left.scatter(first, second, c=labels, cmap="viridis", **style)
-        figure.colorbar(points, ax=left, label="label").solids.set_alpha(1.0)
+        figure.colorbar(points, ax=left, label=called).solids.set_alpha(1.0)
     else:
         left.scatter(first, second, **style)
         print(f"kpcasketch: labels of {len(kinds)} kinds are not shown: at most 20, or numbers", file=sys.stderr)
     names = [f"component {q + 1}" + (f" ({100.0 * values[q] / total:.3g} % of the {what})" if total else "")
              for q in (0, min(1, values.size - 1))]
-    left.set(title=title, xlabel=names[0], ylabel=names[1])
+    figure.suptitle(title)                             # over both: a long one is cut at the left end of one
+    left.set(xlabel=names[0], ylabel=names[1])
     right.semilogy(np.arange(1, values.size + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue " + spectrum)
     right.xaxis.get_major_locator().set_params(integer=True)
@@ -16195,8 +16223,10 @@ def _check_files(options, read, sizeless=()):
     if options.labels and not options.plot:
         raise _Refused("--labels is for --plot")
     options.o, state = _named_as_archive(options.o, sizeless), getattr(options, "state", None)
-    places = [pathlib.Path(path).resolve() for path in (*read, options.labels, state, options.o, options.plot) if path]
-    for path in filter(None, (options.o, options.plot, state)):
+    options.written_model = _named_as_archive(getattr(options, "written_model", None), ())
+    places = [pathlib.Path(path).resolve() for path in
+              (*read, options.labels, state, options.o, options.written_model, options.plot) if path]
+    for path in filter(None, (options.o, options.written_model, options.plot, state)):
         if pathlib.Path(path).is_dir():
             raise _Refused(f"{path} is a directory")
         if places.count(pathlib.Path(path).resolve()) > 1:
@@ -16217,11 +16247,6 @@ def _prepared(options, X, held=None):
     return X, dict(zip(_STANDARDIZED, moments, strict=True))
 
 
-def _rows_of(X, begin, end):
-    rows = X[begin:end]
-    return np.ascontiguousarray(rows, None if rows.dtype in (np.float32, np.float64) else np.float64)
-
-
 def _block_end(X, begin):
     """Where a block of at most 64 MB ends."""
     return min(X.shape[0], begin + max(1, min(8192, 2**23 // X.shape[1])))
@@ -16238,9 +16263,27 @@ def _each_block(X, name):
             ticker.text = f"{name}: {100 * end // n} %, {end:,} of {n:,} points, {(n - end) * taken / end:,.0f} s left"
 
 
-def _write_results(options, X, labels, title, what, values, transform, more, spectrum="of the Gram matrix"):
-    """The embedding of points that need not fit into memory, and a picture of 10,000 to 20,000 of them."""
-    dtype, shape = np.dtype(np.float32 if X.dtype == np.float32 else np.float64), (X.shape[0], values.shape[0])
+def _write_model(options, model, what):
+    """The model alone, where --model asks for it: what `apply` and `load` take."""
+    if options.written_model:
+        _write_arrays(options.written_model, model)
+        print(f"wrote {options.written_model} (the model of {what})")
+
+
+def _write_results(options, X, labels, title, what, values, transform, more, spectrum="of the Gram matrix",
+                   residual=None):
+    """The embedding of points that need not fit into memory, and a picture of 10,000 to 20,000 of them.
+
+    residual(rows): a column more, of how far points are off the directions.
+    """
+    columns = values.shape[0] + (residual is not None)
+    dtype, shape = np.dtype(np.float32 if X.dtype == np.float32 else np.float64), (X.shape[0], columns)
+    features = transform
+
+    def transform(rows):
+        return features(rows) if residual is None else np.column_stack([features(rows), residual(rows)]).astype(dtype)
+
+    _write_model(options, more, what)
     if options.o and options.o.endswith(".npy"):
         with _whole_file(options.o, shape[0] * shape[1] * dtype.itemsize + 128) as file:
             out = _Rows(file, shape, dtype)
@@ -16250,12 +16293,14 @@ def _write_results(options, X, labels, title, what, values, transform, more, spe
         embedding = np.empty(shape, dtype)
         for begin, end, rows in _each_block(X, "embedding"):
             embedding[begin:end] = transform(rows)
+        if residual is not None:
+            embedding, more = embedding[:, :-1], {"off": embedding[:, -1], **more}
         _write_arrays(options.o, dict(embedding=embedding, values=values, **more))
     if options.o:
         print(f"wrote {options.o} ({what})")
     if options.plot:
         step = max(1, X.shape[0] // 10_000)
-        _plot(options.plot, transform(_rows_of(X[::step], 0, X.shape[0])), values,
+        _plot(options, features(_rows_of(X[::step], 0, X.shape[0])), values,
               None if labels is None else labels[::step], title, spectrum=spectrum)
         print(f"drew {options.plot} ({what})")
 
@@ -16290,7 +16335,7 @@ def _embed(options):
     _refuse_foreign(options, "method", _METHODS, names)
     for name in names:
         _refuse_method(name, _with_own(options, _METHODS[name]), X.shape[0], 4 if X.dtype == np.float32 else 8)
-    _check_files(options, [options.points])
+    _check_files(options, [options.points], (".npy",))
     X, moments = _prepared(options, X)
     X = X[:]
     kernel, options.bandwidth = _chosen_kernel(options, X)
@@ -16319,9 +16364,15 @@ def _write_first_row(options, X, labels, source, name, kernel, row, moments):
         extras["projected"] = np.array([X.shape[1], options.dimension, options.seed], np.uint64)
     if row.rows is not None:                           # of the points that were not held out
         X, labels, extras["rows"] = X[row.rows], labels if labels is None else labels[row.rows], row.rows
-    if options.o:
+    model = {**extras, **_as_arrays(row.model(), "model"), **moments} if options.o or options.written_model else {}
+    _write_model(options, model, name)
+    if options.o and options.o.endswith(".npy"):
+        with _whole_file(options.o, embedding.nbytes) as file:
+            np.save(file, embedding)
+    elif options.o:
         _write_arrays(options.o, dict(embedding=embedding, values=eigen.values, vectors=eigen.vectors,
-                                      residual=eigen.residual, **extras, **_as_arrays(row.model(), "model"), **moments))
+                                      residual=eigen.residual, **model))
+    if options.o:
         print(f"wrote {options.o} ({name})")
         if name in ("sample", "quantize", "sample-quantize", "round"):
             print("the embedding is the eigenvectors' own; features of these points by `apply` differ from it by the "
@@ -16331,18 +16382,12 @@ def _write_first_row(options, X, labels, source, name, kernel, row, moments):
         if options.center:
             ones = np.ones((X.shape[0], 1), X.dtype)
             total -= gram_matmat(X, X, ones, kernel).sum(dtype=np.float64) / X.shape[0]
-        _plot(options.plot, embedding, eigen.values, labels, _title(options, source, name, options.bandwidth), total,
+        _plot(options, embedding, eigen.values, labels, _title(options, source, name, options.bandwidth), total,
               "variance" if options.center else "trace")
         print(f"drew {options.plot} ({name})")
 
 
 # 18.6 stream: files of any size, and states that go on
-
-def _sample_of(X):
-    """Points that a bandwidth is taken from: all, or 100,000 evenly spread ones of a file that may not fit."""
-    chosen = X if X.shape[0] <= 100_000 else X[np.linspace(0, X.shape[0] - 1, 100_000).astype(np.int64)]
-    return _rows_of(chosen, 0, chosen.shape[0])
-
 
 def _held_state(options, kind, task=None):
     """The state in the file of --state; None if there is no such file."""
@@ -16674,6 +16719,8 @@ def _stream(options):
     own = _STREAMS[options.method].options
     options.given = [name for name in own if getattr(options, name) is not None]
     options = _with_own(options, _STREAMS[options.method])
+    if options.residual and options.method != "skpca":
+        raise _Refused("--residual is for the method skpca")
     _check_files(options, [options.points], (".npy",))
     name = str(pathlib.Path(source).resolve()) if options.points else source
     with _own_state(options.state):
@@ -16699,8 +16746,9 @@ def _stream(options):
         if options.state:
             print(f"wrote {options.state} ({stream.count()})")
         values = model.values if options.method == "skpca" else values * X.shape[0]
+        residual = (lambda rows: skpca_residual(rows, model)) if options.residual else None
         _write_results(options, X, labels, _title(options, source, options.method, stream.sigma), options.method,
-                       values, transform, {**_as_arrays(model, "model"), **moments})
+                       values, transform, {**_as_arrays(model, "model"), **moments}, residual=residual)
 
 
 def _judged_stream(stream, X, options):
@@ -16713,7 +16761,22 @@ def _judged_stream(stream, X, options):
 
 # 18.7 apply: models on new points
 
+def _off_components(rows, model):
+    """Distances of points from the span of the components of an expansion, |phi(x)|^2 less their squares."""
+    squares = (expand(rows, model).astype(np.float64) ** 2).sum(1)
+    return np.sqrt(np.maximum(gram_diagonal(rows, model.kernel) - squares, 0.0))
+
+
 _TRANSFORMS = {Expansion: expand, Subspace: skpca_transform, DSGDState: dsgd_evaluate, Manifold: manifold_features}
+
+
+def _residual_of(model):
+    """How far points are off the directions of a model, as a function of (rows, model)."""
+    if isinstance(model, Subspace):
+        return skpca_residual
+    if isinstance(model, Expansion) and model.mean.size == 0 and not model.offset.any():
+        return _off_components
+    raise _Refused("--residual is for models of the streams' method skpca, and for kernel PCA without --center")
 
 
 def _apply(options):
@@ -16727,6 +16790,9 @@ def _apply(options):
             extras = {name: file[name] for name in (*_STANDARDIZED, "projected") if name in file}
     except (OSError, *_DAMAGED) as error:
         raise _Refused(f"cannot read {path}: {error}") from None
+    if isinstance(model, SKPCAState):
+        raise _Refused(f"{path} holds a stream that may go on; its model is written by: python -m kpcasketch stream "
+                       f"FILE --state {shlex.quote(path)} --model model.npz")
     if type(model) not in _TRANSFORMS:
         raise _Refused(f"{path} must hold a model that -o has written, or an Expansion, Subspace, DSGDState or "
                        f"Manifold, got {type(model).__name__}")
@@ -16738,18 +16804,21 @@ def _apply(options):
     if _STANDARDIZED[0] in extras:
         X, _ = _standardized(X, [extras[name] for name in _STANDARDIZED])
 
-    def transform(rows):
-        if "projected" in extras:
-            rows = rademacher_projection(rows, int(extras["projected"][1]), int(extras["projected"][2]))
-        return _TRANSFORMS[type(model)](rows, model)
+    def by(function):
+        def of_rows(rows):
+            if "projected" in extras:
+                rows = rademacher_projection(rows, int(extras["projected"][1]), int(extras["projected"][2]))
+            return function(rows, model)
+        return of_rows
 
+    residual = _residual_of(model) if options.residual else None
     values = dsgd_values(model) if isinstance(model, DSGDState) else np.atleast_1d(model.values)
     if values.ndim != 1 or values.size == 0:
         raise _Refused(f"{path} must hold a model with eigenvalues")
     print(f"{options.points}: {X.shape[0]} points, {X.shape[1]} coordinates; {values.size} components of {path}")
-    by = pathlib.Path(path).name
-    _write_results(options, X, labels, f"{pathlib.Path(options.points).name} by {by}", by, values, transform, {},
-                   "that the model has")
+    name = pathlib.Path(path).name
+    _write_results(options, X, labels, f"{pathlib.Path(options.points).name} by {name}", name, values,
+                   by(_TRANSFORMS[type(model)]), {}, "that the model has", residual and by(residual))
 
 
 # 18.8 advise
@@ -16861,7 +16930,9 @@ def _on_cluster(options):
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
         raise _Refused(f"{options.points} must hold a 2-D array of real numbers, got {X.ndim}-D {X.dtype}")
     labels = _load_labels(options, X.shape[0])
-    for place in filter(None, (options.o, options.plot)):
+    if options.written_model and options.method not in ("skpca", *_LANDMARK_METHODS):
+        raise _Refused(f"--model is not for the method {options.method}, whose eigenvectors are of these points alone")
+    for place in filter(None, (options.o, options.written_model, options.plot)):
         if pathlib.Path(options.points).resolve() in pathlib.Path(place).resolve().parents:
             raise _Refused(f"{place} is among the points, in {options.points}")
     if options.k > X.shape[0]:
@@ -16957,6 +17028,7 @@ def _result_of_cluster(options, X, kernel):
 
 def _write_from_cluster(options, X, labels, sigma, values, embedding, more):
     lazy, method = hasattr(embedding, "to_delayed"), options.method
+    _write_model(options, more, method)
     if options.o and options.o.endswith(".zarr"):
         da = _dask("dask.array")
         part = _part_of(pathlib.Path(os.path.realpath(options.o)))
@@ -16980,7 +17052,7 @@ def _write_from_cluster(options, X, labels, sigma, values, embedding, more):
     if options.plot:
         step = max(1, X.shape[0] // 10_000)
         shown = _computed(embedding[::step])[0] if lazy else embedding[::step]
-        _plot(options.plot, shown, values, None if labels is None else labels[::step],
+        _plot(options, shown, values, None if labels is None else labels[::step],
               _title(options, options.points, method, sigma))
         print(f"drew {options.plot} ({method})")
 
@@ -17065,9 +17137,15 @@ def _add_method(parser, table, default, more, beside=(), compared=True):
                             help="no comparison with the exact answer")
 
 
-def _add_results(parser, what):
+def _add_results(parser, what, model=True, residual=True):
     group = parser.add_argument_group("results")
     group.add_argument("-o", metavar="OUT", type=_name_type, help=what)
+    if model:
+        group.add_argument("--model", metavar="MODEL.npz", dest="written_model", type=_name_type,
+                           help="the model alone, for `apply` or kpcasketch.load")
+    if residual:
+        group.add_argument("--residual", action="store_true", help="with the features, how far each point is off them "
+                           "(how novel it is): a last column of a .npy file, an array `off` in a .npz file")
     group.add_argument("--plot", metavar="FILE.png", type=_name_type,
                        help="draw two components and the spectrum; .svg and .pdf, too (matplotlib)")
     group.add_argument("--labels", metavar="FILE", type=_name_type,
@@ -17103,7 +17181,7 @@ def _parser():
         _add_points(words, name == "embed")
         _add_kernel(words)
         _add_method(words, _METHODS, None, "lanczos; all for data that are not from a file", ["all"])
-        _add_results(words, model)
+        _add_results(words, model + "; or .npy, for the embedding alone", residual=False)
     words = command("stream")
     _add_points(words)
     _add_kernel(words)
@@ -17115,7 +17193,7 @@ def _parser():
     words.add_argument("model", type=_name_type, metavar="MODEL.npz", help="what -o has written, or kpcasketch.save")
     words.add_argument("points", type=_name_type, metavar="FILE", help=".npy, .npz or .csv file, a point a row")
     _add_key(words)
-    _add_results(words, "features, as .npy of any size, or .npz")
+    _add_results(words, "features, as .npy of any size, or .npz", False)
     words = command("advise")
     _add_points(words)
     _add_kernel(words)
@@ -17131,7 +17209,7 @@ def _parser():
     where.add_argument("--workers", type=_number_type(int, 1, 4096), metavar="N",
                        help="processes of this machine (default: one a core)")
     where.add_argument("--scheduler", metavar="ADDRESS", help="the Dask cluster there")
-    _add_results(words, model + "; or .npy or .zarr, for an embedding of any size alone")
+    _add_results(words, model + "; or .npy or .zarr, for an embedding of any size alone", residual=False)
     words = command("warm-up")
     words.add_argument("type", nargs="?", default="float64", choices=["float64", "float32"],
                        help="of the points (default %(default)s)")

@@ -832,8 +832,8 @@ def test_a_file_name_beyond_ascii_refused_all_work(tmp_path):
 
 
 def test_names_of_results_that_cannot_be_are_refused(points, tmp_path, capsys):
-    assert kp.main([points, "-k", "2", "-o", str(tmp_path / "out.npy")]) == 2       # was written as out.npy.npz
-    assert "-o must name a .npz file" in capsys.readouterr().err and len(os.listdir(tmp_path)) == 1
+    assert kp.main([points, "-k", "2", "-o", str(tmp_path / "out.csv")]) == 2
+    assert "-o must name a .npz or .npy file" in capsys.readouterr().err and len(os.listdir(tmp_path)) == 1
     (tmp_path / "empty").mkdir()
     pytest.importorskip("distributed")
     assert kp.main([str(tmp_path / "empty"), "-k", "2"]) == 2
@@ -1016,3 +1016,67 @@ def test_a_former_process_of_the_same_number_stopped_all_writing(tmp_path, monke
     (tmp_path / f"m.npz.{platform.node()}-{os.getpid()}-0.part").write_bytes(b"of a container before")
     kp.save(tmp_path / "m.npz", kp.gaussian(1.0))
     assert kp.load(tmp_path / "m.npz").gamma == 0.5
+
+
+def test_an_embedding_alone_left_no_model_behind(points, tmp_path, capsys):
+    # of -o embedding.npy no model was to be had
+    out, model, features = (str(tmp_path / name) for name in ("embedding.npy", "model.npz", "features.npy"))
+    for command in (["embed", points, "-k", "2"], ["embed", points, "-k", "2", "--method", "project", "--standardize"],
+                    ["stream", points, "-k", "2", "-m", "100", "--ell", "20", "--standardize"]):
+        assert kp.main([*command, "-o", out, "--model", model]) == 0
+        assert f"wrote {model} (the model of " in capsys.readouterr().out
+        assert kp.main(["apply", model, points, "-o", features]) == 0
+        assert np.abs(np.load(features) - np.load(out)).max() < 1e-8
+    assert kp.main(["embed", points, "--model", str(tmp_path / "alone.npz"), "-k", "2"]) == 0
+    assert kp.load(tmp_path / "alone.npz").values.size == 2
+    capsys.readouterr()
+    for wrong, word in (([points, "--model", str(tmp_path / "m.npy")], "--model must name a .npz file"),
+                        ([points, "--model", model, "-o", model], "is named twice")):
+        assert kp.main(["embed", *wrong]) == 2 and word in capsys.readouterr().err
+
+
+def test_residuals_come_with_features(points, tmp_path, capsys):
+    model, state, out = (str(tmp_path / name) for name in ("model.npz", "state.npz", "out.npz"))
+    far = np.vstack([X[:5], [[50.0, 50.0, 50.0]]])
+    np.save(tmp_path / "far.npy", far)
+    arguments = ["stream", points, "-k", "2", "-m", "100", "--ell", "20", "--sigma", "2"]
+    assert kp.main([*arguments, "--state", state, "--model", model, "--residual", "-o", out]) == 0
+    subspace = kp.load(model)
+    with np.load(out) as written:
+        assert np.allclose(written["off"], kp.skpca_residual(X, subspace)) and written["embedding"].shape == (150, 2)
+    assert kp.main(["apply", model, str(tmp_path / "far.npy"), "--residual", "-o", str(tmp_path / "f.npy")]) == 0
+    found = np.load(tmp_path / "f.npy")
+    assert np.allclose(found, np.column_stack([kp.skpca_transform(far, subspace), kp.skpca_residual(far, subspace)]))
+    # of exact components, by the distance in feature space: 1 off all points, 0 where every direction is there
+    assert kp.main(["embed", points, "-k", "150", "--sigma", "2", "--model", model]) == 0
+    assert kp.main(["apply", model, str(tmp_path / "far.npy"), "--residual", "-o", out]) == 0
+    with np.load(out) as written:
+        assert (written["off"][:5] < 1e-3).all() and abs(written["off"][5] - 1.0) < 1e-12
+    capsys.readouterr()
+    assert kp.main(["embed", points, "-k", "2", "--center", "--model", model]) == 0
+    for wrong, word in ((["apply", model, points, "--residual", "-o", out], "without --center"),
+                        (["stream", points, "--method", "dsgd", "--residual"], "--residual is for the method skpca"),
+                        (["apply", state, points, "-o", out], f"stream FILE --state {state} --model model.npz")):
+        assert kp.main(wrong) == 2 and word in capsys.readouterr().err
+
+
+def test_columns_in_different_units_get_a_word(tmp_path, capsys):
+    np.save(tmp_path / "units.npy", X * [1.0, 1000.0, 1.0])
+    command = ["embed", str(tmp_path / "units.npy"), "-k", "2", "--no-errors"]
+    assert kp.main(command) == 0
+    error = capsys.readouterr().err
+    assert "follows column 1" in error and "--standardize" in error
+    assert kp.main([*command, "--standardize"]) == 0 and "follows" not in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_titles_were_cut_at_their_left_end(points, tmp_path, monkeypatch):
+    figures = pytest.importorskip("matplotlib.figure")
+    drawn, save = [], figures.Figure.savefig
+    monkeypatch.setattr(figures.Figure, "savefig", lambda self, *a, **b: drawn.append(self) or save(self, *a, **b))
+    longer = tmp_path / ("california_housing_of_all_districts_" + "x" * 10 + ".npy")
+    shutil.copy(points, longer)
+    assert kp.main(["embed", str(longer), "-k", "2", "--center", "--plot", str(tmp_path / "p.png"), "--no-errors"]) == 0
+    figure = drawn[0]
+    box = figure._suptitle.get_window_extent(figure._get_renderer())
+    assert longer.name in figure._suptitle.get_text() and box.x0 >= 0 and box.x1 <= figure.bbox.width

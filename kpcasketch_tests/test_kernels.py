@@ -248,9 +248,9 @@ def test_a_gaussian_by_gamma_is_that_by_sigma():
     def corners(gamma):
         return kp.gaussian(gamma=gamma).gamma, kp.gaussian(sigma=gamma).gamma, kp.gaussian(gamma).gamma
     assert corners(0.25) == (0.25, 8.0, 8.0)
-    for given in ({}, {"sigma": 1.0, "gamma": 1.0}):
+    for both in ({}, {"sigma": 1.0, "gamma": 1.0}):
         with pytest.raises(ValueError, match="gaussian: either sigma or gamma must be given"):
-            kp.gaussian(**given)
+            kp.gaussian(**both)
     for gamma in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="gaussian: gamma must be (positive|finite)"):
             kp.gaussian(gamma=gamma)
