@@ -15284,6 +15284,23 @@ def _plan_of(blocks, kernel, purpose, seed, drawn=True):
 _MOST_BLOCKS = 180                                     # with B (B + 1) / 2 pairs of them, three tasks a pair
 
 
+def _memory_of_workers():
+    """Bytes that all workers may hold; where there is no cluster, of this machine; infinity where nobody knows."""
+    try:
+        client = importlib.import_module("distributed").get_client()
+    except (ImportError, ValueError):
+        return _PHYSICAL_MEMORY
+    limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+    return sum(limits) if limits and all(limits) else math.inf
+
+
+def _refuse_beyond_workers(blocks, size):
+    """Refuse a matrix of so many bytes before any work where the workers cannot hold it."""
+    if size > _memory_of_workers():
+        raise ValueError(f"{blocks.name} must have fewer rows: the matrix of {blocks.starts[-1]:,} takes "
+                         f"{_human(float(size))}, and the workers hold {_human(float(_memory_of_workers()))}")
+
+
 @contextlib.contextmanager
 def _held_blocks(blocks):
     """The blocks of a dask array, joined where they are too many, computed once and held: each goes into many pairs."""
@@ -15357,6 +15374,7 @@ def dask_quantize_gram(X, kernel, seed=0):
     >>> block_lanczos_of(lambda V: dask_matmat(A, V), A.n, 1).values.round(12).tolist()     # doctest: +SKIP
     [9.0]
     """
+    _refuse_beyond_workers(X, X.starts[-1] ** 2 / 8)
     with _held_blocks(X) as blocks:
         plan = _plan_of(blocks, kernel, _ROUND_UP, seed)
         pairs, count = _each_pair(_words_of_pair, blocks, _shared(plan)), len(blocks.parts)
@@ -15409,6 +15427,7 @@ def _entries_joined(a, starts, *pieces):
 
 def _sampled_spread(X, kernel, s, seed, drawn):
     like = np.empty(0, np.float32 if X.dtype == np.float32 else float)
+    _refuse_beyond_workers(X, X.starts[-1] ** 2 / s * (4 + like.itemsize))
     with _held_blocks(X) as blocks:
         plan = _plan_of(blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
         if drawn and not s * plan.bound < _largest_number(like):
@@ -16110,21 +16129,20 @@ def _sample_of(X):
 
 
 def _warn_of_units(options, X, sigma):
-    """A word where one column decides: its standard deviation is over a hundred times the smallest."""
-    rows = _sample_of(X)
-    spread = rows.std(0, dtype=np.float64)
+    """A word where one column decides: half of the variance is its own, and its spread a hundred times the smallest."""
+    if not (options.points and sigma) or options.standardize:
+        return
+    spread = _sample_of(X).std(0, dtype=np.float64)
     varying = np.flatnonzero(spread > 0.0)
-    if sigma and not options.standardize and varying.size > 1:
+    if varying.size > 1:
         largest, least = (varying[pick(spread[varying])] for pick in (np.argmax, np.argmin))
-        if spread[largest] > 100.0 * spread[least]:
+        if spread[largest] > 100.0 * spread[least] and spread[largest] ** 2 > 0.5 * (spread**2).sum():
             print(f"kpcasketch: sigma {sigma:.4g} follows column {largest}, whose standard deviation is "
                   f"{spread[largest] / spread[least]:,.0f} times that of column {least}: --standardize gives all the "
                   "same weight", file=sys.stderr)
 
 
 def _print_head(options, X, source, sigma, more=""):
-    if options.points:
-        _warn_of_units(options, X, sigma)
     print(_described(options, X, source, sigma) + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
     print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error':>11}{'within 10 deg':>16}"
           f"{'variance %':>13}{'residual':>10}", flush=True)
@@ -16340,6 +16358,7 @@ def _embed(options):
     X = X[:]
     kernel, options.bandwidth = _chosen_kernel(options, X)
     _print_head(options, X, source, options.bandwidth)
+    _warn_of_units(options, X, options.bandwidth)
     rows, compiling, exact = [], 0.0, _Exact(X, kernel, options)
     for name in names:
         method, own = _METHODS[name], _with_own(options, _METHODS[name], method=name)
@@ -16731,6 +16750,7 @@ def _stream(options):
             stream.compile()
         compiling = time.perf_counter() - start
         _print_head(options, X, source, stream.sigma, f"; {stream.text}{stream.note}")
+        _warn_of_units(options, X, stream.sigma)
         start = time.perf_counter()
         _run(stream, options, moments)
         model, values, transform = stream.finish()

@@ -7,7 +7,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -536,8 +535,7 @@ def test_the_walk_of_the_readme(tmp_path):
     walk = next(snippet for snippet in snippets("Walks") if "dask" in snippet)
     walk = walk.replace("Client()",
                         "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)")
-    code = (f"import kpcasketch as kp\nif __name__ == '__main__':\n{textwrap.indent(walk, '    ')}\n"
-            f"    print(eigen.values[0], found.indices.size)")
+    code = walk + "\n    print(eigen.values[0], found.indices.size)"
     (tmp_path / "walk.py").write_text(code)
     run = subprocess.run([sys.executable, "walk.py"], capture_output=True, text=True, cwd=tmp_path, timeout=300,
                          env={**os.environ, "PYTHONPATH": str(FILE.parent), "KPCASKETCH_QUIET": "1"})
@@ -658,3 +656,14 @@ def test_a_matrix_whose_workers_are_gone_is_refused_by_name():
     lost = kp.Spread((Gone(),), np.array([0, 3]), 3)
     with pytest.raises(ValueError, match="dask_matmat: A must lie on workers that are still there"):
         kp.dask_matmat(lost, np.ones(3))
+
+
+def test_a_store_was_quantized_whole_whatever_it_took():
+    # 4.8 million rows would take 2,880 GB: no word of it
+    da = pytest.importorskip("dask.array")
+    store = da.zeros((48_000_000, 4), chunks=(1_000_000, 4))
+    for make in (lambda: kp.dask_quantize_gram(store, kp.gaussian(1.0)),
+                 lambda: kp.dask_sample_gram(store, kp.gaussian(1.0), 100.0),
+                 lambda: kp.dask_sample_quantize_gram(store, kp.gaussian(1.0), 100.0)):
+        with pytest.raises(ValueError, match="X must have fewer rows: the matrix of 48,000,000 takes .* TB, and the"):
+            make()

@@ -128,7 +128,6 @@ def test_every_claim_and_figure_can_be_followed():
         "", *data.FILES}
     readme = pathlib.Path(kp.__file__).with_name("README.md").read_text()
     assert all(claims.in_short(paper) in readme for paper in claims.PAPERS)             # the command is --errata
-    assert "\n".join(data.table(claims.PAPERS)) in readme                               # and --sets
     kept = json.loads(pathlib.Path(report.__file__).with_name("headlines.json").read_text())
     assert set(kept) <= set(headlines.HEADLINES) and all(found["scale"] == 1 for found in kept.values())
 
@@ -142,6 +141,27 @@ def test_wrong_requests_get_status_2(arguments, text, capsys):
     except SystemExit as stop:
         status = stop.code
     assert status == 2 and text in capsys.readouterr().err
+
+
+def test_an_index_says_where_theorems_are(capsys):
+    assert command.main(["--index"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 40 and "| RLS theorem 7 | `recursive_rls` | RLS-T7 |" in lines
+    assert "| RLS theorem 10 and 20 | `recursive_rls_fixed` | RLS-T10 |" in lines
+
+
+@pytest.mark.slow
+def test_pictures_of_the_readme_are_drawn(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pictures = pytest.importorskip("paper_checks.pictures")
+    monkeypatch.setattr(pictures, "POINTS", 300)
+    monkeypatch.setattr(pictures, "SKETCHES", {name: (sizes[:1], make) for name, (sizes, make) in
+                                               pictures.SKETCHES.items()})
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "mnist10k.npz", X=rng.integers(0, 256, (400, 30), dtype=np.uint8), y=rng.integers(0, 10, 400))
+    assert command.main(["--pictures", str(tmp_path / "out"), "--data-dir", str(tmp_path)]) == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"digits.png", "sketches.png"}
+    assert command.main(["--pictures", str(tmp_path / "out")]) == 2
 
 
 def test_claims_are_listed_and_suggested(capsys):

@@ -36,6 +36,9 @@ def parser():
                      help="write report.md and report.html with figures into this directory (matplotlib)")
     out.add_argument("--quiet", action="store_true", help="the table without the texts")
     out.add_argument("--errata", action="store_true", help="where text and mathematics differ, in short")
+    out.add_argument("--index", action="store_true", help="where a theorem is: functions that cite it, claim")
+    out.add_argument("--pictures", metavar="DIR", type=pathlib.Path,
+                     help="draw the README's pictures there (needs --data-dir)")
     out.add_argument("--sets", action="store_true", help="the papers' data sets, and what stands for them here")
     out.add_argument("--headlines", nargs="?", const="all", metavar="NAME",
                      help="the papers' headlines at the papers' sizes (hours), or the one of that name; resumable")
@@ -111,11 +114,19 @@ def main(argv=None):
         return refusal(f"{options.data_dir} is not a directory")
     if options.headlines:
         return at_size(options)
+    if options.pictures:
+        try:
+            pictures = importlib.import_module("paper_checks.pictures")
+            print("drew " + ", ".join(str(path) for path in pictures.draw(options.pictures, options.data_dir)))
+        except (ImportError, OSError, ValueError) as error:
+            return refusal(str(error))
+        return 0
     papers = [options.paper] if options.paper else list(claims.PAPERS)
     for paper in papers:
         importlib.import_module(f"paper_checks.{claims.PAPERS[paper][0]}")
-    if options.errata or options.sets:
-        print(*(claims.in_short(paper) for paper in papers) if options.errata else data.table(papers), sep="\n")
+    if options.errata or options.sets or options.index:
+        print(*(claims.in_short(paper) for paper in papers) if options.errata else
+              data.table(papers) if options.sets else claims.index(papers), sep="\n")
         return 0
     chosen = [c for c in claims.CLAIMS if options.claim is None or c.name.startswith(options.claim)]
     if not chosen:

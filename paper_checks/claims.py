@@ -15,12 +15,15 @@ that measures (mathematics in short functions above it) and ends in one of the c
 
 import itertools
 import math
+import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import Callable
 
 import numpy as np
 from scipy import stats
+
+import kpcasketch as kp
 
 PAPERS = {"ams": ("ams2001", "AMS", "sampling techniques for kernel methods"),         # file, short name, subject
           "rskpca": ("rskpca2013", "RSKPCA", "reduced-set kernel PCA"),
@@ -313,3 +316,21 @@ def in_short(paper):
     places = {kind: [e.where[0].lower() + e.where[1:] for e in of_paper if e.kind == kind] for kind in words}
     text = " ".join(f"{words[kind]}: {'; '.join(found)}." for kind, found in places.items() if found)
     return textwrap.fill(f"- {PAPERS[paper][1]}. {text}", 120, subsequent_indent="  ")
+
+
+def index(papers):
+    """Lines of a Markdown table: each statement with a number, the functions whose docstrings cite it, its claim."""
+    rows = []
+    for one in (c for c in CLAIMS if c.paper in papers):
+        title = re.match(r"(Theorem|Lemma|Corollary|Fact|Algorithm)s? ([\d.]*\d(?:(?:,| and) [\d.]*\d)*)",
+                         one.statement)
+        if title is None:
+            continue
+        paper, kind = PAPERS[one.paper][1].split()[0], title[1].lower()
+        numbers = re.findall(r"[\d.]*\d", title[2])
+        cited = "|".join(re.escape(number) for number in numbers)
+        pattern = re.compile(rf"\b{paper} {kind}s? (?:[\d.]+(?:,| and) )?(?:{cited})(?![\d.]*\d)")
+        texts = {name: " ".join((getattr(kp, name).__doc__ or "").split()) for name in kp.__all__}
+        names = ", ".join(f"`{name}`" for name, text in texts.items() if pattern.search(text))
+        rows.append(f"| {paper} {kind} {title[2]} | {names or '(the check alone)'} | {one.name} |")
+    return ["| statement | functions that cite it | claim |", "| --- | --- | --- |", *rows]
