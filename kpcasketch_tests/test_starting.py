@@ -151,6 +151,11 @@ def test_a_long_first_call_says_what_it_waits_for(tmp_path):
     cold = time.perf_counter() - begun
     assert len(said) == 1 and "gram_diagonal is being compiled for this machine, once; it is kept in" in said[0]
     assert words(cold / 2) == []
+    ours = ("import numba\n@numba.njit\ndef mine(X): return kp.gram_diagonal(X, kp.gaussian(1.0))\n"
+            "print(mine(X).sum())")
+    code = f"import numpy as np, kpcasketch as kp; X = np.eye(5); kp._PATIENCE = 0.0\n{ours}"
+    said = run(code, KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[1].splitlines()
+    assert "kpcasketch: gram_diagonal is being compiled into a function of yours" in said
 
 
 @pytest.mark.slow
