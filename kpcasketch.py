@@ -85,11 +85,12 @@ Which method, which s, which delta
 Up to 8000 points kpca is exact and takes seconds; with Implicit, block_lanczos goes on to 100,000 in little memory.
 Where n^2 numbers do not fit but n^2 bits do, quantize_gram serves the eigenvalues well above 2 sqrt(n) max K;
 sample_gram spares kernel values that are dear, and errs by sqrt(s) times that. For many points, and for fast features
-of new ones, take landmarks: rpcholesky while n s numbers fit into memory (the smallest error of all on nearly every
-data set tried), recursive_rls_practical or the cheaper recursive_rls_accelerated where they do not, uniform_landmarks
-where clusters are even. advise tells how many, from a pilot; nystrom_to takes them until the error is what was asked
-for; reliable_components says which components an error leaves standing. delta: leave it None; for the promise of a
-theorem instead, recursive_rls with lam, the error allowed, and a delta below 1/32 for its chance of failure.
+of new ones, take landmarks: rpcholesky while n s numbers fit into memory (of the samplers the smallest error on nearly
+every data set tried; a hundred centers of kmeans_select err less still), recursive_rls_practical or the cheaper
+recursive_rls_accelerated where they do not, uniform_landmarks where clusters are even. advise tells how many, from a
+pilot; nystrom_to takes them until the error is what was asked for; reliable_components says which components an error
+leaves standing. delta: leave it None; for the promise of a theorem instead, recursive_rls with lam, the error allowed,
+and a delta below 1/32 for its chance of failure.
 
 Papers, by the short names used below
 -------------------------------------
@@ -884,7 +885,8 @@ _bandwidth = _real("1e-150 <= x <= 1e150", "be positive, from 1e-150 to 1e150") 
 
 def _given(otherwise, but=None):
     """A real number or, where it is None, something else; `but`: another argument, one of the two must be given."""
-    lines = [_require(f"({but} is None) != ({{a}} is None)", f"either {but} or {{a}} must be given")] if but else []
+    one = f"either {but} or {{a}} must be given, and not both"
+    lines = [_require(f"({but} is None) != ({{a}} is None)", one)] if but else []
     return lines + [f"{{a}}_ = {otherwise} if {{a}} is None else _as_real('{{f}}: {{a}}', {{a}})"]
 
 
@@ -11988,7 +11990,7 @@ def _as_landmarks(name, value, X):
     """The landmarks as points of X's precision: rows of X by Landmarks or by row numbers, or the points themselves."""
     rows = value.indices if isinstance(value, Landmarks) else np.asarray(value) if isinstance(value, list) else value
     numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
-    if not numbers and np.ndim(rows) != 2:
+    if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
         raise ValueError(f"{name} must be {_LANDMARKS_IN_WORDS}, got {type(value).__name__}")
     if rows.ndim == 2:
         return _to_precision(X, _as_points(name, rows))
@@ -15591,6 +15593,39 @@ class _Refused(Exception):
 
 # 18.1 Points and labels
 
+class _Stored:
+    """Rows of a .npy file, read when they are asked for.
+
+    Pages of a mapped file count as memory of the process (4.3 GB for a file of 4), which ends where the file is cut.
+    """
+
+    def __init__(self, X):
+        self.file, self.begin, self.dtype, self.shape = open(X.filename, "rb", 0), X.offset, X.dtype, X.shape
+
+    def __del__(self):
+        self.file.close()
+
+    def _run(self, first, count):
+        self.file.seek(self.begin + first * self.shape[1] * self.dtype.itemsize)
+        rows = np.fromfile(self.file, self.dtype, count * self.shape[1])
+        if rows.size < count * self.shape[1]:
+            raise OSError(f"{self.file.name} has become shorter")
+        return rows.reshape(count, self.shape[1])
+
+    def __getitem__(self, rows):
+        if isinstance(rows, slice):
+            first, end, step = rows.indices(self.shape[0])
+            if step == 1:
+                return self._run(first, max(end - first, 0))
+            rows = range(first, end, step)
+        elif np.ndim(rows) == 0:
+            return self._run(int(rows) % self.shape[0], 1)[0]
+        out = np.empty((len(rows), self.shape[1]), self.dtype)
+        for place, row in enumerate(rows):
+            out[place] = self._run(int(row), 1)
+        return out
+
+
 def _load_points(path, key, mapped=False):
     """The points of a file, an .npy file's on disk until they are needed; if mapped, of any type, and finite or not."""
     suffix = pathlib.Path(path).suffix.lower()
@@ -15618,7 +15653,7 @@ def _load_points(path, key, mapped=False):
     if X.size == 0:
         raise _Refused(f"{path} holds no numbers")
     if mapped:
-        return X
+        return _Stored(X) if isinstance(X, np.memmap) and X.flags.c_contiguous else X
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     if not all(np.isfinite(X[begin:begin + 8192]).all() for begin in range(0, X.shape[0], 8192)):
@@ -16131,9 +16166,10 @@ def _rows_of(X, begin, end):
     return np.ascontiguousarray(rows, None if rows.dtype in (np.float32, np.float64) else np.float64)
 
 
-def _sample_of(X):
-    """Points that a bandwidth is taken from: all, or 100,000 evenly spread ones of a file that may not fit."""
-    chosen = X if X.shape[0] <= 100_000 else X[np.linspace(0, X.shape[0] - 1, 100_000).astype(np.int64)]
+def _sample_of(X, rows=100_000):
+    """Points that a bandwidth is taken from: all, or so many evenly spread ones, of 128 MB at most."""
+    rows = min(rows, max(2, 2**24 // X.shape[1]))
+    chosen = X if X.shape[0] <= rows else X[np.linspace(0, X.shape[0] - 1, rows).astype(np.int64)]
     return _rows_of(chosen, 0, chosen.shape[0])
 
 
@@ -16141,7 +16177,7 @@ def _warn_of_units(options, X, sigma):
     """A word where one column decides: half of the variance is its own, and its spread a hundred times the smallest."""
     if not (options.points and sigma) or options.standardize:
         return
-    spread = _sample_of(X).std(0, dtype=np.float64)
+    spread = _sample_of(X, 1000).std(0, dtype=np.float64)
     varying = np.flatnonzero(spread > 0.0)
     if varying.size > 1:
         largest, least = (varying[pick(spread[varying])] for pick in (np.argmax, np.argmin))
@@ -16443,7 +16479,8 @@ def _refuse_others(options, given, X, state, requests):
         "--center": (state.centered, options.center), "--kernel or --nu": (map.kernel.kind, kernel.kind),
         "--alpha": (map.kernel.shape, kernel.shape), "--sigma": (map.kernel.gamma, kernel.gamma), **requests,
         **{_option_of(name): (ours, getattr(options, name)) for name, ours in given.items() if name in options.given}}
-    differing = [name for name, (ours, asked) in requests.items() if asked != ours]
+    differing = [f"{name} ({ours}, not {asked})" if name in ("coordinates", "--seed", "-m", "--ell", "-k") else name
+                 for name, (ours, asked) in requests.items() if asked != ours]
     if median or map.kernel.shape != kernel.shape:     # its gamma is another with another alpha
         differing = [name for name in differing if name != "--sigma"]
     if differing:
@@ -16830,6 +16867,10 @@ def _apply(options):
     _check_files(options, [path, options.points], (".npy",))
     if len(extras.get(_STANDARDIZED[0], X[0])) != X.shape[1] or extras.get("projected", X.shape[1:])[0] != X.shape[1]:
         raise _Refused(f"{options.points} must have as many coordinates as the points of {path}")
+    wanted = model.points if isinstance(model, (Expansion, Manifold)) else None
+    wanted = (model.map.d if wanted is None else wanted.shape[1]) if "projected" not in extras else X.shape[1]
+    if wanted != X.shape[1]:
+        raise _Refused(f"{options.points} must have {wanted} coordinates, as the points of {path}, got {X.shape[1]}")
     if _STANDARDIZED[0] in extras:
         X, _ = _standardized(X, [extras[name] for name in _STANDARDIZED])
 

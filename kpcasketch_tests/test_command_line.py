@@ -1080,3 +1080,32 @@ def test_titles_were_cut_at_their_left_end(points, tmp_path, monkeypatch):
     figure = drawn[0]
     box = figure._suptitle.get_window_extent(figure._get_renderer())
     assert longer.name in figure._suptitle.get_text() and box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
+def test_rows_of_a_stored_file_are_those_of_the_array(tmp_path):
+    for kind in (np.float64, np.float32, np.int16, ">f4"):
+        np.save(tmp_path / "X.npy", (100 * X).astype(kind))
+        whole, stored = np.load(tmp_path / "X.npy"), kp._load_points(str(tmp_path / "X.npy"), None, True)
+        for rows in (slice(None), slice(3, 9), slice(140, 999), slice(9, 3), slice(None, None, 7), 0, -1, np.int64(5),
+                     np.array([5, 2, 2, 149])):
+            assert np.array_equal(stored[rows], whole[rows]) and stored[rows].dtype == whole.dtype
+        assert stored.shape == whole.shape and stored.dtype == whole.dtype
+    with open(tmp_path / "X.npy", "r+b") as file:      # a mapped file that is cut ended the process
+        file.truncate(300)
+    with pytest.raises(OSError, match="X.npy has become shorter"):
+        stored[100:120]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
+def test_a_file_counted_as_memory_of_the_process(tmp_path):
+    # a file of 4 GB showed as 4.3 GB
+    np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (100_000, 1000)).flush()       # 800 MB of holes
+    words = ["stream", str(tmp_path / "X.npy"), "-m", "20", "--ell", "5", "-k", "2", "--sigma", "1", "--no-errors",
+             "-o", str(tmp_path / "out.npy")]
+    code = (f"import kpcasketch as kp\nstatus = kp.main({words!r})\n"
+            "print(status, next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
+                         cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "KPCASKETCH_QUIET": "1"})
+    status, peak = run.stdout.split()[-2:]
+    assert status == "0" and int(peak) < 700_000, run.stderr
