@@ -1760,8 +1760,8 @@ class Kernel(NamedTuple):
         name = _KIND_NAMES[self.kind] if 0 <= self.kind < len(_KIND_NAMES) else self.kind
         sigma = [f"sigma={math.sqrt(0.5 / self.gamma):.6g}"] if self.kind == _GAUSSIAN and self.gamma > 0.0 else []
         numbers = [f"{field}={getattr(self, field):.6g}" for field, usual in
-                   (("scale", 1.0), ("gamma", 0.0), ("shape", 0.0), ("offset", 0.0))
-                   if self.kind != _CUSTOM and getattr(self, field) != usual]
+                   (("scale", 1.0), ("gamma", 0.0), ("shape", 0.0), ("offset", self.offset * (self.kind == _CUSTOM)))
+                   if getattr(self, field) != usual]
         table = [f"table {self.table.shape}"] if self.table.size else []
         return f"Kernel({', '.join([str(name), *sigma, *numbers, *table])})"
 
@@ -6087,6 +6087,7 @@ _SHADOW_BATCH = 16 * _BLOCK                            # points at a time: few t
 _SHADOW_GROUP = 2 * _BLOCK                             # points of a task: leaves come from memory once for all of them
 _CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
 _CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
+_CHOICE_HOLDS = 16 * _SHADOW_BATCH                     # points, before what is quickest is asked anew at the latest
 _NEW_LEAVES_AFTER = 8                                  # an eighth more centers: what is quickest is asked anew
 
 
@@ -6346,42 +6347,57 @@ def _first_in_leaves(X, first, last, centers, leaves, limit, labels):
 
 @_compiled(apart=True)
 def _shadows_of_group(X, first, last, cells, by_cells, old, fresh, limit, labels):
-    """Labels of points by the centers that there are, in cells or in leaves."""
+    """Labels of points by the centers that there are, in cells or in leaves; returns how many were seen in cells."""
     _wide_vectors()
+    seen = 0
     for i in range(first, last):
-        labels[i] = _first_in_cells(cells, X, i, 0, limit)[0] if by_cells else -1
+        labels[i] = -1
+        if by_cells:
+            labels[i], looked_at = _first_in_cells(cells, X, i, 0, limit)
+            seen += looked_at
     if not by_cells:
         for leaves in (old, fresh):
             _first_in_leaves(X, first, last, cells.centers, leaves, limit, labels)
+    return seen
 
 
 @_compiled(parallel=True)
 def _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, work):
     """Labels of the points begin to end - 1: see `_shadows_of_group`."""
     tasks = (end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP
+    seen = _zeros(tasks, _FLOAT64)
     begun = _threads_pay(work, tasks)
     if begun:
         for group in prange(tasks):
             first = begin + np.int64(group) * _SHADOW_GROUP
-            _shadows_of_group(X, first, min(end, first + _SHADOW_GROUP), cells, by_cells, old, fresh, limit, labels)
+            last = min(end, first + _SHADOW_GROUP)
+            seen[group] = _shadows_of_group(X, first, last, cells, by_cells, old, fresh, limit, labels)
         _threads_paid(begun, work)
     else:
         for group in range(tasks):
             first = begin + group * _SHADOW_GROUP
-            _shadows_of_group(X, first, min(end, first + _SHADOW_GROUP), cells, by_cells, old, fresh, limit, labels)
+            last = min(end, first + _SHADOW_GROUP)
+            seen[group] = _shadows_of_group(X, first, last, cells, by_cells, old, fresh, limit, labels)
+    return _sum(seen) / (end - begin)
+
+
+@_compiled(inline="always")
+def _time_of_seen(cells, d, seen):
+    """Nanoseconds of a point for cells: 9 for each of up to 27, and 4 + d for each center seen there.
+
+    Estimates, as those for leaves; nothing but time depends on them.
+    """
+    return 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen
 
 
 @_compiled
 def _time_in_cells(X, begin, end, cells):
-    """Nanoseconds of a point for cells: 9 for each of up to 27, and 4 + d for each center seen there, of four points.
-
-    Estimates, as those for leaves; nothing but time depends on them.
-    """
+    """As four of the points tell it."""
     d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 4)
     for i in range(begin, end, step):
         asked += 1
         seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
-    return 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen / asked
+    return _time_of_seen(cells, d, seen / asked)
 
 
 @_compiled(inline="always")
@@ -6416,24 +6432,35 @@ def _shadows(X, known, eps, grow):
     n, d, count, limit, labels = X.shape[0], X.shape[1], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
     cells, begin, width = _empty_cells(X, known, eps, known.shape[0] + _SHADOW_BATCH), 0, _tile_width(X)
     old, inside, by_cells, time = _leaves(cells.centers, 0, 0, width, False), 0, False, 0.0
-    fresh = old
+    fresh, again, asked, refused = old, 0, 0, 0
     while begin < n:
-        end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH))
+        end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH if begin > 0 else _SHADOW_GROUP))
         if grow and count + end - begin > cells.codes.shape[0]:
             cells = _enlarged(cells, count, 2 * cells.codes.shape[0])
-        if count - inside > max(_BLOCK, inside // _NEW_LEAVES_AFTER) or begin == 0:
-            in_cells, halved, inside = _time_in_cells(X, begin, end, cells), False, count
-            time = _time_in_leaves(d, 0, 0.5 * _met_in_order(labels, begin, count))
-            if n - begin >= _SHADOW_BATCH and min(in_cells, time) > _time_in_leaves(d, count, 0.0):
-                old = _leaves(cells.centers, 0, count, width, True)
-                in_leaves = _time_in_leaves(d, count, count * _boxes_met(X, begin, end, old, limit))
-                halved, time = in_leaves < 0.8 * time, min(in_leaves, time)
-            by_cells, time = in_cells < time, min(in_cells, time)
-            if not by_cells and not halved:
-                old = _leaves(cells.centers, 0, count, width, False)
+        if begin >= again or count - asked > max(_BLOCK, asked // _NEW_LEAVES_AFTER):
+            asked, again = count, begin + (_CHOICE_HOLDS if begin > 0 else 1)
+            in_cells, in_order = _time_in_cells(X, begin, end, cells), _met_in_order(labels, begin, count)
+            time, in_leaves = _time_in_leaves(d, 0, 0.5 * in_order), np.inf
+            stale = count - inside > max(_BLOCK, inside // _NEW_LEAVES_AFTER)
+            halved = old.halved and not stale
+            spared = (n - begin) * (min(in_cells, time) - _time_in_leaves(d, count, 0.0))
+            pays = begin > 0 and spared > 2.0 * (200.0 + 60.0 * d) * count     # as halving takes
+            if pays and not halved and count > refused + refused // _NEW_LEAVES_AFTER:
+                old, inside, halved, stale = _leaves(cells.centers, 0, count, width, True), count, True, False
+            if halved:
+                in_leaves = (_time_in_leaves(d, inside, inside * _boxes_met(X, begin, end, old, limit))
+                             + _time_in_leaves(d, 0, 0.5 * (count - inside)))
+                if in_leaves > 0.8 * time:
+                    halved, refused = False, count
+            by_cells = in_cells < min(time, in_leaves)
+            if not by_cells and not halved and (stale or old.halved):
+                old, inside = _leaves(cells.centers, 0, count, width, False), count
+            time = min(in_cells, time, in_leaves)
         if not by_cells:
             fresh = _leaves(cells.centers, inside, count, width, False)
-        _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, (end - begin) * time)
+        seen = _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, (end - begin) * time)
+        if by_cells and _time_of_seen(cells, d, seen) > 2.0 * time:
+            again = end                                # these points were not what the four had told
         lowest = count
         for i in range(begin, end if grow else begin):
             if labels[i] < 0:
@@ -14301,13 +14328,17 @@ def _make_transformer():
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
                 seed = int(utils.check_random_state(seed).randint(2**31 - 1))
+            for name, least in (("landmarks", self.landmarks), ("n_components", self.n_components)):
+                if (least is not None or name == "landmarks") and (
+                        not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1):
+                    raise ValueError(f"LandmarkFeatures: {name} must be a whole number, at least 1, got {least!r}")
             given = [name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None]
             if len(given) > 1:
                 raise ValueError(f"LandmarkFeatures: only one of {' and '.join(given)} may be given")
             sampler = self.sampler
             if sampler == "auto":
                 sampler = "rpcholesky" if len(X) * self.landmarks < 10**8 else "rls-accelerated"
-            if sampler not in _LANDMARK_METHODS:
+            if not isinstance(sampler, str) or sampler not in _LANDMARK_METHODS:
                 raise ValueError(f"LandmarkFeatures: sampler must be auto or one of {', '.join(_LANDMARK_METHODS)}")
             if self.kernel is not None:
                 self.kernel_ = self.kernel
@@ -14326,7 +14357,7 @@ def _make_transformer():
         def transform(self, X):
             validation.check_is_fitted(self)
             X = validation.validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
-            return nystrom_features(X, self.map_) if self.n_components is None else expand(X, self.map_)
+            return (nystrom_features if isinstance(self.map_, NystromMap) else expand)(X, self.map_)
 
         def __sklearn_tags__(self):
             tags = super().__sklearn_tags__()
@@ -16784,8 +16815,8 @@ def _stream(options):
     own = _STREAMS[options.method].options
     options.given = [name for name in own if getattr(options, name) is not None]
     options = _with_own(options, _STREAMS[options.method])
-    if options.residual and options.method != "skpca":
-        raise _Refused("--residual is for the method skpca")
+    if options.residual and (options.method != "skpca" or not options.o):
+        raise _Refused("--residual is for the method skpca, and needs -o")
     _check_files(options, [options.points], (".npy",))
     name = str(pathlib.Path(source).resolve()) if options.points else source
     with _own_state(options.state):
@@ -16827,12 +16858,6 @@ def _judged_stream(stream, X, options):
 
 # 18.7 apply: models on new points
 
-def _off_components(rows, model):
-    """Distances of points from the span of the components of an expansion, |phi(x)|^2 less their squares."""
-    squares = (expand(rows, model).astype(np.float64) ** 2).sum(1)
-    return np.sqrt(np.maximum(gram_diagonal(rows, model.kernel) - squares, 0.0))
-
-
 _TRANSFORMS = {Expansion: expand, Subspace: skpca_transform, DSGDState: dsgd_evaluate, Manifold: manifold_features}
 
 
@@ -16841,7 +16866,14 @@ def _residual_of(model):
     if isinstance(model, Subspace):
         return skpca_residual
     if isinstance(model, Expansion) and model.mean.size == 0 and not model.offset.any():
-        return _off_components
+        # Components of a sketch are not orthonormal: the distance from their span takes their inner products.
+        inner = model.coef.T.astype(np.float64) @ gram_matmat(model.points, model.points, model.coef, model.kernel)
+        inverse = np.linalg.pinv(0.5 * (inner + inner.T), 1e-10, hermitian=True)
+
+        def off(rows, model):
+            e = expand(rows, model).astype(np.float64)
+            return np.sqrt(np.maximum(gram_diagonal(rows, model.kernel) - ((e @ inverse) * e).sum(1), 0.0))
+        return off
     raise _Refused("--residual is for models of the streams' method skpca, and for kernel PCA without --center")
 
 
@@ -16881,6 +16913,8 @@ def _apply(options):
             return function(rows, model)
         return of_rows
 
+    if options.residual and not options.o:
+        raise _Refused("--residual needs -o")
     residual = _residual_of(model) if options.residual else None
     values = dsgd_values(model) if isinstance(model, DSGDState) else np.atleast_1d(model.values)
     if values.ndim != 1 or values.size == 0:

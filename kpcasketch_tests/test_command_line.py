@@ -1052,7 +1052,16 @@ def test_residuals_come_with_features(points, tmp_path, capsys):
     assert kp.main(["apply", model, str(tmp_path / "far.npy"), "--residual", "-o", out]) == 0
     with np.load(out) as written:
         assert (written["off"][:5] < 1e-3).all() and abs(written["off"][5] - 1.0) < 1e-12
+    # components of a sketch are not orthonormal: their squares alone were 0.2 off
+    command = ["embed", points, "-k", "3", "--sigma", "2", "--method", "quantize", "--no-errors"]
+    assert kp.main([*command, "--model", model]) == 0
+    assert kp.main(["apply", model, points, "--residual", "-o", out]) == 0
+    sketch, K = kp.load(model), naive.gaussian(X, X, 2.0)
+    e = K @ sketch.coef
+    assert np.allclose(np.load(out)["off"] ** 2, 1 - (e * np.linalg.solve(sketch.coef.T @ e, e.T).T).sum(1), atol=1e-8)
     capsys.readouterr()
+    assert kp.main(["apply", model, points, "--residual", "--plot", str(tmp_path / "p.png")]) == 2
+    assert "--residual needs -o" in capsys.readouterr().err
     assert kp.main(["embed", points, "-k", "2", "--center", "--model", model]) == 0
     for wrong, word in ((["apply", model, points, "--residual", "-o", out], "without --center"),
                         (["stream", points, "--method", "dsgd", "--residual"], "--residual is for the method skpca"),

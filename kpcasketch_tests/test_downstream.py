@@ -274,11 +274,14 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).transform(points), features)
     with pytest.raises(ValueError, match="features"):
         pipeline.predict(np.ones((3, 5)))
+    assert fitted.set_params(n_components=2).transform(points).shape == (400, 60)      # what was fitted counts
     # its defaults serve a linear model: ridge regression on features is kernel ridge regression with K~
     target = np.sin(3.0 * points[:, 0]) + points[:, 1] ** 2
     assert make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target) > 0.98
     for wrong, match in (({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
-                         ({"sampler": "best"}, "sampler"), ({"landmarks": 0}, "must be")):
+                         ({"sampler": "best"}, "sampler"), ({"landmarks": 0}, "landmarks must be"),
+                         ({"landmarks": None}, "landmarks must be"), ({"n_components": "2"}, "n_components must be"),
+                         ({"sampler": ["auto"]}, "sampler")):
         with pytest.raises(ValueError, match=match):
             kp.LandmarkFeatures(**wrong).fit(points)
 

@@ -138,6 +138,20 @@ def test_leaves_in_a_box_leave_no_trace(shift, dtype, rng):
     assert np.array_equal(state.centers, found.centers) and np.array_equal(state.weights, found.weights)
 
 
+def test_first_rows_unlike_the_rest_decided_for_all(rng):
+    # cells were chosen by the first batch, far from all centers, and kept: 100 times the time; counts stand for it here
+    centers, eps = rng.standard_normal((3000, 6)), 2.9
+    far, near = 30.0 * rng.standard_normal((2100, 6)), 0.5 * rng.standard_normal((40_000, 6))
+    points = np.concatenate([far, near, far])
+    labels = kp.shadow_labels(points, centers, eps)
+    chosen = np.r_[:300, 2000:2400, 30_000:30_100, 42_000:42_300]
+    square = ((points[chosen, None] - centers) ** 2).sum(2)
+    within = square < eps * eps
+    clear = (np.abs(square - eps * eps) > 1e-9).all(1)
+    expected = np.where(within.any(1), within.argmax(1), -1)
+    assert clear.mean() > 0.99 and np.array_equal(labels[chosen][clear], expected[clear])
+
+
 @pytest.mark.parametrize("size", [1e-140, 1e-20, 1e140])
 def test_shadows_do_not_mind_the_unit(size, rng):
     points = rng.standard_normal((500, 3))
