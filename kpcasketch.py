@@ -6346,10 +6346,14 @@ def _first_in_leaves(X, first, last, centers, leaves, limit, labels):
 
 
 @_compiled(apart=True)
-def _shadows_of_group(X, first, last, cells, by_cells, old, fresh, limit, labels):
-    """Labels of points by the centers that there are, in cells or in leaves; returns how many were seen in cells."""
+def _shadows_of_group(X, begin, end, group, cells, by_cells, old, fresh, limit, labels):
+    """Labels of some of the points begin to end - 1 by the centers that there are, in cells or in leaves.
+
+    Returns how many centers were seen in cells.
+    """
     _wide_vectors()
-    seen = 0
+    first, seen = begin + group * _SHADOW_GROUP, 0
+    last = min(end, first + _SHADOW_GROUP)
     for i in range(first, last):
         labels[i] = -1
         if by_cells:
@@ -6369,15 +6373,11 @@ def _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, wor
     begun = _threads_pay(work, tasks)
     if begun:
         for group in prange(tasks):
-            first = begin + np.int64(group) * _SHADOW_GROUP
-            last = min(end, first + _SHADOW_GROUP)
-            seen[group] = _shadows_of_group(X, first, last, cells, by_cells, old, fresh, limit, labels)
+            seen[group] = _shadows_of_group(X, begin, end, np.int64(group), cells, by_cells, old, fresh, limit, labels)
         _threads_paid(begun, work)
     else:
         for group in range(tasks):
-            first = begin + group * _SHADOW_GROUP
-            last = min(end, first + _SHADOW_GROUP)
-            seen[group] = _shadows_of_group(X, first, last, cells, by_cells, old, fresh, limit, labels)
+            seen[group] = _shadows_of_group(X, begin, end, group, cells, by_cells, old, fresh, limit, labels)
     return _sum(seen) / (end - begin)
 
 
@@ -15631,12 +15631,18 @@ class _Stored:
     """
 
     def __init__(self, X):
-        self.file, self.begin, self.dtype, self.shape = open(X.filename, "rb", 0), X.offset, X.dtype, X.shape
+        self.path, self.begin, self.dtype, self.shape, self.file = X.filename, X.offset, X.dtype, X.shape, None
 
     def __del__(self):
-        self.file.close()
+        if self.file is not None:
+            self.file.close()
+
+    def __len__(self):
+        return self.shape[0]
 
     def _run(self, first, count):
+        if self.file is None:                          # not before: a directory may hold more files than can be open
+            self.file = open(self.path, "rb", 0)
         self.file.seek(self.begin + first * self.shape[1] * self.dtype.itemsize)
         rows = np.fromfile(self.file, self.dtype, count * self.shape[1])
         if rows.size < count * self.shape[1]:
