@@ -6505,8 +6505,8 @@ def shadow_select(X, eps):
     -----
     At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
     centers, or boxes of some hundred centers each: 10^6 points of 3 coordinates take seconds with any eps above 10^-10
-    of their range; 4 10^5 of 10, a third of them centers, half of the time without boxes. O(n + m d) memory beside X in
-    float64.
+    of their range; 4 10^5 of 10, a third of them centers, two thirds of the time without boxes. O(n + m d) memory
+    beside X in float64.
 
     Examples
     --------

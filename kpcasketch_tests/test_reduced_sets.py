@@ -138,8 +138,8 @@ def test_leaves_in_a_box_leave_no_trace(shift, dtype, rng):
     assert np.array_equal(state.centers, found.centers) and np.array_equal(state.weights, found.weights)
 
 
-def test_first_rows_unlike_the_rest_decided_for_all(rng):
-    # cells were chosen by the first batch, far from all centers, and kept: 100 times the time; counts stand for it here
+def test_labels_where_the_first_rows_are_unlike_the_rest(rng):
+    # what is quickest is asked anew on the way from cells to leaves and back: labels must not mind
     centers, eps = rng.standard_normal((3000, 6)), 2.9
     far, near = 30.0 * rng.standard_normal((2100, 6)), 0.5 * rng.standard_normal((40_000, 6))
     points = np.concatenate([far, near, far])
