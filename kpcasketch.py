@@ -13967,41 +13967,51 @@ class _Pilot:
             raise ValueError(str(error).replace("gram:", "advise:", 1)) from None
         fits = wanted > 1e-4 and np.abs(self.K).max() < 1e30           # products in float32 take half of the time
         self.rough = self.K.astype(np.float32) if fits else self.K
-        self.norm = self.size(lambda V: self.K @ V)
+        # Landmarks look kernel values up: of images, to compute them took three quarters of the time.
+        self.known = np.arange(few, dtype=X.dtype).reshape(-1, 1), precomputed(self.K)
+        self.norm, = self.sizes(lambda V: self.K @ V)
         if not self.norm > 0.0:
             raise ValueError("advise: kernel must not be 0 on all of X")
         self.growth = self.n / few
 
-    def size(self, product):
-        """Spectral norm to 3 % of a flat spectrum, by NumPy and so without compiling: 10 blocks of a Krylov space."""
+    def sizes(self, product, count=1):
+        """Spectral norms to 3 % of a flat spectrum, by NumPy and so without compiling: 10 blocks of a Krylov space.
+
+        Of several operators in one go: product takes and returns their blocks side by side.
+        """
         n = self.P.shape[0]
         if n <= 80:
-            return np.linalg.norm(product(np.eye(n)), 2)
-        V, Q, AQ = np.random.default_rng(self.seed).standard_normal((n, 8)), np.empty((n, 0)), np.empty((n, 0))
+            return [np.linalg.norm(block, 2) for block in np.hsplit(product(np.tile(np.eye(n), count)), count)]
+        V = np.random.default_rng(self.seed).standard_normal((n, 8))
+        blocks, Q, AQ = [V] * count, [np.empty((n, 0))] * count, [np.empty((n, 0))] * count
         for step in range(10):
             for again in range(2):
-                V = np.linalg.qr(V - Q @ (Q.T @ V))[0]
-            Q = np.hstack([Q, V])
-            V = product(V)
-            AQ = np.hstack([AQ, V])
-        return np.linalg.norm(Q.T @ AQ, 2)
+                blocks = [np.linalg.qr(V - basis @ (basis.T @ V))[0] for V, basis in zip(blocks, Q, strict=True)]
+            Q = [np.hstack(pair) for pair in zip(Q, blocks, strict=True)]
+            blocks = np.hsplit(product(np.hstack(blocks)), count)
+            AQ = [np.hstack(pair) for pair in zip(AQ, blocks, strict=True)]
+        return [np.linalg.norm(basis.T @ image, 2) for basis, image in zip(Q, AQ, strict=True)]
 
     def error(self, A):
         """|K - A|_2 / |K|_2, here."""
-        return self.size(lambda V: self.K @ V - matmat(A, V)) / self.norm
+        norm, = self.sizes(lambda V: self.K @ V - matmat(A, V))
+        return norm / self.norm
 
-    def factor_error(self, F):
-        K, F = self.rough, F.astype(self.rough.dtype)
+    def factor_errors(self, factors):
+        """|K - F F^T|_2 / |K|_2 of each F: K is read once for all."""
+        K = self.rough
+        factors = [F.astype(K.dtype, copy=False) for F in factors]
 
         def product(V):
             V = V.astype(K.dtype, copy=False)
-            return K @ V - F @ (F.T @ V)
-        return self.size(product) / self.norm
+            parts = [F @ (F.T @ block) for F, block in zip(factors, np.hsplit(V, len(factors)), strict=True)]
+            return K @ V - np.hstack(parts)
+        return [norm / self.norm for norm in self.sizes(product, len(factors))]
 
-    def landmarks(self, method, s, seed):
-        return nystrom(self.P, _LANDMARK_METHODS[method](self.P, self.kernel, s, seed), self.kernel)
+    def landmarks(self, method, s, seed, P, kernel):
+        return nystrom(P, _LANDMARK_METHODS[method](P, kernel, s, seed), kernel)
 
-    def features(self, s, seed):
+    def features(self, s, seed, P, kernel):
         return fourier_features(self.P, fourier_features_map(self.kernel, self.P.shape[1], s, seed))
 
     def seconds(self, make):
@@ -14076,8 +14086,9 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     Returns
     -------
-    list of Advice, those that work first, by seconds (at least 1) times the factor by which their error varies between
-    seeds; works is False in the first if none does. Sizes and errors are the same in each call; seconds are measured
+    list of Advice, those that work first, by seconds times the factor by which their error varies between seeds; those
+    below one second come first, the smallest in bytes before the others. works is False in the first if none does.
+    Sizes and errors are the same in each call; seconds are measured
 
     Raises
     ------
@@ -14085,7 +14096,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     Notes
     -----
-    Called from Python only, or by `advise` of the command line. Seconds to a minute after compiling, 500 MB; small
+    Called from Python only, or by `advise` of the command line. Five to thirty seconds after compiling, 500 MB; small
     clusters that 4096 points miss are missed: `nystrom_to` sees all points, and certifies.
 
     Examples
@@ -14118,9 +14129,9 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         row = _judged(row, wanted * (1.0 + 1e-3), memory, X.shape[0] ** 2 * X.itemsize)      # sizes are rounded
         if row.works:
             row = row._replace(seconds=pilot.seconds(make) * work)
-        # Seconds of single calls vary by factors: below one they do not decide.
-        ranked.append((not row.works, max(row.seconds, 1.0) * spread if row.works else row.error, row))
-    return [row for _, _, row in sorted(ranked, key=lambda entry: entry[:2])]
+        # Seconds of single calls vary by factors: below one they do not decide, and bytes do.
+        ranked.append((not row.works, max(row.seconds * spread, 1.0) if row.works else row.error, row.bytes, row))
+    return [row for *_, row in sorted(ranked, key=lambda entry: entry[:3])]
 
 
 def _judged(row, error, memory, exact_bytes):
@@ -14176,7 +14187,8 @@ def _ways_of_factors(pilot, wanted):
 
         def error_of(s, factor=factor, spreads=spreads):
             """The largest of some draws, which differ where points do."""
-            draws = [pilot.factor_error(factor(s, (pilot.seed + draw) % 2**64)) for draw in range(_PILOT_DRAWS)]
+            draws = pilot.factor_errors([factor(s, (pilot.seed + draw) % 2**64, *pilot.known)
+                                         for draw in range(_PILOT_DRAWS)])
             spreads[s] = max(draws) / max(min(draws), 1e-300) if max(draws) > 1e-12 else 1.0
             return max(draws)
         for s in ladder:
@@ -14193,8 +14205,8 @@ def _ways_of_factors(pilot, wanted):
         source += "; varies %.2g times between seeds" % spread if spread > 1.0 else ""
         source += " (`fourier_features`, or streamed)" if method == "skpca" else ""
         yield (Advice(method, s, pilot.n * s * pilot.itemsize, math.nan, predicted, True, source),
-               lambda factor=factor, here=here: LowRank(factor(here, pilot.seed)), pilot.growth * (s / here) ** power,
-               spread)
+               lambda factor=factor, here=here: LowRank(factor(here, pilot.seed, pilot.P, pilot.kernel)),
+               pilot.growth * (s / here) ** power, spread)
 
 
 # 16.3 Every function at once

@@ -664,6 +664,14 @@ def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():
             assert row.works and 20 <= row.size <= 26 and row.error < 1e-5             # products in float32
 
 
+def test_of_what_takes_no_second_the_smallest_is_advised():
+    # pendigits: an exact matrix of 967 MB came before 3 MB of landmarks, as both took less than a second
+    Z = np.random.default_rng(3).standard_normal((400, 3))
+    rows = [row for row in kp.advise(Z, kp.gaussian(2.0), 0.01, k=3) if row.works]
+    sizes = [row.bytes for row in rows if row.seconds < 0.3]           # whatever their errors vary between seeds
+    assert len(sizes) > 3 and sizes == sorted(sizes) and sizes[0] < 400**2 * 8 / 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["normal", "clusters", "tails"])
 def test_what_is_advised_has_the_predicted_error(data, monkeypatch):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Products of operators with 16 vectors, against BLAS on the dense matrix."""
+"""Products of operators with blocks of vectors, against BLAS on the dense matrix and SciPy on the sparse one."""
 
 import numpy as np
+import scipy.sparse
 
 import kpcasketch as kp
 
-from .common import normal, ratio, size, unit
+from .common import normal, ratio, seconds, size, unit
 
 
 class BitsProduct:
@@ -43,3 +44,28 @@ class DenseProduct:
     @unit("times faster than BLAS")
     def track_ratio(self):
         return ratio(lambda: self.A @ self.V, lambda: kp.matmat(self.A, self.V))
+
+
+class SampledProduct:
+    """A sampled matrix, against SciPy's product of the same entries, which is one thread's."""
+    params = [[5, 200], [1, 4, 16, 64]]
+    param_names = ["s", "vectors"]
+
+    def setup(self, s, vectors):
+        n = size(16000)
+        self.A = kp.sample_gram(normal(n, 10), kp.gaussian(3.0), s)
+        self.peer = scipy.sparse.csr_matrix(self.A, shape=(n, n))
+        self.V = normal(n, vectors, 1)
+
+    @unit("times faster than SciPy")
+    def track_ratio(self, s, vectors):
+        return ratio(lambda: self.peer @ self.V, lambda: kp.matmat(self.A, self.V))
+
+    @unit("nanoseconds an entry")
+    def track_entry(self, s, vectors):
+        return 1e9 * seconds(lambda: kp.matmat(self.A, self.V))[0] / self.A.data.size
+
+    @unit("largest relative difference")
+    def track_error(self, s, vectors):
+        exact = self.peer @ self.V
+        return float(np.abs(kp.matmat(self.A, self.V) - exact).max() / np.abs(exact).max())
