@@ -104,9 +104,9 @@ def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
     paths = written.finish()
     text, page = paths[0].read_text(), paths[1].read_text()
     assert "norms \\|A\\| <= 1" in text and "**refuted as stated**: 1; **holds**: 1" in text and "](line.png)" in text
-    assert "| [two](#two) | holds |  | 0.5 | 1 | 0.5 | 0.25 | above |" in text
-    assert "there is none |  | [E0](#E0) | [figure-line" not in text
-    assert "there is none |  | [E0](#E0) | [line](#figure-line)" in text
+    assert "| [two](#two) | holds |  | 0.5 | 1 | 0.5 | 0.25 |  |  |" in text and "**Control**: : above." in text
+    assert "there is none | [E0](#E0) | [figure-line" not in text
+    assert "there is none | [E0](#E0) | [line](#figure-line)" in text
     assert "because &lt;of this&gt;" in page and "data:image/png;base64" in page and "c &lt; d" in page
     for target in ("one", "two", "E0", "figure-line"):
         assert f'href="#{target}"' in page and f'id="{target}"' in page
@@ -134,13 +134,55 @@ def test_every_claim_and_figure_can_be_followed():
 
 @pytest.mark.parametrize("arguments, text", [
     (["--claim", "AMS-unknown"], "no claim starts with"), (["--data", "no-such-file.npy"], "cannot read"),
-    (["--data-dir", "no-such-folder"], "is not a directory")])
+    (["--data-dir", "no-such-folder"], "is not a directory"), (["--data", "points.txt"], "is not a .npy, .npz or .csv"),
+    (["--data", __file__, "--headlines"], "--data is for claims")])
 def test_wrong_requests_get_status_2(arguments, text, capsys):
     try:
         status = command.main(arguments)
     except SystemExit as stop:
         status = stop.code
     assert status == 2 and text in capsys.readouterr().err
+
+
+def of_own_points(options):
+    return claims.bounded(0.5, 1.0, 2.0, "", trivial=4.0)
+
+
+def of_any_points(options):
+    return claims.bounded(abs(tools.users_rows(options, 300).max()), 1.0, 2.0, "", trivial=4.0)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv"])
+def test_claims_and_figures_did_not_say_whose_points_they_took(tmp_path, monkeypatch, capsys, suffix):
+    pytest.importorskip("matplotlib")
+    importlib.import_module("paper_checks.ams2001")
+    X, path = np.random.default_rng(0).random((300, 2)), tmp_path / f"points{suffix}"
+    if suffix == ".csv":
+        np.savetxt(path, X, delimiter=",")
+    else:
+        np.save(path, X) if suffix == ".npy" else np.savez(path, X=X, y=X[:, 0])
+    both = [claims.Claim(name, "ams", "it is", check, "it", "more") for name, check in (("mine", of_any_points),
+                                                                                       ("its", of_own_points))]
+    figures = []
+
+    def drawing(axes, options):
+        tools.users_rows(options, 10)
+        figures.append(axes.figure)
+    monkeypatch.setattr(claims, "CLAIMS", both)
+    monkeypatch.setattr(claims, "FIGURES", [claims.Figure("line", "ams", "A line.", drawing, ("mine", "elsewhere"))])
+    assert command.main(["--paper", "ams", "--data", str(path), "--report", str(tmp_path / "out")]) == 0
+    told, text = capsys.readouterr().out, (tmp_path / "out" / "report.md").read_text()
+    assert f"data: points of points{suffix}" in told and "data: points of its own" in told
+    assert f"1 of them on points of points{suffix}" in told and f"**With**: points of points{suffix}." in text
+    assert [figure.get_suptitle() for figure in figures] == [f"points of points{suffix}"]
+    assert "Shows [mine](#mine), elsewhere." in text                   # what is not in the report was a dead link
+
+
+@pytest.mark.parametrize("X, text", [(np.zeros((299, 2)), "299 rows"), (np.ones((300, 2)), "rows of"),
+                                     (np.full((300, 2), np.nan), "NaN or infinity"), (np.ones(300), "2-D array")])
+def test_points_on_which_no_claim_can_be_checked_are_refused(tmp_path, capsys, X, text):
+    np.save(tmp_path / "points.npy", X)
+    assert command.main(["--data", str(tmp_path / "points.npy")]) == 2 and text in capsys.readouterr().err
 
 
 def test_an_index_says_where_theorems_are(capsys):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m paper_checks [--paper ams] [--claim AMS-T1] [--full] [--data X.npy] [--seed 0] [--report DIR]: a line for
+"""python -m paper_checks [--paper ams] [--claim AMS-T1] [--full] [--data X.npz] [--seed 0] [--report DIR]: a line for
 each claim, live.
 
 Exit status 0 if every claim ends well, 1 if one FAILS or is undecided, 2 for a wrong request.
@@ -15,8 +15,6 @@ import sys
 import textwrap
 import time
 
-import numpy as np
-
 from paper_checks import claims, data, report
 
 
@@ -27,8 +25,9 @@ def parser():
     out.add_argument("--list", action="store_true", help="names and statements of the claims, judging none")
     out.add_argument("--full", action="store_true",
                      help="the papers' sizes where their data are here (minutes; see --sets)")
-    out.add_argument("--data", metavar="FILE.npy",
-                     help="an (n, d) array on which the data-dependent claims are checked")
+    out.add_argument("--data", metavar="FILE",
+                     help=".npy, .npz or .csv file, a point a row: claims about any points are checked on these; each "
+                          "says whose points it took")
     out.add_argument("--data-dir", metavar="DIR", type=pathlib.Path,
                      help="a directory with the papers' data sets, as covtype.npz, pendigits.npz, for their figures")
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
@@ -48,21 +47,6 @@ def parser():
     return out
 
 
-def load(path):
-    if path is None:
-        return None
-    try:
-        X = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        sys.exit(refusal(f"cannot read {path}: {error}"))
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or len(X) < 300 or not np.issubdtype(X.dtype, np.number):
-        sys.exit(refusal(f"{path} must hold a 2-D array of numbers with at least 300 rows"))
-    X = X.astype(float)
-    if not np.isfinite(X).all():
-        sys.exit(refusal(f"{path} holds NaN or infinity"))
-    return X
-
-
 def refusal(text):
     print(f"paper_checks: error: {text}", file=sys.stderr)
     return 2
@@ -72,7 +56,7 @@ def judge(chosen, options, written):
     """Print a line for each claim as it is judged, and add it to the report, if there is one; returns how many ended
     badly."""
     print(f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict")
-    bad, start = 0, time.perf_counter()
+    bad, on_users, start = 0, 0, time.perf_counter()
     for one, verdict in claims.run(chosen, options):
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
@@ -82,13 +66,17 @@ def judge(chosen, options, written):
             why = one.no_trivial if math.isinf(verdict.trivial) and one.control else ""
             for label, text in (("says", one.statement), ("found", verdict.text),
                                 ("control", f"{one.control}: {verdict.control}" if verdict.control else ""),
-                                ("measures", one.measures), ("with", verdict.parameters), ("no trivial bound", why)):
+                                ("measures", one.measures), ("with", verdict.parameters), ("data", verdict.data),
+                                ("no trivial bound", why)):
                 for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:
                     print("    " + line)
         bad += verdict.verdict not in claims.GOOD
+        on_users += options.data is not None and options.data.used
         if written:
             written.add(one, verdict)
     print(f"{len(chosen)} claims, {len(chosen) - bad} judged well, {bad} not")
+    if options.data is not None:
+        print(f"{on_users} of them on points of {options.data.name}; the others speak of points that they construct")
     return bad
 
 
@@ -109,7 +97,12 @@ def at_size(options):
 
 def main(argv=None):
     options = parser().parse_args(argv)
-    options.data = load(options.data)
+    if options.data is not None and (options.headlines or options.pictures):
+        return refusal("--data is for claims, and neither for headlines nor for pictures, which name their own")
+    try:
+        options.data = data.Users(options.data) if options.data is not None else None
+    except ValueError as error:
+        return refusal(str(error))
     if options.data_dir is not None and not options.data_dir.is_dir():
         return refusal(f"{options.data_dir} is not a directory")
     if options.headlines:

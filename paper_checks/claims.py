@@ -77,6 +77,7 @@ class Verdict:
     trivial: float = math.inf                          # the bound that holds without any theorem
     control: str = ""                                  # what the control gave
     compared: bool = True                              # whether measured / bound says anything: exponents' does not
+    data: str = ""                                     # whose points, if the user gave some
 
     @property
     def slack(self):
@@ -172,12 +173,16 @@ def run(claims, options):
     """Yield (claim, Verdict); a check that raises is our bug."""
     global _judgements
     _judgements = itertools.count(1)
+    given = getattr(options, "data", None)
     for one in claims:
+        if given is not None:
+            given.used = False
         try:
             verdict = one.check(options)
         # whatever went wrong, the table goes on and the exit status tells
         except Exception as error:
             verdict = Verdict(BROKEN, math.nan, math.nan, f"{type(error).__name__}: {error}")
+        verdict.data = given.told() if given is not None else ""
         yield one, guard_vacuity(one, verdict)
 
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The papers' data sets, from the directory of --data-dir: which they are, and how they are loaded."""
 
+import pathlib
+
 import numpy as np
 
+import kpcasketch as kp
 from paper_checks.claims import PAPERS
 
 FILES = {"Covertype": "covtype.npz", "Adult": "adult_a9a.npz", "cpu_act": "cpu_act.npz", "german": "german_numeric.npz",
@@ -26,6 +29,30 @@ SETS = (("rskpca", "german, 1000 x 24", "german", EXACT), ("rskpca", "pendigits,
         ("rls", "Covertype, 581,012 x 54", "Covertype", f"{SUBSET}: 9664 uniform rows"),
         ("rls", "Cod-RNA, 331,152 x 8", "", MISSING), ("rls", "Adult, 48,842 x 110", "Adult",
                                                        f"{EXACT} up to its coding (123 columns), 3000 rows are used"))
+
+
+class Users:
+    """The points of --data, and whether a claim or a figure took any since `used` was set to False."""
+
+    def __init__(self, path):
+        """Refuses, by ValueError, what the command line refuses, and fewer than 300 rows."""
+        try:
+            self.X = np.asarray(kp._load_points(path, None), float)
+        except kp._Refused as error:
+            raise ValueError(str(error)) from None
+        if len(self.X) < 300:
+            raise ValueError(f"{path} has {len(self.X)} rows, and claims need 300 to measure anything")
+        if (self.X == self.X[0]).all():
+            raise ValueError(f"all rows of {path} are equal, and claims need points that differ")
+        self.name, self.used = pathlib.Path(path).name, False
+
+    def rows(self, n, seed):
+        self.used = True
+        return self.X[np.random.default_rng(seed).permutation(len(self.X))[:n]]
+
+    def told(self):
+        """Whose points were taken, in words."""
+        return f"points of {self.name}" if self.used else "points of its own"
 
 
 def table(papers):

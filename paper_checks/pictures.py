@@ -73,6 +73,8 @@ def draw(folder, data_dir):
         raise ValueError(f"the pictures need {data.FILES['mnist']} in --data-dir")
     folder.mkdir(parents=True, exist_ok=True)
     X = np.ascontiguousarray(found[0]) / 255.0
+    print("drawing digits.png", flush=True)
     digits(folder, X, found[1])
+    print("drawing sketches.png, half a minute", flush=True)
     sketches(folder, X)
     return [folder / "digits.png", folder / "sketches.png"]

@@ -13,10 +13,10 @@ import math
 import pathlib
 import platform
 
+import kpcasketch as kp
 from paper_checks import claims, data
 
-COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "control", "errata",
-           "figures", "with")
+COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "errata", "figures")
 ERRATA_COLUMNS = ("tag", "where", "kind", "stated", "right", "evidence in")
 LEGEND = ("\"Holds\" means: not contradicted on these instances, by a check that would have told; it is no proof. "
           "Slack is measured over bound: at most 1 where a bound holds; exponents have none. Each claim has a control, "
@@ -26,7 +26,7 @@ LEGEND = ("\"Holds\" means: not contradicted on these instances, by a check that
 STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em;
 color: #222 }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px } td, th { text-align: left; vertical-align: top;
-padding: .3em .6em; border-bottom: 1px solid #ddd; overflow-wrap: anywhere } th { background: #f4f4f4 }
+padding: .3em .6em; border-bottom: 1px solid #ddd; overflow-wrap: break-word } th { background: #f4f4f4 }
 td:first-child { white-space: nowrap }
 img { max-width: 100%; max-height: 46em } .bad { color: #b00 } .other { color: #850 } code { font-size: 90% }
 h3 { margin: 1.6em 0 .2em } p { margin: .4em 0 }"""
@@ -114,10 +114,14 @@ class Page(Text):
 
 def draw(figure, options):
     """The picture as PNG bytes."""
-    columns = figure.columns(options) if figure.columns else 1
+    columns, given = figure.columns(options) if figure.columns else 1, getattr(options, "data", None)
+    if given is not None:
+        given.used = False
     canvas = importlib.import_module("matplotlib.figure").Figure(figsize=(3 + 4 * columns, 4 * figure.rows),
                                                                  layout="constrained")
     figure.draw(canvas.subplots(figure.rows, columns, squeeze=figure.columns is None), options)
+    if given is not None:
+        canvas.suptitle(given.told(), fontsize="small")
     buffer = io.BytesIO()
     canvas.savefig(buffer, format="png", dpi=120)
     return buffer.getvalue()
@@ -142,7 +146,8 @@ class Report:
         for figure in claims.FIGURES:
             if seen & set(figure.claims) and (figure.columns is None or figure.columns(self.options)):
                 print(f"drawing {figure.name}", flush=True)
-                self.pictures.append((figure, draw(figure, self.options)))
+                with kp._Ticker(f"drawing {figure.name}"):
+                    self.pictures.append((figure, draw(figure, self.options)))
                 (self.directory / f"{figure.name}.png").write_bytes(self.pictures[-1][1])
                 self.write()
         return [self.directory / "report.md", self.directory / "report.html"] + [
@@ -174,7 +179,7 @@ class Report:
             parts += self.finding(form, claim, verdict)
         parts += [form.heading(2, "Figures")] if self.pictures else []
         for figure, png in self.pictures:
-            shows = ", ".join(form.link(name, name) for name in figure.claims)
+            shows = ", ".join(form.link(name, name) if name in shown else name for name in figure.claims)
             parts += [form.heading(3, figure.name, "figure-" + figure.name), form.picture(figure.name, png),
                       form.paragraph(form.plain(figure.caption) + (f" Shows {shows}." if shows else ""))]
         return parts
@@ -205,6 +210,11 @@ class Report:
                                             kind_of(verdict)))
         numpy, numba = (importlib.import_module(name).__version__ for name in ("numpy", "numba"))
         size = "the papers' sizes, where their data are here" if getattr(self.options, "full", False) else "quick sizes"
+        given = getattr(self.options, "data", None)
+        if given is not None:
+            told = f"Claims about any points were checked on those of {given.name}, as each says below; the others " \
+                   "speak of points that they construct."
+            parts.append(form.paragraph(form.plain(told)))
         parts.append(form.paragraph(f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, "
                                     f"numpy {numpy}, numba {numba}. {LEGEND}"))
         return parts
@@ -213,13 +223,14 @@ class Report:
         share = verdict.bound / verdict.trivial
         tags = sorted({e.tag for e in claims.ERRATA if e.claim == claim.name} | set(claim.errata),
                       key=lambda tag: int(tag[1:]))
+        shown = {c.name for c, _ in self.results}
+        here = {e.tag for e in claims.ERRATA if e.claim in shown}
         drawn = [figure.name for figure, _ in self.pictures if claim.name in figure.claims]
         return (form.link(claim.name, claim.name), form.plain(verdict.verdict), form.plain(claim.measures),
                 number(verdict.measured),
                 number(verdict.bound), number(verdict.slack), number(share) if share else form.plain(claim.no_trivial),
-                form.plain(verdict.control), ", ".join(form.link(tag, tag) for tag in tags),
-                ", ".join(form.link("figure-" + name, name) for name in drawn),
-                form.plain(verdict.parameters))
+                ", ".join(form.link(tag, tag) if tag in here else tag for tag in tags),
+                ", ".join(form.link("figure-" + name, name) for name in drawn))
 
     @staticmethod
     def erratum(form, e):
@@ -229,11 +240,13 @@ class Report:
 
     @staticmethod
     def finding(form, claim, verdict):
+        told = "; ".join(filter(None, (verdict.parameters, verdict.data)))
         return [form.heading(3, f"{claim.name}: {form.plain(verdict.verdict)}", claim.name),
                 form.paragraph(f"{form.strong('Says')}: {form.plain(claim.statement)}"),
                 form.paragraph(f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict)),
                 *([form.paragraph(f"{form.strong('Control')}: {form.plain(f'{claim.control}: {verdict.control}')}.")]
-                  if verdict.control else [])]
+                  if verdict.control else []),
+                *([form.paragraph(f"{form.strong('With')}: {form.plain(told)}.")] if told else [])]
 
 
 def kind_of(verdict):

@@ -19,9 +19,7 @@ def seeds(options, count, offset=0):
 
 def users_rows(options, n):
     """n rows of the user's data in random order, or None."""
-    if options.data is None:
-        return None
-    return options.data[np.random.default_rng(options.seed).permutation(len(options.data))[:n]]
+    return None if options.data is None else options.data.rows(n, options.seed)
 
 
 def norm(A):
