@@ -15960,6 +15960,15 @@ def _chosen_kernel(options, X):
     return choice.make(*own.values()), own.get("sigma")
 
 
+def _sigma_in(kernel, options, X):
+    """The bandwidth of a kernel that these options made, up to sigma itself; None if it has none."""
+    if "sigma" not in _KERNELS[options.kernel].options:
+        return None
+    one, two = (_chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": sigma}), X)[0].gamma
+                for sigma in (1.0, 2.0))
+    return (one / kernel.gamma) ** (1.0 / math.log2(one / two))        # gamma is a power of sigma
+
+
 # 18.3 The table: one row a method
 
 class _Row(NamedTuple):
@@ -16428,6 +16437,11 @@ def _write_model(options, model, what):
         print(f"wrote {options.written_model} (the model of {what})")
 
 
+def _some(n):
+    """Of n rows each so many, 10,000 to 20,000 in all if there are as many."""
+    return slice(None, None, max(1, n // 10_000))
+
+
 def _write_results(options, X, labels, title, what, values, transform, more, spectrum="of the Gram matrix",
                    residual=None):
     """The embedding of points that need not fit into memory, and a picture of 10,000 to 20,000 of them.
@@ -16457,9 +16471,9 @@ def _write_results(options, X, labels, title, what, values, transform, more, spe
     if options.o:
         print(f"wrote {options.o} ({what})")
     if options.plot:
-        step = max(1, X.shape[0] // 10_000)
-        _plot(options, features(_rows_of(X[::step], 0, X.shape[0])), values,
-              None if labels is None else labels[::step], title, spectrum=spectrum)
+        shown = _some(X.shape[0])
+        _plot(options, features(_rows_of(X[shown], 0, X.shape[0])), values, None if labels is None else labels[shown],
+              title, spectrum=spectrum)
         print(f"drew {options.plot} ({what})")
 
 
@@ -16629,6 +16643,7 @@ class _FileSketch:
                                      options.center)
         else:
             done = self._resumed()
+            self.sigma = _sigma_in(self.state.map.kernel, options, X)
             self.note = f"; {options.state} holds {self.state.sketch.count} points, goes on at point {done}"
         self.before, self.start = self.state.sketch.count - done, done
 
@@ -16719,6 +16734,7 @@ class _FileDescent:
             if options.steps is not None and options.steps < state.step:
                 raise _Refused(f"--steps must be at least {state.step}, the steps that {options.state} has had, as "
                                f"they count in all")
+            self.sigma = _sigma_in(state.map.kernel, options, X)
             self.note = f"; {options.state} goes on at step {state.step}"
         self.state, self.start = state, state.step
         self.end, self.batch = _runs(options.steps or 0, options.batch or 0, state.map, state.feature_batch, X.shape[0])
@@ -16900,6 +16916,11 @@ def _stream(options):
             with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
                 judged, residual = _judged_stream(stream, X, options)
         _print_row(options.method, seconds, stream.held(), 0, *judged, residual, options.k)
+        if judged is _NOT_JUDGED:
+            why = ("as --no-errors says" if not options.errors else
+                   f"which is found for up to {_DENSE_POINTS:,} points" if X.shape[0] > _DENSE_POINTS else
+                   f"as {options.state} holds other points, too")
+            print(f"-: not compared with the exact answer, {why}")
         print(stream.remarks(model, seconds))
         print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on "
               "disk")
@@ -16908,8 +16929,17 @@ def _stream(options):
             print(f"wrote {options.state} ({stream.count()})")
         values = model.values if options.method == "skpca" else values * X.shape[0]
         residual = (lambda rows: skpca_residual(rows, model)) if options.residual else None
-        _write_results(options, X, labels, _title(options, source, options.method, stream.sigma), options.method,
-                       values, transform, {**_as_arrays(model, "model"), **moments}, residual=residual)
+        try:
+            _write_results(options, X, labels, _title(options, source, options.method, stream.sigma), options.method,
+                           values, transform, {**_as_arrays(model, "model"), **moments}, residual=residual)
+            if residual is not None:
+                off = residual(_rows_of(X[_some(X.shape[0])], 0, X.shape[0]))
+                print(f"off the directions are half of these points by less than {np.median(off):.3g}, 99 % by less "
+                      f"than {np.quantile(off, 0.99):.3g} (of {off.size:,} of them): what is further off is unlike them")
+        except KeyboardInterrupt:
+            kept = (f"{options.state} holds all points: the same command writes them" if options.state else
+                    "--state would keep what was learned")
+            raise KeyboardInterrupt(f"interrupted while results were being written; {kept}") from None
 
 
 def _judged_stream(stream, X, options):

@@ -1043,6 +1043,39 @@ def test_an_embedding_alone_left_no_model_behind(points, tmp_path, capsys):
         assert kp.main(["embed", *wrong]) == 2 and word in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kernel, more", [("gaussian", []), ("laplacian", []), ("matern", ["--nu", "2.5"]),
+                                          ("rational_quadratic", ["--alpha", "3"]), ("cauchy", [])])
+def test_a_stream_that_goes_on_did_not_say_its_bandwidth(points, tmp_path, capsys, kernel, more):
+    command = ["stream", points, "-k", "2", "-m", "20", "--ell", "4", "--kernel", kernel, *more, "--no-errors",
+               "--state", str(tmp_path / "state.npz")]
+    assert kp.main([*command, "--sigma", "1.75"]) == 0 and kp.main(command) == 0
+    first, second = [line for line in capsys.readouterr().out.splitlines() if line.startswith(points)]
+    assert ", sigma 1.75;" in first and ", sigma 1.75;" in second
+
+
+def test_columns_that_are_not_judged_say_why(points, tmp_path, monkeypatch, capsys):
+    command = ["stream", points, "-k", "2", "-m", "20", "--ell", "4", "--sigma", "2"]
+    assert kp.main(command) == 0 and "not compared" not in capsys.readouterr().out
+    assert kp.main([*command, "--no-errors"]) == 0 and "as --no-errors says" in capsys.readouterr().out
+    monkeypatch.setattr(kp, "_DENSE_POINTS", 100)
+    assert kp.main(command) == 0 and "found for up to 100 points" in capsys.readouterr().out
+
+
+def test_an_interrupt_while_results_were_written_did_not_say_what_goes_on(points, tmp_path, monkeypatch, capsys):
+    def interrupted(rows, model):
+        raise KeyboardInterrupt
+    state, out = str(tmp_path / "state.npz"), tmp_path / "out.npz"
+    command = ["stream", points, "-k", "2", "-m", "20", "--ell", "4", "--sigma", "2", "--no-errors", "-o", str(out)]
+    for more, text in ((["--state", state], f"{state} holds all points: the same command writes them"),
+                       ([], "--state would keep what was learned")):
+        with monkeypatch.context() as patch:
+            patch.setattr(kp, "skpca_transform", interrupted)
+            patch.setattr(kp._FileSketch, "compile", lambda stream: None)
+            assert kp.main([*command, *more]) == 130 and text in capsys.readouterr().err
+        assert not out.exists()
+    assert kp.main([*command, "--state", state]) == 0 and out.exists()
+
+
 def test_residuals_come_with_features(points, tmp_path, capsys):
     model, state, out = (str(tmp_path / name) for name in ("model.npz", "state.npz", "out.npz"))
     far = np.vstack([X[:5], [[50.0, 50.0, 50.0]]])
@@ -1052,6 +1085,8 @@ def test_residuals_come_with_features(points, tmp_path, capsys):
     subspace = kp.load(model)
     with np.load(out) as written:
         assert np.allclose(written["off"], kp.skpca_residual(X, subspace)) and written["embedding"].shape == (150, 2)
+        limit = f"99 % by less than {np.quantile(written['off'], 0.99):.3g} (of 150 of them)"
+    assert limit in capsys.readouterr().out
     assert kp.main(["apply", model, str(tmp_path / "far.npy"), "--residual", "-o", str(tmp_path / "f.npy")]) == 0
     found = np.load(tmp_path / "f.npy")
     assert np.allclose(found, np.column_stack([kp.skpca_transform(far, subspace), kp.skpca_residual(far, subspace)]))

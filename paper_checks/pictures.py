@@ -75,6 +75,6 @@ def draw(folder, data_dir):
     X = np.ascontiguousarray(found[0]) / 255.0
     print("drawing digits.png", flush=True)
     digits(folder, X, found[1])
-    print("drawing sketches.png, half a minute", flush=True)
+    print("drawing sketches.png, which takes a minute or two", flush=True)
     sketches(folder, X)
     return [folder / "digits.png", folder / "sketches.png"]
