@@ -14400,10 +14400,10 @@ def _make_transformer():
         n_components : int, of `nystrom_kpca`, not centered; None for all of `nystrom_features`, one a landmark
         kernel : Kernel; None for a Gaussian one of bandwidth sigma, or gamma, or of the median distance
         sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
-            points times landmarks on, as the first holds so many numbers
+            points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
         random_state : int, RandomState or None, as in scikit-learn
 
-        After fit: kernel_, landmarks_ (their row numbers), map_ (NystromMap or Expansion), n_features_in_.
+        After fit: kernel_, landmarks_ (row numbers; of kmeans the centers), map_ (NystromMap or Expansion), n_features_in_.
 
         >>> import kpcasketch as kp                                     # doctest: +SKIP
         >>> make_pipeline(kp.LandmarkFeatures(300), Ridge()).fit(X, y)  # doctest: +SKIP
@@ -14429,20 +14429,25 @@ def _make_transformer():
             sampler = self.sampler
             if sampler == "auto":
                 sampler = "rpcholesky" if len(X) * self.landmarks < 10**8 else "rls-accelerated"
-            if not isinstance(sampler, str) or sampler not in _LANDMARK_METHODS:
-                raise ValueError(f"LandmarkFeatures: sampler must be auto or one of {', '.join(_LANDMARK_METHODS)}")
+            if not isinstance(sampler, str) or sampler not in (*_LANDMARK_METHODS, "kmeans"):
+                raise ValueError("LandmarkFeatures: sampler must be auto, kmeans or one of "
+                                 f"{', '.join(_LANDMARK_METHODS)}")
             if self.kernel is not None:
                 self.kernel_ = self.kernel
             else:
                 own = {given[0]: getattr(self, given[0])} if given else {"sigma": median_bandwidth(X, seed)}
                 self.kernel_ = gaussian(**own)
-            found = _LANDMARK_METHODS[sampler](X, self.kernel_, min(self.landmarks, len(X)), seed)
-            self.landmarks_ = found.indices
-            if self.n_components is None:
-                self.map_ = nystrom_map(X, found, self.kernel_)
+            many = min(self.landmarks, len(X))
+            if sampler == "kmeans":
+                self.landmarks_ = kmeans_select(X, many, seed).centers
             else:
-                self.map_ = nystrom_kpca(X, found, self.kernel_, min(self.n_components, len(found.indices)), seed)
-            self._n_features_out = len(found.indices) if self.n_components is None else self.map_.values.size
+                self.landmarks_ = _LANDMARK_METHODS[sampler](X, self.kernel_, many, seed).indices
+            many = len(self.landmarks_)
+            if self.n_components is None:
+                self.map_ = nystrom_map(X, self.landmarks_, self.kernel_)
+            else:
+                self.map_ = nystrom_kpca(X, self.landmarks_, self.kernel_, min(self.n_components, many), seed)
+            self._n_features_out = many if self.n_components is None else self.map_.values.size
             return self
 
         def transform(self, X):

@@ -247,7 +247,8 @@ def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
 # A transformer for scikit-learn
 
 @pytest.mark.slow
-@pytest.mark.parametrize("own", [{}, {"n_components": 3}, {"sampler": "rls-accelerated", "gamma": 0.5}])
+@pytest.mark.parametrize("own", [{}, {"n_components": 3}, {"sampler": "rls-accelerated", "gamma": 0.5},
+                                 {"sampler": "kmeans"}])
 def test_the_transformer_is_an_estimator_as_scikit_learn_checks_it(own):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     results = checks.check_estimator(kp.LandmarkFeatures(landmarks=20, **own), on_skip=None, on_fail=None)
@@ -275,6 +276,13 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     with pytest.raises(ValueError, match="features"):
         pipeline.predict(np.ones((3, 5)))
     assert fitted.set_params(n_components=2).transform(points).shape == (400, 60)      # what was fitted counts
+    near = kp.LandmarkFeatures(60, sampler="kmeans").fit(points)       # centers, which are no rows
+    assert near.landmarks_.shape == (60, 2)
+    K = kp.gram(points, points, near.kernel_)
+
+    def error(by):
+        return np.linalg.norm(K - by.transform(points) @ by.transform(points).T, 2)
+    assert error(near) < error(kp.LandmarkFeatures(60, sampler="uniform").fit(points))
     # its defaults serve a linear model: ridge regression on features is kernel ridge regression with K~
     target = np.sin(3.0 * points[:, 0]) + points[:, 1] ** 2
     assert make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target) > 0.98
