@@ -6472,45 +6472,70 @@ def _met_in_order(labels, begin, lowest):
     return met / (begin - first) if begin > first else 1.0 * lowest
 
 
+class _Way(NamedTuple):
+    """How shadows are looked for, and when that is chosen anew.
+
+    by_cells: in cells, or else in leaves of the first centers, `inside` of them, and the others in their order; time:
+    of a point, by estimate; refused: centers for which halving did not pay; asked: centers when this was chosen; again:
+    the point at which it is chosen anew.
+    """
+    by_cells: bool
+    leaves: _Leaves
+    inside: int
+    time: float
+    refused: int
+    asked: int
+    again: int
+
+
+@_compiled(apart=True)
+def _chosen_way(way, X, begin, end, cells, count, limit, labels):
+    """The quickest by estimate: cells, centers in their order, or in leaves halved across the longest side.
+
+    Halving (200 + 60 d nanoseconds a center, measured) is to save its time twice over, and a fifth of all.
+    """
+    n, d, width, leaves, inside, refused = X.shape[0], X.shape[1], _tile_width(X), way.leaves, way.inside, way.refused
+    in_cells, in_order = _time_in_cells(X, begin, end, cells), _met_in_order(labels, begin, count)
+    time, in_leaves = _time_in_leaves(d, 0, 0.5 * in_order), np.inf
+    stale = count - inside > max(_BLOCK, inside // _NEW_LEAVES_AFTER)
+    halved = leaves.halved and not stale
+    spared = (n - begin) * (min(in_cells, time) - _time_in_leaves(d, count, 0.0))
+    pays = begin > 0 and spared > 2.0 * (200.0 + 60.0 * d) * count
+    if pays and not halved and count > refused + refused // _NEW_LEAVES_AFTER:
+        leaves, inside, halved, stale = _leaves(cells.centers, 0, count, width, True), count, True, False
+    if halved:
+        in_leaves = (_time_in_leaves(d, inside, inside * _boxes_met(X, begin, end, leaves, limit))
+                     + _time_in_leaves(d, 0, 0.5 * (count - inside)))
+        if in_leaves > 0.8 * time:
+            halved, refused = False, count
+    by_cells = in_cells < min(time, in_leaves)
+    if not by_cells and not halved and (stale or leaves.halved):
+        leaves, inside = _leaves(cells.centers, 0, count, width, False), count
+    return _Way(by_cells, leaves, inside, min(in_cells, time, in_leaves), refused, count,
+                begin + (_CHOICE_HOLDS if begin > 0 else 1))
+
+
 @_compiled(apart=True, python=True)
 def _shadows(X, known, eps, grow):
     """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
     n, d, count, limit, labels = X.shape[0], X.shape[1], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
     cells, begin, width = _empty_cells(X, known, eps, known.shape[0] + _SHADOW_BATCH), 0, _tile_width(X)
-    old, inside, by_cells, time = _leaves(cells.centers, 0, 0, width, False), 0, False, 0.0
-    fresh, again, asked, refused = old, 0, 0, 0
+    way, unlike = _Way(False, _leaves(cells.centers, 0, 0, width, False), 0, 0.0, 0, 0, 0), True
     while begin < n:
         end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH if begin > 0 else _SHADOW_GROUP))
         if grow and count + end - begin > cells.codes.shape[0]:
             cells = _enlarged(cells, count, 2 * cells.codes.shape[0])
-        if begin >= again or count - asked > max(_BLOCK, asked // _NEW_LEAVES_AFTER):
-            asked, again = count, begin + (_CHOICE_HOLDS if begin > 0 else 1)
-            in_cells, in_order = _time_in_cells(X, begin, end, cells), _met_in_order(labels, begin, count)
-            time, in_leaves = _time_in_leaves(d, 0, 0.5 * in_order), np.inf
-            stale = count - inside > max(_BLOCK, inside // _NEW_LEAVES_AFTER)
-            halved = old.halved and not stale
-            spared = (n - begin) * (min(in_cells, time) - _time_in_leaves(d, count, 0.0))
-            pays = begin > 0 and spared > 2.0 * (200.0 + 60.0 * d) * count     # as halving takes
-            if pays and not halved and count > refused + refused // _NEW_LEAVES_AFTER:
-                old, inside, halved, stale = _leaves(cells.centers, 0, count, width, True), count, True, False
-            if halved:
-                in_leaves = (_time_in_leaves(d, inside, inside * _boxes_met(X, begin, end, old, limit))
-                             + _time_in_leaves(d, 0, 0.5 * (count - inside)))
-                if in_leaves > 0.8 * time:
-                    halved, refused = False, count
-            by_cells = in_cells < min(time, in_leaves)
-            if not by_cells and not halved and (stale or old.halved):
-                old, inside = _leaves(cells.centers, 0, count, width, False), count
-            time = min(in_cells, time, in_leaves)
-        if not by_cells:
-            fresh = _leaves(cells.centers, inside, count, width, False)
-        seen = _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, (end - begin) * time)
-        if by_cells and _time_of_seen(cells, d, seen) > 2.0 * time:
-            again = end                                # these points were not what the four had told
+        if unlike or begin >= way.again or count - way.asked > max(_BLOCK, way.asked // _NEW_LEAVES_AFTER):
+            way = _chosen_way(way, X, begin, end, cells, count, limit, labels)
+        fresh = way.leaves if way.by_cells else _leaves(cells.centers, way.inside, count, width, False)
+        seen = _find_shadows(X, begin, end, cells, way.by_cells, way.leaves, fresh, limit, labels,
+                             (end - begin) * way.time)
+        # Whether these points were not what the four had told that the estimate looked at.
+        unlike = way.by_cells and _time_of_seen(cells, d, seen) > 2.0 * way.time
         lowest = count
         for i in range(begin, end if grow else begin):
             if labels[i] < 0:
-                labels[i] = _first_of_batch(cells, count, X, i, lowest, limit, by_cells)
+                labels[i] = _first_of_batch(cells, count, X, i, lowest, limit, way.by_cells)
             if labels[i] < 0:
                 _enter_cell(cells, X[i], count)
                 labels[i] = count
