@@ -1008,7 +1008,8 @@ def _as_array(name, value, ndim, dtype=None):
         with contextlib.suppress(ValueError):          # rows of different lengths stay a list
             value = np.asarray(value)
     if not isinstance(value, np.ndarray):
-        raise ValueError(f"{name} must be {what}, got {type(value).__name__}")
+        hint = ": its .to_numpy() is one" if hasattr(value, "to_numpy") else ""
+        raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
     if value.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}")
     if value.ndim != ndim:
@@ -1122,11 +1123,18 @@ def _as_flag(name, value):
     return bool(scalar)
 
 
+# Which function gives the features of points by which model.
+_FEATURES_BY = {"Expansion": "expand", "Subspace": "skpca_transform", "DSGDState": "dsgd_evaluate",
+                "Manifold": "manifold_features", "NystromMap": "nystrom_features", "FourierMap": "fourier_features"}
+
+
 def _converter(cls, what, convert):
     """A function of a name and a value that converts a tuple of class cls, and refuses anything else."""
     def bring(name, value):
         if not isinstance(value, cls):
-            raise ValueError(f"{name} must be {what}, got {type(value).__name__}")
+            kind = type(value).__name__
+            served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
+            raise ValueError(f"{name} must be {what}, got {kind}{served}")
         try:
             return convert(name, value)
         except (AttributeError, OverflowError, TypeError, ValueError) as error:     # a tuple that nobody's maker made
@@ -1775,7 +1783,7 @@ def gaussian(sigma=None, gamma=None):
 
     Parameters
     ----------
-    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150; median_bandwidth(X) to begin with
     gamma : float, 1 / (2 sigma^2), in the place of sigma, as scikit-learn has it; from 1e-301 to 1e300
 
     Returns
@@ -2016,6 +2024,8 @@ def _signed(address):
 
 def custom(f):
     """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
+
+    Symmetry is yours to keep: a Gram matrix of points with themselves takes f(x, y) for one order and mirrors it.
 
     The function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
     section 6: a kernel is whatever behaves like an inner product. This maker is called from Python, not from compiled
@@ -9386,6 +9396,9 @@ def skpca_transform(X, subspace):
 def skpca_residual(X, subspace):
     """How novel points are: |z - W W^T z| for z = z(x) - means, the features' part off the directions found (SKPCA 1).
 
+    What is novel, quantiles of the known points' own residuals tell. Directions whose values are below subspace.shrunk
+    may follow the last points alone, which then pass for known: take fewer of them.
+
     Parameters
     ----------
     X : (n, d) array of new points
@@ -12104,7 +12117,7 @@ def _exact_scores(P, kernel, lam):
     return _capped(scores, 1.0), True
 
 
-_LANDMARKS_IN_WORDS = "Landmarks, a vector of row numbers or a 2-D array of points"
+_LANDMARKS_IN_WORDS = "Landmarks, a vector of whole row numbers or a 2-D array of points"
 
 
 def _as_landmarks(name, value, X):
@@ -12112,7 +12125,8 @@ def _as_landmarks(name, value, X):
     rows = value.indices if isinstance(value, Landmarks) else np.asarray(value) if isinstance(value, list) else value
     numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
     if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
-        raise ValueError(f"{name} must be {_LANDMARKS_IN_WORDS}, got {type(value).__name__}")
+        got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(value).__name__
+        raise ValueError(f"{name} must be {_LANDMARKS_IN_WORDS}, got {got}")
     if rows.ndim == 2:
         return _to_precision(X, _as_points(name, rows))
     if rows.size == 0 or rows.min() < 0 or rows.max() >= X.shape[0]:
@@ -14154,7 +14168,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     Notes
     -----
-    Called from Python only, or by `advise` of the command line. Five to thirty seconds after compiling, 500 MB; small
+    Called from Python only, or by `advise` of the command line. Ten seconds to a minute after compiling, 500 MB; small
     clusters that 4096 points miss are missed: `nystrom_to` sees all points, and certifies.
 
     Examples
@@ -14421,14 +14435,16 @@ def _make_transformer():
 
         Parameters
         ----------
-        landmarks : int, how many at most
-        n_components : int, of `nystrom_kpca`, not centered; None for all of `nystrom_features`, one a landmark
+        landmarks : int, how many: what n_components is to scikit-learn's Nystroem; with fewer points, all of them
+        n_components : int up to landmarks, of `nystrom_kpca`, not centered; None for one feature a landmark, of
+            `nystrom_features`
         kernel : Kernel; None for a Gaussian one of bandwidth sigma, or gamma, or of the median distance
         sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
             points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
         random_state : int, RandomState or None, as in scikit-learn
 
-        After fit: kernel_, landmarks_ (row numbers; of kmeans the centers), map_ (NystromMap or Expansion), n_features_in_.
+        After fit: kernel_, landmarks_ (row numbers; of kmeans the centers), map_ (NystromMap or Expansion),
+        n_features_in_.
 
         >>> import kpcasketch as kp                                     # doctest: +SKIP
         >>> make_pipeline(kp.LandmarkFeatures(300), Ridge()).fit(X, y)  # doctest: +SKIP
@@ -14448,6 +14464,13 @@ def _make_transformer():
                 if (least is not None or name == "landmarks") and (
                         not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1):
                     raise ValueError(f"LandmarkFeatures: {name} must be a whole number, at least 1, got {least!r}")
+            if self.n_components is not None and self.n_components > self.landmarks:
+                raise ValueError("LandmarkFeatures: n_components must be at most landmarks, got "
+                                 f"{self.n_components} and {self.landmarks}")
+            if self.landmarks > len(X):
+                warnings.warn(f"LandmarkFeatures: {self.landmarks} landmarks of {len(X)} points are all of them",
+                              stacklevel=2)
+            seed = _as_seed("LandmarkFeatures: random_state", seed)
             given = [name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None]
             if len(given) > 1:
                 raise ValueError(f"LandmarkFeatures: only one of {' and '.join(given)} may be given")
@@ -14458,7 +14481,7 @@ def _make_transformer():
                 raise ValueError("LandmarkFeatures: sampler must be auto, kmeans or one of "
                                  f"{', '.join(_LANDMARK_METHODS)}")
             if self.kernel is not None:
-                self.kernel_ = self.kernel
+                self.kernel_ = _as_kernel("LandmarkFeatures: kernel", self.kernel)
             else:
                 own = {given[0]: getattr(self, given[0])} if given else {"sigma": median_bandwidth(X, seed)}
                 self.kernel_ = gaussian(**own)
@@ -14486,6 +14509,7 @@ def _make_transformer():
             return tags
 
     LandmarkFeatures.__module__, LandmarkFeatures.__qualname__ = __name__, "LandmarkFeatures"      # to be pickled by
+    LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"                           # as errors name it
     return LandmarkFeatures
 
 
@@ -15754,11 +15778,12 @@ class _Refused(Exception):
 class _Stored:
     """Rows of a .npy file, read when they are asked for.
 
-    Pages of a mapped file count as memory of the process (4.3 GB for a file of 4), which ends where the file is cut.
+    Pages of a mapped file count as memory of the process (4.3 GB for a file of 4), which ends where the file is cut,
+    and a file beyond the process's limit of addresses cannot be mapped at all.
     """
 
-    def __init__(self, X):
-        self.path, self.begin, self.dtype, self.shape, self.file = X.filename, X.offset, X.dtype, X.shape, None
+    def __init__(self, path, begin, dtype, shape):
+        self.path, self.begin, self.dtype, self.shape, self.file = path, begin, dtype, shape, None
 
     def __del__(self):
         if self.file is not None:
@@ -15790,6 +15815,22 @@ class _Stored:
         return out
 
 
+def _stored(path):
+    """The rows of a .npy file, if it holds a rectangle of real numbers, row by row; None of others."""
+    with open(path, "rb") as file:
+        try:
+            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            shape, by_columns, dtype = read[np.lib.format.read_magic(file)](file)
+        except _DAMAGED:                               # np.load says what is wrong
+            return None
+        begin, end = file.tell(), file.seek(0, 2)
+    if len(shape) != 2 or by_columns or dtype.kind not in "biuf" or 0 in shape:
+        return None
+    if end < begin + math.prod(shape) * dtype.itemsize:
+        raise ValueError("it is shorter than its header says")
+    return _Stored(os.path.abspath(path), begin, dtype, shape)
+
+
 def _load_points(path, key, mapped=False):
     """The points of a file, an .npy file's on disk until they are needed; if mapped, of any type, and finite or not."""
     suffix = pathlib.Path(path).suffix.lower()
@@ -15802,6 +15843,8 @@ def _load_points(path, key, mapped=False):
                 archive = isinstance(arrays, np.lib.npyio.NpzFile)
                 X = arrays[_chosen_array(path, arrays.files, key)] if archive else arrays
         else:
+            if mapped and not key and (stored := _stored(path)) is not None:
+                return stored
             X = _load_csv(path) if suffix == ".csv" else np.load(path, "r", allow_pickle=False)
         if key and (suffix != ".npz" or not archive) or isinstance(X, np.lib.npyio.NpzFile):
             raise _Refused(f"--key is for .npz files, and {path} holds one array" if key else
@@ -15817,17 +15860,22 @@ def _load_points(path, key, mapped=False):
     if X.size == 0:
         raise _Refused(f"{path} holds no numbers")
     if mapped:
-        return _Stored(X) if isinstance(X, np.memmap) and X.flags.c_contiguous else X
+        return X
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    if not all(np.isfinite(X[begin:begin + 8192]).all() for begin in range(0, X.shape[0], 8192)):
-        raise _Refused(f"{path} holds NaN or infinity")
+    for begin in range(0, X.shape[0], 8192):
+        wrong = np.flatnonzero(~np.isfinite(X[begin:begin + 8192]).all(1))
+        if wrong.size:
+            raise _Refused(f"{path} holds NaN or infinity, first in row {begin + wrong[0]} (of 0 to {X.shape[0] - 1})")
     return np.ascontiguousarray(X)
 
 
 def _chosen_array(path, names, key):
     if not names:
         raise _Refused(f"{path} holds no arrays")
+    if not key and "X" not in names and {"class", "model"} & set(names):
+        raise _Refused(f"{path} holds a model or a state, and no points; features of points by it: "
+                       f"python -m kpcasketch apply {shlex.quote(str(path))} FILE -o features.npy")
     name = key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
     if name not in names:
         raise _Refused(f"{path} holds the arrays {', '.join(names)}; choose one with --key")
@@ -15939,7 +15987,9 @@ def _flaw_of_csv(path, header):
             columns = len(row) if columns is None else columns
             for j, field in enumerate(row):
                 if not _is_number(field):
-                    return f"line {rows.line_num}, column {j + 1} holds {field!r}, which is no number"
+                    other = next((f"; columns are parted by commas, and not by {mark!r}" for mark in ";\t|"
+                                  if len(row) == 1 and mark in field), "")
+                    return f"line {rows.line_num}, column {j + 1} holds {field!r}, which is no number{other}"
             if len(row) != columns:
                 return f"line {rows.line_num} holds {len(row)} numbers, and the lines before it {columns}"
     return None
@@ -16506,23 +16556,21 @@ def _write_model(options, model, what):
         print(f"wrote {options.written_model} (the model of {what})")
 
 
-def _some(n):
-    """Of n rows each so many, 10,000 to 20,000 in all if there are as many."""
-    return slice(None, None, max(1, n // 10_000))
-
-
 def _write_results(options, X, labels, title, what, values, transform, more, spectrum="of the Gram matrix",
                    residual=None):
     """The embedding of points that need not fit into memory, and a picture of 10,000 to 20,000 of them.
 
     residual(rows): a column more, of how far points are off the directions.
     """
-    columns = values.shape[0] + (residual is not None)
+    columns, features, told = values.shape[0] + (residual is not None), transform, []
     dtype, shape = np.dtype(np.float32 if X.dtype == np.float32 else np.float64), (X.shape[0], columns)
-    features = transform
 
     def transform(rows):
-        return features(rows) if residual is None else np.column_stack([features(rows), residual(rows)]).astype(dtype)
+        if residual is None:
+            return features(rows)
+        off = residual(rows)
+        told.append(off[:: max(1, X.shape[0] // 1_000_000)].astype(np.float32))
+        return np.column_stack([features(rows), off]).astype(dtype)
 
     _write_model(options, more, what)
     if options.o and options.o.endswith(".npy"):
@@ -16539,8 +16587,12 @@ def _write_results(options, X, labels, title, what, values, transform, more, spe
         _write_arrays(options.o, dict(embedding=embedding, values=values, **more))
     if options.o:
         print(f"wrote {options.o} ({what})")
+    if told:
+        limits = np.quantile(np.concatenate(told), (0.5, 0.9, 0.99, 0.999))
+        print("distances off the directions: half of these points are below {:.3g}, 90 % below {:.3g}, 99 % below "
+              "{:.3g}, 99.9 % below {:.3g}".format(*limits))
     if options.plot:
-        shown = _some(X.shape[0])
+        shown = slice(None, None, max(1, X.shape[0] // 10_000))
         _plot(options, features(_rows_of(X[shown], 0, X.shape[0])), values, None if labels is None else labels[shown],
               title, spectrum=spectrum)
         print(f"drew {options.plot} ({what})")
@@ -16751,7 +16803,9 @@ class _FileSketch:
         try:
             self.state = skpca_update(self.state, _rows_of(self.X, begin, end))
         except ValueError as error:
-            raise _Refused(f"points {begin} to {end - 1} of {self.options.points}: {error}") from None
+            wrong = np.flatnonzero(~np.isfinite(_rows_of(self.X, begin, end)).all(1))
+            where = f"row {begin + wrong[0]}" if wrong.size else f"rows {begin} to {end - 1}"
+            raise _Refused(f"{where} of {self.options.points}: {error}") from None
 
     def arrays(self):
         """What is written to go on."""
@@ -16773,7 +16827,11 @@ class _FileSketch:
     def remarks(self, model, seconds):
         left = self.end - self.start
         return (f"{left} points, {left / max(seconds, 1e-9):,.0f} a second; no direction has lost more than "
-                f"{model.shrunk / max(model.count, 1):.3g} of a point's squared length on the average")
+                f"{self.lost(model):.3g} of a point's squared length on the average")
+
+    def lost(self, model):
+        """The most that an eigenvalue / n may lack."""
+        return model.shrunk / max(model.count, 1)
 
     def count(self):
         return f"{self.state.sketch.count} points"
@@ -16843,6 +16901,9 @@ class _FileDescent:
         off = 100 * (1.0 - np.trace(model.moment) / model.map.kernel.scale)
         return (f"{model.step} steps; {off:.3g} % of the points' squared length is off the {self.options.k} "
                 f"components, by the steps' own points")
+
+    def lost(self, model):
+        return 0.0
 
     def count(self):
         return f"{self.state.step} steps"
@@ -16964,14 +17025,16 @@ def _stream(options):
     own = _STREAMS[options.method].options
     options.given = [name for name in own if getattr(options, name) is not None]
     options = _with_own(options, _STREAMS[options.method])
-    if options.residual and (options.method != "skpca" or not options.o):
-        raise _Refused("--residual is for the method skpca, and needs -o")
+    if options.residual and options.method != "skpca":
+        raise _Refused(f"--residual is for the method skpca, got {options.method}")
+    if options.residual and not options.o:
+        raise _Refused("--residual needs -o, where the distances are written")
     _check_files(options, [options.points], (".npy",))
     name = str(pathlib.Path(source).resolve()) if options.points else source
     with _own_state(options.state):
         X, moments = _prepared(options, X, _held_moments(options, X))
         start = time.perf_counter()
-        with _watched("method " + options.method), _Ticker(f"compiling {options.method} for this machine, once"):
+        with _watched("method " + options.method), _Ticker(f"preparing {options.method}"):
             stream = _STREAMS[options.method].make(options, X, name)
             stream.compile()
         compiling = time.perf_counter() - start
@@ -16994,6 +17057,10 @@ def _stream(options):
         print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on "
               "disk")
         print(f"eigenvalues / n ({options.method}): " + " ".join(f"{v:.4g}" for v in values[:10]))
+        clear = int((values > stream.lost(model)).sum())
+        if clear < values.size:
+            print(f"components {clear + 1} to {values.size} are below what a direction may have lost, and may follow "
+                  f"the last points alone: {f'-k {clear}, or ' if clear else ''}a larger --ell")
         if options.state:
             print(f"wrote {options.state} ({stream.count()})")
         values = model.values if options.method == "skpca" else values * X.shape[0]
@@ -17001,11 +17068,6 @@ def _stream(options):
         try:
             _write_results(options, X, labels, _title(options, source, options.method, stream.sigma), options.method,
                            values, transform, {**_as_arrays(model, "model"), **moments}, residual=residual)
-            if residual is not None:
-                off = residual(_rows_of(X[_some(X.shape[0])], 0, X.shape[0]))
-                half, most = np.quantile(off, (0.5, 0.99))
-                print(f"off the directions are half of these points by less than {half:.3g}, 99 % by less than "
-                      f"{most:.3g} (of {off.size:,} of them): what is further off is unlike them")
         except KeyboardInterrupt:
             kept = (f"{options.state} holds all points: the same command writes them" if options.state else
                     "--state would keep what was learned")
@@ -17097,6 +17159,7 @@ def _advise(options):
     X = _prepared(options, X)[0][:]
     kernel, sigma = _chosen_kernel(options, X)
     print(_described(options, X, source, sigma) + f"; error {options.error:g} of |K|, {options.k} eigenpairs")
+    _warn_of_units(options, X, sigma)
     with _Ticker("trying sketches on 4096 points"):
         rows = advise(X, kernel, options.error, options.memory, options.seed, options.k)
     print(f"{'method':16}{'size':>9}{'bytes':>10}{'seconds':>10}{'error':>10}  what it rests on")
@@ -17122,6 +17185,9 @@ def _advise(options):
     words += ["--standardize"] if options.standardize else []
     print(f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch "
           + " ".join(words))
+    if best.method in _LANDMARK_METHODS:
+        print("that is for eigenpairs with this kernel; for prediction, cross-validate sigma and landmarks of "
+              "kpcasketch.LandmarkFeatures")
 
 
 # 18.9 cluster: many machines

@@ -251,7 +251,7 @@ def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
                                  {"sampler": "kmeans"}])
 def test_the_transformer_is_an_estimator_as_scikit_learn_checks_it(own):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    results = checks.check_estimator(kp.LandmarkFeatures(landmarks=20, **own), on_skip=None, on_fail=None)
+    results = checks.check_estimator(kp.LandmarkFeatures(landmarks=8, **own), on_skip=None, on_fail=None)
     assert len(results) > 40
     assert not [(result["check_name"], result["exception"]) for result in results if result["status"] == "failed"]
 
@@ -289,9 +289,15 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     for wrong, match in (({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
                          ({"sampler": "best"}, "sampler"), ({"landmarks": 0}, "landmarks must be"),
                          ({"landmarks": None}, "landmarks must be"), ({"n_components": "2"}, "n_components must be"),
-                         ({"sampler": ["auto"]}, "sampler")):
+                         ({"sampler": ["auto"]}, "sampler"), ({"n_components": 301}, "n_components must be at most"),
+                         ({"kernel": "rbf"}, "^LandmarkFeatures: kernel must be"),
+                         ({"random_state": -1}, "^LandmarkFeatures: random_state")):
         with pytest.raises(ValueError, match=match):
             kp.LandmarkFeatures(**wrong).fit(points)
+    with pytest.warns(UserWarning, match="500 landmarks of 400 points are all of them"):
+        assert kp.LandmarkFeatures(500).fit(points).transform(points).shape == (400, 400)
+    with pytest.raises(TypeError, match="^LandmarkFeatures.__init__"):
+        kp.LandmarkFeatures(n_landmarks=3)
 
 
 def test_the_transformer_is_imported_when_it_is_asked_for():

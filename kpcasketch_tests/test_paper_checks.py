@@ -167,14 +167,17 @@ def test_claims_and_figures_did_not_say_whose_points_they_took(tmp_path, monkeyp
 
     def drawing(axes, options):
         tools.users_rows(options, 10)
+        assert tools.users_rows(options, 301) is None                  # a claim's n is what it says
         figures.append(axes.figure)
     monkeypatch.setattr(claims, "CLAIMS", both)
     monkeypatch.setattr(claims, "FIGURES", [claims.Figure("line", "ams", "A line.", drawing, ("mine", "elsewhere"))])
     assert command.main(["--paper", "ams", "--data", str(path), "--report", str(tmp_path / "out")]) == 0
     told, text = capsys.readouterr().out, (tmp_path / "out" / "report.md").read_text()
     assert f"data: points of points{suffix}" in told and "data: points of its own" in told
-    assert f"1 of them on points of points{suffix}" in told and f"**With**: points of points{suffix}." in text
-    assert [figure.get_suptitle() for figure in figures] == [f"points of points{suffix}"]
+    assert f"1 of 2 on points of points{suffix}; the others say why not" in told
+    assert f"**With**: points of points{suffix}." in text
+    assert [figure.get_suptitle() for figure in figures] == [
+        f"points of points{suffix}, and its own where 301 are wanted, and points{suffix} has 300"]
     assert "Shows [mine](#mine), elsewhere." in text                   # what is not in the report was a dead link
 
 

@@ -15,6 +15,7 @@ import sys
 import textwrap
 import time
 
+import kpcasketch as kp
 from paper_checks import claims, data, report
 
 
@@ -28,6 +29,7 @@ def parser():
     out.add_argument("--data", metavar="FILE",
                      help=".npy, .npz or .csv file, a point a row: claims about any points are checked on these; each "
                           "says whose points it took")
+    out.add_argument("--key", metavar="NAME", help="of the array in an .npz file of --data, by default X")
     out.add_argument("--data-dir", metavar="DIR", type=pathlib.Path,
                      help="a directory with the papers' data sets, as covtype.npz, pendigits.npz, for their figures")
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
@@ -57,7 +59,10 @@ def judge(chosen, options, written):
     badly."""
     print(f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict")
     bad, on_users, start = 0, 0, time.perf_counter()
-    for one, verdict in claims.run(chosen, options):
+    verdicts = claims.run(chosen, options)
+    for one in chosen:
+        with kp._Ticker(f"judging {one.name}"):
+            _, verdict = next(verdicts)
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
         print(f"{one.name:24}{verdict.measured:11.4g} {verdict.bound:10.4g} {verdict.slack:9.3g} {share:13.3g} "
@@ -76,7 +81,8 @@ def judge(chosen, options, written):
             written.add(one, verdict)
     print(f"{len(chosen)} claims, {len(chosen) - bad} judged well, {bad} not")
     if options.data is not None:
-        print(f"{on_users} of them on points of {options.data.name}; the others speak of points that they construct")
+        rest = "; the others say why not" if on_users < len(chosen) else ""
+        print(f"{on_users} of {len(chosen)} on points of {options.data.name}{rest}")
     return bad
 
 
@@ -100,7 +106,7 @@ def main(argv=None):
     if options.data is not None and (options.headlines or options.pictures):
         return refusal("--data is for claims, and neither for headlines nor for pictures, which name their own")
     try:
-        options.data = data.Users(options.data) if options.data is not None else None
+        options.data = data.Users(options.data, options.key) if options.data is not None else None
     except ValueError as error:
         return refusal(str(error))
     if options.data_dir is not None and not options.data_dir.is_dir():
@@ -121,9 +127,10 @@ def main(argv=None):
         print(*(claims.in_short(paper) for paper in papers) if options.errata else
               data.table(papers) if options.sets else claims.index(papers), sep="\n")
         return 0
-    chosen = [c for c in claims.CLAIMS if options.claim is None or c.name.startswith(options.claim)]
+    begins = (options.claim or "").lower()
+    chosen = [c for c in claims.CLAIMS if c.name.lower().startswith(begins)]
     if not chosen:
-        near = difflib.get_close_matches(options.claim, [c.name for c in claims.CLAIMS], 4, 0.4)
+        near = difflib.get_close_matches(begins.upper(), [c.name for c in claims.CLAIMS], 4, 0.4)
         return refusal(f"no claim starts with {options.claim}{'; there are ' + ', '.join(near) if near else ''}")
     if options.list:
         print(*(f"{c.name:26}{c.statement}" for c in chosen), sep="\n")

@@ -176,7 +176,7 @@ def run(claims, options):
     given = getattr(options, "data", None)
     for one in claims:
         if given is not None:
-            given.used = False
+            given.begin()
         try:
             verdict = one.check(options)
         # whatever went wrong, the table goes on and the exit status tells

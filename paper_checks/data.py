@@ -32,27 +32,38 @@ SETS = (("rskpca", "german, 1000 x 24", "german", EXACT), ("rskpca", "pendigits,
 
 
 class Users:
-    """The points of --data, and whether a claim or a figure took any since `used` was set to False."""
+    """The points of --data, and what a claim or a figure has taken of them since `begin`."""
 
-    def __init__(self, path):
+    def __init__(self, path, key=None):
         """Refuses, by ValueError, what the command line refuses, and fewer than 300 rows."""
         try:
-            self.X = np.asarray(kp._load_points(path, None), float)
+            self.X = np.asarray(kp._load_points(path, key), float)
         except kp._Refused as error:
             raise ValueError(str(error)) from None
         if len(self.X) < 300:
             raise ValueError(f"{path} has {len(self.X)} rows, and claims need 300 to measure anything")
         if (self.X == self.X[0]).all():
             raise ValueError(f"all rows of {path} are equal, and claims need points that differ")
-        self.name, self.used = pathlib.Path(path).name, False
+        self.name = pathlib.Path(path).name
+        self.begin()
+
+    def begin(self):
+        self.used, self.missed = False, 0
 
     def rows(self, n, seed):
+        """n rows in random order; None if there are fewer, as a claim says what n it was checked at."""
+        if n > len(self.X):
+            self.missed = max(self.missed, n)
+            return None
         self.used = True
         return self.X[np.random.default_rng(seed).permutation(len(self.X))[:n]]
 
     def told(self):
         """Whose points were taken, in words."""
-        return f"points of {self.name}" if self.used else "points of its own"
+        short = f"{self.missed} are wanted, and {self.name} has {len(self.X)}" if self.missed else ""
+        if self.used:
+            return f"points of {self.name}" + (f", and its own where {short}" if short else "")
+        return "points of its own" + (f": {short}" if short else ", which it constructs")
 
 
 def table(papers):

@@ -116,12 +116,13 @@ def draw(figure, options):
     """The picture as PNG bytes."""
     columns, given = figure.columns(options) if figure.columns else 1, getattr(options, "data", None)
     if given is not None:
-        given.used = False
+        given.begin()
     canvas = importlib.import_module("matplotlib.figure").Figure(figsize=(3 + 4 * columns, 4 * figure.rows),
                                                                  layout="constrained")
     figure.draw(canvas.subplots(figure.rows, columns, squeeze=figure.columns is None), options)
     if given is not None:
-        canvas.suptitle(given.told(), fontsize="small")
+        canvas.suptitle(given.told() + (", where a panel names no others" if given.used and columns > 1 else ""),
+                        fontsize="small")
     buffer = io.BytesIO()
     canvas.savefig(buffer, format="png", dpi=120)
     return buffer.getvalue()
@@ -172,8 +173,6 @@ class Report:
             parts += [form.heading(2, title), form.table(ERRATA_COLUMNS, rows)] if rows else []
         sets = [(claims.PAPERS[paper][1], form.plain(words), form.plain(kind)) for paper, words, _, kind in data.SETS
                 if paper in papers]
-        parts += [form.heading(2, "Data"), form.table(("paper", "its set", "here"), sets)] if sets else []
-        parts += self.headlines(form)
         parts.append(form.heading(2, "What was found"))
         for claim, verdict in self.results:
             parts += self.finding(form, claim, verdict)
@@ -182,15 +181,16 @@ class Report:
             shows = ", ".join(form.link(name, name) if name in shown else name for name in figure.claims)
             parts += [form.heading(3, figure.name, "figure-" + figure.name), form.picture(figure.name, png),
                       form.paragraph(form.plain(figure.caption) + (f" Shows {shows}." if shows else ""))]
-        return parts
+        parts += [form.heading(2, "Data"), form.table(("paper", "its set", "here"), sets)] if sets else []
+        return parts + self.headlines(form, papers)
 
     @staticmethod
-    def headlines(form):
-        """What runs at the papers' sizes have measured, kept beside this file (`--headlines`)."""
+    def headlines(form, papers):
+        """What runs at these papers' sizes have measured, kept beside this file (`--headlines`)."""
         place = pathlib.Path(__file__).with_name("headlines.json")
         kept = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
         rows = [tuple(map(form.plain, (name, *row, f"{found['machine']}, {found['date']}")))
-                for name, found in kept.items() for row in found["rows"]]
+                for name, found in kept.items() if name.split("-")[0] in papers for row in found["rows"]]
         return [form.heading(2, "Headlines at the papers' sizes"),
                 form.table(("headline", "what", "the paper", "here", "on"), rows)] if rows else []
 
