@@ -984,7 +984,8 @@ def test_pipes_and_protected_files(tmp_path):
             kp.save(tmp_path / "m.npz", kp.gaussian(2.0))
 
 
-@pytest.mark.parametrize("content, text", [(b"nan,nan\n1,2\n3,4\n", "NaN or infinity"),
+@pytest.mark.parametrize("content, text", [(b"nan,nan\n1,2\n3,4\n", "NaN or infinity, first in row 0 (of 0 to 2)"),
+                                           (b"1;2\n3;4\n", "parted by commas, and not by ';'"),
                                            (b"inf,-inf\n1,2\n3,4\n", "NaN or infinity"),
                                            (b'1,2\n"3,4\n' + b"5,6\n" * 40_000, "cannot read")])
 def test_rows_of_no_finite_number_and_fields_without_end_are_refused(tmp_path, capsys, content, text):

@@ -188,6 +188,14 @@ def test_points_on_which_no_claim_can_be_checked_are_refused(tmp_path, capsys, X
     assert command.main(["--data", str(tmp_path / "points.npy")]) == 2 and text in capsys.readouterr().err
 
 
+def test_an_array_of_another_name_is_taken_by_key(tmp_path):
+    X = np.random.default_rng(0).random((300, 2))
+    np.savez(tmp_path / "points.npz", other=X[:3], points=X)
+    assert np.array_equal(data.Users(tmp_path / "points.npz", "points").X, X)
+    with pytest.raises(ValueError, match="choose one with --key"):
+        data.Users(tmp_path / "points.npz")
+
+
 def test_an_index_says_where_theorems_are(capsys):
     assert command.main(["--index"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -210,7 +218,7 @@ def test_pictures_of_the_readme_are_drawn(tmp_path, monkeypatch):
 
 
 def test_claims_are_listed_and_suggested(capsys):
-    assert command.main(["--list", "--claim", "RLS-T1"]) == 0
+    assert command.main(["--list", "--claim", "rls-T1"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in listed] == ["RLS-T12", "RLS-T10", "RLS-T14", "RLS-T17", "RLS-T15", "RLS-T16",
                                                     "RLS-T18"]
