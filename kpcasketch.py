@@ -14053,7 +14053,7 @@ class _Pilot:
         """
         n = self.P.shape[0]
         if n <= 80:
-            return [np.linalg.norm(block, 2) for block in np.hsplit(product(np.tile(np.eye(n), count)), count)]
+            return [float(np.linalg.norm(block, 2)) for block in np.hsplit(product(np.tile(np.eye(n), count)), count)]
         V = np.random.default_rng(self.seed).standard_normal((n, 8))
         blocks, Q, AQ = [V] * count, [np.empty((n, 0))] * count, [np.empty((n, 0))] * count
         for step in range(10):
@@ -14062,7 +14062,7 @@ class _Pilot:
             Q = [np.hstack(pair) for pair in zip(Q, blocks, strict=True)]
             blocks = np.hsplit(product(np.hstack(blocks)), count)
             AQ = [np.hstack(pair) for pair in zip(AQ, blocks, strict=True)]
-        return [np.linalg.norm(basis.T @ image, 2) for basis, image in zip(Q, AQ, strict=True)]
+        return [float(np.linalg.norm(basis.T @ image, 2)) for basis, image in zip(Q, AQ, strict=True)]
 
     def error(self, A):
         """|K - A|_2 / |K|_2, here."""
