@@ -151,3 +151,26 @@ def test_a_vector_gives_a_vector(A):
 def test_operators_were_refused_in_compiled_code(A):
     v = np.ones(50)
     assert np.array_equal(numba.njit(lambda A, V: kp.matmat(A, V))(A, v), kp.matmat(A, v))
+
+
+def sparse(K, kind=np.int64):
+    rows, columns = np.nonzero(K)
+    return kp.CSR(K[rows, columns], columns.astype(kind), np.searchsorted(rows, np.arange(len(K) + 1)))
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("p", [1, 2, 7, 8, 9, 16, 17, 33])
+def test_sparse_products_of_columns_in_panels(rng, dtype, p):
+    # rows of no entry to some ten, four of which are added at a time, and columns around a panel's 8 and 16
+    n = 300
+    K = rng.standard_normal((n, n)) * (rng.random((n, n)) < (np.arange(n) % 10 / n)[:, None])
+    K[:, 0] = K[0] = 0
+    K, V = (K + K.T).astype(dtype), rng.standard_normal((n, p)).astype(dtype)
+    limit, order = 300 * np.finfo(dtype).eps, rng.permutation(n)
+    for kind in (np.int32, np.int64):
+        product = kp.matmat(sparse(K, kind), V)
+        assert product.dtype == dtype and product.shape == (n, p)
+        assert np.abs(product - K.astype(float) @ V).max() < limit and not product[0].any()
+    # another way: a permutation of the points permutes the product
+    assert np.abs(kp.matmat(sparse(K[np.ix_(order, order)]), V[order]) - product[order]).max() < limit
