@@ -14083,7 +14083,8 @@ class _Pilot:
     def landmarks(self, method, s, seed, P, kernel):
         return nystrom(P, _LANDMARK_METHODS[method](P, kernel, s, seed), kernel)
 
-    def features(self, s, seed, P, kernel):
+    def features(self, s, seed, *known):
+        """Of the points, which no known kernel values stand for."""
         return fourier_features(self.P, fourier_features_map(self.kernel, self.P.shape[1], s, seed))
 
     def seconds(self, make):
@@ -17852,6 +17853,19 @@ def _rare_collections():
         gc.set_threshold(*before)
 
 
+def _with_shapes(message, given):
+    """The message, and how large the arguments are that it names; compiled code cannot say it."""
+    told = {}
+    for word in re.findall(r"[A-Za-z_]\w*(?:\.\w+)*", message.partition(": ")[2]):
+        first, *rest = word.split(".")
+        value = functools.reduce(lambda value, part: getattr(value, part, None), rest, given.get(first))
+        if isinstance(value, np.ndarray) and value.ndim > 0:
+            told[word] = " x ".join(map(str, value.shape))
+        elif isinstance(value, (int, np.integer)):
+            told[word] = str(value)
+    return message + (f" ({', '.join(f'{word}: {size}' for word, size in told.items())})" if told else "")
+
+
 class _Public(CPUDispatcher):
     """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
 
@@ -17871,6 +17885,10 @@ class _Public(CPUDispatcher):
                 raise TypeError(f"{self.__name__}: {carrier.pop()} carries its kernel, "
                                 f"which is not an argument of its own") from None
             raise
+        except ValueError as error:
+            if not outermost or " columns" not in str(error):
+                raise
+            raise ValueError(_with_shapes(str(error), {**dict(zip(self.kinds, args)), **kwargs})) from None
         finally:
             if outermost:
                 _waiting.call = None

@@ -81,6 +81,20 @@ class ThirdCenters:
         return len(kp.shadow_select(self.X, 1.3).weights) / len(self.X)
 
 
+class UnlikeFirst:
+    """Far points first, then many near ones, as what is quickest is asked anew; against any other order."""
+    params, param_names = [[2, 6, 10]], ["d"]
+
+    def setup(self, d):
+        far, near = 30.0 * normal(size(20_000), d), 0.3 * normal(size(180_000), d, 1)
+        self.first = np.concatenate([far, near])
+        self.mixed = self.first[np.random.default_rng(2).permutation(len(self.first))]
+
+    @unit("seconds with the far points first, over seconds in another order")
+    def track_ratio(self, d):
+        return ratio(lambda: kp.shadow_select(self.first, 1.0), lambda: kp.shadow_select(self.mixed, 1.0), repeat=3)
+
+
 class Digits:
     """Shadows and reduced-set kernel PCA against exact kernel PCA, on as many points as pendigits has and of its kind:
     strokes.
