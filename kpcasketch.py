@@ -14040,7 +14040,9 @@ class _Pilot:
         fits = wanted > 1e-4 and np.abs(self.K).max() < 1e30           # products in float32 take half of the time
         self.rough = self.K.astype(np.float32) if fits else self.K
         # Landmarks look kernel values up: of images, to compute them took three quarters of the time.
-        self.known = np.arange(few, dtype=X.dtype).reshape(-1, 1), precomputed(self.K)
+        self.known = self.P, kernel
+        if np.abs(self.K).max() < 1e149:               # which `precomputed` takes
+            self.known = np.arange(few, dtype=X.dtype).reshape(-1, 1), precomputed(self.K)
         self.norm, = self.sizes(lambda V: self.K @ V)
         if not self.norm > 0.0:
             raise ValueError("advise: kernel must not be 0 on all of X")
@@ -14436,7 +14438,7 @@ def _make_transformer():
 
         Parameters
         ----------
-        landmarks : int, how many: what n_components is to scikit-learn's Nystroem; with fewer points, all of them
+        landmarks : int, how many at most (as n_components is to scikit-learn's Nystroem): fewer where points coincide
         n_components : int up to landmarks, of `nystrom_kpca`, not centered; None for one feature a landmark, of
             `nystrom_features`
         kernel : Kernel; None for a Gaussian one of bandwidth sigma, or gamma, or of the median distance
@@ -14487,6 +14489,9 @@ def _make_transformer():
                 own = {given[0]: getattr(self, given[0])} if given else {"sigma": median_bandwidth(X, seed)}
                 self.kernel_ = gaussian(**own)
             many = min(self.landmarks, len(X))
+            if sampler == "kmeans" and self.kernel_.kind == _PRECOMPUTED:
+                raise ValueError("LandmarkFeatures: sampler must not be kmeans with a precomputed kernel, whose points "
+                                 "are row numbers")
             if sampler == "kmeans":
                 self.landmarks_ = kmeans_select(X, many, seed).centers
             else:
@@ -15818,6 +15823,8 @@ class _Stored:
 
 def _stored(path):
     """The rows of a .npy file, if it holds a rectangle of real numbers, row by row; None of others."""
+    if not os.path.isfile(path):                       # a pipe can be read once only
+        return None
     with open(path, "rb") as file:
         try:
             read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -15825,7 +15832,7 @@ def _stored(path):
         except _DAMAGED:                               # np.load says what is wrong
             return None
         begin, end = file.tell(), file.seek(0, 2)
-    if len(shape) != 2 or by_columns or dtype.kind not in "biuf" or 0 in shape:
+    if len(shape) != 2 or by_columns or dtype.kind not in "biuf" or min(shape) < 1:
         return None
     if end < begin + math.prod(shape) * dtype.itemsize:
         raise ValueError("it is shorter than its header says")
@@ -15874,7 +15881,7 @@ def _load_points(path, key, mapped=False):
 def _chosen_array(path, names, key):
     if not names:
         raise _Refused(f"{path} holds no arrays")
-    if not key and "X" not in names and {"class", "model"} & set(names):
+    if not key and "X" not in names and {"class", "model"} & set(names) and any("." in name for name in names):
         raise _Refused(f"{path} holds a model or a state, and no points; features of points by it: "
                        f"python -m kpcasketch apply {shlex.quote(str(path))} FILE -o features.npy")
     name = key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
@@ -16589,9 +16596,9 @@ def _write_results(options, X, labels, title, what, values, transform, more, spe
     if options.o:
         print(f"wrote {options.o} ({what})")
     if told:
-        limits = np.quantile(np.concatenate(told), (0.5, 0.9, 0.99, 0.999))
-        print("distances off the directions: half of these points are below {:.3g}, 90 % below {:.3g}, 99 % below "
-              "{:.3g}, 99.9 % below {:.3g}".format(*limits))
+        limits = np.quantile(np.concatenate(told), (0.5, 0.9, 0.99, 0.999), method="higher")
+        print("distances off the directions: of half of these points up to {:.3g}, of 90 % up to {:.3g}, of 99 % up to "
+              "{:.3g}, of 99.9 % up to {:.3g}".format(*limits))
     if options.plot:
         shown = slice(None, None, max(1, X.shape[0] // 10_000))
         _plot(options, features(_rows_of(X[shown], 0, X.shape[0])), values, None if labels is None else labels[shown],
@@ -17058,8 +17065,9 @@ def _stream(options):
         print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on "
               "disk")
         print(f"eigenvalues / n ({options.method}): " + " ".join(f"{v:.4g}" for v in values[:10]))
-        clear = int((values > stream.lost(model)).sum())
-        if clear < values.size:
+        lost = stream.lost(model)
+        clear = int((values > lost).sum())
+        if clear < values.size and lost > 1e-9 * values[0]:
             print(f"components {clear + 1} to {values.size} are below what a direction may have lost, and may follow "
                   f"the last points alone: {f'-k {clear}, or ' if clear else ''}a larger --ell")
         if options.state:

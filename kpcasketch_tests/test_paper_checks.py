@@ -135,7 +135,7 @@ def test_every_claim_and_figure_can_be_followed():
 @pytest.mark.parametrize("arguments, text", [
     (["--claim", "AMS-unknown"], "no claim starts with"), (["--data", "no-such-file.npy"], "cannot read"),
     (["--data-dir", "no-such-folder"], "is not a directory"), (["--data", "points.txt"], "is not a .npy, .npz or .csv"),
-    (["--data", __file__, "--headlines"], "--data is for claims")])
+    (["--data", __file__, "--headlines"], "--data is for claims"), (["--key", "X"], "--key is for --data")])
 def test_wrong_requests_get_status_2(arguments, text, capsys):
     try:
         status = command.main(arguments)
@@ -181,7 +181,7 @@ def test_claims_and_figures_did_not_say_whose_points_they_took(tmp_path, monkeyp
     assert "Shows [mine](#mine), elsewhere." in text                   # what is not in the report was a dead link
 
 
-@pytest.mark.parametrize("X, text", [(np.zeros((299, 2)), "299 rows"), (np.ones((300, 2)), "rows of"),
+@pytest.mark.parametrize("X, text", [(np.zeros((299, 2)), "299 rows"), (np.ones((300, 2)), "1 rows that differ"),
                                      (np.full((300, 2), np.nan), "NaN or infinity"), (np.ones(300), "2-D array")])
 def test_points_on_which_no_claim_can_be_checked_are_refused(tmp_path, capsys, X, text):
     np.save(tmp_path / "points.npy", X)

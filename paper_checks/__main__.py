@@ -81,7 +81,7 @@ def judge(chosen, options, written):
             written.add(one, verdict)
     print(f"{len(chosen)} claims, {len(chosen) - bad} judged well, {bad} not")
     if options.data is not None:
-        rest = "; the others say why not" if on_users < len(chosen) else ""
+        rest = "; the others say why not" if on_users < len(chosen) and not options.quiet else ""
         print(f"{on_users} of {len(chosen)} on points of {options.data.name}{rest}")
     return bad
 
@@ -103,6 +103,8 @@ def at_size(options):
 
 def main(argv=None):
     options = parser().parse_args(argv)
+    if options.key is not None and options.data is None:
+        return refusal("--key is for --data")
     if options.data is not None and (options.headlines or options.pictures):
         return refusal("--data is for claims, and neither for headlines nor for pictures, which name their own")
     try:

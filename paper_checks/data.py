@@ -42,8 +42,9 @@ class Users:
             raise ValueError(str(error)) from None
         if len(self.X) < 300:
             raise ValueError(f"{path} has {len(self.X)} rows, and claims need 300 to measure anything")
-        if (self.X == self.X[0]).all():
-            raise ValueError(f"all rows of {path} are equal, and claims need points that differ")
+        distinct = len(np.unique(self.X, axis=0))
+        if distinct < 300:
+            raise ValueError(f"{path} has {distinct} rows that differ, and claims need 300 to measure anything")
         self.name = pathlib.Path(path).name
         self.begin()
 
