@@ -3348,6 +3348,7 @@ def _add_scaled_row(typing, total, row, a, V, i):
 
 @_compiled
 def _sparse_inner(data, indices, v):
+    """A row of a CSR times a vector; unsigned numbers of columns, so that LLVM need not look for negative ones."""
     total = v.dtype.type(0)
     for q in range(data.shape[0]):
         total += data[q] * v[np.uint64(indices[q])]
@@ -16577,7 +16578,7 @@ def _write_results(options, X, labels, title, what, values, transform, more, spe
         if residual is None:
             return features(rows)
         off = residual(rows)
-        told.append(off[:: max(1, X.shape[0] // 1_000_000)].astype(np.float32))
+        told.append(off[:: max(1, X.shape[0] // 1_000_000)].astype(np.float32))        # a few MB of them at most
         return np.column_stack([features(rows), off]).astype(dtype)
 
     _write_model(options, more, what)
@@ -17067,7 +17068,7 @@ def _stream(options):
         print(f"eigenvalues / n ({options.method}): " + " ".join(f"{v:.4g}" for v in values[:10]))
         lost = stream.lost(model)
         clear = int((values > lost).sum())
-        if clear < values.size and lost > 1e-9 * values[0]:
+        if clear < values.size and lost > 1e-9 * values[0]:            # and is no rounding
             print(f"components {clear + 1} to {values.size} are below what a direction may have lost, and may follow "
                   f"the last points alone: {f'-k {clear}, or ' if clear else ''}a larger --ell")
         if options.state:
