@@ -17118,6 +17118,8 @@ def _apply(options):
     path = options.model
     if not (options.o or options.plot):
         raise _Refused("apply needs -o, or --plot")
+    if options.residual and not options.o:
+        raise _Refused("--residual needs -o")
     try:
         model = load(path)
         with _opened(path) as file:
@@ -17149,8 +17151,6 @@ def _apply(options):
             return function(rows, model)
         return of_rows
 
-    if options.residual and not options.o:
-        raise _Refused("--residual needs -o")
     residual = _residual_of(model) if options.residual else None
     values = dsgd_values(model) if isinstance(model, DSGDState) else np.atleast_1d(model.values)
     if values.ndim != 1 or values.size == 0:
