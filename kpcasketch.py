@@ -397,9 +397,17 @@ def _new_matrix(n, m, like):
 # and -8 ms ends it. One late thread, as any machine has now and then, is made up for within some regions; of two
 # programs at once each has a few late regions in every half second. Estimates may be off by two, and a machine
 # slower by as much again, before two threads that come in time look late.
+#
+# Threads that have met nowhere for some milliseconds sleep. To wake them takes .05 ms on most machines, and from 0 to 8
+# on a virtual one, whose system wakes a thread on the core of the one that waits for it and moves it at the next tick:
+# 30 microseconds of work took 4 ms after a pause of 20. So what waking takes is a mean of what it took, and after a
+# pause regions between the limits are left to one thread until they amount to twice that (two threads save one half).
+# Each pause so spent takes 1/32 from the mean, so that it is tried again: regions of 2 ms after some forty pauses.
 
-_SHORT, _LONG, _BALANCE, _ALONE_UNTIL, _ALONE, _SHARED, _HOLDS, _EXPECTED, _SPENT = range(9)
-_HOLD, _PATIENCE_WITH_THREADS = 500_000_000, 8_000_000 # nanoseconds
+(_SHORT, _LONG, _BALANCE, _ALONE_UNTIL, _MET, _WAKING, _LEFT, _LEFT_UNTIL, _ALONE, _SHARED, _HOLDS, _EXPECTED,
+ _SPENT) = range(13)
+# Nanoseconds. Threads of OpenMP spin for 6 ms here, and all is well until 10 ms after they met.
+_HOLD, _PATIENCE_WITH_THREADS, _NAP = 500_000_000, 8_000_000, 10_000_000
 
 
 def _cores():
@@ -414,12 +422,13 @@ def _cores():
 
 
 # What is known of parallel regions in this process, where compiled code reads and writes it: the two limits of work;
-# the account; until when regions between the limits are left to one thread; then, to look at, how many were left to one
-# thread, how many shared, how often the account was overdrawn, and the work expected in shared regions with the time
-# that it took. Times are in nanoseconds.
+# the account; until when regions between the limits are left to one thread; when threads met last; what waking them
+# takes; the work left to one thread since the last pause, and when it ends; then, to look at, how many regions were
+# left to one thread, how many shared, how often the account was overdrawn, and the work expected in shared regions with
+# the time that it took. Times are in nanoseconds.
 _THREADS = numba.config.NUMBA_NUM_THREADS
 _WORTH_THREADS = 2**62 if _THREADS == 1 else 20_000 if _THREADS <= _cores() else 1_000_000
-_regions = np.array([_WORTH_THREADS, 10_000_000] + 7 * [0], np.int64)
+_regions = np.array([_WORTH_THREADS, 10_000_000] + 11 * [0], np.int64)
 llvm.add_symbol(_SYMBOLS + ".regions", _regions.ctypes.data)
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_regions)) # never freed: compiled code may outlive this module
 
@@ -466,11 +475,27 @@ def _now(typing):
 
 
 @_compiled
+def _worth_waking(now, work):
+    """Whether threads are awake, or regions since the pause amount to what is worth waking them for."""
+    if now - _known_of_regions(_MET) <= _NAP:
+        return True
+    waking, after_pause = _known_of_regions(_WAKING), now - _known_of_regions(_LEFT_UNTIL) > _NAP
+    left = np.int64(work) + (0 if after_pause else _known_of_regions(_LEFT))
+    if left >= 2 * waking:
+        return True
+    if after_pause:
+        _note_of_regions(_WAKING, waking - waking // 32)
+    _note_of_regions(_LEFT, left)
+    _note_of_regions(_LEFT_UNTIL, now + np.int64(work))
+    return False
+
+
+@_compiled
 def _threads_pay(work, tasks):
     """When a region of so much work in so many tasks begins, if threads are to share it; 0 if one is to do it alone."""
     if tasks > 1 and work >= _known_of_regions(_SHORT):
         now = _now()
-        if work >= _known_of_regions(_LONG) or now >= _known_of_regions(_ALONE_UNTIL):
+        if work >= _known_of_regions(_LONG) or now >= _known_of_regions(_ALONE_UNTIL) and _worth_waking(now, work):
             return now
     _note_of_regions(_ALONE, _known_of_regions(_ALONE) + 1)
     return 0
@@ -480,11 +505,17 @@ def _threads_pay(work, tasks):
 def _threads_paid(begun, work):
     """Take note of how long a region took that threads have shared."""
     now = _now()
-    spent = now - begun
+    spent, asleep = now - begun, begun - _known_of_regions(_MET) > _NAP
+    _note_of_regions(_MET, now)
     _note_of_regions(_SHARED, _known_of_regions(_SHARED) + 1)
     _note_of_regions(_EXPECTED, _known_of_regions(_EXPECTED) + np.int64(work))
     _note_of_regions(_SPENT, _known_of_regions(_SPENT) + spent)
     if work >= _known_of_regions(_LONG):
+        return
+    if asleep:
+        # Sooner than one thread, or not much later: they were there, as far as estimates can tell.
+        waking, took = _known_of_regions(_WAKING), np.int64(spent - 0.5 * work if spent > 1.5 * work else 0.0)
+        _note_of_regions(_WAKING, waking + (took - waking) // 4)
         return
     balance = min(_known_of_regions(_BALANCE) + np.int64(2.0 * work) - spent, 0)
     if balance < -_PATIENCE_WITH_THREADS:

@@ -20,6 +20,15 @@ CORES = [node for node in TREE.body if isinstance(node, ast.FunctionDef)
 KERNEL = kp.gaussian(2.0)
 
 
+@numba.njit
+def slow(x, y):
+    """x y, some milliseconds later."""
+    total = 0.0
+    for i in range(200_000):
+        total += (x[0] * i) % 7.0
+    return total * 0.0 + x[0] * y[0]
+
+
 def counted(function, *arguments):
     """How many regions a call leaves to one thread, shares and gives up for."""
     before = kp._regions.copy()
@@ -29,9 +38,10 @@ def counted(function, *arguments):
 
 @pytest.fixture
 def regions():
-    """Regions as in a new process, and afterwards as they were."""
+    """Regions as in a new process whose threads are awake, and afterwards as they were."""
     before = kp._regions.copy()
-    kp._regions[kp._BALANCE] = kp._regions[kp._ALONE_UNTIL] = 0
+    kp._regions[[kp._BALANCE, kp._ALONE_UNTIL, kp._WAKING, kp._LEFT, kp._LEFT_UNTIL]] = 0
+    kp._regions[kp._MET] = 2**62
     yield kp._regions
     kp._regions[:] = before
 
@@ -75,12 +85,6 @@ def test_a_stream_entered_a_region_for_each_shrink(regions, rng):
 
 
 def test_threads_that_come_late_are_left_out_for_a_while(regions):
-    @numba.njit
-    def slow(x, y):
-        total = 0.0
-        for i in range(100_000):
-            total += (x[0] * i) % 7.0
-        return total * 0.0 + x[0] * y[0]
     kernel, X, Y = kp.custom(slow), np.arange(1.0, 521.0)[:, None], np.full((1, 1), 2.0)         # two tasks
     K = kp.gram(X, Y, kernel)
     regions[[kp._SHORT, kp._LONG]] = 0, 2**62          # each value is taken to need .1 ms, and needs several
@@ -88,7 +92,7 @@ def test_threads_that_come_late_are_left_out_for_a_while(regions):
     assert counted(kp.gram, X, Y, kernel) == (0, 1, 1)
     assert counted(kp.gram, X, Y, kernel) == (1, 0, 0)
     time.sleep(kp._HOLD / 1e9)
-    regions[kp._BALANCE] = 0
+    regions[kp._BALANCE], regions[kp._MET] = 0, 2**62
     found = []
     assert counted(lambda: found.append(kp.gram(X, Y, kernel))) == (0, 1, 1)
     assert np.array_equal(found[0], K) and np.array_equal(K, X * Y)
@@ -100,6 +104,42 @@ def test_threads_that_come_in_time_make_up_for_a_late_one(regions):
     regions[[kp._SHORT, kp._LONG]] = 0, 2**62          # each value is taken to need .1 ms, and needs nanoseconds
     regions[kp._BALANCE] = -kp._PATIENCE_WITH_THREADS // 2
     assert counted(kp.gram, X, X[:1], kernel) == (0, 1, 0) and regions[kp._BALANCE] == 0
+
+
+def test_threads_asleep_are_woken_for_what_is_worth_it(regions):
+    # 30 microseconds of work took 4 ms after a pause of 20: the system woke threads at the next tick
+    kernel, X = kp.custom(numba.njit(lambda x, y: x[0] * y[0])), np.ones((520, 1))
+    kp.gram(X, X[:1], kernel)
+    regions[[kp._SHORT, kp._LONG]] = 0, 2**62          # each value is taken to need .1 ms: 57 ms in all
+    again = lambda: counted(kp.gram, X, X[:1], kernel)
+    regions[[kp._MET, kp._WAKING]] = 0, 10**11
+    assert again() == (1, 0, 0) and regions[kp._WAKING] == 10**11 - 10**11 // 32 and regions[kp._MET] == 0
+    work = int(regions[kp._LEFT])
+    assert 10**7 < work < 10**8
+    assert again() == (1, 0, 0) and regions[kp._LEFT] == 2 * work
+    assert regions[kp._WAKING] == 10**11 - 10**11 // 32                            # the same pause
+    regions[kp._WAKING] = int(1.5 * work)
+    assert again() == (0, 1, 0)                        # three of them: twice what waking takes
+    assert 0 < regions[kp._WAKING] < 1.5 * work and regions[kp._MET] > 0           # they came in time
+    assert again() == (0, 1, 0)                        # and are awake
+    regions[[kp._MET, kp._LEFT_UNTIL]] = 0
+    assert again() == (1, 0, 0) and regions[kp._LEFT] == work                      # another pause
+    regions[kp._LONG] = 0
+    assert again() == (0, 1, 0)                        # long ones are shared in any case
+
+
+def test_what_waking_takes_is_learned_and_no_matter_of_other_programs(regions):
+    kernel, X, Y = kp.custom(slow), np.arange(1.0, 521.0)[:, None], np.full((1, 1), 2.0)
+    K = kp.gram(X, Y, kernel)
+    regions[[kp._SHORT, kp._LONG]] = 0, 2**62          # each value is taken to need .1 ms, and needs several
+    regions[kp._MET] = 0
+    assert counted(kp.gram, X, Y, kernel) == (0, 1, 0) and regions[kp._BALANCE] == 0
+    assert regions[kp._WAKING] > 10**7
+    regions[kp._WAKING] = 10**9
+    regions[kp._MET] = 0
+    found = []
+    assert counted(lambda: found.append(kp.gram(X, Y, kernel))) == (1, 0, 0)
+    assert np.array_equal(found[0], K) and np.array_equal(K, X * Y)
 
 
 def test_more_threads_than_cores_share_only_what_is_worth_waking_them():
