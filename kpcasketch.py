@@ -2568,9 +2568,24 @@ def _new_tile(like):
 
 
 @_compiled
+def _look_up_tile(kernel, X, Y, first, last, begin, end, tile):
+    """`_fill_tile` from a table. Row numbers become integers once a tile: 4 ns a pair at random columns, 13 before."""
+    columns = np.empty(_BLOCK, _INT64)
+    for j in range(begin, end):
+        columns[j - begin] = np.int64(Y[j, 0])
+    for i in range(first, last):
+        row, values = kernel.table[np.int64(X[i, 0])], tile[i - first]
+        for c in range(end - begin):
+            values[c] = kernel.scale * row[columns[c]]
+
+
+@_compiled
 def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
     X, Y = pairs.X, pairs.Y
+    if kernel.kind == _PRECOMPUTED:
+        _look_up_tile(kernel, X, Y, first, last, begin, end, tile)
+        return
     if pairs.mode == _EVERY_PAIR:
         for i in range(first, last):
             for j in range(begin, end):
@@ -14124,7 +14139,8 @@ class _Pilot:
     def seconds(self, make):
         """Of making an operator and of its eigenpairs here, each the least of three runs; the first may compile.
 
-        No more than the seconds of all cores together: beside other programs a clock tells of them.
+        Two will do where a run takes half a second. No more than the seconds of all cores together: beside other
+        programs a clock tells of them.
         """
         times, made = [], []
 
@@ -14135,24 +14151,70 @@ class _Pilot:
 
         for run in range(3):
             times.append((taken(make), taken(lambda: block_lanczos(made[0], self.k, self.seed))))
+            if run > 0 and sum(times[-1]) > 0.5:
+                break
         return sum(map(min, zip(*times, strict=True)))
 
 
-def _least_size(errors, error_of, wanted):
-    """The least size found to reach the wanted error, by up to 3 more measurements between those of {size: error}.
+class _Draws:
+    """Errors of a method's factors by their size, for several seeds: each is made when it is asked for."""
+
+    def __init__(self, pilot, factor):
+        self.pilot, self.factor, self.errors = pilot, factor, {}
+
+    def some(self, s, count):
+        errors = self.errors.setdefault(s, [])
+        seeds = [(self.pilot.seed + draw) % 2**64 for draw in range(len(errors), count)]
+        if seeds:
+            errors += self.pilot.factor_errors([self.factor(s, seed, *self.pilot.known) for seed in seeds])
+        return errors
+
+    def first(self, s):
+        return self.some(s, 1)[0]
+
+    def worst(self, s):
+        return max(self.some(s, _PILOT_DRAWS))
+
+    def spread(self, s):
+        """By which factor the errors of draws differ, as they do where points do."""
+        errors = self.some(s, _PILOT_DRAWS)
+        return max(errors) / max(min(errors), 1e-300) if max(errors) > 1e-12 else 1.0
+
+
+def _least_size(draws, ladder, wanted):
+    """The least size found whose draws all reach the wanted error; beyond the ladder, what its end promises, or inf.
+
+    Only a size that the first draw recommends is drawn more often: four times each took twice as long in all.
+    """
+    below = 0
+    for rung in ladder:
+        if draws.first(rung) <= wanted:
+            s = _bisected(draws, below, rung, wanted) if below else rung
+            if draws.worst(s) <= wanted:
+                return s
+        below = rung
+    return _size_for({s: draws.worst(s) for s in ladder[-2:]}, wanted)
+
+
+def _bisected(draws, below, enough, wanted):
+    """The least size that suffices, of a size, by its first draw, and up to 3 between it and one that does not.
 
     A curve may fall off a cliff, as at the rank of K, where interpolation would promise what no size before it keeps.
     """
+    slack = draws.worst(below) / max(draws.first(below), 1e-300)
     for attempt in range(3):
-        enough = min(size for size in errors if errors[size] <= wanted)
-        below = max([size for size in errors if size < enough], default=enough)
         if enough <= 1.3 * below:
             break
-        middle = _size_for({below: errors[below], enough: errors[enough]}, wanted) if attempt == 0 else 0
+        middle = 0
+        if attempt == 0:
+            middle = _size_for({below: draws.worst(below), enough: slack * draws.first(enough)}, wanted)
         if not below < middle < enough:
             middle = round(math.sqrt(below * enough))
-        errors[middle] = error_of(middle)
-    return min(size for size in errors if errors[size] <= wanted)
+        if draws.first(middle) <= wanted and draws.worst(middle) <= wanted:
+            enough = middle
+        else:
+            below = middle
+    return enough
 
 
 def _size_for(errors, wanted):
@@ -14203,7 +14265,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     Notes
     -----
-    Called from Python only, or by `advise` of the command line. Ten seconds to a minute after compiling, 500 MB; small
+    Called from Python only, or by `advise` of the command line. Five to fifteen seconds after compiling, 500 MB; small
     clusters that 4096 points miss are missed: `nystrom_to` sees all points, and certifies.
 
     Examples
@@ -14290,25 +14352,14 @@ def _ways_of_factors(pilot, wanted):
     few = pilot.P.shape[0]
     ladder = [s for s in _LADDER if s <= few // 4] or [few]
     for method, factor in ways.items():
-        errors, spreads = {}, {}
-
-        def error_of(s, factor=factor, spreads=spreads):
-            """The largest of some draws, which differ where points do."""
-            draws = pilot.factor_errors([factor(s, (pilot.seed + draw) % 2**64, *pilot.known)
-                                         for draw in range(_PILOT_DRAWS)])
-            spreads[s] = max(draws) / max(min(draws), 1e-300) if max(draws) > 1e-12 else 1.0
-            return max(draws)
-        for s in ladder:
-            errors[s] = error_of(s)
-            if errors[s] <= wanted:
-                break
-        s = _least_size(errors, error_of, wanted) if errors[s] <= wanted else _size_for(errors, wanted)
+        draws = _Draws(pilot, factor)
+        s = _least_size(draws, ladder, wanted)
         enough, power = s < math.inf, 1 if method == "skpca" else 2
         s = (s if method == "skpca" else min(s, pilot.n)) if enough else ladder[-1]
-        here = min(s, max(errors))                     # what the pilot can be timed with
-        predicted, spread = errors.get(s, wanted), spreads[here]
-        source = ("error as in the pilot for as many" if s <= max(errors)
-                  else f"error falling on as in the pilot up to {max(errors)}")
+        here = min(s, ladder[-1])                      # what the pilot can be timed with
+        predicted, spread = draws.worst(s) if s == here else wanted, draws.spread(here)
+        source = ("error as in the pilot for as many" if s == here
+                  else f"error falling on as in the pilot up to {here}")
         source += "; varies %.2g times between seeds" % spread if spread > 1.0 else ""
         source += " (`fourier_features`, or streamed)" if method == "skpca" else ""
         yield (Advice(method, s, pilot.n * s * pilot.itemsize, math.nan, predicted, True, source),

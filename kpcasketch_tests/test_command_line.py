@@ -667,6 +667,36 @@ def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():
             assert row.works and 20 <= row.size <= 26 and row.error < 1e-5             # products in float32
 
 
+def test_sizes_are_drawn_often_only_where_the_first_draw_recommends_them():
+    # four draws of each size that was looked at made advice on images take 22 s
+    wanted, asked = 0.01, []
+
+    class Pilot:
+        seed, known = 2**64 - 1, ()
+
+        def factor_errors(self, factors):
+            return factors
+
+    def made(error):
+        asked.clear()
+        return kp._Draws(Pilot(), lambda s, seed: asked.append(s) or error(s, seed))
+
+    spread = [1.0, 1.3, 0.9, 1.1]                      # of seeds 2^64 - 1, 0, 1, 2
+    for scale in (0.1, 0.5, 2.0, 4.0, 8.0):
+        draws = made(lambda s, seed, scale=scale: scale * spread[(seed + 1) % 2**64] / s)
+        s = kp._least_size(draws, kp._LADDER, wanted)
+        assert draws.worst(s) <= wanted and abs(draws.spread(s) - 1.3 / 0.9) < 1e-12
+        assert s == 16 or s <= 1.3 * 1.3 * scale / wanted
+        assert len(asked) == len(set(asked)) + 3 * sum(asked.count(size) == 4 for size in set(asked)) <= 20
+    draws = made(lambda s, seed: 50.0 * spread[(seed + 1) % 2**64] / s)
+    assert 6490 < kp._least_size(draws, kp._LADDER, wanted) < 6510
+    assert sorted(asked) == [16, 64] + 4 * [256] + 4 * [1024]
+    # the first draw recommends what another does not, up to the end; a first draw may be exact
+    assert kp._least_size(made(lambda s, seed: 0.0 if seed > 9 else 1.0), kp._LADDER, wanted) == math.inf
+    assert kp._least_size(made(lambda s, seed: 1.0 if s < 100 else 0.0), kp._LADDER, wanted) in range(100, 131)
+    assert kp._least_size(made(lambda s, seed: 0.001), [40], wanted) == 40
+
+
 def test_of_what_takes_no_second_the_smallest_is_advised():
     # pendigits: an exact matrix of 967 MB came before 3 MB of landmarks, as both took less than a second
     Z = np.random.default_rng(3).standard_normal((400, 3))

@@ -2,6 +2,7 @@
 """Parallel regions: each tells its work in advance, short ones are left to one thread, and bits do not depend on it."""
 
 import ast
+import functools
 import os
 import pathlib
 import subprocess
@@ -111,7 +112,7 @@ def test_threads_asleep_are_woken_for_what_is_worth_it(regions):
     kernel, X = kp.custom(numba.njit(lambda x, y: x[0] * y[0])), np.ones((520, 1))
     kp.gram(X, X[:1], kernel)
     regions[[kp._SHORT, kp._LONG]] = 0, 2**62          # each value is taken to need .1 ms: 57 ms in all
-    again = lambda: counted(kp.gram, X, X[:1], kernel)
+    again = functools.partial(counted, kp.gram, X, X[:1], kernel)
     regions[[kp._MET, kp._WAKING]] = 0, 10**11
     assert again() == (1, 0, 0) and regions[kp._WAKING] == 10**11 - 10**11 // 32 and regions[kp._MET] == 0
     work = int(regions[kp._LEFT])
