@@ -87,77 +87,84 @@ CALLS = ["stream(6000, 200)", "stream(6000, 2000)", "pca(300)", "pca(3000)", "st
          "means(20000)", "shadows(20000)", "factor(20000)"]
 
 
+def shares(call):
+    """Of two at once, the slower; of one beside two busy processes; with 16 threads: over the rate alone."""
+    programs, busy = [Program(call), Program(call), Program(call, NUMBA_NUM_THREADS="16")], []
+    try:
+        alone = max(programs[0].run()[0] for _ in range(2))
+        many = max(programs[2].run()[0] for _ in range(2))
+        together = []
+        for _ in range(3):
+            for program in programs[:2]:
+                program.begin()
+            together.append(min(program.end()[0] for program in programs[:2]))
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        time.sleep(0.5)
+        beside = [programs[0].run()[0] for _ in range(3)]
+        return sorted(together)[1] / alone, sorted(beside)[1] / alone, many / alone
+    finally:
+        for program in programs:
+            program.close()
+        for other in busy:
+            other.kill()
+            other.wait()
+
+
 class Busy:
     """Shares of the rate alone, with all threads; of two at once a half is fair where threads share the work."""
 
-    timeout = 600
     params = [CALLS]
     param_names = ["call"]
 
+    def setup_cache(self):
+        return {call: shares(call) for call in CALLS}
+
+    setup_cache.timeout = 1200
+
     @unit("slower of two at once over the rate alone")
-    def track_twice(self, call):
-        programs = [Program(call), Program(call)]
-        try:
-            alone = max(programs[0].run()[0] for _ in range(2))
-            together = []
-            for _ in range(3):
-                for program in programs:
-                    program.begin()
-                together.append(min(program.end()[0] for program in programs))
-            return sorted(together)[1] / alone
-        finally:
-            for program in programs:
-                program.close()
+    def track_twice(self, found, call):
+        return found[call][0]
 
     @unit("beside two busy processes over the rate alone")
-    def track_beside_two(self, call):
-        program, busy = Program(call), []
-        try:
-            alone = max(program.run()[0] for _ in range(2))
-            busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-            time.sleep(0.5)
-            return sorted(program.run()[0] for _ in range(3))[1] / alone
-        finally:
-            program.close()
-            for other in busy:
-                other.kill()
-                other.wait()
+    def track_beside_two(self, found, call):
+        return found[call][1]
 
     @unit("with 16 threads over the rate with those of the machine")
-    def track_sixteen_threads(self, call):
-        rates = []
-        for environment in ({}, {"NUMBA_NUM_THREADS": "16"}):
-            program = Program(call, **environment)
-            try:
-                rates.append(max(program.run()[0] for _ in range(3)))
-            finally:
-                program.close()
-        return rates[1] / rates[0]
+    def track_sixteen_threads(self, found, call):
+        return found[call][2]
 
 
 class Regions:
     """How often threads meet: those that meet some 100 times a second stop each other hardly, those of 10,000 do."""
 
-    timeout = 1200
     params = [["stream({n}, 200)", "pca({n})", "accelerated({n})", "features({n})", "means({n})", "factor({n})"],
               [100, 1000, 10_000, 100_000, 1_000_000]]
     param_names = ["call", "points"]
 
-    def setup(self, call, points):
-        if call.startswith("pca") and points > 10_000:
+    def setup_cache(self):
+        """{(call, points): what `Program` prints}; whole matrices of up to 10,000 points."""
+        found = {}
+        for call in self.params[0]:
+            for points in self.params[1]:
+                if call.startswith("pca") and points > 10_000:
+                    continue
+                program = Program(call.format(n=size(points)))
+                try:
+                    found[call, points] = program.run()
+                finally:
+                    program.close()
+        return found
+
+    setup_cache.timeout = 1200
+
+    def setup(self, found, call, points):
+        if (call, points) not in found:
             raise NotImplementedError
 
-    def measured(self, call, points):
-        program = Program(call.format(n=size(points)))
-        try:
-            return program.run()
-        finally:
-            program.close()
-
     @unit("shared regions a second")
-    def track_regions(self, call, points):
-        return self.measured(call, points)[1]
+    def track_regions(self, found, call, points):
+        return found[call, points][1]
 
     @unit("gain of shared regions over one thread, as estimated")
-    def track_gain(self, call, points):
-        return self.measured(call, points)[2]
+    def track_gain(self, found, call, points):
+        return found[call, points][2]

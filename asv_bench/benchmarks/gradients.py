@@ -74,13 +74,13 @@ class Pass:
 
 
 class Evaluation:
-    """10,000 points, 16,384 features, k = 3."""
+    """10,000 points, or 512 of many coordinates, 16,384 features, k = 3."""
 
     timeout = 900
     params, param_names = [[10, 5625]], ["d"]
 
     def setup(self, d):
-        self.X = normal(size(10_000), d) if d < 100 else normal(size(2000), d)
+        self.X = normal(size(10_000), d) if d < 100 else normal(size(512), d)
         self.features = size(16_384)
         self.stored, drawn = map_of(self.X, self.features, True), map_of(self.X, self.features)
         self.state = kp.dsgd_start(self.X[:500], drawn, 3)._replace(used=self.features)
