@@ -389,9 +389,10 @@ def _new_matrix(n, m, like):
 # all threads, and its slices last milliseconds: of two processes at once with regions of .1 or 1 ms, each did one every
 # 8 ms; from 5 to 10 ms of work on, regions keep 40 % of their rate alone, which is a fair share. So the work of each
 # region is told in advance, roughly, in nanoseconds of one thread. Below _SHORT, or if it is one task, one thread does
-# it all; from _LONG on all threads share it. In between they share it as long as they come in time: after a region that
-# took much longer than one thread would have, such regions are left to one thread for half a second. Tasks and slots,
-# and so the bits, are the same. (Threads that outnumber the cores sleep and wake at each region: .15 ms.)
+# it all; from _LONG on all threads share it. In between they share it as long as they come in time, and are awake or
+# worth waking: after a region that took much longer than one thread would have, such regions are left to one thread for
+# half a second. Tasks and slots, and so the bits, are the same. (Threads that outnumber the cores sleep and wake at
+# each region: .15 ms.)
 #
 # "Much longer" is an account: each shared region pays in twice its work and takes out its time, up to a balance of 0,
 # and -8 ms ends it. One late thread, as any machine has now and then, is made up for within some regions; of two
@@ -402,11 +403,12 @@ def _new_matrix(n, m, like):
 # on a virtual one, whose system wakes a thread on the core of the one that waits for it and moves it at the next tick:
 # 30 microseconds of work took 4 ms after a pause of 20. So what waking takes is a mean of what it took, and after a
 # pause regions between the limits are left to one thread until they amount to twice that (two threads save one half).
-# Each pause so spent takes 1/32 from the mean, so that it is tried again: regions of 2 ms after some forty pauses.
+# Each pause so spent lowers the mean by 1/32, so that threads are tried again: where waking takes 4 ms, regions of 2 ms
+# after some forty pauses. What one region may teach has a limit, as a process may be stopped for an hour in it.
 
 (_SHORT, _LONG, _BALANCE, _ALONE_UNTIL, _MET, _WAKING, _LEFT, _LEFT_UNTIL, _ALONE, _SHARED, _HOLDS, _EXPECTED,
  _SPENT) = range(13)
-# Nanoseconds. Threads of OpenMP spin for 6 ms here, and all is well until 10 ms after they met.
+# Nanoseconds. Threads of OpenMP spin for 6 ms here; up to 10 ms after they met, they come within .05 ms.
 _HOLD, _PATIENCE_WITH_THREADS, _NAP = 500_000_000, 8_000_000, 10_000_000
 
 
@@ -423,9 +425,9 @@ def _cores():
 
 # What is known of parallel regions in this process, where compiled code reads and writes it: the two limits of work;
 # the account; until when regions between the limits are left to one thread; when threads met last; what waking them
-# takes; the work left to one thread since the last pause, and when it ends; then, to look at, how many regions were
-# left to one thread, how many shared, how often the account was overdrawn, and the work expected in shared regions with
-# the time that it took. Times are in nanoseconds.
+# takes; the work left to one thread since the last pause, and when that work ends; then, to look at, how many regions
+# were left to one thread, how many shared, how often the account was overdrawn, and the work expected in shared regions
+# with the time that it took. Times are in nanoseconds.
 _THREADS = numba.config.NUMBA_NUM_THREADS
 _WORTH_THREADS = 2**62 if _THREADS == 1 else 20_000 if _THREADS <= _cores() else 1_000_000
 _regions = np.array([_WORTH_THREADS, 10_000_000] + 11 * [0], np.int64)
@@ -513,8 +515,9 @@ def _threads_paid(begun, work):
     if work >= _known_of_regions(_LONG):
         return
     if asleep:
-        # Sooner than one thread, or not much later: they were there, as far as estimates can tell.
-        waking, took = _known_of_regions(_WAKING), np.int64(spent - 0.5 * work if spent > 1.5 * work else 0.0)
+        # Waking explains what is late here, so that it is not charged. No late threads: waking took nothing.
+        waking, late = _known_of_regions(_WAKING), spent > 2.0 * work
+        took = min(np.int64(spent - 0.5 * work), _PATIENCE_WITH_THREADS) if late else 0
         _note_of_regions(_WAKING, waking + (took - waking) // 4)
         return
     balance = min(_known_of_regions(_BALANCE) + np.int64(2.0 * work) - spent, 0)
@@ -14139,8 +14142,8 @@ class _Pilot:
     def seconds(self, make):
         """Of making an operator and of its eigenpairs here, each the least of three runs; the first may compile.
 
-        Two will do where a run takes half a second. No more than the seconds of all cores together: beside other
-        programs a clock tells of them.
+        Two will do where the second takes more than half a second. No more than the seconds of all cores together:
+        beside other programs a clock tells of them.
         """
         times, made = [], []
 
@@ -14176,13 +14179,13 @@ class _Draws:
         return max(self.some(s, _PILOT_DRAWS))
 
     def spread(self, s):
-        """By which factor the errors of draws differ, as they do where points do."""
+        """By which factor the errors of draws differ, as they do where points differ from each other."""
         errors = self.some(s, _PILOT_DRAWS)
         return max(errors) / max(min(errors), 1e-300) if max(errors) > 1e-12 else 1.0
 
 
 def _least_size(draws, ladder, wanted):
-    """The least size found whose draws all reach the wanted error; beyond the ladder, what its end promises, or inf.
+    """The least size found whose draws all reach the wanted error; else what the last two rungs promise, or inf.
 
     Only a size that the first draw recommends is drawn more often: four times each took twice as long in all.
     """
@@ -14197,7 +14200,7 @@ def _least_size(draws, ladder, wanted):
 
 
 def _bisected(draws, below, enough, wanted):
-    """The least size that suffices, of a size, by its first draw, and up to 3 between it and one that does not.
+    """The least size that suffices: `enough`, as its first draw has it, or one of up to 3 between it and `below`.
 
     A curve may fall off a cliff, as at the rank of K, where interpolation would promise what no size before it keeps.
     """

@@ -2,6 +2,8 @@
 """Side by side: what a program keeps of its rate when other programs want the same cores, and how often its threads
 meet."""
 
+import contextlib
+import itertools
 import os
 import pathlib
 import subprocess
@@ -10,7 +12,7 @@ import time
 
 import kpcasketch as kp
 
-from .common import size, unit
+from .common import measured_once, of, size, unit
 
 PROGRAM = """
 import sys, time
@@ -88,26 +90,29 @@ CALLS = ["stream(6000, 200)", "stream(6000, 2000)", "pca(300)", "pca(3000)", "st
 
 
 def shares(call):
-    """Of two at once, the slower; of one beside two busy processes; with 16 threads: over the rate alone."""
-    programs, busy = [Program(call), Program(call), Program(call, NUMBA_NUM_THREADS="16")], []
-    try:
-        alone = max(programs[0].run()[0] for _ in range(2))
-        many = max(programs[2].run()[0] for _ in range(2))
+    """Rates over the rate of one program alone: of the slower of two at once, of one beside two busy processes, and of
+    one with 16 threads.
+    """
+    with contextlib.ExitStack() as stack:
+        def program(**environment):
+            started = Program(call, **environment)
+            stack.callback(started.close)
+            return started
+        first, second, many = program(), program(), program(NUMBA_NUM_THREADS="16")
+        alone = max(first.run()[0] for _ in range(2))
+        with_many = max(many.run()[0] for _ in range(2))
         together = []
         for _ in range(3):
-            for program in programs[:2]:
-                program.begin()
-            together.append(min(program.end()[0] for program in programs[:2]))
-        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+            first.begin()
+            second.begin()
+            together.append(min(first.end()[0], second.end()[0]))
+        for _ in range(2):
+            other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            stack.callback(other.wait)
+            stack.callback(other.kill)
         time.sleep(0.5)
-        beside = [programs[0].run()[0] for _ in range(3)]
-        return sorted(together)[1] / alone, sorted(beside)[1] / alone, many / alone
-    finally:
-        for program in programs:
-            program.close()
-        for other in busy:
-            other.kill()
-            other.wait()
+        beside = [second.run()[0] for _ in range(3)]
+        return sorted(together)[1] / alone, sorted(beside)[1] / alone, with_many / alone
 
 
 class Busy:
@@ -117,21 +122,21 @@ class Busy:
     param_names = ["call"]
 
     def setup_cache(self):
-        return {call: shares(call) for call in CALLS}
+        return measured_once(shares, [(call,) for call in CALLS])
 
     setup_cache.timeout = 1200
 
     @unit("slower of two at once over the rate alone")
     def track_twice(self, found, call):
-        return found[call][0]
+        return of(found, call)[0]
 
     @unit("beside two busy processes over the rate alone")
     def track_beside_two(self, found, call):
-        return found[call][1]
+        return of(found, call)[1]
 
     @unit("with 16 threads over the rate with those of the machine")
     def track_sixteen_threads(self, found, call):
-        return found[call][2]
+        return of(found, call)[2]
 
 
 class Regions:
@@ -141,30 +146,22 @@ class Regions:
               [100, 1000, 10_000, 100_000, 1_000_000]]
     param_names = ["call", "points"]
 
+    def printed(self, call, points):
+        """What `Program` prints; nothing for whole matrices of more than 10,000 points."""
+        if call.startswith("pca") and points > 10_000:
+            return None
+        with contextlib.closing(Program(call.format(n=size(points)))) as program:
+            return program.run()
+
     def setup_cache(self):
-        """{(call, points): what `Program` prints}; whole matrices of up to 10,000 points."""
-        found = {}
-        for call in self.params[0]:
-            for points in self.params[1]:
-                if call.startswith("pca") and points > 10_000:
-                    continue
-                program = Program(call.format(n=size(points)))
-                try:
-                    found[call, points] = program.run()
-                finally:
-                    program.close()
-        return found
+        return measured_once(self.printed, itertools.product(*self.params))
 
     setup_cache.timeout = 1200
 
-    def setup(self, found, call, points):
-        if (call, points) not in found:
-            raise NotImplementedError
-
     @unit("shared regions a second")
     def track_regions(self, found, call, points):
-        return found[call, points][1]
+        return of(found, call, points)[1]
 
     @unit("gain of shared regions over one thread, as estimated")
     def track_gain(self, found, call, points):
-        return found[call, points][2]
+        return of(found, call, points)[2]

@@ -74,7 +74,7 @@ class Pass:
 
 
 class Evaluation:
-    """10,000 points, or 512 of many coordinates, 16,384 features, k = 3."""
+    """10,000 points, or 512 where there are many coordinates; 16,384 features, k = 3."""
 
     timeout = 900
     params, param_names = [[10, 5625]], ["d"]

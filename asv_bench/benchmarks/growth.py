@@ -15,7 +15,7 @@ import numpy as np
 
 import kpcasketch as kp
 
-from .common import SIZE, normal, seconds, unit
+from .common import SIZE, measured_once, normal, of, seconds, unit
 
 KERNEL = kp.gaussian(10 ** 0.5)
 
@@ -180,20 +180,19 @@ class Growth:
     params, param_names = [sorted(CASES)], ["function"]
 
     def setup_cache(self):
-        """{function: (seconds of each size, peak bytes)}."""
-        return {what: measured(case) for what, case in CASES.items()}
+        return measured_once(lambda what: measured(CASES[what]), [(what,) for what in CASES])
 
     setup_cache.timeout = 1200
 
     @unit("exponent of seconds less that of the stated operations")
     def track_exponent(self, found, what):
         case = CASES[what]
-        return exponent(case.sizes, found[what][0]) - exponent(case.sizes, [case.operations(n) for n in case.sizes])
+        return exponent(case.sizes, of(found, what)[0]) - exponent(case.sizes, [case.operations(n) for n in case.sizes])
 
     @unit("peak bytes over stated bytes")
     def track_peak(self, found, what):
         case = CASES[what]
-        return found[what][1] / (8 * case.numbers(case.sizes[-1]))
+        return of(found, what)[1] / (8 * case.numbers(case.sizes[-1]))
 
 
 def main():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Landmarks and Nystrom features: time against a NumPy port of the same recursion and scikit-learn, error beside it."""
 
-import functools
+import itertools
 import pathlib
 import resource
 
@@ -10,7 +10,7 @@ import numpy as np
 import kpcasketch as kp
 
 from .advice import FOLDER, NAMES, made, real
-from .common import normal, ratio, seconds, size, unit
+from .common import measured_once, normal, of, ratio, seconds, size, unit
 
 
 def gaussian(X, Y, sigma):
@@ -61,17 +61,19 @@ class Recursion:
                        lambda: kp.recursive_rls_accelerated(X, kernel, s, 0), repeat=1)
 
     def setup_cache(self):
-        return {dtype: self.timed(dtype) for dtype in self.params[0]}
+        return measured_once(self.timed, [(dtype,) for dtype in self.params[0]])
 
     setup_cache.timeout = 1200
 
     @unit("times faster than NumPy")
     def track_ratio(self, found, dtype):
-        return found[dtype][0] / found[dtype][1]
+        theirs, ours, _ = of(found, dtype)
+        return theirs / ours
 
     @unit("times faster than NumPy's full recursion")
     def track_ratio_accelerated(self, found, dtype):
-        return found[dtype][0] / found[dtype][2]
+        theirs, _, ours = of(found, dtype)
+        return theirs / ours
 
     @unit("error, accelerated over full")
     def track_error_accelerated(self, found, dtype):
@@ -146,30 +148,27 @@ class Samplers:
             return maker(gamma=kernel.gamma, n_components=s, random_state=seed).fit_transform(X)
         return kp.nystrom(X, kp._LANDMARK_METHODS[method](X, kernel, s, seed), kernel)
 
+    def measured(self, data, method):
+        """Mean error of five seeds, and seconds."""
+        X = (real(pathlib.Path(FOLDER) / data) if FOLDER else made(data))[:size(8000)]
+        kernel = kp.gaussian(kp.median_bandwidth(X))
+        K = kp.Implicit(X, kernel)
+        errors = [kp.spectral_error(K, kp.LowRank(self.factor(X, kernel, method, seed)), 0, 0.02) for seed in range(5)]
+        taken, = seconds(lambda: self.factor(X, kernel, method, 0), repeat=3)
+        return float(np.mean(errors)) / kp.spectral_norm(K, 0, 0.02), taken
+
     def setup_cache(self):
-        """{(data, method): (mean error of five seeds, seconds)}."""
-        found = {}
-        for data in NAMES:
-            X = (real(pathlib.Path(FOLDER) / data) if FOLDER else made(data))[:size(8000)]
-            kernel = kp.gaussian(kp.median_bandwidth(X))
-            K = kp.Implicit(X, kernel)
-            norm = kp.spectral_norm(K, 0, 0.02)
-            for method in self.params[1]:
-                errors = [kp.spectral_error(K, kp.LowRank(self.factor(X, kernel, method, seed)), 0, 0.02)
-                          for seed in range(5)]
-                taken, = seconds(functools.partial(self.factor, X, kernel, method, 0), repeat=3)
-                found[data, method] = float(np.mean(errors)) / norm, taken
-        return found
+        return measured_once(self.measured, itertools.product(*self.params))
 
     setup_cache.timeout = 1200
 
     @unit("spectral error over the largest eigenvalue")
     def track_error(self, found, data, method):
-        return found[data, method][0]
+        return of(found, data, method)[0]
 
     @unit("s")
     def track_seconds(self, found, data, method):
-        return found[data, method][1]
+        return of(found, data, method)[1]
 
 
 class Uneven:
@@ -200,20 +199,19 @@ class Uneven:
         return s
 
     def setup_cache(self):
-        return {(sampler, one_in): self.enough(sampler, one_in)
-                for sampler in ("uniform", "scikit-learn", "rls") for one_in in self.params[1]}
+        return measured_once(self.enough, itertools.product([*self.params[0], "rls"], self.params[1]))
 
     setup_cache.timeout = 1200
 
     @unit("times fewer landmarks")
     def track_landmarks(self, found, peer, one_in):
-        return found[peer, one_in] / found["rls", one_in]
+        return of(found, peer, one_in) / of(found, "rls", one_in)
 
     @unit("times faster")
     def track_ratio(self, found, peer, one_in):
         X, _ = self.points(one_in)
-        return ratio(lambda: self.features(X, peer, found[peer, one_in], 0),
-                     lambda: self.features(X, "rls", found["rls", one_in], 0))
+        theirs, ours = of(found, peer, one_in), of(found, "rls", one_in)
+        return ratio(lambda: self.features(X, peer, theirs, 0), lambda: self.features(X, "rls", ours, 0))
 
 
 class Million:
