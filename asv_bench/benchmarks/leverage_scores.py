@@ -47,7 +47,7 @@ class Recursion:
     """100,000 points, 10 coordinates, 2000 landmarks."""
     params = [["float64", "float32"]]
     param_names = ["dtype"]
-    timeout = 3000
+    timeout = 600
 
     def points(self, n, dtype):
         X = normal(size(100_000), 10, dtype=np.dtype(dtype))
