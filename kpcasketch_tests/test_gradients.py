@@ -216,7 +216,7 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
 
 def test_one_line_functions_are_start_steps_and_finish():
     state = kp.dsgd_kpca(X, G, 2, 300, 5, 9, 50, 70)
-    rows = [kp._batch_rows(np.uint64(5), t, 50, 700) for t in range(9)]
+    rows = [inner(kp._batch_rows)(np.uint64(5), t, 50, 700) for t in range(9)]
     by_hand = kp.dsgd_start(kp._start_points(X, np.uint64(5)), kp.fourier_features_map(G, 3, 300, 5, False), 2, False,
                             70)
     for t in range(9):

@@ -629,3 +629,44 @@ def test_the_ridge_of_a_level_is_the_tail_of_its_eigenvalues(rank, rng):
         exact, floor = max(values[k:].sum() / k, 0.0), 2.2e-16 * values.sum()
         assert exact * (1 - 1e-9) - floor <= kp._tail_ridge(kp.gaussian(0.5), Z, weights, k,
                                                             key) <= 1.15 * exact + 100 * floor
+
+
+# Kernel PCA over landmarks, about the mean
+
+def assert_same_up_to_signs(A, B, far):
+    signs = np.sign((A * B).sum(0))
+    assert np.abs(A * signs - B).max() < far * np.abs(B).max()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.laplacian(3.0), kp.linear(), kp.polynomial(2, 0.5, 1.0)])
+def test_centred_components_over_all_points_are_those_of_centered_kpca(kernel, dtype, rng):
+    X, new = (rng.standard_normal((n, 4)).astype(dtype) + dtype(1.0) for n in (90, 20))
+    found, exact = kp.nystrom_kpca(X, np.arange(90), kernel, 3, 0, True), kp.centered_kpca(X, kernel, 3)
+    far = 1e-6 if dtype == np.float64 else 2e-2
+    assert np.allclose(found.values, exact.values, rtol=1e-7 if dtype == np.float64 else 1e-3)
+    for points in (X, new):
+        assert_same_up_to_signs(kp.expand(points, found), kp.expand(points, exact), far)
+    assert np.abs(kp.expand(X, found).mean(0)).max() < (1e-9 if dtype == np.float64 else 1e-3)
+    assert found.coef.dtype == dtype and found.mean.shape == (90,)
+
+
+def test_centred_components_over_few_landmarks_are_those_of_their_matrix(rng):
+    X, kernel = rng.standard_normal((70, 2)), kp.gaussian(1.0)
+    rows = np.append(rng.choice(70, 12, replace=False), 3)             # one of them may come twice
+    C, W = naive.gaussian(X, X[rows], 1.0), naive.gaussian(X[rows], X[rows], 1.0)
+    K, H = C @ np.linalg.pinv(W, 1e-10) @ C.T, np.eye(70) - 1 / 70
+    values, vectors = np.linalg.eigh(H @ K @ H)
+    found = kp.nystrom_kpca(X, rows, kernel, 4, 0, True)
+    assert np.allclose(found.values, values[::-1][:4])
+    assert_same_up_to_signs(kp.expand(X, found), (vectors * np.sqrt(np.abs(values)))[:, ::-1][:, :4], 1e-6)
+    uncentred = kp.nystrom_kpca(X, rows, kernel, 4)
+    assert uncentred.mean.size == 0 and not uncentred.offset.any()
+    point = kp.nystrom_kpca(X[:1], np.array([0]), kernel, 1, 0, True)  # nothing varies
+    assert point.values[0] == 0.0 and not kp.expand(X, point).any()
+
+
+def test_centred_components_over_landmarks_have_preimages(rng):
+    X = rng.standard_normal((200, 2)) * [3.0, 0.1]
+    model = kp.nystrom_kpca(X, kp.rpcholesky(X, kp.gaussian(2.0), 40), kp.gaussian(2.0), 8, 0, True)
+    assert np.abs(kp.kernel_pca_preimage(kp.expand(X[:9], model), model) - X[:9]).max() < 0.3

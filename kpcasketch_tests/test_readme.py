@@ -40,6 +40,7 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
             assert float(capsys.readouterr().out) == pytest.approx(0.997, abs=5e-4)
         if "quantize_gram" in snippet:
             assert capsys.readouterr().out.startswith("4512000 288000000\n")
+    assert names["shares"].sum() == pytest.approx(0.85, abs=0.05) and (names["novelty"] < 1).all()
     values = names["eigen"].values
     assert values[[0, 9, 10]] == pytest.approx([811, 403, 147], abs=1)
     assert names["expansion"].values[[0, 9]] == pytest.approx([805, 389], abs=1)

@@ -37,9 +37,14 @@ class Users:
     def __init__(self, path, key=None):
         """Refuses, by ValueError, what the command line refuses, and fewer than 300 rows."""
         try:
-            self.X = np.asarray(kp._load_points(path, key), float)
+            options = kp._parser().parse_args(["advise", str(path), *(["--key", key] if key else [])])
+            self.X = np.asarray(kp._load_points(options).rows(), float)
+        except OSError as error:
+            raise ValueError(f"cannot read {path}: {error.strerror}") from None
         except kp._Refused as error:
             raise ValueError(str(error)) from None
+        if not np.isfinite(self.X).all():
+            raise ValueError(f"{path} holds NaN or infinity")
         if len(self.X) < 300:
             raise ValueError(f"{path} has {len(self.X)} rows, and claims need 300 to measure anything")
         distinct = len(np.unique(self.X, axis=0))

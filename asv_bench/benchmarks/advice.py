@@ -32,20 +32,16 @@ def real(path):
 
 
 FOLDER = os.environ.get("KPCASKETCH_DATA")
-NAMES = sorted(path.name
-               for path in pathlib.Path(FOLDER).glob("*.npz")) if FOLDER else ["normal", "clusters", "tails", "uniform",
-                                                                               "wide"]
+NAMES = (sorted(path.name for path in pathlib.Path(FOLDER).glob("*.npz")) if FOLDER else
+         ["normal", "clusters", "tails", "uniform", "wide"])
 
 
 def recommended(best, X, kernel):
     """The matrix that is advised."""
-    if best.method in kp._LANDMARK_METHODS:
-        return kp.LowRank(kp.nystrom(X, kp._LANDMARK_METHODS[best.method](X, kernel, best.size, 0), kernel))
-    return {"lanczos": lambda: kp.gram(X, X, kernel), "implicit": lambda: kp.Implicit(X, kernel),
-            "quantize": lambda: kp.quantize_gram(X, kernel), "sample": lambda: kp.sample_gram(X, kernel, best.size),
-            "sample-quantize": lambda: kp.sample_quantize_gram(X, kernel, best.size),
-            "skpca": lambda: kp.LowRank(kp.fourier_features(
-                X, kp.fourier_features_map(kernel, X.shape[1], int(best.size))))}[best.method]()
+    if best.method == "skpca":
+        return kp.LowRank(kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], int(best.size))))
+    found = kp._METHODS[best.method].make(X, kernel, best.size, 0)
+    return kp.LowRank(kp.nystrom(X, found, kernel)) if best.method in kp._SAMPLERS else found
 
 
 class Advice:

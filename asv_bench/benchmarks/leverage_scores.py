@@ -117,7 +117,7 @@ class Landmarks:
         self.kernel, self.s = kp.gaussian(1.0), min(s, n // 4)
 
     def pick(self, method, seed=0):
-        return kp._LANDMARK_METHODS[method](self.X, self.kernel, self.s, seed)
+        return kp._METHODS[method].make(self.X, self.kernel, self.s, seed)
 
     @unit("s")
     def track_seconds(self, method, s):
@@ -146,7 +146,7 @@ class Samplers:
             from sklearn import kernel_approximation
             maker = getattr(kernel_approximation, method)
             return maker(gamma=kernel.gamma, n_components=s, random_state=seed).fit_transform(X)
-        return kp.nystrom(X, kp._LANDMARK_METHODS[method](X, kernel, s, seed), kernel)
+        return kp.nystrom(X, kp._METHODS[method].make(X, kernel, s, seed), kernel)
 
     def measured(self, data, method):
         """Mean error of five seeds, and seconds."""
@@ -187,7 +187,7 @@ class Uneven:
         if sampler == "scikit-learn":
             from sklearn.kernel_approximation import Nystroem
             return Nystroem(gamma=kernel.gamma, n_components=s, random_state=seed).fit_transform(X)
-        return kp.nystrom(X, kp._LANDMARK_METHODS[sampler](X, kernel, s, seed), kernel)
+        return kp.nystrom(X, kp._METHODS[sampler].make(X, kernel, s, seed), kernel)
 
     def enough(self, sampler, one_in):
         """The first of 20, 40, 80, ... landmarks with which 5 samples of 5 reach the error."""

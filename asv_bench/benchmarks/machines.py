@@ -60,11 +60,6 @@ def moments():
     return scaling(lambda: kp.dask_nystrom_kpca(X, landmarks, kp.gaussian(7.0), 10))
 
 
-def one_bit():
-    X = points(size(64_000), 50, 8)
-    return scaling(lambda: kp.dask_quantize_gram(X, kp.gaussian(7.0)))
-
-
 def moved(work):
     """Bytes that two workers send, to each other and to the caller, in the second call; and its result."""
     with clients(2) as (client,), client.as_current():
@@ -76,22 +71,8 @@ def moved(work):
 
 
 def moved_by_skpca():
-    X = points(size(100_000), 20)
-    return moved(lambda: kp.dask_skpca(X, kp.gaussian(4.0), 1000, 50, 5))[1] / (32 * 8 * 1000 * 50)
-
-
-def moved_by_one_bit():
-    X = points(size(32_000), 20, 8)
-    return moved(lambda: kp.dask_quantize_gram(X, kp.gaussian(4.0)))[1] / (X.shape[0] ** 2 / 8)
-
-
-def moved_by_product():
-    made, V = [], block(0, size(32_000) // 8 * 8, 16)
-
-    def work():
-        made.append(made[0] if made else kp.dask_quantize_gram(points(len(V), 20, 8), kp.gaussian(4.0)))
-        return kp.dask_matmat(made[0], V)
-    return moved(work)[1] / V.nbytes
+    X, start = points(size(100_000), 20), kp.skpca_start(kp.fourier_features_map(kp.gaussian(4.0), 20, 1000), 50)
+    return moved(lambda: kp.dask_fold(X, start, kp.skpca_update, kp.skpca_merge))[1] / (32 * 8 * 1000 * 50)
 
 
 def measured(function):
@@ -119,10 +100,6 @@ class Scaling:
     def track_moments(self):
         return measured(moments)
 
-    @unit("times as fast with two workers")
-    def track_one_bit(self):
-        return measured(one_bit)
-
 
 class Communication:
     timeout = 1200
@@ -130,14 +107,6 @@ class Communication:
     @unit("over 32 blocks' states of m ell numbers, skpca on 2 workers")
     def track_skpca(self):
         return measured(moved_by_skpca)
-
-    @unit("over n^2 / 8, one-bit matrix on 2 workers")
-    def track_one_bit(self):
-        return measured(moved_by_one_bit)
-
-    @unit("over 8 n p, a product on 2 workers")
-    def track_product(self):
-        return measured(moved_by_product)
 
 
 if __name__ == "__main__":
