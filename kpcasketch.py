@@ -100,6 +100,7 @@ RLS     Musco, Musco, Recursive Sampling for the Nystrom Method, NIPS 2017
 """
 
 import argparse
+import collections
 import contextlib
 import copy
 import csv
@@ -113,6 +114,7 @@ import itertools
 import json
 import linecache
 import math
+import operator
 import os
 import pathlib
 import platform
@@ -1410,8 +1412,10 @@ def _checked_real(name, value, low, high=math.inf):
     return value
 
 
-def _checked_points(name, X, columns=None):
-    """X as finite points of float64 or float32 in C order, with so many columns."""
+def _checked_points(name, X, columns=None, numbers=None):
+    """X as finite points of float64 or float32 in C order, with so many columns; numbers: those of its rows, if not 0,
+    1, ...
+    """
     lent = len(_views())
     try:
         P = _as_points(name, X)
@@ -1420,7 +1424,7 @@ def _checked_points(name, X, columns=None):
         if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
             row = np.flatnonzero(~(np.abs(P) < (1e17 if P.itemsize == 4 else 1e150)).all(1))[0]
             raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
-                             f"{row} is not")
+                             f"{row if numbers is None else numbers[row]} is not")
         return P
     finally:
         _return_views(lent)
@@ -12922,13 +12926,29 @@ def nystrom(X, landmarks, kernel):
     return F
 
 
+@_compiled(python=True)
+def _middle(found, wanted):
+    """The mean of the landmarks' own features: sums about it lose few digits to centring. Empty if it is not wanted."""
+    middle = _zeros(found.points.shape[0] if wanted else 0, _FLOAT64)
+    for i in range(found.rank if wanted else 0):
+        for j in range(i + 1):
+            middle[j] += found.factor[i, j] / found.rank
+    return middle
+
+
 @_compiled(apart=True, python=True)
-def _normal_equations(P, found, Y, like):
-    """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab."""
+def _normal_equations(P, found, Y, like, middle):
+    """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab.
+
+    middle: what is taken off each row of F, if anything.
+    """
     s = found.points.shape[0]
     squares, products = _zero_matrix(s, s), _zero_matrix(s, Y.shape[1])
     for begin in range(0, P.shape[0], _SLAB):
         F, _ = _map_features(_in_precision(like, P[begin:begin + _SLAB]), found)
+        for i in range(F.shape[0]):
+            for j in range(middle.shape[0]):
+                F[i, j] -= middle[j]
         _add(squares, 1.0, _column_products(F, F, True))
         _add(products, 1.0, _transposed_product(F, s, _in_precision(F, Y[begin:begin + _SLAB])))
     return squares, products
@@ -12945,18 +12965,23 @@ def _expansion_by_map(found, V, values):
 
 @_compiled(apart=True, python=True)
 def _components_by_map(found, squares, sums, n, centered, k, key):
-    """Kernel PCA over the landmarks from F^T F and F^T 1 of the Nystrom factor F of n points; F^T F is written to."""
-    s = squares.shape[0]
+    """Kernel PCA over the landmarks from F^T F and F^T 1 of the Nystrom factor F of n points; F^T F is written to.
+
+    If centred, F is taken about `_middle`.
+    """
+    s, middle, floor = squares.shape[0], _middle(found, centered), 0.0
+    rounding = 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
     for a in range(s if centered else 0):              # F^T H F
         for b in range(s):
             squares[a, b] -= sums[a] * (sums[b] / n)
+        floor += n * (16.0 * rounding * middle[a]) ** 2     # F is known to a few roundings
     eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
     values, V = _zeros(k, _FLOAT64), _zero_matrix(s, k + 1)            # the last column: coordinates of the mean
     offset, mean = _zeros(k, _FLOAT64), _zeros(s if centered else 0, _FLOAT64)
     for i in range(s):
-        V[i, k] = sums[i] / n if centered else 0.0
+        V[i, k] = middle[i] + sums[i] / n if centered else 0.0
     for q in range(k):
-        if eigen.values[q] > s * 2.2e-16 * eigen.values[0]:
+        if eigen.values[q] > max(s * 2.2e-16 * eigen.values[0], floor):
             values[q] = eigen.values[q]
             for i in range(s):
                 V[i, q] = eigen.vectors[i, q]
@@ -13008,7 +13033,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
     if not sound:
         raise ValueError("nystrom_kpca: kernel must be finite and positive semidefinite on the landmarks")
-    squares, sums = _normal_equations(X, found, _ones(X.shape[0]).reshape(-1, 1), X)
+    squares, sums = _normal_equations(X, found, _ones(X.shape[0]).reshape(-1, 1), X, _middle(found, centered))
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_kpca: kernel must be finite on X")
     return _components_by_map(found, squares, sums[:, 0].copy(), X.shape[0], centered, k, _key(seed, _START))
@@ -13246,7 +13271,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     if not sound:
         raise ValueError("nystrom_ridge: kernel must be finite and positive semidefinite on the landmarks")
     sizes = _column_sizes(Y)
-    squares, products = _normal_equations(X, found, _by_columns(Y, sizes, True), Y)
+    squares, products = _normal_equations(X, found, _by_columns(Y, sizes, True), Y, _zeros(0, _FLOAT64))
     if not _all_below(squares, np.inf):
         raise ValueError("nystrom_ridge: kernel must be finite on X")
     expansion = _regression_by_map(found, squares, products, sizes, lam)
@@ -13786,10 +13811,11 @@ def reliable_components(values, error):
 
 # 15.2 Of any model
 
-def _component_products(E):
-    """Those of an expansion's components in feature space, coef^T K coef: the unit matrix for exact ones."""
+def _of_length_1(E):
+    """An expansion with components of length 1 in feature space, and their products there, coef^T K coef."""
     M = E.coef.T @ gram_matmat(E.points, E.points, E.coef, E.kernel)
-    return 0.5 * (M + M.T)
+    scale = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
+    return E._replace(coef=E.coef * scale, offset=E.offset * scale), 0.5 * (M + M.T) * np.outer(scale, scale)
 
 
 def _as_double(model):
@@ -13810,7 +13836,8 @@ def residual(X, model):
     Returns
     -------
     (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen. Below 1e-7 is
-    rounding; quantiles of known points tell what is novel
+    rounding; quantiles of known points tell what is novel. Above 1 for random features that are not paired, whose
+    lengths differ, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
 
     Notes
     -----
@@ -13834,7 +13861,8 @@ def residual(X, model):
     else:
         if model.offset.any() and (model.mean.size == 0 or np.isnan(model.mean).any()):
             raise ValueError("residual: model must know the mean that its offset stands for")
-        e, inverse = expand(P, model), np.linalg.pinv(_component_products(model), 1e-10, hermitian=True)
+        model, M = _of_length_1(model)
+        e, inverse = expand(P, model), np.linalg.pinv(M, 1e-10, hermitian=True)
         squares = sizes - ((e @ inverse) * e).sum(1)
         if model.mean.size > 0:                        # |phi(x) - mean|^2
             weights = model.mean.reshape(-1, 1)
@@ -13874,16 +13902,21 @@ def explained_variance_ratio(X, expansion):
     if not isinstance(model, (Expansion, NystromMap, Subspace)):
         raise ValueError("explained_variance_ratio: expansion must be an Expansion, NystromMap or Subspace, got "
                          f"{type(model).__name__}")
-    n, M = len(X), None
-    if isinstance(model, Subspace):
-        features, total = skpca_transform(X, model), n * model.map.kernel.scale
-        sums = sum(fourier_features(X[i:i + 4096], model.map).sum(0) for i in range(0, n, 4096))
+    n, M, total, sums = len(X), None, 0.0, 0.0
+    if isinstance(model, Subspace):                    # features that are not paired differ in length
+        features = skpca_transform(X, model)
+        for begin in range(0, n, 4096):
+            Z = fourier_features(X[begin:begin + 4096], model.map)
+            total, sums = total + (Z**2).sum(), sums + Z.sum(0)
         total -= (sums**2).sum() / n
     else:
         model, ones = _as_double(model), np.ones((n, 1))
         total = gram_diagonal(X, model.kernel).sum() - gram_matmat(X, X, ones, model.kernel).sum() / n
-        features = expand(X, model) if isinstance(model, Expansion) else nystrom_features(X, model)
-        M = _component_products(model) if isinstance(model, Expansion) else None
+        if isinstance(model, NystromMap):
+            features = nystrom_features(X, model)
+        else:
+            model, M = _of_length_1(model)
+            features = expand(X, model)
     if not total > 0.0:
         raise ValueError("explained_variance_ratio: X must have points that differ")
     features = features - features.mean(0)
@@ -13902,33 +13935,25 @@ def explained_variance_ratio(X, expansion):
 
 # 16.1 Methods by their names
 
-class _Method(NamedTuple):
-    """A method of kernel PCA: words; its option, if any, with its default; make(X, kernel, option, seed) of a matrix in
-    the place of the Gram matrix, Landmarks or a ReducedSet.
-    """
-    words: str
-    options: dict
-    make: object
-
-
+# Words for --help; its option, if any, with its default; make(X, kernel, option, seed) of a matrix in the place of the
+# Gram matrix, Landmarks or a ReducedSet.
+_Method = collections.namedtuple("_Method", "words options make")
 _METHODS = {
-    "lanczos": _Method("exact, stored Gram matrix", {}, lambda X, kernel, size, seed: gram(X, X, kernel)),
-    "implicit": _Method("exact, Gram matrix never stored", {}, lambda X, kernel, size, seed: Implicit(X, kernel)),
+    "lanczos": _Method("exact, stored Gram matrix", {}, lambda X, kernel, s, seed: gram(X, X, kernel)),
+    "implicit": _Method("exact, Gram matrix never stored", {}, lambda X, kernel, s, seed: Implicit(X, kernel)),
     "sample": _Method("entry-sampled Gram matrix", {"s": 4.0}, sample_gram),
-    "quantize": _Method("1-bit Gram matrix", {}, lambda X, kernel, size, seed: quantize_gram(X, kernel, seed)),
+    "quantize": _Method("1-bit Gram matrix", {}, lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
     "sample-quantize": _Method("sampled 1-bit Gram matrix", {"s": 4.0}, sample_quantize_gram),
-    "uniform": _Method("Nystrom approximation, landmarks at random", {"s": 500},
-                       lambda X, kernel, size, seed: uniform_landmarks(len(X), min(size, len(X)), seed)),
+    "uniform": _Method("random landmarks", {"s": 500}, lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed)),
     "rls": _Method("landmarks by recursive ridge leverage scores", {"s": 500}, recursive_rls_practical),
     "rls-accelerated": _Method("landmarks by the accelerated recursion", {"s": 500}, recursive_rls_accelerated),
     "rpcholesky": _Method("landmarks by randomly pivoted Cholesky", {"s": 500}, rpcholesky),
     "shadow": _Method("shadow centers of the points (not among all)", {"ell": 4.0},
-                      lambda X, kernel, size, seed: shadow_select(X, shadow_radius(_sigma_of(kernel), size))),
+                      lambda X, kernel, s, seed: shadow_select(X, shadow_radius(_sigma_of(kernel), s))),
     "kmeans": _Method("centers of k-means (not among all)", {"m": 200},
-                      lambda X, kernel, size, seed: kmeans_select(X, min(size, len(X)), seed)),
+                      lambda X, kernel, s, seed: kmeans_select(X, min(s, len(X)), seed)),
 }
-_SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")        # those that make Landmarks
-_REDUCED_METHODS = ("shadow", "kmeans")
+_SAMPLERS, _REDUCED_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky"), ("shadow", "kmeans")
 
 
 # 16.2 Files
@@ -13965,12 +13990,8 @@ for _made in {*_TUPLES.values()} - {Kernel}:           # which says its own
 def _write_whole(path, write):
     """Have write(file) fill a file beside the target, which takes its place when all is on disk.
 
-    Until then, and after an error, the old one stays; a kill leaves NAME.*.part behind, too. Devices and pipes are
-    written to as they are.
+    Until then, and after an error, the old one stays; a kill leaves NAME.*.part behind, too.
     """
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as file:
-            return write(file)
     place = pathlib.Path(os.path.realpath(path))
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
@@ -13986,8 +14007,7 @@ def _write_whole(path, write):
     except BaseException as error:
         part.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno:
-            kept = "the file that was there is as it was" if place.exists() else "nothing is left of it"
-            raise OSError(error.errno, f"{error.strerror}, {kept}", str(path)) from None
+            raise OSError(error.errno, f"{error.strerror}; what was there before stays", str(path)) from None
         raise
 
 
@@ -14001,10 +14021,11 @@ def _arrays_in(path, mapped=None, kept=None):
             held = np.load(path if mapped or hasattr(path, "read") else stack.enter_context(open(path, "rb")), mapped)
             if isinstance(held, np.ndarray):
                 return {"": held}
-            for member in stack.enter_context(held).zip.infolist():
-                if member.file_size > _PHYSICAL_MEMORY:
-                    raise ValueError(f"{member.filename} would take {_human(member.file_size)} of memory")
-            return {name: held[name] if kept is None or name in kept else None for name in held}
+            read = [name for name in stack.enter_context(held) if kept is None or name in kept]
+            size = sum(member.file_size for member in held.zip.infolist() if member.filename.split(".npy")[0] in read)
+            if size > _PHYSICAL_MEMORY:
+                raise ValueError(f"its arrays would take {_human(size)} of memory")
+            return {name: np.asarray(held[name]) if name in read else None for name in held}
     except OSError:
         raise
     except Exception as error:                         # damaged files make numpy and zipfile raise whatever it may be
@@ -14043,7 +14064,8 @@ def _from_arrays(arrays, path, name=None):
             if kind in (tuple, *_TUPLES.values()) and value.dtype.kind == "U":
                 value = _from_arrays(arrays, path, place)
             elif kind is not str and (value.dtype.kind not in "biuf" or kind in _TUPLES.values() or number and not (
-                    value.ndim == 0 and (kind is float or value % 1 == 0 and abs(value) < 2.0**64))):
+                    value.ndim == 0 and (kind is float or value.dtype.kind in "biu"
+                                         or abs(value) < 2.0**63 and value % 1 == 0))):
                 raise ValueError(f"{path} must hold numbers that save has written, and {place} is none")
             fields[field] = kind(value) if number or kind is str else value
     return cls(**fields)
@@ -14103,11 +14125,11 @@ _LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]          # landmar
 
 
 def _least_size(errors, wanted, ladder):
-    """(size, error) of the first rung at which the worst of three draws has the wanted error, or of the last one."""
-    for size in ladder:
-        worst = errors(size, 0)
-        if worst <= wanted or size == ladder[-1]:
-            worst = max(worst, errors(size, 1), errors(size, 2))
+    """(size, error) of the first rung at which the worst of six draws has the wanted error, or of the last one."""
+    for size in ladder:                                # of three draws, all passed by luck too often
+        worst = 0.0
+        for draw in range(6):
+            worst = max(worst, errors(size, draw)) if worst <= wanted else worst
         if worst <= wanted:
             break
     return size, worst
@@ -14144,7 +14166,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     X, kernel = _checked_points("advise: X", X), _as_kernel("advise: kernel", kernel)
     (n, d), seed, k = X.shape, int(_as_seed("advise: seed", seed)), _checked_whole("advise: k", k, 1, len(X))
     wanted = 0.8 * _checked_real("advise: error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
-    memory = _checked_real("advise: memory", memory or _PHYSICAL_MEMORY / 2, 1.0)
+    memory = _checked_real("advise: memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
     few, growth = min(n, _PILOT_POINTS), n / min(n, _PILOT_POINTS)
     P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
     K, noise = gram(P, P, kernel), "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
@@ -14193,7 +14215,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         size, predicted = _least_size(lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
                                       wanted, ladder)
         consider(method, size, n * size * X.itemsize, predicted, lambda: factor_of(method, size, seed), growth,
-                 "error as in the pilot, the worst of three draws")
+                 "error as in the pilot, the worst of six draws")
     return sorted(rows, key=lambda row: (not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes))
 
 
@@ -14308,7 +14330,7 @@ def _make_transformer():
             seed, many = _as_seed(me + "random_state", seed), _checked_whole(me + "landmarks", self.landmarks, 1)
             if k is not None and _checked_whole(me + "n_components", k, 1) > many:
                 raise ValueError(f"{me}n_components must be at most landmarks, got {k} and {many}")
-            if self.centered and k is None:
+            if _as_flag(me + "centered", self.centered) and k is None:
                 raise ValueError(f"{me}centered is for components: n_components must be given")
             if many > n:
                 warnings.warn(f"{me}{many} landmarks of {n} points are all of them", stacklevel=2)
@@ -14327,7 +14349,7 @@ def _make_transformer():
             self.landmarks_ = found.centers if sampler == "kmeans" else found.indices
             self._n_features_out = min(k or n, len(self.landmarks_))
             self.map_ = (nystrom_map(X, self.landmarks_, self.kernel_) if k is None else nystrom_kpca(
-                X, self.landmarks_, self.kernel_, self._n_features_out, seed, bool(self.centered)))
+                X, self.landmarks_, self.kernel_, self._n_features_out, seed, self.centered))
             return self
 
         def transform(self, X):
@@ -14379,9 +14401,9 @@ def _row_blocks(name, X):
     if X.ndim != 2 or X.dtype.kind not in "fiub" or 0 in X.shape:
         raise ValueError(f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
     if np.isnan(X.chunks[0]).any():
-        raise ValueError(f"{name} must have known chunk sizes: {name}.compute_chunk_sizes()")
+        raise ValueError(f"{name} must have known chunk sizes: its .compute_chunk_sizes() does it")
     if len(X.chunks[1]) > 1:
-        raise ValueError(f"{name} must have all columns in one chunk: {name}.rechunk({{1: -1}})")
+        raise ValueError(f"{name} must have all columns in one chunk: its .rechunk({{1: -1}}) has")
     full = [(part, size) for part, size in zip(X.to_delayed().ravel(), X.chunks[0]) if size > 0]
     return [part for part, _ in full], np.cumsum([0] + [size for _, size in full]).tolist()
 
@@ -14425,11 +14447,6 @@ def _together(function, *values):
         return function(*map(_open, values))
 
 
-def _task(function, *values):
-    """Delayed function(*values)."""
-    return _dask().delayed(_together, pure=False)(function, *values)
-
-
 def _shared(value):
     """A value that many tasks share: one task's result, which each worker fetches once."""
     return _dask().delayed(value, traverse=False)
@@ -14444,15 +14461,17 @@ def _each_block(function, name, X, *held, beside=None):
 
 def _joined(function, parts, *held):
     """function(a, b, *held) of what neighbours gave, level by level: a worker holds two of them and the result."""
+    task = _dask().delayed(_together, pure=False)
     while len(parts) > 1:
-        pairs = [_task(function, *parts[j:j + 2], *held) for j in range(0, len(parts) - 1, 2)]
+        pairs = [task(function, *parts[j:j + 2], *held) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs):]
     return _computed(parts[0])
 
 
 def _computed(task):
     """What a task gives, by the scheduler that is Dask's at the moment."""
-    with _dask().config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"}):  # of what `_shared` holds
+    with _dask().config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"} if "distributed" in sys.modules
+                            else {}):                  # of what `_shared` holds; its defaults may come with it
         return _dask().compute(task)[0]
 
 
@@ -14470,7 +14489,7 @@ def _of_blocks(function):
 def _gathered(X, numbers):
     """The rows of these numbers, in that order."""
     order = np.argsort(numbers)                        # Dask cuts rows that are out of order one by one
-    return _checked_points("X", _computed(X[numbers[order]])[np.argsort(order)])
+    return _checked_points("X", _computed(X[numbers[order]])[np.argsort(order)], None, numbers)
 
 
 # 17.2 Maps and folds
@@ -14505,8 +14524,13 @@ def dask_map(function, X, *model):
         like = function(np.array(rows[0][:1] if rows else np.ones((1, X.shape[1])), X.dtype), *model)
     if not isinstance(like, np.ndarray) or like.shape[:1] != (1,):
         raise ValueError(f"dask_map: function must give an array with a row for each of X's, got {type(like).__name__}")
-    da, parts = _dask("dask.array"), _each_block(lambda block, first, *model: function(block, *model), "dask_map: X", X,
-                                                 *[_shared(part) for part in model])
+
+    def checked(block, first, *model):
+        made = np.asarray(function(block, *model))
+        if made.dtype != like.dtype or made.shape != (len(block), *like.shape[1:]):
+            raise ValueError(f"dask_map: function must give a row of {like.dtype} for each of X's, got {made.shape}")
+        return made
+    da, parts = _dask("dask.array"), _each_block(checked, "dask_map: X", X, *map(_shared, model))
     return da.concatenate([da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
                            for part, size in zip(parts, np.diff(starts).tolist())])
 
@@ -14520,10 +14544,6 @@ def _folded(block, first, state, map, update):
     if hasattr(state, "seed"):                         # blocks draw independently of each other
         state = state._replace(seed=int(_python_subkey(state.seed, first)))
     return _with_map(update(_with_map(state, map), block))
-
-
-def _merged_states(a, b, map, merge):
-    return _with_map(merge(_with_map(a, map), _with_map(b, map)))
 
 
 def dask_fold(X, state, update, merge):
@@ -14555,7 +14575,8 @@ def dask_fold(X, state, update, merge):
         raise ValueError(f"dask_fold: state must not have seen points, got one of {count}: merge it with the result")
     shared = _shared(map := getattr(state, "map", None))
     parts = _each_block(_folded, "dask_fold: X", X, _shared(_with_map(state)), shared, update)
-    return _with_map(_joined(_merged_states, parts, shared, merge), map)
+    return _with_map(_joined(lambda a, b, map: _with_map(merge(_with_map(a, map), _with_map(b, map))), parts, shared),
+                     map)
 
 
 @_of_blocks
@@ -14630,18 +14651,14 @@ def _landmark_map(X, landmarks, kernel):
     return nystrom_map(points, points, kernel)
 
 
-def _sums_of_features(block, first, Y, found):
-    """F^T F and F^T Y of the Nystrom features of a block; without Y, F^T 1, in the block's precision."""
+def _sums_of_features(block, first, Y, found, centered=False):
+    """F^T [F Y] of the Nystrom features of a block; without Y, F^T [F 1], in the block's precision."""
     P = _checked_points("X", block)
     T = np.ones((len(P), 1)) if Y is None else np.array(_checked_points("Y", Y), np.float64)
-    squares, products = _normal_equations(P, found, T, P if Y is None else T)
+    squares, products = _normal_equations(P, found, T, P if Y is None else T, _middle(found, centered))
     if not np.isfinite(squares).all():
         raise ValueError("kernel must be finite on X")
-    return squares, products
-
-
-def _added(a, b):
-    return a[0] + b[0], a[1] + b[1]
+    return np.hstack([squares, products])
 
 
 @_of_blocks
@@ -14661,9 +14678,9 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     seed, centered, _ = _as_seed("seed", seed), _as_flag("centered", centered), _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
     k = _checked_whole("k", k, 1, len(found.points))
-    squares, sums = _joined(_added, _each_block(_sums_of_features, "X", X, None, _shared(found)))
-    key = _python_key(seed, _START)
-    return _together(_components_by_map, found, np.array(squares), sums[:, 0].copy(), len(X), centered, k, key)
+    sums = _joined(operator.add, _each_block(_sums_of_features, "X", X, None, _shared(found), centered))
+    squares, key = sums[:, :-1].copy(), _python_key(seed, _START)
+    return _together(_components_by_map, found, squares, sums[:, -1].copy(), len(X), centered, k, key)
 
 
 @_of_blocks
@@ -14690,8 +14707,8 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Y = Y.rechunk((tuple(np.diff(starts).tolist()), -1))
     found = _landmark_map(X, landmarks, kernel)
     parts = _each_block(_sums_of_features, "X", X, _shared(found), beside=_row_blocks("Y", Y)[0])
-    squares, products = _joined(_added, parts)
-    expansion = _together(_regression_by_map, found, np.array(squares), np.array(products), np.ones(Y.shape[1]), lam)
+    squares, products = np.split(_joined(operator.add, parts), [len(found.points)], axis=1)
+    expansion = _together(_regression_by_map, found, squares.copy(), products.copy(), np.ones(Y.shape[1]), lam)
     if not np.isfinite(expansion.coef).all():
         raise ValueError("Y must not be so large that coefficients overflow the type of X")
     return expansion
@@ -14701,8 +14718,9 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 # 18. Command line
 # ----------------------------------------------------------------------------------------------------------------------
 
-class _Refused(Exception):
-    """A request that cannot be met; its text is for the user."""
+def _to_stderr(text):
+    """A line on stderr."""
+    print("kpcasketch:", *text.splitlines(), file=sys.stderr)
 
 
 # 18.1 Kernels and streams by their names
@@ -14718,17 +14736,8 @@ _KERNELS = {
 }
 
 
-class _Stream(NamedTuple):
-    """A method of `stream`: words; options with defaults; the class of its states; and its functions."""
-    words: str
-    options: dict
-    state: type
-    start: object
-    update: object
-    finish: object
-    values: object
-
-
+# Words for --help; options with defaults; the class of its states; and its functions.
+_Stream = collections.namedtuple("_Stream", "words options state start update finish values")
 _STREAMS = {
     "skpca": _Stream(
         "random features into frequent directions", {"m": 2000, "ell": 50, "block": 8192}, SKPCAState,
@@ -14760,7 +14769,7 @@ def _refuse_foreign(options, **chosen):
         for name in {name for own in _OWN[table].values() for name in own}:
             owners = [entry for entry, own in _OWN[table].items() if name in own]
             if getattr(options, name) is not None and not set(owners) & set(names):
-                raise _Refused(f"{_option_of(name)} is for --{table.replace('stream', 'method')} {' or '.join(owners)}")
+                raise ValueError(f"{_option_of(name)} is for {' or '.join(owners)}")
 
 
 def _with_defaults(options, own):
@@ -14786,19 +14795,21 @@ class _Points(NamedTuple):
     names: list = None
     labels: np.ndarray = None
     moments: tuple = None
+    source: str = "points"
 
+    @np.errstate(over="ignore", invalid="ignore")      # `_checked_points` tells the row
     def rows(self, chosen=slice(None)):
         """Some of them as an array of float64 or float32."""
         rows, dtype = self.X[chosen], np.float32 if self.X.dtype == np.float32 else np.float64
         if self.moments is not None:
             rows = (np.asarray(rows, np.float64) - self.moments[0]) / self.moments[1]
-        return np.ascontiguousarray(rows, dtype)
+        return _checked_points(self.source, np.ascontiguousarray(rows, dtype), None, range(len(self.X))[chosen])
 
     def standardized(self):
         """To be standardized by their own moments; a column that does not vary keeps its scale."""
         n, centre, sums, squares = len(self.X), np.asarray(self.X[0], np.float64), 0.0, 0.0
         for begin in range(0, n, 8192):
-            rows = np.asarray(self.X[begin:begin + 8192], np.float64) - centre         # near the mean no digits cancel
+            rows = self.rows(slice(begin, begin + 8192)) - centre      # near the mean no digits cancel
             sums, squares = sums + rows.sum(0), squares + (rows**2).sum(0)
         scale = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
         return self._replace(moments=(centre + sums / n, np.where(scale > 0.0, scale, 1.0)))
@@ -14809,29 +14820,31 @@ def _load_points(options, beside=None):
     path, names, labels, kind = options.points, None, None, pathlib.Path(options.points).suffix.lower()
     wanted = beside["columns"].tolist() if beside and "columns" in beside else None
     if kind not in (".npy", ".npz", ".csv"):
-        raise _Refused(f"{path} is not a .npy, .npz or .csv file")
+        raise ValueError(f"{path} is not a .npy, .npz or .csv file")
     if (options.key and kind != ".npz") or (options.columns or options.header is not None) and kind != ".csv":
-        raise _Refused(f"--key is for .npz files, --columns and --header for .csv files, and not for {path}")
+        raise ValueError(f"--key is for .npz files, --columns and --header for .csv files, and not for {path}")
     if kind == ".csv":
         X, names, labels = _load_csv(path, options, wanted)
     else:
         names = list(_arrays_in(path, "r" if kind == ".npy" else None, []))
         name = options.key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
         if {"format", "shape", "data"} <= set(names):
-            raise _Refused(f"{path} holds a sparse matrix of scipy.sparse, and points are dense: its .toarray()")
+            raise ValueError(f"{path} holds a sparse matrix of scipy.sparse, and points are dense: its .toarray()")
         if name not in names:
-            raise _Refused(f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key")
+            raise ValueError(f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key")
         X, names = _arrays_in(path, "r" if kind == ".npy" else None, [name])[name], None
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
-        raise _Refused(f"{path} must hold a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
+        raise ValueError(f"{path} must hold a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
     moments = [beside[name] for name in _STANDARDIZED] if beside and _STANDARDIZED[0] in beside else None
-    points = _Points(X, names, _load_labels(options, len(X)) if labels is None else labels, moments)
+    if moments and moments[0].size != X.shape[1]:
+        raise ValueError(f"{path} has {X.shape[1]} columns, and the points before had {moments[0].size}")
+    points = _Points(X, names or wanted, _load_labels(options, len(X)) if labels is None else labels, moments, path)
     return points.standardized() if options.standardize and beside is None else points
 
 
 def _is_number(field):
     try:
-        return "_" not in field and float(field) is not None           # Python takes 1_0 for 10
+        return float(field) is not None
     except ValueError:
         return False
 
@@ -14844,14 +14857,14 @@ def _csv_rows(path):
         try:
             for row in rows:
                 if row and blank:
-                    raise _Refused(f"{path}, line {blank} is blank")
+                    raise ValueError(f"{path}, line {blank} is blank")
                 if row:
                     yield rows.line_num, row
                 blank = blank or (0 if row else rows.line_num)
         except UnicodeDecodeError:
-            raise _Refused(f"{path} is not in UTF-8: save it as such (Excel: CSV UTF-8)") from None
+            raise ValueError(f"{path} is not in UTF-8: save it as such (Excel: CSV UTF-8)") from None
         except csv.Error as error:
-            raise _Refused(f"cannot read {path}, line {rows.line_num}: {error}") from None
+            raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
 
 def _load_csv(path, options, wanted):
@@ -14859,53 +14872,55 @@ def _load_csv(path, options, wanted):
     rows = _csv_rows(path)
     ahead = list(itertools.islice(rows, 2))
     if not ahead:
-        raise _Refused(f"{path} holds no numbers")
+        raise ValueError(f"{path} holds no numbers")
     first, (line, second) = ahead[0][1], ahead[-1]
     width, label = len(first), None
-    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
-        if any(mark in field for field in first) and any(mark in field for field in second):
-            raise _Refused(f"{path}, line 1 has {called}: commas must part the columns, and numbers have points")
+    if any(mark in ",".join(first) and mark in ",".join(second) for mark in ";\t"):
+        raise ValueError(f"{path}, line 1 has semicolons or tabs: commas must part columns, and numbers have points")
     header = not all(map(_is_number, first)) if options.header is None else options.header
-    if options.header is None and first == [str(j) for j in range(width)]:
-        raise _Refused(f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which")
+    header = header or options.header is None and wanted is not None and set(wanted) <= set(first)     # years
+    if options.header is None and not header and first == [str(j) for j in range(width)]:
+        raise ValueError(f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which")
     if header and len(second) != width:
-        reason = "row names (R: row.names = FALSE)" if len(second) == width + 1 else "numbers have points, not commas"
-        raise _Refused(f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: {reason}")
+        raise ValueError(f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: row names (R: "
+                         "row.names = FALSE), or commas in or after numbers")
     names, chosen = [field.strip() for field in first] if header else [], list(range(width))
     if options.labels in names:
         label = names.index(options.labels)
         chosen.remove(label)
     asked = next(csv.reader([options.columns])) if options.columns else wanted
-    if asked and (options.columns or names or len(asked) != width):
-        missing = [name for name in asked if name not in names and not (name.isdecimal() and 1 <= int(name) <= width)]
-        if missing:
-            raise _Refused(f"{path} has no column {', '.join(missing)}: it has {', '.join(names) or width}")
-        chosen = [names.index(name) if name in names else int(name) - 1 for name in asked]
+    by_number = options.columns and not set(asked) <= set(names) and all(map(str.isdecimal, asked))
+    known = names if names and not by_number else [str(j + 1) for j in range(width)]
+    if asked and not names and not options.columns and len(asked) == width and not set(asked) & set(known):
+        asked = None                                   # names of a model, for columns without: by their places
+    if asked:
+        if missing := [name for name in asked if known.count(name) != 1]:
+            raise ValueError(f"{path} must have one column {', '.join(missing)}: it has {', '.join(names) or width}")
+        chosen = [known.index(name) for name in asked]
     elif "" in names:
-        raise _Refused(f"{path}, line 1, column {names.index('') + 1} has no name: {_INDEX}")
+        raise ValueError(f"{path}, line 1, column {names.index('') + 1} has no name: {_INDEX}")
     elif len(set(names)) < len(names):
-        raise _Refused(f"{path}, line 1 has names that occur twice: choose by numbers with --columns")
+        raise ValueError(f"{path}, line 1 has names that occur twice: choose by numbers with --columns")
     if names and options.header is None and any(map(_is_number, first)):
-        print(f"kpcasketch: {path}, line 1 is taken for names: {', '.join(names)}; or --no-header", file=sys.stderr)
+        _to_stderr(f"{path}, line 1 is taken for names: {', '.join(names)}; or --no-header")
     body, blocks, labels = itertools.chain(ahead[header:], rows), [np.empty((0, len(chosen)))], []
     while block := list(itertools.islice(body, 4096)):
         for line, row in block:
             if len(row) != width:
-                raise _Refused(f"{path}, line {line} has {len(row)} fields, and line 1 {width}")
+                raise ValueError(f"{path}, line {line} has {len(row)} fields, and line 1 {width}")
         try:
-            if any("_" in row[j] for _, row in block for j in chosen):
-                raise ValueError
             blocks.append(np.array([[row[j] for j in chosen] for _, row in block], np.float64))
         except ValueError:
             line, j, field = next((line, j, row[j]) for line, row in block for j in chosen if not _is_number(row[j]))
             what = f"holds {field!r}, which is no number" if field.strip() else "is empty"
-            raise _Refused(f"{path}, line {line}, column {j + 1} {what}") from None
+            raise ValueError(f"{path}, line {line}, column {j + 1} {what}") from None
         labels += [row[label] for _, row in block] if label is not None else []
     X = np.concatenate(blocks)
     for j in range(width) if not names and asked is None and width > 1 and len(X) > 2 else ():
         if X[0, j] in (0.0, 1.0) and (X[:, j] - X[0, j] == np.arange(len(X))).all():
-            raise _Refused(f"{path}, column {j + 1} numbers the rows: {_INDEX}")
-    return X, [names[j] for j in chosen] if names else None, None if label is None else _as_labels(labels)
+            raise ValueError(f"{path}, column {j + 1} numbers the rows: {_INDEX}")
+    called = [(names or known)[j] for j in chosen] if names or options.columns else None
+    return X, called, None if label is None else _as_labels(labels)
 
 
 def _as_labels(fields):
@@ -14917,23 +14932,22 @@ def _load_labels(options, n):
     """Labels for the picture, of the file --labels or found beside the points in an .npz file; or None."""
     path = options.labels or options.points
     if options.labels and not options.plot:
-        raise _Refused("--labels is for --plot, or names a column of a .csv file")
+        raise ValueError("--labels is for --plot, or names a column of a .csv file")
     if not options.plot or not options.labels and not path.endswith(".npz"):
         return None
     try:
         if path.endswith(".csv"):
-            fields = [field for _, row in _csv_rows(path) for field in row]
-            y = _as_labels(fields[len(fields) == n + 1:])              # without a header
+            fields = [field for _, (field,) in _csv_rows(path)]        # one column, maybe with a header
+            y = _as_labels(fields[len(fields) == n + 1 and not _is_number(fields[0]):])
         else:
-            held = np.load(path)
-            held = {"y": held} if isinstance(held, np.ndarray) else held
-            y = next((held[name] for name in ("y", "labels", "label", "target") if name in held), None)
+            held = _arrays_in(path, None, ("y", "labels", "label", "target", ""))
+            y = next((value for value in held.values() if value is not None), None)
         if y is None and not options.labels or y is not None and y.size == n:
-            return y
+            return y if y is None else y.ravel()
         reason = f"they are {np.size(y)} for {n} points"
     except Exception as error:
-        reason = "they are Python objects: save labels.astype(str)" if "pickle" in str(error) else error
-    raise _Refused(f"cannot take labels of {path}: {reason}")
+        reason = "they are Python objects: save labels.astype(str)" if "Python objects" in str(error) else error
+    raise ValueError(f"cannot take labels of {path}: {reason}")
 
 
 # 18.3 demo, embed: the table, a row a method
@@ -14962,7 +14976,9 @@ def _judge(X, kernel, options):
     eigen = block_lanczos(center(K) if options.center else K, options.k, options.seed)
 
     def judged(model, features, matrix):
-        error, explained = spectral_error(matrix(), K) / norm, explained_variance_ratio(X, model).sum()
+        error, explained = spectral_error(matrix(), K) / norm, math.nan
+        with contextlib.suppress(ValueError):          # points that are all alike have no variance
+            explained = explained_variance_ratio(X, model).sum()
         kept = features[:, np.abs(features).max(0) > 0.0].astype(np.float64)
         Q = np.ascontiguousarray(np.linalg.qr(kept)[0])
         P, right = Q - Q.mean(0) * options.center, np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0
@@ -14970,10 +14986,8 @@ def _judge(X, kernel, options):
     return judged
 
 
-_LEGEND = """\
-seconds: with compiling, in a method's first run here; error: |K - A| / |K|, in the spectral norm; within 10 deg: of the
-span of the exact directions; of best %: of the variance that the best k directions keep (about the mean with --center,
-else about 0); explained %: of all variance about the mean"""
+_LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
+of best %: of what the best k keep, about 0 or with --center the mean; explained %: of all variance about the mean"""
 
 
 def _print_head(options, points, source, kernel, more=""):
@@ -14988,7 +15002,7 @@ def _embed(options):
     names = [name for name in _METHODS if name not in _REDUCED_METHODS] if names == ["all"] else names
     _refuse_foreign(options, kernel=[options.kernel], method=names)
     _check_files(options, [options.points])
-    if options.points:
+    if options.points is not None:
         points, source = _load_points(options), options.points
     elif options.noisy:
         points, source = _Points(random_noisy(*options.noisy, options.seed, 50, 10.0, 50)), "RandomNoisy points"
@@ -14996,8 +15010,8 @@ def _embed(options):
         rng, labels = np.random.default_rng(0), np.repeat(np.arange(10), np.arange(645, 554, -10))
         X = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal((labels.size, 16))
         points, source = _Points(X, None, labels), "ten clusters"
-        options.sigma = options.sigma or (6.0 if "sigma" in _OWN["kernel"][options.kernel] else None)
-    X, kernel = _checked_points(source, points.rows()), _chosen_kernel(options, points)
+        options.sigma = 6.0 if options.sigma is None and "sigma" in _OWN["kernel"][options.kernel] else options.sigma
+    X, kernel = points.rows(), _chosen_kernel(options, points)
     _checked_whole("-k", options.k, 1, len(X))
     _print_head(options, points, source, kernel)
     judged, first = _judge(X, kernel, options) if options.errors else None, None
@@ -15026,20 +15040,20 @@ def _check_files(options, read):
     """
     written = [name for name in ("o", "model", "state", "plot") if getattr(options, name, None)]
     for name in written:
-        place, kinds = pathlib.Path(getattr(options, name)), (".npz", ".npy") if name == "o" else (".npz",)
-        if not place.suffix and name != "plot":
+        place, kinds = pathlib.Path(getattr(options, name)), {
+            "o": (".npz", ".npy"), "plot": (".png", ".svg", ".pdf")}.get(name, (".npz",))
+        if not place.suffix and name != "plot" and not place.exists():
             setattr(options, name, str(place := place.with_suffix(".npz")))
-        if place.suffix not in kinds and name != "plot":
-            raise _Refused(f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
+        if place.suffix not in kinds:
+            raise ValueError(f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
         if place.is_dir() or not os.access(place if place.exists() else place.resolve().parent, os.W_OK):
-            raise _Refused(f"cannot write {place}")
-    places = [os.path.realpath(path) for path in (*read, options.labels, *map(vars(options).get, written)) if path]
+            raise ValueError(f"cannot write {place}")
+    read = {os.path.realpath(path) for path in (*read, options.labels) if path}
+    places = [*read, *(os.path.realpath(getattr(options, name)) for name in written)]
     if len(set(places)) < len(places):
-        raise _Refused(f"{max(places, key=places.count)} is named twice, and would be overwritten")
+        raise ValueError(f"{max(places, key=places.count)} is named twice, and would be overwritten")
     if options.plot:
-        kinds = importlib.import_module("matplotlib.figure").Figure().canvas.get_supported_filetypes()
-        if pathlib.Path(options.plot).suffix.lower()[1:] not in kinds:
-            raise _Refused(f"--plot must name a file that ends in one of {', '.join(sorted(kinds))}")
+        importlib.import_module("matplotlib.figure")   # which may be missing
 
 
 def _written_with(points):
@@ -15058,22 +15072,24 @@ def _write_results(options, points, what, model, values, embedding=None):
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
 
     def features(rows):
-        if embedding is not None:
-            return embedding[rows]
-        Z = _TRANSFORMS[type(model)](X := points.rows(rows), model)
+        X = points.rows(rows)
+        Z = embedding[rows] if embedding is not None else _TRANSFORMS[type(model)](X, model)
         return np.column_stack([Z, residual(X, model)]) if off else Z
     if getattr(options, "model", None):
         _write_whole(options.model, lambda file: np.savez(file, **arrays))
         print(f"wrote {options.model} (the model of {what})")
 
     def write(file):
-        shape = n, k + off
-        out = np.lib.format.open_memmap(file.name, "w+", dtype, shape) if alone else np.empty(shape, dtype)
+        blocks, told = [], {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (n, k + off)}
+        if alone:                                      # block by block: it may be larger than memory
+            np.lib.format.write_array_header_1_0(file, told)
         with _ProgressLine("embedding") as line:
             for begin in range(0, n, 8192):
-                out[begin:begin + 8192] = features(slice(begin, min(n, begin + 8192)))
+                rows = np.ascontiguousarray(features(slice(begin, begin + 8192)), dtype)
+                (file.write if alone else blocks.append)(rows)
                 line.share = min(1.0, (begin + 8192) / n)
         if not alone:
+            out = np.concatenate(blocks)
             np.savez(file, embedding=out[:, :k], values=values, **({"off": out[:, k]} if off else {}), **arrays)
     if options.o:
         _write_whole(options.o, write)
@@ -15084,30 +15100,37 @@ def _write_results(options, points, what, model, values, embedding=None):
         print(f"drew {options.plot} ({what})")
 
 
+def _plainly(text):
+    """Text without formulas, and without what no font has."""
+    return str(text).encode(errors="replace").decode().replace("$", "\\$")
+
+
 def _plot(options, embedding, values, labels, what):
     """Two components, coloured by labels, and the spectrum."""
+    if labels is not None and (labels != labels).any():
+        labels = labels.astype(str)                    # NaN is a label, too
     figure = importlib.import_module("matplotlib.figure").Figure(figsize=(10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     Z = embedding[:, [0, min(1, len(values) - 1)]].T
     style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / Z.shape[1], 0.15, 0.9))}
-    kinds, called = np.unique(labels) if labels is not None else (), pathlib.Path(options.labels or "label").stem
+    kinds, called = () if labels is None else np.unique(labels), _plainly(pathlib.Path(options.labels or "label").stem)
     if 0 < len(kinds) <= 20:                           # a class a colour, in a legend
         colours = importlib.import_module("matplotlib").colormaps["tab10" if len(kinds) <= 10 else "tab20"]
         for number, kind in enumerate(kinds):
-            left.scatter(*Z[:, labels == kind], color=colours(number), label=str(kind), **style)
+            left.scatter(*Z[:, labels == kind], color=colours(number), label=" " + _plainly(kind), **style)    # not "_"
         left.legend(title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
     elif labels is not None and labels.dtype.kind in "biuf":           # a scale
         figure.colorbar(left.scatter(*Z, c=labels, cmap="viridis", **style), ax=left, label=called)
     else:
         left.scatter(*Z, **style)
         if labels is not None:
-            print(f"kpcasketch: labels of {len(kinds)} kinds are not shown: at most 20, or numbers", file=sys.stderr)
-    figure.suptitle(f"{pathlib.Path(options.points or 'demo').name}: kernel PCA ({what})")
+            _to_stderr(f"labels of {len(kinds)} kinds are not shown: at most 20, or numbers")
+    figure.suptitle(_plainly(f"{pathlib.Path(options.points or 'demo').name}: kernel PCA ({what})"))
     left.set(xlabel="component 1", ylabel=f"component {min(2, len(values))}")
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
     right.xaxis.get_major_locator().set_params(integer=True)
-    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot.lower().split(".")[-1]))
+    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot.split(".")[-1]))
 
 
 # 18.5 stream: files of any size, and states that go on
@@ -15117,7 +15140,7 @@ def _loaded(path, kinds, what):
     arrays = _arrays_in(path)
     model = _from_arrays(arrays, path)
     if not isinstance(model, tuple(kinds)):
-        raise _Refused(f"{path} must hold {what}, got {type(model).__name__}")
+        raise ValueError(f"{path} must hold {what}, got {type(model).__name__}")
     return model, arrays
 
 
@@ -15125,17 +15148,18 @@ def _resumed(options, stream):
     """(state, points, options, {file: [rows taken, the last of them]}) that a state goes on with."""
     state, arrays = _loaded(options.state, [stream.state], f"a state of {options.method}")
     points = _load_points(options, arrays)
-    begun = json.loads(str(arrays["options"])) if "options" in arrays else {}          # older files have none
+    begun = json.loads(str(arrays["options"])) if "options" in arrays else {           # older files have none
+        "m": state.map.m, "seed": int(state.map.seed)}
     asked = {name: getattr(options, name) for name in _REMEMBERED if getattr(options, name) is not None}
-    differing = [_option_of(name) for name, value in asked.items() if begun.get(name, value) not in (value, None)]
+    differing = [_option_of(name) for name, value in asked.items() if begun.get(name, value) != value]
+    differing += ["--columns"] * ("columns" in arrays and points.names != arrays["columns"].tolist())
     if isinstance(state, DSGDState):
         differing += ["-k"] * (state.coef.shape[1] != options.k) + ["task"] * (state.task != _COMPONENTS)
     if differing:
-        raise _Refused(f"{options.state} was begun with other {', '.join(differing)}")
-    sources = json.loads(str(arrays["sources"])) if "sources" in arrays else {}
-    if isinstance(sources, list):                      # [name, rows of the file, rows taken, ...], in versions before
-        sources = {name: [taken, None] for name, _, taken, *_ in sources}
-    return state, points, argparse.Namespace(**{**vars(options), **begun}), sources
+        raise ValueError(f"{options.state} was begun with other {', '.join(differing)}")
+    found = json.loads(str(arrays["sources"])) if "sources" in arrays else {}
+    found = {name: [taken, None] for name, _, taken, *_ in found} if isinstance(found, list) else found     # once
+    return state, points, argparse.Namespace(**{**vars(options), **begun}), found
 
 
 def _stream(options):
@@ -15143,7 +15167,7 @@ def _stream(options):
     stream, name, k = _STREAMS[options.method], os.path.realpath(options.points), options.k
     _refuse_foreign(options, kernel=[options.kernel], stream=[options.method])
     if options.residual and (options.method != "skpca" or not options.o):
-        raise _Refused("--residual is for the method skpca, and needs -o")
+        raise ValueError("--residual is for the method skpca, and needs -o")
     _check_files(options, [options.points])
     former = pathlib.Path(options.state).read_bytes() if options.state and os.path.exists(options.state) else None
     if former is None:
@@ -15154,14 +15178,15 @@ def _stream(options):
     else:
         state, points, options, sources = _resumed(_with_defaults(options, {"block": stream.options["block"]}), stream)
         at, last = sources.get(name, [0, None])
-        if at > len(points.X) or at and last is not None and points.X[at - 1].tolist() != last:
-            raise _Refused(f"{options.state} was made from other points of {name}")
+        if at > len(points.X) or at and last is not None and points.X[at - 1].astype(float).tolist() != last:
+            raise ValueError(f"{options.state} was made from other points of {name}")
     n, size = len(points.X), _checked_whole("--block", options.block, 1)
+    _checked_whole("-k", options.k, 1, state.sketch.ell if isinstance(state, SKPCAState) else state.map.m)
     _print_head(options, points, options.points, state.map.kernel, f"; goes on at point {at}" * bool(at))
 
     def keep(state, at):
         if options.state:
-            taken = {**sources, name: [at, points.X[at - 1].tolist()]} if at else sources
+            taken = {**sources, name: [at, points.X[at - 1].astype(float).tolist()]} if at else sources
             arrays = {**_as_arrays(state), **_written_with(points), "sources": json.dumps(taken), "options": json.dumps(
                 {own: getattr(options, own) for own in _REMEMBERED})}
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
@@ -15170,7 +15195,7 @@ def _stream(options):
     try:
         with _ProgressLine(options.method) as line:
             while here[1] < n:
-                end = min(n, here[1] + size)
+                end = here[1] + size if n - here[1] > size + 1 else n          # a last point alone cannot be centred
                 here = stream.update(here[0], points.rows(slice(here[1], end))), end   # no interrupt falls between
                 line.text, line.share = f"{options.method}, {end:,} of {n:,} points", (end - at) / (n - at)
                 if time.perf_counter() - saved > 30.0:
@@ -15181,23 +15206,19 @@ def _stream(options):
         keep(*here)
         kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
         raise KeyboardInterrupt(f"interrupted after {here[1]} of {n} points; {kept}") from None
-    except ValueError as error:                        # points that are refused change no state
+    except ValueError:                                 # points that are refused change no state
         if options.state and former is not None:
             _write_whole(options.state, lambda file: file.write(former))
         elif options.state:
             pathlib.Path(options.state).unlink(missing_ok=True)
-        wrong = np.flatnonzero(~np.isfinite(points.rows(slice(here[1], end))).all(1))
-        raise _Refused((f"row {here[1] + wrong[0]} of {options.points}: " if len(wrong) else "") + str(error)) from None
+        raise
     seconds, model = time.perf_counter() - line.start, stream.finish(here[0], k)
     values = stream.values(model)
     print(f"{n - at} points, {(n - at) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
           + " ".join(f"{value:.4g}" for value in values[:10]))
     if isinstance(model, Subspace):
-        lost = model.shrunk / max(model.count, 1)
-        clear = int((values > max(lost, 1e-9 * values[0])).sum())      # what is below is rounding
-        print(f"no direction has lost more than {lost:.3g} of a point's squared length on the average"
-              + (f"; components from {clear + 1} on are below that, and may follow the last points: take a larger --ell"
-                 if clear < np.count_nonzero(values > 1e-9 * values[0]) else ""))
+        print(f"no direction has lost more than {model.shrunk / max(model.count, 1):.3g} of a point's mean squared "
+              "length; components below that may follow the last points alone: take a larger --ell")
     if options.state:
         print(f"wrote {options.state} ({sum(taken for taken, _ in {**sources, name: [n, None]}.values())} points)")
     _write_results(options, points, options.method, model, getattr(model, "values", values * n))
@@ -15208,7 +15229,7 @@ def _stream(options):
 def _apply(options):
     """Features of new points by a model on disk."""
     if not options.o and (options.residual or not options.plot):
-        raise _Refused("--residual needs -o" if options.residual else "apply needs -o, or --plot")
+        raise ValueError("--residual needs -o" if options.residual else "apply needs -o, or --plot")
     model, arrays = _loaded(options.by, _TRANSFORMS, "a model, as --model, -o or save writes it")
     _check_files(options, [options.by, options.points])
     points = _load_points(options, arrays)
@@ -15230,10 +15251,9 @@ def _advise(options):
     for row in rows:
         figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
         print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
-    best, sigma = rows[0], _sigma_of(kernel)
+    best, sigma, header = rows[0], _sigma_of(kernel), {None: [], True: ["--header"], False: ["--no-header"]}
     if not best.works:
-        print("nothing reaches that in this memory")
-        return
+        raise ValueError("nothing reaches that in this memory")
     given = {name: getattr(options, name) for name in ("key", "kernel", *_OWN["kernel"][options.kernel], "k")}
     given |= {"sigma": sigma and f"{sigma:.6g}", "seed": options.seed or None, "method": best.method, "columns":
               options.columns, "m" if best.method == "skpca" else "s": best.size or None}
@@ -15241,7 +15261,7 @@ def _advise(options):
     print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
           f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch",
           "stream" if best.method in _STREAMS else "embed", shlex.quote(options.points), *words,
-          *["--standardize"] * options.standardize)
+          *["--standardize"] * options.standardize, *header[options.header])
 
 
 # 18.7 Words
@@ -15250,7 +15270,7 @@ class _OneLine(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message):
-        raise _Refused(message.removeprefix("argument "))
+        raise ValueError(message.removeprefix("argument "))
 
 
 _COMMANDS = {
@@ -15266,11 +15286,11 @@ _ARGUMENTS = [                                         # commands, an argument, 
     ("embed stream apply advise", "points", dict(metavar="FILE", help=".npy, .npz or .csv file, a point a row")),
     ("embed stream apply advise", "--key", dict(help="array of a .npz file (default: X, or the only one)")),
     ("embed stream apply advise", "--header", dict(action=argparse.BooleanOptionalAction, help="of a .csv file")),
-    ("embed stream advise", "--columns", dict(help="of a .csv file: names, or numbers from 1 on, parted by commas")),
+    ("embed stream apply advise", "--columns", dict(help="of a .csv file: names or numbers, from 1 on, with commas")),
     ("demo", "--noisy", dict(nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points, and no clusters")),
     ("demo embed stream advise", "-k", dict(type=int, default=10, help="components (default %(default)s)")),
     ("demo embed stream advise", "--seed", dict(type=int, default=0, help="default %(default)s")),
-    ("demo embed stream advise", "--standardize", dict(action="store_true", help="columns to mean 0 and variance 1")),
+    ("embed stream advise", "--standardize", dict(action="store_true", help="columns to mean 0 and variance 1")),
     ("demo embed stream advise", "--kernel", dict(choices=list(_KERNELS), default="gaussian")),
     ("demo embed", "--method", dict(choices=[*_METHODS, "all"], help="default: lanczos; all for the demo")),
     ("stream", "--method", dict(choices=list(_STREAMS), default="skpca", help="default %(default)s")),
@@ -15279,7 +15299,7 @@ _ARGUMENTS = [                                         # commands, an argument, 
     ("demo embed stream apply", "-o", dict(metavar="OUT", help=".npz: embedding, values, model; .npy: embedding")),
     ("demo embed stream", "--model", dict(metavar="OUT.npz", help="the model alone, for `apply`")),
     ("demo embed stream apply", "--plot", dict(metavar="OUT.png", help="two components and the spectrum; .svg, .pdf")),
-    ("demo embed stream apply", "--labels", dict(help="for colours: .npy, .csv, .npz with a y, or a column's name")),
+    ("embed stream apply", "--labels", dict(help="for colours: .npy, .csv, .npz with a y, or a column's name")),
     ("stream apply", "--residual", dict(action="store_true", help="how far points are off: last column, or array off")),
     ("stream", "--state", dict(metavar="FILE.npz", help="keep the state here, every 30 s and when interrupted; go on")),
     ("advise", "--error", dict(type=float, default=0.01, help="relative to |K| (default %(default)s)")),
@@ -15291,6 +15311,8 @@ lines of other lengths) is refused by its place; --columns chooses columns, --la
 
 
 def _parser():
+    def number(text):
+        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
     parser = _OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices.")
     commands, made = parser.add_subparsers(metavar="COMMAND", required=True), {}
     for command, (run, text) in _COMMANDS.items():
@@ -15307,8 +15329,7 @@ def _parser():
                 f"{name}: {entry.words}" for name, entry in entries.items()))
             for name in {name: None for own in _OWN[table].values() for name in own}:
                 owners = [f"{entry} {own[name] or ''}".strip() for entry, own in _OWN[table].items() if name in own]
-                group.add_argument(_option_of(name), help=f"of {', '.join(owners)}", type=lambda text: (
-                    int(text) if text.lstrip("+-").isdecimal() else float(text) if _is_number(text) else text))
+                group.add_argument(_option_of(name), help=f"of {', '.join(owners)}", type=number)
     return parser
 
 
@@ -15327,16 +15348,18 @@ def main(argv=None):
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")          # names of files beyond ASCII
         options = _parser().parse_args((sys.argv[1:] if argv is None else list(argv)) or ["demo"])
+        if empty := [name for name, value in vars(options).items() if value == ""]:
+            raise ValueError(f"{empty[0]} must not be empty")
         options.run(options)
-        sys.stdout.flush()
+        print(end="", flush=True)
     except BrokenPipeError:                            # as by `| head -1`: nothing is written at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
-        print(f"kpcasketch: {str(stop) or 'interrupted'}", file=sys.stderr)
+        _to_stderr(str(stop) or "interrupted")
         return 130
-    except (_Refused, ValueError, OSError, MemoryError, ImportError) as error:
-        print(f"kpcasketch: error: {error or type(error).__name__}", file=sys.stderr)
+    except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
+        _to_stderr(f"error: {error or type(error).__name__}")
         return 2
     return 0
 

@@ -485,6 +485,28 @@ def test_examples_of_functions_that_need_dask():
             assert example.examples and doctest.DocTestRunner().run(example).failed == 0, name
 
 
+def test_a_function_that_gives_other_rows_than_it_was_tried_with_is_refused():
+    for wrong, text in ((lambda block: block[:-1] if len(block) > 1 else block, r"got \(\d+, 6\); in rows"),
+                        (lambda block: block.astype(np.float32) if len(block) > 1 else block, "float64"),
+                        (lambda block: block[:, :2] if len(block) > 1 else block, r"got \(\d+, 2\)")):
+        with pytest.raises(ValueError, match=f"dask_map: function must give a row .*{text}"):
+            kp.dask_map(wrong, spread(X)).compute()
+
+
+def test_a_row_that_is_gathered_is_named_by_its_number_among_all():
+    with pytest.raises(ValueError, match="row 700 is not"):
+        kp.dask_nystrom_kpca(spread(BAD), np.array([7, 700, 9]), KERNEL, 2)
+
+
+def test_a_call_before_distributed_is_imported_left_dask_without_its_settings():
+    code = ("import numpy as np, dask.array as da, kpcasketch as kp\n"
+            "D = da.from_array(np.ones((200, 3)) * np.arange(200.0)[:, None], chunks=(50, 3))\n"
+            "for _ in range(2): kp.dask_median_bandwidth(D)\n"
+            "import dask.distributed; print(dask.config.get('distributed.comm') is not None, float(D.sum().compute()))")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=FILE.parent)
+    assert run.stdout.split() == ["True", "59700.0"], run.stderr
+
+
 def test_maps_were_tried_on_a_row_of_ones_far_from_the_model(rng):
     C = rng.standard_normal((9, 4)) * 0.1 + 1e4
     far = kp.laplacian_eigenmap(C, np.ones(9), kp.gaussian(0.2), 2)

@@ -328,9 +328,19 @@ def test_explained_variance_of_random_features(rng):
         drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, True, paired)
         model, Z = kp.rnca(X, drawn, 40, 0, True), kp.fourier_features(X, drawn)
         found = kp.explained_variance_ratio(X, model)
-        lengths = ((Z - Z.mean(0)) ** 2).sum()
-        total = 60.0 - 60.0 * (Z.mean(0) ** 2).sum()   # k(x, x) = 1 for each point
-        assert np.allclose(found.sum(), lengths / total) and (not paired or abs(found.sum() - 1.0) < 1e-9)
+        total = ((Z - Z.mean(0)) ** 2).sum()           # of unpaired features |z(x)|^2 is not k(x, x)
+        expected = (((Z - Z.mean(0)) @ model.basis) ** 2).sum(0) / total
+        assert np.allclose(found, expected) and np.isclose(found.sum(), 1.0)
+        alike = kp.rnca(X * 0.01, drawn, 2, 0, True)   # all but one point: shares were up to 3.7, or refused
+        assert 0.9 < kp.explained_variance_ratio(X * 0.01, alike).sum() <= 1.0 + 1e-9
+
+
+def test_the_size_of_a_component_changed_what_it_explains(rng):
+    X, scale = rng.standard_normal((60, 2)), np.array([1.0, 1e-6, 1.0])
+    exact = kp.centered_kpca(X, SQUARE, 3)
+    scaled = exact._replace(coef=exact.coef * scale, offset=exact.offset * scale)
+    assert np.allclose(kp.explained_variance_ratio(X, scaled), kp.explained_variance_ratio(X, exact), atol=1e-9)
+    assert np.allclose(kp.residual(X, scaled), kp.residual(X, exact), atol=1e-6)
 
 
 @pytest.mark.parametrize("call, text", [
