@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """kpcasketch: randomized kernel PCA in one file, compiled by Numba.
 
-Copy this file next to your notebook, or install it. Everything is a function on plain arrays, callable from Python and
-from your own `@njit` code; nothing is hidden in objects, and no random state is kept: the same seed gives the same
-bits, whatever the number of threads. Seeds are 0 unless given. A call that has to be compiled first says so on stderr
+Copy this file next to your notebook, or install it. Everything is a function on plain arrays, most of them for your own
+`@njit` code, too; nothing is hidden in objects, and no random state is kept: the same seed gives the same bits,
+whatever the number of threads. Seeds are 0 unless given. A call that has to be compiled first says so on stderr
 (QUIET = True, or KPCASKETCH_QUIET in the environment, keeps it silent); `warm_up()` compiles everything at once.
 
     import numpy as np
@@ -191,6 +191,9 @@ __all__ = [
 # What a caller waits for is the number of units that numba compiles. Arrays are made by `_zeros`, `_zero_matrix`,
 # `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring
 # ten units or forty.
+#
+# From room 14 on public functions are plain Python, declared by `_plain` where they call compiled code: they check
+# their arguments (2.5), prepare with NumPy, call compiled functions and LAPACK, and return a tuple.
 #
 # Python may call a compiled function that is declared with python=True; the others have no wrapper for that, which took
 # an eighth of a first `kpca`. Room 19 says how numba compiles all this; it is the only one below that any
@@ -1399,28 +1402,40 @@ def _all_below(X, limit):
 # 2.5 Checks of plain functions
 
 def _checked_whole(name, value, low, high=2**63 - 1):
-    value = _as_whole(name, value, f"a whole number from {low} to {high}")
+    wanted = f"a whole number from {low} " + ("on" if high == 2**63 - 1 else f"to {high}")
+    value = _as_whole(name, value, wanted)
     if not low <= value <= high:
-        raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value}")
+        raise ValueError(f"{name} must be {wanted}, got {value}")
     return value
 
 
 def _checked_real(name, value, low, high=math.inf):
     value = _as_real(name, value)
     if not low <= value <= high:
-        raise ValueError(f"{name} must be from {low} to {high}, got {value}")
+        limits = f"from {low} on" if high == math.inf else f"from {low} to {high}"
+        raise ValueError(f"{name} must be {limits}, got {value}")
     return value
 
 
-def _checked_points(name, X, columns=None, numbers=None):
-    """X as finite points of float64 or float32 in C order, with so many columns; numbers: those of its rows, if not 0,
-    1, ...
+def _checked_vector(name, value):
+    """value as a vector of finite float64, at least one."""
+    value = np.array(_as_vector(name, value))
+    if value.size == 0 or not np.isfinite(value).all():
+        raise ValueError(f"{name} must have at least one entry, and be finite (no NaN or infinity)")
+    return value
+
+
+def _checked_points(name, X, columns=None, numbers=None, rows=None):
+    """X as finite points of float64 or float32 in C order, with so many columns, or rows; numbers: those of its rows,
+    if not 0, 1, ...
     """
     lent = len(_views())
     try:
         P = _as_points(name, X)
         if P.size == 0 or columns not in (None, P.shape[1]):
             raise ValueError(f"{name} must have {columns or 'at least one row and one'} columns, got shape {P.shape}")
+        if rows not in (None, P.shape[0]):
+            raise ValueError(f"{name} must have {rows} rows, got shape {P.shape}")
         if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
             row = np.flatnonzero(~(np.abs(P) < (1e17 if P.itemsize == 4 else 1e150)).all(1))[0]
             raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
@@ -1431,6 +1446,20 @@ def _checked_points(name, X, columns=None, numbers=None):
 
 
 # 2.6 Declaring a public function
+
+def _plain(function):
+    """Declare a public function in Python: what is compiled in it is told under its name, and what was lent goes back.
+    """
+    @functools.wraps(function)
+    def public(*arguments, **by_name):
+        lent = len(_views())
+        with _called(function.__name__):
+            try:
+                return function(*arguments, **by_name)
+            finally:
+                _return_views(lent)
+    return public
+
 
 def _public(glue=False, **kinds):
     """Declare a public function with the kinds of its arguments: what it is called with is canonical.
@@ -1712,6 +1741,19 @@ def _python_key(seed, purpose):
     return np.uint64(_key(np.uint64(seed), purpose))
 
 
+def _checked_key(function, seed, purpose):
+    return _python_key(_as_seed(f"{function}: seed", seed), purpose)
+
+
+def _words(keys, counters):
+    """`_random_word` on arrays of NumPy."""
+    z = np.asarray(keys, np.uint64) + (np.asarray(counters).astype(np.uint64) + np.uint64(1)) * np.uint64(
+        0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
 @_compiled(fastmath=_STRICT, python=True)
 def _uniform(key, counter):
     """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
@@ -1775,7 +1817,7 @@ def _draw_uniformly(n, size, key):
     return out[:size].copy()
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _gaussian_matrix(n, p, key):
     """(n, p) standard normals; entry (i, j) depends on the key, i and j alone."""
     out = np.empty(n * p, _FLOAT64).reshape(n, p)
@@ -3878,6 +3920,38 @@ def _operator(like=None):
     return lines
 
 
+def _checked_operator(name, A, symmetric=True):
+    """The operator A with arrays in C order, which no product can trip over; symmetric, as far as that shows."""
+    A, (function, argument) = _as_operator(name, A), name.split(": ")
+    if _flaw(A) != _SOUND:
+        raise ValueError(f"{function}: {_FLAWS[_flaw(A)].format(a=argument)}")
+    if symmetric and not _is_symmetric(A):
+        raise ValueError(f"{name} must be symmetric")
+    return A
+
+
+# What plain functions ask of a checked operator.
+
+@_compiled(python=True)
+def _is_symmetric(A):
+    return _symmetric(A)
+
+
+@_compiled(python=True)
+def _operator_product(A, V):
+    return _in_double(_product(A, V))
+
+
+@_compiled(python=True)
+def _operator_rows(A, first, last):
+    return _rows(A, first, last)
+
+
+@_compiled(python=True)
+def _operator_trace(A):
+    return _trace(A)
+
+
 def _sparse_rows():
     """A CSR, not necessarily square."""
     return ["{a}_ = _as_rows('{f}: {a}', {a})", _require("_rise({a}_)", _FLAWS[_CSR_POINTERS])]
@@ -4036,7 +4110,7 @@ class Eigen(NamedTuple):
     residual: np.ndarray
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _orthonormalize(W, key):
     """Orthonormal columns spanning those of W, by Gram-Schmidt done twice; True if all of them did span.
 
@@ -4652,7 +4726,7 @@ def _norm_step(search, R, summands):
     return _NormSearch(search.tol, search.max_iterations, precision, search.key, W, Q, H, at, level)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _norm(A, key, tol, max_iterations):
     """Largest size of an eigenvalue of A, from below; what it is not above but for a chance; whether A is finite.
 
@@ -6997,7 +7071,7 @@ def _equal(a, b):
     return True
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _lloyd(X, k, key, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
     best = (X[:0], _zeros(0, _FLOAT64), np.empty(0, _INT64), np.inf)
@@ -13293,7 +13367,7 @@ class Clustering(NamedTuple):
 # Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
 # ----------------------------------------------------------------------------------------------------------------------
 
-@_public(F=_points(), k=_count("F"), seed=_seed, restarts=_integer(1), max_iterations=_integer(1))
+@_plain
 def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
 
@@ -13303,24 +13377,24 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     ----------
     F : (n, r) array, factor of K~ = F F^T
     k : int from 1 to n, number of clusters
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     restarts : int, at least 1; the best run is kept
-    max_iterations : int, at least 1; passes over the rows in each run
+    max_iterations : int, at least 1; passes over the rows in each run, O(n k r) operations each
 
     Returns
     -------
     Clustering
-
-    Notes
-    -----
-    O(n k r) time an iteration, O(n + k r) memory.
 
     Examples
     --------
     >>> kernel_kmeans(np.array([[0.0], [1.0], [9.0]]), 2, 0).cost
     0.5
     """
-    centers, _, labels, cost = _lloyd(F, k, _key(seed, _CENTERS), restarts, max_iterations)
+    F, key = _writeable(_checked_points("kernel_kmeans: F", F)), _checked_key("kernel_kmeans", seed, _CENTERS)
+    k = _checked_whole("kernel_kmeans: k", k, 1, len(F))
+    restarts = _checked_whole("kernel_kmeans: restarts", restarts, 1)
+    max_iterations = _checked_whole("kernel_kmeans: max_iterations", max_iterations, 1)
+    centers, _, labels, cost = _lloyd(F, k, key, restarts, max_iterations)
     return Clustering(labels, centers, cost)
 
 
@@ -13331,29 +13405,20 @@ class Correlations(NamedTuple):
     v: np.ndarray
 
 
-@_compiled(apart=True)
 def _ridge_basis(F, lam, squared):
     """B with F B = U D, U left singular vectors of F, D = s^2 / (s^2 + lam) or its square root; 0 where s is rounding.
 
     The singular values are those of R in F = Q R: from F^T F, those below 1e-8 of the largest would be lost.
     """
-    R, r = F, F.shape[1]
-    if r < F.shape[0]:
-        Q, _ = _orthonormalize(F, np.uint64(0))
-        R = _transposed_product(Q, r, F)
-    _, values, rows = np.linalg.svd(R, full_matrices=False)
-    B, rounding = _zero_matrix(r, r), max(F.shape[0], r) * 2.2e-16 * values[0]
-    for q in range(values.shape[0]):
-        if values[q] > rounding:
-            square = values[q] * values[q]
-            share = values[q] / (square + lam) if squared else 1.0 / math.sqrt(square + lam)
-            for i in range(r):
-                B[i, q] = share * rows[q, i]
+    n, r = F.shape
+    _, s, rows = np.linalg.svd(np.linalg.qr(F, "r") if r < n else F, full_matrices=False)
+    shares = s / (s * s + lam) if squared else 1.0 / np.sqrt(s * s + lam)
+    B = np.zeros((r, r))
+    B[:, :s.size] = rows.T * np.where(s > max(n, r) * 2.2e-16 * s[0], shares, 0.0)
     return B
 
 
-@_public(F=_points(double=True), G=_points(double=True, same_rows="F"), lam_x=_positive, lam_y=_positive, k=_integer(),
-         squared=_flag)
+@_plain
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularised kernel canonical correlations of two views, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
 
@@ -13377,7 +13442,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
     Notes
     -----
-    O(n (r + q)^2 + (r + q)^3) time, O((r + q)^2) memory. Views are not centred: centre the columns of F and G for that.
+    O(n (r + q)^2) time. Views are not centred: centre the columns of F and G for that.
 
     Examples
     --------
@@ -13385,14 +13450,15 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
     (array([0.25]), array([0.5]))
     """
-    if not 1 <= k <= min(F.shape[1], G.shape[1]):
-        raise ValueError("kernel_cca: k must be from 1 to the smaller number of columns")
+    F = _checked_points("kernel_cca: F", F).astype(np.float64, copy=False)
+    G = _checked_points("kernel_cca: G", G, rows=len(F)).astype(np.float64, copy=False)
+    lam_x = _checked_real("kernel_cca: lam_x", lam_x, 1e-300)
+    lam_y = _checked_real("kernel_cca: lam_y", lam_y, 1e-300)
+    k = _checked_whole("kernel_cca: k", k, 1, min(F.shape[1], G.shape[1]))
+    squared = _as_flag("kernel_cca: squared", squared)
     left, right = _ridge_basis(F, lam_x, squared), _ridge_basis(G, lam_y, squared)
-    inner = _dense_product(_transposed(left), F.shape[1], _column_products(F, G, False))
-    a, values, b = np.linalg.svd(_dense_product(inner, G.shape[1], right), full_matrices=False)
-    w = _dense_product(left, left.shape[1], np.ascontiguousarray(a[:, :k]))
-    v = _dense_product(right, right.shape[1], np.ascontiguousarray(b[:k].T))
-    return Correlations(values[:k].copy(), w, v)
+    a, values, b = np.linalg.svd(left.T @ (F.T @ G) @ right, full_matrices=False)
+    return Correlations(values[:k].copy(), left @ a[:, :k], right @ b[:k].T)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -13401,42 +13467,67 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
 # 15.1 Of matrices
 
-@_public(A=_operator(), B=_operator("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+def _checked_pair(name, A, B, symmetric):
+    """Two operators of one size."""
+    A = _checked_operator(f"{name}: A", A, symmetric)
+    B = _checked_operator(f"{name}: B", B, symmetric)
+    if _size(A) != _size(B):
+        raise ValueError(f"{name}: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
+    return A, B
+
+
+def _finite_product(name, A, V):
+    product = _operator_product(A, V)
+    if not np.isfinite(product).all():
+        raise ValueError(f"{name} must be finite (no NaN or infinity)")
+    return product
+
+
+@_plain
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
 
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A difference
         below the rounding of products with A and B comes out as such
-    max_iterations : int, at least 1; products of each with 16 vectors
+    max_iterations : int, at least 1; products of each with 16 vectors, of which a few are enough
 
     Returns
     -------
     float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
-
-    Notes
-    -----
-    As `spectral_norm`: a few products of each operator with 16 vectors.
 
     Examples
     --------
     >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
     2.0
     """
-    if not (_symmetric(A) and _symmetric(B)):
-        raise ValueError("spectral_error: A and B must be symmetric")
-    norm, _, finite = _norm(Difference(A, B), _key(seed, _NORMS), tol, max_iterations)
+    A, B = _checked_pair("spectral_error", A, B, True)
+    tol = _checked_real("spectral_error: tol", tol, 0.0)
+    max_iterations = _checked_whole("spectral_error: max_iterations", max_iterations, 1)
+    norm, _, finite = _norm(Difference(A, B), _checked_key("spectral_error", seed, _NORMS), tol, max_iterations)
     if not finite:
         raise ValueError("spectral_error: A and B must be finite (no NaN or infinity)")
     return norm
 
 
-@_public(A=_operator(), B=_operator("A"))
+@_compiled(python=True)
+def _squares_between(A, B):
+    """|A - B|_F^2, a block of rows at a time."""
+    n, total = _size(A), 0.0
+    for first in range(0, n, _BLOCK):
+        U, V = _rows(A, first, min(n, first + _BLOCK)), _rows(B, first, min(n, first + _BLOCK))
+        for r in range(U.shape[0]):
+            for j in range(n):
+                total += (U[r, j] - V[r, j]) ** 2
+    return total
+
+
+@_plain
 def frobenius_error(A, B):
-    """Frobenius norm |A - B|_F of a difference of operators, exactly, a block of rows at a time. Source: textbook.
+    """Frobenius norm |A - B|_F of a difference of operators, exactly, a block of rows at a time (textbook).
 
     Parameters
     ----------
@@ -13446,28 +13537,30 @@ def frobenius_error(A, B):
     -------
     float
 
-    Notes
-    -----
-    O(n^2) entries of each; memory for 128 rows of each.
-
     Examples
     --------
     >>> frobenius_error(np.eye(2), LowRank(np.zeros((2, 1)))) ** 2
     2.0000000000000004
     """
-    n, total = _size(A), 0.0
-    for first in range(0, n, _BLOCK):
-        last = min(n, first + _BLOCK)
-        U, V = _rows(A, first, last), _rows(B, first, last)
-        for r in range(last - first):
-            for j in range(n):
-                total += (U[r, j] - V[r, j]) ** 2
-    if not total < np.inf:
+    A, B = _checked_pair("frobenius_error", A, B, False)
+    total = _squares_between(A, B)
+    if not total < math.inf:
         raise ValueError("frobenius_error: A and B must be finite (no NaN or infinity)")
     return math.sqrt(total)
 
 
-@_public(U=_points(double=True), V=_points(double=True, same_rows="U"))
+def _orthonormal(name, V, rows=None):
+    """Orthonormal columns that span those of V, in float64."""
+    V = _checked_points(name, V, rows=rows).astype(np.float64)
+    if V.shape[1] > V.shape[0]:
+        raise ValueError(f"{name} must not have more columns than rows, got shape {V.shape}")
+    Q, independent = _orthonormalize(V, np.uint64(0))  # half of LAPACK's time for few columns
+    if not independent:
+        raise ValueError(f"{name} must have independent columns")
+    return Q
+
+
+@_plain
 def principal_angles(U, V):
     """Principal angles between column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
 
@@ -13482,38 +13575,24 @@ def principal_angles(U, V):
     -------
     (min(p, q),) float64 array
 
-    Notes
-    -----
-    O(n (p + q)^2) time, O(n (p + q)) memory.
-
     Examples
     --------
     >>> principal_angles(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])).round(12).tolist()
     [0.785398163397]
     """
-    if U.shape[1] > U.shape[0] or V.shape[1] > V.shape[0]:
-        raise ValueError("principal_angles: U and V must not have more columns than rows")
-    P, independent_p = _orthonormalize(U, np.uint64(0))
-    Q, independent_q = _orthonormalize(V, np.uint64(0))
-    if not (independent_p and independent_q):
-        raise ValueError("principal_angles: U and V must have independent columns")
-    if P.shape[1] < Q.shape[1]:
-        P, Q = Q, P
-    C = _transposed_product(P, P.shape[1], Q)
-    left, cosines, right = np.linalg.svd(C, full_matrices=False)
-    sines = np.linalg.svd(Q - _dense_product(P, P.shape[1], C), full_matrices=False)[1]
-    count = Q.shape[1]
-    angles = np.empty(count, _FLOAT64)
-    for i in range(count):                             # cosines descend, sines too: the i-th largest angle
-        cosine, sine = cosines[count - 1 - i], sines[i]
-        angles[i] = math.asin(min(1.0, sine)) if cosine * cosine > 0.5 else math.acos(min(1.0, cosine))
-    return angles
+    P = _orthonormal("principal_angles: U", U)
+    Q = _orthonormal("principal_angles: V", V, len(P))
+    P, Q = (P, Q) if P.shape[1] >= Q.shape[1] else (Q, P)
+    C = P.T @ Q
+    cosines = np.linalg.svd(C, compute_uv=False)[::-1].clip(0.0, 1.0)
+    sines = np.linalg.svd(Q - P @ C, compute_uv=False).clip(0.0, 1.0)
+    return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
 
 
 _SOLVED_DIRECTLY = 512                                 # rows up to which traces come from all eigenvalues
 
 
-@_public(A=_operator(), lam=_positive, seed=_seed, probes=_integer(1), steps=_integer(1))
+@_plain
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
 
@@ -13524,7 +13603,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     ----------
     A : (n, n) symmetric positive semidefinite array or operator
     lam : float, positive ridge, in the units of A's eigenvalues
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
     steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
 
@@ -13534,123 +13613,64 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
     Notes
     -----
-    `steps` products of A with `probes` vectors; memory O(n probes steps) floats for the orthogonal bases.
+    `steps` products of A with `probes` vectors; memory O(n probes steps) for their orthogonal bases.
 
     Examples
     --------
     >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
     1.25
     """
-    if not _symmetric(A):
-        raise ValueError("effective_dimension: A must be symmetric")
-    n = _size(A)
+    name = "effective_dimension"
+    A, lam = _checked_operator(f"{name}: A", A), _checked_real(f"{name}: lam", lam, 1e-300)
+    probes, steps = _checked_whole(f"{name}: probes", probes, 1), _checked_whole(f"{name}: steps", steps, 1)
+    key, n = _checked_key(name, seed, _PROBES), _size(A)
+
+    def shares(x):
+        return x.clip(0.0) / (x.clip(0.0) + lam)
     if n <= _SOLVED_DIRECTLY:
-        K = _rows(A, 0, n)
-        finite = _all_below(K, np.inf)
-        total = _sum_of(_SHARES, _small_eigen(K, n, False)[0], _ones(n), lam) if finite else 0.0
-    else:
-        signs = _times(_random_signs(n, probes, _key(seed, _PROBES)), 1.0 / math.sqrt(probes))
-        total, finite = _trace_quadrature(A, _SHARES, lam, signs, min(steps, n))
-    if not finite:
-        raise ValueError("effective_dimension: A must be finite (no NaN or infinity)")
-    return total
+        return float(shares(_eigenvalues(f"{name}: A", A)).sum())
+    return _trace_quadrature(f"{name}: A", A, shares, _random_signs(n, probes, key) / math.sqrt(probes), min(steps, n))
 
 
-# What `_sum_of` adds up.
-_SHARES, _NEGATIVE_PART, _POSITIVE_PART = range(3)
+def _eigenvalues(name, A):
+    entries = _operator_rows(A, 0, _size(A))
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{name} must be finite (no NaN or infinity)")
+    return np.linalg.eigvalsh(entries)
 
 
-@_compiled
-def _sum_of(part, values, weights, lam):
-    """sum_i weights_i f(values_i): f(x) = x / (x + lam) of the positive part of x, or this part, or the negative."""
-    total = 0.0
-    for i in range(values.shape[0]):
-        x = max(values[i], 0.0)
-        if part == _SHARES:
-            total += weights[i] * (x / (x + lam))
-        else:
-            total += weights[i] * (x if part == _POSITIVE_PART else x - values[i])
-    return total
-
-
-@_compiled
 def _random_signs(n, probes, key):
     """Columns of random signs."""
-    out = np.empty((n, probes))
-    for q in range(probes):
-        for i in range(n):
-            out[i, q] = _sign(_subkey(key, q), i)
-    return out
+    words = _words(_words(key, np.arange(probes)), np.arange(n)[:, None])
+    return 1.0 - 2.0 * (words >> np.uint64(63)).astype(np.float64)
 
 
-@_compiled(apart=True)
-def _first_of_basis(starts, steps):
-    """Bases (steps, probes, n) whose first vectors are the columns of `starts`, made of norm 1; their squared norms."""
-    n, probes = starts.shape
-    basis, squares = np.zeros((steps, probes, n)), _zeros(probes, _FLOAT64)
-    for q in range(probes):
-        for i in range(n):
-            squares[q] += starts[i, q] ** 2
-        for i in range(n):
-            basis[0, q, i] = starts[i, q] / math.sqrt(squares[q]) if squares[q] > 0.0 else 0.0
-    return basis, squares
-
-
-@_compiled(apart=True)
-def _next_of_basis(basis, W, diagonal, beside, length, step):
-    """Each row of W = (A v)^T, made orthogonal to its basis, comes next; diagonal and beside are the Lanczos matrix."""
-    n = W.shape[1]
-    for q in range(W.shape[0]):
-        w = W[q]
-        diagonal[q, step] = _dot(basis[step, q], w)
-        size = math.sqrt(_dot(w, w))
-        for sweep in range(2):
-            for r in range(step + 1):
-                v = basis[r, q]
-                overlap = _dot(v, w)
-                for i in range(n):
-                    w[i] -= overlap * v[i]
-        beside[q, step] = math.sqrt(_dot(w, w))
-        if beside[q, step] <= 1e-12 * size:
-            length[q] = min(length[q], step + 1)       # an invariant subspace: the quadrature is exact
-        elif step + 1 < basis.shape[0]:
-            for i in range(n):
-                basis[step + 1, q, i] = w[i] / beside[q, step]
-
-
-@_compiled(apart=True)
-def _gauss_sum(part, lam, diagonal, beside, length, squares):
-    """sum_q squares_q e_1^T f(T_q) e_1 for the Lanczos matrices T_q and the f of `_sum_of`."""
+def _trace_quadrature(name, A, f, Z, steps):
+    """sum_q z_q^T f(A) z_q for the columns z_q of Z: Gauss quadrature by Lanczos with full orthogonalisation."""
+    squares, probes = (Z**2).sum(0), Z.shape[1]
+    basis, V = np.zeros((probes, steps, len(Z))), Z / np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    diagonal, beside, length = np.zeros((probes, steps)), np.zeros((probes, steps)), np.full(probes, steps)
+    for step in range(steps):
+        basis[:, step] = V.T
+        W = np.ascontiguousarray(_finite_product(name, A, V).T)
+        diagonal[:, step], sizes = np.einsum("qi,qi->q", basis[:, step], W), np.linalg.norm(W, axis=1)
+        for q in range(probes):
+            known = basis[q, :step + 1]
+            for _ in range(2):                         # twice: what is left of W is small beside it
+                W[q] -= (known @ W[q]) @ known
+        beside[:, step] = np.linalg.norm(W, axis=1)
+        ended = beside[:, step] <= 1e-12 * sizes       # an invariant subspace: the quadrature is exact
+        length = np.where(ended, np.minimum(length, step + 1), length)
+        V = np.ascontiguousarray((W / np.where(ended, np.inf, beside[:, step])[:, None]).T)
     total = 0.0
-    for q in range(squares.shape[0]):
-        T = _zero_matrix(length[q], length[q])
-        for step in range(length[q]):
-            T[step, step] = diagonal[q, step]
-            if step + 1 < length[q]:
-                T[step, step + 1] = T[step + 1, step] = beside[q, step]
-        nodes, vectors = np.linalg.eigh(T)
-        total += squares[q] * _sum_of(part, nodes, vectors[0] ** 2, lam)
+    for q, many in enumerate(length):
+        off = np.diag(beside[q, :many - 1], 1)
+        nodes, vectors = np.linalg.eigh(np.diag(diagonal[q, :many]) + off + off.T)
+        total += squares[q] * float(vectors[0] ** 2 @ f(nodes))
     return total
 
 
-@_compiled(apart=True)
-def _trace_quadrature(B, part, lam, starts, steps):
-    """sum_q z_q^T f(B) z_q for the f of `_sum_of` and the columns z_q of `starts`; and whether B is finite.
-
-    Gauss quadrature by Lanczos with full orthogonalisation, all columns at once.
-    """
-    probes = starts.shape[1]
-    basis, squares = _first_of_basis(starts, steps)
-    diagonal, beside, length = _zero_matrix(probes, steps), _zero_matrix(probes, steps), np.full(probes, steps)
-    for step in range(steps):
-        W = _transposed(_in_double(_product(B, _transposed(basis[step]))))
-        if not _all_below(W, np.inf):
-            return 0.0, False
-        _next_of_basis(basis, W, diagonal, beside, length, step)
-    return _gauss_sum(part, lam, diagonal, beside, length, squares), True
-
-
-@_public(A=_operator(), B=_operator("A"), seed=_seed, probes=_integer(1), steps=_integer(1))
+@_plain
 def nuclear_error(A, B, seed=0, probes=16, steps=64):
     """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference D of two operators, which is never formed.
 
@@ -13662,7 +13682,7 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     Parameters
     ----------
     A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
         sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the result
         at worst, where a few more directions than `probes` make up all of it; a percent and less where many do
@@ -13681,51 +13701,30 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     >>> round(nuclear_error(np.eye(2), np.diag(np.array([3.0, 0.0])), 0), 12)
     3.0
     """
-    if not (_symmetric(A) and _symmetric(B)):
-        raise ValueError("nuclear_error: A and B must be symmetric")
-    n, D, trace, total = _size(A), Difference(A, B), _trace(A) - _trace(B), 0.0
+    name = "nuclear_error: A and B"
+    A, B = _checked_pair("nuclear_error", A, B, True)
+    probes = _checked_whole("nuclear_error: probes", probes, 1)
+    steps = _checked_whole("nuclear_error: steps", steps, 1)
+    key, n, D = _checked_key("nuclear_error", seed, _PROBES), _size(A), Difference(A, B)
+    trace = _operator_trace(D)
     if n <= _SOLVED_DIRECTLY:
-        E = _rows(D, 0, n)
-        finite = _all_below(E, np.inf)
-        if finite:
-            for value in _small_eigen(E, n, False)[0]:
-                total += abs(value)
+        total = np.abs(_eigenvalues(name, D)).sum()
     else:
-        part = _NEGATIVE_PART if trace >= 0.0 else _POSITIVE_PART
-        starts, finite = _leading_and_random(D, min(probes, n), _key(seed, _PROBES))
-        if finite:
-            total, finite = _trace_quadrature(D, part, 0.0, starts, min(steps, n))
-        total = abs(trace) + 2.0 * total
-    if not (finite and total < np.inf):
-        raise ValueError("nuclear_error: A and B must be finite (no NaN or infinity)")
-    return max(total, abs(trace))
+        probes = min(probes, n // 2)
+        V = _gaussian_matrix(n, probes, _python_subkey(key, 0))
+        for _ in range(3):                             # near the leading eigenvectors
+            V = _finite_product(name, D, np.linalg.qr(V)[0])
+        V = np.linalg.qr(V)[0]
+        Z = _random_signs(n, probes, _python_subkey(key, 3)) / math.sqrt(probes)
+        starts = np.column_stack([V, Z - V @ (V.T @ Z)])
+        part = _trace_quadrature(name, D, lambda x: np.maximum(-x if trace >= 0.0 else x, 0.0), starts, min(steps, n))
+        total = abs(trace) + 2.0 * part
+    if not total < math.inf:
+        raise ValueError(f"{name} must be finite (no NaN or infinity)")
+    return float(max(total, abs(trace)))
 
 
-@_compiled(apart=True)
-def _leading_and_random(A, probes, key):
-    """Orthonormal columns near the leading eigenvectors of A, and random signs off them; whether A is finite."""
-    V = _gaussian_matrix(_size(A), probes, _subkey(key, 0))
-    for power in range(3):
-        V, _ = _orthonormalize(V, _subkey(_subkey(key, 1), power))
-        V = _in_double(_product(A, V))
-        if not _all_below(V, np.inf):
-            return V, False
-    return _with_signs(V, key), True
-
-
-@_compiled(apart=True)
-def _with_signs(V, key):
-    """The columns of V made orthonormal, and as many of random signs off them over the root of their number."""
-    n, probes = V.shape
-    V, _ = _orthonormalize(V, _subkey(key, 2))
-    Z, starts = _times(_random_signs(n, probes, _subkey(key, 3)), 1.0 / math.sqrt(probes)), _zero_matrix(n, 2 * probes)
-    _add(Z, -1.0, _dense_product(V, probes, _transposed_product(V, probes, Z)))
-    _put(starts, 0, V)
-    _put(starts, probes, Z)
-    return starts
-
-
-@_public(A=_operator(), V=_points(double=True, rows="A"))
+@_plain
 def projection_cost(A, V):
     """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS (10)).
 
@@ -13741,24 +13740,14 @@ def projection_cost(A, V):
     -------
     float, in the units of the entries
 
-    Notes
-    -----
-    One product of A with k vectors; O(n k) memory.
-
     Examples
     --------
     >>> projection_cost(np.diag(np.array([3.0, 1.0])), np.array([[2.0], [0.0]]))
     1.0
     """
-    if V.shape[1] > V.shape[0]:
-        raise ValueError("projection_cost: V must not have more columns than rows")
-    Q, independent = _orthonormalize(V, np.uint64(0))
-    if not independent:
-        raise ValueError("projection_cost: V must have independent columns")
-    cost = _trace(A) - _inner(Q, _in_double(_product(A, Q)))
-    if not abs(cost) < np.inf:
-        raise ValueError("projection_cost: A must be finite (no NaN or infinity)")
-    return cost
+    A = _checked_operator("projection_cost: A", A, False)
+    Q = _orthonormal("projection_cost: V", V, _size(A))
+    return _operator_trace(A) - float((Q * _finite_product("projection_cost: A", A, Q)).sum())
 
 
 class Reliable(NamedTuple):
@@ -13768,7 +13757,6 @@ class Reliable(NamedTuple):
     angles: np.ndarray
 
 
-@_public(glue=True, values=_vector(), error=_tolerance)
 def reliable_components(values, error):
     """How many leading components of a sketch stand clear of its spectral error, and how well (AMS theorems 2 and 3).
 
@@ -13785,12 +13773,8 @@ def reliable_components(values, error):
 
     Returns
     -------
-    Reliable: count, the largest j with g_j > 2 error, 0 if there is none; angles (k,), of the spans of the first j
-
-    Notes
-    -----
-    O(k). Between equal eigenvalues no gap can be, and their single vectors mean nothing: a later j may stand clear
-    where an earlier one does not.
+    Reliable: count, the largest j with g_j > 2 error, 0 if there is none; angles (k,), of the spans of the first j. A
+    later j may stand clear where an earlier one does not
 
     Examples
     --------
@@ -13798,15 +13782,14 @@ def reliable_components(values, error):
     >>> found.count, np.degrees(found.angles).round(1).tolist()
     (3, [4.8, 90.0, 10.1, 90.0])
     """
-    k, count = values.shape[0], 0
-    angles = np.full(k, math.pi / 2.0)
-    for j in range(1, k):
-        half = 0.5 * values[j - 1] - 0.5 * values[j]   # a whole gap may overflow
-        if half < 0.0:
-            raise ValueError("reliable_components: values must fall, or be equal")
-        if half > error:
-            angles[j - 1], count = 0.5 * math.asin(error / half), j
-    return Reliable(count, angles)
+    values = _checked_vector("reliable_components: values", values)
+    error = _checked_real("reliable_components: error", error, 0.0)
+    halves = 0.5 * values[:-1] - 0.5 * values[1:]      # a whole gap may overflow
+    if (halves < 0.0).any():
+        raise ValueError("reliable_components: values must fall, or be equal")
+    clear, angles = np.flatnonzero(halves > error), np.full(values.size, math.pi / 2.0)
+    angles[clear] = 0.5 * np.arcsin(error / halves[clear])
+    return Reliable(int(clear[-1]) + 1 if clear.size else 0, angles)
 
 
 # 15.2 Of any model

@@ -417,7 +417,7 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
     (lambda D: folded(D, "skpca", kp.skpca_start(kp.fourier_features_map(KERNEL, 5, 9), 3)),
      "X must have state.map.d columns"),
     (lambda D: folded(D, "fd", kp.fd_start(3, 5)), "^fd_update: Z must have as many columns"),
-    (lambda D: kp.dask_landmarks(D, KERNEL, 0), "^dask_landmarks: s must be a whole number from 1 to .*, got 0"),
+    (lambda D: kp.dask_landmarks(D, KERNEL, 0), "^dask_landmarks: s must be a whole number from 1 on, got 0"),
     (lambda D: kp.dask_landmarks(D, KERNEL, 2.5), "s must be a whole number"),
     (lambda D: kp.dask_landmarks(D, KERNEL, 5, -1), "seed"),
     (lambda D: kp.dask_nystrom_kpca(D, np.array([1200]), KERNEL, 1), "row numbers"),

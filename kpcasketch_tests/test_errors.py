@@ -56,7 +56,7 @@ def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
         assert kp.effective_dimension(K, lam, 0) == pytest.approx(naive.effective_dimension(K, lam), rel=0.08)
     # Rank one: the invariant subspace stops each recurrence early, and what is left is the mean of (z . u)^2 over the
     # probes.
-    signs = inner(kp._random_signs)(700, 4, kp._key(np.uint64(0), kp._PROBES))
+    signs = kp._random_signs(700, 4, kp._python_key(0, kp._PROBES))
     expected = (signs.sum(0) ** 2 / 700).mean() * 700 / 707
     assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(expected, rel=1e-9)
     assert kp.effective_dimension(np.eye(700), 2.0, 0, 1, 5) == pytest.approx(700 / 3, rel=1e-12)
