@@ -192,7 +192,7 @@ __all__ = [
 # `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring
 # ten units or forty.
 #
-# From room 14 on public functions are plain Python, declared by `_plain` where they call compiled code: they check
+# From 13.5 on public functions are plain Python, declared by `_plain` where they call compiled code: they check
 # their arguments (2.5), prepare with NumPy, call compiled functions and LAPACK, and return a tuple.
 #
 # Python may call a compiled function that is declared with python=True; the others have no wrapper for that, which took
@@ -1442,7 +1442,8 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
                              f"{row if numbers is None else numbers[row]} is not")
         return P
     finally:
-        _return_views(lent)
+        if getattr(_waiting, "call", None) is None:    # else it is a call that gives them back
+            _return_views(lent)
 
 
 # 2.6 Declaring a public function
@@ -2241,6 +2242,23 @@ def _convert_kernel(name, value):
 
 
 _as_kernel = _converter(Kernel, "a Kernel, made by gaussian(sigma) or its companions", _convert_kernel)
+
+
+def _checked_kernel(name, kernel, **points):
+    """The kernel, which goes with these points."""
+    kernel, function = _as_kernel(name, kernel), name.split(": ")[0]
+    if not _is_sound(kernel):
+        raise ValueError(f"{name} must be a Kernel as its maker returned it, and of custom(f), in this process (call "
+                         "custom again where it was stored)")
+    for argument, P in points.items():
+        if P.itemsize == 4 and not 1e-37 <= kernel.scale <= 1e37:
+            raise ValueError(f"{name} must be scaled by 1e-37 to 1e37 with points in float32")
+        if kernel.kind == _PRECOMPUTED and P.shape[1] != 1:
+            raise ValueError(f"{function}: {argument} must have one column, of row numbers, with a precomputed kernel")
+        if kernel.kind == _PRECOMPUTED and not _are_rows(P, len(kernel.table)):
+            raise ValueError(f"{function}: {argument} must hold whole numbers from 0 to N - 1 with a precomputed "
+                             "(N, N) kernel")
+    return kernel
 
 
 @intrinsic
@@ -4304,7 +4322,7 @@ def _small_eigen(H, size, by_size):
     return _sorted_pairs(found, rows, scale, by_size)
 
 
-@_compiled
+@_compiled(python=True)
 def _solve_transposed(L, C):
     """C <- L^-T C for a lower triangular L; 0 where L_ii is 0."""
     for i in range(L.shape[0] - 1, -1, -1):
@@ -4324,7 +4342,7 @@ def _factor_in_place(A):
             A[i, j] = rest / A[j, j] if j < i else math.sqrt(rest)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
     r, trace, W = squares.shape[0], 0.0, products.copy()
@@ -11704,13 +11722,6 @@ def _convert_map(name, value):
 _as_map = _converter(NystromMap, "a NystromMap, as nystrom_map returns it", _convert_map)
 
 
-def _map(on):
-    size = "{a}_.points.shape[0]"
-    return [*_model("_as_map", on), *_sound_points("{a}_.factor", "{a}.factor"),
-            _require(f"{{a}}_.factor.shape[0] == {{a}}_.factor.shape[1] == {size} and 0 <= {{a}}_.rank <= {size}",
-                     "{a}.factor must have a row and a column for each landmark, and rank be from 0 to their number")]
-
-
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
 
 
@@ -11830,7 +11841,7 @@ def _residual_gram(kernel, Z, Y, known):
 
 # 13.2 Pivots
 
-@_compiled
+@_either
 def _is_definite(kernel):
     """Whether the kernel is positive semidefinite by its formula, so that nothing but rounding can speak against it."""
     return kernel.kind != _CUSTOM and kernel.kind != _PRECOMPUTED
@@ -12052,7 +12063,7 @@ class _Progress(NamedTuple):
     evaluations: int
 
 
-@_compiled
+@_compiled(python=True)
 def _begin_pivots(P, kernel, shift, s, like):
     """A factorisation before its first pivot, with room for s; errors in the precision of `like`."""
     n = P.shape[0]
@@ -12063,7 +12074,7 @@ def _begin_pivots(P, kernel, shift, s, like):
     return _Progress(_new_matrix(n, s, P), np.empty(0, _INT64), diagonal, rest, floor, _zeros(n, _FLOAT64), 0, n)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _pivots_up_to(s, progress, P, kernel, shift, block, share, like, key):
     """The factorisation with s pivots, several at a time; whether K is finite and positive semidefinite so far."""
     n, F, turn, evaluations = P.shape[0], progress.F, progress.turn, progress.evaluations
@@ -12128,7 +12139,7 @@ def _pivoted(P, kernel, shift, s, block, share, like, key):
     return Landmarks(found, _ones(found.shape[0]), progress.evaluations), progress.F, sound
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _factor(Z, kernel, shift):
     """NystromMap for K(Z, Z) + diag(shift); kernel values computed; whether K is finite and positive semidefinite on Z.
 
@@ -12887,14 +12898,27 @@ def _landmarks_joined(a, b, kernel, s, key):
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
-@_public(X=_points(finite=False), landmarks=_landmarks("X") + [
-    _holdable("landmarks", "8.0 * landmarks_.shape[0] ** 2")], kernel=_kernel("landmarks"))
+def _checked_landmarks(function, X, landmarks, kernel):
+    """Landmarks as points of X's precision, and the kernel, which goes with both."""
+    Z = _checked_points(f"{function}: landmarks", _as_landmarks(f"{function}: landmarks", landmarks, X), X.shape[1])
+    return Z, _checked_kernel(f"{function}: kernel", kernel, X=X, landmarks=Z)
+
+
+def _map_of(function, Z, kernel):
+    """NystromMap of landmarks."""
+    found, _, sound = _factor(Z, kernel, np.zeros(len(Z)))
+    if not sound:
+        raise ValueError(f"{function}: kernel must be finite and positive semidefinite on the landmarks")
+    return found
+
+
+@_plain
 def nystrom_map(X, landmarks, kernel):
     """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
     Parameters
     ----------
-    X : (n, d) array
+    X : (n, d) array, of which only the landmarks are read
     landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of `kmeans_select`
     kernel : Kernel, positive semidefinite
 
@@ -12906,21 +12930,20 @@ def nystrom_map(X, landmarks, kernel):
 
     Notes
     -----
-    s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory. Of X only the
-    landmarks are read.
+    s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
 
     Examples
     --------
     >>> nystrom_map(np.array([[1.0], [2.0]]), np.array([1, 0]), linear()).rank
     1
     """
-    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if not sound:
-        raise ValueError("nystrom_map: kernel must be finite and positive semidefinite on the landmarks")
-    return found
+    X = _as_points("nystrom_map: X", X)
+    Z, kernel = _checked_landmarks("nystrom_map", X, landmarks, kernel)
+    _fits("nystrom_map: landmarks", 8.0 * len(Z) ** 2)
+    return _map_of("nystrom_map", Z, kernel)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _map_features(P, found):
     """Nystrom features of checked points, and whether they are finite: their squares tell, without a pass over them."""
     X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
@@ -12935,7 +12958,15 @@ def _map_features(P, found):
     return F, _sum(squares) < np.inf
 
 
-@_public(X=_points(), map=_map("X") + [_holdable("X", "1.0 * X_.shape[0] * map_.rank * X_.itemsize")])
+def _features_by(function, X, found):
+    _fits(f"{function}: X", 1.0 * len(X) * len(found.points) * X.itemsize)
+    F, finite = _map_features(X, found)
+    if not finite:
+        raise ValueError(f"{function}: kernel must be finite on X")
+    return F
+
+
+@_plain
 def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
@@ -12960,14 +12991,21 @@ def nystrom_features(X, map):
     >>> nystrom_features(np.array([[3.0]]), found).tolist()
     [[3.0]]
     """
-    F, finite = _map_features(X, map)
-    if not finite:
-        raise ValueError("nystrom_features: kernel must be finite on X")
-    return F
+    name, map = "nystrom_features", _as_map("nystrom_features: map", map)
+    X = _checked_points(f"{name}: X", X)
+    points = _checked_points(f"{name}: map.points", map.points)
+    if X.shape[1] != points.shape[1]:
+        raise ValueError(f"{name}: X and map.points must have the same number of columns (X: {len(X)} x {X.shape[1]}, "
+                         f"map.points: {len(points)} x {points.shape[1]})")
+    if map.factor.shape != 2 * (len(points),) or not 0 <= map.rank <= len(points):
+        raise ValueError(f"{name}: map.factor must have a row and a column for each landmark, and rank be from 0 to "
+                         "their number")
+    _checked_points(f"{name}: map.factor", map.factor)
+    _checked_kernel(f"{name}: map.kernel", map.kernel, X=X)
+    return _features_by(name, X, map)
 
 
-@_public(X=_points(), landmarks=_landmarks("X") + [
-    _holdable("landmarks", "1.0 * X_.shape[0] * landmarks_.shape[0] * X_.itemsize")], kernel=_kernel("X", "landmarks"))
+@_plain
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
@@ -12991,23 +13029,15 @@ def nystrom(X, landmarks, kernel):
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
     """
-    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if not sound:
-        raise ValueError("nystrom: kernel must be finite and positive semidefinite on the landmarks")
-    F, finite = _map_features(X, found)
-    if not finite:
-        raise ValueError("nystrom: kernel must be finite on X")
-    return F
+    X = _checked_points("nystrom: X", X)
+    Z, kernel = _checked_landmarks("nystrom", X, landmarks, kernel)
+    _fits("nystrom: landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
+    return _features_by("nystrom", X, _map_of("nystrom", Z, kernel))
 
 
-@_compiled(python=True)
 def _middle(found, wanted):
     """The mean of the landmarks' own features: sums about it lose few digits to centring. Empty if it is not wanted."""
-    middle = _zeros(found.points.shape[0] if wanted else 0, _FLOAT64)
-    for i in range(found.rank if wanted else 0):
-        for j in range(i + 1):
-            middle[j] += found.factor[i, j] / found.rank
-    return middle
+    return found.factor[:found.rank].sum(0) / max(found.rank, 1) if wanted else np.zeros(0)
 
 
 @_compiled(apart=True, python=True)
@@ -13028,48 +13058,33 @@ def _normal_equations(P, found, Y, like, middle):
     return squares, products
 
 
-@_compiled(apart=True)
-def _expansion_by_map(found, V, values):
-    """Features V^T y(x) as an expansion over the landmarks: coefficients C with L^T C = V, 0 for landmarks left out."""
-    C = V.copy()
-    _solve_transposed(found.factor, C)
-    return Expansion(found.points, _in_precision(found.points, C), values, _zeros(V.shape[1], _FLOAT64), found.kernel,
-                     _zeros(0, _FLOAT64))
-
-
-@_compiled(apart=True, python=True)
-def _components_by_map(found, squares, sums, n, centered, k, key):
-    """Kernel PCA over the landmarks from F^T F and F^T 1 of the Nystrom factor F of n points; F^T F is written to.
-
-    If centred, F is taken about `_middle`.
+def _expansion_by_map(found, V, values, mean=None):
+    """Features V^T y(x), less those of a mean, as an expansion over the landmarks: L^T coef = V, 0 for those left out.
     """
-    s, middle, floor = squares.shape[0], _middle(found, centered), 0.0
-    rounding = 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
-    for a in range(s if centered else 0):              # F^T H F
-        for b in range(s):
-            squares[a, b] -= sums[a] * (sums[b] / n)
-        floor += n * (16.0 * rounding * middle[a]) ** 2     # F is known to a few roundings
-    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
-    values, V = _zeros(k, _FLOAT64), _zero_matrix(s, k + 1)            # the last column: coordinates of the mean
-    offset, mean = _zeros(k, _FLOAT64), _zeros(s if centered else 0, _FLOAT64)
-    for i in range(s):
-        V[i, k] = middle[i] + sums[i] / n if centered else 0.0
-    for q in range(k):
-        if eigen.values[q] > max(s * 2.2e-16 * eigen.values[0], floor):
-            values[q] = eigen.values[q]
-            for i in range(s):
-                V[i, q] = eigen.vectors[i, q]
-                offset[q] -= V[i, q] * V[i, k]
-    C = V.copy()
+    C = np.array(V if mean is None else np.column_stack([V, mean]))
+    offset = np.zeros(len(values)) if mean is None else 0.0 - mean @ V
     _solve_transposed(found.factor, C)
-    for i in range(mean.shape[0]):
-        mean[i] = C[i, k]
-    coef = _in_precision(found.points, _rectangle(C, s, k))
-    return Expansion(found.points, coef, values, offset, found.kernel, mean)
+    with np.errstate(over="ignore"):                   # targets may be too large for float32: their function says so
+        coef = np.ascontiguousarray(C[:, :len(values)], found.points.dtype)
+    return Expansion(found.points, coef, values, offset, found.kernel,
+                     np.zeros(0) if mean is None else C[:, -1].copy())
 
 
-@_public(X=_points(), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"),
-         k=_count("landmarks", "the number of landmarks"), seed=_seed, centered=_flag)
+def _components_by_map(found, squares, sums, n, centered, k, key):
+    """Kernel PCA over the landmarks from F^T F and F^T 1 of the Nystrom factor F of n points, about `_middle` if
+    centred.
+    """
+    mean, floor = None, 0.0
+    if centered:
+        middle, rounding = _middle(found, True), 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
+        squares, mean = squares - np.outer(sums, sums / n), middle + sums / n              # F^T H F
+        floor = n * ((16.0 * rounding * middle) ** 2).sum()            # F is known to a few roundings
+    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
+    kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
+    return _expansion_by_map(found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean)
+
+
+@_plain
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
@@ -13084,7 +13099,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
     kernel : Kernel, positive semidefinite
     k : int from 1 to the number of landmarks
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     centered : bool
 
     Returns
@@ -13104,13 +13119,14 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, centered=True)).round(12).tolist()
     [[-0.5], [0.5]]
     """
-    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if not sound:
-        raise ValueError("nystrom_kpca: kernel must be finite and positive semidefinite on the landmarks")
-    squares, sums = _normal_equations(X, found, _ones(X.shape[0]).reshape(-1, 1), X, _middle(found, centered))
-    if not _all_below(squares, np.inf):
+    X, key = _checked_points("nystrom_kpca: X", X), _checked_key("nystrom_kpca", seed, _START)
+    Z, kernel = _checked_landmarks("nystrom_kpca", X, landmarks, kernel)
+    k, centered = _checked_whole("nystrom_kpca: k", k, 1, len(Z)), _as_flag("nystrom_kpca: centered", centered)
+    found = _map_of("nystrom_kpca", Z, kernel)
+    squares, sums = _normal_equations(X, found, np.ones((len(X), 1)), X, _middle(found, centered))
+    if not np.isfinite(squares).all():
         raise ValueError("nystrom_kpca: kernel must be finite on X")
-    return _components_by_map(found, squares, sums[:, 0].copy(), X.shape[0], centered, k, _key(seed, _START))
+    return _components_by_map(found, squares, sums[:, 0], len(X), centered, k, key)
 
 
 class CertifiedNystrom(NamedTuple):
@@ -13130,50 +13146,34 @@ class CertifiedNystrom(NamedTuple):
 _SURVEYED = 2048                                       # points on which a residual is looked at before it is certified
 
 
-@_compiled
-def _with_room(old, s, P):
-    """The same factorisation with room for s pivots."""
-    F = _new_matrix(P.shape[0], s, P)
-    for i in range(P.shape[0]):
-        for j in range(old.indices.shape[0]):
-            F[i, j] = old.F[i, j]
-    return _Progress(F, old.indices, old.diagonal, old.rest, old.floor, old.variances, old.turn, old.evaluations)
-
-
-@_compiled
-def _norm_from_below(F, count):
-    """At most |F F^T|_2, for the first columns of F: 20 steps of power iteration on F^T F, begun with its diagonal."""
-    squares = _zero_matrix(count, count)
+@_compiled(apart=True, python=True)
+def _squares_and_products(F, T):
+    """F^T F and F^T T in float64, slab by slab: a small ridge is lost in the rounding of float32."""
+    r = F.shape[1]
+    squares, products = _zero_matrix(r, r), _zero_matrix(r, T.shape[1])
     for begin in range(0, F.shape[0], _SLAB):
-        slab = F[begin:begin + _SLAB, :count].copy()
+        slab = _in_double(F[begin:begin + _SLAB])
         _add(squares, 1.0, _column_products(slab, slab, True))
-    x, y, norm = _ones(count), _zeros(count, _FLOAT64), 0.0
-    for i in range(count):
-        x[i] = squares[i, i]
-    for step in range(20):
-        largest = _largest(x)
-        if not 0.0 < largest < np.inf:
+        _add(products, 1.0, _transposed_product(slab, r, T[begin:begin + _SLAB]))
+    return squares, products
+
+
+def _norm_from_below(F):
+    """At most |F F^T|_2: 20 steps of power iteration on F^T F, begun with its diagonal."""
+    if F.shape[1] == 0:
+        return 0.0
+    squares, _ = _squares_and_products(F, np.zeros((len(F), 1)))
+    x, norm = np.diag(squares), 0.0
+    for _ in range(20):
+        if not 0.0 < np.abs(x).max() < math.inf:
             return 0.0
-        for i in range(count):                         # squares of values near 1e200, or 1e-200, are no numbers
-            x[i] /= largest
-        norm, size = 0.0, math.sqrt(_dot(x, x))
-        for i in range(count):
-            x[i] /= size
-        for i in range(count):
-            y[i] = _dot(squares[i], x)
-            norm += x[i] * y[i]
-        for i in range(count):
-            x[i] = y[i]
-    return norm
+        x = x / np.abs(x).max()                        # squares of values near 1e200, or 1e-200, are no numbers
+        x = x / np.linalg.norm(x)
+        x, norm = squares @ x, x @ squares @ x
+    return float(norm)
 
 
-@_compiled(apart=True)
-def _residual_norm(P, kernel, F, tol, key):
-    """|K - F F^T|_2 as `_norm` has it: from below, what it is not above but for a chance, and whether it is finite."""
-    return _norm(Difference(Implicit(P, kernel), LowRank(F)), key, tol, 1000)
-
-
-@_public(X=_points(), kernel=_kernel("X"), error=_positive, seed=_seed, limit=_integer(0))
+@_plain
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Landmarks until the Nystrom approximation is as near to K as was asked for, with a certificate of it (RLS (1)).
 
@@ -13183,9 +13183,9 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     Parameters
     ----------
     X : (n, d) array
-    kernel : Kernel, positive semidefinite
+    kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
     error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     limit : int, landmarks at most; 0 for no limit but n
 
     Returns
@@ -13198,8 +13198,6 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
     Notes
     -----
-    A kernel that is 0 on X, infinite, or clearly indefinite is refused.
-
     n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2 kernel
     values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
 
@@ -13209,68 +13207,55 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     >>> found.landmarks.indices.size < 25, found.error_bound <= 1e-3
     (True, True)
     """
-    n, shift, key = X.shape[0], _zeros(X.shape[0], _FLOAT64), _key(seed, _LANDMARKS)
-    most = n if limit == 0 else min(n, limit)
-    s, some = min(most, 16), _all_points(n).indices
-    if n > _SURVEYED:
-        some, _ = _draw_by_size(_ones(n), _SURVEYED, _key(seed, _START))
-    progress, looks = _begin_pivots(X, kernel, shift, s, X), 0
+    X = _writeable(_checked_points("nystrom_to: X", X))
+    kernel, n = _checked_kernel("nystrom_to: kernel", kernel, X=X), len(X)
+    error, limit = _checked_real("nystrom_to: error", error, 1e-300), _checked_whole("nystrom_to: limit", limit, 0)
+    key, start, norms = [_checked_key("nystrom_to", seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
+    some = np.arange(n) if n <= _SURVEYED else _draw_by_size(np.ones(n), _SURVEYED, start)[0]
+    most, looks, shift = min(n, limit or n), 0, np.zeros(n)
+    s = min(most, 16)
+    progress = _begin_pivots(X, kernel, shift, s, X)
     while True:
-        progress, sound = _pivots_up_to(s, progress, X, kernel, shift, np.int64(64), 0.0, X, key)
+        progress, sound = _pivots_up_to(s, progress, X, kernel, shift, 64, 0.0, X, key)
         if not sound:
             raise ValueError("nystrom_to: kernel must be finite and positive semidefinite on X")
-        found, left = progress.indices.shape[0], _sum(progress.rest)
+        found, left = progress.indices.size, progress.rest.sum()
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
-        norm, F = _norm_from_below(progress.F, found), progress.F
-        if found < F.shape[1]:
-            F = _rectangle(F, F.shape[0], found)
+        F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
+        norm, chance = _norm_from_below(F), 0.0
         if not norm > 0.0:
             raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
-        bound, finite = (left + _sum(progress.floor)) / norm if _is_definite(kernel) else np.inf, True
-        chance = 0.0
+        bound = (left + progress.floor.sum()) / norm if _is_definite(kernel) else math.inf
         if bound > error:
-            few = _gather(X, some, X), _gather(F, some, F)
-            looked, _, finite = _residual_norm(few[0], kernel, few[1], 0.1, _key(seed, _START))
-            if finite and (last or looked * n <= error * norm * some.shape[0]):
+            looked, _, finite = _norm(Difference(Implicit(X[some], kernel), LowRank(F[some])), start, 0.1, 1000)
+            if finite and (last or looked * n <= error * norm * some.size):
                 looks += 1                             # a start block of its own, so that chances add up
-                _, certified, finite = _residual_norm(X, kernel, F, 0.01, _subkey(_key(seed, _NORMS), looks))
+                _, certified, finite = _norm(Difference(Implicit(X, kernel), LowRank(F)), _python_subkey(norms, looks),
+                                             0.01, 1000)
                 if certified / norm < bound:
                     bound, chance = certified / norm, _MISSED * looks
-        if not finite:
-            raise ValueError("nystrom_to: kernel must be finite on X")
+            if not finite:
+                raise ValueError("nystrom_to: kernel must be finite on X")
         if last or bound <= error:
-            trace = _sum(progress.diagonal)
-            return CertifiedNystrom(Landmarks(progress.indices, _ones(found), progress.evaluations), F,
-                                    left / trace, max(bound, 4.0 * _epsilon(X)), chance)
+            landmarks = Landmarks(progress.indices, np.ones(found), progress.evaluations)
+            return CertifiedNystrom(landmarks, F, float(left / progress.diagonal.sum()),
+                                    float(max(bound, 4.0 * np.finfo(X.dtype).eps)), chance)
         s = min(most, s + max(16, s // 5))
-        progress = _with_room(progress, s, X)
+        room = np.empty((n, s), X.dtype)
+        room[:, :found] = F
+        progress = progress._replace(F=room)
 
 
 # 13.6 Ridge regression (RLS section 1.1)
 
-@_compiled
-def _column_sizes(T):
-    """The largest size in each column, or 1 where all is 0: targets divided by it fit any precision."""
-    out = np.empty(T.shape[1], _FLOAT64)
-    for q in range(T.shape[1]):
-        out[q] = 0.0
-        for i in range(T.shape[0]):
-            out[q] = max(out[q], abs(T[i, q]))
-        out[q] = out[q] if out[q] > 0.0 else 1.0
-    return out
+def _checked_targets(name, Y, rows):
+    """Targets as columns of float64; their largest sizes, or 1 for 0: divided by these they fit any precision."""
+    T = _checked_points(name, _in_columns(_as_targets(name, Y)), rows=rows).copy()
+    sizes = np.abs(T).max(0)
+    return T, np.where(sizes > 0.0, sizes, 1.0)
 
 
-@_compiled
-def _by_columns(T, sizes, divide):
-    """Each column of T divided by its size, or multiplied with it."""
-    out = _zero_matrix(T.shape[0], T.shape[1])
-    for i in range(T.shape[0]):
-        for q in range(T.shape[1]):
-            out[i, q] = T[i, q] / sizes[q] if divide else T[i, q] * sizes[q]
-    return out
-
-
-@_public(F=_points(), Y=_columns("F", keep_vectors=True), lam=_positive)
+@_plain
 def kernel_ridge(F, Y, lam):
     """Kernel ridge regression on a factor (RLS appendix C.1, (32)-(35)): w = (F^T F + lam I)^-1 F^T Y.
 
@@ -13295,24 +13280,19 @@ def kernel_ridge(F, Y, lam):
     >>> kernel_ridge(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 5.0).round(12).tolist()
     [0.5]
     """
-    T = _in_columns(Y)
-    sizes, r = _column_sizes(T), F.shape[1]
-    squares, products = _zero_matrix(r, r), _zero_matrix(r, T.shape[1])
-    for begin in range(0, F.shape[0], _SLAB):          # in float64: a small ridge is lost in the rounding of float32
-        slab = _in_double(F[begin:begin + _SLAB])
-        _add(squares, 1.0, _column_products(slab, slab, True))
-        _add(products, 1.0, _transposed_product(slab, r, _by_columns(T[begin:begin + _SLAB], sizes, True)))
-    return _in_shape_of(Y, _by_columns(_solve_ridge(squares, products, lam), sizes, False))
+    F, lam = _checked_points("kernel_ridge: F", F), _checked_real("kernel_ridge: lam", lam, 1e-300)
+    T, sizes = _checked_targets("kernel_ridge: Y", Y, len(F))
+    squares, products = _squares_and_products(F, T / sizes)
+    weights = _solve_ridge(squares, products, lam) * sizes
+    return weights[:, 0].copy() if np.ndim(Y) == 1 else weights
 
 
-@_compiled(apart=True, python=True)
 def _regression_by_map(found, squares, products, sizes, lam):
     """Ridge regression over the landmarks from F^T F and F^T Y / sizes of the Nystrom factor F."""
-    weights = _by_columns(_solve_ridge(squares, products, lam), sizes, False)
-    return _expansion_by_map(found, weights, _zeros(sizes.shape[0], _FLOAT64))
+    return _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes)))
 
 
-@_public(X=_points(), Y=_columns("X"), landmarks=_landmarks("X"), kernel=_kernel("X", "landmarks"), lam=_positive)
+@_plain
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
 
@@ -13341,15 +13321,16 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [[0.5], [1.0]]
     """
-    found, _, sound = _factor(landmarks, kernel, _zeros(landmarks.shape[0], _FLOAT64))
-    if not sound:
-        raise ValueError("nystrom_ridge: kernel must be finite and positive semidefinite on the landmarks")
-    sizes = _column_sizes(Y)
-    squares, products = _normal_equations(X, found, _by_columns(Y, sizes, True), Y, _zeros(0, _FLOAT64))
-    if not _all_below(squares, np.inf):
+    X, lam = _checked_points("nystrom_ridge: X", X), _checked_real("nystrom_ridge: lam", lam, 1e-300)
+    T, sizes = _checked_targets("nystrom_ridge: Y", Y, len(X))
+    Z, kernel = _checked_landmarks("nystrom_ridge", X, landmarks, kernel)
+    found = _map_of("nystrom_ridge", Z, kernel)
+    T /= sizes
+    squares, products = _normal_equations(X, found, T, T, np.zeros(0))
+    if not np.isfinite(squares).all():
         raise ValueError("nystrom_ridge: kernel must be finite on X")
     expansion = _regression_by_map(found, squares, products, sizes, lam)
-    if not _all_below(expansion.coef, np.inf):
+    if not np.isfinite(expansion.coef).all():
         raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
     return expansion
 
