@@ -46,7 +46,7 @@ streams (SKPCA)    frequent_directions, fd_start, fd_update, fd_merge, fd_finish
                    reservoir_finish
 gradients (DSGD)   dsgd_kpca, dsgd_gha, dsgd_ksvd, dsgd_kcca, dsgd_ksir; in streams dsgd_start, dsgd_ksvd_start,
                    dsgd_kcca_start, dsgd_ksir_start, dsgd_update, dsgd_finish; dsgd_evaluate, dsgd_values
-learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor
+learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor; LandmarkFeatures for scikit-learn
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
                    effective_dimension
 of any model       residual, explained_variance_ratio
@@ -192,8 +192,8 @@ __all__ = [
 # `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice assignments would each bring
 # ten units or forty.
 #
-# From 13.5 on public functions are plain Python, declared by `_plain` where they call compiled code: they check
-# their arguments (2.5), prepare with NumPy, call compiled functions and LAPACK, and return a tuple.
+# From 13.5 on public functions are plain Python, most of them declared by `_plain`: they check their arguments (2.5),
+# prepare with NumPy, call compiled functions and LAPACK, and return a tuple.
 #
 # Python may call a compiled function that is declared with python=True; the others have no wrapper for that, which took
 # an eighth of a first `kpca`. Room 19 says how numba compiles all this; it is the only one below that any
@@ -802,22 +802,18 @@ def _shell(body, kinds):
     return make
 
 
-def _with_errors(body, kinds, more=(), others=()):
-    """The docstring of a public function, examples before notes, then what it refuses: by its kinds and in its body.
-
-    more: of what else it says so; others: lines on other errors.
-    """
+def _with_errors(body, kinds):
+    """The docstring of a public function, examples before notes, then what it refuses: by its kinds and in its body."""
     name, required = body.__name__, []
     for argument, kind in kinds.items():
         texts = re.findall(r"raise ValueError\('\{f\}: (.*)'\)", "\n".join(kind))
         required += [text.format(a=argument) for text in texts]
     raised = [text for text in body.__code__.co_consts if isinstance(text, str) and text.startswith(name + ": ")]
     required += [text.removeprefix(name + ": ") for text in raised]
-    required += more
     if not kinds:
         return body.__doc__
     lines = ["Raises", "------", "ValueError", "    where an argument is not as said above, by name; in particular:"]
-    lines += ["    " + text for text in dict.fromkeys(required)] + list(others)
+    lines += ["    " + text for text in dict.fromkeys(required)]
     head, title, rest = inspect.cleandoc(body.__doc__ or name).partition("\nNotes\n")
     notes, _, examples = rest.partition("\nExamples\n")
     return "\n".join([head, "Examples", examples.rstrip() + "\n" + title.rstrip(), notes.rstrip(), "", *lines])
@@ -1426,14 +1422,16 @@ def _checked_vector(name, value):
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
-    """X as finite points of float64 or float32 in C order, with so many columns, or rows; numbers: those of its rows,
-    if not 0, 1, ...
+    """X as finite points of float64 or float32 in C order, with so many columns, or rows; numbers: row numbers
+    for errors, if not 0, 1, ...
     """
     lent = len(_views())
     try:
         P = _as_points(name, X)
-        if P.size == 0 or columns not in (None, P.shape[1]):
-            raise ValueError(f"{name} must have {columns or 'at least one row and one'} columns, got shape {P.shape}")
+        if P.size == 0:
+            raise ValueError(f"{name} must have at least one row and one column, got shape {P.shape}")
+        if columns not in (None, P.shape[1]):
+            raise ValueError(f"{name} must have {columns} columns, got shape {P.shape}")
         if rows not in (None, P.shape[0]):
             raise ValueError(f"{name} must have {rows} rows, got shape {P.shape}")
         if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
@@ -1449,8 +1447,7 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
 # 2.6 Declaring a public function
 
 def _plain(function):
-    """Declare a public function in Python: what is compiled in it is told under its name, and what was lent goes back.
-    """
+    """Declare a public function in Python: notices of compilation carry its name, and lent views are given back."""
     @functools.wraps(function)
     def public(*arguments, **by_name):
         lent = len(_views())
@@ -12906,6 +12903,7 @@ def _checked_landmarks(function, X, landmarks, kernel):
 
 def _map_of(function, Z, kernel):
     """NystromMap of landmarks."""
+    _fits(f"{function}: landmarks", 8.0 * len(Z) ** 2)
     found, _, sound = _factor(Z, kernel, np.zeros(len(Z)))
     if not sound:
         raise ValueError(f"{function}: kernel must be finite and positive semidefinite on the landmarks")
@@ -12939,7 +12937,6 @@ def nystrom_map(X, landmarks, kernel):
     """
     X = _as_points("nystrom_map: X", X)
     Z, kernel = _checked_landmarks("nystrom_map", X, landmarks, kernel)
-    _fits("nystrom_map: landmarks", 8.0 * len(Z) ** 2)
     return _map_of("nystrom_map", Z, kernel)
 
 
@@ -13017,8 +13014,7 @@ def nystrom(X, landmarks, kernel):
 
     Returns
     -------
-    (n, s) array of X's precision; a column is 0 where a landmark depends on earlier ones (see `nystrom_map`,
-    which tells the rank)
+    (n, s) array of X's precision, its columns in the order of `nystrom_map`'s pivots: those beyond its rank are 0
 
     Notes
     -----
@@ -13031,7 +13027,6 @@ def nystrom(X, landmarks, kernel):
     """
     X = _checked_points("nystrom: X", X)
     Z, kernel = _checked_landmarks("nystrom", X, landmarks, kernel)
-    _fits("nystrom: landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
     return _features_by("nystrom", X, _map_of("nystrom", Z, kernel))
 
 
@@ -13088,7 +13083,7 @@ def _components_by_map(found, squares, sums, n, centered, k, key):
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
-    Z = Phi^T S X with X = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space,
+    Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space,
     and for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps
     times what the best k directions lose. centered: of H K~ H, about the mean of the projected points, as
     `centered_kpca` has it, whose components these are where all points are landmarks.
@@ -13335,18 +13330,18 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     return expansion
 
 
+# ----------------------------------------------------------------------------------------------------------------------
+# 14. Downstream
+#
+# Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
+# ----------------------------------------------------------------------------------------------------------------------
+
 class Clustering(NamedTuple):
     """labels (n,); centers (k, r) in the space of the factor's rows; cost: sum of squared distances to them."""
     labels: np.ndarray
     centers: np.ndarray
     cost: float
 
-
-# ----------------------------------------------------------------------------------------------------------------------
-# 14. Downstream
-#
-# Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
-# ----------------------------------------------------------------------------------------------------------------------
 
 @_plain
 def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
@@ -13628,6 +13623,7 @@ def _random_signs(n, probes, key):
 
 def _trace_quadrature(name, A, f, Z, steps):
     """sum_q z_q^T f(A) z_q for the columns z_q of Z: Gauss quadrature by Lanczos with full orthogonalisation."""
+    _fits(name, 8.0 * Z.size * steps)
     squares, probes = (Z**2).sum(0), Z.shape[1]
     basis, V = np.zeros((probes, steps, len(Z))), Z / np.sqrt(np.where(squares > 0.0, squares, 1.0))
     diagonal, beside, length = np.zeros((probes, steps)), np.zeros((probes, steps)), np.full(probes, steps)
@@ -13738,6 +13734,7 @@ class Reliable(NamedTuple):
     angles: np.ndarray
 
 
+@_plain
 def reliable_components(values, error):
     """How many leading components of a sketch stand clear of its spectral error, and how well (AMS theorems 2 and 3).
 
@@ -13787,6 +13784,7 @@ def _as_double(model):
         name: getattr(model, name).astype(np.float64) for name in ("coef",) if hasattr(model, name)})
 
 
+@_plain
 def residual(X, model):
     """How far points are off what a model explains: |f - P f| / sqrt(k(x, x)), f = phi(x) - mean (RLS 2.1; SKPCA 1).
 
@@ -13836,6 +13834,7 @@ def residual(X, model):
     return np.sqrt(np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0))
 
 
+@_plain
 def explained_variance_ratio(X, expansion):
     """The share of the points' variance in feature space that each component explains, tr(H K H) being all (textbook).
 
@@ -13899,8 +13898,8 @@ def explained_variance_ratio(X, expansion):
 
 # 16.1 Methods by their names
 
-# Words for --help; its option, if any, with its default; make(X, kernel, option, seed) of a matrix in the place of the
-# Gram matrix, Landmarks or a ReducedSet.
+# Words for --help; its option, if any, with its default; make(X, kernel, option, seed) gives a matrix in the place of
+# the Gram matrix, Landmarks or a ReducedSet (without an option it gets k, and takes no notice).
 _Method = collections.namedtuple("_Method", "words options make")
 _METHODS = {
     "lanczos": _Method("exact, stored Gram matrix", {}, lambda X, kernel, s, seed: gram(X, X, kernel)),
@@ -13912,17 +13911,16 @@ _METHODS = {
     "rls": _Method("landmarks by recursive ridge leverage scores", {"s": 500}, recursive_rls_practical),
     "rls-accelerated": _Method("landmarks by the accelerated recursion", {"s": 500}, recursive_rls_accelerated),
     "rpcholesky": _Method("landmarks by randomly pivoted Cholesky", {"s": 500}, rpcholesky),
-    "shadow": _Method("shadow centers of the points (not among all)", {"ell": 4.0},
+    "shadow": _Method("shadow centers of the points (not in all)", {"ell": 4.0},
                       lambda X, kernel, s, seed: shadow_select(X, shadow_radius(_sigma_of(kernel), s))),
-    "kmeans": _Method("centers of k-means (not among all)", {"m": 200},
-                      lambda X, kernel, s, seed: kmeans_select(X, min(s, len(X)), seed)),
+    "kmeans": _Method("k-means (not in all)", {"m": 200}, lambda X, _, s, seed: kmeans_select(X, min(s, len(X)), seed)),
 }
 _SAMPLERS, _REDUCED_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky"), ("shadow", "kmeans")
 
 
 # 16.2 Files
 
-class Advice(NamedTuple):
+class Advice(NamedTuple):                              # here, as _TUPLES lists it
     """One way to the k leading eigenpairs of a Gram matrix, as predicted.
 
     method, as on the command line; size: kept entries' s, landmarks or features, 0 for none; bytes; seconds; error,
@@ -13978,7 +13976,7 @@ def _write_whole(path, write):
 def _arrays_in(path, mapped=None, kept=None):
     """The arrays of a .npz file by name, or "" for one alone, without pickles; what cannot be read is a ValueError.
 
-    kept: of an archive, the names of the arrays that are read.
+    mapped: numpy.load's mmap_mode; kept: of an archive, the names of the arrays that are read (others are None).
     """
     try:
         with contextlib.ExitStack() as stack:
@@ -14084,8 +14082,7 @@ def load(path):
 
 # 16.3 Which sketch, and how large
 
-_PILOT_POINTS = 4096
-_LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]          # landmarks, or features, that a pilot tries
+_PILOT_POINTS, _LADDER = 4096, [round(16 * 2 ** (rung / 2)) for rung in range(13)]   # landmarks, or features, to try
 
 
 def _least_size(errors, wanted, ladder):
@@ -14174,7 +14171,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
             return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, draw)))
         return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, draw), kernel))
 
-    ladder = [size for size in _LADDER if size <= few // 4] or [few]
+    ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if _is_stationary(kernel) else _SAMPLERS:
         size, predicted = _least_size(lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
                                       wanted, ladder)
@@ -14190,10 +14187,11 @@ class _ProgressLine:
 
     def __init__(self, text):
         self.text, self.share, self.ended, self.start = text, 0.0, threading.Event(), time.perf_counter()
+        self.thread = threading.Thread(target=self._show, daemon=True)
 
     def __enter__(self):
         if sys.stderr is not None and sys.stderr.isatty():
-            threading.Thread(target=self._show, daemon=True).start()
+            self.thread.start()
         return self
 
     def _show(self):
@@ -14202,9 +14200,12 @@ class _ProgressLine:
             rest = f", {taken / self.share - taken:,.0f} s left" if self.share > 0.0 else ""
             if taken > 2.0:
                 print(f"\r\033[K{self.text} ... {taken:,.0f} s{rest}\r", end="", file=sys.stderr, flush=True)
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_):
         self.ended.set()
+        if self.thread.is_alive():
+            self.thread.join()
 
 
 def warm_up():
@@ -14229,7 +14230,7 @@ def warm_up():
 
 
 def _calls(X):
-    """(function, arguments) for each public function, on the points X: the name of an argument says what it is."""
+    """(function, arguments) for each public function that compiles something: an argument's name says what it is."""
     n, d, kernel, one, rows = len(X), X.shape[1], gaussian(2.0), np.ones(len(X)), np.arange(len(X))
     K, map, E = gram(X, X, kernel), fourier_features_map(kernel, d, 8), kpca(X, kernel, 2)
     streams = {"fd": fd_update(fd_start(2, d), X), "skpca": skpca_update(skpca_start(map, 2), X),
@@ -14253,8 +14254,9 @@ def _calls(X):
         function, stream = globals()[name], streams.get(name.split("_")[0])
         own = {**usual, "state": stream, "a": stream, "b": stream}
         if not isinstance(function, type) and not name.startswith("dask_"):
-            needed = [one for one in inspect.signature(function).parameters.values() if one.default is one.empty]
-            calls.append((function, special.get(name) or [own[one.name] for one in needed]))
+            needed = [own[argument] for argument, parameter in inspect.signature(function).parameters.items()
+                      if parameter.default is parameter.empty]
+            calls.append((function, special.get(name) or needed))
     return calls
 
 
@@ -14271,7 +14273,8 @@ def _make_transformer():
         ----------
         landmarks : int, how many at most (as n_components is to scikit-learn's Nystroem): fewer where points coincide
         n_components : int up to landmarks, of `nystrom_kpca`; None for one feature a landmark, of `nystrom_features`
-        kernel : Kernel; None for a Gaussian one of bandwidth sigma, or gamma, or of the median distance
+        kernel : Kernel; None for a Gaussian one of sigma or gamma, or else of the median distance
+        sigma, gamma : float, of a Gaussian kernel; at most one of kernel, sigma and gamma may be given
         sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
             points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
         random_state : int, RandomState or None, as in scikit-learn
@@ -14435,7 +14438,7 @@ def _joined(function, parts, *held):
 def _computed(task):
     """What a task gives, by the scheduler that is Dask's at the moment."""
     with _dask().config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"} if "distributed" in sys.modules
-                            else {}):                  # of what `_shared` holds; its defaults may come with it
+                            else {}):                  # shared values are large; its defaults may come with it
         return _dask().compute(task)[0]
 
 
@@ -14580,7 +14583,7 @@ def dask_landmarks(X, kernel, s, seed=0):
     Parameters
     ----------
     X : (n, d) dask array, chunked by rows
-    kernel : Kernel, positive semidefinite, not precomputed
+    kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
     seed : int from 0 to 2**64 - 1, by default 0
 
@@ -14633,11 +14636,11 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     ----------
     X : (n, d) dask array, chunked by rows
     landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) array of row numbers
-    kernel, k, seed, centered : as of `nystrom_kpca`; kernel not precomputed
+    kernel, k, seed, centered : as of `nystrom_kpca`
 
     Returns
     -------
-    Expansion over the landmarks: that of `nystrom_kpca` but for the rounding of sums of 8 s^2 bytes, which move
+    Expansion over the landmarks: that of `nystrom_kpca` but for rounding; sums of 8 s^2 bytes a block move
     """
     seed, centered, _ = _as_seed("seed", seed), _as_flag("centered", centered), _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
@@ -14662,8 +14665,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     -------
     Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
     """
-    _, starts = _row_blocks("X", X)
-    lam = _checked_real("lam", lam, 1e-300)
+    (_, starts), lam = _row_blocks("X", X), _checked_real("lam", lam, 1e-300)
     Y = Y if hasattr(Y, "to_delayed") else _dask("dask.array").from_array(np.asarray(Y), chunks=-1)
     Y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
     if len(Y) != len(X):
@@ -14842,7 +14844,7 @@ def _load_csv(path, options, wanted):
     if any(mark in ",".join(first) and mark in ",".join(second) for mark in ";\t"):
         raise ValueError(f"{path}, line 1 has semicolons or tabs: commas must part columns, and numbers have points")
     header = not all(map(_is_number, first)) if options.header is None else options.header
-    header = header or options.header is None and wanted is not None and set(wanted) <= set(first)     # years
+    header |= options.header is None and bool(wanted) and set(wanted) <= {field.strip() for field in first}    # years
     if options.header is None and not header and first == [str(j) for j in range(width)]:
         raise ValueError(f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which")
     if header and len(second) != width:
@@ -14897,10 +14899,10 @@ def _load_labels(options, n):
     path = options.labels or options.points
     if options.labels and not options.plot:
         raise ValueError("--labels is for --plot, or names a column of a .csv file")
-    if not options.plot or not options.labels and not path.endswith(".npz"):
+    if not options.plot or not options.labels and not path.lower().endswith(".npz"):
         return None
     try:
-        if path.endswith(".csv"):
+        if path.lower().endswith(".csv"):
             fields = [field for _, (field,) in _csv_rows(path)]        # one column, maybe with a header
             y = _as_labels(fields[len(fields) == n + 1 and not _is_number(fields[0]):])
         else:
@@ -14943,8 +14945,7 @@ def _judge(X, kernel, options):
         error, explained = spectral_error(matrix(), K) / norm, math.nan
         with contextlib.suppress(ValueError):          # points that are all alike have no variance
             explained = explained_variance_ratio(X, model).sum()
-        kept = features[:, np.abs(features).max(0) > 0.0].astype(np.float64)
-        Q = np.ascontiguousarray(np.linalg.qr(kept)[0])
+        Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
         P, right = Q - Q.mean(0) * options.center, np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0
         return error, int(right.sum()), (P * matmat(K, P)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300), explained
     return judged
@@ -15080,8 +15081,8 @@ def _plot(options, embedding, values, labels, what):
     kinds, called = () if labels is None else np.unique(labels), _plainly(pathlib.Path(options.labels or "label").stem)
     if 0 < len(kinds) <= 20:                           # a class a colour, in a legend
         colours = importlib.import_module("matplotlib").colormaps["tab10" if len(kinds) <= 10 else "tab20"]
-        for number, kind in enumerate(kinds):
-            left.scatter(*Z[:, labels == kind], color=colours(number), label=" " + _plainly(kind), **style)    # not "_"
+        for number, kind in enumerate(kinds):          # the legend leaves out what begins with "_"
+            left.scatter(*Z[:, labels == kind], color=colours(number), label=" " + _plainly(kind), **style)
         left.legend(title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
     elif labels is not None and labels.dtype.kind in "biuf":           # a scale
         figure.colorbar(left.scatter(*Z, c=labels, cmap="viridis", **style), ax=left, label=called)
@@ -15101,8 +15102,7 @@ def _plot(options, embedding, values, labels, what):
 
 def _loaded(path, kinds, what):
     """(tuple, arrays) of a file that `save`, -o or --state has written."""
-    arrays = _arrays_in(path)
-    model = _from_arrays(arrays, path)
+    model = _from_arrays(arrays := _arrays_in(path), path)
     if not isinstance(model, tuple(kinds)):
         raise ValueError(f"{path} must hold {what}, got {type(model).__name__}")
     return model, arrays
@@ -15122,12 +15122,12 @@ def _resumed(options, stream):
     if differing:
         raise ValueError(f"{options.state} was begun with other {', '.join(differing)}")
     found = json.loads(str(arrays["sources"])) if "sources" in arrays else {}
-    found = {name: [taken, None] for name, _, taken, *_ in found} if isinstance(found, list) else found     # once
+    found = {name: [taken, None] for name, _, taken, *_ in found} if isinstance(found, list) else found     # older
     return state, points, argparse.Namespace(**{**vars(options), **begun}), found
 
 
 def _stream(options):
-    """A stream's method on points that need not fit into memory: all that is known of how far it is, is (state, at)."""
+    """A stream's method on points that need not fit into memory: `here` is (state, rows taken)."""
     stream, name, k = _STREAMS[options.method], os.path.realpath(options.points), options.k
     _refuse_foreign(options, kernel=[options.kernel], stream=[options.method])
     if options.residual and (options.method != "skpca" or not options.o):
@@ -15185,7 +15185,7 @@ def _stream(options):
               "length; components below that may follow the last points alone: take a larger --ell")
     if options.state:
         print(f"wrote {options.state} ({sum(taken for taken, _ in {**sources, name: [n, None]}.values())} points)")
-    _write_results(options, points, options.method, model, getattr(model, "values", values * n))
+    _write_results(options, points, options.method, model, getattr(model, "values", values))
 
 
 # 18.6 apply, advise, warm-up
@@ -15220,7 +15220,8 @@ def _advise(options):
         raise ValueError("nothing reaches that in this memory")
     given = {name: getattr(options, name) for name in ("key", "kernel", *_OWN["kernel"][options.kernel], "k")}
     given |= {"sigma": sigma and f"{sigma:.6g}", "seed": options.seed or None, "method": best.method, "columns":
-              options.columns, "m" if best.method == "skpca" else "s": best.size or None}
+              options.columns, "m" if best.method == "skpca" else "s": best.size or None,
+              "ell": min(int(best.size), max(50, 2 * options.k)) if best.method == "skpca" else None}
     words = [f"{_option_of(name)} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
     print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
           f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch",
@@ -15238,7 +15239,7 @@ class _OneLine(argparse.ArgumentParser):
 
 
 _COMMANDS = {
-    "demo": (_embed, "every method on embedded data, as a table"),
+    "demo": (_embed, "every method but shadow and kmeans on built-in data, as a table"),
     "embed": (_embed, "kernel PCA of the points of a file, exact or by a sketch"),
     "stream": (_stream, "kernel PCA of a file of any size, which can be interrupted and go on"),
     "apply": (_apply, "features of new points by a model that was written"),
@@ -15251,7 +15252,7 @@ _ARGUMENTS = [                                         # commands, an argument, 
     ("embed stream apply advise", "--key", dict(help="array of a .npz file (default: X, or the only one)")),
     ("embed stream apply advise", "--header", dict(action=argparse.BooleanOptionalAction, help="of a .csv file")),
     ("embed stream apply advise", "--columns", dict(help="of a .csv file: names or numbers, from 1 on, with commas")),
-    ("demo", "--noisy", dict(nargs=2, type=int, metavar=("N", "D"), help="RandomNoisy points, and no clusters")),
+    ("demo", "--noisy", dict(nargs=2, type=int, metavar=("N", "D"), help="N noisy points in D dimensions")),
     ("demo embed stream advise", "-k", dict(type=int, default=10, help="components (default %(default)s)")),
     ("demo embed stream advise", "--seed", dict(type=int, default=0, help="default %(default)s")),
     ("embed stream advise", "--standardize", dict(action="store_true", help="columns to mean 0 and variance 1")),
@@ -15292,13 +15293,13 @@ def _parser():
             group = made[command].add_argument_group(f"options of a {table}", "; ".join(
                 f"{name}: {entry.words}" for name, entry in entries.items()))
             for name in {name: None for own in _OWN[table].values() for name in own}:
-                owners = [f"{entry} {own[name] or ''}".strip() for entry, own in _OWN[table].items() if name in own]
+                owners = [f"{entry} (default {own[name]})" for entry, own in _OWN[table].items() if name in own]
                 group.add_argument(_option_of(name), help=f"of {', '.join(owners)}", type=number)
     return parser
 
 
 def main(argv=None):
-    """Command line: kernel PCA of a data set by every method, as a table; see --help. Source: AMS section 3.
+    """The command line: demo, embed, apply, advise, stream, warm-up; see --help (textbook).
 
     Parameters
     ----------

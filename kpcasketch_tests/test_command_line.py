@@ -646,7 +646,7 @@ def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
     assert np.array_equal(kp.load(state).coef, expected.coef)
     with np.load(tmp_path / "o.npz") as written:
         assert np.array_equal(written["embedding"], kp.dsgd_evaluate(points, kp.dsgd_finish(expected)))
-        assert np.allclose(written["values"], 20_000 * kp.dsgd_values(kp.dsgd_finish(expected)))
+        assert np.allclose(written["values"], kp.dsgd_values(kp.dsgd_finish(expected)))
     assert "got DSGDState" in refused(capsys, "stream", path, *STREAM, "--state", state)
     kp.save(state, kp.dsgd_gha(points, KERNEL, 2, 300, 3, 9, 60, 64))
     assert "task" in refused(capsys, "stream", path, "--method", "dsgd", "-k", "2", "--state", state)
@@ -809,6 +809,15 @@ def test_advice_ends_with_a_command(points, tmp_path, capsys):
                "--standardize")
     assert "--columns u,w" in out.splitlines()[-1] and out.splitlines()[-1].endswith("--standardize")
     assert "'" in out.splitlines()[-1]                 # the name has a blank
+
+
+def test_advice_of_fewer_landmarks_than_components_could_not_be_taken(points, monkeypatch, capsys):
+    out = done(capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20")      # 16 landmarks would do
+    done(capsys, *out.splitlines()[-1].split()[3:], "--no-errors")
+    monkeypatch.setattr(kp, "advise", lambda *_: [kp.Advice("skpca", 23, 10, 0.1, 0.01, True, "a pilot")])
+    command = done(capsys, "advise", points, "-k", "20").splitlines()[-1].split()[3:]
+    assert command[-4:] == ["-m", "23", "--ell", "23"] # the default of 50 rows would not fit
+    done(capsys, *command)
 
 
 def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():
@@ -1029,6 +1038,7 @@ def test_a_terminal_shows_how_far_a_stream_is_and_how_long_the_rest_takes(tmp_pa
         assert process.wait(timeout=60) == 130 and kp.load(tmp_path / "s.npz").sketch.count > 0
         assert re.search(rb"skpca, [\d,]+ of 3,000,000 points \.\.\. \d+ s, [\d,]+ s left", seen), seen[-500:]
         assert b"interrupted after" in seen and b"the same command goes on" in seen
+        assert b"\x1b[Kkpcasketch: interrupted" in seen   # no tail of a longer line stays behind it
     finally:
         process.kill()
 
