@@ -13027,6 +13027,7 @@ def nystrom(X, landmarks, kernel):
     """
     X = _checked_points("nystrom: X", X)
     Z, kernel = _checked_landmarks("nystrom", X, landmarks, kernel)
+    _fits("nystrom: landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
     return _features_by("nystrom", X, _map_of("nystrom", Z, kernel))
 
 
