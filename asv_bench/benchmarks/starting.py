@@ -57,7 +57,7 @@ class Units:
     timeout = 1200
     params = [["kp.gram(X, X, kp.gaussian(2.0))", "kp.kpca(X, kp.gaussian(3.0), 5)",
                "kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100)", "kp.dsgd_kpca(X, kp.gaussian(3.0), 2, 512)",
-               "kp.main(['-k', '2'])"]]
+               "kp.main(['demo', '-k', '2'])"]]
     param_names = ["call"]
 
     @unit("compiled units")
