@@ -370,7 +370,7 @@ else:
         """Nothing to ask for on this system."""
 
 
-@_compiled
+@_compiled(python=True)
 def _new_matrix(n, m, like):
     """Uninitialised (n, m) array of the type of `like`."""
     out = np.empty(n * m, like.dtype)
@@ -705,6 +705,9 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
     """
     @intrinsic
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
+        if any(array.layout != "C" for array in (X, panel, out)):
+            raise TypingError("points, panels and sums must be in C order")
+
         def codegen(context, builder, signature, args):
             _, i, last, start, stop, _, _, r, c = args
             X, panel, out = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 5, 6)]
@@ -1447,15 +1450,19 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
 # 2.6 Declaring a public function
 
 def _plain(function):
-    """Declare a public function in Python: notices of compilation carry its name, and lent views are given back."""
+    """Declare a public function in Python: notices of compilation carry its name, lent views are given back, and
+    signals wait for the end of a compiled call (held back once for all of them: each by itself takes 15 microseconds).
+    """
     @functools.wraps(function)
     def public(*arguments, **by_name):
-        lent = len(_views())
+        lent, held = len(_views()), not _held_back and _hold_back()
         with _called(function.__name__):
             try:
                 return function(*arguments, **by_name)
             finally:
                 _return_views(lent)
+                if held:
+                    _let_through()
     return public
 
 
@@ -1731,8 +1738,12 @@ def _key(seed, purpose):
 
 
 def _python_subkey(key, number):
-    """`_subkey` from Python, which knows no unsigned numbers: one beyond 2^63 would have a type of its own."""
-    return np.uint64(_subkey(key, number))
+    """`_subkey` in Python, whose call of a compiled function takes ten times as long."""
+    all_bits = 2**64 - 1
+    z = int(key) + (int(number) + 1) * 0x9E3779B97F4A7C15 & all_bits
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & all_bits
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & all_bits
+    return np.uint64(z ^ z >> 31)
 
 
 def _python_key(seed, purpose):
@@ -1750,6 +1761,11 @@ def _words(keys, counters):
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def _uniforms(keys, counters):
+    """`_uniform` on arrays of NumPy."""
+    return ((_words(keys, counters) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.220446049250313e-16
 
 
 @_compiled(fastmath=_STRICT, python=True)
@@ -2258,6 +2274,12 @@ def _checked_kernel(name, kernel, **points):
     return kernel
 
 
+def _points_and_kernel(function, X, kernel):
+    """Points, and the kernel, which goes with them."""
+    X = _checked_points(f"{function}: X", X)
+    return X, _checked_kernel(f"{function}: kernel", kernel, X=X)
+
+
 @intrinsic
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function at `address` and two contiguous float64 vectors."""
@@ -2352,6 +2374,13 @@ def _is_stationary(kernel):
 def _stationary(*points):
     limit = "{a} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy"
     return _kernel(*points) + [_require("_is_stationary({a}_)", limit)]
+
+
+def _checked_stationary(name, kernel, **points):
+    kernel = _checked_kernel(name, kernel, **points)
+    if not _is_stationary(kernel):
+        raise ValueError(f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy")
+    return kernel
 
 
 _radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
@@ -2869,7 +2898,7 @@ def gram_diagonal(X, kernel):
     return diagonal
 
 
-@_compiled
+@_compiled(python=True)
 def _diagonal(X, kernel):
     out = np.empty(X.shape[0], X.dtype)
     for i in range(X.shape[0]):
@@ -3446,7 +3475,7 @@ def _add_run_products(left, right, symmetric, out):
             _add_panel_products(left, right, t, symmetric, out)
 
 
-@_compiled
+@_compiled(python=True)
 def _column_products(F, G, symmetric):
     """F^T G in float64 (G is F, if symmetric); sums of 2048 rows in the factors' precision."""
     out = _zero_matrix(F.shape[1], G.shape[1])
@@ -3459,6 +3488,11 @@ def _column_products(F, G, symmetric):
             for j in range(i):
                 out[i, j] = out[j, i]
     return out
+
+
+def _transposed_times(A, B):
+    """A^T B in float64: by BLAS where one thread does it (to 2^18 multiply-adds), as its threads spin on for 25 ms."""
+    return A.T @ B if A.size * B.shape[1] < 2**18 else _column_products(A, B, A is B)
 
 
 def _row64(context, builder, dtype, data, row, store=None):
@@ -4303,7 +4337,7 @@ def _sorted_pairs(found, rows, scale, by_size):
     return values, vectors
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _small_eigen(H, size, by_size):
     """Eigenpairs of a small symmetric matrix, the leading part of H, descending (by absolute value if by_size).
 
@@ -8178,6 +8212,23 @@ def _is_sound_map(map):
     return map.frequencies.shape[1] == map.d and (map.frequencies.shape[0] == 0 or map.frequencies.shape[0] == map.m)
 
 
+def _checked_map(name, map, X, points):
+    """A map as its maker returned it, which goes with these points, called `points`."""
+    map, function = _as_fourier_map(name, map), name.split(": ")[0]
+    if not _is_sound_map(map):
+        raise ValueError(f"{name} must be a FourierMap as its maker returned it")
+    if X.shape[1] != map.d:
+        raise ValueError(f"{function}: {points} must have {map.d} columns, got shape {X.shape}")
+    if X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
+        raise ValueError(f"{function}: {points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
+    return map
+
+
+def _require_finite_angles(function, finite):
+    if not finite:
+        raise ValueError(f"{function}: X (or Y) must not be so large in units of the bandwidth that angles overflow")
+
+
 def _fourier_map(on=None):
     """A map, and points of another argument that it goes with."""
     lines = ["{a}_ = _as_fourier_map('{f}: {a}', {a})",
@@ -8484,7 +8535,7 @@ def _directions_of(X, map, first, count):
     return panels, _phases_of(X, key, first, count, map.paired)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _features_from(X, map, first, count, factor):
     """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), on one thread; if they are numbers.
 
@@ -10070,7 +10121,8 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 #
 # Eigenfunctions as sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
 # gamma_j), by steps that see a few points and a few features each. Feature j is drawn from the seed and j whenever it
-# is needed, so what is kept is k numbers a feature, whatever d.
+# is needed, so what is kept is k numbers a feature, whatever d. Small matrices are NumPy's; sums over points or
+# features are compiled: BLAS's threads spin for 25 ms after each product, and would keep the cores from the features'.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 12.1 Functions that are sums of features
@@ -10098,7 +10150,7 @@ def _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, s
     return infinite
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _features_times(X, kernel, m, seed, kind, frequencies, paired, coef, used):
     """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite.
 
@@ -10125,20 +10177,32 @@ def _features_times(X, kernel, m, seed, kind, frequencies, paired, coef, used):
 _POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
 
 
-@_compiled(apart=True)
-def _values_of(X, map, coef, used):
+def _values_of(function, X, map, coef, used):
     """The same for any number of points, by slabs."""
-    out = _zero_matrix(X.shape[0], coef.shape[1])
-    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
-        slab = X[begin:begin + _POINTS_AT_A_TIME]
-        values, finite = _features_times(slab, map.kernel, map.m, map.seed, map.kind, map.frequencies, map.paired, coef,
-                                         used)
-        if not finite:
-            return out, False
-        for i in range(values.shape[0]):
-            for q in range(values.shape[1]):
-                out[begin + i, q] = values[i, q]
-    return out, True
+    out = np.empty((len(X), coef.shape[1]))
+    for begin in range(0, len(X), _POINTS_AT_A_TIME):
+        slab = slice(begin, begin + _POINTS_AT_A_TIME)
+        out[slab], finite = _features_times(X[slab], map.kernel, map.m, np.uint64(map.seed), map.kind, map.frequencies,
+                                            map.paired, coef, used)
+        _require_finite_angles(function, finite)
+    return out
+
+
+def _feature_gradient(function, X, map, G, first, count):
+    """Phi^T G for the features first ... first + count - 1 on the points, by slabs."""
+    out = np.zeros((count, G.shape[1]))
+    for begin in range(0, len(X), _POINTS_AT_A_TIME):
+        features = _some_features(function, X[begin:begin + _POINTS_AT_A_TIME], map, first, count, 1.0)
+        out += _transposed_times(features, G[begin:begin + _POINTS_AT_A_TIME])
+    return out
+
+
+def _some_features(function, X, map, first, count, divisor):
+    """The features first ... first + count - 1 over the root of a divisor, in float64."""
+    factor = math.sqrt(2.0 * map.kernel.scale / divisor)
+    features, finite = _features_from(X, map._replace(seed=np.uint64(map.seed)), first, count, factor)
+    _require_finite_angles(function, finite)
+    return features.astype(np.float64, copy=False)
 
 
 # 12.2 States
@@ -10186,233 +10250,119 @@ _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     #
 
 
 def _convert_dsgd_state(name, value):
-    slices = Slices(_to_double(_as_points(name, value.slices.edges, ".slices.edges")),
-                    _to_double(_as_points(name, value.slices.weights, ".slices.weights")))
-    return DSGDState(_as_integer(name, value.task), _as_fourier_map(name, value.map),
-                     _to_double(_as_points(name, value.coef, ".coef")), _as_fourier_map(name, value.other),
-                     _to_double(_as_points(name, value.other_coef, ".other_coef")), slices,
-                     _to_double(_as_points(name, value.moment, ".moment")), _as_integer(name, value.used),
-                     _as_integer(name, value.step), _as_integer(name, value.feature_batch),
-                     _as_real(name, value.theta0), _as_real(name, value.theta1), _as_real(name, value.ridge),
-                     _as_flag(name, value.centered), _to_double(_as_points(name, value.constraint, ".constraint")),
-                     _as_flag(name, value.chosen), _as_flag(name, value.implicit),
-                     _to_double(_as_points(name, value.moving, ".moving")),
-                     _to_double(_as_points(name, value.other_moving, ".other_moving")))
+    def matrix(array, part):
+        return _to_double(_as_points(name, array, part))
+    integers = {field: _as_integer(name, getattr(value, field)) for field in ("task", "used", "step", "feature_batch")}
+    numbers = {field: _as_real(name, getattr(value, field)) for field in ("theta0", "theta1", "ridge")}
+    flags = {field: _as_flag(name, getattr(value, field)) for field in ("centered", "chosen", "implicit")}
+    arrays = {field: matrix(getattr(value, field), f".{field}") for field in
+              ("coef", "other_coef", "moment", "constraint", "moving", "other_moving")}
+    slices = Slices(matrix(value.slices.edges, ".slices.edges"), matrix(value.slices.weights, ".slices.weights"))
+    return DSGDState(map=_as_fourier_map(name, value.map), other=_as_fourier_map(name, value.other), slices=slices,
+                     **integers, **numbers, **flags, **arrays)
 
 
 _as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
 
 
-@_either
 def _can_be_drawn(map):
     """Whether feature j is at hand without the others."""
     return map.kind == _PLAIN or map.kind != _FASTFOOD and map.frequencies.shape[0] > 0
 
 
-@_either
 def _has_second_map(task):
     return task == _SINGULAR or task == _CANONICAL
 
 
-@_either
 def _is_sound_descent(state):
-    m, k = state.coef.shape
-    if not _is_sound_map(state.map) or not _is_sound_map(state.other) or not _can_be_drawn(state.map):
-        return False
-    if not (_COMPONENTS <= state.task <= _SLICED and m == state.map.m and 1 <= state.used <= m):
-        return False
-    if not 0 <= state.step < 2**62 or state.implicit and state.task < _CANONICAL:
-        return False
-    if state.moving.size + state.other_moving.size > 0 and not state.implicit:
-        return False
-    if state.implicit and not (state.moving.shape == state.coef.shape and _all_below(state.moving, 1e300) and
-                               state.other_moving.shape == state.other_coef.shape and
-                               _all_below(state.other_moving, 1e300)):
-        return False
-    if not (1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < np.inf and 0.0 <= state.theta1 < np.inf
-            and 0.0 <= state.ridge < np.inf and state.moment.shape[0] == state.moment.shape[1] == k > 0
-            and state.constraint.size in (0, k * k) and state.constraint.shape[0] == state.constraint.shape[1]):
-        return False
-    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300) and _all_below(state.moment, 1e300)
-            and _all_below(state.constraint, 1e300) and _all_below(state.slices.weights, np.inf)
-            and state.other_coef.shape[1] == k):
-        return False
-    if _has_second_map(state.task):
-        return _can_be_drawn(state.other) and state.other.m == m == state.other_coef.shape[0]
-    targets, rows = state.slices.edges.shape[0], state.other_coef.shape[0]
-    if state.task != _SLICED:
-        return rows == 0
-    return (rows == state.slices.weights.shape[1] and targets > 0
-            and state.slices.weights.shape[0] == targets * (state.slices.edges.shape[1] + 1))
+    (m, k), task, second = state.coef.shape, state.task, _has_second_map(state.task)
+    views = [state.map, state.other] if second else [state.map]
+    targets, cuts = state.slices.edges.shape
+    rows = m if second else state.slices.weights.shape[1] if task == _SLICED else 0
+    moving = ((m, k), (rows, k)) if state.implicit else (state.moving.shape, state.other_moving.shape)
+    return (all(map.m == m and _can_be_drawn(map) for map in views) and _is_sound_map(state.map)
+            and _is_sound_map(state.other) and _COMPONENTS <= task <= _SLICED and 1 <= state.used <= m
+            and 0 <= state.step < 2**62 and 1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < math.inf
+            and 0.0 <= state.theta1 < math.inf and 0.0 <= state.ridge < math.inf
+            and (state.moment.shape, state.other_coef.shape) == ((k, k), (rows, k))
+            and state.constraint.shape in ((k, k), (0, 0)) and (state.moving.shape, state.other_moving.shape) == moving
+            and (task >= _CANONICAL if state.implicit else state.moving.size + state.other_moving.size == 0)
+            and (task != _SLICED or targets > 0 and len(state.slices.weights) == targets * (cuts + 1))
+            and all(_all_below(A, 1e300) for A in (state.coef, state.other_coef, state.moment, state.constraint,
+                                                   state.moving, state.other_moving, state.slices.weights)))
 
 
-@_either
-def _second_columns(state):
-    """Columns of what goes with the points of a state: 0 for none."""
-    if _has_second_map(state.task):
-        return state.other.d
-    return state.slices.edges.shape[0] if state.task == _SLICED else 0
+def _checked_descent(function, state):
+    state = _as_dsgd_state(f"{function}: state", state)
+    if not _is_sound_descent(state):
+        raise ValueError(f"{function}: state must be a DSGDState as dsgd_start or dsgd_update returned it")
+    return state
 
 
-def _as_second(name, value):
-    """value as a 2-D array of float64, a vector as one column; without rows for None."""
-    return np.empty((0, 0)) if value is None else _as_columns(name, value)
+def _checked_drawable(function, argument, map, X, points):
+    """A map whose features can be drawn one by one, for these points."""
+    map = _checked_map(f"{function}: {argument}", map, X, points)
+    if not _can_be_drawn(map):
+        raise ValueError(f"{function}: {argument} must be a map of fourier_features_map, or of another maker with "
+                         "stored frequencies")
+    return map
 
 
-@overload(_as_second, prefer_literal=True)
-def _as_second_overload(name, value):
-    if isinstance(value, (types.NoneType, types.Omitted)):
-        return lambda name, value: _zero_matrix(0, 0)
-    return lambda name, value: _as_columns(name, value)
+def _checked_second(name, Y, X):
+    """Points of a second view, or targets, in float64."""
+    return _checked_points(name, _as_columns(name, Y), rows=len(X))
 
 
-def _as_choice(name, value):
-    """value as float64, or infinity for None: to be chosen; infinity stays, which one function passes to another."""
-    if value is None or isinstance(value, float) and value == math.inf:
-        return math.inf
-    value = _as_real(name, value)
-    if value < 0.0:
-        raise ValueError(f"{name} must not be negative")
-    return value
-
-
-@overload(_as_choice, prefer_literal=True)
-def _as_choice_overload(name, value):
-    if isinstance(value, (types.NoneType, types.Omitted)):
-        return lambda name, value: np.inf
-    text = f"{getattr(name, 'literal_value', 'a number')} must not be negative"
-
-    def choice(name, value):
-        if value == np.inf:
-            return np.inf
-        number = _as_real(name, value)
-        if number < 0.0:
-            raise ValueError(text)
-        return number
-    return choice
-
-
-def _as_count(name, value):
-    """value as int64, at least 1; or 0 for None: to be chosen."""
-    if value is None:
-        return 0
-    value = _as_integer(name, value)
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1")
-    return value
-
-
-@overload(_as_count, prefer_literal=True)
-def _as_count_overload(name, value):
-    if isinstance(value, (types.NoneType, types.Omitted)):
-        return lambda name, value: 0
-    text = f"{getattr(name, 'literal_value', 'a number')} must be at least 1"
-
-    def count(name, value):
-        number = _as_integer(name, value)
-        if number < 1:
-            raise ValueError(text)
-        return number
-    return count
-
-
-def _dsgd_state():
-    return ["{a}_ = _as_dsgd_state('{f}: {a}', {a})",
-            _require("_is_sound_descent({a}_)", "{a} must be a DSGDState as dsgd_start or dsgd_update returned it")]
-
-
-def _drawable_map(on, like=None):
-    """A map whose features can be drawn one by one, for points of another argument; of as many as another map."""
-    limit = "{a} must be a map of fourier_features_map, or of another maker with stored frequencies"
-    lines = _fourier_map(on) + [_fitting("{a}_", "{a}", "X"), _require("_can_be_drawn({a}_)", limit)]
-    if like:
-        lines.append(_require(f"{{a}}_.m == {like}_.m", f"{like} and {{a}} must have as many features"))
-    return lines
-
-
-_first_step = ["{a}_ = _as_choice('{f}: {a}', {a})",
-               _require("{a}_ == math.inf or 1e-150 <= {a}_ <= 1e150", "{a} must be from 1e-150 to 1e150, or None")]
-_decay = ["{a}_ = _as_choice('{f}: {a}', {a})",
-          _require("{a}_ == math.inf or {a}_ <= 1e150", "{a} must be from 0 to 1e150, or None")]
-_maybe_count = ["{a}_ = _as_count('{f}: {a}', {a})", _require("{a}_ < 2**31", "{a} must be below 2**31")]
-_second_view = _columns("X")                           # or targets
+def _checked_choice(name, value, low):
+    """A number from low to 1e150, or infinity for None (or infinity): to be chosen."""
+    return math.inf if value is None or value == math.inf else _checked_real(name, value, low, 1e150)
 
 
 # 12.3 Starts
 
-class _Steps(NamedTuple):
-    """How to go on; theta0 and theta1 are infinite where they are to be chosen."""
-    feature_batch: int
-    theta0: float
-    theta1: float
-    ridge: float
-    centered: bool
-    implicit: bool
+def _singular_pairs(C, k, least):
+    """The k leading left and right singular vectors of C and all singular values, from C C^T: good to half the digits.
+
+    None in the place of the vectors, if C has no such rank, or if the last value is below the least.
+    """
+    B = np.ascontiguousarray(C.T)
+    values, U = _small_eigen(_transposed_times(B, B), len(C), False)
+    values, U = np.sqrt(np.maximum(values, 0.0)), U[:, :k].copy()
+    if k > min(C.shape) or not values[k - 1] > max(1e-6 * values[0], least):
+        return None, None, values
+    return U, _dense_product(B, len(C), U) / values[:k], values
 
 
-@_compiled(inline="always")
-def _small_features(X, map, initial, centered):
-    """The first features, divided by the square root of their number, in float64, and whether they are numbers."""
-    features, finite = _features_from(X, map, 0, initial, math.sqrt(2.0 * map.kernel.scale / initial))
-    Z = _in_double(features)
-    return _minus_row(Z, _column_means(Z)) if centered else Z, finite
-
-
-@_compiled(apart=True)
-def _eigen_of(H):
-    """Eigenpairs of a symmetric matrix, descending; without LAPACK, which compiles seven units."""
-    A, scale = _halved_sum(H, H.shape[0])
-    values, rows = _eigen_rows(A)
-    return _sorted_pairs(values, rows, scale, False)
-
-
-@_compiled(inline="always")
-def _mean_products(Z, T):
-    """Z^T T / n."""
-    return _times(_column_products(Z, T, False), 1.0 / Z.shape[0])
-
-
-@_compiled(apart=True)
 def _whitener(Z, ridge, share):
     """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding; and the largest entry of D.
 
     The ridge r is raised to this share of that entry, if it is smaller.
     """
-    C = _mean_products(Z, Z)
-    values, vectors = _eigen_of(C)
-    rank, ridge = 0, max(ridge, share * values[0])
-    while rank < C.shape[0] and values[rank] > 1e-10 * values[0]:
-        rank += 1
-    W = _zero_matrix(C.shape[0], rank)
-    for q in range(rank):
-        for i in range(C.shape[0]):
-            W[i, q] = vectors[i, q] / math.sqrt(values[q] + ridge)
-    return W, values[0]
+    values, vectors = _small_eigen(_transposed_times(Z, Z) / len(Z), Z.shape[1], False)
+    rank = np.count_nonzero(values > 1e-10 * values[0])
+    return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
 
-_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
+def _quantile_edges(targets, slices):
+    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
+    edges = np.full((targets.shape[1], slices - 1), np.inf)
+    for row, column in zip(edges, np.sort(targets, axis=0).T):
+        # A point belongs above all edges that it reaches.
+        found = np.unique(column[np.arange(1, slices) * len(column) // slices])
+        above = column[column > column[0]]             # quantiles may all be the least value: above it is a slice, too
+        found = found[found > column[0]] if found[-1] > column[0] else above[:1]
+        row[:found.size] = found
+    return edges
 
 
-@_compiled(apart=True)
-def _singular_pairs(C, k, least):
-    """The k leading left and right singular vectors of C, and all singular values, from C C^T: good to half the digits.
-
-    No vectors, if C has no such rank, or if the last value is below the least.
-    """
-    values, vectors = _eigen_of(_dense_product(C, C.shape[1], _transposed(C)))
-    for q in range(values.shape[0]):
-        values[q] = math.sqrt(max(values[q], 0.0))
-    if k > min(C.shape[0], C.shape[1]) or not values[k - 1] > max(1e-6 * values[0], least):
-        return _zero_matrix(0, 0), _zero_matrix(0, 0), values
-    U = _rectangle(vectors, vectors.shape[0], k)
-    V = _dense_product(_transposed(C), C.shape[0], U)
-    for q in range(k):
-        for i in range(V.shape[0]):
-            V[i, q] /= values[q]
-    return U, V, values
+def _indicators(targets, edges):
+    """1 for the slice of each target, (n, t S)."""
+    out = np.zeros((len(targets), len(edges), edges.shape[1] + 1))
+    for q, row in enumerate(edges):
+        out[np.arange(len(targets)), q, np.searchsorted(row, targets[:, q], "right")] = 1.0
+    return out.reshape(len(targets), -1)
 
 
-@_compiled
 def _kernel_scale(task, map, other):
     """k(x, x), as it bounds steps: of singular functions sqrt(k l), as each view moves in proportion to the other."""
     if task == _SINGULAR:
@@ -10420,48 +10370,94 @@ def _kernel_scale(task, map, other):
     return max(map.kernel.scale, other.kernel.scale)
 
 
-@_compiled(inline="always")
-def _like_coefficients(coef, implicit):
-    return coef.copy() if implicit else _zero_matrix(0, 0)
+_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
 
 
-@_compiled(apart=True)
-def _started(task, map, other, weights, other_weights, slices, initial, steps, largest, gap):
-    """The state with these weights of the first features, which are worth 1 / sqrt(initial) of phi; steps chosen."""
-    k, b, kappa = weights.shape[1], np.float64(steps.feature_batch), _kernel_scale(task, map, other)
-    coef, other_coef = _zero_matrix(map.m, k), other_weights
-    for i in range(initial):
-        for q in range(k):
-            coef[i, q] = weights[i, q] / math.sqrt(initial)
+def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0,
+           implicit=False, slices=2):
+    """The state before the first step, by the small problem: the first features on these points."""
+    X, second = _checked_points(f"{function}: X", X), "targets" if task == _SLICED else "Y"
+    first_map, no_rank = "map_x" if _has_second_map(task) else "map", f"{function}: k must be at most the rank of the "
+    map, k = _checked_drawable(function, first_map, map, X, "X"), _checked_whole(f"{function}: k", k, 1, 2**31 - 1)
+    Y = None if Y is None else _checked_second(f"{function}: {second}", Y, X)
+    other = _checked_drawable(function, "map_y", other, Y.astype(X.dtype), "Y") if _has_second_map(task) else map
+    if other.m != map.m:
+        raise ValueError(f"{function}: map_x and map_y must have as many features, got {map.m} and {other.m}")
+    feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
+    theta0, theta1 = [_checked_choice(f"{function}: {name}", value, low) for name, value, low in
+                      (("theta0", theta0, 1e-150), ("theta1", theta1, 0.0))]
+    initial = min(_checked_whole(f"{function}: initial", initial, 1, 2**31 - 1), map.m)
+    centered, implicit = _as_flag(f"{function}: centered", centered), _as_flag(f"{function}: implicit", implicit)
+    ridge = _checked_real(f"{function}: ridge", ridge, 0.0)
+    slices = _checked_whole(f"{function}: slices", slices, 2, 10000)
+    if k > min(initial, len(X)) and task < _SINGULAR:
+        raise ValueError(f"{function}: k must be at most the number of points, and initial, or 256, got {k}")
+    Z, scale = _small_features(function, X, map, initial, centered), map.kernel.scale
+    kept, other_weights, gap = Slices(np.empty((0, 0)), np.empty((0, 0))), np.zeros((0, k)), 0.0
+    if task < _SINGULAR:
+        values, vectors = _small_eigen(_transposed_times(Z, Z) / len(Z), initial, False)
+        if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * scale):
+            raise ValueError(no_rank + "features on X: give more points, or fewer k")
+        largest, weights = values[0], vectors[:, :k]
+    elif task == _SINGULAR:
+        B, least = _small_features(function, Y.astype(X.dtype), other, initial, centered), _NO_VARIANCE * _kernel_scale(
+            task, map, other)
+        U, V, values = _singular_pairs(_transposed_times(Z, B) / len(Z), k, least)
+        if U is None or k > len(X):
+            raise ValueError(no_rank + "products of the features on X and Y")
+        largest, weights, other_weights = values[0], math.sqrt(0.5) * U, math.sqrt(0.5) * V
+    else:
+        left, largest = _whitener(Z, ridge, 0.001)
+        if task == _CANONICAL:
+            B = _small_features(function, Y.astype(X.dtype), other, initial, centered)
+            right, largest_y = _whitener(B, ridge, 0.001)
+            varied = largest_y > _NO_VARIANCE * other.kernel.scale
+        else:
+            edges = _quantile_edges(Y, slices)
+            B = _indicators(Y, edges)
+            B = B - B.mean(0) if centered else B
+            right, varied = _whitener(B, 0.0, 0.0)
+            if not varied > 1e-12:
+                raise ValueError(f"{function}: targets must not be constant")
+        cross = _dense_product(_transposed_times(Z, B) / len(Z), B.shape[1], right)
+        U, V, _ = _singular_pairs(_transposed_times(left, cross), k, 1e-9)
+        if U is None or not (varied and largest > _NO_VARIANCE * scale) or k > len(X):
+            whose = "products of the features on X and Y" if task == _CANONICAL else "products of features and slices"
+            raise ValueError(no_rank + whose)
+        weights, other_weights = math.sqrt(0.5) * _dense_product(left, left.shape[1], U), math.sqrt(0.5) * V
+        if task == _CANONICAL:
+            other_weights, largest = _dense_product(right, right.shape[1], other_weights), max(largest, largest_y)
+        else:                                          # so large are both views, and one step size fits both
+            other_weights, kept = other_weights / math.sqrt(largest), Slices(edges, right * math.sqrt(largest))
+        largest, theta1 = largest + ridge, theta1 if theta1 < math.inf else 0.01 if implicit else 0.001
+    if task <= _SINGULAR:                              # of two values that are nearly equal either will do
+        gap = max(values[k - 1] - (values[k] if k < values.size else 0.0), 0.1 * values[k - 1])
+    coef, other_coef = _as_coefficients(weights, map.m), other_weights.copy()
     if _has_second_map(task):
-        other_coef = _zero_matrix(other.m, k)
-        for i in range(initial):
-            for q in range(k):
-                other_coef[i, q] = other_weights[i, q] / math.sqrt(initial)
-    chosen = 100.0 / largest if steps.implicit else min(0.5 / largest, math.sqrt(0.05 * b) / kappa)
-    theta0 = steps.theta0 if steps.theta0 < np.inf else chosen
-    theta1 = steps.theta1 if steps.theta1 < np.inf else theta0 * gap
-    return DSGDState(task, map, coef, other, other_coef, slices, _zero_matrix(k, k), initial, 0, steps.feature_batch,
-                     theta0, theta1, steps.ridge, steps.centered, _zero_matrix(0, 0), steps.theta0 == np.inf,
-                     steps.implicit, _like_coefficients(coef, steps.implicit),
-                     _like_coefficients(other_coef, steps.implicit))
+        other_coef = _as_coefficients(other_weights, map.m)
+    bound = math.sqrt(0.05 * feature_batch) / _kernel_scale(task, map, other)
+    chosen, step = theta0 == math.inf, 100.0 / largest if implicit else min(0.5 / largest, bound)
+    theta0 = float(step) if chosen else theta0
+    return DSGDState(task, map, coef, other, other_coef, kept, np.zeros((k, k)), initial, 0, feature_batch, theta0,
+                     float(theta0 * gap) if theta1 == math.inf else theta1, ridge, centered, chosen=chosen,
+                     implicit=implicit, moving=coef.copy() if implicit else np.empty((0, 0)),
+                     other_moving=other_coef.copy() if implicit else np.empty((0, 0)))
 
 
-@_compiled(inline="always")
-def _no_slices():
-    return Slices(_zero_matrix(0, 0), _zero_matrix(0, 0))
+def _small_features(function, X, map, initial, centered):
+    """The first features, divided by the square root of their number."""
+    Z = _some_features(function, X, map, 0, initial, initial)
+    return Z - Z.mean(0) if centered else Z
 
 
-@_compiled(inline="always")
-def _spectral_gap(values, k):
-    """lambda_k - lambda_{k + 1}, at least a tenth of lambda_k: of two that are nearly equal either will do."""
-    return max(values[k - 1] - (values[k] if k < values.shape[0] else 0.0), 0.1 * values[k - 1])
+def _as_coefficients(weights, m):
+    """Coefficients of all m features from weights of the first, which are worth 1 / sqrt(initial) of phi."""
+    coef = np.zeros((m, weights.shape[1]))
+    coef[:len(weights)] = weights / math.sqrt(len(weights))
+    return coef
 
 
-_STEP_KINDS = dict(feature_batch=_length, theta0=_first_step, theta1=_decay, initial=_length, centered=_flag)
-
-
-@_public(X=_points(), map=_drawable_map("X"), k=_length, individual=_flag, **_STEP_KINDS)
+@_plain
 def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
     """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD algorithm 1, (4)).
 
@@ -10491,11 +10487,7 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
 
     Returns
     -------
-    DSGDState, for `dsgd_update` and `dsgd_evaluate`
-
-    Notes
-    -----
-    O(n initial (d + initial) + initial^3) time; memory for k numbers a feature.
+    DSGDState, for `dsgd_update` and `dsgd_evaluate`; O(n initial (d + initial) + initial^3) time
 
     Examples
     --------
@@ -10506,26 +10498,11 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     >>> state.step, dsgd_values(state).round(1).tolist()               # .618 with points and steps without end
     (10, [0.6])
     """
-    initial = min(initial, map.m)
-    if k > min(initial, X.shape[0]):
-        raise ValueError("dsgd_start: k must be at most the number of points, and initial, or 256")
-    Z, finite = _small_features(X, map, initial, centered)
-    if not finite:
-        raise ValueError("dsgd_start: X must not be so large in units of the bandwidth that angles overflow")
-    values, vectors = _eigen_of(_mean_products(Z, Z))
-    if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * map.kernel.scale):
-        raise ValueError("dsgd_start: k must be at most the rank of the features on X: give more points, or fewer k")
-    steps = _Steps(feature_batch, theta0, theta1, 0.0, centered, False)
-    task = _SINGLE_COMPONENTS if individual else _COMPONENTS
-    vectors = _rectangle(vectors, vectors.shape[0], k)
-    return _started(task, map, map, vectors, _zero_matrix(0, k), _no_slices(), initial, steps,
-                    values[0], _spectral_gap(values, k))
+    task = _SINGLE_COMPONENTS if _as_flag("dsgd_start: individual", individual) else _COMPONENTS
+    return _start("dsgd_start", task, X, None, map, None, k, feature_batch, theta0, theta1, initial, centered)
 
 
-_TWO_VIEWS = dict(X=_points(), Y=_second_view, map_x=_drawable_map("X"), map_y=_drawable_map("Y", "map_x"), k=_length)
-
-
-@_public(**_TWO_VIEWS, **_STEP_KINDS)
+@_plain
 def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
     """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3): singular functions of E k(x, .) l(y, .).
 
@@ -10534,8 +10511,7 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
 
     Parameters
     ----------
-    X : (n, d) array, a few hundred or thousand points
-    Y : (n, e) array, their other views, drawn together with them
+    X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
     map_x, map_y : FourierMap for each view, with as many features and another seed
     k : int from 1 to min(n, initial); pairs of functions
     feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
@@ -10543,44 +10519,11 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
     Returns
     -------
     DSGDState
-
-    Notes
-    -----
-    O(n initial (d + e + initial) + initial^3) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((300, 2))
-    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
-    >>> state = dsgd_update(dsgd_ksvd_start(X, X + 0.1, maps[0], maps[1], 2), X, X + 0.1)
-    >>> f, g = dsgd_evaluate(X, state), dsgd_evaluate(X + 0.1, state, True)
-    >>> bool((f * g).mean(0).min() > 0.1)                              # what the pairs share
-    True
     """
-    initial = min(initial, map_x.m)
-    A, first = _small_features(X, map_x, initial, centered)
-    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
-    if not (first and second):
-        raise ValueError("dsgd_ksvd_start: X and Y must not be so large in units of the bandwidth that angles overflow")
-    least = _NO_VARIANCE * math.sqrt(map_x.kernel.scale) * math.sqrt(map_y.kernel.scale)
-    U, V, values = _singular_pairs(_mean_products(A, B), k, least)
-    if U.size == 0 or k > X.shape[0]:
-        raise ValueError("dsgd_ksvd_start: k must be at most the rank of the products of the features on X and Y")
-    steps, half = _Steps(feature_batch, theta0, theta1, 0.0, centered, False), math.sqrt(0.5)
-    return _started(_SINGULAR, map_x, map_y, _times(U, half), _times(V, half), _no_slices(), initial, steps, values[0],
-                    _spectral_gap(values, k))
+    return _start("dsgd_ksvd_start", _SINGULAR, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
 
 
-_RIDGE_KINDS = dict(ridge=_tolerance, **_STEP_KINDS, implicit=_flag)
-
-
-@_either
-def _decay_of(theta1, implicit):
-    """theta1, or what is chosen for canonical correlations."""
-    return theta1 if theta1 < np.inf else 0.01 if implicit else 0.001
-
-
-@_public(**_TWO_VIEWS, **_RIDGE_KINDS)
+@_plain
 def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
                     centered=True, implicit=False):
     """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
@@ -10596,10 +10539,7 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
 
     Parameters
     ----------
-    X : (n, d) array, a few hundred or thousand points
-    Y : (n, e) array, their other views
-    map_x, map_y : FourierMap for each view, with as many features and another seed
-    k : int from 1 to min(n, initial); pairs of functions
+    X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
     ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
     feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     implicit : bool; steps that solve for where they lead, or those of algorithm 4
@@ -10607,40 +10547,12 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     Returns
     -------
     DSGDState
-
-    Notes
-    -----
-    O(n initial (d + e + initial) + initial^3) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((300, 2))
-    >>> maps = [fourier_features_map(gaussian(1.0), 2, 1000, seed, False) for seed in (1, 2)]
-    >>> dsgd_kcca_start(X, X + 0.1, maps[0], maps[1], 2).theta1
-    0.001
     """
-    initial = min(initial, map_x.m)
-    A, first = _small_features(X, map_x, initial, centered)
-    B, second = _small_features(_in_precision(X, Y), map_y, initial, centered)
-    if not (first and second):
-        raise ValueError("dsgd_kcca_start: X and Y must not be so large in units of the bandwidth that angles overflow")
-    left, largest_x = _whitener(A, ridge, 0.001)
-    right, largest_y = _whitener(B, ridge, 0.001)
-    varied = largest_x > _NO_VARIANCE * map_x.kernel.scale and largest_y > _NO_VARIANCE * map_y.kernel.scale
-    U, V, values = _singular_pairs(_dense_product(_transposed(left), initial, _dense_product(
-        _mean_products(A, B), initial, right)), k, 1e-9)
-    if U.size == 0 or not varied or k > X.shape[0]:
-        raise ValueError("dsgd_kcca_start: k must be at most the rank of the products of the features on X and Y")
-    half = math.sqrt(0.5)
-    weights = _times(_dense_product(left, left.shape[1], U), half)
-    other_weights = _times(_dense_product(right, right.shape[1], V), half)
-    steps = _Steps(feature_batch, theta0, _decay_of(theta1, implicit), ridge, centered, implicit)
-    return _started(_CANONICAL, map_x, map_y, weights, other_weights, _no_slices(), initial, steps,
-                    max(largest_x, largest_y) + ridge, 0.0)
+    return _start("dsgd_kcca_start", _CANONICAL, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial,
+                  centered, ridge, implicit)
 
 
-@_public(X=_points(), targets=_second_view, map=_drawable_map("X"), k=_length, slices=_integer(2, 10000),
-         **_RIDGE_KINDS)
+@_plain
 def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
                     centered=True, implicit=False):
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
@@ -10661,191 +10573,54 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
     Returns
     -------
     DSGDState
-
-    Notes
-    -----
-    O(n initial (d + initial) + initial^3) time, and the cube of slices times t.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((300, 2))
-    >>> state = dsgd_ksir_start(X, X[:, 0] ** 2, fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 1)
-    >>> state.slices.edges.shape                                       # nine edges between ten slices of y
-    (1, 9)
     """
-    initial = min(initial, map.m)
-    edges = _quantile_edges(targets, slices)
-    indicators = _indicators(targets, edges)
-    centred = _minus_row(indicators, _column_means(indicators)) if centered else indicators
-    whitener, largest = _whitener(centred, 0.0, 0.0)
-    if not largest > 1e-12:
-        raise ValueError("dsgd_ksir_start: targets must not be constant")
-    Z, finite = _small_features(X, map, initial, centered)
-    if not finite:
-        raise ValueError("dsgd_ksir_start: X must not be so large in units of the bandwidth that angles overflow")
-    left, largest = _whitener(Z, ridge, 0.001)
-    products = _dense_product(_transposed(left), initial, _mean_products(Z, centred))
-    U, V, _ = _singular_pairs(_dense_product(products, centred.shape[1], whitener), k, 1e-9)
-    if U.size == 0 or not largest > _NO_VARIANCE * map.kernel.scale or k > X.shape[0]:
-        raise ValueError("dsgd_ksir_start: k must be at most the rank of the products of features and slices")
-    half, size = math.sqrt(0.5), math.sqrt(largest)    # so large are both views, and one step size fits both
-    weights = _times(_dense_product(left, left.shape[1], U), half)
-    steps = _Steps(feature_batch, theta0, _decay_of(theta1, implicit), ridge, centered, implicit)
-    return _started(_SLICED, map, map, weights, _times(V, half / size), Slices(edges, _times(whitener, size)), initial,
-                    steps, largest + ridge, 0.0)
-
-
-@_compiled(apart=True)
-def _quantile_edges(targets, slices):
-    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
-    n, edges = targets.shape[0], _zero_matrix(targets.shape[1], slices - 1)
-    for q in range(targets.shape[1]):
-        column = np.empty(n, _FLOAT64)
-        for i in range(n):
-            column[i] = targets[i, q]
-        count, last = 0, _in_order(column, 0)
-        for s in range(1, slices):
-            edge = _in_order(column, s * n // slices)  # a point belongs above all edges that it reaches
-            if edge > last:
-                edges[q, count], count, last = edge, count + 1, edge
-        upper = np.inf                                 # quantiles may all be the least value: above it is a slice, too
-        for i in range(n):
-            if last < column[i] < upper:
-                upper = column[i]
-        if count == 0:
-            edges[q, 0], count = upper, 1
-        edges[q, count:] = np.inf
-    return edges
-
-
-@_compiled(inline="always")
-def _slice_of(edges, target):
-    """How many edges a target has reached."""
-    low, high = 0, edges.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if edges[middle] <= target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@_compiled(apart=True)
-def _indicators(targets, edges):
-    """1 for the slice of each target, (n, t S)."""
-    count = edges.shape[1] + 1
-    out = _zero_matrix(targets.shape[0], targets.shape[1] * count)
-    for i in range(targets.shape[0]):
-        for q in range(targets.shape[1]):
-            out[i, q * count + _slice_of(edges[q], targets[i, q])] = 1.0
-    return out
+    return _start("dsgd_ksir_start", _SLICED, X, targets, map, None, k, feature_batch, theta0, theta1, initial,
+                  centered, ridge, implicit, slices)
 
 
 # 12.4 Steps
 
-@_compiled(inline="always")
-def _whitened_slices(targets, slices):
-    return _dense_product(_indicators(targets, slices.edges), slices.weights.shape[0], slices.weights)
-
-
-@_compiled(apart=True)
-def _values_and_second(X, Y, state, coef, other_coef):
-    """Values of functions with these coefficients on a mini-batch, in both views, and whether they are numbers.
+def _values_and_second(function, state, X, Y, coef, other_coef):
+    """Values of functions with these coefficients on a mini-batch, in both views; none of a second if there is none.
 
     Of slices, the second view is what the whitened indicators give.
     """
-    U, finite = _values_of(X, state.map, coef, state.used)
+    U = _values_of(function, X, state.map, coef, state.used)
     if _has_second_map(state.task):
-        V, second = _values_of(_in_precision(X, Y), state.other, other_coef, state.used)
-        return U, V, finite and second
-    if state.task == _SLICED:
-        indicators = _whitened_slices(Y, state.slices)
-        return U, _dense_product(indicators, indicators.shape[1], other_coef), finite
-    return U, _zero_matrix(0, U.shape[1]), finite
+        return U, _values_of(function, Y, state.other, other_coef, state.used)
+    return U, _whitened_slices(Y, state.slices) @ other_coef if state.task == _SLICED else U[:0]
 
 
-@_compiled
-def _centre(U, first, last):
-    """Rows first to last - 1 minus their mean, in place."""
-    for q in range(U.shape[1]):
-        total = 0.0
-        for i in range(first, last):
-            total += U[i, q]
-        for i in range(first, last):
-            U[i, q] -= total / (last - first)
+def _whitened_slices(targets, slices):
+    return _indicators(targets, slices.edges) @ slices.weights
 
 
-@_compiled
 def _centre_halves(U, half):
     """Rows before and from `half` on minus their means, in place."""
-    if U.shape[0] > 0:
-        _centre(U, 0, half)
-        _centre(U, half, U.shape[0])
+    for part in (U[:half], U[half:]):
+        if len(part):
+            part -= part.mean(0)
 
 
-@_compiled(apart=True)
-def _rayleigh_matrix(U, V, last, divisor):
-    """W = G^T A G on the first rows: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
-    k = U.shape[1]
-    W = _zero_matrix(k, k)
-    for i in range(last):
-        for q in range(k):
-            for r in range(k):
-                W[q, r] += U[i, q] * U[i, r] if V.shape[0] == 0 else U[i, q] * V[i, r] + V[i, q] * U[i, r]
-    return _times(W, 1.0 / divisor)
+def _rayleigh_matrix(U, V, divisor):
+    """W = G^T A G: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
+    products = _transposed_times(U, V if len(V) else U) / divisor
+    return products + products.T if len(V) else products
 
 
-@_compiled(inline="always")
-def _add_square(C, factor, A, last):
-    """C += factor A^T A of the first rows."""
-    for i in range(last):
-        for q in range(A.shape[1]):
-            for r in range(A.shape[1]):
-                C[q, r] += factor * A[i, q] * A[i, r]
-
-
-@_compiled(apart=True)
-def _constraint(state, coef, other_coef, U, V, last, divisor):
+def _constraint(state, coef, other_coef, U, V, divisor):
     """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
 
     The squared norm of sum_j coef_j phi_j in the space of the features is their number times sum_j coef_j^2. Indicators
     have no ridge.
     """
-    k = U.shape[1]
-    C, norms = _zero_matrix(k, k), state.ridge * state.used
-    _add_square(C, 1.0 / divisor, U, last)
-    _add_square(C, 1.0 / divisor, V, last)
+    C, norms = (_transposed_times(U, U) + _transposed_times(V, V)) / divisor, state.ridge * state.used
     if norms > 0.0:
-        _add_square(C, norms, coef, state.used)
-        if state.task != _SLICED:
-            _add_square(C, norms, other_coef, state.used)
+        for weights in [coef[:state.used]] if state.task == _SLICED else [coef[:state.used], other_coef[:state.used]]:
+            C += norms * _transposed_times(weights, weights)
     return C
 
 
-@_compiled(inline="always")
-def _residual(U, V, W, first):
-    """V - U W, rows from `first` on."""
-    out = _dense_product(U[first:], U.shape[1], W)
-    for i in range(out.shape[0]):
-        for q in range(out.shape[1]):
-            out[i, q] = V[first + i, q] - out[i, q]
-    return out
-
-
-@_compiled(apart=True)
-def _feature_gradient(X, map, G, first, count):
-    """Phi^T G for the features first ... first + count - 1 on the points, by slabs; and whether angles are finite."""
-    out, finite = _zero_matrix(count, G.shape[1]), True
-    for begin in range(0, X.shape[0], _POINTS_AT_A_TIME):
-        slab = X[begin:begin + _POINTS_AT_A_TIME]
-        features, sound = _features_from(slab, map, first, count, math.sqrt(2.0 * map.kernel.scale))
-        finite = finite and sound
-        _add(out, 1.0, _column_products(_in_double(features), G[begin:begin + _POINTS_AT_A_TIME], False))
-    return out, finite
-
-
-@_compiled(inline="always")
 def _feature_block(state):
     """Features of a step, (first, count), and what their gradient is divided by.
 
@@ -10854,26 +10629,13 @@ def _feature_block(state):
     m, b = state.map.m, min(state.feature_batch, state.map.m)
     if state.used < m:
         count = min(b, m - state.used)
-        return state.used, count, np.float64(count)
-    blocks = (m + b - 1) // b
-    key = _subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
-    first = _draw_uniformly(blocks, blocks, key)[state.step % blocks] * b
-    return first, min(b, m - first), m / np.float64(blocks)
+        return state.used, count, count
+    blocks = -(-m // b)
+    key = _python_subkey(_python_key(state.map.seed, _REVISITS), state.step // blocks)
+    first = int(_draw_uniformly(blocks, blocks, key)[state.step % blocks]) * b
+    return first, min(b, m - first), m / blocks
 
 
-@_compiled(apart=True)
-def _multiply_coef(coef, T):
-    """coef T, in the place of coef, for a small square T."""
-    row = _zeros(coef.shape[1], _FLOAT64)
-    for j in range(coef.shape[0]):
-        for q in range(coef.shape[1]):
-            row[q], coef[j, q] = coef[j, q], 0.0
-        for r in range(coef.shape[1]):
-            for q in range(coef.shape[1]):
-                coef[j, q] += row[r] * T[r, q]
-
-
-@_compiled
 def _step_size(state, n):
     """theta0 / (1 + theta1 t); where theta0 was chosen, at most what n points can bear.
 
@@ -10892,7 +10654,12 @@ def _step_size(state, n):
     return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
 
 
-@_compiled
+def _require_converging(function, state, sound):
+    if not sound:
+        raise ValueError(f"{function}: theta0 must be smaller than {state.theta0:.2e}{' (chosen)' * state.chosen}, as "
+                         f"the steps diverged at step {state.step}")
+
+
 def _are_moderate(state, U, V):
     """Whether values of the functions are not far larger than they can be.
 
@@ -10902,338 +10669,151 @@ def _are_moderate(state, U, V):
     limit = state.map.kernel.scale + (state.other.kernel.scale if state.task == _SINGULAR else 0.0)
     if state.task >= _CANONICAL:
         limit = 1.0
-    return _inner(U, U) + _inner(V, V) <= 100.0 * U.shape[1] * limit * U.shape[0]
+    return (U**2).sum() + (V**2).sum() <= 100.0 * limit * U.size
 
 
-@_compiled(inline="always")
-def _with_coefficients(state, coef, other_coef, moment, constraint, used, step):
-    return DSGDState(state.task, state.map, coef, state.other, other_coef, state.slices, moment, used, step,
-                     state.feature_batch, state.theta0, state.theta1, state.ridge, state.centered, constraint,
-                     state.chosen, state.implicit, state.moving, state.other_moving)
-
-
-@_compiled(inline="always")
-def _with_moving(state, moving, other_moving):
-    return DSGDState(state.task, state.map, state.coef, state.other, state.other_coef, state.slices, state.moment,
-                     state.used, state.step, state.feature_batch, state.theta0, state.theta1, state.ridge,
-                     state.centered, state.constraint, state.chosen, state.implicit, moving, other_moving)
-
-
-@_compiled(inline="always")
-def _moved_on(state, constraint, first, count, finite):
-    """The state after a step whose arrays have changed in place; 1: angles overflow, 2: diverged."""
-    if not finite:
-        return state, 1
-    if not (_all_below(state.coef, 1e300) and _all_below(state.other_coef, 1e300)):
-        return state, 2
-    used = first + count if first == state.used else state.used
-    return _with_coefficients(state, state.coef, state.other_coef, state.moment, constraint, used, state.step + 1), 0
-
-
-@_compiled(inline="always")
-def _turned_about(M, T):
-    """T^T M T."""
-    return _dense_product(_transposed(T), T.shape[0], _dense_product(M, T.shape[0], T))
-
-
-@_compiled(inline="always")
 def _remembered(state, W, constraint):
-    """The means of moments, in place, and of constraints, with those of this step."""
+    """The means of moments and of constraints, with those of this step."""
     weight = 2.0 / (state.step + 2.0)
-    _add(state.moment, -weight, state.moment)
-    _add(state.moment, weight, W)
-    if state.constraint.size == 0:
-        return constraint                              # of the first step, or none
-    _add(state.constraint, -weight, state.constraint)
-    _add(state.constraint, weight, constraint)
-    return state.constraint
+    moment = state.moment + weight * (W - state.moment)
+    return moment, state.constraint + weight * (constraint - state.constraint) if state.constraint.size else constraint
 
 
-@_compiled(inline="always")
-def _beside(A, B):
-    """[A, B]."""
-    out = _rectangle(A, A.shape[0], A.shape[1] + B.shape[1])
-    _put(out, A.shape[1], B)
-    return out
+def _stepped(function, state, first, count, **changed):
+    """The state after a step."""
+    used = first + count if first == state.used else state.used
+    _require_converging(function, state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef")))
+    return state._replace(used=used, step=state.step + 1, **changed)
 
 
-@_compiled
-def _columns_from(A, first, count):
-    out = _zero_matrix(A.shape[0], count)
-    for i in range(A.shape[0]):
-        for q in range(count):
-            out[i, q] = A[i, first + q]
-    return out
+@np.errstate(over="ignore", invalid="ignore")          # steps that diverge are refused
+def _gradient_step(function, state, X, Y):
+    """One step on a mini-batch (DSGD algorithm 1, whose steps 2 and 3, points and frequencies, are the caller's).
+
+    With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
+    lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
+    norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
+    second, and only a ridge makes others lose.
+    """
+    if state.implicit:
+        return _implicit_step(function, state, X, Y)
+    task, n, k, eta = state.task, len(X), state.coef.shape[1], _step_size(state, len(X))
+    U, V = _values_and_second(function, state, X, Y, state.coef, state.other_coef)         # step 4
+    half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
+    lost = int(state.centered)                         # degree of freedom, by a mean that is the mini-batch's own
+    if state.centered:
+        _centre_halves(U, half)
+        _centre_halves(V, half)
+    _require_converging(function, state, _are_moderate(state, U, V))
+    rows, constraint = half or n, state.constraint
+    W = _rayleigh_matrix(U[:rows], V[:rows], rows - lost)
+    if task >= _CANONICAL:
+        constraint = _constraint(state, state.coef, state.other_coef, U[:rows], V[:rows], rows - lost)
+    moment, constraint = _remembered(state, W, constraint)
+    Gx, Gy = (V, U) if len(V) else (U, V)
+    if task >= _CANONICAL:
+        Gx, Gy = [B[half:] - _dense_product(A[half:], k, W) for A, B in ((U, V), (V, U))]
+    if task == _SINGLE_COMPONENTS:
+        W = np.triu(W)                                 # each yields to those before it
+    # Step 6, before step 5 adds to the same arrays.
+    keep, coef, other_coef = np.eye(k), state.coef.copy(), state.other_coef.copy()
+    keep -= eta * (state.ridge if task >= _CANONICAL else 1.0) * W
+    coef[:state.used] = _dense_product(coef[:state.used], k, keep)
+    # Step 5.
+    first, count, share = _feature_block(state)
+    block, factor = slice(first, first + count), eta / (share * (n - half - lost))
+    coef[block] += factor * _feature_gradient(function, X[half:], state.map, Gx, first, count)
+    if task == _SLICED:                                # indicators of slices need no ridge
+        other_coef += eta / (n - half - lost) * _whitened_slices(Y[half:], state.slices).T @ Gy
+    elif len(V):
+        other_coef[:state.used] = _dense_product(other_coef[:state.used], k, keep)
+        other_coef[block] += factor * _feature_gradient(function, Y[half:], state.other, Gy, first, count)
+    return _stepped(function, state, first, count, coef=coef, other_coef=other_coef, moment=moment,
+                    constraint=constraint)
 
 
-@_compiled(inline="always")
-def _shared_products(P, Q, U, V):
-    """P^T U + Q^T V."""
-    out = _column_products(P, U, False)
-    _add(out, 1.0, _column_products(Q, V, False))
-    return out
-
-
-@_compiled(inline="always")
-def _crossed_residual(U, V, M, N, half):
-    """V - U N on the first half and V - U M on the second, for M that the first half has made and N the second."""
-    out = V.copy()
-    _add(out[:half], -1.0, _dense_product(U[:half], U.shape[1], N))
-    _add(out[half:], -1.0, _dense_product(U[half:], U.shape[1], M))
-    return out
-
-
-@_compiled(apart=True)
 def _resolvent_step(F, G, lost, pull, level):
     """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r, r = sqrt(rows - lost), by the smaller of both products.
 
     With S = A A^T that is A^T (S + level I)^-1 (G / r - A pull / level) + pull / level.
     """
-    n, root = F.shape[0], 1.0 / math.sqrt(F.shape[0] - lost)
-    A, G = _times(F, root), _times(G, root)
-    if n > F.shape[1]:
-        right = _column_products(A, G, False)
-        _add(right, 1.0, pull)
-        return _solve_ridge(_column_products(A, A, True), right, level)
-    B, rest = _transposed(A), _times(pull, 1.0 / level)
-    _add(G, -1.0, _dense_product(A, A.shape[1], rest))
-    _add(rest, 1.0, _dense_product(B, n, _solve_ridge(_column_products(B, B, True), G, level)))
-    return rest
+    root = math.sqrt(len(F) - lost)
+    A, G = F / root, G / root
+    if len(A) > A.shape[1]:
+        return _solve_ridge(_transposed_times(A, A), _transposed_times(A, G) + pull, level)
+    B, rest = np.ascontiguousarray(A.T), pull / level
+    right = G - _dense_product(A, A.shape[1], rest)
+    return rest + _dense_product(B, len(A), _solve_ridge(_transposed_times(B, B), right, level))
 
 
-@_compiled(apart=True)
-def _implicit_coefficients(state, X, map, coef, G, M, eta, first, count, share):
-    """What an implicit step adds to a block of coefficients, and whether angles are finite."""
-    root = math.sqrt(share)
-    features, finite = _features_from(X, map, first, count, math.sqrt(2.0 * map.kernel.scale) / root)
-    F = _in_double(features)
+def _implicit_coefficients(function, state, X, map, moving, G, M, eta, block, share):
+    """What an implicit step adds to a block of coefficients."""
+    F, root = _some_features(function, X, map, block.start, block.stop - block.start, share), math.sqrt(share)
     if state.centered:
-        _centre_halves(F, X.shape[0] // 2)
-    lost = 2 if state.centered else 0
+        _centre_halves(F, len(X) // 2)
     held = state.ridge * state.used / share            # the squared norm of h is used times the sum of coef^2
-    pull = _times(_dense_product(coef[first:first + count], coef.shape[1], M), -held * root)
-    return _times(_resolvent_step(F, G, lost, pull, 1.0 / eta + held), 1.0 / root), finite
+    pull = -held * root * (moving[block] @ M)
+    return _resolvent_step(F, G, 2 * state.centered, pull, 1.0 / eta + held) / root
 
 
-@_compiled(inline="always")
-def _mean_with(coef, T, weight, moving):
-    """(1 - weight) coef T + weight moving."""
-    out = _dense_product(coef, coef.shape[1], _times(T, 1.0 - weight))
-    _add(out, weight, moving)
-    return out
-
-
-@_compiled(inline="always")
 def _newton_schulz(C):
     """I - (C - I) / 20 (less, if C is above 10): brings a C near the unit matrix a tenth of the way to it."""
-    keep, largest = _unit_matrix(C.shape[0]), 10.0
-    for q in range(C.shape[0]):
-        row = 0.0
-        for r in range(C.shape[0]):
-            row += abs(C[q, r])
-        largest = max(largest, row)
-    _add(keep, 0.5 / largest, _unit_matrix(C.shape[0]))
-    _add(keep, -0.5 / largest, C)
-    return keep
+    return np.eye(len(C)) - 0.5 / max(10.0, np.abs(C).sum(1).max()) * (C - np.eye(len(C)))
 
 
-@_compiled(apart=True)
-def _implicitly_descended(state, X, Y):
+def _implicit_step(function, state, X, Y):
     """An implicit step of canonical correlations, which is ours (`dsgd_update` says what it solves).
 
     Each half of the mini-batch makes the regression M of one view's functions on the other's by which the other half's
     residual V - U M is made. The functions wander about the solution, and their bases turn. Their mean does not wander;
     before it takes a share of new ones it is turned to where these are, by their regression on it.
     """
-    n, k, lost, eta = X.shape[0], state.coef.shape[1], 1 if state.centered else 0, _step_size(state, X.shape[0])
-    half, other = n // 2, n - n // 2
-    values, seconds, finite = _values_and_second(X, Y, state, _beside(state.moving, state.coef),
-                                                 _beside(state.other_moving, state.other_coef))
-    if not finite:
-        return state, 1
+    n, k, lost, eta = len(X), state.coef.shape[1], int(state.centered), _step_size(state, len(X))
+    half, weight = n // 2, 2.0 / (state.step + 2.0)
+    values = _values_and_second(function, state, X, Y, np.hstack([state.moving, state.coef]),
+                                np.hstack([state.other_moving, state.other_coef]))
     if state.centered:
-        _centre_halves(values, half)
-        _centre_halves(seconds, half)
-    U, P = _columns_from(values, 0, k), _columns_from(values, k, k)
-    V, Q = _columns_from(seconds, 0, k), _columns_from(seconds, k, k)
-    if not (_are_moderate(state, U, V) and _are_moderate(state, P, Q)):
-        return state, 2
-    C = _constraint(state, state.moving, state.other_moving, U, V, half, half - lost)
-    D = _constraint(state, state.moving, state.other_moving, U[half:], V[half:], other, other - lost)
+        for both in values:
+            _centre_halves(both, half)
+    (U, P), (V, Q) = [[A.copy() for A in np.hsplit(both, 2)] for both in values]
+    _require_converging(function, state, _are_moderate(state, U, V) and _are_moderate(state, P, Q))
     # A half with hardly more points than functions has no regression: the ridge is for it (.01 for k = 50, half = 512).
-    few = (k / half) ** 2
-    M = _solve_ridge(C.copy(), _rayleigh_matrix(U, V, half, half - lost), few)
-    N = _solve_ridge(D.copy(), _rayleigh_matrix(U[half:], V[half:], other, other - lost), few)
-    Gx, Gy = _crossed_residual(U, V, M, N, half), _crossed_residual(V, U, M, N, half)
-    _add(C, 1.0, D)
-    _add(M, 1.0, N)
-    keep, M = _newton_schulz(_times(C, 0.5)), _times(M, 0.5)
+    few, parts, constraints, regressions = (k / half) ** 2, (slice(0, half), slice(half, n)), [], []
+    for part in parts:
+        divisor = part.stop - part.start - lost
+        constraints.append(_constraint(state, state.moving, state.other_moving, U[part], V[part], divisor))
+        regressions.append(_solve_ridge(constraints[-1].copy(), _rayleigh_matrix(U[part], V[part], divisor), few))
+    Gx, Gy = [np.concatenate([B[part] - _dense_product(A[part], k, M) for part, M in zip(parts, regressions[::-1])])
+              for A, B in ((U, V), (V, U))]
+    keep, M = _newton_schulz(0.5 * sum(constraints)), 0.5 * sum(regressions)
     first, count, share = _feature_block(state)
-    change, finite = _implicit_coefficients(state, X, state.map, state.moving, Gx, M, eta, first, count, share)
-    _add(state.moving[first:first + count], 1.0, change)
+    block, moving, other_moving = slice(first, first + count), state.moving.copy(), state.other_moving.copy()
+    moving[block] += _implicit_coefficients(function, state, X, state.map, moving, Gx, M, eta, block, share)
     if state.task == _SLICED:
         indicators = _whitened_slices(Y, state.slices)
         if state.centered:
             _centre_halves(indicators, half)
-        _add(state.other_moving, 1.0,
-             _resolvent_step(indicators, Gy, 2 * lost, _zero_matrix(indicators.shape[1], k), 1.0 / eta))
+        other_moving += _resolvent_step(indicators, Gy, 2 * lost, np.zeros_like(other_moving), 1.0 / eta)
     else:
-        change, sound = _implicit_coefficients(state, _in_precision(X, Y), state.other, state.other_moving, Gy, M, eta,
-                                               first, count, share)
-        _add(state.other_moving[first:first + count], 1.0, change)
-        finite = finite and sound
-    moving = _dense_product(state.moving, k, keep)
-    other_moving = _dense_product(state.other_moving, k, keep)
-    weight, shared = 2.0 / (state.step + 2.0), _shared_products(P, Q, P, Q)
-    turn = _dense_product(_solve_ridge(shared, _shared_products(P, Q, U, V), 0.001 * n), k, keep)
-    constraint = _remembered(state, _rayleigh_matrix(P, Q, n, n - 2 * lost),
-                             _constraint(state, state.coef, state.other_coef, P, Q, n, n - 2 * lost))
-    coef = _mean_with(state.coef, turn, weight, moving)
-    other_coef = _mean_with(state.other_coef, turn, weight, other_moving)
-    turned = _with_coefficients(state, coef, other_coef, _turned_about(state.moment, turn), constraint, state.used,
-                                state.step)
-    return _moved_on(_with_moving(turned, moving, other_moving), _turned_about(constraint, turn), first, count, finite)
+        other_moving[block] += _implicit_coefficients(function, state, Y, state.other, other_moving, Gy, M, eta, block,
+                                                      share)
+    moving, other_moving = [_dense_product(A, k, keep) for A in (moving, other_moving)]
+    shared = [_transposed_times(P, A) + _transposed_times(Q, B) for A, B in ((P, Q), (U, V))]
+    turn = _solve_ridge(*shared, 0.001 * n) @ keep
+    moment, constraint = _remembered(state, _rayleigh_matrix(P, Q, n - 2 * lost),
+                                     _constraint(state, state.coef, state.other_coef, P, Q, n - 2 * lost))
+    coef, other_coef = [_dense_product(A, k, (1.0 - weight) * turn) + weight * B for A, B in
+                        ((state.coef, moving), (state.other_coef, other_moving))]
+    return _stepped(function, state, first, count, coef=coef, other_coef=other_coef, moment=turn.T @ moment @ turn,
+                    constraint=turn.T @ constraint @ turn, moving=moving, other_moving=other_moving)
 
 
-@_compiled(apart=True)
-def _descended(state, X, Y):
-    """One step on a mini-batch, in the place of the coefficients and the moment; 1: angles overflow, 2: diverged.
-
-    With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
-    lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
-    norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
-    second, and only a ridge makes others lose. Steps have the numbers of DSGD algorithm 1, whose 2 and 3 (points and
-    frequencies) are the caller's and the map's.
-    """
-    if state.implicit:
-        return _implicitly_descended(state, X, Y)
-    task, n, eta = state.task, X.shape[0], _step_size(state, X.shape[0])
-    # Step 4.
-    U, V, finite = _values_and_second(X, Y, state, state.coef, state.other_coef)
-    if not finite:
-        return state, 1
-    half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
-    lost = 1 if state.centered else 0                  # degree of freedom, by a mean that is the mini-batch's own
-    if state.centered:
-        _centre_halves(U, half)
-        _centre_halves(V, half)
-    if not _are_moderate(state, U, V):
-        return state, 2
-    rows = half if half > 0 else n
-    W, constraint = _rayleigh_matrix(U, V, rows, rows - lost), state.constraint
-    if task >= _CANONICAL:
-        constraint = _constraint(state, state.coef, state.other_coef, U, V, rows, rows - lost)
-    constraint = _remembered(state, W, constraint)
-    Gx, Gy = (V, U) if V.shape[0] > 0 else (U, V)
-    if task >= _CANONICAL:
-        Gx, Gy = _residual(U, V, W, half), _residual(V, U, W, half)
-    if task == _SINGLE_COMPONENTS:
-        for q in range(W.shape[0]):
-            for r in range(q):
-                W[q, r] = 0.0                          # the upper triangle: each yields to those before it
-    # Step 6, before step 5 adds to the same arrays.
-    keep = _unit_matrix(W.shape[0])
-    _add(keep, -eta * (state.ridge if task >= _CANONICAL else 1.0), W)
-    _multiply_coef(state.coef, keep)
-    if task != _SLICED:                                # indicators of slices need no ridge
-        _multiply_coef(state.other_coef, keep)
-    # Step 5.
-    first, count, share = _feature_block(state)
-    points, factor = X[half:], eta / (share * (n - half - lost))
-    gradient, finite = _feature_gradient(points, state.map, Gx, first, count)
-    _add(state.coef[first:first + count], factor, gradient)
-    if task == _SLICED:
-        indicators = _whitened_slices(Y[half:], state.slices)
-        _add(state.other_coef, eta / (n - half - lost), _column_products(indicators, Gy, False))
-    elif V.shape[0] > 0:
-        others = _in_precision(X, Y)[half:]
-        gradient, sound = _feature_gradient(others, state.other, Gy, first, count)
-        _add(state.other_coef[first:first + count], factor, gradient)
-        finite = finite and sound
-    return _moved_on(state, constraint, first, count, finite)
-
-
-@_compiled(inline="always")
-def _own_coefficients(state):
-    """The same state, with arrays of its own where steps write to."""
-    own = _with_coefficients(state, state.coef.copy(), state.other_coef.copy(), state.moment.copy(),
-                             state.constraint.copy(), state.used, state.step)
-    return _with_moving(own, state.moving.copy(), state.other_moving.copy())
-
-
-@_compiled(apart=True, python=True)
-def _after_step(state, X, Y):
-    return _descended(_own_coefficients(state), X, Y)
-
-
-@_compiled(inline="always")
-def _batch_rows(seed, step, batch, n):
-    """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
-    key, rows = _subkey(_key(seed, _BATCHES), step), np.empty(batch, _INT64)
-    for i in range(batch):
-        rows[i] = min(np.int64(_uniform(key, i) * n), n - 1)
-    return rows
-
-
-@_compiled(apart=True, python=True)
-def _after_steps(state, X, Y, batch, steps):
-    """After steps on mini-batches of points drawn independently."""
-    state, flaw = _own_coefficients(state), 0
-    for _ in range(steps):
-        rows = _batch_rows(state.map.seed, state.step, batch, X.shape[0])
-        state, flaw = _descended(state, _gather(X, rows, X), _gather(Y, rows, Y) if Y.shape[0] > 0 else Y)
-        if flaw != 0:
-            break
-    return state, flaw
-
-
-@_either
-def _in_digits(x):
-    """Three digits of a positive number, as 2.53e-1; numba has no words for real numbers."""
-    power = int(math.floor(math.log10(x)))
-    digits = int(round(x / 10.0 ** power * 100.0))
-    if digits == 1000:
-        digits, power = 100, power + 1
-    return str(digits // 100) + "." + str(digits // 10 % 10) + str(digits % 10) + "e" + str(power)
-
-
-@_either
-def _sound(name, state, flaw):
-    """The state, or an error that says what happened at its step."""
-    if flaw == 1:
-        raise ValueError(name + ": X (or Y) must not be so large in units of the bandwidth that angles overflow")
-    if flaw == 2:
-        whose = " (chosen)" if state.chosen else ""
-        raise ValueError(name + ": theta0 must be smaller than " + _in_digits(state.theta0) + whose
-                         + ", as the steps diverged at step " + str(state.step))
-    return state
-
-
-@_either
-def _least_batch(state):
+def _least_batch(task, implicit, centered, k):
     """Points that a step needs: of a half that is centred, two; of a regression on k functions, more than k."""
-    if state.implicit:
-        return max(4, state.coef.shape[1] + 1)
-    return 4 if state.task >= _CANONICAL else (2 if state.centered else 1)
+    return max(4, k + 1) if implicit else 4 if task >= _CANONICAL else 2 if centered else 1
 
 
-_second_of_state = ["{a}_ = _as_second('{f}: {a}', {a})",
-                    _require("_all_below({a}_, 1e150)", "{a} must be finite (no NaN or infinity) and below 1e150"),
-                    _require("({a}_.size > 0) == (_second_columns(state_) > 0)",
-                             "{a} must be given for two views, or targets, and not else"),
-                    _require("{a}_.size == 0 or {a}_.shape[0] == X_.shape[0]",
-                             "X and {a} must have the same number of rows"),
-                    _require("{a}_.size == 0 or {a}_.shape[1] == _second_columns(state_)",
-                             "{a} must have as many columns as at the start")]
-_points_of_descent = _points_of_stream + [
-    _require("{a}_.itemsize == 8 or 1e-37 <= state_.other.kernel.scale <= 1e37",
-             "{a} must be in float64 with a kernel scaled beyond 1e-37 to 1e37"),
-    _require("{a}_.shape[0] >= _least_batch(state_)",
-             "{a} must have at least 2 points if centered, 4 for two halves of them, and for implicit steps more than "
-             "there are functions")]
-
-
-@_public(glue=True, state=_dsgd_state(), X=_points_of_descent, Y=_second_of_state)
+@_plain
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
 
@@ -11281,13 +10861,27 @@ def dsgd_update(state, X, Y=None):
     >>> state.used, state.step
     (1000, 9)
     """
-    found, flaw = _after_step(state, X, Y)
-    return _sound("dsgd_update", found, flaw)
+    state, X = _checked_descent("dsgd_update", state), _checked_points("dsgd_update: X", X)
+    _checked_map("dsgd_update: state.map", state.map, X, "X")
+    task, second = state.task, _has_second_map(state.task)
+    if len(X) < _least_batch(task, state.implicit, state.centered, state.coef.shape[1]):
+        raise ValueError("dsgd_update: X must have at least 2 points if centered, 4 for two halves of them, and for "
+                         f"implicit steps more than there are functions, got {len(X)}")
+    if (Y is None) == (second or task == _SLICED):
+        raise ValueError("dsgd_update: Y must be given for two views, or targets, and not else")
+    if Y is not None:
+        Y = _checked_second("dsgd_update: Y", Y, X)
+        if Y.shape[1] != (state.other.d if second else len(state.slices.edges)):
+            raise ValueError(f"dsgd_update: Y must have as many columns as at the start, got {Y.shape[1]}")
+        if second:
+            Y = Y.astype(X.dtype, copy=False)
+            _checked_map("dsgd_update: state.other", state.other, Y, "Y")
+    return _gradient_step("dsgd_update", state, X, Y)
 
 
 # 12.5 Results
 
-@_public(X=_points(), state=_dsgd_state(), second=_flag)
+@_plain
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
@@ -11303,12 +10897,8 @@ def dsgd_evaluate(X, state, second=False):
 
     Returns
     -------
-    (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew
-
-    Notes
-    -----
-    n used (d + k) multiply-adds and n used cosines, and used d random numbers for each 4096 points where frequencies
-    are not stored; memory for the result, 16 k numbers for each of 4096 points, 128 d for each thread.
+    (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew. n used (d + k)
+    multiply-adds and n used cosines; O(n k) memory
 
     Examples
     --------
@@ -11317,49 +10907,36 @@ def dsgd_evaluate(X, state, second=False):
     >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
     True
     """
+    X, state = _checked_points("dsgd_evaluate: X", X), _checked_descent("dsgd_evaluate", state)
+    second = _as_flag("dsgd_evaluate: second", second)
     if second and not _has_second_map(state.task):
         raise ValueError("dsgd_evaluate: second must be False of one view")
-    map = state.other if second else state.map
-    if X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
-        raise ValueError("dsgd_evaluate: X must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
-    if X.shape[1] != map.d:
-        raise ValueError("dsgd_evaluate: X must have as many columns as at the start")
-    values, finite = _values_of(X, map, state.other_coef if second else state.coef, state.used)
-    if not finite:
-        raise ValueError("dsgd_evaluate: X must not be so large in units of the bandwidth that angles overflow")
-    if state.task >= _SINGULAR:
-        values = _times(values, math.sqrt(2.0))
-    out = _in_precision(X, values)
-    if not _all_below(out, np.inf):
+    map = _checked_map("dsgd_evaluate: state.map", state.other if second else state.map, X, "X")
+    values = _values_of("dsgd_evaluate", X, map, state.other_coef if second else state.coef, state.used)
+    with np.errstate(over="ignore"):
+        out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
+    if not np.isfinite(out).all():
         raise ValueError("dsgd_evaluate: state.coef must not be so large that values overflow the type of X")
     return out
 
 
-@_compiled(inline="always")
 def _principal(state):
     """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix.
 
     With the constraint C = E D E^T: those of B^T M B for B = E D^-1/2, and B times their vectors.
     """
-    k, M = state.moment.shape[0], state.moment
-    B = _unit_matrix(k)
-    if state.constraint.size > 0:
-        held, vectors = _eigen_of(state.constraint)
-        for q in range(k):
-            for r in range(k):
-                B[r, q] = vectors[r, q] / math.sqrt(max(held[q], 1e-12 * held[0], 1e-300))
-        M = _turned_about(M, B)
-    values, turn = _eigen_of(M)
+    k, M = len(state.moment), state.moment
     if state.task == _SINGLE_COMPONENTS or state.step == 0:
-        turn = _unit_matrix(k)
-        for q in range(k):
-            values[q] = state.moment[q, q]
-    elif state.constraint.size > 0:
-        turn = _dense_product(B, k, turn)
-    return values, turn
+        return M.diagonal().copy(), np.eye(k)
+    B = np.eye(k)
+    if state.constraint.size > 0:
+        held, vectors = np.linalg.eigh(state.constraint)
+        B = vectors / np.sqrt(np.maximum(held, max(1e-12 * held[-1], 1e-300)))
+    values, turn = np.linalg.eigh(B.T @ M @ B)
+    return values[::-1].copy(), (B @ turn)[:, ::-1]
 
 
-@_public(state=_dsgd_state())
+@_plain
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
 
@@ -11375,22 +10952,11 @@ def dsgd_values(state):
     Returns
     -------
     (k,) float64 array, descending; of individual functions, of each. 0 before the first step
-
-    Notes
-    -----
-    O(k^3) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)).round(1).tolist()
-    [0.6]
     """
-    values, _ = _principal(state)
-    return values
+    return _principal(_checked_descent("dsgd_values", state))[0]
 
 
-@_public(state=_dsgd_state())
+@_plain
 def dsgd_finish(state):
     """The functions as single ones, in the order of their values: a rotation in the space that they span.
 
@@ -11405,37 +10971,14 @@ def dsgd_finish(state):
     Returns
     -------
     DSGDState
-
-    Notes
-    -----
-    O(m k^2) time.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((500, 1))
-    >>> state = dsgd_update(dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 500), 2), X)
-    >>> bool(np.abs(np.triu(dsgd_finish(state).moment, 1)).max() < 1e-12)
-    True
     """
-    values, turn = _principal(state)
-    k = values.shape[0]
-    coef, other_coef = state.coef.copy(), state.other_coef.copy()
-    _multiply_coef(coef, turn)
-    for q in range(k):
-        largest = 0
-        for j in range(coef.shape[0]):
-            if abs(coef[j, q]) > abs(coef[largest, q]):
-                largest = j
-        if coef[largest, q] < 0.0:
-            for r in range(k):
-                turn[r, q] = -turn[r, q]
-            for j in range(coef.shape[0]):
-                coef[j, q] = -coef[j, q]
-    _multiply_coef(other_coef, turn)
-    moment, constraint = _turned_about(state.moment, turn), state.constraint
-    if constraint.size > 0:
-        constraint = _turned_about(constraint, turn)
-    return _with_coefficients(state, coef, other_coef, moment, constraint, state.used, state.step)
+    state = _checked_descent("dsgd_finish", state)
+    turn, k = _principal(state)[1], len(state.moment)
+    coef = state.coef @ turn
+    turn = turn * np.where(coef[np.abs(coef).argmax(0), np.arange(k)] < 0.0, -1.0, 1.0)
+    moment, constraint = [turn.T @ A @ turn if A.size else A for A in (state.moment, state.constraint)]
+    return state._replace(coef=state.coef @ turn, other_coef=state.other_coef @ turn, moment=moment,
+                          constraint=constraint)
 
 
 # 12.6 In one line
@@ -11443,53 +10986,56 @@ def dsgd_finish(state):
 _START_POINTS = 2048                                   # points of the small problem
 
 
-@_either
-def _runs(steps, batch, map, feature_batch, n):
-    """Steps and points a step, chosen if 0: each feature four times, and 200 steps at least; 512 points."""
-    chosen = max(200, 4 * ((map.m + feature_batch - 1) // feature_batch))
-    return steps if steps > 0 else chosen, batch if batch > 0 else min(512, n)
-
-
-@_compiled(inline="always")
-def _start_key(seed):
-    return _subkey(_key(seed, _BATCHES), 2**62)
-
-
-@_compiled(apart=True, python=True)
-def _start_points(X, seed):
-    """Points of the small problem, drawn without replacement."""
-    return _gather(X, _draw_uniformly(X.shape[0], min(X.shape[0], _START_POINTS), _start_key(seed)), X)
-
-
-@_either
 def _plain_map(kernel, d, m, seed):
     """What fourier_features_map(kernel, d, m, seed, False) returns."""
-    return FourierMap(kernel, d, m, seed, _PLAIN, _zero_matrix(0, d), False)
+    return FourierMap(kernel, d, m, seed, _PLAIN, np.empty((0, d)), False)
 
 
-@_compiled(inline="always", python=True)
 def _other_seed(seed):
     """Of the second view's features: another sequence."""
-    return _subkey(_key(seed, _FREQUENCIES), 2**62)
+    return int(_python_subkey(_python_key(seed, _FREQUENCIES), 2**62))
 
 
-@_either
-def _ended(name, state, X, Y, batch, steps):
-    """The finished state after all steps."""
-    steps, batch = _runs(steps, batch, state.map, state.feature_batch, X.shape[0])
-    if batch < _least_batch(state):
-        raise ValueError(name + ": batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
-                         "steps more than k")
-    state, flaw = _after_steps(_as_dsgd_state(name, state), X, Y, batch, steps)
-    return dsgd_finish(_sound(name, state, flaw))
+def _start_rows(key, n):
+    """Numbers of the points of the small problem, drawn without replacement."""
+    return _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
 
 
-_RUN_KINDS = dict(features=_length, seed=_seed, steps=_maybe_count, batch=_maybe_count + [
-    _require("{a}_ <= X_.shape[0]", "{a} must be at most the number of points")], feature_batch=_length,
-    theta0=_first_step, theta1=_decay, centered=_flag)
+def _batch_rows(key, step, batch, n):
+    """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
+    return np.minimum((_uniforms(_python_subkey(key, step), np.arange(batch)) * n).astype(np.int64), n - 1)
 
 
-@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
+def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps, batch, *settings):
+    """Start, all steps and finish; settings: what `_start` takes from feature_batch on, but initial."""
+    X, n, seed = _checked_points(f"{function}: X", X), len(X), _as_seed(f"{function}: seed", seed)
+    features = _checked_whole(f"{function}: features", features, 1, 2**31 - 1)
+    k, (feature_batch, theta0, theta1, centered, *others) = _checked_whole(f"{function}: k", k, 1, 2**31 - 1), settings
+    second = _has_second_map(task)
+    map = _plain_map(_checked_stationary(f"{function}: kernel{'_x' * second}", kernel, X=X), X.shape[1], features, seed)
+    if Y is not None:
+        Y = _checked_second(f"{function}: {'Y' if second else 'targets'}", Y, X)
+    other = _plain_map(_checked_stationary(f"{function}: kernel_y", other_kernel, X=X), Y.shape[1], features,
+                       _other_seed(seed)) if second else None
+    feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
+    steps = max(200, 4 * -(-features // feature_batch)) if steps is None else _checked_whole(
+        f"{function}: steps", steps, 1, 2**31 - 1)
+    batch = min(512, n) if batch is None else _checked_whole(f"{function}: batch", batch, 1, n)
+    if batch < _least_batch(task, len(others) > 1 and others[1], centered, k):
+        raise ValueError(f"{function}: batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
+                         f"steps more than k, got {batch}")
+    key = _python_key(seed, _BATCHES)
+    rows = _start_rows(key, n)
+    state = _start(function, task, X[rows], None if Y is None else Y[rows], map, other, k, feature_batch, theta0,
+                   theta1, 256, centered, *others)
+    Y = Y.astype(X.dtype, copy=False) if second else Y
+    for _ in range(steps):
+        rows = _batch_rows(key, state.step, batch, n)
+        state = _gradient_step(function, state, X[rows], None if Y is None else Y[rows])
+    return dsgd_finish(state)
+
+
+@_plain
 def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
@@ -11504,7 +11050,7 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
     k : int, at least 1; functions
     features : int, at least 1; random features, drawn anew whenever they are needed
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     steps : int, at least 1; None for each feature four times, 200 at least
     batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
     feature_batch, theta0, theta1, centered : as of `dsgd_start`
@@ -11525,53 +11071,36 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
     """
-    map = _plain_map(kernel, X.shape[1], features, seed)
-    state = dsgd_start(_start_points(X, seed), map, k, False, feature_batch, theta0, theta1, 256, centered)
-    return _ended("dsgd_kpca", state, X, np.empty((0, 0)), batch, steps)
+    return _in_one("dsgd_kpca", _COMPONENTS, X, None, kernel, None, k, features, seed, steps, batch, feature_batch,
+                   theta0, theta1, centered)
 
 
-@_public(glue=True, X=_points(), kernel=_stationary("X"), k=_length, **_RUN_KINDS)
+@_plain
 def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
              theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
 
     Parameters
     ----------
-    X : (n, d) array
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; functions
-    features, seed, steps, batch : as of `dsgd_kpca`
+    X, kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
     feature_batch, theta0, theta1, centered : as of `dsgd_start`
 
     Returns
     -------
     DSGDState, as of `dsgd_kpca`
-
-    Notes
-    -----
-    As `dsgd_kpca`.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> dsgd_values(dsgd_gha(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
-    [0.6, 0.2]
     """
-    map = _plain_map(kernel, X.shape[1], features, seed)
-    state = dsgd_start(_start_points(X, seed), map, k, True, feature_batch, theta0, theta1, 256, centered)
-    return _ended("dsgd_gha", state, X, np.empty((0, 0)), batch, steps)
+    return _in_one("dsgd_gha", _SINGLE_COMPONENTS, X, None, kernel, None, k, features, seed, steps, batch,
+                   feature_batch, theta0, theta1, centered)
 
 
-@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
-         k=_length, **_RUN_KINDS)
+@_plain
 def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3): start, steps, finish in one.
 
     Parameters
     ----------
-    X : (n, d) array
-    Y : (n, e) array, their other views
+    X, Y : (n, d) and (n, e) arrays, points in two views
     kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
     k : int, at least 1; pairs of functions
     features, seed, steps, batch : as of `dsgd_kpca`
@@ -11580,47 +11109,25 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     Returns
     -------
     DSGDState, as of `dsgd_kpca`
-
-    Notes
-    -----
-    As `dsgd_kpca`, for each view.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> state = dsgd_ksvd(X, X, gaussian(1.0), gaussian(1.0), 2, 2000, 0)
-    >>> dsgd_values(state).round(1).tolist()
-    [0.6, 0.2]
     """
-    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
-    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
-    state = dsgd_ksvd_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, feature_batch, theta0,
-                            theta1, 256, centered)
-    return _ended("dsgd_ksvd", state, X, Y, batch, steps)
+    return _in_one("dsgd_ksvd", _SINGULAR, X, Y, kernel_x, kernel_y, k, features, seed, steps, batch, feature_batch,
+                   theta0, theta1, centered)
 
 
-@_public(glue=True, X=_points(), Y=_second_view, kernel_x=_stationary("X"), kernel_y=_stationary("X"),
-         k=_length, **_RUN_KINDS, ridge=_tolerance, implicit=_flag)
+@_plain
 def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
 
     Parameters
     ----------
-    X : (n, d) array
-    Y : (n, e) array, their other views
-    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; pairs of functions
+    X, Y, kernel_x, kernel_y, k : as of `dsgd_ksvd`
     features, seed, steps, batch : as of `dsgd_kpca`
     feature_batch, theta0, theta1, ridge, centered, implicit : as of `dsgd_kcca_start`
 
     Returns
     -------
     DSGDState, as of `dsgd_kpca`
-
-    Notes
-    -----
-    As `dsgd_kpca`, for each view.
 
     Examples
     --------
@@ -11629,15 +11136,11 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     >>> bool(dsgd_values(state)[0] > 0.9)
     True
     """
-    map_x = _plain_map(kernel_x, X.shape[1], features, seed)
-    map_y = _plain_map(kernel_y, Y.shape[1], features, _other_seed(seed))
-    state = dsgd_kcca_start(_start_points(X, seed), _start_points(Y, seed), map_x, map_y, k, ridge, feature_batch,
-                            theta0, theta1, 256, centered, implicit)
-    return _ended("dsgd_kcca", state, X, Y, batch, steps)
+    return _in_one("dsgd_kcca", _CANONICAL, X, Y, kernel_x, kernel_y, k, features, seed, steps, batch, feature_batch,
+                   theta0, theta1, centered, ridge, implicit)
 
 
-@_public(glue=True, X=_points(), targets=_second_view, kernel=_stationary("X"), k=_length, **_RUN_KINDS,
-         slices=_integer(2, 10000), ridge=_tolerance, implicit=_flag)
+@_plain
 def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, slices=10, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
@@ -11646,30 +11149,15 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
     ----------
     X : (n, d) array
     targets : (n,) or (n, t) array
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; functions
-    features, seed, steps, batch : as of `dsgd_kpca`
+    kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
     feature_batch, theta0, theta1, slices, ridge, centered, implicit : as of `dsgd_ksir_start`
 
     Returns
     -------
     DSGDState, as of `dsgd_kpca`
-
-    Notes
-    -----
-    As `dsgd_kpca`.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
-    >>> state = dsgd_ksir(X, X[:, 0], gaussian(1.0), 1, 2000, 0)
-    >>> bool(dsgd_values(state)[0] > 0.8)
-    True
     """
-    map = _plain_map(kernel, X.shape[1], features, seed)
-    state = dsgd_ksir_start(_start_points(X, seed), _start_points(targets, seed), map, k, slices, ridge, feature_batch,
-                            theta0, theta1, 256, centered, implicit)
-    return _ended("dsgd_ksir", state, X, targets, batch, steps)
+    return _in_one("dsgd_ksir", _SLICED, X, targets, kernel, None, k, features, seed, steps, batch, feature_batch,
+                   theta0, theta1, centered, ridge, implicit, slices)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -11821,7 +11309,14 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows):
     return out
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
+def _substitute(kernel, X, Z, L, start, rows):
+    """`_forward_substitute` by the landmarks Z, whose rows of the Cholesky factor are L, from column `start` on."""
+    below, corners = _panels(L, start, Z)
+    return _forward_substitute(kernel, _prepare(kernel, X, Z, False), below, corners, start, rows)
+
+
+@_compiled(apart=True, python=True)
 def _residual_gram(kernel, Z, Y, known):
     """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
     count, tile = Z.shape[0], _new_tile(Z)
@@ -11844,7 +11339,11 @@ def _is_definite(kernel):
     return kernel.kind != _CUSTOM and kernel.kind != _PRECOMPUTED
 
 
-@_compiled(apart=True)
+def _require_definite(function, sound, where="X"):
+    if not sound:
+        raise ValueError(f"{function}: kernel must be finite and positive semidefinite on {where}")
+
+
 def _rounding(kernel, X, m):
     """Error of a pivot of m terms, relative to the kernel value: roundings of the type add up like sqrt(m).
 
@@ -11856,18 +11355,14 @@ def _rounding(kernel, X, m):
     if kernel.kind == _POLYNOMIAL:
         of_values = 2.0 * math.sqrt(X.shape[1]) * kernel.shape
     elif kernel.kind <= _CAUCHY and X.shape[1] >= 16:
-        centre, largest = _column_means(X), 0.0
-        for i in range(X.shape[0]):
-            square = 0.0
-            for t in range(X.shape[1]):
-                square += (X[i, t] - centre[t]) ** 2
-            largest = max(largest, square)
+        centre = X.mean(0, np.float64)
+        largest = max(np.square(X[a:a + _SLAB] - centre).sum(1).max() for a in range(0, len(X), _SLAB))
+        steepness = kernel.gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
         # About the mean of other points the norms are larger, four times at most.
-        of_values = 2.0 * math.sqrt(X.shape[1]) * min(_EXPANDED_BELOW, 8.0 * _steepness(kernel, kernel.gamma) * largest)
+        of_values = 2.0 * math.sqrt(X.shape[1]) * min(_EXPANDED_BELOW, 8.0 * steepness * largest)
     return (4.0 * math.sqrt(m) + of_values) * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
 
 
-@_compiled(apart=True, python=True)
 def _draw_by_size(sizes, s, key):
     """s of more points drawn one after the other without replacement, in proportion to sizes; and inclusion chances.
 
@@ -11875,26 +11370,14 @@ def _draw_by_size(sizes, s, key):
     point i was included with probability 1 - exp(-size_i time), which makes sums weighted by its inverse unbiased
     (Cohen, Kaplan 2007).
     """
-    n = sizes.shape[0]
-    clocks = _zeros(n, _FLOAT64)
-    for i in range(n):
-        clocks[i] = -math.log(_uniform(key, i)) / max(sizes[i], 1e-290)
-    time_of_next, equals = _in_order(clocks.copy(), s), s
-    for i in range(n):                                 # of those that come with the next one, as many as are missing
-        equals -= clocks[i] < time_of_next
-    indices, chances, count = np.empty(s, _INT64), _zeros(s, _FLOAT64), 0
-    for i in range(n):
-        if clocks[i] <= time_of_next:
-            if clocks[i] == time_of_next:
-                equals -= 1
-                if equals < 0:
-                    continue
-            indices[count], chances[count] = i, -math.expm1(-max(sizes[i], 1e-290) * time_of_next)
-            count += 1
-    return indices, chances
+    sizes = np.maximum(sizes, 1e-290)
+    clocks = -np.log(_uniforms(key, np.arange(sizes.size))) / sizes
+    order = np.argpartition(clocks, s)
+    indices = np.sort(order[:s])
+    return indices, -np.expm1(-sizes[indices] * clocks[order[s]])
 
 
-@_compiled
+@_compiled(python=True)
 def _choose_pivots(H, chances, floor, bar):
     """Pivots among candidates with residual Gram matrix H: their numbers, and the Cholesky factor of their part of H.
 
@@ -11934,7 +11417,6 @@ def _choose_pivots(H, chances, floor, bar):
     return chosen[:found].copy(), corner
 
 
-@_compiled
 def _candidates(rest, count, share, key):
     """Rows to choose pivots from, and the least residual to accept, so that no point outside could have come before.
 
@@ -11942,74 +11424,25 @@ def _candidates(rest, count, share, key):
     a draw in proportion to the residuals finds many such at once, all over the data. share 0: one draw after the other,
     as pivots are.
     """
-    n, left, largest = rest.shape[0], 0, 0
-    for i in range(n):
-        left += rest[i] != 0.0
-        if rest[i] > rest[largest]:
-            largest = i
     if share == 0.0:
-        sums, rows, total = _zeros(n, _FLOAT64), np.empty(count, _INT64), 0.0
-        for i in range(n):
-            total += rest[i]
-            sums[i] = total
-        for c in range(count):
-            rows[c] = _pick(sums, _uniform(key, c))
-        return rows, 0.0
-    if count >= left:
-        return _rows_above(rest, 0.0, left, 0), 0.0
+        sums = np.cumsum(rest)
+        rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
+        return np.minimum(rows, rest.size - 1), 0.0
+    left = np.flatnonzero(rest)
+    if count >= left.size:
+        return left, 0.0
     if share == 1.0:
-        bar = _in_order(rest.copy(), n - 1 - count)
-        above = 0
-        for i in range(n):
-            above += rest[i] > bar
-        return _by_size(rest, _rows_above(rest, bar, count, count - above)), bar
-    rows, _ = _draw_by_size(rest, count, key)
-    inside = False
-    for c in range(count):
-        inside |= rows[c] == largest
-    if not inside:
+        bar = np.partition(rest, rest.size - 1 - count)[rest.size - 1 - count]
+        above, equal = np.flatnonzero(rest > bar), np.flatnonzero(rest == bar)
+        rows = np.sort(np.concatenate([above, equal[:count - above.size]]))
+        return rows[np.argsort(-rest[rows], kind="stable")], bar
+    rows, largest = _draw_by_size(rest, count, key)[0], rest.argmax()
+    if largest not in rows:
         rows[0] = largest
     return rows, share * rest[largest]
 
 
-@_compiled
-def _rows_above(values, bar, count, equals):
-    """Numbers of the values above the bar, and of the first few that are equal to it: `count` of them in all."""
-    rows, found = np.empty(count, _INT64), 0
-    for i in range(values.shape[0]):
-        if values[i] > bar or (values[i] == bar and equals > 0):
-            equals -= values[i] == bar
-            rows[found] = i
-            found += 1
-    return rows
-
-
-@_compiled
-def _by_size(values, rows):
-    """The rows in falling order of their values; equals keep their order."""
-    few, out = _zeros(rows.shape[0], _FLOAT64), np.empty(rows.shape[0], _INT64)
-    for c in range(rows.shape[0]):
-        few[c] = values[rows[c]]
-    order = _descending(few, False)
-    for c in range(rows.shape[0]):
-        out[c] = rows[order[c]]
-    return out
-
-
-@_compiled(apart=True)
-def _nothing_left(kernel, P, shift, F, found, diagonal, rounding):
-    """Whether K + diag(shift) - F F^T, its diagonal 0 to rounding, is 0 at 128 points: else K is indefinite."""
-    count = min(P.shape[0], _BLOCK)
-    rows = np.empty(count, _INT64)
-    for c in range(count):
-        rows[c] = c * P.shape[0] // count
-    rest = _residual_gram(kernel, _gather(P, rows, P), _gather(F, rows, P), found)
-    for c in range(count):
-        rest[c, c] += shift[rows[c]]
-    return _largest(rest.reshape(-1)) <= 10.0 * math.sqrt(rounding) * _largest(diagonal)
-
-
-@_compiled
+@_compiled(python=True)
 def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
     """Add the squared errors that new columns bring into the residuals, relative to k_ii.
 
@@ -12027,29 +11460,9 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
         variances[i] += total / diagonal[i] if diagonal[i] > 0.0 else 0.0
 
 
-@_compiled
-def _sound_rest(rest, diagonal, floor, pivots, definite):
-    """Set to 0 what is rounding, and what pivots have left; False where a residual is not finite, or clearly negative.
-
-    Of a kernel that is positive definite by its formula a negative residual is rounding, however large: powers of inner
-    products from 1e11 to 1e21 in float32 left -.4 of a diagonal entry. Else a pivot of the size of the rounding passes
-    the square root of its error on.
-    """
-    for i in pivots:
-        rest[i] = 0.0
-    for i in range(rest.shape[0]):
-        if not 0.0 <= diagonal[i] < np.inf or not abs(rest[i]) < np.inf:
-            return False
-        if not definite and rest[i] < -10.0 * math.sqrt(floor[i]) * math.sqrt(diagonal[i]):
-            return False
-        if rest[i] <= floor[i]:
-            rest[i] = 0.0
-    return True
-
-
 class _Progress(NamedTuple):
     """A factorisation of K + diag(shift) under way: what is left of the diagonal, rest, is that of K + diag(shift) -
-    F F^T; what is not above the floor, the error that rest has, is taken for 0."""
+    F F^T; what is not above the floor, the error that rest has, is taken for 0. floor is relative to diagonal."""
     F: np.ndarray
     indices: np.ndarray
     diagonal: np.ndarray
@@ -12060,171 +11473,125 @@ class _Progress(NamedTuple):
     evaluations: int
 
 
-@_compiled(python=True)
 def _begin_pivots(P, kernel, shift, s, like):
     """A factorisation before its first pivot, with room for s; errors in the precision of `like`."""
-    n = P.shape[0]
-    diagonal, rounding = _in_double(_diagonal(P, kernel)), _rounding(kernel, like, s)
-    rest, floor = _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
-    for i in range(n):
-        rest[i], floor[i] = diagonal[i] + shift[i], rounding * diagonal[i]
-    return _Progress(_new_matrix(n, s, P), np.empty(0, _INT64), diagonal, rest, floor, _zeros(n, _FLOAT64), 0, n)
+    n, diagonal = len(P), _diagonal(P, kernel).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rest, floor = diagonal + shift, _rounding(kernel, like, s) * diagonal
+    return _Progress(_new_matrix(n, s, P), np.empty(0, np.int64), diagonal, rest, floor, np.zeros(n), 0, n)
 
 
-@_compiled(apart=True, python=True)
-def _pivots_up_to(s, progress, P, kernel, shift, block, share, like, key):
-    """The factorisation with s pivots, several at a time; whether K is finite and positive semidefinite so far."""
-    n, F, turn, evaluations = P.shape[0], progress.F, progress.turn, progress.evaluations
-    diagonal, rest, floor, variances = progress.diagonal, progress.rest, progress.floor, progress.variances
+def _sound_rest(function, progress, found, definite):
+    """Set to 0 what is rounding, and what pivots have left; refuse a residual not finite, or clearly negative.
+
+    Of a kernel that is positive definite by its formula a negative residual is rounding, however large: powers of inner
+    products from 1e11 to 1e21 in float32 left -.4 of a diagonal entry. Else a pivot of the size of the rounding passes
+    the square root of its error on.
+    """
+    diagonal, rest, floor = progress.diagonal, progress.rest, progress.floor
+    rest[found] = 0.0
+    sound = 0.0 <= diagonal.min() and diagonal.max() < math.inf and np.isfinite(rest).all()
+    _require_definite(function, sound and (definite or (rest >= -10.0 * np.sqrt(floor * diagonal)).all()))
+    rest[rest <= floor] = 0.0
+
+
+@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by `_sound_rest`
+def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key):
+    """The factorisation with s pivots, several at a time; fewer where nothing is left."""
+    F, diagonal, rest, floor, variances = (*progress[:1], *progress[2:6])
+    turn, evaluations = progress.turn, progress.evaluations
     rounding, value_rounding, definite = _rounding(kernel, like, s), _rounding(kernel, like, 1), _is_definite(kernel)
-    indices, found = np.empty(s, _INT64), progress.indices.shape[0]
-    for c in range(found):
-        indices[c] = progress.indices[c]
-    sound = _sound_rest(rest, diagonal, floor, indices[:found], definite)
-    while sound and found < s:
-        if _largest(rest) == 0.0:
-            sound = definite or _nothing_left(kernel, P, shift, F, found, diagonal, rounding)
+    indices, found = np.resize(progress.indices, s), progress.indices.size
+    _sound_rest(function, progress, indices[:found], definite)
+    while found < s:
+        if not rest.any():
+            if not definite:                           # the diagonal is 0 to rounding: so must be all of K - F F^T
+                rows = np.arange(min(len(P), _BLOCK)) * len(P) // min(len(P), _BLOCK)
+                left = _residual_gram(kernel, P[rows], F[rows], found) + np.diag(shift[rows])
+                _require_definite(function, np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
             break
-        candidates, bar = _candidates(rest, min(block, s - found), share, _subkey(_subkey(key, turn), 0))
-        count = candidates.shape[0]
-        chances, floors = _zeros(count if share == 0.0 else 0, _FLOAT64), _zeros(count, _FLOAT64)
-        for c in range(chances.shape[0]):
-            chances[c] = _uniform(_subkey(_subkey(key, turn), 1), c)
-        turn += 1
-        Z, Y = _gather(P, candidates, P), _gather(F, candidates, P)
-        H = _residual_gram(kernel, Z, Y, found)
-        evaluations += count * count
-        for c in range(count):
-            i = candidates[c]
-            H[c, c] += shift[i]
-            rest[i], floors[c] = H[c, c], floor[i]
-            if H[c, c] <= floor[i]:                    # what looks explained from here is: no endless proposals
-                rest[i] = 0.0
-        chosen, corner = _choose_pivots(H, chances, floors, bar)
-        new = chosen.shape[0]
-        if new == 0:
+        turn_key, turn = _python_subkey(key, turn), turn + 1
+        rows, bar = _candidates(rest, min(block, s - found), share, _python_subkey(turn_key, 0))
+        chances = _uniforms(_python_subkey(turn_key, 1), np.arange(rows.size if share == 0.0 else 0))
+        Y, evaluations = F[rows], evaluations + rows.size**2
+        H = _residual_gram(kernel, P[rows], Y, found) + np.diag(shift[rows])
+        # What looks explained from here is: no endless proposals.
+        rest[rows] = np.where(H.diagonal() <= floor[rows], 0.0, H.diagonal())
+        chosen, corner = _choose_pivots(H, chances, floor[rows], bar)
+        if chosen.size == 0:
             continue
-        L = _zero_matrix(new, found + new)
-        for a in range(new):
-            for b in range(found):
-                L[a, b] = Y[chosen[a], b]
-            indices[found + a] = candidates[chosen[a]]
-        _put(L, found, corner)
-        below, corners = _panels(L, found, P)
-        pairs = _prepare(kernel, P, _gather(Z, chosen, P), False)
-        squares = _forward_substitute(kernel, pairs, below, corners, found, F)
-        for a in range(new):
-            for b in range(new):
-                F[indices[found + a], found + b] = corner[a, b]
-        _add_variances(variances, F, found, new, indices, diagonal, value_rounding)
-        for i in range(n):
-            rest[i] -= squares[i]
-            floor[i] = (rounding + math.sqrt(variances[i])) * diagonal[i]
-        found += new
-        evaluations += n * new
-        sound = _sound_rest(rest, diagonal, floor, indices[:found], definite)
-    return _Progress(F, indices[:found].copy(), diagonal, rest, floor, variances, turn, evaluations), sound
+        pivots, new = rows[chosen], slice(found, found + chosen.size)
+        squares = _substitute(kernel, P, P[pivots], np.hstack([Y[chosen, :found], corner]), found, F)
+        F[pivots, new], indices[new] = corner, pivots
+        _add_variances(variances, F, found, pivots.size, indices, diagonal, value_rounding)
+        rest -= squares
+        floor[:] = (rounding + np.sqrt(variances)) * diagonal
+        found, evaluations = new.stop, evaluations + len(P) * pivots.size
+        _sound_rest(function, progress, indices[:found], definite)
+    return _Progress(F, indices[:found].copy(), diagonal, rest, floor, variances, turn, evaluations)
 
 
-@_compiled(apart=True)
-def _pivoted(P, kernel, shift, s, block, share, like, key):
-    """Partial Cholesky factorisation of K + diag(shift) in s steps: Landmarks in order of choice, the factor F, and
-    whether K is finite and positive semidefinite as far as was seen."""
+def _pivoted(function, P, kernel, shift, s, block, share, like, key):
+    """Partial Cholesky factorisation of K + diag(shift) in s steps: Landmarks in order of choice, and the factor F."""
     progress = _begin_pivots(P, kernel, shift, s, like)
-    progress, sound = _pivots_up_to(s, progress, P, kernel, shift, block, share, like, key)
-    found = progress.indices
-    return Landmarks(found, _ones(found.shape[0]), progress.evaluations), progress.F, sound
+    progress = _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key)
+    return Landmarks(progress.indices, np.ones(progress.indices.size), progress.evaluations), progress.F
 
 
-@_compiled(apart=True, python=True)
-def _factor(Z, kernel, shift):
-    """NystromMap for K(Z, Z) + diag(shift); kernel values computed; whether K is finite and positive semidefinite on Z.
+def _factor(function, Z, kernel, shift):
+    """NystromMap for K(Z, Z) + diag(shift), and kernel values computed.
 
     In the order of choice, each pivot at least a tenth of the largest. Without pivoting a sorted sample of a smooth
     kernel extrapolates, and rounding errors grow by the squares of huge coefficients, to the size of K itself.
     """
-    m = Z.shape[0]
-    found, F, sound = _pivoted(_in_double(Z), kernel, shift, m, np.int64(_BLOCK), 0.1, Z, np.uint64(0))
-    rank, L, order, left = found.indices.shape[0], _zero_matrix(m, m), np.empty(m, _INT64), _ones(m)
-    for i in range(rank):
-        order[i] = found.indices[i]
-        left[order[i]] = 0.0
-        for j in range(i + 1):
-            L[i, j] = F[order[i], j]
-    place = rank
-    for i in range(m):
-        if left[i] != 0.0:
-            order[place] = i
-            place += 1
-    return NystromMap(_gather(Z, order, Z), L, rank, kernel), found.evaluations, sound
+    s = len(Z)
+    found, F = _pivoted(function, np.array(Z, np.float64), kernel, shift, s, _BLOCK, 0.1, Z, np.uint64(0))
+    rank, L = found.indices.size, np.zeros((s, s))
+    L[:rank, :rank] = np.tril(F[found.indices, :rank])
+    order = np.concatenate([found.indices, np.setdiff1d(np.arange(s), found.indices)])
+    return NystromMap(Z[order], L, rank, kernel), found.evaluations
 
 
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
-@_compiled(apart=True)
-def _unexplained(P, rows, Z, L, kernel):
-    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z; and whether none is clearly negative or not finite.
+def _unexplained(function, P, rows, Z, L, kernel):
+    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z.
 
     At least a rounding of k(x, x), so that no ridge below it makes a score too small.
     """
     # A kernel that is not definite shows by what is below 0; but where a pivot was rounding and got its floor, the
     # square root of that is an error, too.
-    bound = np.inf if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, Z, Z.shape[0]))
-    out, none, sound = _zeros(rows.shape[0], _FLOAT64), Z[:0], True
-    below, corners = _panels(L, 0, Z)
-    for begin in range(0, rows.shape[0], _SLAB):
-        slab = _gather(P, rows[begin:begin + _SLAB], Z)
-        squares = _forward_substitute(kernel, _prepare(kernel, slab, Z, False), below, corners, 0, none)
-        diagonal = _diagonal(slab, kernel)
-        for i in range(slab.shape[0]):
-            whole = np.float64(diagonal[i])
-            rest = whole - squares[i]
-            sound &= abs(rest) < np.inf and (whole == 0.0 or rest >= -bound * whole)
-            out[begin + i] = max(rest, 2.2e-16 * whole)
-    return out, sound
-
-
-@_compiled
-def _diagonal_at(P, rows, kernel):
-    """k(x, x) for x = P[rows], slab by slab."""
-    out = _zeros(rows.shape[0], _FLOAT64)
-    for begin in range(0, rows.shape[0], _SLAB):
-        slab = _diagonal(_gather(P, rows[begin:begin + _SLAB], P), kernel)
-        for i in range(slab.shape[0]):
-            out[begin + i] = slab[i]
+    bound = math.inf if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, Z, len(Z))) if len(Z) else 0.0
+    out = np.empty(rows.size)
+    for begin in range(0, rows.size, _SLAB):
+        slab = P[rows[begin:begin + _SLAB]].astype(Z.dtype)
+        diagonal = _diagonal(slab, kernel).astype(np.float64)
+        with np.errstate(invalid="ignore"):            # infinite kernel values
+            rest = diagonal - (_substitute(kernel, slab, Z, L, 0, Z[:0]) if len(Z) else 0.0)
+            sound = np.isfinite(rest).all() and (rest >= -bound * diagonal)[diagonal != 0.0].all()
+        _require_definite(function, sound)
+        out[begin:begin + _SLAB] = np.maximum(rest, 2.2e-16 * diagonal)
     return out
 
 
-@_compiled(apart=True, python=True)
-def _scores(P, rows, Z, shift, kernel, lam):
-    """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1.
-
-    Besides: kernel values computed; whether K is finite and positive semidefinite there.
+def _scores(function, P, rows, Z, shift, kernel, lam):
+    """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1; kernel values.
 
     (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift). Points
     in float32 are taken in float64 where lam does not stand clear of float32's rounding, a hundred times.
     """
-    out = _ones(rows.shape[0])
-    found, evaluations, sound = _factor(_in_double(Z), kernel, shift)
-    if not sound:
-        return out, evaluations, False
-    evaluations += rows.shape[0] * (found.rank + 1)
-    L = _rectangle(found.factor, found.rank, found.rank)
-    if found.rank == 0:                                # an empty sample, or a kernel that is 0 on it, explains nothing
-        rest = _diagonal_at(P, rows, kernel)
-        sound = _all_below(rest.reshape(1, -1), np.inf)
+    found, evaluations = _factor(function, np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
+    rank = found.rank if found else 0                  # an empty sample, or a kernel that is 0 on it, explains nothing
+    points, L = (found.points[:rank], found.factor[:rank, :rank].copy()) if rank else (P[:0], np.empty((0, 0)))
     # 1 / sqrt(lam) is a float32.
-    elif lam > max(100.0 * _rounding(kernel, Z, Z.shape[0]) * _largest(_diagonal(Z, kernel)), 1e-30):
-        rest, sound = _unexplained(P, rows, _in_precision(Z, found.points[:found.rank]), L, kernel)
-    else:
-        rest, sound = _unexplained(P, rows, found.points[:found.rank], L, kernel)
-    for i in range(rows.shape[0]):
-        sound &= rest[i] >= 0.0
-        out[i] = min(1.0, rest[i] / lam)
-    return out, evaluations, sound
+    if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
+        points = points.astype(Z.dtype)
+    rest = _unexplained(function, P, rows, points, L, kernel)
+    _require_definite(function, rest.size == 0 or rest.min() >= 0.0)
+    return np.minimum(1.0, rest / lam), evaluations + rows.size * (rank + 1)
 
 
-@_public(X=_square_of_points, kernel=_kernel("X"), lam=_positive)
+@_plain
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
 
@@ -12239,41 +11606,28 @@ def ridge_leverage_scores(X, kernel, lam):
 
     Returns
     -------
-    (n,) float64 array of numbers from 0 to 1
-
-    Notes
-    -----
-    O(n^3) time, O(n^2) memory: for a few thousand points. `approximate_ridge_leverage_scores` is for more.
+    (n,) float64 array of numbers from 0 to 1. O(n^3) time: `approximate_ridge_leverage_scores` is for more points
 
     Examples
     --------
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
-    scores, sound = _exact_scores(X, kernel, lam)
-    if not sound:
-        raise ValueError("ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
-    return scores
+    return _exact_scores("ridge_leverage_scores", X, kernel, lam)
 
 
-@_compiled(apart=True)
-def _exact_scores(P, kernel, lam):
-    n = P.shape[0]
-    K, scores = _gram(kernel, _prepare(kernel, P, P, True)), _zeros(n, _FLOAT64)
-    if not _all_below(K, np.inf):
-        return scores, False
-    values, vectors = _small_eigen(K, n, False)
-    if not _is_definite(kernel) and values[n - 1] < -1e-6 * abs(values[0]):
-        return scores, False
-    rounding = 4.0 * math.sqrt(n) * 2.2e-16 * values[0]
-    for q in range(n):
-        value = max(values[q], rounding)               # what is lost in rounding may have been as large
-        for i in range(n):
-            scores[i] += value / (value + lam) * vectors[i, q] ** 2
-    return _capped(scores, 1.0), True
-
-
-_LANDMARKS_IN_WORDS = "Landmarks, a vector of whole row numbers or a 2-D array of points"
+def _exact_scores(function, X, kernel, lam):
+    X, kernel = _points_and_kernel(function, X, kernel)
+    lam, n = _checked_real(f"{function}: lam", lam, 1e-300), len(X)
+    _fits(f"{function}: X", 8.0 * n**2)
+    X = np.array(X, np.float64)
+    K = _gram(kernel, _prepare(kernel, X, X, True))
+    _require_definite(function, np.isfinite(K).all())
+    size = max(np.abs(K).max(), 1e-290)                # LAPACK loses tiny and huge numbers
+    values, vectors = np.linalg.eigh(K / size)
+    _require_definite(function, _is_definite(kernel) or values[0] >= -1e-6 * abs(values[-1]))
+    values = size * np.maximum(values, 4.0 * math.sqrt(n) * 2.2e-16 * values[-1])
+    return np.minimum(1.0, vectors**2 @ (values / (values + lam)))
 
 
 def _as_landmarks(name, value, X):
@@ -12282,7 +11636,7 @@ def _as_landmarks(name, value, X):
     numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
     if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
         got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(value).__name__
-        raise ValueError(f"{name} must be {_LANDMARKS_IN_WORDS}, got {got}")
+        raise ValueError(f"{name} must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}")
     if rows.ndim == 2:
         return _to_precision(X, _as_points(name, rows))
     if rows.size == 0 or rows.min() < 0 or rows.max() >= X.shape[0]:
@@ -12290,28 +11644,7 @@ def _as_landmarks(name, value, X):
     return X[rows]
 
 
-@overload(_as_landmarks, prefer_literal=True)
-def _as_landmarks_overload(name, value, X):
-    outside = f"{getattr(name, 'literal_value', 'landmarks')} must be row numbers from 0 to n - 1, at least one"
-    if getattr(value, "instance_class", None) is Landmarks:
-        return lambda name, value, X: _as_landmarks(name, value.indices, X)
-    if isinstance(value, types.Array) and value.ndim == 1 and isinstance(value.dtype, types.Integer):
-        def rows(name, value, X):
-            if value.shape[0] == 0 or value.min() < 0 or value.max() >= X.shape[0]:
-                raise ValueError(outside)
-            return _gather(X, value, X)
-        return rows
-    _refuse_unless(_is_real_array(value, 2), name, _LANDMARKS_IN_WORDS, value)
-    return lambda name, value, X: _in_precision(X, _as_points(name, value))
-
-
-def _landmarks(of):
-    """Landmarks, row numbers or points: brought to points, of the precision of those that they are landmarks of."""
-    return [f"{{a}}_ = _as_landmarks('{{f}}: {{a}}', {{a}}, {of}_)", *_sound_points("{a}_", "{a}"),
-            _require(f"{{a}}_.shape[1] == {of}_.shape[1]", f"{{a}} must have as many columns as {of}")]
-
-
-@_public(X=_points(), landmarks=_landmarks("X"), weights=_vector(), kernel=_kernel("X", "landmarks"), lam=_positive)
+@_plain
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
@@ -12323,87 +11656,67 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     ----------
     X : (n, d) array
     landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
-    weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a plain
-        subset
-    kernel : Kernel, positive semidefinite
-    lam : float, positive ridge, in the units of the eigenvalues of K
+    weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a subset
+    kernel, lam : as of `ridge_leverage_scores`
 
     Returns
     -------
-    (n,) float64 array of numbers from 0 to 1
-
-    Notes
-    -----
-    n s + n + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory O(n + s^2) and
-    slabs of 8192 rows of X. Their rounding error is about 2^-52 k(x, x) / lam; float32 points are worked on in float32
-    only where lam stands clear of it.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0], [2.0]])
-    >>> approximate_ridge_leverage_scores(X, np.array([0, 1]), np.ones(2), linear(), 5.0).round(12).tolist()
-    [0.1, 0.4]
+    (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam. About n s kernel
+    values and O(n s (d + s / 2)) time, in slabs of 8192 rows
     """
-    if weights.shape[0] != landmarks.shape[0] or not weights.min() > 0.0:
-        raise ValueError("approximate_ridge_leverage_scores: weights must hold one positive number for each landmark")
-    shift = lam / weights / weights
-    if not shift.max() < np.inf:
-        raise ValueError("approximate_ridge_leverage_scores: weights must not be so small that lam / weights^2 "
-                         "overflows")
-    scores, _, sound = _scores(X, _numbers(X.shape[0]), landmarks, shift, kernel, lam)
-    if not sound:
-        raise ValueError("approximate_ridge_leverage_scores: kernel must be finite and positive semidefinite on X")
-    return scores
+    name = "approximate_ridge_leverage_scores"
+    X, weights = _checked_points(f"{name}: X", X), _checked_vector(f"{name}: weights", weights)
+    Z, kernel = _checked_landmarks(name, X, landmarks, kernel)
+    lam = _checked_real(f"{name}: lam", lam, 1e-300)
+    if weights.size != len(Z) or not weights.min() > 0.0:
+        raise ValueError(f"{name}: weights must hold one positive number for each landmark")
+    with np.errstate(over="ignore"):
+        shift = lam / weights / weights
+    if not shift.max() < math.inf:
+        raise ValueError(f"{name}: weights must not be so small that lam / weights^2 overflows")
+    return _scores(name, X, np.arange(len(X)), Z, shift, kernel, lam)[0]
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
-@_compiled
+def _checked_delta(function, delta, limit):
+    delta = _as_real(f"{function}: delta", delta)
+    if not 0.0 < delta < limit:
+        raise ValueError(f"{function}: delta must be between 0 and {'1' if limit == 1.0 else f'1/{1 / limit:.0f}'}, "
+                         f"got {delta}")
+    return delta
+
+
+def _checked_sampling(function, delta, limit, seed, oversampling):
+    return (_checked_delta(function, delta, limit), _checked_key(function, seed, _LANDMARKS),
+            _checked_real(f"{function}: oversampling", oversampling, 1e-300))
+
+
 def _all_points(n):
-    return Landmarks(_numbers(n), _ones(n), 0)
+    return Landmarks(np.arange(n), np.ones(n), 0)
 
 
-@_public(n=_integer(1), s=_integer(1), seed=_seed)
+@_plain
 def uniform_landmarks(n, s, seed=0):
     """s of n points, uniformly and without replacement (the classic Nystrom method; RLS sections 1.1 and 5.2).
 
     Parameters
     ----------
-    n : int, at least 1; number of points
-    s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
+    n, s : int, at least 1; numbers of points and of landmarks; s of n or more returns all points
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
     Landmarks, indices ascending, weights sqrt(n / s)
-
-    Notes
-    -----
-    O(n) time and memory; no kernel values.
-
-    Examples
-    --------
-    >>> uniform_landmarks(5, 9, 0).indices.tolist()
-    [0, 1, 2, 3, 4]
     """
+    n, s = [_checked_whole(f"uniform_landmarks: {a}", value, 1) for a, value in (("n", n), ("s", s))]
+    key = _checked_key("uniform_landmarks", seed, _LANDMARKS)
     if s >= n:
         return _all_points(n)
-    indices, _ = _draw_by_size(_ones(n), s, _key(seed, _LANDMARKS))
-    return Landmarks(indices, np.full(s, math.sqrt(n / s)), 0)
+    return Landmarks(_draw_by_size(np.ones(n), s, key)[0], np.full(s, math.sqrt(n / s)), 0)
 
 
-@_compiled
-def _flip_coins(chances, rows, key):
-    """Each of rows kept by a coin of its own: (rows, chances) of the kept."""
-    kept, shares, count = np.empty(rows.shape[0], _INT64), _zeros(rows.shape[0], _FLOAT64), 0
-    for j in range(rows.shape[0]):
-        if _uniform(key, rows[j]) < chances[j]:
-            kept[count], shares[count] = rows[j], chances[j]
-            count += 1
-    return kept[:count].copy(), shares[:count].copy()
-
-
-@_public(scores=_vector(), delta=_between(0.0, 0.125, "0 and 1/8"), seed=_seed, oversampling=_positive)
+@_plain
 def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
 
@@ -12415,36 +11728,29 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     ----------
     scores : (n,) array, not negative
     delta : float between 0 and 1/8, failure probability
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
 
     Returns
     -------
-    Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all is possible where the scores sum to little
-
-    Notes
-    -----
-    O(n) time and memory; the number of landmarks is random, 16 log(max(sum l, 1) / delta) sum l on average at most.
-
-    Examples
-    --------
-    >>> sample_landmarks(np.array([1.0, 0.0, 0.9]), 0.1, 0).indices.tolist()
-    [0, 2]
+    Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all is possible where the scores sum to little. Their
+    number is random, 16 log(max(sum l, 1) / delta) sum l on average at most
     """
+    scores, sampling = _checked_vector("sample_landmarks: scores", scores), _checked_sampling(
+        "sample_landmarks", delta, 0.125, seed, oversampling)
     if not scores.min() >= 0.0:
         raise ValueError("sample_landmarks: scores must not be negative")
-    return _sample_by(scores, delta, oversampling, _key(seed, _LANDMARKS))
+    return _sample_by(scores, *sampling)
 
 
-@_compiled
-def _sample_by(scores, delta, oversampling, key):
-    factor = oversampling * math.log(max(_sum(scores), 1.0) / delta)
-    indices, p = _flip_coins(_capped(scores, factor), _numbers(scores.shape[0]), key)
-    return Landmarks(indices, _inverse_roots(p), 0)
+def _sample_by(scores, delta, key, oversampling):
+    with np.errstate(over="ignore"):
+        p = np.minimum(1.0, oversampling * math.log(max(scores.sum(), 1.0) / delta) * scores)
+    kept = np.flatnonzero(_uniforms(key, np.arange(p.size)) < p)
+    return Landmarks(kept, 1.0 / np.sqrt(p[kept]), 0)
 
 
-@_public(X=_square_of_points, kernel=_kernel("X"), lam=_positive, delta=_between(0.0, 0.125, "0 and 1/8"),
-         seed=_seed, oversampling=_positive)
+@_plain
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
@@ -12456,58 +11762,26 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
-    delta : float between 0 and 1/8, failure probability
-    seed : int from 0 to 2**64 - 1, by default 0
-    oversampling : float, positive; the 16 of the paper
+    delta, seed, oversampling : as of `sample_landmarks`
 
     Returns
     -------
-    Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p)
-
-    Notes
-    -----
-    O(n^3) time, O(n^2) memory, n (n + 1) / 2 kernel values: `recursive_rls` does without the exact scores.
-
-    Examples
-    --------
-    >>> rls_nystrom(np.array([[1.0], [2.0]]), linear(), 0.1, 0.1, 0).indices.tolist()
-    [0, 1]
+    Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p). O(n^3)
+    time, O(n^2) memory: `recursive_rls` does without the exact scores
     """
-    scores, sound = _exact_scores(X, kernel, lam)
-    if not sound:
-        raise ValueError("rls_nystrom: kernel must be finite and positive semidefinite on X")
-    found = _sample_by(scores, delta, oversampling, _key(seed, _LANDMARKS))
-    return Landmarks(found.indices, found.weights, X.shape[0] * (X.shape[0] + 1) // 2)
+    sampling = _checked_sampling("rls_nystrom", delta, 0.125, seed, oversampling)
+    scores = _exact_scores("rls_nystrom", X, kernel, lam)
+    found = _sample_by(scores, *sampling)
+    return found._replace(evaluations=scores.size * (scores.size + 1) // 2)
 
 
-class _Rule(NamedTuple):
-    """What distinguishes RLS algorithms 2 and 3 and their practical variants: see `_recursive`."""
-    algorithm: int                                     # _GIVEN_RIDGE or _GIVEN_SIZE
-    lam: float                                         # ridge of RLS algorithm 2; RLS algorithm 3 finds its own
-    size: int                                          # s of RLS algorithm 3, whose recursion ends at so many points
-    constant: float                                    # c in c k log(2 k / delta) <= s
-    factor: float                                      # in front of the scores
-    oversampling: float
-    delta: float
-    division: float                                    # of delta at each level down
-
-
-_GIVEN_RIDGE, _GIVEN_SIZE = 2, 3  # the numbers of RLS algorithms 2 and 3
-
-@_compiled
 def _depths(n, key):
     """How many fair coins each point wins in a row: those with at least t are the points left after t halvings."""
-    out = np.empty(n, _INT64)
-    for i in range(n):
-        bits, depth = _random_word(key, i), 0
-        while depth < 63 and bits & np.uint64(1):
-            bits >>= np.uint64(1)
-            depth += 1
-        out[i] = depth
-    return out
+    words = _words(key, np.arange(n))
+    first_lost = ~words & (words + np.uint64(1))       # 2^depth
+    return np.frexp(np.maximum(first_lost, np.uint64(1)).astype(np.float64))[1] - 1
 
 
-@_compiled(python=True)
 def _largest_rank(size, constant, delta):
     """The largest k with constant k log(2 k / delta) <= size, from 1 to size."""
     k = 1
@@ -12516,37 +11790,24 @@ def _largest_rank(size, constant, delta):
     return k
 
 
-@_compiled(apart=True, python=True)
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace.
 
     The trace less the Ritz values of 6 steps of orthogonal iteration: a few per cent too much at most, where sigma
     falls slowly.
     """
-    A = _gram(kernel, _prepare(kernel, Z, Z, True))
-    trace, tail = 0.0, 0.0
-    for i in range(A.shape[0]):
-        for j in range(A.shape[0]):
-            A[i, j] *= weights[i] * weights[j]
-        trace += A[i, i]
-    if k < A.shape[0] and trace < np.inf:              # NaN and infinity are refused with the scores
-        Q, _ = _orthonormalize(_gaussian_matrix(A.shape[0], k, _subkey(key, 0)), _subkey(key, 1))
+    Z = np.array(Z, np.float64)
+    A, tail = _gram(kernel, _prepare(kernel, Z, Z, True)), 0.0
+    with np.errstate(over="ignore", invalid="ignore"):                 # NaN and infinity are refused with the scores
+        A *= weights[:, None] * weights
+        trace = A.trace()
+    if k < len(A) and trace < math.inf:
+        Q, _ = _orthonormalize(_gaussian_matrix(len(A), k, _python_subkey(key, 0)), _python_subkey(key, 1))
         for step in range(6):
-            Q, _ = _orthonormalize(_dense_product(A, A.shape[0], Q), _subkey(key, step + 2))
-        tail = trace - _inner(Q, _dense_product(A, A.shape[0], Q))
-    floor = 2.2e-16 * trace
-    return max(max(tail / k, floor), 1e-280) if trace > 0.0 else 1.0  # of denormal numbers the inverse is infinite
-
-
-@_compiled
-def _left_after(depth, halvings):
-    """Numbers of the points that are left after so many halvings."""
-    rows, count = np.empty(depth.shape[0], _INT64), 0
-    for i in range(depth.shape[0]):
-        if depth[i] >= halvings:
-            rows[count] = i
-            count += 1
-    return rows[:count].copy()
+            Q, _ = _orthonormalize(_dense_product(A, len(A), Q), _python_subkey(key, step + 2))
+        tail = trace - (Q * _dense_product(A, len(A), Q)).sum()
+    # Of denormal numbers the inverse is infinite.
+    return float(max(tail / k, 2.2e-16 * trace, 1e-280)) if trace > 0.0 else 1.0
 
 
 # Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
@@ -12555,66 +11816,54 @@ _HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
 _TAIL, _COINS, _OTHERS = range(3)
 
 
-@_compiled(apart=True)
-def _recursive(P, kernel, rule, drawn, key):
-    """RLS algorithms 2 and 3: Landmarks; and whether the kernel is finite and positive semidefinite as far as was seen.
+def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, factor=1.0, oversampling=1.0,
+               division=1.0, drawn=0):
+    """RLS algorithm 2 (lam given) and RLS algorithm 3 (size s given, with c = constant), and their practical variants.
 
     Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
-    scores to the points of its level, and they a new sample. At the top `drawn` landmarks are drawn exactly, if it is
-    not 0. An empty half of a few points is replaced by one of them. Steps have the numbers of RLS algorithm 3, and
-    those of RLS algorithm 2 in brackets where they differ.
+    scores to the points of its level, times `factor`, and they a new sample. At the top `drawn` landmarks are drawn
+    exactly, if it is not 0. An empty half of a few points is replaced by one of them. division: of delta at each level
+    down. Steps have the numbers of RLS algorithm 3, and those of RLS algorithm 2 in brackets where they differ.
     """
-    given_ridge = rule.algorithm == _GIVEN_RIDGE
-    depth = _depths(P.shape[0], _subkey(key, _HALVING))
-    bottom, delta = 0, rule.delta
+    depth, bottom, given_ridge = _depths(len(X), _python_subkey(key, _HALVING)), 0, lam is not None
     while True:
-        rows = _left_after(depth, bottom)              # step 4, of all levels
-        if rows.shape[0] <= (192.0 * math.log(1.0 / delta) if given_ridge else rule.size):
+        rows = np.flatnonzero(depth >= bottom)         # step 4, of all levels
+        if rows.size <= (192.0 * math.log(1.0 / delta) if given_ridge else size):
             break                                      # steps 1 to 3
-        bottom, delta = bottom + 1, delta / rule.division              # step 5
-    if rows.shape[0] == 0:
-        above = _left_after(depth, bottom - 1)
-        place = np.int64(_uniform(_subkey(key, _LAST_POINT), 0) * above.shape[0])
-        rows = above[place:place + 1].copy()
-    weights, evaluations = _ones(rows.shape[0]), 0
+        bottom, delta = bottom + 1, delta / division   # step 5
+    if rows.size == 0:
+        above = np.flatnonzero(depth >= bottom - 1)
+        rows = above[(_uniforms(_python_subkey(key, _LAST_POINT), [0]) * above.size).astype(np.int64)]
+    weights, evaluations = np.ones(rows.size), 0
     for level in range(bottom - 1, -1, -1):
-        delta, level_key = delta * rule.division, _subkey(_subkey(key, _LEVELS), level)
-        Z = _gather(P, rows, P)                        # step 6
-        # A small sample shows no more of a tail.
-        size = min(drawn, 4 * rule.size) if level == 0 and drawn > 0 else rule.size
-        k, lam = _largest_rank(size, rule.constant, delta), rule.lam   # step 7
+        delta, level_key = delta * division, _python_subkey(_python_subkey(key, _LEVELS), level)
+        Z, top = X[rows], level == 0 and drawn > 0     # step 6
+        # Step 7; a small sample shows no more of a tail.
+        k = _largest_rank(min(drawn, 4 * size) if top else size, constant, delta)
         if not given_ridge:                            # step 8
-            lam = _tail_ridge(kernel, _in_double(Z), weights, k, _subkey(level_key, _TAIL))
-            evaluations += Z.shape[0] * (Z.shape[0] + 1) // 2
-        rows = _left_after(depth, level)
-        for i in range(weights.shape[0]):
-            weights[i] = lam / weights[i] ** 2         # the shift of RLS lemma 6
-        scores, computed, sound = _scores(P, rows, Z, weights, kernel, lam)
-        if not sound:
-            return Landmarks(rows, scores, evaluations), False
-        evaluations += computed
-        scores = _capped(scores, rule.factor)          # step 9 (7)
+            lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(level_key, _TAIL))
+            evaluations += len(Z) * (len(Z) + 1) // 2
+        rows = np.flatnonzero(depth >= level)
+        scores, computed = _scores(function, X, rows, Z, lam / weights**2, kernel, lam)
+        scores, evaluations = np.minimum(1.0, factor * scores), evaluations + computed         # step 9 (7)
         # Step 10 (8).
-        many = math.log(max(_sum(scores), 1.0) / delta) if given_ridge else math.log(2.0 * k / delta)
-        chances = _capped(scores, rule.oversampling * many)
-        if level == 0 and drawn > 0:
-            rows, chances = _draw_by_size(chances, drawn, _subkey(key, _TOP))
+        many = math.log(max(scores.sum(), 1.0) / delta) if given_ridge else math.log(2.0 * k / delta)
+        chances = np.minimum(1.0, oversampling * many * scores)
+        if top:
+            rows, chances = _draw_by_size(chances, drawn, _python_subkey(key, _TOP))
         else:
-            level_rows = rows
-            rows, chances = _flip_coins(chances, level_rows, _subkey(level_key, _COINS))     # step 11 (9)
-            if not given_ridge and rows.shape[0] <= k and level > 0:
+            level_rows, kept = rows, _uniforms(_python_subkey(level_key, _COINS), rows) < chances
+            rows, chances = rows[kept], chances[kept]  # step 11 (9)
+            if not given_ridge and rows.size <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding
                 # that out.
-                plain, _ = _draw_by_size(_ones(level_rows.shape[0]), rule.size, _subkey(level_key, _OTHERS))
-                rows, chances = np.empty(rule.size, _INT64), _ones(rule.size)
-                for i in range(rule.size):
-                    rows[i], chances[i] = level_rows[plain[i]], rule.size / level_rows.shape[0]
-        weights = _inverse_roots(chances)
-    return Landmarks(rows, weights, evaluations), True
+                plain, _ = _draw_by_size(np.ones(level_rows.size), size, _python_subkey(level_key, _OTHERS))
+                rows, chances = level_rows[plain], np.full(size, size / level_rows.size)
+        weights = 1.0 / np.sqrt(chances)
+    return Landmarks(rows, weights, evaluations)
 
 
-@_public(X=_points(), kernel=_kernel("X"), lam=_positive, delta=_between(0.0, 0.03125, "0 and 1/32"),
-         seed=_seed, oversampling=_positive)
+@_plain
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
@@ -12629,17 +11878,13 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     kernel : Kernel, positive semidefinite
     lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
     delta : float between 0 and 1/32; failure probability is 3 delta
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     oversampling : float, positive; the 16 of the paper
 
     Returns
     -------
-    Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p)
-
-    Notes
-    -----
-    About 2 n s kernel values and O(n s (d + s)) time for s landmarks at a level; memory O(n + s^2) and slabs of
-    8192 rows.
+    Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p). About 2 n s
+    kernel values and O(n s (d + s)) time for s landmarks at a level; O(n + s^2) memory
 
     Examples
     --------
@@ -12649,16 +11894,13 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     >>> found.indices.size < 2000, error < 50.0
     (True, True)
     """
-    rule = _Rule(algorithm=_GIVEN_RIDGE, lam=lam, size=0, constant=1.0, factor=1.5, oversampling=oversampling,
-                 delta=delta, division=3.0)
-    found, sound = _recursive(X, kernel, rule, 0, _key(seed, _LANDMARKS))
-    if not sound:
-        raise ValueError("recursive_rls: kernel must be finite and positive semidefinite on X")
-    return found
+    X, kernel = _points_and_kernel("recursive_rls", X, kernel)
+    lam = _checked_real("recursive_rls: lam", lam, 1e-300)
+    delta, key, oversampling = _checked_sampling("recursive_rls", delta, 0.03125, seed, oversampling)
+    return _recursive("recursive_rls", X, kernel, key, delta, lam, factor=1.5, oversampling=oversampling, division=3.0)
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), delta=_between(0.0, 0.03125, "0 and 1/32"),
-         seed=_seed, constant=_positive, oversampling=_positive)
+@_plain
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
 
@@ -12673,51 +11915,39 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
 
     Parameters
     ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
+    X, kernel : as of `recursive_rls`
     s : int, at least 1; sample size; n or more returns all points
-    delta : float between 0 and 1/32; failure probability is 3 delta
-    seed : int from 0 to 2**64 - 1, by default 0
+    delta, seed : as of `recursive_rls`
     constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem
         speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
-    oversampling : float, positive; the 16 of the paper
+    oversampling : as of `recursive_rls`
 
     Returns
     -------
-    Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p)
-
-    Notes
-    -----
-    O(n s) kernel values, O(n s (d + s)) time; memory O(n + s^2) and slabs of 8192 rows. `recursive_rls_practical` has
-    smaller constants and returns exactly s landmarks.
-
-    Examples
-    --------
-    >>> found = recursive_rls_fixed(np.arange(900.0).reshape(900, 1), linear(), 200, 0.01, 0)
-    >>> found.indices.size < 900, bool(found.weights.min() >= 1.0)
-    (True, True)
+    Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p). `recursive_rls_practical` has smaller
+    constants and returns exactly s landmarks
     """
-    rule = _Rule(algorithm=_GIVEN_SIZE, lam=0.0, size=s, constant=constant, factor=5.0, oversampling=oversampling,
-                 delta=delta, division=3.0)
-    found, sound = _recursive(X, kernel, rule, 0, _key(seed, _LANDMARKS))
-    if not sound:
-        raise ValueError("recursive_rls_fixed: kernel must be finite and positive semidefinite on X")
-    return found
+    name = "recursive_rls_fixed"
+    X, kernel = _points_and_kernel(name, X, kernel)
+    s, constant = _checked_whole(f"{name}: s", s, 1), _checked_real(f"{name}: constant", constant, 1e-300)
+    delta, key, oversampling = _checked_sampling(name, delta, 0.03125, seed, oversampling)
+    return _recursive(name, X, kernel, key, delta, size=s, constant=constant, factor=5.0, oversampling=oversampling,
+                      division=3.0)
 
 
-@_compiled(inline="always")
-def _practical(P, kernel, s, level_size, delta, key):
-    """The variant of RLS section 5: small constants, one delta (0: the authors' choice), s landmarks at the top."""
-    if s >= P.shape[0]:
-        return _all_points(P.shape[0]), True
-    if delta == 0.0:                                   # log(2 k / delta) is about the log(s) of the authors' program
-        delta = 0.5 / math.log(max(s, 8))
-    rule = _Rule(algorithm=_GIVEN_SIZE, lam=0.0, size=level_size, constant=4.0, factor=1.0, oversampling=1.0,
-                 delta=delta, division=1.0)
-    return _recursive(P, kernel, rule, s, key)
+def _practical(function, X, kernel, s, seed, delta, accelerated):
+    """The variant of RLS section 5: small constants, one delta, s landmarks at the top."""
+    X, kernel = _points_and_kernel(function, X, kernel)
+    s, n, key = _checked_whole(f"{function}: s", s, 1), len(X), _checked_key(function, seed, _LANDMARKS)
+    # log(2 k / delta) is about the log(s) of the authors' program
+    delta = 0.5 / math.log(max(s, 8)) if delta is None else _checked_delta(function, delta, 1.0)
+    if s >= n:
+        return _all_points(n)
+    size = min(s, math.ceil(math.sqrt(s + s**3 / n))) if accelerated else s
+    return _recursive(function, X, kernel, key, delta, size=size, constant=4.0, drawn=s)
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), seed=_seed, delta=_share)
+@_plain
 def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
 
@@ -12731,17 +11961,13 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
 
     Returns
     -------
     Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 /
-    sqrt(chance)
-
-    Notes
-    -----
-    About 2 n s kernel values and n s (s + 2 d) multiplications; memory O(n + s^2) and slabs of 8192 rows.
+    sqrt(chance). About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
 
     Examples
     --------
@@ -12750,13 +11976,10 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
     (20, True)
     """
-    found, sound = _practical(X, kernel, s, s, delta, _key(seed, _LANDMARKS))
-    if not sound:
-        raise ValueError("recursive_rls_practical: kernel must be finite and positive semidefinite on X")
-    return found
+    return _practical("recursive_rls_practical", X, kernel, s, seed, delta, False)
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_integer(1), seed=_seed, delta=_share)
+@_plain
 def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
 
@@ -12767,35 +11990,24 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
 
     Parameters
     ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
-    delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
+    X, kernel, s, seed, delta : as of `recursive_rls_practical`
 
     Returns
     -------
-    Landmarks, as of `recursive_rls_practical`
-
-    Notes
-    -----
-    About 2 n r kernel values and n r (r + 2 d) multiplications; memory O(n + r^2) and slabs of 8192 rows.
-
-    Examples
-    --------
-    >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])         # ten unlike the others
-    >>> found = recursive_rls_accelerated(X, gaussian(0.3), 20)
-    >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
-    (20, True)
+    Landmarks, as of `recursive_rls_practical`; about 2 n r kernel values and n r (r + 2 d) multiplications
     """
-    level_size = min(s, np.int64(math.ceil(math.sqrt(s + np.float64(s) ** 3 / X.shape[0]))))
-    found, sound = _practical(X, kernel, s, level_size, delta, _key(seed, _LANDMARKS))
-    if not sound:
-        raise ValueError("recursive_rls_accelerated: kernel must be finite and positive semidefinite on X")
-    return found
+    return _practical("recursive_rls_accelerated", X, kernel, s, seed, delta, True)
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_pivots, seed=_seed, block=_integer(1, 128))
+def _landmarks_by_pivots(function, X, kernel, s, block, share, seed):
+    X, kernel = _points_and_kernel(function, X, kernel)
+    s, n = _checked_whole(f"{function}: s", s, 1), len(X)
+    block, key = _checked_whole(f"{function}: block", block, 1, 128), _checked_key(function, seed, _LANDMARKS)
+    _fits(f"{function}: s", 8.0 * n * min(s, n))
+    return _all_points(n) if s >= n else _pivoted(function, X, kernel, np.zeros(n), s, block, share, X, key)[0]
+
+
+@_plain
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
@@ -12808,17 +12020,13 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     X : (n, d) array
     kernel : Kernel, positive semidefinite
     s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     block : int from 1 to 128, proposals at a time
 
     Returns
     -------
-    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
-
-    Notes
-    -----
-    n (s + 1) kernel values and some for proposals, O(n s (d + s)) time. The factor F of n s numbers is held
-    meanwhile, as the algorithm needs it: its memory is O(n s).
+    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
+    n (s + 1) kernel values and some for proposals, O(n s (d + s)) time, and n s numbers of memory
 
     Examples
     --------
@@ -12826,15 +12034,10 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())                   # one of those that are alike
     [0.0, 9.0]
     """
-    if s >= X.shape[0]:
-        return _all_points(X.shape[0])
-    found, _, sound = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 0.0, X, _key(seed, _LANDMARKS))
-    if not sound:
-        raise ValueError("rpcholesky: kernel must be finite and positive semidefinite on X")
-    return found
+    return _landmarks_by_pivots("rpcholesky", X, kernel, s, block, 0.0, seed)
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_pivots, block=_integer(1, 128))
+@_plain
 def pivoted_cholesky(X, kernel, s, block=64):
     """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
 
@@ -12842,32 +12045,16 @@ def pivoted_cholesky(X, kernel, s, block=64):
 
     Parameters
     ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    s : int, at least 1; number of landmarks; n or more returns all points
+    X, kernel, s : as of `rpcholesky`
     block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among residuals that are
         equal
 
     Returns
     -------
-    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding
-
-    Notes
-    -----
-    n (s + 1) kernel values and some for candidates, O(n s (d + s)) time and one pass over O(n s) memory for a few
-    pivots at best: several times slower than `rpcholesky`. Outliers come first, which is rarely what kernel PCA wants.
-
-    Examples
-    --------
-    >>> pivoted_cholesky(np.array([[0.0], [0.1], [9.0]]), gaussian(1.0), 2).indices.tolist()
-    [0, 2]
+    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding. Several
+    times slower than `rpcholesky`; outliers come first, which is rarely what kernel PCA wants
     """
-    if s >= X.shape[0]:
-        return _all_points(X.shape[0])
-    found, _, sound = _pivoted(X, kernel, _zeros(X.shape[0], _FLOAT64), s, block, 1.0, X, np.uint64(0))
-    if not sound:
-        raise ValueError("pivoted_cholesky: kernel must be finite and positive semidefinite on X")
-    return found
+    return _landmarks_by_pivots("pivoted_cholesky", X, kernel, s, block, 1.0, 0)
 
 
 def _landmarks_joined(a, b, kernel, s, key):
@@ -12877,16 +12064,14 @@ def _landmarks_joined(a, b, kernel, s, key):
     chance q in all, where p >= q.
     """
     union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3])], a[3] + b[3])
-    size = union.indices.size
+    points, weights, size = union.points, union.weights, union.indices.size
     if size <= s:
         return union
-    points, weights, k = union.points, union.weights, _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
+    k = _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
     # No two unions begin with the same point and have cost the same so far.
     key = _python_subkey(_python_subkey(key, int(union.indices[0])), int(union.evaluations))
-    lam = _tail_ridge(kernel, _to_double(points), weights, k, _python_subkey(key, _TAIL))
-    scores, computed, sound = _scores(points, np.arange(size), points, lam / weights**2, kernel, lam)
-    if not sound:
-        raise ValueError("kernel must be finite and positive semidefinite on X")
+    lam = _tail_ridge(kernel, points, weights, k, _python_subkey(key, _TAIL))
+    scores, computed = _scores("landmarks", points, np.arange(size), points, lam / weights**2, kernel, lam)
     wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
     chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
     evaluations = union.evaluations + computed + size * (size + 1) // 2
@@ -12904,10 +12089,7 @@ def _checked_landmarks(function, X, landmarks, kernel):
 def _map_of(function, Z, kernel):
     """NystromMap of landmarks."""
     _fits(f"{function}: landmarks", 8.0 * len(Z) ** 2)
-    found, _, sound = _factor(Z, kernel, np.zeros(len(Z)))
-    if not sound:
-        raise ValueError(f"{function}: kernel must be finite and positive semidefinite on the landmarks")
-    return found
+    return _factor(function, Z, kernel, np.zeros(len(Z)))[0]
 
 
 @_plain
@@ -12929,11 +12111,6 @@ def nystrom_map(X, landmarks, kernel):
     Notes
     -----
     s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
-
-    Examples
-    --------
-    >>> nystrom_map(np.array([[1.0], [2.0]]), np.array([1, 0]), linear()).rank
-    1
     """
     X = _as_points("nystrom_map: X", X)
     Z, kernel = _checked_landmarks("nystrom_map", X, landmarks, kernel)
@@ -12946,9 +12123,8 @@ def _map_features(P, found):
     X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
     if found.rank == 0:                                # a kernel that is 0
         return _zeros(X.shape[0] * Z.shape[0], X.dtype).reshape(X.shape[0], Z.shape[0]), True
-    below, corners = _panels(_rectangle(found.factor, found.rank, found.rank), 0, Z)
-    F = _new_matrix(X.shape[0], Z.shape[0], X)
-    squares = _forward_substitute(found.kernel, _prepare(found.kernel, X, Z[:found.rank], False), below, corners, 0, F)
+    F, L = _new_matrix(X.shape[0], Z.shape[0], X), _rectangle(found.factor, found.rank, found.rank)
+    squares = _substitute(found.kernel, X, Z[:found.rank], L, 0, F)
     for i in range(F.shape[0]):
         for j in range(found.rank, F.shape[1]):
             F[i, j] = 0.0
@@ -13212,9 +12388,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     s = min(most, 16)
     progress = _begin_pivots(X, kernel, shift, s, X)
     while True:
-        progress, sound = _pivots_up_to(s, progress, X, kernel, shift, 64, 0.0, X, key)
-        if not sound:
-            raise ValueError("nystrom_to: kernel must be finite and positive semidefinite on X")
+        progress = _pivots_up_to("nystrom_to", s, progress, X, kernel, shift, 64, 0.0, X, key)
         found, left = progress.indices.size, progress.rest.sum()
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
         F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
@@ -13270,11 +12444,6 @@ def kernel_ridge(F, Y, lam):
     Notes
     -----
     O(n r^2 + r^3) time, in float64; O(r^2) memory and 8192 rows of F. `nystrom_ridge` does it without holding F.
-
-    Examples
-    --------
-    >>> kernel_ridge(np.array([[1.0], [2.0]]), np.array([1.0, 2.0]), 5.0).round(12).tolist()
-    [0.5]
     """
     F, lam = _checked_points("kernel_ridge: F", F), _checked_real("kernel_ridge: lam", lam, 1e-300)
     T, sizes = _checked_targets("kernel_ridge: Y", Y, len(F))

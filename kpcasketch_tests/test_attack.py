@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 import kpcasketch as kp
-from kpcasketch_tests import inner, naive
+from kpcasketch_tests import naive
 
 # Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 256 rows without
 # LAPACK, 512 for traces.
@@ -663,7 +663,7 @@ def attack_gradients(case):
             break
         assert all(np.isfinite(a).all() for a in (after.coef, after.other_coef, after.moment)) and after.step == t + 1
         if fresh and not implicit:                     # implicit ones have their oracle in test_gradients
-            count, eta = after.used - first, inner(kp._step_size)(state, n)
+            count, eta = after.used - first, kp._step_size(state, n)
             a, c, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, slice(first, first + count), eta,
                                       count, ridge, centered)
             size = 1e3 * case.eps * (np.abs(a).max() + np.abs(state.coef).max() + eta * np.abs(phi).max() ** 2

@@ -316,7 +316,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
     ("a.npy", X, ["-o", ""], "o must not be empty"),
     ("a.npy", X, ["--method", "magic"], "invalid choice"), ("a.npy", X, ["--unknown"], "unrecognized arguments"),
     ("a.npy", X, ["--method", "sample", "-s", "0.5"], "sample_gram: s must be at least 1"),
-    ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "uniform_landmarks: s must be an integer"),
+    ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "uniform_landmarks: s must be a whole number"),
     ("a.npy", X, ["--method", "rls", "-s", "5"], "nystrom_kpca: k must be"),
     ("a.npy", X, ["--method", "shadow", "--ell", "1e-3"], "rskpca: k must be"),
     ("a.npy", X, ["--method", "shadow", "--kernel", "linear"], "shadow_radius: sigma"),

@@ -91,8 +91,8 @@ def called_from_python():
 def test_who_may_be_called_from_python_is_declared():
     declared = {function.__name__ for function in kp._declared if function.python and function.__name__.startswith("_")}
     assert called_from_python() - declared == set()
-    # those of benchmarks, and what overloads for compiled callers name
-    assert declared - called_from_python() <= {"_phases_of"}, declared - called_from_python()
+    # those of benchmarks and tests, and what overloads for compiled callers name
+    assert declared - called_from_python() <= {"_phases_of", "_subkey"}, declared - called_from_python()
 
 
 def test_a_name_that_was_defined_twice_changed_the_kind_of_a_map():

@@ -8,7 +8,6 @@ import pickle
 import numpy as np
 import pytest
 import scipy.linalg
-from numba import njit
 
 import kpcasketch as kp
 from kpcasketch_tests import inner, naive
@@ -216,9 +215,9 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
 
 def test_one_line_functions_are_start_steps_and_finish():
     state = kp.dsgd_kpca(X, G, 2, 300, 5, 9, 50, 70)
-    rows = [inner(kp._batch_rows)(np.uint64(5), t, 50, 700) for t in range(9)]
-    by_hand = kp.dsgd_start(kp._start_points(X, np.uint64(5)), kp.fourier_features_map(G, 3, 300, 5, False), 2, False,
-                            70)
+    key = kp._python_key(5, kp._BATCHES)
+    rows = [kp._batch_rows(key, t, 50, 700) for t in range(9)]
+    by_hand = kp.dsgd_start(X[kp._start_rows(key, 700)], kp.fourier_features_map(G, 3, 300, 5, False), 2, False, 70)
     for t in range(9):
         by_hand = kp.dsgd_update(by_hand, X[rows[t]])
     by_hand = kp.dsgd_finish(by_hand)
@@ -226,36 +225,15 @@ def test_one_line_functions_are_start_steps_and_finish():
     assert len(np.unique(np.concatenate(rows))) > 300 and not np.array_equal(rows[0], rows[1])
 
 
-def test_compiled_callers_get_the_same_bits():
-    @njit
-    def compiled(X, Y):
-        state = kp.dsgd_kcca(X, Y, kp.gaussian(2.0), kp.laplacian(2.0), 1, 200, 3, 5, 100)
-        one = kp.dsgd_update(kp.dsgd_start(X, kp.fourier_features_map(kp.gaussian(2.0), 3, 99, 1, False), 1), X)
-        return kp.dsgd_evaluate(X, state), kp.dsgd_evaluate(Y, state, True), kp.dsgd_values(one)
-
-    state = kp.dsgd_kcca(X, Y, G, L, 1, 200, 3, 5, 100)
-    one = kp.dsgd_update(kp.dsgd_start(X, kp.fourier_features_map(G, 3, 99, 1, False), 1), X)
-    expected = kp.dsgd_evaluate(X, state), kp.dsgd_evaluate(Y, state, True), kp.dsgd_values(one)
-    assert all(np.array_equal(a, b) for a, b in zip(compiled(X, Y), expected))
-
-
-@njit
-def diverging(X):
-    return kp.dsgd_kpca(X, kp.gaussian(2.0), 1, 200, 0, 50, 100, 64, 1e6)
-
-
 def test_steps_that_diverge_are_reported_with_their_number():
     with pytest.raises(ValueError,
-                       match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
-        diverging(X)
-    with pytest.raises(ValueError,
-                       match="dsgd_kpca: theta0 must be smaller than 1.00e6, as the steps diverged at step [1-9]"):
+                       match="dsgd_kpca: theta0 must be smaller than 1.00e\\+06, as the steps diverged at step [1-9]"):
         kp.dsgd_kpca(X, G, 1, 200, 0, 50, 100, 64, 1e6)
     for task in TASKS:
         state, other = start(task, theta0=1e6)
         before = pickle.dumps(state)
-        with pytest.raises(ValueError, match="dsgd_update: theta0 must be smaller than 1.00e6, as the steps diverged "
-                                             "at step [0-9]"):
+        with pytest.raises(ValueError, match="dsgd_update: theta0 must be smaller than 1.00e\\+06, as the steps "
+                                             "diverged at step [0-9]"):
             for _ in range(9):
                 state = kp.dsgd_update(state, X, other)
         assert state.step == 0 or np.isfinite(state.coef).all()
@@ -341,23 +319,23 @@ def known(task):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda: kp.dsgd_start(X, MAP, 2, theta1=-0.1), "theta1 must not be negative"),
+    (lambda: kp.dsgd_start(X, MAP, 2, theta1=-0.1), r"theta1 must be from 0\.0 to"),
     (lambda: kp.dsgd_start(X, MAP, 2, theta0=0.0), "theta0 must be from 1e-150"),
-    (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must not be negative"),
+    (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must be from 1e-150 to"),
     (lambda: kp.dsgd_start(X, MAP, 2, theta1=np.nan), "theta1 must be finite"),
     (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
     (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be at most"),
     (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
     (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
-    (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have map.d columns"),
+    (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
     (lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2),
      "map must be a map of fourier_features_map, or"),
     (lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2), "map must be a map of fourier_features_map, or"),
     (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
     (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
-    (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be at most the number of points"),
-    (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be at least 1"),
-    (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), "must have the same number of rows"),
+    (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be a whole number from 1 to"),
+    (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be a whole number from 1"),
+    (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
     (lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2), "must have as many features"),
     (lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True), "k must be at most the rank"),
     (lambda: kp.dsgd_ksir(X, np.zeros(700), G, 1, 300), "targets must not be constant"),
@@ -365,12 +343,12 @@ def known(task):
     (lambda: kp.dsgd_update(known("kpca"), X, Y), "Y must be given for two views, or targets, and not else"),
     (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"), (lambda: kp.dsgd_update(known("ksir"), X),
      "Y must be given"),
-    (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), "must have the same number of rows"),
+    (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), r"must have \d+ rows"),
     (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "as many columns as at the start"),
     (lambda: kp.dsgd_update(known("kcca"), X, Y * np.nan), "Y must be finite"),
     (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "X must have at least 2 points"),
     (lambda: kp.dsgd_update(known("kpca"), X[:0]), "X must have at least one row"),
-    (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have state.map.d columns"),
+    (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have 3 columns"),
     (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState as"),
     (lambda: kp.dsgd_update(known("kpca")._replace(step=-1), X), "state must be a DSGDState as"),
     (lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState as"),
@@ -379,7 +357,7 @@ def known(task):
     (lambda: kp.dsgd_update(known("ksir")._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y),
      "state must be a DSGDState as"),
     (lambda: kp.dsgd_evaluate(X, known("kpca"), True), "second must be False"),
-    (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have as many columns"),
+    (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have 3 columns"),
     (lambda: kp.dsgd_evaluate(FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))),
      "angles overflow"),
     (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR),
@@ -395,7 +373,7 @@ def known(task):
     (lambda: kp.dsgd_kpca(X, G, 1, 300, batch=1, centered=True), "batch must be at least 2 if centered"),
     (lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300), "kernel must be scaled by 1e-37"),
     (lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300), "kernel_y must be scaled by 1e-37"),
-    (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "the kernel of map must be scaled by 1e-37"),
+    (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be in float64"),
     (lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)), "X must be in float64"),
     (lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)), "X must be in float64"),
     (lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X), "state must be an integer"),
@@ -505,14 +483,12 @@ def test_steps_that_were_chosen_diverged_on_few_points(n, rng):
 
 
 def test_the_error_of_a_step_says_whose_theta0_it_was_and_its_value():
-    with pytest.raises(ValueError, match=r"theta0 must be smaller than 9\.00e2, as the steps diverged at step"):
+    with pytest.raises(ValueError, match=r"theta0 must be smaller than 9\.00e\+02, as the steps diverged at step"):
         kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
     state = start("kcca", m=300)[0]
     with pytest.raises(ValueError,
-                       match=r"theta0 must be smaller than 1\.00e3 \(chosen\), as the steps diverged at step 0"):
+                       match=r"theta0 must be smaller than 1\.00e\+03 \(chosen\), as the steps diverged at step 0"):
         kp.dsgd_update(state._replace(theta0=999.9, coef=1e3 * state.coef), X, Y)
-    assert kp._in_digits(0.099999) == "1.00e-1" and kp._in_digits(2.53) == "2.53e0"
-    assert kp._in_digits(1e150) == "1.00e150"
 
 
 def test_steps_with_all_features_are_those_with_stored_points(rng):

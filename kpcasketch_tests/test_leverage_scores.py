@@ -151,7 +151,6 @@ def test_fixed_sizes_are_kept_to(name, s):
         assert np.array_equal(found.indices, np.arange(N)) and (found.weights == 1).all() and found.evaluations == 0
 
 
-@numba.njit
 def weight_sums(X, kernel, s, delta, trials):
     out = np.zeros((trials, X.shape[0]))
     for t in range(trials):
@@ -511,7 +510,7 @@ def test_tiny_kernel_values_were_refused_as_not_positive():
 
 def test_a_ridge_whose_inverse_is_infinite_gave_nan():
     assert (kp.ridge_leverage_scores(np.zeros((9, 2)), kp.linear(), 1e-300) == 0).all()
-    with pytest.raises(ValueError, match="^ridge_leverage_scores: lam must be positive, at least 1e-300"):
+    with pytest.raises(ValueError, match="^ridge_leverage_scores: lam must be from 1e-300 on"):
         kp.ridge_leverage_scores(np.zeros((9, 2)), kp.linear(), 1e-317)
 
 
