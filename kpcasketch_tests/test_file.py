@@ -187,10 +187,10 @@ def test_without_the_compiler_the_import_says_so():
     assert run.returncode == 1 and "unset NUMBA_DISABLE_JIT" in run.stderr
 
 
-def test_only_the_standard_library_numpy_and_numba_are_imported():
+def test_only_the_standard_library_numpy_scipy_and_numba_are_imported():
     modules = {(node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
                for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, (ast.Import, ast.ImportFrom))}
-    assert modules <= set(sys.stdlib_module_names) | {"numpy", "numba", "llvmlite"}
+    assert modules <= set(sys.stdlib_module_names) | {"numpy", "scipy", "numba", "llvmlite"}
 
 
 @pytest.mark.slow

@@ -412,7 +412,7 @@ def test_every_seed_makes_two_views():
 
 def test_float32_features_of_kernels_beyond_its_range_are_refused():
     with pytest.raises(ValueError,
-                       match="fourier_features: the kernel of map must be scaled by 1e-37 to 1e37 with X in float32"):
+                       match="fourier_features: X must be in float64 with a kernel scaled"):
         kp.fourier_features(X.astype(np.float32), HUGE)
     with pytest.raises(ValueError, match="skpca_update: X must be in float64"):
         kp.skpca_update(kp.skpca_start(HUGE, 5), X.astype(np.float32))
