@@ -534,7 +534,7 @@ _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
 _FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
 
 
-@_compiled(python=True)
+@_compiled
 def _zeros(size, dtype):
     """Vector of zeros. np.zeros is compiled anew for each number of dimensions and way of naming a type; this once."""
     out = np.empty(size, dtype)
@@ -546,14 +546,6 @@ def _zeros(size, dtype):
 @_compiled(python=True)
 def _zero_matrix(n, m):
     return _zeros(n * m, _FLOAT64).reshape(n, m)
-
-
-@_compiled(python=True)
-def _ones(count):
-    out = _zeros(count, _FLOAT64)
-    for i in range(count):
-        out[i] = 1.0
-    return out
 
 
 @_compiled
@@ -586,38 +578,11 @@ def _numbers(n):
     return out
 
 
-@_compiled(python=True)
+@_compiled
 def _sum(values):
     total = 0.0
     for value in values:
         total += value
-    return total
-
-
-@_compiled
-def _capped(values, factor):
-    """min(1, factor value) of each."""
-    out = _zeros(values.shape[0], _FLOAT64)
-    for i in range(values.shape[0]):
-        out[i] = min(1.0, factor * values[i])
-    return out
-
-
-@_compiled
-def _inverse_roots(values):
-    out = _zeros(values.shape[0], _FLOAT64)
-    for i in range(values.shape[0]):
-        out[i] = 1.0 / math.sqrt(values[i])
-    return out
-
-
-@_compiled
-def _inner(U, V):
-    """sum_ij U_ij V_ij."""
-    total = 0.0
-    for i in range(U.shape[0]):
-        for j in range(U.shape[1]):
-            total += U[i, j] * V[i, j]
     return total
 
 
@@ -685,7 +650,7 @@ def _in_order(values, place):
     return values[place]
 
 
-@_compiled(python=True)
+@_compiled
 def _unit_matrix(n):
     out = _zero_matrix(n, n)
     for i in range(n):
@@ -884,7 +849,6 @@ def _integer(low=None, high=None):
     return _number("_as_integer", f"{low} <= {{a}}_ <= {high or 2**63 - 1}", limit)
 
 
-_length = _integer(1, 2**31 - 1)                       # of an array to be made: the product of two does not overflow
 
 
 def _count(of, limit="n, the number of points or rows"):
@@ -897,18 +861,7 @@ def _real(condition="True", limit=""):
     return _number("_as_real", re.sub(r"\bx\b", "{a}_", condition), limit)
 
 
-def _below(limit):
-    return [_require(f"{{a}}_ < {limit}", f"{{a}} must be below {limit}")]
-
-
-def _between(low, high, limit):
-    return _real(f"{low} < x < {high}", f"be between {limit}")
-
-
-_share = ["{a}_ = _as_share('{f}: {a}', {a})"]
 _seed = ["{a}_ = _as_seed('{f}: {a}', {a})"]
-_flag = ["{a}_ = _as_flag('{f}: {a}', {a})"]
-_positive = _real("x >= 1e-300", "be positive, at least 1e-300")                  # so that its inverse is a number
 _tolerance = _real("x >= 0.0", "not be negative")
 _bandwidth = _real("1e-150 <= x <= 1e150", "be positive, from 1e-150 to 1e150")     # so that its square is one
 
@@ -920,37 +873,10 @@ def _given(otherwise, but=None):
     return lines + [f"{{a}}_ = {otherwise} if {{a}} is None else _as_real('{{f}}: {{a}}', {{a}})"]
 
 
-def _vector(like=None):
-    lines = ["{a}_ = _as_vector('{f}: {a}', {a})", _require("{a}_.size > 0", "{a} must have at least one entry"),
-             _require("_all_below({a}_.reshape(1, -1), math.inf)", "{a} must be finite (no NaN or infinity)")]
-    if like:
-        lines.append(_require(f"{{a}}_.size == {like}_.size", f"{like} and {{a}} must be of the same length"))
-    return lines
-
-
-def _columns(rows=None, keep_vectors=False):
-    """One or several columns of numbers, in float64; a vector is one column, and stays one if that is to be kept."""
-    bring = "_as_targets" if keep_vectors else "_as_columns"
-    place = "_in_columns({a}_)" if keep_vectors else "{a}_"
-    lines = [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})", *_sound_points(place, "{a}")]
-    if rows:
-        lines.append(_alike(rows, 0))
-    return lines
-
-
 def _vectors(of):
     """A vector or a block of them, for an operator to act on, in their own precision."""
     return ["{a}_ = _as_vectors('{f}: {a}', {a})", *_sound_points("_in_columns({a}_)", "{a}"),
             _require(f"{{a}}_.shape[0] == _size({of}_)", f"{{a}} must have as many rows as {of}")]
-
-
-def _model(bring, on):
-    """Lines for what expansions and maps have in common: points and a kernel."""
-    points = [("{a}_.points", "{a}.points")] + ([(f"{on}_", on)] if on else [])
-    lines = [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})", *_sound_points("{a}_.points", "{a}.points")]
-    if on:
-        lines.append(_alike(on, 1, ".points"))
-    return lines + _sound_kernel("{a}_.kernel", "{a}.kernel", points)
 
 
 _PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
@@ -987,9 +913,6 @@ def _basis(of):
     return _count(of) + [_holdable("k", f"8.0 * _size({of}_) * min(2 * k_, _size({of}_))")]
 
 
-_pivots = _integer(1) + [_holdable("s", "8.0 * X_.shape[0] * min(s_, X_.shape[0])")]
-_centers = _points() + [_holdable("C", "8.0 * C_.shape[0] ** 2")]
-_square_of_points = _points(double=True) + [_holdable("X", "8.0 * X_.shape[0] ** 2")]
 
 
 # 2.3 What the lines call
@@ -1416,6 +1339,13 @@ def _checked_real(name, value, low, high=math.inf):
     return value
 
 
+def _checked_share(name, value):
+    value = _as_real(name, value)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must be between 0 and 1, got {value}")
+    return value
+
+
 def _checked_vector(name, value):
     """value as a vector of finite float64, at least one."""
     value = np.array(_as_vector(name, value))
@@ -1459,6 +1389,10 @@ def _plain(function):
         with _called(function.__name__):
             try:
                 return function(*arguments, **by_name)
+            except TypeError as error:
+                if "positional arguments but" in str(error) and type(arguments[-1]).__name__ == "Kernel":
+                    raise TypeError(f"{error}: a model carries its kernel") from None
+                raise
             finally:
                 _return_views(lent)
                 if held:
@@ -2280,6 +2214,15 @@ def _points_and_kernel(function, X, kernel):
     return X, _checked_kernel(f"{function}: kernel", kernel, X=X)
 
 
+def _checked_two(function, X, argument, Y):
+    """Two sets of points with as many columns."""
+    X, Y = _checked_points(f"{function}: X", X), _checked_points(f"{function}: {argument}", Y)
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(f"{function}: X and {argument} must have the same number of columns (X: {len(X)} x "
+                         f"{X.shape[1]}, {argument}: {len(Y)} x {Y.shape[1]})")
+    return X, Y
+
+
 @intrinsic
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function at `address` and two contiguous float64 vectors."""
@@ -2371,11 +2314,6 @@ def _is_stationary(kernel):
     return kernel.kind in _KINDS_WITH_LAWS
 
 
-def _stationary(*points):
-    limit = "{a} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy"
-    return _kernel(*points) + [_require("_is_stationary({a}_)", limit)]
-
-
 def _checked_stationary(name, kernel, **points):
     kernel = _checked_kernel(name, kernel, **points)
     if not _is_stationary(kernel):
@@ -2383,7 +2321,11 @@ def _checked_stationary(name, kernel, **points):
     return kernel
 
 
-_radial = _stationary() + [_require("{a}_.kind != _CITY_BLOCK", "{a} must depend on the Euclidean distance")]
+def _checked_radial(name, kernel):
+    kernel = _checked_stationary(name, kernel)
+    if kernel.kind == _CITY_BLOCK:
+        raise ValueError(f"{name} must depend on the Euclidean distance")
+    return kernel
 
 
 @_compiled
@@ -2426,7 +2368,7 @@ def _tail_of_exp(a, first):
     return math.exp(-a) * total
 
 
-@_compiled
+@_compiled(python=True)
 def _drop(kernel, r):
     """1 - k(r) / k(0) of a kernel of the distance, without cancellation."""
     a = kernel.gamma * r
@@ -2449,7 +2391,7 @@ def _drop(kernel, r):
     return np.nan                                      # of a kernel whose law is not here yet
 
 
-@_compiled
+@_compiled(python=True)
 def _steepest(kernel):
     """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
     slope, gamma = np.nan, kernel.gamma                # of a kernel whose law is not here yet
@@ -2537,7 +2479,7 @@ def _divided(sums, count):
     return sums
 
 
-@_compiled(inline="always")
+@_either
 def _tile_width(like):
     """Columns of one panel: what the micro-kernel holds in registers."""
     return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
@@ -2577,7 +2519,7 @@ def _scale_for(kernel, largest):
     return factor, kernel.gamma / factor / (1.0 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else factor)
 
 
-@_compiled
+@_compiled(python=True)
 def _at_scale(kernel, X, Y, symmetric):
     """Points and gamma with the bandwidth near 1: times a power of two, where float32 cannot hold gamma or squares.
 
@@ -2828,7 +2770,7 @@ def _gram(kernel, pairs):
     return out
 
 
-@_compiled
+@_compiled(python=True)
 def _value_limit(kernel, X, Y):
     """What no abs(k(x, y)) exceeds, as far as that is known without evaluating it."""
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
@@ -3116,7 +3058,7 @@ def gram_matmat(X, Y, V, kernel):
     return product
 
 
-@_compiled(python=True)
+@_compiled
 def _gather(P, rows, like):
     """P[rows] in the precision of `like`."""
     out = np.empty(rows.shape[0] * P.shape[1], like.dtype).reshape(rows.shape[0], P.shape[1])
@@ -3987,6 +3929,14 @@ def _checked_operator(name, A, symmetric=True):
     return A
 
 
+def _checked_rows(name, value):
+    """A CSR, not necessarily square."""
+    rows, (function, argument) = _as_rows(name, value), name.split(": ")
+    if not _rise(rows):
+        raise ValueError(f"{function}: {_FLAWS[_CSR_POINTERS].format(a=argument)}")
+    return rows
+
+
 # What plain functions ask of a checked operator.
 
 @_compiled(python=True)
@@ -4007,11 +3957,6 @@ def _operator_rows(A, first, last):
 @_compiled(python=True)
 def _operator_trace(A):
     return _trace(A)
-
-
-def _sparse_rows():
-    """A CSR, not necessarily square."""
-    return ["{a}_ = _as_rows('{f}: {a}', {a})", _require("_rise({a}_)", _FLAWS[_CSR_POINTERS])]
 
 
 # 6.5 Functions of operators
@@ -5049,14 +4994,6 @@ def _convert_eigen(name, value):
 _as_eigen = _converter(Eigen, "an Eigen, as the eigensolvers return it", _convert_eigen)
 
 
-def _eigen(of):
-    return ["{a}_ = _as_eigen('{f}: {a}', {a})", *_sound_points("{a}_.vectors", "{a}.vectors"),
-            _require("{a}_.values.size == {a}_.residual.size == {a}_.vectors.shape[1]",
-                     "{a}.values and {a}.residual must hold one number for each vector"),
-            _require(f"{{a}}_.vectors.shape[0] == {of}_.shape[0]",
-                     f"{{a}}.vectors must have one row for each point of {of}")]
-
-
 def _convert_expansion(name, value):
     points, coef = _as_points(name, value.points, ".points"), _as_points(name, value.coef, ".coef")
     offset = _as_vector(name, value.offset, ".offset")
@@ -5068,41 +5005,48 @@ def _convert_expansion(name, value):
 _as_expansion = _converter(Expansion, "an Expansion", _convert_expansion)
 
 
-def _expansion(on=None):
-    """An expansion, to be applied to other points."""
-    lines = [*_model("_as_expansion", on), *_sound_points("{a}_.coef", "{a}.coef"),
-             _require("{a}_.coef.shape[0] == {a}_.points.shape[0]", "{a}.coef must have one row for each point"),
-             _require("{a}_.offset.size == {a}_.coef.shape[1]",
-                      "{a}.offset must be empty or hold one number for each column of {a}.coef"),
-             _require("{a}_.mean.size in (0, {a}_.points.shape[0]) and _all_below({a}_.mean.reshape(1, -1), math.inf) "
-                      "or {a}_.mean.size == 1 and np.isnan({a}_.mean[0])",
-                      "{a}.mean must be empty, hold one number for each point, or be one NaN for unknown")]
-    return lines
+def _checked_model(function, X, argument, model):
+    """The points of a model that carries its kernel, as those of X (if that is not None) go with them."""
+    points = _checked_points(f"{function}: {argument}.points", model.points)
+    if X is not None and X.shape[1] != points.shape[1]:
+        raise ValueError(f"{function}: X and {argument}.points must have the same number of columns (X: {len(X)} x "
+                         f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})")
+    given = {f"{argument}.points": points} if X is None else {"X": X, f"{argument}.points": points}
+    _checked_kernel(f"{function}: {argument}.kernel", model.kernel, **given)
+    return points
+
+
+def _checked_expansion(name, expansion, X=None):
+    E, (function, argument) = _as_expansion(name, expansion), name.split(": ")
+    points = _checked_model(function, X, argument, E)
+    _checked_points(f"{name}.coef", E.coef)
+    if len(E.coef) != len(points):
+        raise ValueError(f"{name}.coef must have one row for each point, got {len(E.coef)} for {len(points)}")
+    if E.offset.size != E.coef.shape[1]:
+        raise ValueError(f"{name}.offset must be empty or hold one number for each column of {argument}.coef")
+    unknown = E.mean.size == 1 and np.isnan(E.mean[0])
+    if not (unknown or E.mean.size in (0, len(points)) and np.isfinite(E.mean).all()):
+        raise ValueError(f"{name}.mean must be empty, hold one number for each point, or be one NaN for unknown")
+    return E
 
 
 _DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
 
 
-@_compiled(apart=True, python=True)
 def _expansion_of(X, kernel, eigen, taken):
     """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0.
 
     taken: the eigenvalue that centring took off, whose rounding stays. Coefficients in float32 give features with an
     error of about 1e-7 of the largest eigenvalue over lambda^1/2.
     """
-    n, k = eigen.vectors.shape
-    coef, values = _zeros(n * k, X.dtype).reshape(n, k), _zeros(k, _FLOAT64)
-    share = max(n * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
-    floor = share * (max(eigen.values[0], 0.0) + abs(taken))
-    for q in range(k):
-        if eigen.values[q] > max(floor, eigen.residual[q] * eigen.values[0]):
-            values[q] = eigen.values[q]
-            for i in range(n):
-                coef[i, q] = eigen.vectors[i, q] / math.sqrt(eigen.values[q])
-    return Expansion(X, coef, values, _zeros(k, _FLOAT64), kernel, _zeros(0, _FLOAT64))
+    share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
+    floor, values = share * (max(eigen.values[0], 0.0) + abs(taken)), eigen.values
+    kept = values > np.maximum(floor, eigen.residual * values[0])
+    coef = np.where(kept, eigen.vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0).astype(X.dtype)
+    return Expansion(X, coef, np.where(kept, values, 0.0), np.zeros(values.size), kernel)
 
 
-@_public(X=_points(), kernel=_kernel("X"), eigen=_eigen("X"))
+@_plain
 def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
 
@@ -5122,31 +5066,51 @@ def kpca_from_eigen(X, kernel, eigen):
     not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are cut: value and
     coefficients 0; the kept rank is the number of positive values
 
-    Notes
-    -----
-    O(n k) time and memory.
-
     Examples
     --------
     >>> X = np.array([[1.0], [2.0]])
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
     """
+    X, kernel = _points_and_kernel("kpca_from_eigen", X, kernel)
+    eigen = _as_eigen("kpca_from_eigen: eigen", eigen)
+    vectors = _checked_points("kpca_from_eigen: eigen.vectors", eigen.vectors)
+    if not eigen.values.size == eigen.residual.size == vectors.shape[1]:
+        raise ValueError("kpca_from_eigen: eigen.values and eigen.residual must hold one number for each vector")
+    if len(vectors) != len(X):
+        raise ValueError("kpca_from_eigen: eigen.vectors must have one row for each point of X, got "
+                         f"{len(vectors)} for {len(X)}")
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
-@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_basis("X"), seed=_seed)
+def _components(function, X, kernel, k, seed, centered):
+    """Points, their kernel, leading eigenpairs of the Gram matrix (stored up to 8192 points), and 1^T K 1 / n."""
+    X, kernel = _points_and_kernel(function, X, kernel)
+    n, k, key = len(X), _checked_whole(f"{function}: k", k, 1, len(X)), _checked_key(function, seed, _START)
+    _fits(f"{function}: k", 8.0 * n * min(2 * k, n))
+    X = _writeable(X)
+    A = _gram(kernel, _prepare(kernel, X, X, True)) if n <= _DENSE_POINTS else Implicit(X, kernel)
+    taken = _operator_product(A, np.ones((n, 1))).astype(np.float64).sum() / n if centered else 0.0
+    eigen, finite = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000)
+    if not finite:
+        raise ValueError(f"{function}: the Gram matrix must be finite (no NaN or infinity)")
+    return X, kernel, eigen, taken
+
+
+@_plain
 def kpca(X, kernel, k, seed=0):
     """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
 
     f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x) for the largest eigenvalues lambda_n of K and their vectors a^n.
+    Scaled as scikit-learn's `KernelPCA` scales them, which centres; `centered_kpca` does. Signs are such that the entry
+    of a^n of largest size is positive; a component that is rounding is 0, where scikit-learn keeps it.
 
     Parameters
     ----------
     X : (n, d) array
     kernel : Kernel
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
@@ -5164,58 +5128,30 @@ def kpca(X, kernel, k, seed=0):
     >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    key = np.uint64(_key(seed, _START))                # where this runs as Python, numba has made a Python int of it
-    if X.shape[0] <= _DENSE_POINTS:
-        eigen, finite = _lanczos(_gram(kernel, _prepare(kernel, X, X, True)), k, key, 1e-13, 1000)
-    else:
-        eigen, finite = _lanczos(Implicit(X, kernel), k, key, 1e-13, 1000)
-    if not finite:
-        raise ValueError("kpca: the Gram matrix must be finite (no NaN or infinity)")
+    X, kernel, eigen, _ = _components("kpca", X, kernel, k, seed, False)
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
-@_compiled(python=True)
-def _equal_weights(n, m):
-    out = _ones(m)
-    for j in range(m):
-        out[j] = n / m
-    return out
-
-
-@_compiled(apart=True, python=True)
 def _with_mean_zero(E):
     """The expansion with the offset that gives its features mean 0 over its own points."""
-    features = _gram_product(E.kernel, _prepare(E.kernel, E.points, E.points, False), E.coef)
-    mean = _equal_weights(1, E.points.shape[0])
-    return Expansion(E.points, E.coef, E.values, -_column_means(features), E.kernel, mean)
+    means = _gram_product(E.kernel, _prepare(E.kernel, E.points, E.points, False), E.coef).mean(0, np.float64)
+    return E._replace(offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
-@_compiled(apart=True, python=True)
-def _taken_by_centring(A):
-    """1^T A 1 / n, for `_expansion_of`."""
-    return _sum(_in_double(_product(A, _ones(_size(A)).reshape(-1, 1))[:, 0].copy())) / _size(A)
-
-
-@_public(glue=True, X=_points(), kernel=_kernel("X"), k=_basis("X"), seed=_seed)
+@_plain
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
 
-    The features of `kpca` for H K H, H = I - 1 1^T / n: on the training points they have mean 0.
+    The features of `kpca` for H K H, H = I - 1 1^T / n: on the training points they have mean 0. They are those of
+    scikit-learn's `KernelPCA`, but for signs and for components that are rounding.
 
     Parameters
     ----------
-    X : (n, d) array
-    kernel : Kernel
-    k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
+    X, kernel, k, seed : as of `kpca`
 
     Returns
     -------
     Expansion whose offset centres new points by the means of the training points
-
-    Notes
-    -----
-    As `kpca`, and one evaluation of the features of all points.
 
     Examples
     --------
@@ -5223,23 +5159,14 @@ def centered_kpca(X, kernel, k, seed=0):
     >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
     """
-    key = np.uint64(_key(seed, _START))                # where this runs as Python, numba has made a Python int of it
-    if X.shape[0] <= _DENSE_POINTS:
-        K = _gram(kernel, _prepare(kernel, X, X, True))
-        eigen, finite = _lanczos(Centered(K, np.empty(0)), k, key, 1e-13, 1000)
-        taken = _taken_by_centring(K)
-    else:
-        eigen, finite = _lanczos(Centered(Implicit(X, kernel), np.empty(0)), k, key, 1e-13, 1000)
-        taken = _taken_by_centring(Implicit(X, kernel))
-    if not finite:
-        raise ValueError("centered_kpca: the Gram matrix must be finite (no NaN or infinity)")
+    X, kernel, eigen, taken = _components("centered_kpca", X, kernel, k, seed, True)
     found = _expansion_of(X, kernel, eigen, taken)
     # Sums of 0 to the last bit: large kernel values multiply them.
-    coef = _minus_row(found.coef, _column_means(found.coef))
-    return _with_mean_zero(Expansion(X, coef, found.values, found.offset, kernel, found.mean))
+    coef = (found.coef - found.coef.mean(0, np.float64)).astype(X.dtype)
+    return _with_mean_zero(found._replace(coef=coef))
 
 
-@_public(expansion=_expansion())
+@_plain
 def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
@@ -5254,10 +5181,6 @@ def center_expansion(expansion):
     -------
     Expansion
 
-    Notes
-    -----
-    O(c^2 (d + k)) time for c points, O(c (d + k)) memory.
-
     Examples
     --------
     >>> X = np.array([[1.0], [2.0], [6.0]])
@@ -5265,22 +5188,24 @@ def center_expansion(expansion):
     >>> expand(X, center_expansion(kpca_from_eigen(X, linear(), eigen))).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
     """
-    return _with_mean_zero(expansion)
+    return _with_mean_zero(_checked_expansion("center_expansion: expansion", expansion))
 
 
-@_compiled(apart=True, python=True)
+def _in_common_precision(*arrays):
+    dtype = np.result_type(*arrays)
+    return [array.astype(dtype, copy=False) for array in arrays]
+
+
+@np.errstate(over="ignore", invalid="ignore")          # features that are not finite are refused by whoever calls
 def _features(X, E):
     """Features of points by an expansion."""
-    P, Q = _common_precision(X, E.points), _common_precision(E.points, X)
-    features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), _in_precision(P, E.coef))
-    for i in range(features.shape[0]):
-        for q in range(features.shape[1]):
-            features[i, q] += E.offset[q]
+    P, Q = _in_common_precision(X, E.points)
+    features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), E.coef.astype(P.dtype, copy=False))
+    features += E.offset
     return features
 
 
-@_public(X=_points(), expansion=_expansion("X") + [
-    _holdable("X", "1.0 * X_.shape[0] * expansion_.coef.shape[1] * X_.itemsize")])
+@_plain
 def expand(X, expansion):
     """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
 
@@ -5291,11 +5216,8 @@ def expand(X, expansion):
 
     Returns
     -------
-    (q, k) array, float32 if both X and the expansion's points are float32, else float64
-
-    Notes
-    -----
-    O(q c (d + k)) time, O((q + c) (d + k)) memory: the q x c Gram matrix is never formed.
+    (q, k) array, float32 if both X and the expansion's points are float32, else float64. O(q c (d + k)) time,
+    O((q + c) (d + k)) memory: the q x c Gram matrix is never formed
 
     Examples
     --------
@@ -5303,8 +5225,11 @@ def expand(X, expansion):
     >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))).round(4).tolist()
     [[1.1353], [1.1353]]
     """
+    X = _checked_points("expand: X", X)
+    expansion = _checked_expansion("expand: expansion", expansion, X)
+    _fits("expand: X", 1.0 * len(X) * expansion.coef.shape[1] * X.itemsize)
     features = _features(X, expansion)
-    if not _all_below(features, np.inf):
+    if not _all_below(features, math.inf):
         raise ValueError("expand: expansion must give finite features on X")
     return features
 
@@ -5325,7 +5250,7 @@ def _preimage_weights(gammas, Q, z, gamma, out):
     return total, size
 
 
-@_compiled
+@_compiled(apart=True)
 def _climb(gammas, Q, gamma, z, iterations):
     """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
 
@@ -5362,49 +5287,40 @@ def _climb(gammas, Q, gamma, z, iterations):
     return total
 
 
-@_compiled(apart=True)
-def _preimage(Q, C, gamma, Y, F, mean, iterations, r, z):
-    """The pre-image of row r of Y, climbed to from the point of Q whose features F are the nearest; written to z.
+@_compiled(parallel=True, python=True)
+def _climb_all(gammas, Q, gamma, Z, iterations):
+    """`_climb` for each row of gammas, from that of Z, in place; the sums."""
+    sums = _zeros(Z.shape[0], _FLOAT64)
+    work = Z.shape[0] * min(iterations, 50) * Q.shape[0] * (10.0 + Q.shape[1])         # many end early
+    begun = _threads_pay(work, Z.shape[0])
+    if begun:
+        for r in prange(Z.shape[0]):
+            sums[r] = _climb(gammas[np.int64(r)], Q, gamma, Z[np.int64(r)], iterations)
+        _threads_paid(begun, work)
+    else:
+        for r in range(Z.shape[0]):
+            sums[r] = _climb(gammas[r], Q, gamma, Z[r], iterations)
+    return sums
+
+
+def _fixed_points(E, Y, F, iterations):
+    """Pre-images of the features Y, each climbed to from the point whose features F are the nearest.
 
     Where the sum is not positive at the end, every point is farther than one infinitely far: the start is the answer.
     """
-    nearest, least, gammas = 0, np.inf, _zeros(Q.shape[0], _FLOAT64)
-    for i in range(Q.shape[0]):
-        square, gammas[i] = 0.0, mean[i] if mean.shape[0] > 0 else 0.0
-        for q in range(C.shape[1]):
-            square += (F[i, q] - Y[r, q]) ** 2
-            gammas[i] += C[i, q] * Y[r, q]
-        if square < least:
-            nearest, least = i, square
-    for t in range(Q.shape[1]):
-        z[t] = Q[nearest, t]
-    if not _climb(gammas, Q, gamma, z, iterations) > 0.0:
-        for t in range(Q.shape[1]):
-            z[t] = Q[nearest, t]
-
-
-@_compiled(parallel=True)
-def _fixed_points(Q, C, gamma, Y, F, mean, iterations):
-    """Pre-images of the features Y, each climbed to from the point of Q whose features F are the nearest."""
-    out = _zero_matrix(Y.shape[0], Q.shape[1])
-    work = Y.shape[0] * (2.0 * F.size + min(iterations, 50) * Q.shape[0] * (10.0 + Q.shape[1]))    # many end early
-    begun = _threads_pay(work, Y.shape[0])
-    if begun:
-        for r in prange(Y.shape[0]):
-            _preimage(Q, C, gamma, Y, F, mean, iterations, np.int64(r), out[r])
-        _threads_paid(begun, work)
-    else:
-        for r in range(Y.shape[0]):
-            _preimage(Q, C, gamma, Y, F, mean, iterations, r, out[r])
+    Q, C, out = E.points.astype(np.float64), E.coef.astype(np.float64), np.empty((len(Y), E.points.shape[1]))
+    rows = max(1, 2**21 // len(Q))                     # 16 MB of coefficients at a time
+    for begin in range(0, len(Y), rows):
+        slab = slice(begin, begin + rows)
+        nearest = [int(np.square(F - y).sum(1).argmin()) for y in Y[slab]]
+        gammas, Z = _dense_product(Y[slab], C.shape[1], C.T.copy()), Q[nearest]
+        gammas += E.mean if E.mean.size else 0.0
+        climbed = _climb_all(gammas, Q, E.kernel.gamma, Z, iterations) > 0.0
+        out[slab] = np.where(climbed[:, None], Z, Q[nearest])
     return out
 
 
-@_compiled
-def _is_mean_unknown(E):
-    return _largest(E.offset) > 0.0 if E.mean.shape[0] == 0 else np.isnan(E.mean[0])
-
-
-@_public(features=_points(), expansion=_expansion(), ridge=_tolerance, iterations=_integer(1))
+@_plain
 def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
@@ -5425,12 +5341,8 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
 
     Returns
     -------
-    (m, d) float64 array, one point for each row of features
-
-    Notes
-    -----
-    ridge = 0: O(c^2 (d + k)) for the starts, and O(c d) for each step of a point; features of the points, c k numbers.
-    ridge > 0: O(c^3 + c^2 d) time and O(c^2) memory.
+    (m, d) float64 array, one point for each row of features. ridge = 0: O(c d) time for each step of a point; ridge >
+    0: O(c^3 + c^2 d)
 
     Examples
     --------
@@ -5439,28 +5351,29 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
     True
     """
-    E = expansion
-    kernel = E.kernel
+    name, features = "kernel_pca_preimage", _checked_points("kernel_pca_preimage: features", features)
+    E, ridge = _checked_expansion(f"{name}: expansion", expansion), _checked_real(f"{name}: ridge", ridge, 0.0)
+    kernel, iterations = E.kernel, _checked_whole(f"{name}: iterations", iterations, 1)
     if features.shape[1] != E.coef.shape[1]:
-        raise ValueError("kernel_pca_preimage: features must have as many columns as expansion has components")
+        raise ValueError(f"{name}: features must have as many columns as expansion has components, got "
+                         f"{features.shape[1]} for {E.coef.shape[1]}")
     if ridge == 0.0 and kernel.kind != _GAUSSIAN:
-        raise ValueError("kernel_pca_preimage: ridge must be positive unless the kernel is gaussian")
-    if kernel.kind == _PRECOMPUTED or kernel.kind == _CUSTOM:
-        raise ValueError("kernel_pca_preimage: expansion must not have a kernel that is precomputed or custom")
-    Y, F = _in_double(features), _in_double(_features(E.points, E))
-    if not _all_below(F, np.inf):
-        raise ValueError("kernel_pca_preimage: expansion must give finite features on its own points")
+        raise ValueError(f"{name}: ridge must be positive unless the kernel is gaussian")
+    if kernel.kind in (_PRECOMPUTED, _CUSTOM):
+        raise ValueError(f"{name}: expansion must not have a kernel that is precomputed or custom")
+    Y, F = features.astype(np.float64), _features(E.points, E).astype(np.float64)
+    if not np.isfinite(F).all():
+        raise ValueError(f"{name}: expansion must give finite features on its own points")
     if ridge == 0.0:
-        if _is_mean_unknown(E):
-            raise ValueError("kernel_pca_preimage: ridge must be positive where expansion has an offset and its mean "
-                             "is not known")
-        return _fixed_points(_in_double(E.points), _in_double(E.coef), kernel.gamma, Y, F, E.mean, iterations)
+        if np.isnan(E.mean[0]) if E.mean.size else E.offset.any():
+            raise ValueError(f"{name}: ridge must be positive where expansion has an offset and its mean is not known")
+        return _fixed_points(E, Y, F, iterations)
     K = _gram(kernel, _prepare(kernel, F, F, True))
     if not _all_below(K, 1e300):
-        raise ValueError("kernel_pca_preimage: expansion must have a kernel that is finite on its features")
-    out = _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, _in_double(E.points), ridge))
-    if not _all_below(out, np.inf):
-        raise ValueError("kernel_pca_preimage: expansion must have a kernel that is finite on the features")
+        raise ValueError(f"{name}: expansion must have a kernel that is finite on its features")
+    out = _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points.astype(np.float64), ridge))
+    if not np.isfinite(out).all():
+        raise ValueError(f"{name}: expansion must have a kernel that is finite on the features")
     return out
 
 
@@ -5542,7 +5455,7 @@ def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, band, upper, p
                 place[j] += 1
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _sampled(kernel, gamma, X, s, keep, coin, bound):
     """CSR of kept entries: s k(x_i, x_j), or +-s bound by a coin of that mean if bound >= 0; X, gamma: `_at_scale`."""
     n, log_miss = X.shape[0], math.log1p(-1.0 / s)
@@ -5575,8 +5488,6 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
     return sketch
 
 
-# The same for two runs of rows of a larger matrix, one before the other, or a run and itself.
-
 @_compiled(apart=True)
 def _largest_in_tiles(kernel, pairs, group, tile):
     largest = 0.0
@@ -5607,7 +5518,7 @@ def _largest_entry(kernel, pairs):
     return _largest(largest)
 
 
-@_compiled(apart=True)
+@_compiled(apart=True, python=True)
 def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
@@ -5615,8 +5526,28 @@ def _entry_bound(kernel, X):
     return np.float64(_largest(_diagonal(X, kernel)))
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1") + [
-    _holdable("s", "(4.0 + X_.itemsize) * X_.shape[0] ** 2 / s_")], seed=_seed)
+def _sampled_gram(function, X, kernel, s, seed, quantized):
+    X, kernel = _points_and_kernel(function, X, kernel)
+    n, s, keep = len(X), _checked_real(f"{function}: s", s, 1.0), _checked_key(function, seed, _KEEP)
+    if n >= 2**31:
+        raise ValueError(f"{function}: X must have fewer than 2**31 rows, got {n}")
+    _fits(f"{function}: s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
+    bound = _entry_bound(kernel, X) if quantized else -1.0
+    if not bound < math.inf:
+        raise ValueError(f"{function}: kernel must have finite values on X")
+    if not s * bound < (1e38 if X.itemsize == 4 else 1e308):
+        raise ValueError(f"{function}: s must not be so large that s times the largest entry overflows the precision "
+                         f"of X, got {s}")
+    gamma, P, _ = _at_scale(kernel, X, X, True)
+    sketch = _sampled(kernel, gamma, P, s, keep, _checked_key(function, seed, _ROUND_KEPT), bound)
+    known = s * _value_limit(kernel, X, X) < 1e38      # then nothing overflows, and the entries need no look
+    if not known and not _all_below(sketch.data.reshape(1, -1), math.inf):
+        raise ValueError(f"{function}: kernel must have finite values on X, and s times them must be finite in the "
+                         "precision of X")
+    return sketch
+
+
+@_plain
 def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
@@ -5628,7 +5559,7 @@ def sample_gram(X, kernel, s, seed=0):
     X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
     kernel : Kernel
     s : float, at least 1
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
@@ -5636,8 +5567,8 @@ def sample_gram(X, kernel, s, seed=0):
 
     Notes
     -----
-    Only kept pairs are evaluated: (nnz + nnz on the diagonal) / 2 kernel values, n (n + 1) / (2 s) expected. O(n
-    d + n^2 d / s) time, no pass over all pairs; 12 bytes an entry (8 in float32) and 536 n bytes of counts.
+    Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time, no pass over all pairs; 12 bytes
+    an entry (8 in float32) and 536 n bytes of counts.
 
     Examples
     --------
@@ -5645,57 +5576,27 @@ def sample_gram(X, kernel, s, seed=0):
     >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    if X.shape[0] >= 2**31:
-        raise ValueError("sample_gram: X must have fewer than 2**31 rows")
-    keep = _key(seed, _KEEP)
-    gamma, P, _ = _at_scale(kernel, X, X, True)
-    sketch = _sampled(kernel, gamma, P, s, keep, keep, -1.0)
-    if not s * _value_limit(kernel, X, X) < _largest_number(X) and not _all_below(sketch.data.reshape(1, -1), np.inf):
-        raise ValueError("sample_gram: kernel must have finite values on X, and s times them must be finite in the "
-                         "precision of X")
-    return sketch
+    return _sampled_gram("sample_gram", X, kernel, s, seed, False)
 
 
-@_public(X=_points(), kernel=_kernel("X"), s=_real("x >= 1.0", "be at least 1") + [
-    _holdable("s", "4.0 * X_.shape[0] ** 2 / s_")], seed=_seed)
+@_plain
 def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
 
-    A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2.
+    A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2. It
+    is here as the paper has it; `quantize_gram` holds a bit an entry, `sample_gram` of the same size errs less.
 
     Parameters
     ----------
-    X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
-    kernel : Kernel
-    s : float, at least 1
-    seed : int from 0 to 2**64 - 1, by default 0; keeps the same pairs as `sample_gram` of the same seed
+    X, kernel, s : as of `sample_gram`
+    seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
 
     Returns
     -------
-    CSR, symmetric, columns rising in each row, indices int32; data in X's precision; the sign is the bit
-
-    Notes
-    -----
-    As `sample_gram`: it holds as many bytes, and errs more, by the variance s b^2 in the place of (s - 1) K_ij^2. It is
-    here as the paper has it; `quantize_gram` holds a bit an entry, `sample_gram` errs less. Custom and precomputed
-    kernels are evaluated once more on all pairs to find b.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [0.0]])
-    >>> dense(sample_quantize_gram(X, gaussian(1.0), 1, 0)).tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
+    CSR, symmetric, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are evaluated once more on
+    all pairs to find b
     """
-    if X.shape[0] >= 2**31:
-        raise ValueError("sample_quantize_gram: X must have fewer than 2**31 rows")
-    bound = _entry_bound(kernel, X)
-    if not bound < np.inf:
-        raise ValueError("sample_quantize_gram: kernel must have finite values on X")
-    if not s * bound < _largest_number(X):
-        raise ValueError("sample_quantize_gram: s must not be so large that s times the largest entry overflows "
-                         "the precision of X")
-    gamma, P, _ = _at_scale(kernel, X, X, True)
-    return _sampled(kernel, gamma, P, s, _key(seed, _KEEP), _key(seed, _ROUND_KEPT), bound)
+    return _sampled_gram("sample_quantize_gram", X, kernel, s, seed, True)
 
 
 @_compiled
@@ -5708,11 +5609,8 @@ def _write_words(bits, first, last, begin, end, words):
 
 
 @_compiled(apart=True)
-def _round_words(kernel, pairs, slope, coin, row, column, group, words, mirror):
-    """Draw four tiles on and above the diagonal, and write each of them and its mirror image.
-
-    Points are numbered from `row` and `column` on.
-    """
+def _round_words(kernel, pairs, slope, coin, group, words):
+    """Draw four tiles on and above the diagonal, and write each of them and its mirror image."""
     _wide_vectors()
     tile = _new_tile(pairs.X)
     bits = np.zeros(_BLOCK * _BLOCK, np.uint32).reshape(_BLOCK, _BLOCK)
@@ -5721,52 +5619,39 @@ def _round_words(kernel, pairs, slope, coin, row, column, group, words, mirror):
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         bits[:] = 0
         for i in range(first, last):
-            key = _subkey(coin, row + i)
+            key = _subkey(coin, i)
             up = bits[i - first]
             for c in range(end - begin):
-                up[c] = _uniform(key, column + begin + c) < 0.5 + slope * tile[i - first, c]
-        diagonal = pairs.symmetric and begin == first
-        if diagonal:                                   # pair (i, j) is drawn from row min(i, j)
+                up[c] = _uniform(key, begin + c) < 0.5 + slope * tile[i - first, c]
+        if begin == first:                                # pair (i, j) is drawn from row min(i, j)
             for r in range(last - first):
                 for c in range(r):
                     bits[r, c] = bits[c, r]
         _write_words(bits, first, last, begin, end, words)
-        if not diagonal:
-            _write_words(_transposed(bits), begin, end, first, last, mirror)
+        if begin > first:
+            _write_words(_transposed(bits), begin, end, first, last, words)
 
 
-@_compiled
-def _no_words(rows, columns):
-    words = _new_matrix((rows + 31) // 32, columns, np.empty(0, np.uint32))
+@_compiled(parallel=True, python=True)
+def _quantized(kernel, pairs, bound, coin):
+    """Words of `Bits`: each tile above the diagonal is drawn once and written twice."""
+    n = pairs.X.shape[0]
+    words = _new_matrix((n + 31) // 32, n, np.empty(0, np.uint32))
     words[:] = 0
-    return words
-
-
-@_compiled(parallel=True)
-def _quantized(kernel, pairs, bound, coin, row, column):
-    """Words of `Bits`, and those of the mirror image: each tile above the diagonal is drawn once and written twice.
-
-    Of two sets of points, numbered from `row` and from `column` on, with all of the first before the second, they are
-    the words of a rectangle above the diagonal of a larger matrix and of the one below; else they are the same.
-    """
-    n, m = pairs.X.shape[0], pairs.Y.shape[0]
-    words = _no_words(n, m)
-    mirror = words if pairs.symmetric else _no_words(m, n)
-    slope = 0.5 / bound if bound > 0.0 else 0.0
-    tasks = (_tile_count(pairs) + 3) // 4
+    slope, tasks = 0.5 / bound if bound > 0.0 else 0.0, (_tile_count(pairs) + 3) // 4
     work = _tile_work(kernel, pairs, 4.0)
     begun = _threads_pay(work, tasks)
     if begun:
         for group in prange(tasks):
-            _round_words(kernel, pairs, slope, coin, row, column, np.int64(group), words, mirror)
+            _round_words(kernel, pairs, slope, coin, np.int64(group), words)
         _threads_paid(begun, work)
     else:
         for group in range(tasks):
-            _round_words(kernel, pairs, slope, coin, row, column, group, words, mirror)
-    return words, mirror
+            _round_words(kernel, pairs, slope, coin, group, words)
+    return words
 
 
-@_public(X=_points() + [_holdable("X", "0.125 * X_.shape[0] ** 2")], kernel=_kernel("X"), seed=_seed)
+@_plain
 def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
@@ -5776,17 +5661,12 @@ def quantize_gram(X, kernel, seed=0):
 
     Parameters
     ----------
-    X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
-    kernel : Kernel
-    seed : int from 0 to 2**64 - 1, by default 0
+    X, kernel, seed : as of `sample_gram`
 
     Returns
     -------
-    Bits of n^2 / 8 bytes, symmetric
-
-    Notes
-    -----
-    n (n + 1) / 2 kernel values, O(n^2 d) time. Custom and precomputed kernels are evaluated once more to find b.
+    Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed kernels are evaluated once
+    more to find b
 
     Examples
     --------
@@ -5794,16 +5674,18 @@ def quantize_gram(X, kernel, seed=0):
     >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
+    X, kernel = _points_and_kernel("quantize_gram", X, kernel)
+    key = _checked_key("quantize_gram", seed, _ROUND_UP)
+    _fits("quantize_gram: X", 0.125 * len(X)**2)
     bound = _entry_bound(kernel, X)
-    if not bound < np.inf:
+    if not bound < math.inf:
         raise ValueError("quantize_gram: kernel must have finite values on X")
-    words, _ = _quantized(kernel, _prepare(kernel, X, X, True), bound, _key(seed, _ROUND_UP), 0, 0)
-    return Bits(words, bound, X.shape[0])
+    return Bits(_quantized(kernel, _prepare(kernel, X, X, True), bound, key), bound, len(X))
 
 
 # 9.4 Rounded expansions (AMS section 4)
 
-@_public(coef=_columns(), s=_positive, seed=_seed)
+@_plain
 def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
 
@@ -5816,54 +5698,33 @@ def round_expansion(coef, s, seed=0):
     ----------
     coef : (m,) or (m, k) array
     s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
     CSR of k rows, one for each column of coef; indices int64, rising; data float64
-
-    Notes
-    -----
-    O(m k) time, 16 bytes a survivor and O(m) beside them.
 
     Examples
     --------
     >>> round_expansion(np.array([0.6, -0.8]), 2.0, 0).data.tolist()
     [0.6, -0.8]
     """
-    return _rounded(coef, s, _key(seed, _ROUND_COEFFICIENTS))
+    coef = _checked_points("round_expansion: coef", _as_columns("round_expansion: coef", coef))
+    s = _checked_real("round_expansion: s", s, 1e-300)
+    return _rounded(coef, s, _checked_key("round_expansion", seed, _ROUND_COEFFICIENTS))
 
 
-@_compiled(apart=True)
 def _rounded(A, s, key):
-    m, k = A.shape
-    steps, largest, indptr = _zeros(k, _FLOAT64), _zeros(k, _FLOAT64), _zeros(k + 1, _INT64)
-    for i in range(m):
-        for q in range(k):
-            largest[q] = max(max(largest[q], abs(A[i, q])), 1e-300)
-    for i in range(m):
-        for q in range(k):
-            steps[q] += (A[i, q] / largest[q]) ** 2    # squares of tiny coefficients would underflow
-    for q in range(k):
-        steps[q] = largest[q] * math.sqrt(steps[q]) / s
-    for i in range(m):
-        u = _uniform(key, i)
-        for q in range(k):
-            indptr[q + 1] += u * steps[q] < abs(A[i, q])                # steps[q] <= abs(A[i, q]) included
-    for q in range(k):
-        indptr[q + 1] += indptr[q]
-    data, indices, place = _zeros(indptr[k], _FLOAT64), np.empty(indptr[k], _INT64), indptr.copy()
-    for i in range(m):
-        u = _uniform(key, i)
-        for q in range(k):
-            if u * steps[q] < abs(A[i, q]):
-                value = max(abs(A[i, q]), steps[q])
-                data[place[q]], indices[place[q]] = (value if A[i, q] > 0.0 else -value), i
-                place[q] += 1
-    return CSR(data, indices, indptr)
+    sizes = np.abs(A)
+    largest = np.maximum(sizes.max(0), 1e-300)         # squares of tiny coefficients would underflow
+    with np.errstate(over="ignore"):
+        steps = largest * np.sqrt(np.square(A / largest).sum(0)) / s
+    kept = (_uniforms(key, np.arange(len(A)))[:, None] * steps < sizes).T              # steps <= abs(a) included
+    values = np.copysign(np.maximum(sizes, steps), A).T
+    return CSR(values[kept], np.nonzero(kept)[1], np.concatenate([[0], np.cumsum(kept.sum(1))]))
 
 
-@_public(expansion=_expansion(), rounded=_sparse_rows())
+@_plain
 def thin_expansion(expansion, rounded):
     """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
 
@@ -5876,48 +5737,31 @@ def thin_expansion(expansion, rounded):
     -------
     Expansion over the u surviving points (at least one is kept), for `expand`
 
-    Notes
-    -----
-    O(u (d + k) + m) time and memory.
-
     Examples
     --------
     >>> f = Expansion(np.array([[0.0], [1.0]]), np.array([[0.0], [2.0]]), np.ones(1), np.empty(0), linear())
     >>> thin_expansion(f, round_expansion(f.coef, 1.0, 0)).points.tolist()
     [[1.0]]
     """
-    if rounded.indptr.shape[0] != expansion.coef.shape[1] + 1:
+    expansion = _checked_expansion("thin_expansion: expansion", expansion)
+    rounded = _checked_rows("thin_expansion: rounded", rounded)
+    if rounded.indptr.size != expansion.coef.shape[1] + 1:
         raise ValueError("thin_expansion: rounded must have one row for each column of expansion.coef")
-    for i in rounded.indices:
-        if not 0 <= i < expansion.points.shape[0]:
-            raise ValueError("thin_expansion: rounded.indices must be from 0 to m - 1, the number of points")
+    if rounded.indices.size and not 0 <= rounded.indices.min() <= rounded.indices.max() < len(expansion.points):
+        raise ValueError("thin_expansion: rounded.indices must be from 0 to m - 1, the number of points")
     return _thinned(expansion, rounded)
 
 
-@_compiled(apart=True)
-def _thinned(E, rows):
-    place, survivors, count = _zeros(E.points.shape[0], _INT64), np.empty(E.points.shape[0], _INT64), 0
-    for i in rows.indices:
-        place[i] = 1
-    for i in range(place.shape[0]):
-        if place[i]:
-            survivors[count], place[i] = i, count
-            count += 1
-    if count == 0:                                     # with coefficients 0: f^ is the offset
-        survivors[0], count = 0, 1
-    k = E.coef.shape[1]
-    coef = _zeros(count * k, E.coef.dtype).reshape(count, k)
-    for q in range(k):
-        for t in range(rows.indptr[q], rows.indptr[q + 1]):
-            coef[place[rows.indices[t]], q] += rows.data[t]
-    mean = E.mean
-    if mean.shape[0] > 0:                              # points that are gone are part of it
-        mean = _zeros(1, _FLOAT64)
-        mean[0] = np.nan
-    return Expansion(_gather(E.points, survivors[:count], E.points), coef, E.values, E.offset, E.kernel, mean)
+def _thinned(E, rounded):
+    survivors = np.unique(rounded.indices) if rounded.indices.size else np.zeros(1, np.int64)      # f^ is the offset
+    coef, k = np.zeros((survivors.size, E.coef.shape[1]), E.coef.dtype), E.coef.shape[1]
+    rows = np.repeat(np.arange(k), np.diff(rounded.indptr))
+    np.add.at(coef, (np.searchsorted(survivors, rounded.indices), rows), rounded.data.astype(coef.dtype))
+    # Points that are gone are part of the mean.
+    return E._replace(points=E.points[survivors], coef=coef, mean=np.array([np.nan]) if E.mean.size else E.mean)
 
 
-@_public(X=_points(), expansion=_expansion("X"), s=_positive, seed=_seed)
+@_plain
 def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
 
@@ -5931,15 +5775,12 @@ def expand_rounded(X, expansion, s, seed=0):
     X : (q, d) array of new points
     expansion : Expansion over m points, of k features
     s : float, positive; `rounding_scale` for the s of AMS theorem 5
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
-    (q, k) array, float32 if both X and the expansion's points are float32, else float64
-
-    Notes
-    -----
-    O(m k + q u (d + k)) time for u survivors. For many batches of points, `thin_expansion` once and `expand` for each.
+    (q, k) array, float32 if both X and the expansion's points are float32, else float64. For many batches of points,
+    `thin_expansion` once and `expand` for each
 
     Examples
     --------
@@ -5948,20 +5789,22 @@ def expand_rounded(X, expansion, s, seed=0):
     >>> expand_rounded(X, expansion, 2.0, 0).round(4).tolist()
     [[1.1353], [1.1353]]
     """
-    rounded = _rounded(_in_double(expansion.coef), s, _key(seed, _ROUND_COEFFICIENTS))
-    features = _features(X, _thinned(expansion, rounded))
-    if not _all_below(features, np.inf):
+    X, s = _checked_points("expand_rounded: X", X), _checked_real("expand_rounded: s", s, 1e-300)
+    E = _checked_expansion("expand_rounded: expansion", expansion, X)
+    key = _checked_key("expand_rounded", seed, _ROUND_COEFFICIENTS)
+    features = _features(X, _thinned(E, _rounded(E.coef.astype(np.float64), s, key)))
+    if not np.isfinite(features).all():
         raise ValueError("expand_rounded: expansion must give finite features on X")
     return features
 
 
-@_public(glue=True, m=_integer(2), c=_positive, eps=_positive + _below("2/3"),
-         T=_positive)
+@_plain
 def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
     For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both
-    trivial (at most T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x).
+    trivial (at most T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x). The bound on the
+    terms says something for T > 4 c / eps only, where it is below m.
 
     Parameters
     ----------
@@ -5973,24 +5816,24 @@ def rounding_scale(m, c, eps, T):
     Returns
     -------
     float
-
-    Notes
-    -----
-    O(1). The bound on the terms says something for T > 4 c / eps only, where it is below m.
-
-    Examples
-    --------
-    >>> rounding_scale(10000, 1.0, 0.5, 20.0)
-    20.0
     """
+    m, eps = _checked_whole("rounding_scale: m", m, 2), _checked_below("rounding_scale: eps", eps, 2.0 / 3.0, "2/3")
+    c, T = _checked_real("rounding_scale: c", c, 1e-300), _checked_real("rounding_scale: T", T, 1e-300)
     if not T < c / eps * math.sqrt(m / math.log(m)):
-        raise ValueError("rounding_scale: T must be below (c / eps) sqrt(m / ln m)")
+        raise ValueError(f"rounding_scale: T must be below (c / eps) sqrt(m / ln m), got {T}")
     if not eps * T * 1e300 > c * math.sqrt(m):
         raise ValueError("rounding_scale: eps T must be larger: s is beyond the floating-point numbers")
     return 2.0 * c * math.sqrt(m) / (eps * T)
 
 
-@_public(features=_points(), m=_integer(2), T=_positive)
+def _checked_below(name, value, limit, in_words):
+    value = _checked_real(name, value, 1e-300)
+    if not value < limit:
+        raise ValueError(f"{name} must be below {in_words}, got {value}")
+    return value
+
+
+@_plain
 def is_trivial(features, m, T):
     """Which features are trivial in the sense of AMS theorem 5: f(x) <= T sqrt(ln m), for unit coefficient vectors.
 
@@ -6003,17 +5846,9 @@ def is_trivial(features, m, T):
     Returns
     -------
     (q, k) array of bool
-
-    Notes
-    -----
-    O(q k).
-
-    Examples
-    --------
-    >>> is_trivial(np.array([[2.0, 40.0]]), 10000, 10.0).tolist()
-    [[True, False]]
     """
-    return features <= T * math.sqrt(math.log(m))
+    features, m = _checked_points("is_trivial: features", features), _checked_whole("is_trivial: m", m, 2)
+    return features <= _checked_real("is_trivial: T", T, 1e-300) * math.sqrt(math.log(m))
 
 
 # 9.5 Projections by signs (AMS section 5)
@@ -6049,7 +5884,7 @@ def _project_rows(X, s, key, task, out):
             out[i, j] = scale * product[i - first, j]
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _projected(X, s, key):
     out = _new_matrix(X.shape[0], s, X)
     tasks = (X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK
@@ -6065,7 +5900,7 @@ def _projected(X, s, key):
     return out
 
 
-@_public(X=_points(finite=False), s=_length + [_holdable("s", "1.0 * X_.itemsize * X_.shape[0] * s_")], seed=_seed)
+@_plain
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS theorem 6).
 
@@ -6079,33 +5914,30 @@ def rademacher_projection(X, s, seed=0):
     ----------
     X : (n, d) array
     s : int, at least 1
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
-    (n, s) array of X's precision
-
-    Notes
-    -----
-    O(n d s) multiply-adds; memory for the result, and 1000 (s + 32) numbers a thread.
+    (n, s) array of X's precision; O(n d s) multiply-adds
 
     Examples
     --------
     >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
     [[1.5, 1.5, 1.5, 1.5]]
     """
-    projected = _projected(X, s, _key(seed, _SIGNS))
-    if not _all_below(projected, 1e17 if X.itemsize == 4 else 1e150):  # NaN, infinity and huge numbers of X are in here
-        raise ValueError("rademacher_projection: X must be finite (no NaN or infinity) and below 1e150 in size "
-                         "(float32: 1e17)")
+    X, s = _checked_points("rademacher_projection: X", X), _checked_whole("rademacher_projection: s", s, 1, 2**31 - 1)
+    _fits("rademacher_projection: s", 1.0 * X.itemsize * len(X) * s)
+    projected = _projected(X, s, _checked_key("rademacher_projection", seed, _SIGNS))
+    if not _all_below(projected, 1e17 if X.itemsize == 4 else 1e150):
+        raise ValueError("rademacher_projection: X must be so small that its projection is below 1e150 (float32: 1e17)")
     return projected
 
 
-@_public(glue=True, n=_integer(2), eps=_positive + _below("3/2"), beta=_tolerance)
+@_plain
 def projection_dimension(n, eps, beta):
     """Dimension that keeps distances between n points to 1 +- eps with probability 1 - n^-beta (AMS theorem 6).
 
-    s = ceil((4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3)).
+    s = ceil((4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3)). Above d, keep the points as they are.
 
     Parameters
     ----------
@@ -6117,35 +5949,42 @@ def projection_dimension(n, eps, beta):
     -------
     int
 
-    Notes
-    -----
-    O(1). Above d, keep the points as they are.
-
     Examples
     --------
     >>> projection_dimension(200, 0.5, 1.0)
     382
     """
+    n, beta = _checked_whole("projection_dimension: n", n, 2), _checked_real("projection_dimension: beta", beta, 0.0)
+    eps = _checked_below("projection_dimension: eps", eps, 1.5, "3/2")
     rate = eps * eps / 2.0 - eps * eps * eps / 3.0
     if not (4.0 + 2.0 * beta) * math.log(n) < 9e18 * rate:
         raise ValueError("projection_dimension: eps must be larger, or beta smaller: the dimension is beyond 64 bits")
-    return int(math.ceil((4.0 + 2.0 * beta) * math.log(n) / rate))
+    return math.ceil((4.0 + 2.0 * beta) * math.log(n) / rate)
 
 
 # 9.6 Randomized kernels (AMS section 6)
 
-@_compiled
-def _pair(kernel, x, y):
-    """k(x, y) for two vectors."""
-    points, column, value = _zero_matrix(2, x.shape[0]), _numbers(2)[1:], _zeros(_BLOCK, _FLOAT64)
-    for t in range(x.shape[0]):
-        points[0, t], points[1, t] = x[t], y[t]
-    _pair_values(kernel, kernel.gamma, points, 0, points, column, value)
+@_compiled(python=True)
+def _pair(kernel, points):
+    """k(x, y) for the two rows."""
+    value = _zeros(_BLOCK, _FLOAT64)
+    _pair_values(kernel, kernel.gamma, points, 0, points, _numbers(2)[1:], value)
     return value[0]
 
 
-@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True), s=_real("x >= 1.0", "be at least 1"),
-         seed=_seed, draw=_seed)
+def _drawn_pair(function, x, y, kernel, seed, draw):
+    """The value of the kernel and the uniform number of a draw."""
+    x, y = _checked_vector(f"{function}: x", x), _checked_vector(f"{function}: y", y)
+    if x.size != y.size:
+        raise ValueError(f"{function}: x and y must be of the same length, got {x.size} and {y.size}")
+    points = np.stack([x, y])
+    _checked_points(f"{function}: x and y", points)
+    kernel = _checked_kernel(f"{function}: kernel", kernel, x=points[:1], y=points[1:])
+    key = _checked_key(function, seed, _DRAWS)
+    return _pair(kernel, points), _uniform(key, _as_seed(f"{function}: draw", draw))
+
+
+@_plain
 def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     """Sampled kernel: s k(x, y) with probability 1 / s, else 0; its mean is k(x, y) (AMS section 6).
 
@@ -6156,27 +5995,24 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     x, y : (d,) arrays
     kernel : Kernel
     s : float, at least 1
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
 
     Returns
     -------
     float
 
-    Notes
-    -----
-    O(d) when kept, O(1) beside the checks when not.
-
     Examples
     --------
     >>> randomized_kernel_sample(np.zeros(2), np.zeros(2), gaussian(1.0), 1.0, 0, 0)
     1.0
     """
-    return s * _pair(kernel, x, y) if s * _uniform(_key(seed, _DRAWS), draw) < 1.0 else 0.0
+    value, u = _drawn_pair("randomized_kernel_sample", x, y, kernel, seed, draw)
+    s = _checked_real("randomized_kernel_sample: s", s, 1.0)
+    return s * value if s * u < 1.0 else 0.0
 
 
-@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True), bound=_positive, seed=_seed,
-         draw=_seed)
+@_plain
 def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b; its mean is k(x, y) (AMS section 6).
 
@@ -6184,33 +6020,22 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
 
     Parameters
     ----------
-    x, y : (d,) arrays
-    kernel : Kernel
+    x, y, kernel : as of `randomized_kernel_sample`
     bound : float, positive: b, at least abs(k(x, y))
-    seed : int from 0 to 2**64 - 1, by default 0
-    draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
+    seed, draw : as of `randomized_kernel_sample`
 
     Returns
     -------
     float
-
-    Notes
-    -----
-    O(d).
-
-    Examples
-    --------
-    >>> randomized_kernel_quantize(np.zeros(2), np.zeros(2), gaussian(1.0), 1.0, 0, 0)
-    1.0
     """
-    value = _pair(kernel, x, y)
+    value, u = _drawn_pair("randomized_kernel_quantize", x, y, kernel, seed, draw)
+    bound = _checked_real("randomized_kernel_quantize: bound", bound, 1e-300)
     if not abs(value) <= bound:
-        raise ValueError("randomized_kernel_quantize: bound must be at least abs(k(x, y))")
-    return bound if _uniform(_key(seed, _DRAWS), draw) * 2.0 * bound < bound + value else -bound
+        raise ValueError(f"randomized_kernel_quantize: bound must be at least abs(k(x, y)), got {bound} for {value}")
+    return bound if u * 2.0 * bound < bound + value else -bound
 
 
-@_public(x=_vector(), y=_vector("x"), kernel=_kernel("x", "y", vectors=True),
-         weight=_real("x != 0.0", "not be 0"), s=_positive, seed=_seed, draw=_seed)
+@_plain
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
 
@@ -6219,28 +6044,21 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 
     Parameters
     ----------
-    x, y : (d,) arrays
-    kernel : Kernel
+    x, y, kernel : as of `randomized_kernel_sample`
     weight : float, a: the coefficient of the term in a unit vector; not 0
     s : float, positive
-    seed : int from 0 to 2**64 - 1, by default 0
-    draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
+    seed, draw : as of `randomized_kernel_sample`
 
     Returns
     -------
     float
-
-    Notes
-    -----
-    O(d) when kept, O(1) beside the checks when not.
-
-    Examples
-    --------
-    >>> randomized_kernel_round(np.zeros(2), np.zeros(2), gaussian(1.0), 0.5, 2.0, 0, 0)
-    1.0
     """
-    keep = min(1.0, s * abs(weight))
-    return _pair(kernel, x, y) / keep if _uniform(_key(seed, _DRAWS), draw) < keep else 0.0
+    value, u = _drawn_pair("randomized_kernel_round", x, y, kernel, seed, draw)
+    weight = _as_real("randomized_kernel_round: weight", weight)
+    if weight == 0.0:
+        raise ValueError("randomized_kernel_round: weight must not be 0")
+    keep = min(1.0, _checked_real("randomized_kernel_round: s", s, 1e-300) * abs(weight))
+    return value / keep if u < keep else 0.0
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -6265,10 +6083,9 @@ class ReducedSet(NamedTuple):
 #
 # A point belongs to the first center within eps, and is a center if there is none: what the single pass of RSKPCA
 # algorithm 2 finds. Points pass in batches. Those of a batch meet the centers before it in parallel, by cells of side
-# eps around them, or in leaves whose boxes are closer than eps (of few centers, or where boxes rule nothing out: all in
-# their order), whichever costs less; then each other, one by one. Distances by the micro-kernel decide where they are
-# clear; within a few roundings of eps, the sum in the order of the coordinates does. So cells, leaves, batches and
-# threads leave no trace in the result.
+# eps around them or all centers in their order, whichever costs less; then each other, one by one. Distances by the
+# micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of the coordinates does.
+# So cells, batches and threads leave no trace in the result.
 
 class ShadowState(NamedTuple):
     """Shadows of a stream: made by `shadow_start`, passed on by `shadow_update`.
@@ -6284,10 +6101,12 @@ class ShadowState(NamedTuple):
 class _Cells(NamedTuple):
     """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range.
 
-    centers (capacity, d); codes (capacity,) of their cells; before (capacity,) the center that came before into the
-    same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin; side of a cell.
+    centers (capacity, d), and the same in panels for the micro-kernel; codes (capacity,) of their cells; before
+    (capacity,) the center that came before into the same bucket, or -1; heads (buckets,) the last of each, or -1; axes,
+    origin; side of a cell.
     """
     centers: np.ndarray
+    panels: np.ndarray
     codes: np.ndarray
     before: np.ndarray
     heads: np.ndarray
@@ -6297,11 +6116,9 @@ class _Cells(NamedTuple):
 
 
 _SHADOW_BATCH = 16 * _BLOCK                            # points at a time: few that meet one by one
-_SHADOW_GROUP = 2 * _BLOCK                             # points of a task: leaves come from memory once for all of them
+_SHADOW_GROUP = 2 * _BLOCK                             # points of a task: panels come from memory once for all of them
 _CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
 _CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
-_CHOICE_HOLDS = 16 * _SHADOW_BATCH                     # points, before what is quickest is asked anew at the latest
-_NEW_LEAVES_AFTER = 8                                  # an eighth more centers: what is quickest is asked anew
 
 
 @_compiled(fastmath=_STRICT - {"contract"})
@@ -6333,11 +6150,18 @@ def _bucket(cells, code):
 @_compiled
 def _enter_cell(cells, x, number):
     """Make a point center `number`."""
+    width = cells.panels.shape[2]
     for t in range(x.shape[0]):
-        cells.centers[number, t] = x[t]
+        cells.centers[number, t] = cells.panels[number // width, t, number % width] = x[t]
     code = _cell(cells, x)
     bucket = _bucket(cells, code)
     cells.codes[number], cells.before[number], cells.heads[bucket] = code, cells.heads[bucket], number
+
+
+@_compiled(python=True)
+def _enter_cells(cells, points):
+    for j in range(points.shape[0]):
+        _enter_cell(cells, points[j], j)
 
 
 @_compiled
@@ -6359,130 +6183,14 @@ def _first_in_cells(cells, X, i, lowest, limit):
     return found, seen
 
 
-@_compiled(apart=True)
-def _empty_cells(X, known, eps, capacity):
-    """Cells for points and for the centers that are known."""
-    d = X.shape[1]
-    low, ranges = X[0].copy(), X[0].copy()
-    for P in (X, known):
-        for i in range(P.shape[0]):                    # row by row: by columns the points come from memory d times
-            for t in range(d):
-                low[t], ranges[t] = min(low[t], P[i, t]), max(ranges[t], P[i, t])
-    for t in range(d):
-        ranges[t] -= low[t]
-    axes = _descending(ranges, False)[:min(d, 3)].copy()
-    origin = _zeros(axes.shape[0], _FLOAT64)
-    for a in range(axes.shape[0]):
-        origin[a] = low[axes[a]]
-    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
-    side = max(1.00001 * eps, ranges[axes[0]] / _CELLS_ON_AXIS)
-    return _enlarged(_Cells(known, np.empty(0, _INT64), np.empty(0, _INT64), np.empty(0, _INT64), axes, origin, side),
-                     known.shape[0], capacity)
-
-
-@_compiled
-def _enlarged(cells, count, capacity):
-    """The same cells and `count` centers, with room for more."""
-    d, buckets = cells.centers.shape[1], 64
-    while buckets < 2 * capacity:
-        buckets *= 2
-    heads = np.empty(buckets, _INT64)
-    for b in range(buckets):
-        heads[b] = -1
-    larger = _Cells(np.empty(capacity * d, _FLOAT64).reshape(capacity, d), np.empty(capacity, _INT64),
-                    np.empty(capacity, _INT64), heads, cells.axes, cells.origin, cells.side)
-    for j in range(count):
-        _enter_cell(larger, cells.centers[j], j)
-    return larger
-
-
-class _Leaves(NamedTuple):
-    """Centers in leaves of at most 128, each with the box that holds it.
-
-    numbers (leaves, 128) of each leaf's centers, rising; sizes (leaves,); low, high (leaves, d), corners of the boxes;
-    panels (leaves 128 / width, d, width) for the micro-kernel; halved: whether the boxes are small, else the leaves are
-    in the order of their centers.
-    """
-    numbers: np.ndarray
-    sizes: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    panels: np.ndarray
-    halved: bool
-
-
-@_compiled
-def _split(centers, numbers, middle):
-    """Centers on the lower side of the longest side of their box first, `middle` of them; else the order is kept."""
-    low, high, axis = centers[numbers[0]].copy(), centers[numbers[0]].copy(), 0
-    for j in numbers:
-        for t in range(low.shape[0]):
-            low[t], high[t] = min(low[t], centers[j, t]), max(high[t], centers[j, t])
-    for t in range(1, low.shape[0]):
-        if high[t] - low[t] > high[axis] - low[axis]:
-            axis = t
-    values = np.empty(numbers.shape[0], _FLOAT64)
-    for p in range(numbers.shape[0]):
-        values[p] = centers[numbers[p], axis]
-    border, equals = _in_order(values, middle), middle
-    for value in values:                               # of those on the border, as many as are missing
-        equals -= value < border
-    old, lower, upper = numbers.copy(), 0, middle
-    for j in old:
-        value = centers[j, axis]
-        equals -= value == border
-        if value < border or (value == border and equals >= 0):
-            numbers[lower] = j
-            lower += 1
-        else:
-            numbers[upper] = j
-            upper += 1
-
-
-@_compiled(apart=True)
-def _leaves(centers, begin, end, width, halved):
-    """Centers begin to end - 1 in leaves: runs of them, or 2^q parts by halving across the longest side, of panels."""
-    count, d, parts, unit = end - begin, centers.shape[1], _blocks(end - begin), _BLOCK
-    order = np.empty(count, _INT64)
-    for p in range(count):
-        order[p] = begin + p
-    if halved:
-        enough, parts, unit = parts, 1, width
-        while parts < enough:
-            units = (count + unit - 1) // unit
-            for part in range(parts):
-                first, middle = unit * (part * units // parts), unit * ((2 * part + 1) * units // (2 * parts))
-                _split(centers, order[first:min(count, unit * ((part + 1) * units // parts))], middle - first)
-            parts *= 2
-    units = (count + unit - 1) // unit
-    numbers, sizes = np.empty(parts * _BLOCK, _INT64).reshape(parts, _BLOCK), np.empty(parts, _INT64)
-    low, high, rows = _zero_matrix(parts, d), _zero_matrix(parts, d), _zero_matrix(parts * _BLOCK, d)
-    for leaf in range(parts):
-        first, last = unit * (leaf * units // parts), min(count, unit * ((leaf + 1) * units // parts))
-        sizes[leaf] = last - first
-        for p in range(first, last):
-            numbers[leaf, p - first] = order[p]
-            for t in range(d):
-                value = centers[order[p], t]
-                rows[leaf * _BLOCK + p - first, t] = value
-                low[leaf, t] = value if p == first else min(low[leaf, t], value)
-                high[leaf, t] = value if p == first else max(high[leaf, t], value)
-    return _Leaves(numbers, sizes, low, high, _pack(rows, width, parts * _BLOCK), halved)
-
-
-@_compiled
-def _boxes_met(X, begin, end, leaves, limit):
-    """Share of the leaves in whose boxes a few of the points begin to end - 1 may have a center."""
-    met, asked, step = 0, 0, max(1, (end - begin) // 16)
-    for i in range(begin, end, step):
-        for leaf in range(leaves.sizes.shape[0]):
-            square = 0.0
-            for t in range(X.shape[1]):
-                gap = max(leaves.low[leaf, t] - X[i, t], X[i, t] - leaves.high[leaf, t], 0.0)
-                square += gap * gap
-            asked += 1
-            met += square < limit
-    return met / asked
+@_compiled(python=True)
+def _seen_in_cells(cells, X, begin, end):
+    """Centers that a few of the points begin to end - 1 would look at in their cells, on average."""
+    seen, asked = 0.0, 0
+    for i in range(begin, end, max(1, (end - begin) // 8)):
+        asked += 1
+        seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
+    return seen / asked
 
 
 @_compiled
@@ -6499,230 +6207,137 @@ def _without_negative(numbers, rows, count):
     return kept
 
 
-@_compiled
-def _near_leaf(X, first, columns, leaves, leaf, limit, labels, numbers, active):
-    """Points from `first` on, transposed in `columns`, that may find a center of the leaf which comes before theirs.
+@_compiled(apart=True)
+def _first_in_order(X, first, last, cells, count, limit, labels):
+    """labels[first:last]: the first of `count` centers within the limit, or -1.
 
-    Their numbers and rows are written; returns how many.
+    A tile: four of the points that have found none yet, and one panel.
     """
-    d, size = columns.shape
-    squares, left, lowest = _zeros(size, X.dtype), 0, leaves.numbers[leaf, 0]
-    for t in range(d if leaves.halved else 0):
-        low, high = leaves.low[leaf, t], leaves.high[leaf, t]
-        for r in range(size):
-            gap = max(low - columns[t, r], columns[t, r] - high, 0.0)
-            squares[r] += gap * gap
-    for r in range(size):
-        if squares[r] < limit and not 0 <= labels[first + r] < lowest:
-            numbers[left] = first + r
-            for t in range(d):
-                active[left, t] = X[first + r, t]
-            left += 1
-    return left
-
-
-@_compiled
-def _first_in_leaves(X, first, last, centers, leaves, limit, labels):
-    """labels[first:last]: the first center of the leaves within the limit, where none comes before it already.
-
-    A tile: four of the points that a leaf's box does not rule out, less those that have found one, and one panel.
-    """
-    d, width, size, left = X.shape[1], leaves.panels.shape[2], last - first, 0
-    values, columns = _aligned(4 * width, X), _aligned(d * size, X).reshape(d, size)
-    tile, active, numbers = values.reshape(4, width), _aligned(size * d, X).reshape(size, d), np.empty(size, _INT64)
-    for r in range(size if leaves.halved else 0):
+    _wide_vectors()
+    d, width, left = X.shape[1], cells.panels.shape[2], last - first
+    values, numbers = _aligned(4 * width, X), np.empty(left, _INT64)
+    tile, active = values.reshape(4, width), _aligned(left * d, X).reshape(left, d)
+    for r in range(left):
+        numbers[r] = first + r
         for t in range(d):
-            columns[t, r] = X[first + r, t]
+            active[r, t] = X[first + r, t]
     slack = 8.9e-16 * (d + 4)                          # four times what the two ways of summing can differ by
     surely, perhaps = limit * (1.0 - slack), limit * (1.0 + slack)
-    for leaf in range(leaves.sizes.shape[0]):
-        if leaves.halved or leaf == 0:                 # in their order: whoever has found one is through
-            left = _near_leaf(X, first, columns, leaves, leaf, perhaps, labels, numbers, active)
-        for q in range((leaves.sizes[leaf] + width - 1) // width if left else 0):
-            panel, begin, found = leaves.panels[leaf * (_BLOCK // width) + q], q * width, 0
-            inside = min(width, leaves.sizes[leaf] - begin)
-            for r in range(0, left, 4):
-                _squared_distances(active, r, left - 1, 0, d, panel, tile, 0, 0)
-                near = 0
-                for value in values:
-                    near += value < perhaps
-                for row in range(r, min(left, r + 4) if near else r):
-                    for c in range(inside):
-                        j, value = leaves.numbers[leaf, begin + c], tile[row - r, c]
-                        if value < surely or (value < perhaps and _is_within(active, row, centers, j, limit)):
-                            label = labels[numbers[row]]
-                            labels[numbers[row]] = j if label < 0 else min(j, label)
-                            numbers[row], found = -1, found + 1
-                            break
-            if found > 0:
-                left = _without_negative(numbers, active, left)
+    for q in range((count + width - 1) // width):
+        found = 0
+        for r in range(0, left, 4):
+            _squared_distances(active, r, left - 1, 0, d, cells.panels[q], tile, 0, 0)
+            near = 0
+            for value in values:
+                near += value < perhaps
+            for row in range(r, min(left, r + 4) if near else r):
+                for c in range(width):
+                    j, value = q * width + c, tile[row - r, c]
+                    if value < surely or value < perhaps and _is_within(active, row, cells.centers, j, limit):
+                        labels[numbers[row]], numbers[row], found = j, -1, found + 1
+                        break
+        if found > 0:
+            left = _without_negative(numbers, active, left)
 
 
 @_compiled(apart=True)
-def _shadows_of_group(X, begin, end, group, cells, by_cells, old, fresh, limit, labels):
-    """Labels of some of the points begin to end - 1 by the centers that there are, in cells or in leaves.
-
-    Returns how many centers were seen in cells.
-    """
-    _wide_vectors()
-    first, seen = begin + group * _SHADOW_GROUP, 0
+def _shadows_of_group(X, begin, end, group, cells, count, by_cells, limit, labels):
+    """Labels of some of the points begin to end - 1 by the centers that there are."""
+    first = begin + group * _SHADOW_GROUP
     last = min(end, first + _SHADOW_GROUP)
     for i in range(first, last):
-        labels[i] = -1
-        if by_cells:
-            labels[i], looked_at = _first_in_cells(cells, X, i, 0, limit)
-            seen += looked_at
+        labels[i] = _first_in_cells(cells, X, i, 0, limit)[0] if by_cells else -1
     if not by_cells:
-        for leaves in (old, fresh):
-            _first_in_leaves(X, first, last, cells.centers, leaves, limit, labels)
-    return seen
+        _first_in_order(X, first, last, cells, count, limit, labels)
 
 
-@_compiled(parallel=True)
-def _find_shadows(X, begin, end, cells, by_cells, old, fresh, limit, labels, work):
-    """Labels of the points begin to end - 1: see `_shadows_of_group`."""
-    tasks = (end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP
-    seen = _zeros(tasks, _FLOAT64)
+@_compiled(parallel=True, python=True)
+def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels, time):
+    """Labels of the points begin to end - 1 by the centers that there are; time: nanoseconds of a point."""
+    tasks, work = (end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP, (end - begin) * time
     begun = _threads_pay(work, tasks)
     if begun:
         for group in prange(tasks):
-            seen[group] = _shadows_of_group(X, begin, end, np.int64(group), cells, by_cells, old, fresh, limit, labels)
+            _shadows_of_group(X, begin, end, np.int64(group), cells, count, by_cells, limit, labels)
         _threads_paid(begun, work)
     else:
         for group in range(tasks):
-            seen[group] = _shadows_of_group(X, begin, end, group, cells, by_cells, old, fresh, limit, labels)
-    return _sum(seen) / (end - begin)
+            _shadows_of_group(X, begin, end, group, cells, count, by_cells, limit, labels)
 
 
-@_compiled(inline="always")
-def _time_of_seen(cells, d, seen):
-    """Nanoseconds of a point for cells: 9 for each of up to 27, and 4 + d for each center seen there.
-
-    Estimates, as those for leaves; nothing but time depends on them.
-    """
-    return 9.0 * 3 ** cells.axes.shape[0] + (4.0 + d) * seen
-
-
-@_compiled
-def _time_in_cells(X, begin, end, cells):
-    """As four of the points tell it."""
-    d, seen, asked, step = X.shape[1], 0, 0, max(1, (end - begin) // 4)
-    for i in range(begin, end, step):
-        asked += 1
-        seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
-    return _time_of_seen(cells, d, seen / asked)
-
-
-@_compiled(inline="always")
-def _time_in_leaves(d, count, met):
-    """Nanoseconds of a point for the boxes of so many centers, and for those in the boxes that it meets."""
-    return (0.02 + 0.002 * d) * count + (0.3 + 0.05 * d) * met
+@_compiled(python=True)
+def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
+    """Points without a label, one after the other: that of a center of this batch, or they are one; how many are."""
+    lowest = count
+    for i in range(begin, end):
+        if labels[i] >= 0:
+            continue
+        if by_cells:
+            labels[i] = _first_in_cells(cells, X, i, lowest, limit)[0]
+        else:
+            for j in range(lowest, count):
+                if _is_within(X, i, cells.centers, j, limit):
+                    labels[i] = j
+                    break
+        if labels[i] < 0:
+            _enter_cell(cells, X[i], count)
+            labels[i] = count
+            count += 1
+    return count
 
 
-@_compiled
-def _first_of_batch(cells, count, X, i, lowest, limit, by_cells):
-    """First of the centers that came into being in this batch, number `lowest` and later, within the limit, or -1."""
-    if by_cells:
-        return _first_in_cells(cells, X, i, lowest, limit)[0]
-    for j in range(lowest, count):
-        if _is_within(X, i, cells.centers, j, limit):
-            return j
-    return -1
+def _with_room(cells, count, capacity):
+    """The same cells and `count` centers, with room for more."""
+    d, width, buckets = cells.centers.shape[1], _tile_width(cells.centers), 64 << (2 * capacity // 64).bit_length()
+    panels = np.full((-(-capacity // width), d, width), 1e160)         # far from all points, where no center is
+    larger = cells._replace(centers=np.empty((capacity, d)), panels=panels, codes=np.empty(capacity, np.int64),
+                            before=np.empty(capacity, np.int64), heads=np.full(buckets, -1))
+    _enter_cells(larger, cells.centers[:count])
+    return larger
 
 
-@_compiled
-def _met_in_order(labels, begin, lowest):
-    """Centers that a point of the batch before `begin` met in their order, up to its own; where there was none, all."""
-    met, first = 0.0, max(0, begin - _SHADOW_BATCH)
-    for i in range(first, begin):
-        met += min(labels[i] + 1, lowest) if labels[i] >= 0 else lowest
-    return met / (begin - first) if begin > first else 1.0 * lowest
+def _empty_cells(X, known, eps, capacity):
+    """Cells for points and for the centers that are known."""
+    low = np.minimum(X.min(0), known.min(0, initial=np.inf))
+    ranges = np.maximum(X.max(0), known.max(0, initial=-np.inf)) - low
+    axes = np.argsort(-ranges, kind="stable")[:3]
+    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
+    side, none = max(1.00001 * eps, ranges[axes[0]] / _CELLS_ON_AXIS), np.empty(0, np.int64)
+    cells = _Cells(known, np.empty((0, 0, 0)), none, none, none, axes, low[axes], float(side))
+    return _with_room(cells, len(known), capacity)
 
 
-class _Way(NamedTuple):
-    """How shadows are looked for, and when that is chosen anew.
-
-    by_cells: in cells, or else in leaves of the first centers, `inside` of them, and the others in their order; time:
-    of a point, by estimate; refused: centers for which halving did not pay; asked: centers when this was chosen; again:
-    the point at which it is chosen anew.
-    """
-    by_cells: bool
-    leaves: _Leaves
-    inside: int
-    time: float
-    refused: int
-    asked: int
-    again: int
-
-
-@_compiled(apart=True)
-def _chosen_way(way, X, begin, end, cells, count, limit, labels):
-    """The quickest by estimate: cells, centers in their order, or in leaves halved across the longest side.
-
-    Halving (200 + 60 d nanoseconds a center, measured) is to save its time twice over, and a fifth of all.
-    """
-    n, d, width, leaves, inside, refused = X.shape[0], X.shape[1], _tile_width(X), way.leaves, way.inside, way.refused
-    in_cells, in_order = _time_in_cells(X, begin, end, cells), _met_in_order(labels, begin, count)
-    time, in_leaves = _time_in_leaves(d, 0, 0.5 * in_order), np.inf
-    stale = count - inside > max(_BLOCK, inside // _NEW_LEAVES_AFTER)
-    halved = leaves.halved and not stale
-    spared = (n - begin) * (min(in_cells, time) - _time_in_leaves(d, count, 0.0))
-    pays = begin > 0 and spared > 2.0 * (200.0 + 60.0 * d) * count
-    if pays and not halved and count > refused + refused // _NEW_LEAVES_AFTER:
-        leaves, inside, halved, stale = _leaves(cells.centers, 0, count, width, True), count, True, False
-    if halved:
-        in_leaves = (_time_in_leaves(d, inside, inside * _boxes_met(X, begin, end, leaves, limit))
-                     + _time_in_leaves(d, 0, 0.5 * (count - inside)))
-        if in_leaves > 0.8 * time:
-            halved, refused = False, count
-    by_cells = in_cells < min(time, in_leaves)
-    if not by_cells and not halved and (stale or leaves.halved):
-        leaves, inside = _leaves(cells.centers, 0, count, width, False), count
-    return _Way(by_cells, leaves, inside, min(in_cells, time, in_leaves), refused, count,
-                begin + (_CHOICE_HOLDS if begin > 0 else 1))
-
-
-@_compiled(apart=True)
 def _shadows(X, known, eps, grow):
     """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
-    n, d, count, limit, labels = X.shape[0], X.shape[1], known.shape[0], eps * eps, np.empty(X.shape[0], _INT64)
-    cells, begin, width = _empty_cells(X, known, eps, known.shape[0] + _SHADOW_BATCH), 0, _tile_width(X)
-    way, unlike = _Way(False, _leaves(cells.centers, 0, 0, width, False), 0, 0.0, 0, 0, 0), True
-    while begin < n:
-        end = min(n, begin + min(max(count, _BLOCK), _SHADOW_BATCH if begin > 0 else _SHADOW_GROUP))
-        if grow and count + end - begin > cells.codes.shape[0]:
-            cells = _enlarged(cells, count, 2 * cells.codes.shape[0])
-        if unlike or begin >= way.again or count - way.asked > max(_BLOCK, way.asked // _NEW_LEAVES_AFTER):
-            way = _chosen_way(way, X, begin, end, cells, count, limit, labels)
-        fresh = way.leaves if way.by_cells else _leaves(cells.centers, way.inside, count, width, False)
-        seen = _find_shadows(X, begin, end, cells, way.by_cells, way.leaves, fresh, limit, labels,
-                             (end - begin) * way.time)
-        # Whether these points were not what the four had told that the estimate looked at.
-        unlike = way.by_cells and _time_of_seen(cells, d, seen) > 2.0 * way.time
-        lowest = count
-        for i in range(begin, end if grow else begin):
-            if labels[i] < 0:
-                labels[i] = _first_of_batch(cells, count, X, i, lowest, limit, way.by_cells)
-            if labels[i] < 0:
-                _enter_cell(cells, X[i], count)
-                labels[i] = count
-                count += 1
-        begin = end
-    return _rectangle(cells.centers, count, d), labels
+    X, limit, labels = X.astype(np.float64, copy=False), eps * eps, np.empty(len(X), np.int64)
+    begin, count, met, d = 0, len(known), len(known), X.shape[1]
+    cells, size = _empty_cells(X, known, eps, count + _SHADOW_BATCH), _BLOCK
+    while begin < len(X):
+        end = min(len(X), begin + size)
+        if grow and count + end - begin > len(cells.codes):
+            cells = _with_room(cells, count, 2 * len(cells.codes))
+        # Nanoseconds of a point by estimate: 9 for each of up to 27 cells, 4 + d for each center seen there.
+        in_cells = 9.0 * 3**cells.axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, end)
+        in_order = (0.3 + 0.05 * d) * met
+        by_cells = in_cells < in_order
+        _find_shadows(X, begin, end, cells, count, by_cells, limit, labels, min(in_cells, in_order))
+        # What these points meet in order, up to their own center, the next ones are taken to meet.
+        found, met = labels[begin:end], count
+        met = np.where(found < 0, count, found + 1).mean() if count else 0.0
+        before = count
+        if grow:
+            count = _enter_batch(X, begin, end, cells, count, by_cells, limit, labels)
+        # Many where few are new centers, which meet each other one by one.
+        size = _SHADOW_BATCH if 8 * (count - before) < end - begin else min(max(count, _BLOCK), _SHADOW_BATCH)
+        met, begin = met + count - before, end
+    return cells.centers[:count].copy(), labels
 
 
-@_compiled
-def _counted(labels, weights, count):
-    """weights, filled up to `count` with zeros, and 1 more for each label."""
-    out = _zeros(count, _FLOAT64)
-    for j in range(weights.shape[0]):
-        out[j] = weights[j]
-    for label in labels:
-        out[label] += 1.0
-    return out
+def _checked_radius(name, eps):
+    return _checked_real(name, eps, 1e-150, 1e150)
 
 
-@_public(X=_points(), eps=_bandwidth)
+@_plain
 def shadow_select(X, eps):
     """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
 
@@ -6742,9 +6357,7 @@ def shadow_select(X, eps):
     Notes
     -----
     At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
-    centers, or boxes of some hundred centers each: 10^6 points of 3 coordinates take seconds with any eps above 10^-10
-    of their range; 4 10^5 of 10, a third of them centers, two thirds of the time without boxes. O(n + m d) memory
-    beside X in float64.
+    centers. O(n + m d) memory beside X in float64.
 
     Examples
     --------
@@ -6752,13 +6365,16 @@ def shadow_select(X, eps):
     ReducedSet(centers=array([[0. ],
            [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
     """
-    centers, labels = _shadows(_in_double(X), _zero_matrix(0, X.shape[1]), eps, True)
-    return ReducedSet(_in_precision(X, centers), _counted(labels, _zeros(0, _FLOAT64), centers.shape[0]), labels)
+    X, eps = _checked_points("shadow_select: X", X), _checked_radius("shadow_select: eps", eps)
+    centers, labels = _shadows(X, np.empty((0, X.shape[1])), eps, True)
+    return ReducedSet(centers.astype(X.dtype), np.bincount(labels).astype(np.float64), labels)
 
 
-@_public(glue=True, sigma=_bandwidth, ell=_real("1e-100 <= x <= 1e100", "be positive, from 1e-100 to 1e100"))
+@_plain
 def shadow_radius(sigma, ell):
     """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
+
+    The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
 
     Parameters
     ----------
@@ -6768,20 +6384,11 @@ def shadow_radius(sigma, ell):
     Returns
     -------
     float
-
-    Notes
-    -----
-    The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
-
-    Examples
-    --------
-    >>> shadow_radius(2.0, 4.0)
-    0.5
     """
-    return sigma / ell
+    return _checked_radius("shadow_radius: sigma", sigma) / _checked_real("shadow_radius: ell", ell, 1e-100, 1e100)
 
 
-@_public(centers=_points(double=True), X=_points("centers", double=True), eps=_bandwidth)
+@_plain
 def shadow_labels(X, centers, eps):
     """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
 
@@ -6797,17 +6404,9 @@ def shadow_labels(X, centers, eps):
     Returns
     -------
     (n,) int64 array
-
-    Notes
-    -----
-    As `shadow_select`.
-
-    Examples
-    --------
-    >>> shadow_labels(np.array([[0.5], [9.0]]), np.array([[0.0], [1.0]]), 1.0).tolist()
-    [0, -1]
     """
-    return _shadows(X, centers, eps, False)[1]
+    X, centers = _checked_two("shadow_labels", X, "centers", centers)
+    return _shadows(X, centers.astype(np.float64, copy=False), _checked_radius("shadow_labels: eps", eps), False)[1]
 
 
 def _convert_shadows(name, value):
@@ -6816,23 +6415,20 @@ def _convert_shadows(name, value):
                        _as_integer(name, value.count))
 
 
-@_compiled(python=True)
-def _are_shadows(state):
-    """Whether each center has points, and their number is the state's."""
-    total = 0.0
-    for weight in state.weights:
-        total += weight if weight >= 1.0 else -np.inf
-    return (state.centers.shape[0] == state.weights.shape[0] and state.centers.shape[1] > 0
-            and 0 <= state.count < 2**53 and total == state.count and 1e-150 <= state.eps <= 1e150)
-
-
 _as_shadows = _converter(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", _convert_shadows)
-_shadow_state = ["{a}_ = _as_shadows('{f}: {a}', {a})",
-                 _require("_are_shadows({a}_) and _all_below({a}_.centers, 1e150)",
-                          "{a} must be a ShadowState as shadow_start or shadow_update returned it")]
 
 
-@_public(glue=True, eps=_bandwidth, d=_length)
+def _checked_shadows(name, state):
+    """A state whose centers each have points, and as many together as the state has seen."""
+    state = _as_shadows(name, state)
+    if not (len(state.centers) == state.weights.size and state.centers.shape[1] > 0 and 0 <= state.count < 2**53
+            and (state.weights >= 1.0).all() and state.weights.sum() == state.count and 1e-150 <= state.eps <= 1e150
+            and _all_below(state.centers, 1e150)):
+        raise ValueError(f"{name} must be a ShadowState as shadow_start or shadow_update returned it")
+    return state
+
+
+@_plain
 def shadow_start(eps, d):
     """Shadows of a stream that has not begun (RSKPCA algorithm 2).
 
@@ -6844,21 +6440,12 @@ def shadow_start(eps, d):
     Returns
     -------
     ShadowState
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> shadow_start(0.5, 3).count
-    0
     """
-    return ShadowState(np.empty(0).reshape(0, d), np.empty(0), eps, 0)
+    d = _checked_whole("shadow_start: d", d, 1, 2**31 - 1)
+    return ShadowState(np.empty((0, d)), np.empty(0), _checked_radius("shadow_start: eps", eps), 0)
 
 
-@_public(state=_shadow_state, X=_points(double=True) + [
-    _require("{a}_.shape[1] == state_.centers.shape[1]", "{a} must have as many columns as the centers of state")])
+@_plain
 def shadow_update(state, X):
     """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
 
@@ -6869,11 +6456,7 @@ def shadow_update(state, X):
 
     Returns
     -------
-    ShadowState
-
-    Notes
-    -----
-    As `shadow_select`, and O(m d) for a call.
+    ShadowState; time as of `shadow_select`, and O(m d) for a call
 
     Examples
     --------
@@ -6881,11 +6464,15 @@ def shadow_update(state, X):
     >>> shadow_update(state, np.array([[1.5]])).weights.tolist()
     [2.0, 1.0]
     """
+    state = _checked_shadows("shadow_update: state", state)
+    X = _checked_points("shadow_update: X", X, columns=state.centers.shape[1])
     centers, labels = _shadows(X, state.centers, state.eps, True)
-    return ShadowState(centers, _counted(labels, state.weights, centers.shape[0]), state.eps, state.count + X.shape[0])
+    weights = np.bincount(labels, minlength=len(centers)).astype(np.float64)
+    weights[:state.weights.size] += state.weights
+    return state._replace(centers=centers, weights=weights, count=state.count + len(X))
 
 
-@_public(glue=True, state=_shadow_state)
+@_plain
 def shadow_finish(state):
     """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
 
@@ -6896,16 +6483,8 @@ def shadow_finish(state):
     Returns
     -------
     ReducedSet, in float64, which shares its arrays with the state
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> shadow_finish(shadow_update(shadow_start(1.0, 1), np.array([[0.0], [0.9]]))).weights.tolist()
-    [2.0]
     """
+    state = _checked_shadows("shadow_finish: state", state)
     if state.count < 1:
         raise ValueError("shadow_finish: state must have seen a point")
     return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
@@ -6918,7 +6497,7 @@ class ShadowBounds(NamedTuple):
     operator: float
 
 
-@_public(kernel=_radial, eps=_bandwidth)
+@_plain
 def shadow_bounds(kernel, eps):
     """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
 
@@ -6926,7 +6505,8 @@ def shadow_bounds(kernel, eps):
     mmd = sqrt(2 (kappa - phi)); eigenvalues = min(sqrt(2) L eps, kappa), for the root of the sum of squared differences
     of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
     directions differ by at most 2 sqrt(kappa) mmd / delta, delta half of the gap after them, if that is below 1/2
-    (RSKPCA theorem 5.4).
+    (RSKPCA theorem 5.4). RSKPCA theorem 5.2 as printed, 2 C eps^2 with the C that the paper quotes, is exceeded by
+    exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the place of sqrt(kappa).
 
     Parameters
     ----------
@@ -6937,24 +6517,20 @@ def shadow_bounds(kernel, eps):
     -------
     ShadowBounds(mmd, eigenvalues, operator), floats
 
-    Notes
-    -----
-    O(1) time and memory. RSKPCA theorem 5.2 as printed, 2 C eps^2 with the C that the paper quotes, is exceeded by
-    exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the place of sqrt(kappa).
-
     Examples
     --------
     >>> bounds = shadow_bounds(gaussian(1.0), 0.25)
     >>> round(bounds.mmd, 4), round(bounds.eigenvalues, 4), round(bounds.operator, 4)
     (0.2481, 0.2144, 0.3481)
     """
+    kernel, eps = _checked_radial("shadow_bounds: kernel", kernel), _checked_radius("shadow_bounds: eps", eps)
     drop, kappa = _drop(kernel, eps), kernel.scale
     spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
     return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
                         kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
 
 
-@_public(kernel=_radial, eps=_bandwidth, values=_vector(), k=_count("values", "the number of values"))
+@_plain
 def shadow_projection_bound(kernel, eps, values, k):
     """How far the span of k leading directions may move with points that move by less than eps (RSKPCA theorem 5.4).
 
@@ -6963,8 +6539,7 @@ def shadow_projection_bound(kernel, eps, values, k):
 
     Parameters
     ----------
-    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-    eps : float, the radius
+    kernel, eps : as of `shadow_bounds`
     values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
     k : int from 1 to q
 
@@ -6972,19 +6547,14 @@ def shadow_projection_bound(kernel, eps, values, k):
     -------
     float; infinity where the theorem's condition is not met, which takes a radius of about sigma (lambda_k -
     lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> round(shadow_projection_bound(gaussian(1.0), 0.01, np.array([0.6, 0.2]), 1), 3)
-    0.1
     """
-    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, eps).mmd
-    delta = 0.5 * values[k - 1] - 0.5 * (values[k] if k < values.shape[0] else 0.0)
-    return moved / delta if moved < 0.5 * delta else np.inf
+    kernel = _checked_radial("shadow_projection_bound: kernel", kernel)
+    values = _checked_vector("shadow_projection_bound: values", values)
+    k = _checked_whole("shadow_projection_bound: k", k, 1, values.size)
+    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, _checked_radius(
+        "shadow_projection_bound: eps", eps)).mmd
+    delta = 0.5 * values[k - 1] - 0.5 * (values[k] if k < values.size else 0.0)
+    return float(moved / delta) if moved < 0.5 * delta else math.inf
 
 
 # 10.2 Rival reduced sets (RSKPCA section 6)
@@ -7005,12 +6575,13 @@ def _nearest_of_block(X, panels, count, block, labels, distances):
                     labels[i], distances[i] = q * width + c, tile[i - first, c]
 
 
-@_compiled(parallel=True)
-def _nearest(X, panels, count):
-    """Number of the nearest of `count` centers (the first of equals), packed by `_pack`, and its squared distance."""
-    labels, distances = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype)
-    tasks = _blocks(X.shape[0])
-    work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * X.shape[0] * count
+@_compiled(parallel=True, python=True)
+def _nearest(X, centers):
+    """Number of the nearest center (the first of equals), and its squared distance."""
+    labels, distances, count = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype), centers.shape[0]
+    width = _tile_width(X)
+    panels = _pack(centers, width, (count + width - 1) // width * width)
+    tasks, work = _blocks(X.shape[0]), (1.0 + _MULTIPLY_ADD * X.shape[1]) * X.shape[0] * count
     begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
@@ -7022,134 +6593,61 @@ def _nearest(X, panels, count):
     return labels, distances
 
 
-@_compiled(apart=True)
-def _closer_in_block(X, center, block, distances):
-    for i in range(block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK)):
+@_compiled(python=True)
+def _come_closer(X, center, distances):
+    """distances[i] <- min(distances[i], |x_i - center|^2)."""
+    for i in range(X.shape[0]):
         total = 0.0
         for t in range(X.shape[1]):
             total += (X[i, t] - center[t]) * (X[i, t] - center[t])
         distances[i] = min(distances[i], total)
 
 
-@_compiled(parallel=True)
-def _come_closer(X, center, distances):
-    """distances[i] <- min(distances[i], |x_i - center|^2)."""
-    tasks = _blocks(X.shape[0])
-    work = (1.0 + _SCALAR * X.shape[1]) * X.shape[0]
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _closer_in_block(X, center, np.int64(block), distances)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _closer_in_block(X, center, block, distances)
-
-
-@_compiled
-def _pick(sums, u):
-    """Index drawn in proportion to the addends of the running sums, by a uniform u."""
-    goal, low, high = u * sums[-1], 0, sums.shape[0] - 1
-    while low < high:                                  # the first sum above the goal
-        middle = (low + high) // 2
-        if sums[middle] > goal:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@_compiled(apart=True)
 def _spread_centers(X, k, key):
     """k-means++ (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
-    n = X.shape[0]
-    centers, distances, sums = _new_matrix(k, X.shape[1], X), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
-    for i in range(n):
-        distances[i] = np.inf
-    for c in range(k):
-        u = _uniform(key, c)
-        i = min(np.int64(u * n), n - 1)                # the first; and where all points are centers already
+    n, centers, distances = len(X), np.empty((k, X.shape[1]), X.dtype), np.full(len(X), np.inf)
+    for c, u in enumerate(_uniforms(key, np.arange(k))):
+        i = min(int(u * n), n - 1)                     # the first; and where all points are centers already
         if c > 0:
             _come_closer(X, centers[c - 1], distances)
-            total = 0.0
-            for j in range(n):
-                total += distances[j]
-                sums[j] = total
-            if total > 0.0:
-                i = _pick(sums, u)
-        for t in range(X.shape[1]):
-            centers[c, t] = X[i, t]
+            sums = np.cumsum(distances)
+            i = min(np.searchsorted(sums, u * sums[-1], "right"), n - 1) if sums[-1] > 0.0 else i
+        centers[c] = X[i]
     return centers
 
 
-@_compiled
-def _within_clusters(X, labels, centers):
-    """Sum of squared distances of the points to the centers of their labels."""
-    total = 0.0
-    for i in range(X.shape[0]):
-        center, distance = centers[labels[i]], 0.0
-        for t in range(X.shape[1]):
-            distance += (np.float64(X[i, t]) - center[t]) ** 2
-        total += distance
-    return total
-
-
-@_compiled
+@_compiled(python=True)
 def _cluster_sums(X, labels, k):
-    """Sums of the points of each label, and their numbers."""
-    sums, counts = _zero_matrix(k, X.shape[1]), _zeros(k, _FLOAT64)
+    """Sums of the points of each label."""
+    sums = _zero_matrix(k, X.shape[1])
     for i in range(X.shape[0]):
         total = sums[labels[i]]
-        counts[labels[i]] += 1.0
         for t in range(X.shape[1]):
             total[t] += X[i, t]
-    return sums, counts
+    return sums
 
 
-@_compiled
-def _move_centers(sums, counts, centers):
-    """Means of the points of each label; a center without points stays where it is."""
-    moved = centers.copy()
-    for c in range(centers.shape[0]):
-        if counts[c] > 0.0:
-            for t in range(centers.shape[1]):
-                moved[c, t] = sums[c, t] / counts[c]
-    return moved
-
-
-@_compiled
-def _equal(a, b):
-    """Whether two vectors of whole numbers are the same."""
-    if a.shape[0] != b.shape[0]:
-        return False
-    for i in range(a.shape[0]):
-        if a[i] != b[i]:
-            return False
-    return True
-
-
-@_compiled(apart=True, python=True)
 def _lloyd(X, k, key, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
-    best = (X[:0], _zeros(0, _FLOAT64), np.empty(0, _INT64), np.inf)
-    width = _tile_width(X)
+    best = (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
     for restart in range(restarts):
-        centers = _spread_centers(X, k, _subkey(key, restart))
-        labels = np.empty(0, _INT64)
-        for iteration in range(max_iterations):
-            before = labels
-            labels, _ = _nearest(X, _pack(centers, width, (k + width - 1) // width * width), k)
-            if _equal(labels, before):
+        centers, labels, cost = _spread_centers(X, k, _python_subkey(key, restart)), np.empty(0, np.int64), 0.0
+        for _ in range(max_iterations):
+            before, labels = labels, _nearest(X, centers)[0]
+            if np.array_equal(labels, before):
                 break
-            sums, counts = _cluster_sums(X, labels, k)
-            centers = _move_centers(sums, counts, centers)
-        cost = _within_clusters(X, labels, centers)
+            counts = np.bincount(labels, minlength=k).astype(np.float64)
+            moved = _cluster_sums(X, labels, k) / np.maximum(counts, 1.0)[:, None]
+            centers = np.where(counts[:, None] > 0.0, moved, centers).astype(X.dtype)      # one without points stays
+        for begin in range(0, len(X), _SHADOW_BATCH):
+            slab = slice(begin, begin + _SHADOW_BATCH)
+            cost += float(np.square(X[slab] - centers[labels[slab]], dtype=np.float64).sum())
         if cost < best[3]:
             best = (centers, counts, labels, cost)
     return best
 
 
-@_public(X=_points(), m=_count("X"), seed=_seed, restarts=_integer(1), max_iterations=_integer(1))
+@_plain
 def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
 
@@ -7160,33 +6658,33 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     ----------
     X : (n, d) array
     m : int from 1 to n, number of centers
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     restarts : int, at least 1
     max_iterations : int, at least 1; passes over the points in each run
 
     Returns
     -------
-    ReducedSet; a center that lost all its points keeps its place, with weight 0
-
-    Notes
-    -----
-    O(n m d) time an iteration, O(n + m d) memory.
+    ReducedSet; a center that lost all its points keeps its place, with weight 0. O(n m d) time an iteration
 
     Examples
     --------
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
     [1.0, 2.0]
     """
+    X, key = _checked_points("kmeans_select: X", X), _checked_key("kmeans_select", seed, _CENTERS)
+    m = _checked_whole("kmeans_select: m", m, 1, len(X))
+    restarts = _checked_whole("kmeans_select: restarts", restarts, 1)
+    max_iterations = _checked_whole("kmeans_select: max_iterations", max_iterations, 1)
     unit = _unit(X)
-    centers, counts, labels, _ = _lloyd(_times(X, 1.0 / unit), m, _key(seed, _CENTERS), restarts, max_iterations)
-    return ReducedSet(_times(centers, unit), counts, labels)
+    centers, counts, labels, _ = _lloyd(X / unit, m, key, restarts, max_iterations)
+    return ReducedSet(centers * unit, counts, labels)
 
 
-@_compiled
 def _unit(X):
     """A power of two near the largest coordinate, 1 where that is not extreme; squares of points over it are safe."""
-    largest = _largest(X.reshape(-1))
-    return 1.0 if 1e-9 < largest < 1e9 or largest == 0.0 else 2.0 ** max(math.floor(math.log2(largest)), -1000)
+    largest = float(np.abs(X).max())
+    unit = 1.0 if 1e-9 < largest < 1e9 or largest == 0.0 else 2.0 ** max(math.floor(math.log2(largest)), -1000)
+    return X.dtype.type(unit)
 
 
 @_compiled(apart=True)
@@ -7199,11 +6697,10 @@ def _similarities_of_block(kernel, gamma, X, i, block, out):
         out[columns[c]] = values[c]
 
 
-@_compiled(parallel=True)
-def _similarities(kernel, gamma, X, i, out):
-    """out[j] = k(x_j, x_i), X and gamma of `_at_scale`."""
-    tasks = _blocks(X.shape[0])
-    work = _value_work(kernel, X.shape[1]) * X.shape[0]
+@_compiled(parallel=True, python=True)
+def _similarities(kernel, gamma, X, i):
+    """k(x_j, x_i) for all j, X and gamma of `_at_scale`."""
+    out, tasks, work = np.empty(X.shape[0], X.dtype), _blocks(X.shape[0]), _value_work(kernel, X.shape[1]) * X.shape[0]
     begun = _threads_pay(work, tasks)
     if begun:
         for block in prange(tasks):
@@ -7212,45 +6709,35 @@ def _similarities(kernel, gamma, X, i, out):
     else:
         for block in range(tasks):
             _similarities_of_block(kernel, gamma, X, i, block, out)
+    return out
 
 
-@_compiled(apart=True)
-def _mean_similarities(kernel, X):
-    """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed. And whether they are finite."""
-    n = X.shape[0]
-    shares = _in_precision(X, _times(_ones(n).reshape(n, 1), 1.0 / n))
-    means = _in_double(_gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(n, 1, X)), shares)).reshape(-1)
-    return means, -np.inf < _sum(means) < np.inf
+def _mean_similarities(function, kernel, X):
+    """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed."""
+    shares = np.full((len(X), 1), 1.0 / len(X), X.dtype)
+    means = _gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(len(X), 1, X)), shares)[:, 0]
+    if not np.isfinite(means).all():
+        raise ValueError(f"{function}: kernel must have finite values on X, in the precision of X")
+    return means.astype(np.float64)
 
 
-@_compiled(python=True)
 def _with_unit_scale(kernel):
     """The kernel without the factor of `scaled`."""
-    return Kernel(kernel.kind, 1.0, kernel.gamma, kernel.shape, kernel.offset, kernel.address, kernel.table)
+    return kernel._replace(scale=1.0)
 
 
-class _MostSimilar(NamedTuple):
-    """The center most similar to each point, k(c, c) - 2 k(x, c) smallest: label, and that number."""
-    labels: np.ndarray
-    gaps: np.ndarray
+def _herd_of(X, kernel, gamma, P, chosen):
+    """The reduced set of these rows of X, equal weights; labels by k(c, c) - 2 k(x, c), the first of equals."""
+    labels, gaps = np.zeros(len(X), np.int64), np.full(len(X), np.inf)
+    for label, i in enumerate(chosen):
+        values = _similarities(kernel, gamma, P, i).astype(np.float64)
+        gap = values[i] - 2.0 * values
+        labels[gap < gaps] = label
+        np.minimum(gaps, gap, out=gaps)
+    return ReducedSet(X[chosen], np.full(len(chosen), len(X) / len(chosen)), labels)
 
 
-@_compiled
-def _come_nearer(found, values, own, label):
-    for j in range(values.shape[0]):
-        if own - 2.0 * values[j] < found.gaps[j]:
-            found.labels[j], found.gaps[j] = label, own - 2.0 * values[j]
-
-
-@_compiled
-def _far_from_all(n):
-    labels, gaps = _zeros(n, _INT64), _zeros(n, _FLOAT64)
-    for j in range(n):
-        gaps[j] = np.inf
-    return _MostSimilar(labels, gaps)
-
-
-@_public(X=_points(), m=_count("X"), seed=_seed, nearest=_flag)
+@_plain
 def kde_pare(X, m, seed=0, nearest=False):
     """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
 
@@ -7258,34 +6745,25 @@ def kde_pare(X, m, seed=0, nearest=False):
     ----------
     X : (n, d) array
     m : int from 1 to n, number of centers, which are different points of X
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
         weight is their number
 
     Returns
     -------
     ReducedSet
-
-    Notes
-    -----
-    O(n + m d) time and memory; with `nearest`, O(n m d) time.
-
-    Examples
-    --------
-    >>> kde_pare(np.arange(6.0).reshape(-1, 1), 3).weights.tolist()
-    [2.0, 2.0, 2.0]
     """
-    n, width = X.shape[0], _tile_width(X)
-    centers = _gather(X, _draw_uniformly(n, m, _key(seed, _PARED)), X)
-    if not nearest:
-        return ReducedSet(centers, _equal_weights(n, m), np.empty(0, _INT64))
+    X, key = _checked_points("kde_pare: X", X), _checked_key("kde_pare", seed, _PARED)
+    n, m = len(X), _checked_whole("kde_pare: m", m, 1, len(X))
+    centers = X[_draw_uniformly(n, m, key)]
+    if not _as_flag("kde_pare: nearest", nearest):
+        return ReducedSet(centers, np.full(m, n / m), np.empty(0, np.int64))
     unit = _unit(X)
-    panels = _pack(_times(centers, 1.0 / unit), width, (m + width - 1) // width * width)
-    labels, _ = _nearest(_times(X, 1.0 / unit), panels, m)
-    return ReducedSet(centers, _counted(labels, _zeros(0, _FLOAT64), m), labels)
+    labels, _ = _nearest(X / unit, centers / unit)
+    return ReducedSet(centers, np.bincount(labels, minlength=m).astype(np.float64), labels)
 
 
-@_public(X=_points(), m=_count("X"), kernel=_kernel("X"))
+@_plain
 def herd(X, m, kernel):
     """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
 
@@ -7301,119 +6779,49 @@ def herd(X, m, kernel):
     Returns
     -------
     ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m; labels by
-    the distance in feature space
-
-    Notes
-    -----
-    n^2 / 2 + n m kernel values: means are computed once, where the paper has O(n^2 m). O(n d) memory.
+    the distance in feature space. n^2 / 2 + 2 n m kernel values: means are computed once, where the paper has O(n^2 m)
 
     Examples
     --------
     >>> herd(np.array([[0.0], [1.0], [1.1], [5.0]]), 2, gaussian(1.0)).centers.tolist()
     [[1.0], [5.0]]
     """
-    n, kernel = X.shape[0], _with_unit_scale(kernel)          # the choice does not depend on a factor
-    means, finite = _mean_similarities(kernel, X)
+    X, kernel = _points_and_kernel("herd", X, kernel)
+    m, kernel = _checked_whole("herd: m", m, 1, len(X)), _with_unit_scale(kernel)      # the choice has no scale
+    means, sums, chosen = _mean_similarities("herd", kernel, X), np.zeros(len(X)), []
     gamma, P, _ = _at_scale(kernel, X, X, True)
-    chosen, sums, values, found = np.empty(m, _INT64), _zeros(n, _FLOAT64), _zeros(n, X.dtype), _far_from_all(n)
-    for t in range(m if finite else 0):
-        best, i = -np.inf, 0
-        for j in range(n):
-            score = means[j] - sums[j] / (t + 1)
-            if score > best:
-                best, i = score, j
-        chosen[t] = i
-        _similarities(kernel, gamma, P, i, values)
-        for j in range(n):
-            sums[j] += values[j]
-        sums[i] = np.inf                               # it is not chosen again
-        _come_nearer(found, values, np.float64(values[i]), t)
-    if not finite:
-        raise ValueError("herd: kernel must have finite values on X, in the precision of X")
-    return ReducedSet(_gather(X, chosen, X), _equal_weights(n, m), found.labels)
+    for t in range(m):
+        i = int((means - sums / (t + 1)).argmax())
+        sums += _similarities(kernel, gamma, P, i)
+        sums[i] = math.inf                             # it is not chosen again
+        chosen.append(i)
+    return _herd_of(X, kernel, gamma, P, chosen)
 
 
-@_compiled
-def _swap_limit(spread, square, log_inverse):
-    """Where a coin is wholly biased, and the next spread (get_swap_params of Dwivedi, Mackey 2021)."""
-    limit = max(math.sqrt(2.0 * square * spread * log_inverse), square)
-    if limit == 0.0:
-        return 0.0, spread
-    return limit, spread + max(0.0, square * (1.0 + (square - 2.0 * limit) * spread / (limit * limit)))
-
-
-@_compiled(apart=True)
 def _halve(kernel, gamma, X, rows, key, log_inverse):
     """One round of KT-SPLIT: of each pair of rows, one goes to the first half and one to the second.
 
-    A coin decides, biased so that the sums of k over both halves stay near each other (Dwivedi, Mackey 2021).
+    A coin decides, biased so that the sums of k over both halves stay near each other (Dwivedi, Mackey 2021; limit and
+    spread are those of its get_swap_params).
     """
-    half = rows.shape[0] // 2
-    parts = np.empty(2 * half, _INT64).reshape(2, half)
-    room = (2 * half + _BLOCK - 1) // _BLOCK * _BLOCK + _BLOCK
-    a, b, own, spread = _aligned(room, X), _aligned(room, X), _aligned(_BLOCK, X), 0.0
-    for p in range(half):
-        x, y = rows[2 * p], rows[2 * p + 1]
-        pair = rows[2 * p:2 * p + 2]
-        _pair_values(kernel, gamma, X, x, X, pair, own)
-        kxx, kxy = np.float64(own[0]), np.float64(own[1])
-        _pair_values(kernel, gamma, X, y, X, pair, own)
-        square = max(0.0, kxx + own[1] - 2.0 * kxy)
-        # sum over all rows so far less twice that over the first half: the second half less the first.
-        balance = 0.0
-        for side in range(2 if p > 0 else 0):
-            others = parts[side, :p]
-            _pair_values(kernel, gamma, X, x, X, others, a)
-            _pair_values(kernel, gamma, X, y, X, others, b)
-            for c in range(p):
-                balance += (a[c] - b[c]) * (1.0 if side == 1 else -1.0)
-        limit, spread = _swap_limit(spread, square, log_inverse)
-        swap = limit > 0.0 and _uniform(key, p) < min(1.0, 0.5 * max(0.0, 1.0 - balance / limit))
-        parts[0, p], parts[1, p] = (y, x) if swap else (x, y)
-    return parts[0], parts[1]
+    P, first, second = X[rows], rows[0:rows.size // 2 * 2:2].copy(), rows[1::2].copy()
+    lead, spread, coins = np.zeros(rows.size), 0.0, _uniforms(key, np.arange(first.size))
+    for p in range(first.size):                        # lead: the sum of k over the second half less the first
+        x, y = 2 * p, 2 * p + 1
+        of_x, of_y = [_similarities(kernel, gamma, P, i).astype(np.float64) for i in (x, y)]
+        square = max(0.0, of_x[x] + of_y[y] - 2.0 * of_x[y])
+        limit = max(math.sqrt(2.0 * square * spread * log_inverse), square)
+        swap = False
+        if limit > 0.0:
+            spread += max(0.0, square * (1.0 + (square - 2.0 * limit) * spread / (limit * limit)))
+            swap = coins[p] < min(1.0, 0.5 * max(0.0, 1.0 - (lead[x] - lead[y]) / limit))
+        lead += of_x - of_y if swap else of_y - of_x
+        if swap:
+            first[p], second[p] = second[p], first[p]
+    return first, second
 
 
-@_compiled
-def _herded_error(rows, means, sums):
-    """MMD^2 of a subset with equal weights, less a constant: sums[i] = sum over the subset of k(., x_i)."""
-    m, total = rows.shape[0], 0.0
-    for i in rows:
-        total += sums[i] / (m * m) - 2.0 * means[i] / m
-    return total
-
-
-@_compiled(apart=True)
-def _sums_over(kernel, gamma, X, rows):
-    sums, values = _zeros(X.shape[0], _FLOAT64), _zeros(X.shape[0], X.dtype)
-    for i in rows:
-        _similarities(kernel, gamma, X, i, values)
-        for j in range(X.shape[0]):
-            sums[j] += values[j]
-    return sums
-
-
-@_compiled(apart=True)
-def _refine(kernel, gamma, X, diagonal, rows, means, sums):
-    """KT-SWAP: each row gives its place to the point that lowers the MMD most; in place. X, gamma of `_at_scale`."""
-    n, m, values, inside = X.shape[0], rows.shape[0], _zeros(X.shape[0], X.dtype), _zeros(X.shape[0], _INT64)
-    for i in rows:
-        inside[i] = 1
-    for t in range(m):
-        _similarities(kernel, gamma, X, rows[t], values)
-        inside[rows[t]] = 0
-        best, i = np.inf, rows[t]
-        for j in range(n):
-            sums[j] -= values[j]
-            score = (2.0 * sums[j] + diagonal[j]) / m - 2.0 * means[j]
-            if score < best and inside[j] == 0:
-                best, i = score, j
-        rows[t], inside[i] = i, 1
-        _similarities(kernel, gamma, X, i, values)
-        for j in range(n):
-            sums[j] += values[j]
-
-
-@_public(X=_points(), m=_count("X"), kernel=_kernel("X"), seed=_seed, delta=_share)
+@_plain
 def kernel_thin(X, m, kernel, seed=0, delta=None):
     """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
 
@@ -7423,140 +6831,105 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
     Parameters
     ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers, which are different points of X
-    kernel : Kernel, positive semidefinite
-    seed : int from 0 to 2**64 - 1, by default 0
+    X, m, kernel : as of `herd`
+    seed : int from 0 to 2**64 - 1
     delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
 
     Returns
     -------
-    ReducedSet: equal weights n / m; labels by the distance in feature space
-
-    Notes
-    -----
-    About 2 n^2 kernel values, one thread for most of them; n up to some 20,000. O(n d) memory.
+    ReducedSet: equal weights n / m; labels by the distance in feature space. About 2 n^2 kernel values
 
     Examples
     --------
     >>> kernel_thin(np.linspace(0.0, 1.0, 64).reshape(-1, 1), 4, gaussian(0.5)).weights.tolist()
     [16.0, 16.0, 16.0, 16.0]
     """
-    n, key, rounds, kernel = X.shape[0], _key(seed, _THINNED), 0, _with_unit_scale(kernel)
-    while m * 2 ** (rounds + 1) <= n:
-        rounds += 1
-    means, finite = _mean_similarities(kernel, X)
-    if not finite:
-        raise ValueError("kernel_thin: kernel must have finite values on X, in the precision of X")
+    X, kernel = _points_and_kernel("kernel_thin", X, kernel)
+    n, m, key = len(X), _checked_whole("kernel_thin: m", m, 1, len(X)), _checked_key("kernel_thin", seed, _THINNED)
+    delta = 0.5 if delta is None else _checked_share("kernel_thin: delta", delta)
+    rounds, kernel = int(math.log2(n // m)), _with_unit_scale(kernel)
+    means = _mean_similarities("kernel_thin", kernel, X)
     gamma, P, _ = _at_scale(kernel, X, X, True)
-    lists = _draw_uniformly(n, m * 2 ** rounds, _subkey(key, 0)).reshape(1, -1)
-    best = lists[0, :m].copy()                         # standard thinning, the baseline
+    lists = [_draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))]
+    candidates = [lists[0][:m].copy()]                 # standard thinning, the baseline
     for level in range(rounds):
-        halves, size = np.empty(lists.size, _INT64).reshape(2 * lists.shape[0], -1), lists.shape[1] // 2
-        log_inverse = math.log(2.0 * rounds * lists.size / ((delta if delta > 0.0 else 0.5) * 2 ** level))
-        for part in range(lists.shape[0]):
-            low, high = _halve(kernel, gamma, P, lists[part], _subkey(_subkey(key, level + 1), part), log_inverse)
-            for c in range(size):
-                halves[2 * part, c], halves[2 * part + 1, c] = low[c], high[c]
-        lists = halves
-    sums = _sums_over(kernel, gamma, P, best)
-    least = _herded_error(best, means, sums)
-    for part in range(lists.shape[0] if rounds > 0 else 0):
-        of_part = _sums_over(kernel, gamma, P, lists[part])
-        error = _herded_error(lists[part], means, of_part)
+        log_inverse = math.log(2.0 * rounds * m * 2**rounds / (delta * 2**level))
+        lists = [half for part, rows in enumerate(lists) for half in _halve(
+            kernel, gamma, P, rows, _python_subkey(_python_subkey(key, level + 1), part), log_inverse)]
+    best, least = None, math.inf
+    for rows in candidates + lists * (rounds > 0):     # MMD^2 with equal weights, less a constant
+        sums = sum(_similarities(kernel, gamma, P, i).astype(np.float64) for i in rows)
+        error = sums[rows].sum() / (m * m) - 2.0 * means[rows].sum() / m
         if error < least:
-            best, sums, least = lists[part].copy(), of_part, error
-    _refine(kernel, gamma, P, _diagonal(X, kernel), best, means, sums)
-    found, values = _far_from_all(n), _zeros(n, X.dtype)
-    for t in range(m):
-        _similarities(kernel, gamma, P, best[t], values)
-        _come_nearer(found, values, np.float64(values[best[t]]), t)
-    return ReducedSet(_gather(X, best, X), _equal_weights(n, m), found.labels)
+            best, least, lead = rows, error, sums
+    diagonal, inside = _diagonal(X, kernel).astype(np.float64), np.zeros(n, bool)
+    inside[best] = True
+    for t in range(m):                                 # KT-SWAP
+        lead -= _similarities(kernel, gamma, P, best[t])
+        inside[best[t]] = False
+        best[t] = np.where(inside, np.inf, (2.0 * lead + diagonal) / m - 2.0 * means).argmin()
+        inside[best[t]] = True
+        lead += _similarities(kernel, gamma, P, best[t])
+    return _herd_of(X, kernel, gamma, P, best)
 
 
 # 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
 
-@_compiled(python=True)
-def _are_weights(w):
-    """Whether none is negative and their sum is neither tiny nor huge."""
-    total = 0.0
-    for value in w:
-        total += value if value >= 0.0 else -np.inf
-    return 1e-15 <= total <= 1e18
+def _checked_weights(name, w, C, n=None):
+    """One weight for each row of C, not negative; summing to n, the number of points, if that is given."""
+    w = np.array(_as_vector(name, w))
+    if w.size != len(C):
+        raise ValueError(f"{name} must hold one weight for each row of C, got {w.size} for {len(C)}")
+    if not ((w >= 0.0).all() and 1e-15 <= w.sum() <= 1e18):
+        raise ValueError(f"{name} must be finite and not negative, with a sum from 1e-15 to 1e18")
+    if n is not None and not abs(w.sum() - n) <= 1e-6 * n:
+        raise ValueError(f"{name} must sum to the number of rows of X (to 1e-6 of it), got {w.sum()} and {n}")
+    return w
 
 
-@_compiled(python=True)
-def _sum_to(w, n):
-    return abs(_sum(w) - n) <= 1e-6 * n
-
-
-def _weights(of, total=None):
-    """One weight for each row of another argument; with a total, they sum to the number of its rows."""
-    lines = ["{a}_ = _as_vector('{f}: {a}', {a})",
-             _require(f"{{a}}_.shape[0] == {of}_.shape[0]", f"{{a}} must hold one weight for each row of {of}"),
-             _require("_are_weights({a}_)", "{a} must be finite and not negative, with a sum from 1e-15 to 1e18")]
-    if total:
-        lines.append(_require(f"_sum_to({{a}}_, {total}_.shape[0])",
-                              f"{{a}} must sum to the number of rows of {total} (to 1e-6 of it)"))
-    return lines
-
-
-@_compiled(apart=True, python=True)
 def _weigh(K, w, centered):
     """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, r_i and r.
 
     About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows and r of all, else 0.
     """
-    m, total, mean = K.shape[0], _sum(w), 0.0
-    roots, means = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
-    for j in range(m):
-        roots[j] = math.sqrt(w[j] / total)
-    for i in range(m if centered else 0):
-        for j in range(m):
-            means[i] += w[j] / total * K[i, j]
-        mean += w[i] / total * means[i]
-    for i in range(m):
-        for j in range(m):
-            K[i, j] = roots[i] * (K[i, j] - means[i] - means[j] + mean) * roots[j]
+    shares, means, mean = w / w.sum(), np.zeros(w.size), 0.0
+    roots = np.sqrt(shares)
+    if centered:
+        means = K @ shares
+        mean = float(shares @ means)
+        K -= means[:, None]
+        K += mean - means
+    K *= roots[:, None]
+    K *= roots
     return roots, means, mean
 
 
-@_compiled(apart=True, python=True)
-def _expansion_over(C, w, kernel, eigen, roots, means, mean, centered):
-    """The expansion of `rskpca` from eigenpairs of the matrix of `_weigh`.
+def _reduced_expansion(function, C, w, kernel, k, seed, centered):
+    """The expansion of `rskpca`. The small matrix is of float64.
 
     About a mean, coefficients are first made to sum to 0, and the offsets are those that give the features of the
     coefficients as they are stored mean 0: coefficients have the size lambda^-1/2, features lambda^1/2, so that for
     small lambda a sum that is 0 but for rounding would shift the features by more than their size.
     """
-    found, total = _expansion_of(C, kernel, eigen, mean), _sum(w)
-    shares = _zeros(w.shape[0] if centered else 0, _FLOAT64)
-    for j in range(shares.shape[0]):
-        shares[j] = w[j] / total
-    for q in range(found.coef.shape[1]):
-        excess, found.values[q] = 0.0, found.values[q] * total
-        for j in range(w.shape[0]):
-            found.coef[j, q] *= roots[j]
-            excess += found.coef[j, q]
-        for j in range(shares.shape[0]):
-            found.coef[j, q] -= excess * shares[j]
-        for j in range(shares.shape[0]):
-            found.offset[q] -= found.coef[j, q] * means[j]
-    return Expansion(C, found.coef, found.values, found.offset, kernel, shares)
-
-
-@_either
-def _reduced_expansion(C, w, kernel, k, seed, centered):
-    """The expansion of `rskpca`, and whether the kernel is finite on the centers. The small matrix is of float64."""
-    points = _to_double(C)
+    k, key = _checked_whole(f"{function}: k", k, 1, len(C)), _checked_key(function, seed, _START)
+    _fits(f"{function}: C", 8.0 * len(C)**2)
+    points, total = C.astype(np.float64, copy=False), w.sum()
     K = _gram(kernel, _prepare(kernel, points, points, True))
+    if not np.isfinite(K).all():
+        raise ValueError(f"{function}: kernel must have finite values on C, in its precision")
     roots, means, mean = _weigh(K, w, centered)
-    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
-    return _expansion_over(C, w, kernel, eigen, roots, means, mean, centered), finite
+    eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
+    found = _expansion_of(C, kernel, eigen, mean)
+    coef, shares = found.coef * roots[:, None], w / total if centered else np.empty(0)
+    offset = np.zeros(k)
+    if centered:
+        coef = (coef - np.outer(shares, coef.sum(0))).astype(C.dtype)
+        offset = -(means @ coef)
+    coef = coef.astype(C.dtype, copy=False)
+    return found._replace(coef=coef, values=found.values * total, offset=offset, mean=shares)
 
 
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed, centered=_flag)
+@_plain
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
 
@@ -7570,7 +6943,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
     kernel : Kernel
     k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    seed : int from 0 to 2**64 - 1; of the eigensolver's start
     centered : bool; about the weighted mean in feature space
 
     Returns
@@ -7578,23 +6951,18 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     Expansion over the centers: m kernel values for each new point. values: eigenvalues in the units of those of K
     (n times those of the operator), 0 for components that are cut (see `kpca_from_eigen`)
 
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
-
     Examples
     --------
     >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
     >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
     ([7.0], [[5.0]])
     """
-    found, finite = _reduced_expansion(C, w, kernel, k, seed, centered)
-    if not finite:
-        raise ValueError("rskpca: kernel must have finite values on C, in its precision")
-    return found
+    C = _checked_points("rskpca: C", C)
+    w, kernel = _checked_weights("rskpca: w", w, C), _checked_kernel("rskpca: kernel", kernel, C=C)
+    return _reduced_expansion("rskpca", C, w, kernel, k, seed, _as_flag("rskpca: centered", centered))
 
 
-@_public(X=_points(), C=_points("X"), w=_weights("C"), kernel=_kernel("X", "C"))
+@_plain
 def reduced_density(X, C, w, kernel):
     """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
 
@@ -7604,33 +6972,26 @@ def reduced_density(X, C, w, kernel):
     Parameters
     ----------
     X : (q, d) array of points where it is wanted
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18
-    kernel : Kernel
+    C, w, kernel : as of `rskpca`
 
     Returns
     -------
     (q,) array of the precision of X and C
-
-    Notes
-    -----
-    O(q m d) time, O((q + m) d) memory.
-
-    Examples
-    --------
-    >>> reduced_density(np.zeros((1, 1)), np.array([[0.0], [9.0]]), np.array([3.0, 1.0]), gaussian(1.0)).tolist()
-    [0.75]
     """
-    shares = _times(w.reshape(-1, 1), 1.0 / _sum(w))
-    found = _gram_product(kernel, _prepare(kernel, X, C, False), _in_precision(X, shares))
-    if not _all_below(found, np.inf):
+    X, C = _checked_two("reduced_density", X, "C", C)
+    w = _checked_weights("reduced_density: w", w, C)
+    kernel = _checked_kernel("reduced_density: kernel", kernel, X=X, C=C)
+    dtype = np.result_type(X, C)
+    X, C = X.astype(dtype, copy=False), C.astype(dtype, copy=False)
+    found = _gram_product(kernel, _prepare(kernel, X, C, False), (w / w.sum()).astype(dtype)[:, None])
+    if not np.isfinite(found).all():
         raise ValueError("reduced_density: kernel must have finite values on X and C, in their precision")
     return found[:, 0].copy()
 
 
-@_public(glue=True, X=_points(), m=_count("X"), kernel=_kernel("X"), k=_count("X"), seed=_seed)
+@_plain
 def subsampled_kpca(X, m, kernel, k, seed=0):
-    """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6.
+    """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6: `rskpca` of `kde_pare`.
 
     Parameters
     ----------
@@ -7638,37 +6999,19 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     m : int from 1 to n, number of points
     kernel : Kernel
     k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
-    Expansion over the m points of `kde_pare`; values: the eigenvalues times n / m, in the units of those of K
-
-    Notes
-    -----
-    O(n + m^2 (d + k)) time, O(n + m^2) memory.
-
-    Examples
-    --------
-    >>> subsampled_kpca(np.ones((6, 1)), 2, linear(), 1).values.round(12).tolist()
-    [6.0]
+    Expansion over the m points; values: the eigenvalues times n / m, in the units of those of K
     """
-    if k > m:
-        raise ValueError("subsampled_kpca: k must be at most m, the number of points drawn")
-    C = _gather(X, _draw_uniformly(X.shape[0], m, np.uint64(_key(seed, _PARED))), X)
-    found, finite = _reduced_expansion(C, _equal_weights(X.shape[0], m), kernel, k, seed, False)
-    if not finite:
-        raise ValueError("subsampled_kpca: kernel must have finite values on X, in its precision")
-    return found
+    X, kernel = _points_and_kernel("subsampled_kpca", X, kernel)
+    m = _checked_whole("subsampled_kpca: m", m, 1, len(X))
+    drawn = kde_pare(X, m, _as_seed("subsampled_kpca: seed", seed))
+    return _reduced_expansion("subsampled_kpca", drawn.centers, drawn.weights, kernel, k, seed, False)
 
 
-def _cast_to(other):
-    return [_require(f"{other}_.itemsize == 8 or _all_below({{a}}_, 1e17)", "{a} must be below 1e17 in size (float32)"),
-            f"{{a}}_ = _to_precision({other}_, {{a}}_)"]
-
-
-@_public(glue=True, X=_points(), C=_points("X") + _cast_to("X"), w=_weights("C", "X"),
-         kernel=_kernel("X", "C"), k=_count("C", "m, the number of centers"), seed=_seed)
+@_plain
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
 
@@ -7681,17 +7024,11 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     X : (n, d) array
     C : (m, d) array of centers, taken in the precision of X
     w : (m,) array of weights, not negative, which sum to n
-    kernel : Kernel
-    k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1, by default 0
+    kernel, k, seed : as of `rskpca`
 
     Returns
     -------
     Expansion over X: n kernel values for each new point, which `rskpca` spares
-
-    Notes
-    -----
-    O(m^2 (d + k) + n m (d + k)) time, O(m^2 + n k) memory.
 
     Examples
     --------
@@ -7699,20 +7036,17 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     >>> expand(X, weighted_nystrom(X, X, np.ones(2), linear(), 1)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    found, finite = _reduced_expansion(C, w, kernel, k, seed, False)
+    X, C = _checked_two("weighted_nystrom", X, "C", C)
+    if X.itemsize == 4 and not _all_below(C, 1e17):
+        raise ValueError("weighted_nystrom: C must be below 1e17 in size (float32)")
+    C, w = C.astype(X.dtype, copy=False), _checked_weights("weighted_nystrom: w", w, C, len(X))
+    kernel = _checked_kernel("weighted_nystrom: kernel", kernel, X=X, C=C)
+    found = _reduced_expansion("weighted_nystrom", C, w, kernel, k, seed, False)
     features = _features(X, found)
-    if not (finite and _all_below(features, np.inf)):
+    if not np.isfinite(features).all():
         raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
-    _divide_columns(features, found.values)
-    return Expansion(X, features, found.values, found.offset, kernel, _zeros(0, _FLOAT64))
-
-
-@_compiled(python=True)
-def _divide_columns(F, values):
-    """F[:, q] /= values[q], in place; 0 where the value is 0."""
-    for i in range(F.shape[0]):
-        for q in range(F.shape[1]):
-            F[i, q] = F[i, q] / values[q] if values[q] > 0.0 else 0.0
+    coef = np.where(found.values > 0.0, features / np.where(found.values > 0.0, found.values, 1.0), 0.0)
+    return found._replace(points=X, coef=coef.astype(X.dtype, copy=False))
 
 
 # 10.4 Manifold methods on reduced sets (RSKPCA (14), (15))
@@ -7745,87 +7079,63 @@ def _convert_manifold(name, value):
 _as_manifold = _converter(Manifold, "a Manifold, as laplacian_eigenmap returns it", _convert_manifold)
 
 
-def _manifold(on):
-    return [*_model("_as_manifold", on), *_sound_points("{a}_.coef", "{a}.coef"),
-            _require("{a}_.coef.shape[0] == {a}_.points.shape[0] == {a}_.degrees.shape[0] and 0.0 <= {a}_.power <= 1.0",
-                     "{a}.coef and {a}.degrees must have one row for each point, and power be from 0 to 1"),
-            _require("_are_weights({a}_.degrees)", "{a}.degrees must not be negative, with a sum from 1e-15 to 1e18")]
-
-
-@_compiled(apart=True, python=True)
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
 def _normalise(K, w, alpha, leave_first):
     """D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, in place of K (float64).
 
     K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2, degrees_j
     = p_j / q_j^alpha and total = sum_j p_j D_j, or 0 where a sum is not positive. first is the eigenvector of
-    eigenvalue 1, which is taken off to be left out.
+    eigenvalue 1, which is taken off to be left out. A center of weight 0 stands for no point, and may be far from all.
     """
-    m, whole, total = K.shape[0], _sum(w), 0.0
-    degrees, sums, first = _zeros(m, _FLOAT64), _zeros(m, _FLOAT64), _zeros(m, _FLOAT64)
-    for j in range(m):
-        degrees[j] = w[j] / whole
-    for level in range(2):                             # q, then D times q^alpha
-        for i in range(m):
-            sums[i] = 0.0
-            for j in range(m):
-                sums[i] += K[i, j] * degrees[j]
-            if not (0.0 < sums[i] < np.inf or w[i] == 0.0 and sums[i] == 0.0):
-                return first, degrees, 0.0
-        for j in range(m if level == 0 else 0):
-            first[j] = sums[j] ** alpha
-            degrees[j] = degrees[j] / first[j] if w[j] > 0.0 else 0.0
-    for j in range(m):
-        if w[j] == 0.0:                                # stands for no point, and may be far from all
-            sums[j] = first[j] = 0.0
-            continue
-        D, share = sums[j] / first[j], w[j] / whole
-        total += share * D
-        sums[j] = math.sqrt(share / D) / first[j]
-        first[j] = math.sqrt(share * D)
-    for i in range(m):
-        for j in range(m):
-            K[i, j] = sums[i] * K[i, j] * sums[j] - (first[i] * first[j] / total if leave_first else 0.0)
-    for i in range(m):
-        first[i] /= math.sqrt(total)
+    shares, used = w / w.sum(), w > 0.0
+    sums = K @ shares
+    powers = sums**alpha
+    degrees = np.where(used, shares / powers, 0.0)
+    D = K @ degrees / powers
+    sound = [np.where(used, (values > 0.0) & (values < np.inf), values == 0.0) | (values > 0.0) & (values < np.inf)
+             for values in (sums, D * powers)]
+    if not (sound[0].all() and sound[1][used].all()):
+        return shares, degrees, 0.0
+    total = float((shares * D)[used].sum())
+    factors, first = np.where(used, np.sqrt(shares / D) / powers, 0.0), np.where(used, np.sqrt(shares * D), 0.0)
+    first /= math.sqrt(total)
+    K *= factors[:, None]
+    K *= factors
+    if leave_first:
+        K -= np.outer(first, first)
     return first, degrees, total
 
 
-@_either
-def _normalised_eigen(C, w, kernel, k, seed, alpha, leave_first):
-    """Eigenpairs of the matrix of `_normalise`, what that returns, and whether all sums are positive."""
-    own = _with_unit_scale(kernel)
-    K = _to_double(_gram(own, _prepare(own, C, C, True)))
-    first, degrees, total = _normalise(K, w, alpha, leave_first)
-    if not total > 0.0:
-        K = _unit_matrix(C.shape[0])
-    eigen, finite = _lanczos(K, k, np.uint64(_key(seed, _START)), 1e-13, 1000)
-    return eigen, first, degrees, total if finite else 0.0
+def _checked_centers(function, C, w, kernel):
+    C = _checked_points(f"{function}: C", C)
+    _fits(f"{function}: C", 8.0 * len(C)**2)
+    return C, _checked_weights(f"{function}: w", w, C), _checked_kernel(f"{function}: kernel", kernel, C=C)
 
 
-@_compiled(apart=True, python=True)
-def _manifold_of(C, kernel, eigen, first, degrees, powers, power, factor, leave_first):
+def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, factor, powers):
     """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
 
-    What an eigenvector has of the first is rounding, which the extension divides by its eigenvalue. Below 100 (or m)
-    roundings of K nothing is left of a coordinate.
+    factor: of total and the sum of w; powers: of the eigenvalues. What an eigenvector has of the first is rounding,
+    which the extension divides by its eigenvalue. Below 100 (or m) roundings of K nothing is left of a coordinate.
     """
-    m, k = eigen.vectors.shape
-    coef, largest = _zero_matrix(m, k), max(_largest(degrees), 1e-300)
-    floor = max(m, 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)
-    for q in range(k):
-        overlap = 0.0
-        for j in range(m if leave_first else 0):
-            overlap += first[j] * eigen.vectors[j, q]
-        for j in range(m if eigen.values[q] > floor else 0):
-            if first[j] > 0.0:
-                value = (eigen.vectors[j, q] - overlap * first[j]) / first[j]
-                coef[j, q] = powers[q] / eigen.values[q] * (degrees[j] / largest) * value
-    return Manifold(C, _in_precision(C, coef), eigen.values, _times(degrees.reshape(1, m), 1.0 / largest).reshape(-1),
-                    power, factor * largest ** (1.0 - power), _with_unit_scale(kernel))
+    key, own = _checked_key(function, seed, _START), _with_unit_scale(kernel)
+    K = _gram(own, _prepare(own, C, C, True)).astype(np.float64, copy=False)
+    first, degrees, total = _normalise(K, w, alpha, leave_first)
+    if not (total > 0.0 and np.isfinite(K).all()):
+        raise ValueError(f"{function}: kernel must have finite values with positive sums over C")
+    eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
+    values, vectors = eigen.values, eigen.vectors
+    if leave_first:
+        vectors = vectors - np.outer(first, first @ vectors)
+    largest = max(degrees.max(), 1e-300)
+    kept = (values > max(len(C), 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)) & (first > 0.0)[:, None]
+    scales = np.where(values != 0.0, powers(values) / np.where(values != 0.0, values, 1.0), 0.0)
+    coef = np.where(kept, scales * (degrees / largest / np.where(first > 0.0, first, 1.0))[:, None] * vectors, 0.0)
+    return Manifold(C, coef.astype(C.dtype), values, degrees / largest, power,
+                    factor(total, w.sum()) * largest ** (1.0 - power), own)
 
 
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed)
+@_plain
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
 
@@ -7838,16 +7148,12 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
     kernel : Kernel with positive sums over the points
     k : int from 1 to m - 1; coordinates beside the constant one
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    seed : int from 0 to 2**64 - 1; of the eigensolver's start
 
     Returns
     -------
     Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
-    roundings of kernel values are 0, and before that lose digits in proportion
-
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
+    roundings of kernel values are 0, and before that lose digits in proportion. O(m^2 (d + k)) time, O(m^2) memory
 
     Examples
     --------
@@ -7856,19 +7162,14 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
     True
     """
-    if k == C.shape[0]:
-        raise ValueError("laplacian_eigenmap: k must be at most m - 1, the number of centers less one")
-    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, True)
-    if not total > 0.0:
-        raise ValueError("laplacian_eigenmap: kernel must have finite values with positive sums over C")
-    factor = 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * _sum(w))
-    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 1.0, factor, True)
-    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
+    C, w, kernel = _checked_centers("laplacian_eigenmap", C, w, kernel)
+    k, scale = _checked_whole("laplacian_eigenmap: k", k, 1, len(C) - 1), math.sqrt(kernel.scale)
+    found = _manifold_of("laplacian_eigenmap", C, w, kernel, k, seed, 0.0, True, 1.0,
+                         lambda total, n: 1.0 / (math.sqrt(total) * scale * n), np.ones_like)
+    return found._replace(values=1.0 - found.values)
 
 
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed, alpha=_real("0.0 <= x <= 1.0", "be from 0 to 1"),
-         time=_real("0.0 <= x <= 1e9", "be from 0 to 1e9"))
+@_plain
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
 
@@ -7877,11 +7178,7 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
 
     Parameters
     ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
-    kernel : Kernel with positive sums over the points
-    k : int from 1 to m - 1; coordinates beside the constant one
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    C, w, kernel, k, seed : as of `laplacian_eigenmap`
     alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
     time : float, not negative; steps of diffusion
 
@@ -7890,10 +7187,6 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below 100 (or m) roundings of
     kernel values are 0, and before that lose digits in proportion
 
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
-
     Examples
     --------
     >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
@@ -7901,17 +7194,15 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     >>> bool((np.diff(f[:, 0]) > 0).all() or (np.diff(f[:, 0]) < 0).all())
     True
     """
-    if k == C.shape[0]:
-        raise ValueError("diffusion_map: k must be at most m - 1, the number of centers less one")
-    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, alpha, True)
-    if not total > 0.0:
-        raise ValueError("diffusion_map: kernel must have finite values with positive sums over C")
-    powers = np.maximum(eigen.values, 0.0) ** time
-    return _manifold_of(C, kernel, eigen, first, degrees, powers, 1.0, 1.0, True)
+    C, w, kernel = _checked_centers("diffusion_map", C, w, kernel)
+    k = _checked_whole("diffusion_map: k", k, 1, len(C) - 1)
+    alpha = _checked_real("diffusion_map: alpha", alpha, 0.0, 1.0)
+    time = _checked_real("diffusion_map: time", time, 0.0, 1e9)
+    return _manifold_of("diffusion_map", C, w, kernel, k, seed, alpha, True, 1.0, lambda total, n: 1.0,
+                        lambda values: np.maximum(values, 0.0) ** time)
 
 
-@_public(glue=True, C=_centers, w=_weights("C"), kernel=_kernel("C"), k=_count("C", "m, the number of centers"),
-         seed=_seed)
+@_plain
 def normalized_cut(C, w, kernel, k, seed=0):
     """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
 
@@ -7920,19 +7211,13 @@ def normalized_cut(C, w, kernel, k, seed=0):
 
     Parameters
     ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
-    kernel : Kernel with positive sums over the points
+    C, w, kernel : as of `laplacian_eigenmap`
     k : int from 1 to m; coordinates
-    seed : int from 0 to 2**64 - 1, by default 0; of the eigensolver's start
+    seed : int from 0 to 2**64 - 1; of the eigensolver's start
 
     Returns
     -------
     Manifold, for `manifold_features`; values: eigenvalues of the normalised Laplacian I - D^-1/2 K D^-1/2, rising
-
-    Notes
-    -----
-    O(m^2 (d + k)) time, O(m^2) memory.
 
     Examples
     --------
@@ -7941,15 +7226,14 @@ def normalized_cut(C, w, kernel, k, seed=0):
     >>> bool(np.allclose(f[0], f[1]) and np.allclose(f[2], f[3]) and abs(f[0] @ f[2]) < 1e-9)
     True
     """
-    eigen, first, degrees, total = _normalised_eigen(C, w, kernel, k, seed, 0.0, False)
-    if not total > 0.0:
-        raise ValueError("normalized_cut: kernel must have finite values with positive sums over C")
-    factor = 1.0 / math.sqrt(total * _sum(w))
-    found = _manifold_of(C, kernel, eigen, first, degrees, _ones(k), 0.5, factor, False)
-    return Manifold(C, found.coef, 1.0 - found.values, found.degrees, found.power, found.factor, found.kernel)
+    C, w, kernel = _checked_centers("normalized_cut", C, w, kernel)
+    k = _checked_whole("normalized_cut: k", k, 1, len(C))
+    found = _manifold_of("normalized_cut", C, w, kernel, k, seed, 0.0, False, 0.5,
+                         lambda total, n: 1.0 / math.sqrt(total * n), np.ones_like)
+    return found._replace(values=1.0 - found.values)
 
 
-@_public(X=_points(), manifold=_manifold("X"))
+@_plain
 def manifold_features(X, manifold):
     """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
 
@@ -7962,10 +7246,6 @@ def manifold_features(X, manifold):
     -------
     (q, k) array, float32 if both X and the points are float32, else float64
 
-    Notes
-    -----
-    O(q m (d + k)) time, O((q + m) (d + k)) memory.
-
     Examples
     --------
     >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
@@ -7973,22 +7253,23 @@ def manifold_features(X, manifold):
     >>> bool(abs(f[1, 0]) < 1e-9 and abs(f[0, 0] + f[2, 0]) < 1e-9)    # new points; the middle of a symmetric set is 0
     True
     """
-    P, Q = _common_precision(X, manifold.points), _common_precision(manifold.points, X)
-    m, k = manifold.coef.shape
-    V = _zero_matrix(m, k + 1)
-    _put(V, 0, manifold.coef)
-    _put(V, k, manifold.degrees.reshape(-1, 1))
-    pairs, least = _prepare(manifold.kernel, P, Q, False), 1e-30 if P.itemsize == 4 else 1e-290
-    sums = _gram_product(manifold.kernel, pairs, _in_precision(P, V))
-    out = np.empty(P.shape[0] * k, P.dtype).reshape(P.shape[0], k)
-    for i in range(P.shape[0]):
-        if not least < sums[i, k] < np.inf:
-            raise ValueError("manifold_features: X must not be so far from the points of manifold that kernel values "
-                             "vanish (below 1e-290, or 1e-30 in float32), and their sum must be positive")
-        divisor = np.float64(sums[i, k]) ** manifold.power
-        for q in range(k):
-            out[i, q] = manifold.factor * (sums[i, q] / divisor)
-    return out
+    name, X = "manifold_features", _checked_points("manifold_features: X", X)
+    found = _as_manifold(f"{name}: manifold", manifold)
+    points, coef = _checked_model(name, X, "manifold", found), _checked_points(f"{name}: manifold.coef", found.coef)
+    if not (len(coef) == len(points) == found.degrees.size and 0.0 <= found.power <= 1.0):
+        raise ValueError(f"{name}: manifold.coef and manifold.degrees must have one row for each point, and power be "
+                         "from 0 to 1")
+    if not ((found.degrees >= 0.0).all() and 1e-15 <= found.degrees.sum() <= 1e18):
+        raise ValueError(f"{name}: manifold.degrees must not be negative, with a sum from 1e-15 to 1e18")
+    dtype = np.result_type(X, points)
+    X, points = X.astype(dtype, copy=False), points.astype(dtype, copy=False)
+    V, least = np.column_stack([coef, found.degrees]).astype(dtype), 1e-30 if dtype == np.float32 else 1e-290
+    sums = _gram_product(found.kernel, _prepare(found.kernel, X, points, False), V)
+    if not ((least < sums[:, -1]) & (sums[:, -1] < np.inf)).all():
+        raise ValueError(f"{name}: X must not be so far from the points of manifold that kernel values vanish (below "
+                         "1e-290, or 1e-30 in float32), and their sum must be positive")
+    divisors = sums[:, -1:].astype(np.float64) ** found.power
+    return (found.factor * (sums[:, :-1] / divisors)).astype(dtype, copy=False)
 
 
 # 10.5 Distances between a reduced set and all points (RSKPCA section 5)
@@ -8014,12 +7295,11 @@ def _sum_of_tiles(kernel, pairs, u, v, unit, square, group):
     return total
 
 
-@_compiled(parallel=True)
+@_compiled(parallel=True, python=True)
 def _kernel_sum(kernel, pairs, u, v, unit, square):
     """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
-    groups = (_tile_count(pairs) + 3) // 4
+    groups, work = (_tile_count(pairs) + 3) // 4, _tile_work(kernel, pairs, 0.5)
     slots = _zeros(groups, _FLOAT64)
-    work = _tile_work(kernel, pairs, 0.5)
     begun = _threads_pay(work, groups)
     if begun:
         for group in prange(groups):
@@ -8031,24 +7311,28 @@ def _kernel_sum(kernel, pairs, u, v, unit, square):
     return _sum(slots)
 
 
-@_compiled(apart=True)
-def _distance_of_means(kernel, X, C, w, square):
+def _distance_of_means(function, X, C, w, kernel, square):
     """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
-    n, own, scale = X.shape[0], _with_unit_scale(kernel), kernel.scale
-    shares, parts = _times(_ones(n).reshape(1, n), 1.0 / n).reshape(-1), _times(w.reshape(1, -1), 1.0 / n).reshape(-1)
+    X, C = _checked_two(function, X, "C", C)
+    w, n = _checked_weights(f"{function}: w", w, C, len(X)), len(X)
+    kernel = _checked_kernel(f"{function}: kernel", kernel, X=X, C=C)
+    X, C = X.astype(np.float64, copy=False), C.astype(np.float64, copy=False)
+    own, scale, shares, parts = _with_unit_scale(kernel), kernel.scale, np.full(n, 1.0 / n), w / n
     # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
-    unit = max(_largest(_diagonal(X, own)), _largest(_diagonal(C, own)))
-    if unit == 0.0 or not unit < np.inf:
-        return unit
-    total = (_kernel_sum(own, _prepare(own, X, X, True), shares, shares, unit, square)
-             - 2.0 * _kernel_sum(own, _prepare(own, X, C, False), shares, parts, unit, square)
-             + _kernel_sum(own, _prepare(own, C, C, True), parts, parts, unit, square))
-    if not abs(total) < np.inf:
-        return np.inf
-    return math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale))
+    unit = max(np.abs(_diagonal(X, own)).max(), np.abs(_diagonal(C, own)).max())
+    if unit == 0.0:
+        return 0.0
+    total = math.inf
+    if unit < math.inf:
+        total = (_kernel_sum(own, _prepare(own, X, X, True), shares, shares, unit, square)
+                 - 2.0 * _kernel_sum(own, _prepare(own, X, C, False), shares, parts, unit, square)
+                 + _kernel_sum(own, _prepare(own, C, C, True), parts, parts, unit, square))
+    if not abs(total) < math.inf:
+        raise ValueError(f"{function}: kernel must have finite values on X and C")
+    return float(math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale)))
 
 
-@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
+@_plain
 def mmd(X, C, w, kernel):
     """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
 
@@ -8066,22 +7350,15 @@ def mmd(X, C, w, kernel):
     float, in the units of the root of k. Three sums of up to n^2 / 2 values are subtracted: what is below some
     (2e-16 (10 + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
 
-    Notes
-    -----
-    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
-
     Examples
     --------
     >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
     0.0
     """
-    found = _distance_of_means(kernel, X, C, w, False)
-    if not found < np.inf:
-        raise ValueError("mmd: kernel must have finite values on X and C")
-    return found
+    return _distance_of_means("mmd", X, C, w, kernel, False)
 
 
-@_public(X=_points(double=True), C=_points("X", double=True), w=_weights("C", "X"), kernel=_kernel("X", "C"))
+@_plain
 def operator_distance(X, C, w, kernel):
     """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
 
@@ -8089,32 +7366,16 @@ def operator_distance(X, C, w, kernel):
 
     Parameters
     ----------
-    X : (n, d) array
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, which sum to n
-    kernel : Kernel, positive semidefinite
+    X, C, w, kernel : as of `mmd`
 
     Returns
     -------
-    float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding, as
-    of `mmd`
-
-    Notes
-    -----
-    n^2 / 2 + n m + m^2 / 2 kernel values in float64; O((n + m) d) memory.
-
-    Examples
-    --------
-    >>> round(operator_distance(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
-    1.0
+    float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding
     """
-    found = _distance_of_means(kernel, X, C, w, True)
-    if not found < np.inf:
-        raise ValueError("operator_distance: kernel must have finite values on X and C")
-    return found
+    return _distance_of_means("operator_distance", X, C, w, kernel, True)
 
 
-@_public(expansion=_expansion(), other=_expansion())
+@_plain
 def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
 
@@ -8131,46 +7392,30 @@ def projection_distance(expansion, other):
     float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where components have eigenvalues near rounding:
     there they are not orthonormal
 
-    Notes
-    -----
-    O(c c' (d + k)) time for c and c' points, O((c + c') (d + k)) memory.
-
     Examples
     --------
     >>> a, b = np.array([[1.0, 0.0]]), np.array([[1.0, 1.0]])
     >>> round(projection_distance(kpca(a, linear(), 1), kpca(b, linear(), 1)), 12)
     1.0
     """
-    if expansion.points.shape[1] != other.points.shape[1]:
-        raise ValueError("projection_distance: expansion and other must have points of as many columns")
-    if not _same_kernel(expansion.kernel, other.kernel):
+    a = _checked_expansion("projection_distance: expansion", expansion)
+    b = _checked_expansion("projection_distance: other", other)
+    if a.points.shape[1] != b.points.shape[1]:
+        raise ValueError("projection_distance: expansion and other must have points of as many columns, got "
+                         f"{a.points.shape[1]} and {b.points.shape[1]}")
+    if a.kernel[:-1] != b.kernel[:-1] or not np.array_equal(a.kernel.table, b.kernel.table):
         raise ValueError("projection_distance: expansion and other must have the same kernel")
-    if _largest(expansion.offset) > 0.0 or _largest(other.offset) > 0.0:
+    if a.offset.any() or b.offset.any():
         raise ValueError("projection_distance: expansion and other must have no offset (not be centred)")
-    features = _in_double(_features(other.points, expansion))
-    products = _transposed_product(features, features.shape[1], _in_double(other.coef))
-    squares = _inner(products, products)
-    if not squares < np.inf:
+    if any(E.values.size != E.coef.shape[1] for E in (a, b)):
+        raise ValueError("projection_distance: values of expansion and other must be as many as their components")
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = _features(b.points, a).astype(np.float64).T @ b.coef.astype(np.float64)
+        squares = np.square(products).sum()
+    if not squares < math.inf:
         raise ValueError("projection_distance: expansion must give finite features on the points of other")
-    kept = 0
-    for E in (expansion, other):
-        if E.values.shape[0] != E.coef.shape[1]:
-            raise ValueError("projection_distance: values of expansion and other must be as many as their components")
-        for value in E.values:
-            kept += value > 0.0
+    kept = np.count_nonzero(a.values > 0.0) + np.count_nonzero(b.values > 0.0)
     return math.sqrt(max(0.0, kept - 2.0 * squares))
-
-
-@_compiled
-def _same_kernel(a, b):
-    if a.table.shape[0] != b.table.shape[0]:
-        return False
-    for i in range(a.table.shape[0]):
-        for j in range(a.table.shape[0]):
-            if a.table[i, j] != b.table[i, j]:
-                return False
-    return (a.kind == b.kind and a.scale == b.scale and a.gamma == b.gamma and a.shape == b.shape
-            and a.offset == b.offset and a.address == b.address)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -8532,9 +7777,7 @@ def _map_points(function, X, map):
 
 
 def _new_map(function, kernel, d, m, seed, kind, stored, paired):
-    kernel = _checked_stationary(f"{function}: kernel", kernel)
-    if kind != _PLAIN and kernel.kind == _CITY_BLOCK:
-        raise ValueError(f"{function}: kernel must depend on the Euclidean distance")
+    kernel = (_checked_stationary if kind == _PLAIN else _checked_radial)(f"{function}: kernel", kernel)
     d, m = [_checked_whole(f"{function}: {name}", value, 1, 2**31 - 1) for name, value in (("d", d), ("m", m))]
     stored, paired = _as_flag(f"{function}: stored", stored), _as_flag(f"{function}: paired", paired)
     map = FourierMap(kernel, d, m, _as_seed(f"{function}: seed", seed), kind, np.empty((0, d)), paired)
@@ -11822,15 +11065,11 @@ def nystrom_features(X, map):
     """
     name, map = "nystrom_features", _as_map("nystrom_features: map", map)
     X = _checked_points(f"{name}: X", X)
-    points = _checked_points(f"{name}: map.points", map.points)
-    if X.shape[1] != points.shape[1]:
-        raise ValueError(f"{name}: X and map.points must have the same number of columns (X: {len(X)} x {X.shape[1]}, "
-                         f"map.points: {len(points)} x {points.shape[1]})")
+    points = _checked_model(name, X, "map", map)
     if map.factor.shape != 2 * (len(points),) or not 0 <= map.rank <= len(points):
         raise ValueError(f"{name}: map.factor must have a row and a column for each landmark, and rank be from 0 to "
                          "their number")
     _checked_points(f"{name}: map.factor", map.factor)
-    _checked_kernel(f"{name}: map.kernel", map.kernel, X=X)
     return _features_by(name, X, map)
 
 

@@ -315,7 +315,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
     ("a.npy", X, ["--method", "uniform", "-s", "abc"], "-s: invalid number value: 'abc'"),     # a traceback
     ("a.npy", X, ["-o", ""], "o must not be empty"),
     ("a.npy", X, ["--method", "magic"], "invalid choice"), ("a.npy", X, ["--unknown"], "unrecognized arguments"),
-    ("a.npy", X, ["--method", "sample", "-s", "0.5"], "sample_gram: s must be at least 1"),
+    ("a.npy", X, ["--method", "sample", "-s", "0.5"], "sample_gram: s must be from 1"),
     ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "uniform_landmarks: s must be a whole number"),
     ("a.npy", X, ["--method", "rls", "-s", "5"], "nystrom_kpca: k must be"),
     ("a.npy", X, ["--method", "shadow", "--ell", "1e-3"], "rskpca: k must be"),
@@ -898,7 +898,7 @@ def test_advice_refuses_by_name(arguments, text):
     lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, True)])
 def test_whatever_is_a_tuple_of_this_module_is_saved(make, tmp_path):
     def equal(a, b):
-        return type(a) is type(b) and (all(map(equal, a, b)) if isinstance(a, tuple) else np.array_equal(a, b))
+        return all(map(equal, a, b)) and type(a) is type(b) if isinstance(a, tuple) else np.array_equal(a, b)
     kp.save(tmp_path / "model", make())
     assert equal(kp.load(tmp_path / "model.npz"), make())
 

@@ -214,7 +214,7 @@ def test_cached_callers_are_compiled_anew_when_what_they_call_has_changed(tmp_pa
     outputs = []
     for version in (source, source, source.replace("_SYMBOLS = ", "_SYMBOLS = 'other' + "),
                     source.replace("@_public(glue=True)\ndef linear():",
-                                   "@_public(glue=True, none=_flag)\ndef linear(none=False):")):
+                                   "@_public(glue=True, none=_seed)\ndef linear(none=0):")):
         (tmp_path / "kpcasketch.py").write_text(version, encoding="utf-8")
         run = subprocess.run([sys.executable, "user.py"], capture_output=True, text=True, cwd=tmp_path,
                              env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")})

@@ -244,7 +244,6 @@ def test_projection_and_rounding_have_the_same_bits_for_any_number_of_threads(sa
     same_bits(kp.round_expansion, points, 3.0, 1)
 
 
-@numba.njit
 def random_kernel_matrices(X, kernel, s, bound, coef, seed):
     n = len(X)
     sampled, quantized, rounded = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
@@ -261,7 +260,7 @@ def test_random_kernels_have_the_law_of_the_matrix_forms(rng):
     points, coef, s = X[:8], rng.standard_normal(8), 3.0
     coef /= np.linalg.norm(coef)
     f = kp.Expansion(points, coef[:, None], np.ones(1), np.empty(0), KERNEL)
-    count = 3000
+    count = 1500
     ours = [random_kernel_matrices(points, KERNEL, s, 1.0, coef, seed) for seed in range(count)]
     forms = [(kp.dense(kp.sample_gram(points, KERNEL, s, seed)), kp.dense(kp.quantize_gram(points, KERNEL, seed)),
               kp.expand_rounded(points[:1], f, s, seed)[0, 0]) for seed in range(count)]
