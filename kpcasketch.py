@@ -855,8 +855,6 @@ def _integer(low=None, high=None):
     return _number("_as_integer", f"{low} <= {{a}}_ <= {high or 2**63 - 1}", limit)
 
 
-
-
 def _count(of, limit="n, the number of points or rows"):
     """A whole number from 1 to the size of another argument."""
     return _number("_as_integer", f"1 <= {{a}}_ <= _size({of}_)", f"be from 1 to {limit}")
@@ -917,8 +915,6 @@ def _holdable(name, size):
 def _basis(of):
     """A number of eigenpairs, of which a search holds the double in float64."""
     return _count(of) + [_holdable("k", f"8.0 * _size({of}_) * min(2 * k_, _size({of}_))")]
-
-
 
 
 # 2.3 What the lines call
@@ -1105,7 +1101,37 @@ def _converter(cls, what, convert):
     def bring_overload(name, value):
         _refuse_unless(getattr(value, "instance_class", None) is cls, name, what, value)
         return convert
+    _bringers[cls] = bring
     return bring
+
+
+_bringers = {}                                         # of the classes of tuples: what brings one to its form
+_of_numbers = {int: lambda name, value: _as_integer(name, value), float: lambda name, value: _as_real(name, value),
+               bool: lambda name, value: _as_flag(name, value)}
+
+
+def _bringer(cls, what, **arrays):
+    """A function of a name and a value that brings a tuple of class cls to its form, and refuses anything else.
+
+    arrays: dimensions of the fields that are arrays of float64; "points" for those of float32 or float64, "like points"
+    for those of their precision, "whole" for whole numbers. Other fields go by their annotations.
+    """
+    def convert(name, value):
+        fields = {}
+        for field, kind in cls.__annotations__.items():
+            given, form = getattr(value, field), arrays.get(field)
+            if form == "whole":
+                fields[field] = np.array(given, np.int64)
+            elif form is not None:
+                fields[field] = _as_array(f"{name}.{field}", given, form if form in (1, 2) else 2,
+                                          _DOUBLE if form in (1, 2) else None)
+            else:
+                bring = _as_seed if field == "seed" else _bringers.get(kind) or _of_numbers[kind]
+                fields[field] = bring(f"{name}.{field}" if kind in _bringers else name, given)
+            if form == "like points":
+                fields[field] = _to_precision(fields["points"], fields[field])
+        return cls(**fields)
+    return _converter(cls, what, convert)
 
 
 # 2.4 The same in compiled code, by types
@@ -5047,23 +5073,10 @@ class Expansion(NamedTuple):
     mean: np.ndarray = np.empty(0)
 
 
-def _convert_eigen(name, value):
-    return Eigen(_as_vector(name, value.values, ".values"), _to_double(_as_points(name, value.vectors, ".vectors")),
-                 int(value.iterations), _as_vector(name, value.residual, ".residual"))
+_as_eigen = _bringer(Eigen, "an Eigen, as the eigensolvers return it", values=1, vectors=2, residual=1)
 
 
-_as_eigen = _converter(Eigen, "an Eigen, as the eigensolvers return it", _convert_eigen)
-
-
-def _convert_expansion(name, value):
-    points, coef = _as_points(name, value.points, ".points"), _as_points(name, value.coef, ".coef")
-    offset = _as_vector(name, value.offset, ".offset")
-    return Expansion(points, _to_precision(points, coef), _as_vector(name, value.values, ".values"),
-                     offset if offset.shape[0] > 0 else np.zeros(coef.shape[1]), _as_kernel(name, value.kernel),
-                     _as_vector(name, value.mean, ".mean"))
-
-
-_as_expansion = _converter(Expansion, "an Expansion", _convert_expansion)
+_as_expansion = _bringer(Expansion, "an Expansion", points="points", coef="like points", values=1, offset=1, mean=1)
 
 
 def _checked_model(function, X, argument, model):
@@ -5083,8 +5096,9 @@ def _checked_expansion(name, expansion, X=None):
     _checked_points(f"{name}.coef", E.coef)
     if len(E.coef) != len(points):
         raise ValueError(f"{name}.coef must have one row for each point, got {len(E.coef)} for {len(points)}")
-    if E.offset.size != E.coef.shape[1]:
+    if E.offset.size not in (0, E.coef.shape[1]):
         raise ValueError(f"{name}.offset must be empty or hold one number for each column of {argument}.coef")
+    E = E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
     unknown = E.mean.size == 1 and np.isnan(E.mean[0])
     if not (unknown or E.mean.size in (0, len(points)) and np.isfinite(E.mean).all()):
         raise ValueError(f"{name}.mean must be empty, hold one number for each point, or be one NaN for unknown")
@@ -6427,13 +6441,7 @@ def shadow_labels(X, centers, eps):
     return _shadows(X, centers.astype(np.float64, copy=False), _checked_radius("shadow_labels: eps", eps), False)[1]
 
 
-def _convert_shadows(name, value):
-    return ShadowState(_to_double(_as_points(name, value.centers, ".centers")),
-                       _as_vector(name, value.weights, ".weights"), _as_real(name, value.eps),
-                       _as_integer(name, value.count))
-
-
-_as_shadows = _converter(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", _convert_shadows)
+_as_shadows = _bringer(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", centers=2, weights=1)
 
 
 def _checked_shadows(name, state):
@@ -6599,14 +6607,27 @@ def _nearest(X, centers):
     return labels, distances
 
 
-@_compiled(python=True)
-def _come_closer(X, center, distances):
-    """distances[i] <- min(distances[i], |x_i - center|^2)."""
-    for i in range(X.shape[0]):
+@_compiled(apart=True)
+def _closer_in_block(X, center, block, distances):
+    for i in range(block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK)):
         total = 0.0
         for t in range(X.shape[1]):
             total += (X[i, t] - center[t]) * (X[i, t] - center[t])
         distances[i] = min(distances[i], total)
+
+
+@_compiled(parallel=True, python=True)
+def _come_closer(X, center, distances):
+    """distances[i] <- min(distances[i], |x_i - center|^2)."""
+    tasks, work = _blocks(X.shape[0]), (1.0 + _SCALAR * X.shape[1]) * X.shape[0]
+    begun = _threads_pay(work, tasks)
+    if begun:
+        for block in prange(tasks):
+            _closer_in_block(X, center, np.int64(block), distances)
+        _threads_paid(begun, work)
+    else:
+        for block in range(tasks):
+            _closer_in_block(X, center, block, distances)
 
 
 def _spread_centers(X, k, key):
@@ -7059,14 +7080,8 @@ class Manifold(NamedTuple):
     kernel: Kernel
 
 
-def _convert_manifold(name, value):
-    points = _as_points(name, value.points, ".points")
-    return Manifold(points, _to_precision(points, _as_points(name, value.coef, ".coef")),
-                    _as_vector(name, value.values, ".values"), _as_vector(name, value.degrees, ".degrees"),
-                    _as_real(name, value.power), _as_real(name, value.factor), _as_kernel(name, value.kernel))
-
-
-_as_manifold = _converter(Manifold, "a Manifold, as laplacian_eigenmap returns it", _convert_manifold)
+_as_manifold = _bringer(Manifold, "a Manifold, as laplacian_eigenmap returns it", points="points", coef="like points",
+                        values=1, degrees=1)
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
@@ -7417,13 +7432,7 @@ _PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)      # kinds of directions
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        # their random numbers
 
 
-def _convert_fourier_map(name, value):
-    return FourierMap(_as_kernel(name, value.kernel), int(value.d), int(value.m), _as_seed(name, value.seed),
-                      int(value.kind), _to_double(_as_points(name, value.frequencies, ".frequencies")),
-                      _as_flag(name, value.paired))
-
-
-_as_fourier_map = _converter(FourierMap, "a FourierMap, as fourier_features_map returns it", _convert_fourier_map)
+_as_fourier_map = _bringer(FourierMap, "a FourierMap, as fourier_features_map returns it", frequencies=2)
 
 
 @_either
@@ -7917,13 +7926,7 @@ class Sketch(NamedTuple):
     count: int
 
 
-def _convert_fd_state(name, value):
-    return FDState(_to_double(_as_points(name, value.columns, ".columns")), int(value.used),
-                   int(value.settled), float(value.shrunk), float(value.squares), int(value.count), int(value.ell),
-                   bool(value.half), float(value.share))
-
-
-_as_fd_state = _converter(FDState, "an FDState, as fd_start and fd_update return it", _convert_fd_state)
+_as_fd_state = _bringer(FDState, "an FDState, as fd_start and fd_update return it", columns=2)
 
 
 def _is_sound_sketch(state):
@@ -8257,20 +8260,8 @@ class Subspace(NamedTuple):
     count: int
 
 
-def _convert_skpca_state(name, value):
-    return SKPCAState(_as_fourier_map(name, value.map), _as_fd_state(name, value.sketch),
-                      _as_vector(name, value.means, ".means"), bool(value.centered))
-
-
-def _convert_subspace(name, value):
-    return Subspace(_as_fourier_map(name, value.map), _to_double(_as_points(name, value.basis, ".basis")),
-                    _as_vector(name, value.values, ".values"), _as_vector(name, value.means, ".means"),
-                    float(value.shrunk), int(value.count))
-
-
-_as_skpca_state = _converter(SKPCAState, "an SKPCAState, as skpca_start and skpca_update return it",
-                             _convert_skpca_state)
-_as_subspace = _converter(Subspace, "a Subspace, as skpca_finish returns it", _convert_subspace)
+_as_skpca_state = _bringer(SKPCAState, "an SKPCAState, as skpca_start and skpca_update return it", means=1)
+_as_subspace = _bringer(Subspace, "a Subspace, as skpca_finish returns it", basis=2, values=1, means=1)
 
 
 def _checked_stream(name, state):
@@ -8553,13 +8544,7 @@ class RNCAState(NamedTuple):
     centered: bool
 
 
-def _convert_rnca_state(name, value):
-    return RNCAState(_as_fourier_map(name, value.map), _to_double(_as_points(name, value.squares, ".squares")),
-                     _as_vector(name, value.means, ".means"), _as_integer(name, value.count),
-                     _as_flag(name, value.centered))
-
-
-_as_rnca_state = _converter(RNCAState, "an RNCAState, as rnca_start and rnca_update return it", _convert_rnca_state)
+_as_rnca_state = _bringer(RNCAState, "an RNCAState, as rnca_start and rnca_update return it", squares=2, means=1)
 
 
 def _checked_rnca(name, state):
@@ -8718,14 +8703,8 @@ class ReservoirState(NamedTuple):
     seed: int
 
 
-def _convert_reservoir(name, value):
-    upcoming, replaced = _as_indices(name, value.upcoming, ".upcoming"), _as_indices(name, value.replaced, ".replaced")
-    return ReservoirState(_to_double(_as_points(name, value.points, ".points")), upcoming.astype(np.int64),
-                          replaced.astype(np.int64), int(value.count), _as_seed(name, value.seed))
-
-
-_as_reservoir = _converter(ReservoirState, "a ReservoirState, as reservoir_start and reservoir_update return it",
-                           _convert_reservoir)
+_as_reservoir = _bringer(ReservoirState, "a ReservoirState, as reservoir_start and reservoir_update return it",
+                         points=2, upcoming="whole", replaced="whole")
 
 
 def _checked_reservoir(name, state):
@@ -9070,20 +9049,9 @@ class DSGDState(NamedTuple):
 _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
 
 
-def _convert_dsgd_state(name, value):
-    def matrix(array, part):
-        return _to_double(_as_points(name, array, part))
-    integers = {field: _as_integer(name, getattr(value, field)) for field in ("task", "used", "step", "feature_batch")}
-    numbers = {field: _as_real(name, getattr(value, field)) for field in ("theta0", "theta1", "ridge")}
-    flags = {field: _as_flag(name, getattr(value, field)) for field in ("centered", "chosen", "implicit")}
-    arrays = {field: matrix(getattr(value, field), f".{field}") for field in
-              ("coef", "other_coef", "moment", "constraint", "moving", "other_moving")}
-    slices = Slices(matrix(value.slices.edges, ".slices.edges"), matrix(value.slices.weights, ".slices.weights"))
-    return DSGDState(map=_as_fourier_map(name, value.map), other=_as_fourier_map(name, value.other), slices=slices,
-                     **integers, **numbers, **flags, **arrays)
-
-
-_as_dsgd_state = _converter(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _convert_dsgd_state)
+_bringer(Slices, "Slices", edges=2, weights=2)
+_as_dsgd_state = _bringer(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", coef=2, other_coef=2,
+                          moment=2, constraint=2, moving=2, other_moving=2)
 
 
 def _can_be_drawn(map):
@@ -10013,12 +9981,7 @@ class NystromMap(NamedTuple):
     kernel: Kernel
 
 
-def _convert_map(name, value):
-    return NystromMap(_as_points(name, value.points, ".points"), _to_double(_as_points(name, value.factor, ".factor")),
-                      int(value.rank), _as_kernel(name, value.kernel))
-
-
-_as_map = _converter(NystromMap, "a NystromMap, as nystrom_map returns it", _convert_map)
+_as_map = _bringer(NystromMap, "a NystromMap, as nystrom_map returns it", points="points", factor=2)
 
 
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
@@ -10276,7 +10239,7 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
 
 class _Progress(NamedTuple):
     """A factorisation of K + diag(shift) under way: what is left of the diagonal, rest, is that of K + diag(shift) -
-    F F^T; what is not above the floor, the error that rest has, is taken for 0. floor is relative to diagonal."""
+    F F^T; what is not above the floor, the error that rest has, is taken for 0; variances: its square, relative."""
     F: np.ndarray
     indices: np.ndarray
     diagonal: np.ndarray
@@ -10312,8 +10275,7 @@ def _sound_rest(function, progress, found, definite):
 @np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by `_sound_rest`
 def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key):
     """The factorisation with s pivots, several at a time; fewer where nothing is left."""
-    F, diagonal, rest, floor, variances = (*progress[:1], *progress[2:6])
-    turn, evaluations = progress.turn, progress.evaluations
+    F, _, diagonal, rest, floor, variances, turn, evaluations = progress
     rounding, value_rounding, definite = _rounding(kernel, like, s), _rounding(kernel, like, 1), _is_definite(kernel)
     indices, found = np.resize(progress.indices, s), progress.indices.size
     _sound_rest(function, progress, indices[:found], definite)
@@ -10397,9 +10359,8 @@ def _scores(function, P, rows, Z, shift, kernel, lam):
     found, evaluations = _factor(function, np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
     rank = found.rank if found else 0                  # an empty sample, or a kernel that is 0 on it, explains nothing
     points, L = (found.points[:rank], found.factor[:rank, :rank].copy()) if rank else (P[:0], np.empty((0, 0)))
-    # 1 / sqrt(lam) is a float32.
     if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
-        points = points.astype(Z.dtype)
+        points = points.astype(Z.dtype)                # 1 / sqrt(lam) fits into float32, too
     rest = _unexplained(function, P, rows, points, L, kernel)
     _require_definite(function, rest.size == 0 or rest.min() >= 0.0)
     return np.minimum(1.0, rest / lam), evaluations + rows.size * (rank + 1)
@@ -12278,8 +12239,8 @@ def _calls(X):
         ("T alpha beta bound coef0 gamma lam lam_x lam_y sigma weight", 1.0), ("kernel kernel_x kernel_y", kernel),
         ("map map_x map_y", map), ("expansion model other", E), ("scores w weights", one), ("degree c ell", 2),
         ("features m", 8), ("eps error", 0.1), ("s", 5), ("k", 1), ("delta", 0.01), ("kappa", 2.0), ("landmarks", rows),
-        ("values", -rows[:2]), ("B", LowRank(X)), ("eigen", block_lanczos(K, 2)), ("product", K.dot),
-        ("f", njit(lambda x, y: x[0] * y[0])), ("targets", X[:, 0].copy()),
+        ("values", -rows[:2]), ("out", np.empty(2)), ("B", LowRank(X)), ("eigen", block_lanczos(K, 2)),
+        ("product", K.dot), ("f", njit(lambda x, y: x[0] * y[0])), ("targets", X[:, 0].copy()),
         ("manifold", laplacian_eigenmap(X, one, kernel, 1)), ("rounded", round_expansion(E.coef, 2.0)),
         ("subspace", skpca_finish(streams["skpca"], 1))) for name in names.split()}
     special = {"gaussian": [1.0], "is_trivial": [X, 8, 1.0], "fd_start": [2, d],

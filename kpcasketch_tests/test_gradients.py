@@ -380,10 +380,10 @@ def known(task):
     (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63), X), "state must be below 2"),
     (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63 - 1), X), "state must be a DSGDState as"),
     (lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
-     "state must be a DSGDState, as dsgd_start and dsgd_update return it; a field"),
+     "state.slices must be Slices, got NoneType"),
     (lambda: kp.dsgd_update(known("kpca")._replace(task="x"), X), "state must be an integer"),
     (lambda: kp.dsgd_update(known("kpca")._replace(centered="False"), X), "state must be True or False"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X), "state must not be negative"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X), "state.map must not be negative"),
     (lambda: kp.dsgd_values(known("kpca")._replace(moment=np.full((2, 2), 1.7e308))), "state must be a DSGDState as"),
     (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
 ])

@@ -65,7 +65,7 @@ class ManyShadows:
 
 
 class ThirdCenters:
-    """Points of ten coordinates, a third of them centers or more: what boxes of centers are for."""
+    """Points of ten coordinates, a third of them centers or more, which no cells separate."""
     timeout = 900
     params, param_names = [[100_000, 200_000, 400_000]], ["n"]
 
