@@ -1061,16 +1061,6 @@ def _as_real(name, value):
     return value
 
 
-def _as_share(name, value):
-    """value as float64 between 0 and 1; 0 for None."""
-    if value is None:
-        return 0.0
-    value = _as_real(name, value)
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name} must be between 0 and 1")
-    return value
-
-
 def _as_flag(name, value):
     scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
     if not isinstance(scalar, (bool, np.bool_)):
@@ -1166,17 +1156,6 @@ def _as_same_overload(name, value, other, other_canonical):
                                                         else _as_points(name, value))
 
 
-@overload(_as_columns, prefer_literal=True)
-def _as_columns_overload(name, value):
-    return lambda name, value: _in_columns(_as_targets(name, value))
-
-
-@overload(_as_targets, prefer_literal=True)
-def _as_targets_overload(name, value):
-    _refuse_unless(_is_real_array(value, 1, 2), name, "a 1-D or 2-D array of real numbers", value)
-    return lambda name, value: _in_double(_plain_array(value))
-
-
 @overload(_as_vectors, prefer_literal=True)
 def _as_vectors_overload(name, value):
     _refuse_unless(_is_real_array(value, 1, 2), name, "a 1-D or 2-D array of real numbers", value)
@@ -1231,26 +1210,6 @@ def _as_real_overload(name, value):
             raise ValueError(text)
         return np.float64(value)
     return real
-
-
-@overload(_as_share, prefer_literal=True)
-def _as_share_overload(name, value):
-    if isinstance(value, types.NoneType):
-        return lambda name, value: 0.0
-    _refuse_unless(isinstance(value, (types.Integer, types.Float)), name, "a real number or None", value)
-    text = f"{getattr(name, 'literal_value', 'a number')} must be between 0 and 1"
-
-    def share(name, value):
-        if not 0.0 < value < 1.0:
-            raise ValueError(text)
-        return np.float64(value)
-    return share
-
-
-@overload(_as_flag, prefer_literal=True)
-def _as_flag_overload(name, value):
-    _refuse_unless(isinstance(value, types.Boolean), name, "True or False", value)
-    return lambda name, value: value
 
 
 def _plain_array(value):
