@@ -207,13 +207,13 @@ __all__ = [
 #
 # A new public function: it stands in `__all__`, in the head's table and the README's, and its arguments have names that
 # `_calls` knows; tests miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in
-# files), a maker, a branch in each function of 5.2 and in `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in
-# `_KERNELS` (18.1); where k(x, x) is not its scale, or the kernel has a kink at 0, a branch also where _CITY_BLOCK has
-# one. A new operator: a tuple, its functions, a flaw and an entry in `_OPERATORS` (6.4). A new sampler of landmarks: a
-# function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A new stream: start, update
-# and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and its options in
-# `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START. A new kind of argument: a function beside
-# `_points` that returns the lines of the shell.
+# files), a maker, a branch in each function of 5.2, in `_from_distance` (5.4) and in `_sigma_of`, its number in
+# _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); where k(x, x) is not its scale, or the kernel has a kink at 0, a branch
+# also where _CITY_BLOCK has one. A new operator: a tuple, its functions, a flaw and an entry in `_OPERATORS` (6.4). A
+# new sampler of landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A
+# new stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and
+# its options in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START. A new kind of argument: a
+# function beside `_points` that returns the lines of the shell.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -6980,9 +6980,8 @@ def reduced_density(X, C, w, kernel):
     X, C = _checked_two("reduced_density", X, "C", C)
     w = _checked_weights("reduced_density: w", w, C)
     kernel = _checked_kernel("reduced_density: kernel", kernel, X=X, C=C)
-    dtype = np.result_type(X, C)
-    X, C = X.astype(dtype, copy=False), C.astype(dtype, copy=False)
-    found = _gram_product(kernel, _prepare(kernel, X, C, False), (w / w.sum()).astype(dtype)[:, None])
+    X, C = _in_common_precision(X, C)
+    found = _gram_product(kernel, _prepare(kernel, X, C, False), (w / w.sum()).astype(X.dtype)[:, None])
     if not np.isfinite(found).all():
         raise ValueError("reduced_density: kernel must have finite values on X and C, in their precision")
     return found[:, 0].copy()
@@ -7234,15 +7233,14 @@ def manifold_features(X, manifold):
                          "from 0 to 1")
     if not ((found.degrees >= 0.0).all() and 1e-15 <= found.degrees.sum() <= 1e18):
         raise ValueError(f"{name}: manifold.degrees must not be negative, with a sum from 1e-15 to 1e18")
-    dtype = np.result_type(X, points)
-    X, points = X.astype(dtype, copy=False), points.astype(dtype, copy=False)
-    V, least = np.column_stack([coef, found.degrees]).astype(dtype), 1e-30 if dtype == np.float32 else 1e-290
+    X, points = _in_common_precision(X, points)
+    V, least = np.column_stack([coef, found.degrees]).astype(X.dtype), 1e-30 if X.itemsize == 4 else 1e-290
     sums = _gram_product(found.kernel, _prepare(found.kernel, X, points, False), V)
     if not ((least < sums[:, -1]) & (sums[:, -1] < np.inf)).all():
         raise ValueError(f"{name}: X must not be so far from the points of manifold that kernel values vanish (below "
                          "1e-290, or 1e-30 in float32), and their sum must be positive")
     divisors = sums[:, -1:].astype(np.float64) ** found.power
-    return (found.factor * (sums[:, :-1] / divisors)).astype(dtype, copy=False)
+    return (found.factor * (sums[:, :-1] / divisors)).astype(X.dtype, copy=False)
 
 
 # 10.5 Distances between a reduced set and all points (RSKPCA section 5)
