@@ -102,34 +102,24 @@ RLS     Musco, Musco, Recursive Sampling for the Nystrom Method, NIPS 2017
 import argparse
 import collections
 import contextlib
-import copy
 import csv
-import ctypes
 import functools
-import gc
-import hashlib
 import importlib
 import inspect
 import itertools
 import json
-import linecache
 import math
 import operator
 import os
 import pathlib
-import platform
 import re
 import secrets
 import shlex
-import shutil
 import signal
 import stat
-import subprocess
 import sys
-import tempfile
 import threading
 import time
-import uuid
 import warnings
 from typing import NamedTuple
 
@@ -139,9 +129,7 @@ from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import carray, cfunc, njit, prange, types
 from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic, overload
 
 __version__ = "0.1.0"
 
@@ -179,53 +167,41 @@ __all__ = [
 # ----------------------------------------------------------------------------------------------------------------------
 # How this file is built
 #
-# Rooms follow each other like sections of a paper, and a function uses only what stands above it. From room 8 on public
-# functions are plain Python, declared by `_plain`: they check their arguments (2.5), prepare with NumPy, call compiled
-# cores and LAPACK, and return a tuple. A core does what NumPy cannot do fast, on plain arrays: kernel values tile by
-# tile, samples, bits, cosines, substitutions, shadows. It has no `raise` or BLAS inside. Its loop over `prange` is one
-# call of a function that stands apart (compiled once, where a body inside is compiled four times), with the index
-# brought to int64; each task writes to its own slot, and slots are added in order, so the bits do not depend on
-# threads. A core tells `_threads_pay` its work in nanoseconds of one thread, and has a second loop over `range` for
-# when one thread is to do it (1.3). Cores take arrays in C order: a transposed one is copied before.
+# Rooms follow each other like sections of a paper, and a function uses only what stands above it. Public functions are
+# plain Python: they check their arguments (room 2), prepare with NumPy, call cores and LAPACK, and return a tuple. A
+# core (1.1) does what NumPy cannot do fast, on plain arrays: kernel values tile by tile, samples, bits, cosines,
+# substitutions, shadows. It is compiled when it is first called, for each combination of types, with a loop over
+# `prange` for all threads and again serially. Each task of the loop writes to its own slot, and slots are added in
+# order, so the bits do not depend on threads. Between two cores stands no product by BLAS of more than 2^18
+# multiply-adds: its threads spin on for 25 ms, and the next core waits for them.
 #
-# The cores by their algorithms: tiles of kernel values (5.4 to 5.6), products of operators (6.2), block Lanczos (7.2);
-# `_climb` (pre-images), `_sampled` and `_quantized` (AMS 3), `_projected` (AMS 5), `_find_shadows` and `_enter_batch`
-# (RSKPCA algorithm 2), `_nearest`, `_similarities`, `_kernel_sum`, `_fourier` and `_fastfood_block`, `_enter` and
-# `_multiply_columns` (frequent directions), `_deviations`, `_last_taken`, `_features_times` (DSGD algorithm 2),
-# `_forward_substitute`, `_choose_pivots`, `_add_variances`, `_normal_equations` (RLS).
-#
-# In rooms 5 to 7 from Python the shell of a public function (written by `_shell` from the kinds of its arguments) runs
-# as Python, brings each argument to one form or refuses it by name, and calls the compiled body; from compiled code the
-# same shell is compiled. There what a caller waits for is the number of units that numba compiles: arrays are made by
-# `_zeros`, `_zero_matrix`, `_new_matrix` and one form of np.empty; loops stand where NumPy's sums, sorts and slice
-# assignments would each bring ten units or forty.
-#
-# Python may call a compiled function that is declared with python=True; the others have no wrapper for that, which took
-# an eighth of a first `kpca`. Between two cores stands no product by BLAS of more than 2^18 multiply-adds: its threads
-# spin on for 25 ms, and the next core waits for them. Room 19 says how numba compiles all this; it is the only one
-# below that any other may name, to say what a caller waits for.
+# The cores by their algorithms: `_fill_gram`, `_add_tiles` (Gram matrices and their products), `_add_rows`,
+# `_add_columns`, `_add_panel_products` (dense products), `_multiply_rows` (sparse ones), `_look_up` (bits);
+# `_gram_schmidt`, `_solve_small` (block Lanczos); `_climb_all` (pre-images); `_write_kept`, `_round_words` (AMS 3),
+# `_project_rows` (AMS 5); `_find_shadows`, `_enter_batch` (RSKPCA algorithm 2), `_find_nearest` (k-means),
+# `_sum_of_tiles` (mmd); `_fourier`, `_fastfood`; `_enter_rows`, `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD
+# algorithm 2); `_forward_substitute`, `_choose` (RLS).
 #
 # A new public function: it stands in `__all__`, in the head's table and the README's, and its arguments have names that
 # `_calls` knows; tests miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in
 # files), a maker, a branch in each function of 5.2, in `_from_distance` (5.4) and in `_sigma_of`, its number in
 # _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); where k(x, x) is not its scale, or the kernel has a kink at 0, a branch
-# also where _CITY_BLOCK has one. A new operator: a tuple, its functions, a flaw and an entry in `_OPERATORS` (6.4). A
-# new sampler of landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A
-# new stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and
-# its options in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START. A new kind of argument: a
-# function beside `_points` that returns the lines of the shell.
+# also where _CITY_BLOCK has one. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.4). A new
+# sampler of landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A new
+# stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and its
+# options in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 1. Compilation
 #
-# Every function below is compiled by `_compiled`: NaN and infinity stay meaningful, and the GIL is released. A public
-# function is declared by `_public`, with the kinds of its arguments (room 2). What numba is to make of them, and where
-# machine code is kept, is in room 19.
+# A core is a function that numba compiles and Python calls; a helper is called by cores, and compiled into them. Both
+# take numbers, plain arrays in C order and tuples of these. A core writes to arrays that it is given, and returns
+# nothing or a number: so a signal such as Ctrl-C is handled between two cores, never inside one. It does not raise.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# 1.1 Decorators
-#
+# 1.1 Cores and helpers
+
 # Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
@@ -233,45 +209,177 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 # The order of operations stands as written: range reductions and hashes depend on it.
 _STRICT = {"contract"}
+_OPTIONS = dict(nogil=True, error_model="numpy")
+# LLVM inlines helpers into cores. A helper of its own was there twice, alone and linked to a core, in code that rounds
+# otherwise where sums are reordered, and which of the two ran depended on what the process had compiled before.
+_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
+_strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
 
-if numba.config.DISABLE_JIT:
-    raise ImportError("kpcasketch is compiled by numba and does not run as plain Python: unset NUMBA_DISABLE_JIT")
+# Compiled code is kept on disk, by numba, where another process would import this very module by its name.
+_CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
+           and os.path.isfile(globals().get("__file__", "")))
 
-# Machine code is cached on disk where another process would import this very module by its name.
-_CACHED = vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
+# Nanoseconds of one thread from which on all threads share the work of a core: 20 us of work pay on idle cores, but
+# beside other programs each end of a parallel region waits until the system has run all threads, milliseconds later.
+# Of two processes at once with regions of .1 or 1 ms, each did one every 8 ms; from 5 ms on they kept 40 % of their
+# rate alone. So of what is called again and again, as the steps of a stream, this share of its work is told.
+_SHARED_FROM, _AGAIN = 100_000, 0.02
+# The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it until the
+# work that it has done amounts to a second; work of more than 20 ms does not wait.
+_DEAR, _WORTH_COMPILING = 20_000_000, 1_000_000_000
 
-
-def _stamp():
-    """When the file was written, and its size."""
-    try:
-        found = os.stat(__file__)
-        return found.st_mtime_ns, found.st_size
-    except (NameError, OSError):                       # pasted, or gone
-        return None
-
-
-_IMPORTED = _stamp()
-# The first part of the symbols of functions that stand apart: the same in every process that shares a cache, and only
-# there.
-_SYMBOLS = __name__ if _CACHED else uuid.uuid4().hex
-
-
-_declared, _shells = [], []  # every compiled function of this file, and what is called in the place of public ones
+_region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
+_forked = False                                        # in a forked child the threads of its parent are missing
 
 
-def _compiled(function=None, *, parallel=False, fastmath=_SUMS, inline="never", apart=False, python=False):
-    """njit with the options of this file.
+def _after_fork():
+    global _forked, _region
+    _forked, _region = True, threading.Lock()
 
-    apart: compiled once and called through a symbol, where numba would put a copy into each caller; parallel functions
-    always are. python: may be called from Python, too; the others have no wrapper for that, and say so.
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _types_of(value):
+    """What tells the types of arguments apart, as part of a name; an r for an array that is read-only."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.num}d{value.ndim}" + "r" * (not value.flags.writeable)
+    return "".join(map(_types_of, value)) if isinstance(value, tuple) else type(value).__name__[0]
+
+
+class _Lent:
+    """The memory of a read-only array as if it could be written to."""
+
+    def __init__(self, array):
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
+
+
+def _writeable(value):
+    """An argument with views in the place of read-only arrays, which have a type of their own, to be compiled anew. No
+    core writes to what Python's arrays are checked for, and none returns an array.
+    """
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        return np.asarray(_Lent(value)) if value.size else value.copy()
+    return type(value)(*map(_writeable, value)) if hasattr(value, "_fields") else value
+
+
+def _compiled(function, name, parallel, cached):
+    """The function compiled by numba under another name, after which numba names its files.
+
+    Files of one function's signatures are numbered, and two processes that save at once give one number to two (numba
+    issue 9348): so each signature has a name of its own, and so has each twin.
+    """
+    twin = type(function)(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
+    twin.__qualname__ = name
+    return njit(parallel=parallel, cache=cached, fastmath=_SUMS, **_OPTIONS)(twin)
+
+
+def _first_call(function, name, parallel, arguments):
+    """A compiled twin for the types of these arguments, made now or loaded from disk, and what it returns for them.
+
+    A file that cannot be written, or that is cut short, raises before the core runs: it is removed, and the last try is
+    made without files.
+    """
+    for cached in [True, True, False] if _CACHED else [False]:
+        twin = None
+        try:
+            twin = _compiled(function, name, parallel, cached)
+            return twin, twin(*arguments)
+        except Exception as error:
+            if not cached or isinstance(error, numba.NumbaError):
+                raise
+            for file in pathlib.Path(twin.stats.cache_path).glob(f"*{name}-*") if twin else []:
+                with contextlib.suppress(OSError):
+                    file.unlink()
+
+
+def _core(function=None, *, alone=False):
+    """Declare a core: core(work, ...) calls the function compiled with `prange` for all threads, or serially.
+
+    work, the nanoseconds that one thread takes, roughly, decides; but in a forked child and beside a parallel region of
+    another thread it is done serially. Tasks of the loop write to places of their own, so the bits are the same. The
+    index of `prange` is unsigned, and np.int64(index) is the task's number: with signed ones it would become a float.
+
+    alone: without a `prange`, and called without work.
     """
     if function is None:
-        return lambda f: _compiled(f, parallel=parallel, fastmath=fastmath, inline=inline, apart=apart, python=python)
-    function.__signature__ = inspect.signature(function)   # numba asks twice: an import took .165 s, and .118 so
-    compiled = njit(parallel=parallel, fastmath=fastmath, inline=inline, nogil=True, error_model="numpy")(function)
-    compiled.apart, compiled.python = apart or parallel, python
-    _declared.append(compiled)
-    return compiled
+        return functools.partial(_core, alone=alone)
+    twins, waited = {}, 0.0
+
+    def run(arguments, parallel):
+        if numba.config.DISABLE_JIT:                   # then a reader can step through it
+            with np.errstate(over="ignore"):           # hashes do
+                return function(*arguments)
+        types_of = "".join(map(_types_of, arguments))
+        if "r" in types_of:
+            types_of, arguments = types_of.replace("r", ""), [_writeable(value) for value in arguments]
+        name = f"{function.__name__}_{types_of}{'sp'[parallel]}"
+        twin = twins.get(name)
+        if twin is not None:
+            return twin(*arguments)
+        with _while_compiling():
+            twins[name], result = _first_call(function, name, parallel, arguments)
+        return result
+
+    def core(work, *arguments):
+        nonlocal waited
+        parallel = work > _SHARED_FROM and not _forked and numba.get_num_threads() > 1
+        if parallel and waited < _WORTH_COMPILING and work < _DEAR and _SHARED_FROM > 0:
+            waited, parallel = waited + work, False
+        parallel = bool(parallel) and _region.acquire(blocking=False)
+        try:
+            return run(arguments, parallel)
+        finally:
+            if parallel:
+                _region.release()
+
+    call = functools.wraps(function)((lambda *arguments: run(arguments, False)) if alone else core)
+    call.twins = twins
+    return call
+
+
+_core_alone = functools.partial(_core, alone=True)
+_PATIENCE = 2.0                                        # seconds of compiling after which it is said
+_compiling_for = {}                                    # seconds of compiling so far, by the public function called
+
+
+@contextlib.contextmanager
+def _while_compiling():
+    """Say so if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within."""
+    name, begun, came, before = _public_function(), time.monotonic(), [], None
+    said = name in _compiling_for and _compiling_for[name] >= _PATIENCE
+    note = threading.Timer(_PATIENCE - _compiling_for.get(name, 0.0), _say_compiling, [name])
+    note.daemon = True
+    if not said:
+        note.start()
+    if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
+        before = signal.signal(signal.SIGINT, lambda *interrupt: came.append(interrupt))
+    try:
+        yield
+    finally:
+        note.cancel()
+        _compiling_for[name] = _compiling_for.get(name, 0.0) + time.monotonic() - begun
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+            if came:
+                before(*came[0])
+
+
+def _public_function():
+    """The public function of this file that was called, whatever has called the compiler."""
+    frame, name = inspect.currentframe(), "a function"
+    while frame is not None:
+        if frame.f_globals is globals() and frame.f_code.co_name in __all__:
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    return name
+
+
+def _say_compiling(name):
+    if not QUIET:
+        kept = "it is kept on disk" if _CACHED else "for this process"
+        print(f"kpcasketch: {name} is being compiled for this machine, once; {kept}", file=sys.stderr, flush=True)
 
 
 # 1.2 Registers and memory
@@ -283,13 +391,19 @@ try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
     _AVX512 = False
-_X86 = llvm.get_process_triple().startswith("x86_64")
 _VECTOR_BYTES = 64 if _AVX512 else 32
 _TILE_VECTORS = 4 if _AVX512 else 2
 _PRODUCT_ROWS = 8 if _AVX512 else 4
+# Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
+_MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
 
 
-@intrinsic
+def _intrinsic(in_python):
+    """An intrinsic of numba's, and what it does where NUMBA_DISABLE_JIT=1 runs cores as Python."""
+    return (lambda definition: in_python) if numba.config.DISABLE_JIT else intrinsic
+
+
+@_intrinsic(lambda array: array.ctypes.data)
 def _address(typing, array):
     """Address of the first element."""
     def codegen(context, builder, signature, args):
@@ -298,15 +412,7 @@ def _address(typing, array):
     return types.int64(array), codegen
 
 
-@intrinsic
-def _as_writeable(typing, array):
-    """The array as one that can be written to, which nothing here does; each type would be compiled anew."""
-    def codegen(context, builder, signature, args):
-        return impl_ret_borrowed(context, builder, signature.return_type, args[0])
-    return array.copy(readonly=False)(array), codegen
-
-
-@intrinsic
+@_intrinsic(lambda: None)
 def _wide_vectors(typing):
     """Let LLVM use whole 64-byte registers in the loops around this call; by default it stops at 32 (exp: 1.5 x)."""
     def codegen(context, builder, signature, args):
@@ -316,44 +422,7 @@ def _wide_vectors(typing):
     return types.void(), codegen
 
 
-@intrinsic
-def _denormals_to_zero(typing):
-    """Have this thread take numbers below 1e-308 (float32: 1e-38) for 0, and return its former state for `_restore`.
-
-    A product with such numbers takes a hundred times as long, and kernel values of points far apart bring many: 20,000
-    points with a far cluster took 8 s for what now takes .3 s. On x86 only; elsewhere nothing is changed.
-    """
-    def codegen(context, builder, signature, args):
-        if not _X86:
-            return ir.Constant(ir.IntType(32), 0)
-        place = cgutils.alloca_once(builder, ir.IntType(32))
-        former = _control_register(builder, "llvm.x86.sse.stmxcsr", place)
-        # Flush to zero, denormals are zero.
-        builder.store(builder.or_(former, ir.Constant(ir.IntType(32), 0x8040)), place)
-        _control_register(builder, "llvm.x86.sse.ldmxcsr", place)
-        return former
-    return types.uint32(), codegen
-
-
-@intrinsic
-def _restore(typing, state):
-    """Undo `_denormals_to_zero`."""
-    def codegen(context, builder, signature, args):
-        if _X86:
-            _control_register(builder, "llvm.x86.sse.ldmxcsr", cgutils.alloca_once_value(builder, args[0]))
-        return context.get_dummy_value()
-    return types.void(types.uint32), codegen
-
-
-def _control_register(builder, instruction, place):
-    """Run an instruction on the register and a place in memory; what is there afterwards."""
-    kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
-    function = cgutils.get_or_insert_function(builder.module, kind, instruction)
-    builder.call(function, [builder.bitcast(place, cgutils.voidptr_t)])
-    return builder.load(place)
-
-
-@_compiled
+@_helper
 def _aligned(size, like):
     """Uninitialised vector on a cache line boundary: a 64-byte load that crosses a line costs two."""
     raw = np.empty(size + 16, like.dtype)
@@ -361,203 +430,18 @@ def _aligned(size, like):
     return raw[skip:skip + size]
 
 
-if sys.platform.startswith("linux"):
-    _madvise = types.ExternalFunction("madvise", types.int32(types.int64, types.uint64, types.int32))
-
-    @_compiled
-    def _advise_huge_pages(address, size):
-        """Ask for pages of 2 MB, as NumPy does for its large arrays: first writes to 512 MB take 0.07 s, not 0.2 s."""
-        begin = (address + 4095) // 4096 * 4096
-        if size > 2**22:
-            _madvise(begin, np.uint64((address + size - begin) // 4096 * 4096), np.int32(14))      # MADV_HUGEPAGE
-else:
-    @_compiled
-    def _advise_huge_pages(address, size):
-        """Nothing to ask for on this system."""
+def _new_array(shape, dtype):
+    """Uninitialised array on a cache line boundary, where np.empty has 16 bytes (`rpcholesky` 25 % faster)."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    raw = np.empty(size + 64, np.uint8)
+    skip = -raw.ctypes.data % 64
+    return raw[skip:skip + size].view(dtype).reshape(shape)
 
 
-@_compiled(python=True)
-def _new_matrix(n, m, like):
-    """Uninitialised (n, m) array of the type of `like`."""
-    out = np.empty(n * m, like.dtype)
-    _advise_huge_pages(_address(out), out.size * out.itemsize)
-    return out.reshape(n, m)
-
-
-# 1.3 Threads where they pay
-#
-# The threads of a parallel region spin at its end until the last one is there. Alone on two cores, a region pays from
-# 20 microseconds of work on. Beside another program that keeps the cores busy, each end waits until the system has run
-# all threads, and its slices last milliseconds: of two processes at once with regions of .1 or 1 ms, each did one every
-# 8 ms; from 5 to 10 ms of work on, regions keep 40 % of their rate alone, which is a fair share. So the work of each
-# region is told in advance, roughly, in nanoseconds of one thread. Below _SHORT, or if it is one task, one thread does
-# it all; from _LONG on all threads share it. In between they share it as long as they come in time, and are awake or
-# worth waking: after a region that took much longer than one thread would have, such regions are left to one thread for
-# half a second. Tasks and slots, and so the bits, are the same. (Threads that outnumber the cores sleep and wake at
-# each region: .15 ms.)
-#
-# "Much longer" is an account: each shared region pays in twice its work and takes out its time, up to a balance of 0,
-# and -8 ms ends it. One late thread, as any machine has now and then, is made up for within some regions; of two
-# programs at once each has a few late regions in every half second. Estimates may be off by two, and a machine
-# slower by as much again, before two threads that come in time look late.
-#
-# Threads that have met nowhere for some milliseconds sleep. To wake them takes .05 ms on most machines, and from 0 to 8
-# on a virtual one, whose system wakes a thread on the core of the one that waits for it and moves it at the next tick:
-# 30 microseconds of work took 4 ms after a pause of 20. So what waking takes is a mean of what it took, and after a
-# pause regions between the limits are left to one thread until they amount to twice that (two threads save one half).
-# A late region counts for a quarter of the mean, as one time says little where they spread evenly from 0 to 8.
-# Each pause so spent lowers the mean by 1/32, so that threads are tried again: where waking takes 4 ms, regions of 2 ms
-# after some forty pauses. What one region may teach has a limit, as a process may be stopped for an hour in it.
-
-(_SHORT, _LONG, _BALANCE, _ALONE_UNTIL, _MET, _WAKING, _LEFT, _LEFT_UNTIL, _ALONE, _SHARED, _HOLDS, _EXPECTED,
- _SPENT) = range(13)
-# Nanoseconds. Threads of OpenMP spin for 6 ms here; up to 10 ms after they met, they come within .05 ms.
-_HOLD, _PATIENCE_WITH_THREADS, _NAP = 500_000_000, 8_000_000, 10_000_000
-
-
-def _cores():
-    """Cores that this process may use: by its affinity, and by the quota of its container (cgroups 2 and 1)."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for names in (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]):
-        with contextlib.suppress(OSError, ValueError): # no such file, or no quota ("max")
-            quota, period = " ".join(pathlib.Path("/sys/fs/cgroup", name).read_text() for name in names).split()
-            if int(quota) > 0:                         # -1: none
-                count = min(count, math.ceil(int(quota) / int(period)))
-    return count
-
-
-# What is known of parallel regions in this process, where compiled code reads and writes it: the two limits of work;
-# the account; until when regions between the limits are left to one thread; when threads met last; what waking them
-# takes; the work left to one thread since the last pause, and when that work ends; then, to look at, how many regions
-# were left to one thread, how many shared, how often the account was overdrawn, and the work expected in shared regions
-# with the time that it took. Times are in nanoseconds.
-_THREADS = numba.config.NUMBA_NUM_THREADS
-_WORTH_THREADS = 2**62 if _THREADS == 1 else 20_000 if _THREADS <= _cores() else 1_000_000
-_regions = np.array([_WORTH_THREADS, 10_000_000] + 11 * [0], np.int64)
-llvm.add_symbol(_SYMBOLS + ".regions", _regions.ctypes.data)
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(_regions)) # never freed: compiled code may outlive this module
-
-
-def _region_entry(context, builder, number):
-    entries = context.get_c_value(builder, ir.ArrayType(ir.IntType(64), _regions.size), _SYMBOLS + ".regions")
-    return builder.gep(entries, [ir.IntType(64)(0), number])
-
-
-@intrinsic
-def _known_of_regions(typing, number):
-    """_regions[number]."""
-    def codegen(context, builder, signature, args):
-        return builder.load(_region_entry(context, builder, args[0]))
-    return types.int64(types.int64), codegen
-
-
-@intrinsic
-def _note_of_regions(typing, number, value):
-    """_regions[number] = value."""
-    def codegen(context, builder, signature, args):
-        builder.store(args[1], _region_entry(context, builder, args[0]))
-        return context.get_dummy_value()
-    return types.void(types.int64, types.int64), codegen
-
-
-_CLOCK = {"linux": 1, "darwin": 6}.get(sys.platform)   # CLOCK_MONOTONIC
-
-
-@intrinsic
-def _now(typing):
-    """Nanoseconds of a steady clock; 1 at any time where the system has no clock_gettime: then no region is late."""
-    def codegen(context, builder, signature, args):
-        integer = ir.IntType(64)
-        if _CLOCK is None:
-            return integer(1)
-        place = cgutils.alloca_once(builder, ir.ArrayType(integer, 2))
-        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), place.type])
-        builder.call(cgutils.get_or_insert_function(builder.module, kind, "clock_gettime"),
-                     [ir.IntType(32)(_CLOCK), place])
-        seconds, rest = [builder.extract_value(builder.load(place), k) for k in (0, 1)]
-        return builder.add(builder.mul(seconds, integer(10**9)), rest)
-    return types.int64(), codegen
-
-
-@_compiled(inline="always")
-def _worth_waking(now, work):
-    """Whether threads are awake, or regions since the pause amount to what is worth waking them for."""
-    if now - _known_of_regions(_MET) <= _NAP:
-        return True
-    waking, after_pause = _known_of_regions(_WAKING), now - _known_of_regions(_LEFT_UNTIL) > _NAP
-    left = np.int64(work) + (0 if after_pause else _known_of_regions(_LEFT))
-    if left >= 2 * waking:
-        return True
-    if after_pause:
-        _note_of_regions(_WAKING, waking - waking // 32)
-    _note_of_regions(_LEFT, left)
-    _note_of_regions(_LEFT_UNTIL, now + np.int64(work))
-    return False
-
-
-@_compiled
-def _threads_pay(work, tasks):
-    """When a region of so much work in so many tasks begins, if threads are to share it; 0 if one is to do it alone."""
-    if tasks > 1 and work >= _known_of_regions(_SHORT):
-        now = _now()
-        if work >= _known_of_regions(_LONG) or now >= _known_of_regions(_ALONE_UNTIL) and _worth_waking(now, work):
-            return now
-    _note_of_regions(_ALONE, _known_of_regions(_ALONE) + 1)
-    return 0
-
-
-@_compiled
-def _threads_paid(begun, work):
-    """Take note of how long a region took that threads have shared."""
-    now = _now()
-    spent, asleep = now - begun, begun - _known_of_regions(_MET) > _NAP
-    _note_of_regions(_MET, now)
-    _note_of_regions(_SHARED, _known_of_regions(_SHARED) + 1)
-    _note_of_regions(_EXPECTED, _known_of_regions(_EXPECTED) + np.int64(work))
-    _note_of_regions(_SPENT, _known_of_regions(_SPENT) + spent)
-    if work >= _known_of_regions(_LONG):
-        return
-    if asleep:
-        # Waking explains what is late here, so that it is not charged. No late threads: waking took nothing.
-        waking, late = _known_of_regions(_WAKING), spent > 2.0 * work
-        took = min(np.int64(spent - 0.5 * work), _PATIENCE_WITH_THREADS) if late else 0
-        _note_of_regions(_WAKING, waking + (took - waking) // 4)
-        return
-    balance = min(_known_of_regions(_BALANCE) + np.int64(2.0 * work) - spent, 0)
-    if balance < -_PATIENCE_WITH_THREADS:
-        _note_of_regions(_HOLDS, _known_of_regions(_HOLDS) + 1)
-        _note_of_regions(_ALONE_UNTIL, now + _HOLD)
-        balance = -_PATIENCE_WITH_THREADS // 2         # late once more, they are left out sooner
-    _note_of_regions(_BALANCE, balance)
-
-
-# Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
-_MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
-
-
-# 1.4 Arrays, and loops in the place of NumPy's, which bring ten units each
-
-_FLOAT64, _INT64 = np.dtype(np.float64), np.dtype(np.int64)
-
-
-@_compiled
-def _zeros(size, dtype):
-    """Vector of zeros. np.zeros is compiled anew for each number of dimensions and way of naming a type; this once."""
-    out = np.empty(size, dtype)
-    for i in range(size):
-        out[i] = 0
-    return out
-
-
-@_compiled(python=True)
-def _zero_matrix(n, m):
-    return _zeros(n * m, _FLOAT64).reshape(n, m)
-
-
-@_compiled
+@_helper
 def _transposed(A):
     """A^T in C order."""
-    out = np.empty(A.size, A.dtype).reshape(A.shape[1], A.shape[0])
+    out = np.empty((A.shape[1], A.shape[0]), A.dtype)
     for a in range(0, A.shape[0], 64):                 # by blocks: columns come from memory once
         for j in range(A.shape[1]):
             for i in range(a, min(a + 64, A.shape[0])):
@@ -565,106 +449,7 @@ def _transposed(A):
     return out
 
 
-@_compiled
-def _largest(values):
-    """max abs(value) of a vector, NaN if one is NaN; 0 for none."""
-    largest = 0.0
-    for value in values:
-        if not abs(value) <= largest:
-            largest = abs(value)
-    return largest
-
-
-@_compiled
-def _numbers(n):
-    """0, 1, ... n - 1."""
-    out = np.empty(n, _INT64)
-    for i in range(n):
-        out[i] = i
-    return out
-
-
-@_compiled
-def _sum(values):
-    total = 0.0
-    for value in values:
-        total += value
-    return total
-
-
-@_compiled
-def _rectangle(A, rows, columns):
-    """The leading rows and columns of A, and zeros where A ends before."""
-    out = _new_matrix(rows, columns, A)
-    for i in range(rows):
-        for j in range(columns):
-            out[i, j] = A[i, j] if i < A.shape[0] and j < A.shape[1] else 0.0
-    return out
-
-
-@_compiled
-def _put(A, first, W):
-    """A[:, first:first + columns] = W."""
-    for i in range(W.shape[0]):
-        for q in range(W.shape[1]):
-            A[i, first + q] = W[i, q]
-
-
-@_compiled
-def _add(R, factor, S):
-    """R += factor S, in place."""
-    for i in range(R.shape[0]):
-        for j in range(R.shape[1]):
-            R[i, j] += factor * S[i, j]
-
-
-@_compiled
-def _descending(values, by_size):
-    """Numbers of the values in falling order (of size, if by_size), by insertion: they come nearly sorted."""
-    order = np.empty(values.shape[0], _INT64)
-    for i in range(values.shape[0]):
-        value, place = abs(values[i]) if by_size else values[i], i
-        while place > 0 and (abs(values[order[place - 1]]) if by_size else values[order[place - 1]]) < value:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = i
-    return order
-
-
-@_compiled
-def _in_order(values, place):
-    """What would stand at a place if the values, which are moved about, were sorted (Hoare's selection)."""
-    low, high = 0, values.shape[0] - 1
-    while low < high:
-        a, b, c = values[low], values[(low + high) // 2], values[high]
-        pivot = max(min(a, b), min(max(a, b), c))
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i, j = i + 1, j - 1
-        if place <= j:
-            high = j
-        elif place >= i:
-            low = i
-        else:
-            break
-    return values[place]
-
-
-@_compiled
-def _unit_matrix(n):
-    out = _zero_matrix(n, n)
-    for i in range(n):
-        out[i, i] = 1.0
-    return out
-
-
-# 1.5 The micro-kernel
+# 1.3 The micro-kernel
 
 def _register_tile(term, rows, vectors, accumulate, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
@@ -674,10 +459,18 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
     stay in registers over t; written as plain loops they go through memory and reach half the speed (40 against 76
     billion multiply-adds a second, d = 54).
     """
-    @intrinsic
+    def in_python(X, i, last, start, stop, panel, out, r, c):
+        rows_of_X = np.minimum(np.arange(i, i + rows), last)
+        part = X[start:stop, rows_of_X].T if transposed else X[rows_of_X, start:stop]
+        columns, where = panel[:stop - start], (slice(r, r + rows), slice(c, c + panel.shape[1]))
+        gaps = part[:, :, None] - columns if term != "product" else None
+        found = part @ columns if term == "product" else (gaps**2 if term == "square" else abs(gaps)).sum(1)
+        out[where] = found + (out[where] if accumulate else 0)
+
+    @_intrinsic(in_python)
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
         if any(array.layout != "C" for array in (X, panel, out)):
-            raise TypingError("points, panels and sums must be in C order")
+            raise numba.TypingError("points, panels and sums must be in C order")
 
         def codegen(context, builder, signature, args):
             _, i, last, start, stop, _, _, r, c = args
@@ -742,145 +535,204 @@ _add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate
 # ----------------------------------------------------------------------------------------------------------------------
 # 2. Arguments
 #
-# A kind says how one argument of a public function is brought to canonical form (C order, float64 or float32, int64,
-# uint64 seeds, tuples of such), and what its values must be: lines of the shell, in which {f} is the function, {a} the
-# argument as given and {a}_ as canonical. What a line calls works in Python and in compiled code alike: there, types
-# are judged while compiling (`overload`), values when running.
+# Functions of a name, "kpca: k", and a value, which return the value in its form or raise a ValueError: arrays in C
+# order, in float64 or float32, numbers of Python, tuples of these.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# 2.1 Shells
+# 2.1 Arrays
 
-def _require(condition, text):
-    """Line of a shell that refuses an argument."""
-    return f"if not ({condition}): raise ValueError('{{f}}: {text}')"
-
-
-def _shell(body, kinds):
-    """A maker of the shell of a public function: make(core) is a function of the same name and arguments."""
-    name, parameters = body.__name__, list(inspect.signature(body).parameters)
-    if set(parameters) != set(kinds):
-        raise TypeError(f"{name}: every argument must have a kind")
-    lines = [line.format(f=name, a=argument) for argument, kind in kinds.items() for line in kind]
-    source = "\n".join(["def make(core):", f"    def {name}({', '.join(parameters)}):",
-                        *["        " + line for line in lines],
-                        f"        return core({', '.join(a + '_' for a in parameters)})", f"    return {name}"])
-    file = f"<arguments of {name}>"
-    linecache.cache[file] = len(source), None, source.splitlines(True), file  # so that tracebacks show the lines
-    made = {}
-    exec(compile(source, file, "exec"), globals(), made)
-
-    def make(core):
-        shell = made["make"](core)
-        shell.__defaults__, shell.__doc__, shell.__qualname__ = body.__defaults__, body.__doc__, name
-        return shell
-    return make
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_DOUBLE = (np.dtype(np.float64),)
 
 
-def _with_errors(body, kinds):
-    """The docstring of a public function, examples before notes, then what it refuses: by its kinds and in its body."""
-    name, required = body.__name__, []
-    for argument, kind in kinds.items():
-        texts = re.findall(r"raise ValueError\('\{f\}: (.*)'\)", "\n".join(kind))
-        required += [text.format(a=argument) for text in texts]
-    raised = [text for text in body.__code__.co_consts if isinstance(text, str) and text.startswith(name + ": ")]
-    required += [text.removeprefix(name + ": ") for text in raised]
-    if not kinds:
-        return body.__doc__
-    lines = ["Raises", "------", "ValueError", "    where an argument is not as said above, by name; in particular:"]
-    lines += ["    " + text for text in dict.fromkeys(required)]
-    head, title, rest = inspect.cleandoc(body.__doc__ or name).partition("\nNotes\n")
-    notes, _, examples = rest.partition("\nExamples\n")
-    return "\n".join([head, "Examples", examples.rstrip() + "\n" + title.rstrip(), notes.rstrip(), "", *lines])
+def _as_array(name, value, ndim, dtypes=None):
+    """value in C order and float64 (float32 if it is that and no dtype is asked for); itself if it is so."""
+    if (type(value) is np.ndarray and value.ndim == ndim and value.flags.c_contiguous and value.flags.aligned
+            and value.dtype in (dtypes or _FLOATS)):
+        return value
+    what = f"a {ndim}-D array of real numbers"
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must be a plain array, got a masked one: fill or drop what is masked")
+    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):               # pandas, with its NA
+        try:
+            value = value.to_numpy(np.float64, na_value=np.nan)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be {what}, got columns that are not ({error})") from None
+    if isinstance(value, list):
+        with contextlib.suppress(ValueError):          # rows of different lengths stay a list
+            value = np.asarray(value)
+    if not isinstance(value, np.ndarray):
+        hint = ": its .toarray() is one" if hasattr(value, "toarray") else ""
+        raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
+    if value.dtype.kind not in "biuf":
+        hint = {"O": ": .astype(float) makes it one", "c": ": its .real and .imag are"}.get(value.dtype.kind, "")
+        raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}{hint}")
+    if value.ndim != ndim:
+        raise ValueError(f"{name} must be {what}, got a {value.ndim}-D one")
+    wanted = dtypes[0] if dtypes else np.float32 if value.dtype == np.float32 else np.float64
+    return np.require(value, wanted, ["C", "A", "E"])
 
 
-# 2.2 Kinds
-
-def _alike(other, axis, part=""):
-    """Line that wants as many rows (axis 0) or columns (1) as another argument has."""
-    return _require(f"{{a}}_{part}.shape[{axis}] == {other}_.shape[{axis}]",
-                    f"{other} and {{a}}{part} must have the same number of {('rows', 'columns')[axis]}")
+def _as_points(name, value):
+    """value as a 2-D array in C order, of float64, or float32 if it is float32."""
+    return _as_array(name, value, 2)
 
 
-_LIMIT = "1e17 if {p}.itemsize == 4 else 1e150"        # squares of larger coordinates overflow
+def _as_vector(name, value):
+    """value as a contiguous vector of float64."""
+    return _as_array(name, value, 1, _DOUBLE)
 
 
-def _points(columns=None, rows=None, same_rows=None, finite=True, double=False):
-    """Points, a row each: with the columns or rows of another argument; double: in float64 whatever they come in."""
-    bring = f"_as_same('{{f}}: {{a}}', {{a}}, {columns}, {columns}_)" if columns else "_as_points('{f}: {a}', {a})"
-    lines = [f"{{a}}_ = _to_double({bring})" if double else f"{{a}}_ = {bring}", *_sound_points("{a}_", "{a}", finite)]
-    if columns:
-        lines.append(_alike(columns, 1))
-    if rows:
-        lines.append(_require(f"{{a}}_.shape[0] == _size({rows}_)", f"{{a}} must have as many rows as {rows}"))
-    if same_rows:
-        lines.append(_alike(same_rows, 0))
-    return lines
+def _as_columns(name, value):
+    """value as a 2-D array of float64; a vector is one column."""
+    return _in_columns(_as_targets(name, value))
 
 
-def _sound_points(place, name, finite=True):
-    lines = [_require(f"{place}.size > 0", f"{name} must have at least one row and one column")]
-    if finite:
-        lines.append(_require(f"_all_below({place}, {_LIMIT.replace('{p}', place)})",
-                              f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17)"))
-    return lines
+def _as_targets(name, value):
+    """value as a vector or a 2-D array of float64."""
+    return _as_array(name, value, 1 if _is_flat(value) else 2, _DOUBLE)
 
 
-def _kernel(*points, vectors=False):
-    """A kernel, which goes with these points."""
-    return ["{a}_ = _as_kernel('{f}: {a}', {a})",
-            *_sound_kernel("{a}_", "{a}", [(f"{p}_.reshape(1, -1)" if vectors else f"{p}_", p) for p in points])]
+def _is_flat(value):
+    """Whether value is a vector: of one dimension, or a list without lists in it."""
+    if isinstance(value, list):
+        return not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
+    return getattr(value, "ndim", 2) == 1
 
 
-def _sound_kernel(kernel, name, points):
-    lines = [_require(f"_is_sound({kernel})", f"{name} must be a Kernel as its maker returned it; of custom(f), "
-                                              f"in this process (call custom again where it was stored)")]
-    for place, p in points:
-        lines += [_require(f"{place}.itemsize == 8 or 1e-37 <= {kernel}.scale <= 1e37",
-                           f"{name} must be scaled by 1e-37 to 1e37 with points in float32"),
-                  _require(f"{kernel}.kind != _PRECOMPUTED or {place}.shape[1] == 1",
-                           f"{p} must have one column, of row numbers, with a precomputed kernel"),
-                  _require(f"{kernel}.kind != _PRECOMPUTED or _are_rows({place}, {kernel}.table.shape[0])",
-                           f"{p} must hold whole numbers from 0 to N - 1 with a precomputed (N, N) kernel")]
-    return lines
+def _in_columns(T):
+    """A vector as one column, a 2-D array as it is."""
+    return T.reshape(-1, 1) if T.ndim == 1 else T
 
 
-def _number(bring, condition="True", limit=""):
-    return [f"{{a}}_ = {bring}('{{f}}: {{a}}', {{a}})"] + ([_require(condition, "{a} must " + limit)] if limit else [])
+def _limit(like):
+    """Squares of coordinates from here on overflow in the type of `like`."""
+    return 1e17 if like.itemsize == 4 else 1e150
 
 
-def _integer(low=None, high=None):
-    if low is None:
-        return _number("_as_integer")
-    limit = f"be at least {low}" if high is None else f"be from {low} to {high}"
-    return _number("_as_integer", f"{low} <= {{a}}_ <= {high or 2**63 - 1}", limit)
+@_core_alone
+def _count_below(X, limit):
+    """How many leading entries of a vector are below the limit in size; NaN is not. In runs, whose loops vectorise."""
+    for begin in range(0, X.shape[0], 4096):
+        end, bad = min(X.shape[0], begin + 4096), 0
+        for i in range(begin, end):
+            bad += not abs(X[i]) < limit
+        if bad:
+            for i in range(begin, end):
+                if not abs(X[i]) < limit:
+                    return i
+    return X.shape[0]
 
 
-def _count(of, limit="n, the number of points or rows"):
-    """A whole number from 1 to the size of another argument."""
-    return _number("_as_integer", f"1 <= {{a}}_ <= _size({of}_)", f"be from 1 to {limit}")
+def _all_below(X, limit):
+    """Whether abs(x) < limit for every entry; False for NaN."""
+    return _count_below(X.reshape(-1), float(limit)) == X.size
 
 
-def _real(condition="True", limit=""):
-    """A real number; the condition is on x."""
-    return _number("_as_real", re.sub(r"\bx\b", "{a}_", condition), limit)
+def _checked_points(name, X, columns=None, numbers=None, rows=None):
+    """X as finite points of float64 or float32 in C order, with so many columns, or rows; numbers: row numbers for
+    errors, if not 0, 1, ...
+    """
+    P = _as_points(name, X)
+    if P.size == 0:
+        raise ValueError(f"{name} must have at least one row and one column, got shape {P.shape}")
+    if columns not in (None, P.shape[1]):
+        raise ValueError(f"{name} must have {columns} columns, got shape {P.shape}")
+    if rows not in (None, P.shape[0]):
+        raise ValueError(f"{name} must have {rows} rows, got shape {P.shape}")
+    sound = _count_below(P.reshape(-1), _limit(P))
+    if sound < P.size:
+        row = sound // P.shape[1]
+        raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
+                         f"{row if numbers is None else numbers[row]} is not")
+    return P
 
 
-_seed = ["{a}_ = _as_seed('{f}: {a}', {a})"]
-_tolerance = _real("x >= 0.0", "not be negative")
-_bandwidth = _real("1e-150 <= x <= 1e150", "be positive, from 1e-150 to 1e150")     # so that its square is one
+def _checked_vector(name, value):
+    """value as a vector of finite float64, at least one."""
+    value = np.array(_as_vector(name, value))
+    if value.size == 0 or not np.isfinite(value).all():
+        raise ValueError(f"{name} must have at least one entry, and be finite (no NaN or infinity)")
+    return value
 
 
-def _given(otherwise, but=None):
-    """A real number or, where it is None, something else; `but`: another argument, one of the two must be given."""
-    one = f"either {but} or {{a}} must be given, and not both"
-    lines = [_require(f"({but} is None) != ({{a}} is None)", one)] if but else []
-    return lines + [f"{{a}}_ = {otherwise} if {{a}} is None else _as_real('{{f}}: {{a}}', {{a}})"]
+def _checked_two(function, X, argument, Y):
+    """Two sets of points with as many columns; of the same array, one."""
+    P = _checked_points(f"{function}: X", X)
+    Q = P if Y is X else _checked_points(f"{function}: {argument}", Y)
+    if P.shape[1] != Q.shape[1]:
+        raise ValueError(f"{function}: X and {argument} must have the same number of columns (X: {len(P)} x "
+                         f"{P.shape[1]}, {argument}: {len(Q)} x {Q.shape[1]})")
+    return P, Q
 
 
-def _vectors(of):
-    """A vector or a block of them, for an operator to act on, in their own precision."""
-    return ["{a}_ = _as_vectors('{f}: {a}', {a})", *_sound_points("_in_columns({a}_)", "{a}"),
-            _require(f"{{a}}_.shape[0] == _size({of}_)", f"{{a}} must have as many rows as {of}")]
+def _in_common_precision(*arrays):
+    dtype = np.result_type(*arrays)
+    return [array.astype(dtype, copy=False) for array in arrays]
+
+
+# 2.2 Numbers
+
+def _shown(value):
+    """What came, as a message tells it."""
+    return repr(value) if isinstance(value, (int, float, complex, str, np.generic)) else type(value).__name__
+
+
+def _as_whole(name, value, what):
+    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(scalar, (int, np.integer)) or isinstance(scalar, bool):
+        raise ValueError(f"{name} must be {what}, got {_shown(value)}")
+    return int(scalar)
+
+
+def _checked_whole(name, value, low, high=2**63 - 1):
+    top = {2**63 - 1: "on", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
+    wanted = f"a whole number from {low} {top}"
+    value = _as_whole(name, value, wanted)
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be {wanted}, got {value}")
+    return value
+
+
+def _as_seed(name, value):
+    """value as uint64."""
+    return np.uint64(_checked_whole(name, value, 0, 2**64 - 1))
+
+
+def _as_real(name, value):
+    """value as a finite float."""
+    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(scalar, (int, float, np.integer, np.floating)) or isinstance(scalar, bool):
+        raise ValueError(f"{name} must be a real number, got {_shown(value)}")
+    try:
+        number = float(scalar)
+    except OverflowError:                              # a whole number beyond the range of float64
+        number = math.inf
+    if not abs(number) < math.inf:
+        raise ValueError(f"{name} must be finite, got {number}")
+    return number
+
+
+def _checked_real(name, value, low, high=math.inf):
+    value = _as_real(name, value)
+    if not low <= value <= high:
+        limits = f"from {low} on" if high == math.inf else f"from {low} to {high}"
+        raise ValueError(f"{name} must be {limits}, got {value}")
+    return value
+
+
+def _checked_share(name, value):
+    value = _as_real(name, value)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must be between 0 and 1, got {value}")
+    return value
+
+
+def _as_flag(name, value):
+    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if not isinstance(scalar, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {_shown(value)}")
+    return bool(scalar)
 
 
 _PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
@@ -895,209 +747,19 @@ def _human(size):
 
 
 def _fits(name, size):
-    """Whether so many bytes are no more than this machine's memory; from Python, an error that tells both."""
+    """Refuse what would take more bytes than this machine's memory, before any work."""
     if size > _PHYSICAL_MEMORY:
         raise ValueError(f"{name} must be smaller: {_human(float(size))} would be taken, and there are "
                          f"{_human(_PHYSICAL_MEMORY)} of memory")
-    return True
 
 
-@overload(_fits, prefer_literal=True)
-def _fits_overload(name, size):
-    return lambda name, size: size <= _PHYSICAL_MEMORY
-
-
-def _holdable(name, size):
-    """Line that refuses what this machine cannot hold, before any work; the size in bytes, of the arguments."""
-    return _require(f"_fits('{{f}}: {name}', {size})", f"{name} must be smaller: memory would not suffice")
-
-
-def _basis(of):
-    """A number of eigenpairs, of which a search holds the double in float64."""
-    return _count(of) + [_holdable("k", f"8.0 * _size({of}_) * min(2 * k_, _size({of}_))")]
-
-
-# 2.3 What the lines call
-
-_either = register_jitable  # runs as Python where Python calls it, and compiled where compiled code does
-_lent = threading.local()                              # views of read-only arrays, made during a call
-
-
-class _Lent:
-    """The memory of a read-only array as if it could be written to, which nothing in this file does."""
-
-    def __init__(self, array):
-        self.array = array
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
-
-
-def _writeable(array):
-    """A view that numba types like other arrays: read-only ones have a type of their own, to be compiled anew."""
-    if array.flags.writeable or array.size == 0:
-        return array if array.flags.writeable else array.copy()
-    view = np.asarray(_Lent(array))
-    _views().append(view)
-    return view
-
-
-def _views():
-    if not hasattr(_lent, "views"):                    # the first call in this thread
-        _lent.views = []
-    return _lent.views
-
-
-def _return_views(since=0):
-    for view in _views()[since:]:
-        view.flags.writeable = False
-    del _views()[since:]
-
-
-def _as_array(name, value, ndim, dtype=None):
-    """value in C order and native float64 (float32 if it is that and no dtype is asked for); itself if it is so."""
-    if type(value) is np.ndarray and value.ndim == ndim and value.flags.carray and value.dtype in (dtype or _FLOATS):
-        return value
-    what = f"a {ndim}-D array of real numbers"
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"{name} must be a plain array, got a masked one; fill or drop what is masked")
-    if isinstance(value, list):
-        with contextlib.suppress(ValueError):          # rows of different lengths stay a list
-            value = np.asarray(value)
-    if not isinstance(value, np.ndarray):
-        hint = ": its .to_numpy() is one" if hasattr(value, "to_numpy") else ""
-        raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
-    if value.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}")
-    if value.ndim != ndim:
-        raise ValueError(f"{name} must be {what}, got a {value.ndim}-D one")
-    wanted = dtype[0] if dtype else np.float32 if value.dtype == np.float32 else np.float64
-    return _writeable(np.asarray(np.require(value, wanted, ["C", "A"])))
-
-
-_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-_DOUBLE = (np.dtype(np.float64),)
-
-
-def _as_points(name, value, part=""):
-    """value as a 2-D array in C order, of float64, or float32 if it is float32; `part` is its name in a tuple."""
-    return _as_array(name + part, value, 2)
-
-
-def _as_vector(name, value, part=""):
-    """value as a contiguous vector of float64."""
-    return _as_array(name + part, value, 1, _DOUBLE)
-
-
-def _as_same(name, value, other, other_canonical):
-    """`_as_points`; of the very array that was given for the other argument, what that was brought to."""
-    return other_canonical if value is other else _as_points(name, value)
-
-
-def _as_columns(name, value):
-    """value as a 2-D array of float64; a vector is one column."""
-    return _in_columns(_as_targets(name, value))
-
-
-def _as_targets(name, value):
-    """value as a vector or a 2-D array of float64."""
-    return _as_array(name, value, 1 if _is_flat(value) or not isinstance(value, (list, np.ndarray)) else 2, _DOUBLE)
-
-
-def _as_vectors(name, value):
-    """value as a vector or a 2-D array in C order, of float64, or float32 if it is float32."""
-    return _as_array(name, value, 1 if _is_flat(value) else 2)
-
-
-def _is_flat(value):
-    """Whether value is a vector: an array of one dimension, or a list without lists in it."""
-    if isinstance(value, list):
-        return not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
-    return isinstance(value, np.ndarray) and value.ndim == 1
-
-
-def _in_columns(T):
-    """A vector as one column, a 2-D array as it is."""
-    return T.reshape(-1, 1) if T.ndim == 1 else T
-
-
-def _as_seed(name, value):
-    """value as uint64."""
-    value = _as_whole(name, value, "an integer from 0 to 2**64 - 1")
-    if value < 0:
-        raise ValueError(f"{name} must not be negative")
-    if value >= 2**64:
-        raise ValueError(f"{name} must fit in 64 bits, got {value}")
-    return np.uint64(value)
-
-
-def _as_integer(name, value):
-    """value as int64."""
-    value = _as_whole(name, value, "an integer")
-    if not -2**63 <= value < 2**63:
-        raise ValueError(f"{name} must be below 2**63")
-    return value
-
-
-def _as_whole(name, value, what):
-    if type(value) is int:
-        return value
-    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(scalar, (int, np.integer)) or isinstance(scalar, bool):
-        raise ValueError(f"{name} must be {what}, got {type(value).__name__}")
-    return int(scalar)
-
-
-def _as_real(name, value):
-    """value as a finite float64."""
-    if type(value) is not float:
-        scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-        if not isinstance(scalar, (int, float, np.integer, np.floating)) or isinstance(scalar, bool):
-            raise ValueError(f"{name} must be a real number, got {type(value).__name__}")
-        try:
-            value = float(scalar)
-        except OverflowError:                          # a whole number beyond the range of float64
-            value = math.inf
-    if not abs(value) < math.inf:
-        raise ValueError(f"{name} must be finite")
-    return value
-
-
-def _as_flag(name, value):
-    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(scalar, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {type(value).__name__}")
-    return bool(scalar)
-
+# 2.3 Tuples
 
 # Which function gives the features of points by which model.
 _FEATURES_BY = {"Expansion": "expand", "Subspace": "skpca_transform", "DSGDState": "dsgd_evaluate",
                 "Manifold": "manifold_features", "NystromMap": "nystrom_features", "FourierMap": "fourier_features"}
-
-
-def _converter(cls, what, convert):
-    """A function of a name and a value that converts a tuple of class cls, and refuses anything else."""
-    def bring(name, value):
-        if not isinstance(value, cls):
-            kind = type(value).__name__
-            served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
-            raise ValueError(f"{name} must be {what}, got {kind}{served}")
-        try:
-            return convert(name, value)
-        except (AttributeError, OverflowError, TypeError, ValueError) as error:     # a tuple that nobody's maker made
-            if str(error).startswith(name):
-                raise
-            raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
-
-    @overload(bring, prefer_literal=True)
-    def bring_overload(name, value):
-        _refuse_unless(getattr(value, "instance_class", None) is cls, name, what, value)
-        return convert
-    _bringers[cls] = bring
-    return bring
-
-
 _bringers = {}                                         # of the classes of tuples: what brings one to its form
-_of_numbers = {int: lambda name, value: _as_integer(name, value), float: lambda name, value: _as_real(name, value),
-               bool: lambda name, value: _as_flag(name, value)}
+_of_numbers = {int: lambda name, value: _checked_whole(name, value, 0), float: _as_real, bool: _as_flag}
 
 
 def _bringer(cls, what, **arrays):
@@ -1117,301 +779,24 @@ def _bringer(cls, what, **arrays):
                                           _DOUBLE if form in (1, 2) else None)
             else:
                 bring = _as_seed if field == "seed" else _bringers.get(kind) or _of_numbers[kind]
-                fields[field] = bring(f"{name}.{field}" if kind in _bringers else name, given)
+                fields[field] = bring(f"{name}.{field}", given)
             if form == "like points":
-                fields[field] = _to_precision(fields["points"], fields[field])
+                fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
         return cls(**fields)
-    return _converter(cls, what, convert)
 
-
-# 2.4 The same in compiled code, by types
-
-def _is_real_array(t, *ndims):
-    return (isinstance(t, types.Array) and t.ndim in ndims
-            and isinstance(t.dtype, (types.Float, types.Integer, types.Boolean)))
-
-
-def _refuse_unless(accepted, name, what, given):
-    if not accepted:
-        raise TypingError(f"{getattr(name, 'literal_value', 'an argument')} must be {what}, got {given}")
-
-
-@overload(_as_points, prefer_literal=True)
-def _as_points_overload(name, value, part=""):
-    _refuse_unless(_is_real_array(value, 2), name, "a 2-D array of real numbers", value)
-    return lambda name, value, part="": _plain_array(value)
-
-
-@overload(_as_vector, prefer_literal=True)
-def _as_vector_overload(name, value, part=""):
-    _refuse_unless(_is_real_array(value, 1), name, "a 1-D array of real numbers", value)
-    return lambda name, value, part="": _in_double(_plain_array(value))
-
-
-@overload(_as_same, prefer_literal=True)
-def _as_same_overload(name, value, other, other_canonical):
-    if value != other:
-        return lambda name, value, other, other_canonical: _as_points(name, value)
-    return lambda name, value, other, other_canonical: (other_canonical if _same_array(value, other)
-                                                        else _as_points(name, value))
-
-
-@overload(_as_vectors, prefer_literal=True)
-def _as_vectors_overload(name, value):
-    _refuse_unless(_is_real_array(value, 1, 2), name, "a 1-D or 2-D array of real numbers", value)
-    return lambda name, value: _plain_array(value)
-
-
-@overload(_in_columns, inline="always")
-def _in_columns_overload(T):
-    return (lambda T: T.reshape(-1, 1)) if T.ndim == 1 else (lambda T: T)
-
-
-def _in_shape_of(Y, columns):
-    """columns (r, t), or the only one as a vector if Y is a vector. Compiled code only."""
-
-
-@overload(_in_shape_of)
-def _in_shape_of_overload(Y, columns):
-    return (lambda Y, columns: columns[:, 0].copy()) if Y.ndim == 1 else (lambda Y, columns: columns)
-
-
-@overload(_as_seed, prefer_literal=True)
-def _as_seed_overload(name, value):
-    _refuse_unless(isinstance(value, types.Integer), name, "an integer from 0 to 2**64 - 1", value)
-    text = f"{getattr(name, 'literal_value', 'seed')} must not be negative"
-
-    def seed(name, value):
-        if value < 0:
-            raise ValueError(text)
-        return np.uint64(value)
-    return seed if value.signed else lambda name, value: np.uint64(value)
-
-
-@overload(_as_integer, prefer_literal=True)
-def _as_integer_overload(name, value):
-    _refuse_unless(isinstance(value, types.Integer), name, "an integer", value)
-    text = f"{getattr(name, 'literal_value', 'an integer')} must be below 2**63"
-
-    def integer(name, value):
-        if value > np.uint64(2**63 - 1):
-            raise ValueError(text)
-        return np.int64(value)
-    return (lambda name, value: np.int64(value)) if value.signed else integer
-
-
-@overload(_as_real, prefer_literal=True)
-def _as_real_overload(name, value):
-    _refuse_unless(isinstance(value, (types.Integer, types.Float)), name, "a real number", value)
-    text = f"{getattr(name, 'literal_value', 'a number')} must be finite"
-
-    def real(name, value):
-        if not abs(np.float64(value)) < np.inf:
-            raise ValueError(text)
-        return np.float64(value)
-    return real
-
-
-def _plain_array(value):
-    """value in C order and float64 or float32; itself where it is so already, read-only or not. Compiled code only."""
-
-
-@overload(_plain_array)
-def _plain_array_overload(value):
-    if value.layout == "C" and value.aligned and value.dtype in (types.float32, types.float64):
-        return (lambda value: value) if value.mutable else (lambda value: _as_writeable(value))
-    dtype = np.float32 if value.dtype == types.float32 else np.float64
-
-    def converted(value):
-        out = np.empty(value.shape, dtype)
-        out[:] = value
-        return out
-    return converted
-
-
-def _to_double(X):
-    """X in float64."""
-    return X if X.dtype == np.float64 else X.astype(np.float64)
-
-
-@overload(_to_double)
-def _to_double_overload(X):
-    return lambda X: _in_double(X)
-
-
-def _to_precision(like, V):
-    """V in the precision of `like`."""
-    return V if V.dtype == like.dtype else V.astype(like.dtype)
-
-
-@overload(_to_precision)
-def _to_precision_overload(like, V):
-    return lambda like, V: _in_precision(like, V)
-
-
-# Intrinsics, so that arrays which are in the right form already cost nothing to compile.
-
-def _converted(context, builder, given, wanted, value):
-    """Code for an array in the type that is wanted."""
-    if given == wanted:
-        return impl_ret_borrowed(context, builder, wanted, value)
-    dtype = np.float32 if wanted.dtype == types.float32 else np.float64
-    return context.compile_internal(builder, lambda X: X.astype(dtype), wanted(given), [value])
-
-
-def _of_dtype(t, dtype):
-    return t if t.dtype == dtype else t.copy(dtype=dtype, layout=t.layout if t.layout in "CF" else "C", readonly=False)
-
-
-@intrinsic
-def _in_double(typing, X):
-    """X in float64."""
-    wanted = _of_dtype(X, types.float64)
-    return wanted(X), lambda context, builder, signature, args: _converted(context, builder, X, wanted, args[0])
-
-
-@intrinsic
-def _in_precision(typing, like, V):
-    """V in the precision of `like`."""
-    wanted = _of_dtype(V, like.dtype)
-    return wanted(like, V), lambda context, builder, signature, args: _converted(context, builder, V, wanted, args[1])
-
-
-@intrinsic
-def _common_precision(typing, X, Y):
-    """X in float32 if both arrays are float32, else in float64."""
-    wanted = _of_dtype(X, X.dtype if X.dtype == Y.dtype else types.float64)
-    return wanted(X, Y), lambda context, builder, signature, args: _converted(context, builder, X, wanted, args[0])
-
-
-@intrinsic
-def _same_array(typing, X, Y):
-    """Whether X and Y are the same array, so that a Gram matrix is symmetric."""
-    def codegen(context, builder, signature, args):
-        if X != Y:
-            return context.get_constant(types.boolean, False)
-        a, b = [context.make_array(X)(context, builder, value) for value in args]
-        same = builder.icmp_unsigned("==", a.data, b.data)
-        for left, right in ((a.shape, b.shape), (a.strides, b.strides)):
-            for k in range(X.ndim):
-                equal = builder.icmp_signed("==", builder.extract_value(left, k), builder.extract_value(right, k))
-                same = builder.and_(same, equal)
-        return same
-    return types.boolean(X, Y), codegen
-
-
-@_compiled(python=True)
-def _all_below(X, limit):
-    """Whether abs(x) < limit for every entry; False for NaN."""
-    for i in range(X.shape[0]):
-        bad = 0
-        for j in range(X.shape[1]):
-            bad += not abs(X[i, j]) < limit
-        if bad:
-            return False
-    return True
-
-
-# 2.5 Checks of plain functions
-
-def _checked_whole(name, value, low, high=2**63 - 1):
-    wanted = f"a whole number from {low} " + ("on" if high == 2**63 - 1 else f"to {high}")
-    value = _as_whole(name, value, wanted)
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be {wanted}, got {value}")
-    return value
-
-
-def _checked_real(name, value, low, high=math.inf):
-    value = _as_real(name, value)
-    if not low <= value <= high:
-        limits = f"from {low} on" if high == math.inf else f"from {low} to {high}"
-        raise ValueError(f"{name} must be {limits}, got {value}")
-    return value
-
-
-def _checked_share(name, value):
-    value = _as_real(name, value)
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name} must be between 0 and 1, got {value}")
-    return value
-
-
-def _checked_vector(name, value):
-    """value as a vector of finite float64, at least one."""
-    value = np.array(_as_vector(name, value))
-    if value.size == 0 or not np.isfinite(value).all():
-        raise ValueError(f"{name} must have at least one entry, and be finite (no NaN or infinity)")
-    return value
-
-
-def _checked_points(name, X, columns=None, numbers=None, rows=None):
-    """X as finite points of float64 or float32 in C order, with so many columns, or rows; numbers: row numbers
-    for errors, if not 0, 1, ...
-    """
-    lent = len(_views())
-    try:
-        P = _as_points(name, X)
-        if P.size == 0:
-            raise ValueError(f"{name} must have at least one row and one column, got shape {P.shape}")
-        if columns not in (None, P.shape[1]):
-            raise ValueError(f"{name} must have {columns} columns, got shape {P.shape}")
-        if rows not in (None, P.shape[0]):
-            raise ValueError(f"{name} must have {rows} rows, got shape {P.shape}")
-        if not _all_below(P, 1e17 if P.itemsize == 4 else 1e150):
-            row = np.flatnonzero(~(np.abs(P) < (1e17 if P.itemsize == 4 else 1e150)).all(1))[0]
-            raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
-                             f"{row if numbers is None else numbers[row]} is not")
-        return P
-    finally:
-        if getattr(_waiting, "call", None) is None:    # else it is a call that gives them back
-            _return_views(lent)
-
-
-# 2.6 Declaring a public function
-
-def _plain(function):
-    """Declare a public function in Python: notices of compilation carry its name, lent views are given back, and
-    signals wait for the end of a compiled call (held back once for all of them: each by itself takes 15 microseconds).
-    """
-    @functools.wraps(function)
-    def public(*arguments, **by_name):
-        lent, held = len(_views()), not _held_back and _hold_back()
-        with _called(function.__name__):
-            try:
-                return function(*arguments, **by_name)
-            except TypeError as error:
-                if "positional arguments but" in str(error) and type(arguments[-1]).__name__ == "Kernel":
-                    raise TypeError(f"{error}: a model carries its kernel") from None
+    def bring(name, value):
+        if not isinstance(value, cls):
+            kind = type(value).__name__
+            served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
+            raise ValueError(f"{name} must be {what}, got {kind}{served}")
+        try:
+            return convert(name, value)
+        except (AttributeError, OverflowError, TypeError, ValueError) as error:     # a tuple that nobody's maker made
+            if str(error).startswith(name):
                 raise
-            finally:
-                _return_views(lent)
-                if held:
-                    _let_through()
-    return public
-
-
-def _public(glue=False, **kinds):
-    """Declare a public function with the kinds of its arguments: what it is called with is canonical.
-
-    A shell is written around it (see `_shell`), which brings each argument to that form or refuses it. Called from
-    Python the shell runs as Python, which costs nothing to compile; called from compiled code it is compiled as well. A
-    function that is but `glue` between others, or works on numbers alone, runs as Python, too, when it is called from
-    there. The docstring gets its section on errors from the same kinds.
-    """
-    def declare(body):
-        body.__doc__ = _with_errors(body, kinds)
-        core = _compiled(body, apart=True, python=not glue)
-        make = _shell(body, kinds)
-        shell = make(core)
-        shell.__signature__ = inspect.signature(body)
-        public = njit(nogil=True, error_model="numpy")(shell)
-        _shells.append(public)
-        public.from_python = make(body if glue else core)
-        public.kinds = kinds
-        functools.update_wrapper(public, body)
-        return public
-    return declare
+            raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
+    _bringers[cls] = bring
+    return bring
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1419,7 +804,7 @@ def _public(glue=False, **kinds):
 #
 # exp, log and cos without branches or calls, so that LLVM vectorises the loops they stand in (pip's llvmlite has no
 # vector math library: math.exp in a loop is a scalar call). float64 and float32, NaN and infinities as in NumPy.
-# Polynomials are minimax for relative error (Remez exchange at 60 digits).
+# Polynomials are minimax for relative error (Remez exchange at 60 digits). With NUMBA_DISABLE_JIT=1, NumPy's own.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23.
@@ -1433,7 +818,7 @@ def _float_format(float_type):
     return ir.IntType(32), 23, 127, 0x4B400000
 
 
-@intrinsic
+@_intrinsic(None)
 def _times_power_of_two(typing, p, rounded):
     """p 2^k for the integer k in the low bits of `rounded`; two steps, so that subnormal results are rounded once."""
     def codegen(context, builder, signature, args):
@@ -1448,7 +833,7 @@ def _times_power_of_two(typing, p, rounded):
     return p(p, p), codegen
 
 
-@intrinsic
+@_intrinsic(None)
 def _negated_if_even(typing, p, rounded):
     """-p when the integer in the low bits of `rounded` is even, p when it is odd."""
     def codegen(context, builder, signature, args):
@@ -1459,7 +844,7 @@ def _negated_if_even(typing, p, rounded):
     return p(p, p), codegen
 
 
-@intrinsic
+@_intrinsic(None)
 def _split_exponent(typing, x):
     """(m, e) with x = m 2^e and m in [sqrt(1/2), sqrt(2)), for positive normal x."""
     def codegen(context, builder, signature, args):
@@ -1474,7 +859,7 @@ def _split_exponent(typing, x):
     return types.UniTuple(x, 2)(x), codegen
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _exp64(x):
     """e^x, float64; error below 1.1 ulp."""
     x = -746.0 if x < -746.0 else x                    # beyond, the result is 0 or infinity; NaN passes
@@ -1495,7 +880,7 @@ def _exp64(x):
     return _times_power_of_two(1.0 + (r + r * r * q), rounded)
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _exp32(x):
     """e^x, float32; error below 1.1 ulp."""
     x = np.float32(-104.0) if x < np.float32(-104.0) else x
@@ -1511,7 +896,7 @@ def _exp32(x):
     return _times_power_of_two(np.float32(1.0) + (r + r * r * q), rounded)
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _log64(x):
     """Natural logarithm, float64; error below 1.3 ulp."""
     subnormal = x < 2.2250738585072014e-308
@@ -1535,7 +920,7 @@ def _log64(x):
     return result if not x < 0.0 else np.nan
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _log32(x):
     """Natural logarithm, float32; error below 1 ulp."""
     subnormal = x < np.float32(1.1754944e-38)
@@ -1560,7 +945,7 @@ def _log32(x):
 # relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its first parts is
 # exact.
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _cos64(x):
     """cos x, float64, for abs(x) <= 2^20; error below 2.4 ulp."""
     rounded = (x * 0.3183098861837907 - 0.5) + _ROUND64
@@ -1579,7 +964,7 @@ def _cos64(x):
     return _negated_if_even(r + r * z * q, rounded)
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _cos32(x):
     """cos x, float32, for abs(x) <= 2^13; error below 2.5 ulp."""
     rounded = (x * np.float32(0.318309886) - np.float32(0.5)) + _ROUND32
@@ -1594,27 +979,21 @@ def _cos32(x):
     return _negated_if_even(r + r * z * q, rounded)
 
 
-def _by_precision(double, single):
-    """An intrinsic that calls one of two functions, by the type of its argument."""
-    @intrinsic
-    def choose(typing, x):
-        function = typing.resolve_value_type(single if x == types.float32 else double)
-        signature = function.get_call_type(typing, (x,), {})
-
-        def codegen(context, builder, _, args):
-            call = context.get_function(function, signature)
-            context.add_linking_libs(getattr(call, "libs", ()))
-            return call(builder, args)
-        return signature.return_type(x), codegen
-    return choose
+def _by_precision(in_python, double, single):
+    """Have a function of Python do in compiled code what one of two does, by the type of its argument."""
+    @overload(in_python)
+    def choose(x):
+        function = single if x == types.float32 else double
+        return lambda x: function(x)
+    return in_python
 
 
-_exp = _by_precision(_exp64, _exp32)
-_log = _by_precision(_log64, _log32)
-_cos = _by_precision(_cos64, _cos32)                   # for abs(x) <= 2^20 (float64) or 2^13 (float32)
+_exp = _by_precision(lambda x: np.exp(x), _exp64, _exp32)
+_log = _by_precision(lambda x: np.log(x), _log64, _log32)
+_cos = _by_precision(lambda x: np.cos(x), _cos64, _cos32)              # for abs(x) <= 2^20 (float64) or 2^13 (float32)
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _log_one_plus(t, one):
     """log(1 + t) for t >= 0, with what the rounding of 1 + t takes away put back; `one` is 1 in the precision of t."""
     u = one + t
@@ -1636,7 +1015,7 @@ def _log_one_plus(t, one):
  _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS) = range(1, 20)
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _mix(z):
     """Bijection of 64 bits in which every input bit moves every output bit (the finalizer of SplitMix64)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -1644,48 +1023,43 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _random_word(key, counter):
     """64 random bits: element `counter` of the sequence that starts at `key`."""
     return _mix(np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
-@_compiled(fastmath=_STRICT, python=True)
+@_strict_helper
 def _subkey(key, number):
     """Start of a sequence of its own, for part `number` of what `key` is for; a sub-key may have sub-keys."""
     return _random_word(key, np.uint64(number))
 
 
-@_compiled(fastmath=_STRICT, python=True)
+def _python_subkey(key, number):
+    """`_subkey` in Python."""
+    return np.uint64(_words(key, number)[0])
+
+
 def _key(seed, purpose):
     """Start of the sequence for one purpose."""
-    return _subkey(_mix(np.uint64(seed)), purpose)
-
-
-def _python_subkey(key, number):
-    """`_subkey` in Python, whose call of a compiled function takes ten times as long."""
-    all_bits = 2**64 - 1
-    z = int(key) + (int(number) + 1) * 0x9E3779B97F4A7C15 & all_bits
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & all_bits
-    z = (z ^ z >> 27) * 0x94D049BB133111EB & all_bits
-    return np.uint64(z ^ z >> 31)
-
-
-def _python_key(seed, purpose):
-    return np.uint64(_key(np.uint64(seed), purpose))
+    return _python_subkey(_mixed(np.array([seed], np.uint64))[0], purpose)
 
 
 def _checked_key(function, seed, purpose):
-    return _python_key(_as_seed(f"{function}: seed", seed), purpose)
+    return _key(_as_seed(f"{function}: seed", seed), purpose)
+
+
+def _mixed(z):
+    """`_mix` on an array of NumPy; of a number alone it would warn that it overflows, as it is meant to."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 def _words(keys, counters):
     """`_random_word` on arrays of NumPy."""
-    counters = np.atleast_1d(counters).astype(np.uint64) + np.uint64(1)    # numbers alone would warn that they overflow
-    z = np.asarray(keys, np.uint64) + counters * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    counters = np.atleast_1d(counters).astype(np.uint64) + np.uint64(1)
+    return _mixed(np.asarray(keys, np.uint64) + counters * np.uint64(0x9E3779B97F4A7C15))
 
 
 def _uniforms(keys, counters):
@@ -1693,33 +1067,33 @@ def _uniforms(keys, counters):
     return ((_words(keys, counters) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.220446049250313e-16
 
 
-@_compiled(fastmath=_STRICT, python=True)
+@_strict_helper
 def _uniform(key, counter):
     """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
     return (np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5) * 2.220446049250313e-16
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _normal(key, counter):
     """Standard normal (Box-Muller); uses elements 2 counter and 2 counter + 1."""
     first = 2 * np.int64(counter)
-    radius = math.sqrt(-2.0 * _log64(_uniform(key, first)))
-    return radius * _cos64(6.283185307179586 * _uniform(key, first + 1))
+    radius = math.sqrt(-2.0 * _log(_uniform(key, first)))
+    return radius * _cos(6.283185307179586 * _uniform(key, first + 1))
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _sign(key, counter):
     """+1 or -1 with equal probability."""
     return 1.0 - 2.0 * np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(63))
 
 
-@_compiled(fastmath=_STRICT, inline="always")
+@_strict_helper
 def _cauchy(key, counter):
     """Standard Cauchy: tan of a uniform angle."""
     return math.tan(3.141592653589793 * (_uniform(key, counter) - 0.5))
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _gamma(key, counter, shape):
     """Gamma with the given shape > 0 and scale 1 (Marsaglia and Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
     key = _subkey(key, counter)                          # a sequence of its own: the number of attempts is random
@@ -1739,31 +1113,41 @@ def _gamma(key, counter, shape):
     return d * v
 
 
-@_compiled(fastmath=_STRICT)
+@_strict_helper
 def _gap(key, counter, log_miss):
     """Failures before the next success of a coin whose failure has log-probability log_miss (geometric)."""
     # Cut before it overflows, then rounded down.
-    return np.int64(min(_log64(_uniform(key, counter)) / log_miss, 4.0e18))
+    return np.int64(min(_log(_uniform(key, counter)) / log_miss, 4.0e18))
 
 
-@_compiled(python=True)
-def _draw_uniformly(n, size, key):
-    """`size` of the numbers 0 ... n - 1, drawn without replacement: the first steps of a Fisher-Yates shuffle."""
-    out = _numbers(n)
+@_core_alone
+def _shuffle(numbers, size, key):
+    """The first `size` steps of a Fisher-Yates shuffle."""
+    n = numbers.shape[0]
     for i in range(size):
         j = i + min(np.int64(_uniform(key, i) * (n - i)), n - i - 1)
-        out[i], out[j] = out[j], out[i]
-    return out[:size].copy()
+        numbers[i], numbers[j] = numbers[j], numbers[i]
 
 
-@_compiled(apart=True, python=True)
-def _gaussian_matrix(n, p, key):
-    """(n, p) standard normals; entry (i, j) depends on the key, i and j alone."""
-    out = np.empty(n * p, _FLOAT64).reshape(n, p)
-    for i in range(n):
+def _draw_uniformly(n, size, key):
+    """`size` of the numbers 0 ... n - 1, drawn without replacement."""
+    numbers = np.arange(n)
+    _shuffle(numbers, size, key)
+    return numbers[:size].copy()
+
+
+@_core_alone
+def _fill_normal(key, out):
+    """Standard normals; entry (i, j) depends on the key, i and j alone."""
+    for i in range(out.shape[0]):
         row = _subkey(key, i)
-        for j in range(p):
+        for j in range(out.shape[1]):
             out[i, j] = _normal(row, j)
+
+
+def _gaussian_matrix(n, p, key):
+    out = _new_array((n, p), np.float64)
+    _fill_normal(key, out)
     return out
 
 
@@ -1777,7 +1161,6 @@ def _gaussian_matrix(n, p, key):
 # _CITY_BLOCK they have a kink at 0, and gamma for one over the bandwidth.
 (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,
  _PRECOMPUTED) = range(10)
-_LAST_KIND = _PRECOMPUTED
 _KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 3/2", "matern 5/2",
                "laplacian of the city block", "polynomial", "custom", "precomputed")
 
@@ -1788,7 +1171,7 @@ class Kernel(NamedTuple):
     """A kernel function as numbers: made by `gaussian` and its companions, read by everything else.
 
     kind selects the formula; scale multiplies it; gamma, shape, offset are its parameters; address is the machine
-    address of a `custom` kernel, of which offset is a signature; table the matrix of a `precomputed` one.
+    address of a `custom` kernel; table the matrix of a `precomputed` one.
     """
     kind: int
     scale: float
@@ -1810,8 +1193,7 @@ class Kernel(NamedTuple):
         name = _KIND_NAMES[self.kind] if 0 <= self.kind < len(_KIND_NAMES) else self.kind
         sigma = [f"sigma={math.sqrt(0.5 / self.gamma):.6g}"] if self.kind == _GAUSSIAN and self.gamma > 0.0 else []
         numbers = [f"{field}={getattr(self, field):.6g}" for field, usual in
-                   (("scale", 1.0), ("gamma", 0.0), ("shape", 0.0), ("offset", self.offset * (self.kind == _CUSTOM)))
-                   if getattr(self, field) != usual]
+                   (("scale", 1.0), ("gamma", 0.0), ("shape", 0.0), ("offset", 0.0)) if getattr(self, field) != usual]
         table = [f"table {self.table.shape}"] if self.table.size else []
         return f"Kernel({', '.join([str(name), *sigma, *numbers, *table])})"
 
@@ -1825,8 +1207,14 @@ def _sigma_of(kernel):
     return math.sqrt(roots[kernel.kind]) / kernel.gamma if kernel.kind in roots else None
 
 
-@_public(glue=True, sigma=_given("1.0") + _bandwidth[1:], gamma=_given("0.5 / (sigma_ * sigma_)", but="sigma") + [
-    _require("1e-301 <= gamma_ <= 1e300", "gamma must be positive, from 1e-301 to 1e300")])
+def _bandwidth(name, sigma, most=1e150):
+    return _checked_real(name, sigma, 1.0 / most, most)                # so that its square is a number
+
+
+def _new_kernel(kind, gamma=0.0, shape=0.0, offset=0.0, address=0, table=None):
+    return Kernel(kind, 1.0, gamma, shape, offset, address, np.empty((0, 0)) if table is None else table)
+
+
 def gaussian(sigma=None, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
@@ -1841,22 +1229,19 @@ def gaussian(sigma=None, gamma=None):
     -------
     Kernel
 
-    Notes
-    -----
-    O(1) time and memory.
-
     Examples
     --------
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
-    >>> gram(X, X, gaussian(1.0)).round(4).tolist()
-    [[1.0, 0.3679], [0.3679, 1.0]]
-    >>> gram(X, X, gaussian(gamma=0.5)).round(4).tolist()
-    [[1.0, 0.3679], [0.3679, 1.0]]
+    >>> gram(X, X, gaussian(1.0)).round(4).tolist() == gram(X, X, gaussian(gamma=0.5)).round(4).tolist()
+    True
     """
-    return Kernel(_GAUSSIAN, 1.0, gamma, 0.0, 0.0, 0, np.empty((0, 0)))
+    if (sigma is None) == (gamma is None):
+        raise ValueError("gaussian: either sigma or gamma must be given, and not both")
+    if gamma is None:
+        return _new_kernel(_GAUSSIAN, 0.5 / _bandwidth("gaussian: sigma", sigma) ** 2)
+    return _new_kernel(_GAUSSIAN, _checked_real("gaussian: gamma", gamma, 1e-301, 1e300))
 
 
-@_public(glue=True, sigma=_bandwidth, norm=_integer(1, 2))
 def laplacian(sigma, norm=2):
     """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm or that of the city block.
 
@@ -1870,22 +1255,11 @@ def laplacian(sigma, norm=2):
     Returns
     -------
     Kernel
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 0.0], [3.0, 4.0]])
-    >>> gram(X, X[:1], laplacian(1.0)).round(4).tolist(), gram(X, X[:1], laplacian(1.0, 1)).round(4).tolist()
-    ([[1.0], [0.0067]], [[1.0], [0.0009]])
     """
-    kind = _EXPONENTIAL if norm == 2 else _CITY_BLOCK
-    return Kernel(kind, 1.0, 1.0 / sigma, 0.0, 0.0, 0, np.empty((0, 0)))
+    kind = _EXPONENTIAL if _checked_whole("laplacian: norm", norm, 1, 2) == 2 else _CITY_BLOCK
+    return _new_kernel(kind, 1.0 / _bandwidth("laplacian: sigma", sigma))
 
 
-@_public(glue=True, nu=_real("x == 0.5 or x == 1.5 or x == 2.5", "be 0.5, 1.5 or 2.5"), sigma=_bandwidth)
 def matern(nu, sigma):
     """Matern kernel of smoothness nu, for the three values of nu with a closed form; a = sqrt(2 nu) |x - y| / sigma.
 
@@ -1899,23 +1273,14 @@ def matern(nu, sigma):
     Returns
     -------
     Kernel
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0]])
-    >>> gram(X, X, matern(1.5, 1.0)).round(4).tolist()
-    [[1.0, 0.4834], [0.4834, 1.0]]
     """
-    kind = _EXPONENTIAL if nu == 0.5 else (_MATERN_3_2 if nu == 1.5 else _MATERN_5_2)
-    return Kernel(kind, 1.0, math.sqrt(2.0 * nu) / sigma, 0.0, 0.0, 0, np.empty((0, 0)))
+    kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
+    nu = _as_real("matern: nu", nu)
+    if nu not in kinds:
+        raise ValueError(f"matern: nu must be 0.5, 1.5 or 2.5, got {nu}")
+    return _new_kernel(kinds[nu], math.sqrt(2.0 * nu) / _bandwidth("matern: sigma", sigma))
 
 
-@_public(glue=True, alpha=_real("1e-3 <= x <= 1e6", "be positive, from 1e-3 to 1e6"),
-         sigma=_real("1e-140 <= x <= 1e140", "be positive, from 1e-140 to 1e140"))
 def rational_quadratic(alpha, sigma):
     """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Source: textbook.
 
@@ -1927,21 +1292,12 @@ def rational_quadratic(alpha, sigma):
     Returns
     -------
     Kernel
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [2.0]])
-    >>> gram(X, X, rational_quadratic(2.0, 1.0)).round(4).tolist()
-    [[1.0, 0.25], [0.25, 1.0]]
     """
-    return Kernel(_RATIONAL, 1.0, 0.5 / (alpha * sigma * sigma), alpha, 0.0, 0, np.empty((0, 0)))
+    alpha = _checked_real("rational_quadratic: alpha", alpha, 1e-3, 1e6)
+    sigma = _bandwidth("rational_quadratic: sigma", sigma, 1e140)
+    return _new_kernel(_RATIONAL, 0.5 / (alpha * sigma * sigma), alpha)
 
 
-@_public(glue=True, sigma=_bandwidth)
 def cauchy(sigma):
     """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Source: textbook.
 
@@ -1952,21 +1308,10 @@ def cauchy(sigma):
     Returns
     -------
     Kernel
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0]])
-    >>> gram(X, X, cauchy(1.0)).tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
     """
-    return Kernel(_CAUCHY, 1.0, 1.0 / (sigma * sigma), 0.0, 0.0, 0, np.empty((0, 0)))
+    return _new_kernel(_CAUCHY, 1.0 / _bandwidth("cauchy: sigma", sigma) ** 2)
 
 
-@_public(glue=True, degree=_integer(1, 64), gamma=_real('x > 0.0', 'be positive'), coef0=_tolerance)
 def polynomial(degree, gamma, coef0):
     """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5 names it beside the radial ones).
 
@@ -1979,42 +1324,22 @@ def polynomial(degree, gamma, coef0):
     Returns
     -------
     Kernel
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 2.0]])
-    >>> gram(X, X, polynomial(2, 1.0, 1.0)).tolist()
-    [[36.0]]
     """
-    return Kernel(_POLYNOMIAL, 1.0, gamma, float(degree), coef0, 0, np.empty((0, 0)))
+    degree = _checked_whole("polynomial: degree", degree, 1, 64)
+    gamma = _checked_real("polynomial: gamma", gamma, 5e-324)
+    return _new_kernel(_POLYNOMIAL, gamma, float(degree), _checked_real("polynomial: coef0", coef0, 0.0))
 
 
-@_public(glue=True)
 def linear():
     """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Source: textbook.
 
     Returns
     -------
     Kernel
-
-    Notes
-    -----
-    O(1) time and memory.
-
-    Examples
-    --------
-    >>> X = np.array([[1.0, 2.0]])
-    >>> gram(X, X, linear()).tolist()
-    [[5.0]]
     """
-    return Kernel(_POLYNOMIAL, 1.0, 1.0, 1.0, 0.0, 0, np.empty((0, 0)))
+    return _new_kernel(_POLYNOMIAL, 1.0, 1.0)
 
 
-@_public(K=_points(double=True))
 def precomputed(K):
     """A given symmetric matrix as a kernel; the points are then an (n, 1) array of row numbers.
 
@@ -2026,11 +1351,7 @@ def precomputed(K):
 
     Returns
     -------
-    Kernel
-
-    Notes
-    -----
-    O(N^2) time for the checks; no copy of a C-ordered writeable float64 array.
+    Kernel; no copy of a C-ordered writeable float64 array
 
     Examples
     --------
@@ -2038,66 +1359,34 @@ def precomputed(K):
     >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
     [[1.0], [2.0]]
     """
+    K = _checked_points("precomputed: K", K).astype(np.float64, copy=False)
     if K.shape[0] != K.shape[1]:
-        raise ValueError("precomputed: K must be square")
-    largest = _largest(K.reshape(-1))
-    for a in range(0, K.shape[0], 64):                 # by blocks: columns of K come from memory once
-        for b in range(0, a + 1, 64):
-            for i in range(a, min(a + 64, K.shape[0])):
-                for j in range(b, min(b + 64, i)):
-                    if abs(K[i, j] - K[j, i]) > 1e-6 * largest:
-                        raise ValueError("precomputed: K must be symmetric")
-    return Kernel(_PRECOMPUTED, 1.0, 0.0, 0.0, 0.0, 0, K)
+        raise ValueError(f"precomputed: K must be square, got shape {K.shape}")
+    largest = max(K.max(), -K.min())
+    for a in range(0, len(K), 1024):                   # by blocks, in little memory
+        if not np.abs(K[a:a + 1024, :a + 1024] - K[:a + 1024, a:a + 1024].T).max() <= 1e-6 * largest:
+            raise ValueError("precomputed: K must be symmetric")
+    return _new_kernel(_PRECOMPUTED, table=K)
 
 
 _custom_kernels = {}                                   # compiled kernels must outlive the addresses taken of them
-
-# A number of this process alone, which compiled code finds as the address of a symbol.
-_SECRET = _SYMBOLS + ".secret"
-if llvm.address_of_symbol(_SECRET) is None:
-    llvm.add_symbol(_SECRET, secrets.randbits(62) + 1)
-
-
-@intrinsic
-def _secret(typing):
-    """What `_SECRET` stands for."""
-    def codegen(context, builder, signature, args):
-        symbol = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), _SECRET)
-        return builder.ptrtoint(symbol, ir.IntType(64))
-    return types.uint64(), codegen
-
-
-@_compiled(fastmath=_STRICT, python=True)
-def _signed(address):
-    """Signature of an address. One made by hand, or by another process, has another: a call would end this one."""
-    return np.float64(_mix(np.uint64(address) ^ _secret()) >> np.uint64(11))
 
 
 def custom(f):
     """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
 
-    Symmetry is yours to keep: a Gram matrix of points with themselves takes f(x, y) for one order and mirrors it.
-
-    The function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
-    section 6: a kernel is whatever behaves like an inner product. This maker is called from Python, not from compiled
-    code.
+    Symmetry is yours to keep: a Gram matrix of points with themselves takes f(x, y) for one order and mirrors it. The
+    function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
+    section 6: a kernel is whatever behaves like an inner product.
 
     Parameters
     ----------
-    f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number
+    f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number; pure, as several
+        threads call it. An exception inside f cannot leave it: it is printed, and the value is 0
 
     Returns
     -------
     Kernel that lives as long as the process; pickled, it takes f along, to be compiled where it is unpickled
-
-    Raises
-    ------
-    ValueError : f not compiled by numba, or not compilable for two float64 vectors
-
-    Notes
-    -----
-    O(1) memory; a second or so of compiling. f must be pure: it is called from several threads, once for each pair.
-    An exception inside f cannot leave it: it is printed, and the value is 0.
 
     Examples
     --------
@@ -2112,74 +1401,54 @@ def custom(f):
             @cfunc(types.float64(types.CPointer(types.float64), types.CPointer(types.float64), types.intp))
             def by_address(x, y, d):
                 return f(carray(x, (d,)), carray(y, (d,)))
-        except numba.core.errors.NumbaError as error:
+        except numba.NumbaError as error:
             reason = str(error).strip().splitlines()[0]
             raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
         _custom_kernels[f] = by_address
-    address = _custom_kernels[f].address
-    return Kernel(_CUSTOM, 1.0, 0.0, 0.0, _signed(address), address, np.empty((0, 0)))
+    return _new_kernel(_CUSTOM, address=_custom_kernels[f].address)
 
 
 def _custom_again(f, scale):
     return custom(f)._replace(scale=scale)
 
 
-@_public(glue=True, kernel=_kernel(), kappa=_real('x > 0.0', 'be positive'))
 def scaled(kernel, kappa):
     """The kernel times a positive constant: kappa k(x, y). Source: textbook.
 
     Parameters
     ----------
     kernel : Kernel
-    kappa : float, positive
+    kappa : float, positive; factors multiply when applied twice
 
     Returns
     -------
     Kernel
-
-    Notes
-    -----
-    O(1) time and memory; factors multiply when applied twice.
-
-    Examples
-    --------
-    >>> X = np.zeros((1, 2))
-    >>> gram(X, X, scaled(gaussian(1.0), 0.5)).tolist()
-    [[0.5]]
     """
+    kernel, kappa = _checked_kernel("scaled: kernel", kernel), _checked_real("scaled: kappa", kappa, 5e-324)
     if not 1e-300 <= kernel.scale * kappa <= 1e300:
-        raise ValueError("scaled: kappa times the factors of before must be from 1e-300 to 1e300")
-    return Kernel(kernel.kind, kernel.scale * kappa, kernel.gamma, kernel.shape, kernel.offset, kernel.address,
-                  kernel.table)
+        raise ValueError("scaled: kappa times the factors of before must be from 1e-300 to 1e300, got "
+                         f"{kernel.scale * kappa}")
+    return kernel._replace(scale=kernel.scale * kappa)
 
 
-@_either
 def _is_sound(kernel):
     """Whether code can run with the kernel, whoever made it."""
-    if not 0 <= kernel.kind <= _LAST_KIND or not 0.0 < kernel.scale < np.inf:
+    if not 0 <= kernel.kind < len(_KIND_NAMES) or not 0.0 < kernel.scale < math.inf:
         return False
-    if kernel.table.shape[0] != kernel.table.shape[1]:
+    if kernel.kind == _CUSTOM:                         # another address, as of another process, would end this one
+        return any(kernel.address == f.address for f in _custom_kernels.values())
+    if kernel.table.shape[0] != kernel.table.shape[1] or kernel.kind == _POLYNOMIAL and not 1.0 <= kernel.shape <= 64.0:
         return False
-    if kernel.kind == _CUSTOM:
-        return kernel.offset == _signed(kernel.address)
-    if kernel.kind == _POLYNOMIAL and not 1.0 <= kernel.shape <= 64.0:
-        return False
-    return 0.0 <= kernel.gamma < np.inf and 0.0 <= kernel.shape < np.inf and 0.0 <= kernel.offset < np.inf
+    return all(0.0 <= number < math.inf for number in (kernel.gamma, kernel.shape, kernel.offset))
 
 
-@_either
 def _are_rows(X, count):
     """Whether the points X are numbers of rows, one each, of a matrix of so many."""
     numbers = X[:, 0]
     return bool((numbers == np.floor(numbers)).all() and numbers.min() >= 0 and numbers.max() < count)
 
 
-def _convert_kernel(name, value):
-    return Kernel(int(value.kind), float(value.scale), float(value.gamma), float(value.shape), float(value.offset),
-                  int(value.address), _to_double(_as_points(name, value.table, ".table")))
-
-
-_as_kernel = _converter(Kernel, "a Kernel, made by gaussian(sigma) or its companions", _convert_kernel)
+_as_kernel = _bringer(Kernel, "a Kernel, made by gaussian(sigma) or its companions", table=2)
 
 
 def _checked_kernel(name, kernel, **points):
@@ -2205,16 +1474,7 @@ def _points_and_kernel(function, X, kernel):
     return X, _checked_kernel(f"{function}: kernel", kernel, X=X)
 
 
-def _checked_two(function, X, argument, Y):
-    """Two sets of points with as many columns."""
-    X, Y = _checked_points(f"{function}: X", X), _checked_points(f"{function}: {argument}", Y)
-    if X.shape[1] != Y.shape[1]:
-        raise ValueError(f"{function}: X and {argument} must have the same number of columns (X: {len(X)} x "
-                         f"{X.shape[1]}, {argument}: {len(Y)} x {Y.shape[1]})")
-    return X, Y
-
-
-@intrinsic
+@_intrinsic(None)
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function at `address` and two contiguous float64 vectors."""
     def codegen(context, builder, signature, args):
@@ -2230,7 +1490,13 @@ def _call_kernel(typing, address, x, y):
 # Its values; and for those of x - y, which _KINDS_WITH_LAWS lists, the law of their frequencies; for those of the
 # Euclidean distance among them, how far they drop and how steeply. Random features and shadows refuse others by name.
 
-@_compiled
+@_strict_helper
+def _decay(a, far):
+    """exp(-a), and 0 from a = far on, where it is so small that a product with it takes a hundred times as long."""
+    return far - far if a >= far else _exp(-a)
+
+
+@_helper
 def _apply_kernel(kernel, gamma, tile, rows):
     """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns.
 
@@ -2238,19 +1504,19 @@ def _apply_kernel(kernel, gamma, tile, rows):
     """
     _wide_vectors()
     one, third = tile.dtype.type(1), tile.dtype.type(1 / 3)
-    far = tile.dtype.type(1e3)                         # where exp(-a) is 0, so that a^2 exp(-a) is not infinity times 0
+    far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)       # exp(-far) is 1e-37, 1e-300
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
     gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
     if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
         for i in range(rows):
             values = tile[i]
             for j in range(_BLOCK):
-                values[j] = _exp(-gamma * values[j])
+                values[j] = _decay(gamma * values[j], far)
     elif kernel.kind == _RATIONAL:
         for i in range(rows):
             values = tile[i]
             for j in range(_BLOCK):
-                values[j] = _exp(-shape * _log_one_plus(gamma * values[j], one))
+                values[j] = _decay(shape * _log_one_plus(gamma * values[j], one), far)
     elif kernel.kind == _CAUCHY:
         for i in range(rows):
             values = tile[i]
@@ -2260,19 +1526,19 @@ def _apply_kernel(kernel, gamma, tile, rows):
         for i in range(rows):
             values = tile[i]
             for j in range(_BLOCK):
-                values[j] = _exp(-gamma * np.sqrt(values[j]))
+                values[j] = _decay(gamma * np.sqrt(values[j]), far)
     elif kernel.kind == _MATERN_3_2:
         for i in range(rows):
             values = tile[i]
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
-                values[j] = (one + a) * _exp(-a)
+                values[j] = (one + a) * _decay(a, far)
     elif kernel.kind == _MATERN_5_2:
         for i in range(rows):
             values = tile[i]
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
-                values[j] = (one + a + third * a * a) * _exp(-a)
+                values[j] = (one + a + third * a * a) * _decay(a, far)
     elif kernel.kind == _POLYNOMIAL:
         bases = np.empty(_BLOCK, tile.dtype)
         for i in range(rows):
@@ -2299,7 +1565,6 @@ def _apply_kernel(kernel, gamma, tile, rows):
 _KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
 
 
-@_either
 def _is_stationary(kernel):
     """Whether the kernel depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner)."""
     return kernel.kind in _KINDS_WITH_LAWS
@@ -2319,7 +1584,7 @@ def _checked_radial(name, kernel):
     return kernel
 
 
-@_compiled
+@_helper
 def _mixture_scale(kernel, key, j):
     """What a normal vector is multiplied by to be frequency j of a kernel of the Euclidean distance: all of these are
     mixtures of Gaussian ones.
@@ -2341,15 +1606,12 @@ def _mixture_scale(kernel, key, j):
     return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
 
 
-@_compiled(python=True)
-def _mixture_scales(kernel, key, count):
-    out = _zeros(count, _FLOAT64)
-    for j in range(count):
+@_core_alone
+def _mixture_scales(kernel, key, out):
+    for j in range(out.shape[0]):
         out[j] = _mixture_scale(kernel, key, j)
-    return out
 
 
-@_compiled
 def _tail_of_exp(a, first):
     """exp(-a) sum_{n >= first} a^n / n!, for a from 0 to 1; its terms are positive, so that nothing cancels."""
     term, total = 1.0, 0.0
@@ -2359,7 +1621,6 @@ def _tail_of_exp(a, first):
     return math.exp(-a) * total
 
 
-@_compiled(python=True)
 def _drop(kernel, r):
     """1 - k(r) / k(0) of a kernel of the distance, without cancellation."""
     a = kernel.gamma * r
@@ -2379,27 +1640,26 @@ def _drop(kernel, r):
         return -math.expm1(-kernel.shape * math.log1p(u))
     if kernel.kind == _CAUCHY:
         return u / (1.0 + u) if u < 1.0 else 1.0 / (1.0 + 1.0 / u)
-    return np.nan                                      # of a kernel whose law is not here yet
+    return math.nan                                    # of a kernel whose law is not here yet
 
 
-@_compiled(python=True)
 def _steepest(kernel):
     """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
-    slope, gamma = np.nan, kernel.gamma                # of a kernel whose law is not here yet
+    gamma = kernel.gamma
     if kernel.kind == _EXPONENTIAL:
-        slope = gamma
-    elif kernel.kind == _GAUSSIAN:
-        slope = math.sqrt(2.0 * gamma / math.e)
-    elif kernel.kind == _MATERN_3_2:                   # gamma a exp(-a) at a = 1
-        slope = gamma / math.e
-    elif kernel.kind == _MATERN_5_2:                   # gamma (a + a^2) exp(-a) / 3
+        return gamma
+    if kernel.kind == _GAUSSIAN:
+        return math.sqrt(2.0 * gamma / math.e)
+    if kernel.kind == _MATERN_3_2:                     # gamma a exp(-a) at a = 1
+        return gamma / math.e
+    if kernel.kind == _MATERN_5_2:                     # gamma (a + a^2) exp(-a) / 3
         a = 0.5 * (1.0 + math.sqrt(5.0))
-        slope = gamma * (a + a * a) * math.exp(-a) / 3.0
-    elif kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:           # gamma r^2 = u
+        return gamma * (a + a * a) * math.exp(-a) / 3.0
+    if kernel.kind in (_RATIONAL, _CAUCHY):            # gamma r^2 = u
         alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
         u = 1.0 / (2.0 * alpha + 1.0)
-        slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-    return slope
+        return 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
+    return math.nan                                    # of a kernel whose law is not here yet
 
 
 # 5.3 Points made ready
@@ -2408,11 +1668,6 @@ _BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cac
 _WIDE_BLOCK = 4 * _BLOCK  # columns in a row: memory is read 1.8 times as fast as by 128
 _PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANSION, _EVERY_PAIR = range(5)
 _EXPANDED_BELOW = 16.0
-
-
-@_compiled(inline="always")
-def _blocks(n):
-    return (n + _BLOCK - 1) // _BLOCK
 
 
 class _Pairs(NamedTuple):
@@ -2427,154 +1682,84 @@ class _Pairs(NamedTuple):
     symmetric: bool
 
 
-@_compiled
-def _squares(X):
-    """Squared norms of the rows; zeros fill the last block up."""
-    out = _zeros((X.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK, X.dtype)
-    for i in range(X.shape[0]):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += X[i, j] * X[i, j]
-        out[i] = total
-    return out
+@_helper
+def _blocks(n):
+    return (n + _BLOCK - 1) // _BLOCK
 
 
-@_compiled(python=True)
-def _minus_row(X, centre):
-    out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            out[i, j] = X[i, j] - centre[j]
-    return out
+def _whole_blocks(n):
+    """n rounded up to whole blocks."""
+    return -(-n // _BLOCK) * _BLOCK
 
 
-@_compiled(inline="always")
-def _add_rows_to(sums, X):
-    """sums += the rows of X, one after the other: the same bits for all rows at once and for runs of them in turn."""
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            sums[j] += X[i, j]
-
-
-@_compiled(python=True)
-def _column_means(X):
-    out = _zeros(X.shape[1], _FLOAT64)
-    _add_rows_to(out, X)
-    return _divided(out, X.shape[0])
-
-
-@_compiled(inline="always")
-def _divided(sums, count):
-    for j in range(sums.shape[0]):
-        sums[j] /= count
-    return sums
-
-
-@_compiled(inline="always")
 def _tile_width(like):
     """Columns of one panel: what the micro-kernel holds in registers."""
     return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
 
 
-@_compiled
 def _pack(Y, width, columns):
     """Panels (panels, d, width): panel q holds rows q width ... of Y transposed, and zeros at the end."""
-    d = Y.shape[1]
-    count = columns // width
-    panels = _aligned(count * d * width, Y).reshape(count, d, width)
-    for q in range(count):
-        for t in range(d):
-            for j in range(width):
-                row = q * width + j
-                panels[q, t, j] = Y[row, t] if row < Y.shape[0] else 0.0
+    panels = _new_array((columns // width, Y.shape[1], width), Y.dtype)
+    whole = len(Y) // width
+    panels[:whole] = Y[:whole * width].reshape(whole, width, Y.shape[1]).transpose(0, 2, 1)
+    panels[whole:] = 0
+    if whole * width < len(Y):
+        panels[whole, :, :len(Y) - whole * width] = Y[whole * width:].T
     return panels
 
 
-@_compiled(inline="always")
+def _packed_rows(Y):
+    """All of Y in panels that fill whole tiles."""
+    return _pack(Y, _tile_width(Y), _whole_blocks(len(Y)))
+
+
+@_core_alone
+def _fill_squares(X, out):
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[i, j] * X[i, j]
+        out[i] = total
+
+
+def _squares(X):
+    """Squared norms of the rows; zeros fill the last block up."""
+    out = np.zeros(_whole_blocks(len(X)), X.dtype)
+    _fill_squares(X, out)
+    return out
+
+
+def _minus_row(X, centre):
+    return np.subtract(X, centre, out=np.empty_like(X), casting="same_kind")
+
+
 def _sharpness(kernel):
     """One over the bandwidth; kernels with a kink at 0 have it in gamma itself."""
     return kernel.gamma if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else math.sqrt(kernel.gamma)
 
 
-@_compiled(inline="always")
-def _is_at_scale(kernel, X):
-    return (X.itemsize == 8 or kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED
-            or 1e-6 <= _sharpness(kernel) <= 1e6)
-
-
-@_compiled
-def _scale_for(kernel, largest):
-    """What points of at most this size are multiplied with, and gamma for them."""
-    room, sharpness = 1e17 / max(largest, 1e-45), _sharpness(kernel)
-    factor = 2.0 ** math.floor(math.log2(room if room < sharpness else sharpness))
-    return factor, kernel.gamma / factor / (1.0 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else factor)
-
-
-@_compiled(python=True)
 def _at_scale(kernel, X, Y, symmetric):
     """Points and gamma with the bandwidth near 1: times a power of two, where float32 cannot hold gamma or squares.
 
     Exact, but for distances below 1e-35 times the largest coordinate, which become 0. float64 holds all of them as they
     are.
     """
-    if _is_at_scale(kernel, X):
+    sharpness = _sharpness(kernel)
+    if X.itemsize == 8 or kernel.kind in (_CUSTOM, _PRECOMPUTED) or 1e-6 <= sharpness <= 1e6:
         return kernel.gamma, X, Y
-    factor, gamma = _scale_for(kernel, max(_largest(X.reshape(-1)), _largest(Y.reshape(-1))))
-    Xs = _times(X, factor)
-    return gamma, Xs, Xs if symmetric else _times(Y, factor)
+    largest = max(float(np.abs(P).max(initial=1e-45)) for P in (X, Y))
+    factor = 2.0 ** math.floor(math.log2(min(1e17 / largest, sharpness)))
+    P, Q = [np.multiply(Z, factor, dtype=np.float64).astype(Z.dtype) for Z in (X, Y)]
+    gamma = kernel.gamma / factor / (1.0 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else factor)
+    return gamma, P, P if symmetric else Q
 
 
-@_compiled
-def _times(X, factor):
-    out = np.empty(X.size, X.dtype).reshape(X.shape[0], X.shape[1])
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            out[i, j] = np.float64(X[i, j]) * factor
-    return out
+def _is_accurate(kernel, gamma, x_squares, y_squares):
+    """Whether the expansion of squared distances is: see `_prepare`."""
+    steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
+    return steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW
 
 
-@_compiled(inline="always")
-def _steepness(kernel, gamma):
-    """Largest relative change of a kernel value for a change of the squared distance by 1."""
-    return gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
-
-
-@_compiled(inline="always")
-def _may_expand(kernel, X):
-    return kernel.kind <= _CAUCHY and X.shape[1] >= 16
-
-
-@_compiled(inline="always")
-def _is_accurate(kernel, gamma, x_square, y_square):
-    """Whether the expansion is, for points of at most these squared norms."""
-    return _steepness(kernel, gamma) * (x_square + y_square) <= _EXPANDED_BELOW
-
-
-@_compiled(inline="always")
-def _packed_rows(Y):
-    """All of Y in panels that fill whole tiles."""
-    return _pack(Y, _tile_width(Y), (Y.shape[0] + _BLOCK - 1) // _BLOCK * _BLOCK)
-
-
-@_compiled(inline="always")
-def _pairs_about(centre, gamma, X, Y, symmetric):
-    """Points at scale, for the expansion."""
-    Yc = _minus_row(Y, centre)
-    Xc = Yc if symmetric else _minus_row(X, centre)
-    return _Pairs(_EXPANSION, gamma, Xc, Yc, _squares(Xc), _squares(Yc), _packed_rows(Yc), symmetric)
-
-
-@_compiled(inline="always")
-def _direct_pairs(kernel, gamma, X, Y, symmetric):
-    """Points at scale, for inner products, sums over coordinates, or one call for each pair."""
-    none = np.empty(0, X.dtype)
-    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        return _Pairs(_EVERY_PAIR, gamma, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
-    mode = _PRODUCTS if kernel.kind == _POLYNOMIAL else _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
-    return _Pairs(mode, gamma, X, Y, none, none, _packed_rows(Y), symmetric)
-
-
-@_compiled(apart=True, python=True)
 def _prepare(kernel, X, Y, symmetric):
     """Choose how tiles compute, and bring both point sets to that form.
 
@@ -2584,16 +1769,32 @@ def _prepare(kernel, X, Y, symmetric):
     a kink at 0, and where d < 16 makes it cheap, the direct sum.
     """
     gamma, X, Y = _at_scale(kernel, X, Y, symmetric)
-    if _may_expand(kernel, X):
-        pairs = _pairs_about(_column_means(Y), gamma, X, Y, symmetric)
-        if _is_accurate(kernel, gamma, _largest(pairs.x_squares), _largest(pairs.y_squares)):
-            return pairs
-    return _direct_pairs(kernel, gamma, X, Y, symmetric)
+    none = np.empty(0, X.dtype)
+    if kernel.kind <= _CAUCHY and X.shape[1] >= 16 and len(X) and len(Y):
+        centre = Y.mean(0, np.float64)
+        Q = _minus_row(Y, centre)
+        P = Q if symmetric else _minus_row(X, centre)
+        x_squares, y_squares = _squares(P), _squares(Q)
+        if _is_accurate(kernel, gamma, x_squares, y_squares):
+            return _Pairs(_EXPANSION, gamma, P, Q, x_squares, y_squares, _packed_rows(Q), symmetric)
+    if kernel.kind in (_CUSTOM, _PRECOMPUTED):
+        return _Pairs(_EVERY_PAIR, gamma, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
+    mode = _PRODUCTS if kernel.kind == _POLYNOMIAL else _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
+    return _Pairs(mode, gamma, X, Y, none, none, _packed_rows(Y), symmetric)
 
 
 # 5.4 Tiles
 
-@_compiled
+@_helper
+def _in_double(x):
+    """A vector in float64, for a custom kernel."""
+    out = np.empty(x.shape[0])
+    for t in range(x.shape[0]):
+        out[t] = x[t]
+    return out
+
+
+@_helper
 def _looked_up(kernel, X, i, Y, j):
     """k(x_i, y_j) of a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
@@ -2601,7 +1802,7 @@ def _looked_up(kernel, X, i, Y, j):
     return kernel.scale * kernel.table[np.int64(X[i, 0]), np.int64(Y[j, 0])]
 
 
-@_compiled
+@_helper
 def _pair_values(kernel, gamma, X, i, Y, columns, values):
     """values[c] = k(x_i, y_columns[c]) by pairs, points and gamma of `_at_scale`; `values` has room for whole blocks.
     """
@@ -2626,7 +1827,7 @@ def _pair_values(kernel, gamma, X, i, Y, columns, values):
     _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
 
 
-@_compiled
+@_helper
 def _from_distance(kernel, total):
     """One value from a squared distance, sum of sizes or inner product, as `_apply_kernel` has it for tiles."""
     if kernel.kind == _POLYNOMIAL:
@@ -2647,7 +1848,7 @@ def _from_distance(kernel, total):
     return kernel.scale * value
 
 
-@_compiled(python=True)
+@_helper
 def kernel_value(kernel, x, y):
     """k(x, y) of two vectors, for loops of your own `@njit` code, too (AMS section 2).
 
@@ -2681,14 +1882,17 @@ def kernel_value(kernel, x, y):
     return _from_distance(kernel, total)
 
 
-@_compiled(inline="always")
+_kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))     # for calls from Python
+
+
+@_helper
 def _new_tile(like):
     """Buffer for one tile; rows are padded so that reading down a column does not fall on the same cache lines."""
     stride = _BLOCK + 64 // like.itemsize
     return _aligned(_BLOCK * stride, like).reshape(_BLOCK, stride)
 
 
-@_compiled(inline="always")
+@_helper
 def _look_up_tile(kernel, X, Y, first, last, begin, end, tile):
     """`_fill_tile` from a table, by rows and unsigned numbers of columns: 4 ns a pair at random columns, 13 before."""
     columns = Y[begin:end]
@@ -2698,7 +1902,7 @@ def _look_up_tile(kernel, X, Y, first, last, begin, end, tile):
             values[c] = kernel.scale * row[np.uint64(columns[c, 0])]
 
 
-@_compiled
+@_helper
 def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
     X, Y = pairs.X, pairs.Y
@@ -2732,35 +1936,36 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     _apply_kernel(kernel, pairs.gamma, tile, last - first)
 
 
-@_compiled(inline="always")
+@_helper
 def _tile_count(pairs):
     rows, columns = _blocks(pairs.X.shape[0]), _blocks(pairs.Y.shape[0])
     return rows * (rows + 1) // 2 if pairs.symmetric else rows * columns
 
 
-@_compiled(inline="always")
-def _value_work(kernel, d):
-    """Nanoseconds that a kernel value by pairs takes, for `_threads_pay`.
+def _groups_of_tiles(pairs):
+    """Tasks of four tiles each."""
+    rows, columns = [-(-len(P) // _BLOCK) for P in (pairs.X, pairs.Y)]
+    return -(-(rows * (rows + 1) // 2 if pairs.symmetric else rows * columns) // 4)
 
-    Of a custom kernel nobody knows; it is taken to be dear, so that all regions of two tasks are shared.
-    """
+
+def _value_work(kernel, d):
+    """Nanoseconds that a kernel value by pairs takes; of a custom kernel nobody knows, and it is taken to be dear."""
     return 1e5 if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
 
 
-@_compiled(inline="always")
 def _tile_work(kernel, pairs, more):
     """Nanoseconds that the tiles of all pairs take, with so many `more` for what is done with a value."""
-    n, m, d = pairs.X.shape[0], pairs.Y.shape[0], pairs.X.shape[1]
+    n, m, d = len(pairs.X), len(pairs.Y), pairs.X.shape[1]
     if pairs.mode == _EVERY_PAIR:
         each = _value_work(kernel, d)
     else:
-        m, each = _blocks(m) * _BLOCK, 1.0 + _MULTIPLY_ADD * d         # whole tiles are computed
+        m, each = _whole_blocks(m), 1.0 + _MULTIPLY_ADD * d            # whole tiles are computed
         if kernel.kind == _POLYNOMIAL:
             each += 0.1 * kernel.shape                 # its degree
     return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
 
 
-@_compiled
+@_helper
 def _upper_place(t, size):
     """Row and column of place t of the upper triangle of a square, row by row."""
     a = np.int64((2 * size + 1 - math.sqrt((2 * size + 1) ** 2 - 8 * t)) / 2)
@@ -2771,7 +1976,7 @@ def _upper_place(t, size):
     return a, a + t - (a * size - a * (a - 1) // 2)
 
 
-@_compiled
+@_helper
 def _tile_place(pairs, t):
     """first, last, begin, end: rows and columns of tile t; a symmetric matrix has its upper half, row by row."""
     n, m, columns = pairs.X.shape[0], pairs.Y.shape[0], _blocks(pairs.Y.shape[0])
@@ -2781,60 +1986,47 @@ def _tile_place(pairs, t):
 
 # 5.5 Gram matrices
 
-@_compiled(apart=True)
-def _fill_gram(kernel, pairs, group, out):
-    """Write four tiles of the Gram matrix."""
-    _wide_vectors()
-    tile = _new_tile(pairs.X)
-    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-        first, last, begin, end = _tile_place(pairs, t)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        for i in range(first, last):
-            row, values = out[i, begin:end], tile[i - first]
-            for j in range(end - begin):
-                row[j] = values[j]
-        if pairs.symmetric:                            # a diagonal tile mirrors itself: its halves differ by rounding
-            for j in range(begin, end):
-                for i in range(first, min(last, j)):
-                    out[j, i] = tile[i - first, j - begin]
+@_core
+def _fill_gram(kernel, pairs, groups, out):
+    """The Gram matrix, four tiles a task; of a symmetric one the upper half is computed."""
+    for index in prange(groups):
+        _wide_vectors()
+        group, tile = np.int64(index), _new_tile(out)
+        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+            first, last, begin, end = _tile_place(pairs, t)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            for i in range(first, last):
+                row, values = out[i, begin:end], tile[i - first]
+                for j in range(end - begin):
+                    row[j] = values[j]
+            if pairs.symmetric:                        # a diagonal tile mirrors itself: its halves differ by rounding
+                for j in range(begin, end):
+                    for i in range(first, min(last, j)):
+                        out[j, i] = tile[i - first, j - begin]
 
 
-@_compiled(parallel=True, python=True)
 def _gram(kernel, pairs):
-    """The Gram matrix, tile by tile; of a symmetric one the upper half is computed."""
-    out = _new_matrix(pairs.X.shape[0], pairs.Y.shape[0], pairs.X)
-    tasks = (_tile_count(pairs) + 3) // 4
-    work = _tile_work(kernel, pairs, 3.0)              # most of it the first writing to fresh memory
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for group in prange(tasks):
-            _fill_gram(kernel, pairs, np.int64(group), out)
-        _threads_paid(begun, work)
-    else:
-        for group in range(tasks):
-            _fill_gram(kernel, pairs, group, out)
+    out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
+    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, _groups_of_tiles(pairs), out)  # 3: to write to new memory
     return out
 
 
-@_compiled(python=True)
 def _value_limit(kernel, X, Y):
     """What no abs(k(x, y)) exceeds, as far as that is known without evaluating it."""
-    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        return np.inf
+    if kernel.kind in (_CUSTOM, _PRECOMPUTED):
+        return math.inf
     if kernel.kind == _POLYNOMIAL:
-        product = X.shape[1] * _largest(X.reshape(-1)) * _largest(Y.reshape(-1))
-        return kernel.scale * (kernel.gamma * product + kernel.offset) ** kernel.shape
+        product = X.shape[1] * float(np.abs(X).max()) * float(np.abs(Y).max())
+        with np.errstate(over="ignore"):
+            return kernel.scale * float(np.float64(kernel.gamma * product + kernel.offset) ** kernel.shape)
     return kernel.scale
 
 
-@_compiled(inline="always")
 def _largest_number(like):
     """Below it, a number and some roundings of it are finite in the type of `like`."""
     return 1e38 if like.itemsize == 4 else 1e308
 
 
-@_public(X=_points(), Y=_points("X") + [_holdable("Y", "1.0 * X_.shape[0] * Y_.shape[0] * X_.itemsize")],
-         kernel=_kernel("X", "Y"))
 def gram(X, Y, kernel):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
@@ -2846,12 +2038,8 @@ def gram(X, Y, kernel):
 
     Returns
     -------
-    (n, m) array, float32 if both X and Y are float32, else float64
-
-    Notes
-    -----
-    O(n m d) time (half of it if Y is X); memory n m for the result and (n + 2 m) d beside it. Kernel values are
-    exact to a few roundings: see `_prepare`.
+    (n, m) array, float32 if both X and Y are float32, else float64. Kernel values are exact to a few roundings, see
+    `_prepare`; those below 1e-300 (float32: 1e-37) of the largest are 0
 
     Examples
     --------
@@ -2859,14 +2047,15 @@ def gram(X, Y, kernel):
     >>> gram(X, X, gaussian(1.0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    P, Q = _common_precision(X, Y), _common_precision(Y, X)
-    K = _gram(kernel, _prepare(kernel, P, Q, _same_array(X, Y)))
-    if not _value_limit(kernel, P, Q) < _largest_number(P) and not _all_below(K, np.inf):
+    P, Q = _in_common_precision(*_checked_two("gram", X, "Y", Y))
+    kernel = _checked_kernel("gram: kernel", kernel, X=P, Y=Q)
+    _fits("gram: Y", 1.0 * len(P) * len(Q) * P.itemsize)
+    K = _gram(kernel, _prepare(kernel, P, Q, P is Q))
+    if not _value_limit(kernel, P, Q) < _largest_number(P) and not _all_below(K, math.inf):
         raise ValueError("gram: kernel must have finite values on X and Y, in their precision")
     return K
 
 
-@_public(X=_points(), kernel=_kernel("X"))
 def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
@@ -2878,25 +2067,15 @@ def gram_diagonal(X, kernel):
     Returns
     -------
     (n,) array of X's precision
-
-    Notes
-    -----
-    O(n d) time, O(n) memory.
-
-    Examples
-    --------
-    >>> gram_diagonal(np.array([[3.0], [4.0]]), linear()).tolist()
-    [9.0, 16.0]
     """
-    diagonal = _diagonal(X, kernel)
-    if not _all_below(diagonal.reshape(1, -1), np.inf):
+    diagonal = _diagonal(*_points_and_kernel("gram_diagonal", X, kernel))
+    if not np.isfinite(diagonal).all():
         raise ValueError("gram_diagonal: kernel must have finite values on X, in the precision of X")
     return diagonal
 
 
-@_compiled(python=True)
-def _diagonal(X, kernel):
-    out = np.empty(X.shape[0], X.dtype)
+@_core_alone
+def _fill_diagonal(X, kernel, out):
     for i in range(X.shape[0]):
         out[i] = kernel.scale                          # radial kernels are 1 at 0, times their scale
         if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
@@ -2905,7 +2084,12 @@ def _diagonal(X, kernel):
             square = 0.0
             for t in range(X.shape[1]):
                 square += np.float64(X[i, t]) * X[i, t]
-            out[i] = kernel.scale * (kernel.gamma * square + kernel.offset) ** np.int64(kernel.shape)
+            out[i] = _from_distance(kernel, square)
+
+
+def _diagonal(X, kernel):
+    out = np.empty(len(X), X.dtype)
+    _fill_diagonal(X, kernel, out)
     return out
 
 
@@ -2915,45 +2099,32 @@ def _diagonal(X, kernel):
 # micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in
 # `_transposed_product`), in float64 across.
 
-@_compiled
-def _vector_panels(V, first, last, start):
-    """V[first:last, start:] (m, p) made ready for `_multiply_add`; zeros fill up.
-
-    Transposed if p <= 4, else in panels of two registers.
-    """
-    m, p = last - first, V.shape[1] - start
-    rows = _blocks(m) * _BLOCK
+def _packed_vectors(V):
+    """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
+    m, p, rows = len(V), V.shape[1], _whole_blocks(len(V))
     if p <= 4:
-        panels = _zeros(p * rows, V.dtype).reshape(1, p, rows)
-        for j in range(m):
-            for q in range(p):
-                panels[0, q, j] = V[first + j, start + q]
+        panels = np.zeros((1, p, rows), V.dtype)
+        panels[0, :, :m] = V.T
         return panels
     width = 2 * _VECTOR_BYTES // V.itemsize
-    count = (p + width - 1) // width
-    panels = _aligned(count * rows * width, V).reshape(count, rows, width)
-    for c in range(count):
-        filled = min(width, p - c * width)
-        for j in range(rows):
-            row, source = panels[c, j], V[min(first + j, last - 1), start + c * width:]
-            inside = filled if j < m else 0
-            for q in range(inside):
-                row[q] = source[q]
-            for q in range(inside, width):
-                row[q] = 0
+    panels = _new_array((-(-p // width), rows, width), V.dtype)
+    panels[:, m:] = 0
+    for c, panel in enumerate(panels):
+        part = V[:, c * width:(c + 1) * width]
+        panel[:m, :part.shape[1]] = part
+        panel[:m, part.shape[1]:] = 0
     return panels
 
 
-@_compiled(inline="always")
 def _padded_width(p, like):
     """Columns of a buffer that `_multiply_add` can write to."""
     width = 2 * _VECTOR_BYTES // like.itemsize
-    return p if p <= 4 else (p + width - 1) // width * width
+    return p if p <= 4 else -(-p // width) * width
 
 
-@_compiled
+@_helper
 def _multiply_add(A, first, last, start, stop, p, panels, row, out):
-    """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start] for V as `_vector_panels` made it."""
+    """out[:last - first] += A[first:last, start:stop] V[row:row + stop - start] for V as `_packed_vectors` made it."""
     if p <= 4:
         for i in range(first, last):
             for q in range(p):
@@ -2969,7 +2140,7 @@ def _multiply_add(A, first, last, start, stop, p, panels, row, out):
             _add_product(A, first + r, A.shape[0] - 1, start, stop, panel, out, r, c * panels.shape[2])
 
 
-@_compiled
+@_helper
 def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
     """out[:stop - start] += A[first:last, start:stop]^T V[row:row + last - first]."""
     if p <= 4:
@@ -2986,23 +2157,12 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
             _add_transposed_product(A, start + r, A.shape[1] - 1, first, last, panel, out, r, c * panels.shape[2])
 
 
-@_compiled
-def _sum_slots(slots, n, p, like):
-    """Sum over the first axis, in order, for the first n rows and p columns, in the precision of `like`."""
-    out, total = np.empty(n * p, like.dtype).reshape(n, p), np.empty(p, _FLOAT64)
-    for i in range(n):
-        for q in range(p):
-            total[q] = 0.0
-        for s in range(slots.shape[0]):
-            addend = slots[s, i]
-            for q in range(p):
-                total[q] += addend[q]
-        for q in range(p):
-            out[i, q] = total[q]
-    return out
+def _sum_of_slots(slots, n, p, dtype):
+    """Sum over the first axis, in order and in float64, for the first n rows and p columns."""
+    total = slots[0] if len(slots) == 1 else slots.sum(0, np.float64)
+    return np.ascontiguousarray(total[:n, :p], dtype)
 
 
-@_compiled(inline="always")
 def _segments(row_blocks, column_blocks):
     """Pieces in which columns are cut so that a few rows still make 64 tasks; depends on the sizes alone."""
     return max(1, min(column_blocks, 64 // row_blocks))
@@ -3012,63 +2172,54 @@ _SYMMETRIC_SLOTS = 16                                  # partial results of a sy
 _SYMMETRIC_LIMIT = 2**20
 
 
-@_compiled(inline="always", python=True)
 def _use_symmetry(n, p, like):
     """Whether partial results of a symmetric product with p vectors keep to the limit."""
     return n * _padded_width(p, like) <= _SYMMETRIC_LIMIT
 
 
-@_compiled(apart=True)
-def _add_tiles(kernel, pairs, V, panels, slots, task):
-    """Add the products of one task's tiles to its slot."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    p, wide, segments = V.shape[1], slots.shape[2], slots.shape[0]
-    columns, tiles, slot = _blocks(pairs.Y.shape[0]), _tile_count(pairs), task % segments
-    start, stop = task * tiles // segments, (task + 1) * tiles // segments
-    if not pairs.symmetric:
+@_core
+def _add_tiles(kernel, pairs, p, panels, tasks, slots):
+    """Add the products of each task's tiles to its slot."""
+    for index in prange(tasks):
+        _wide_vectors()
+        task, wide, segments, columns = np.int64(index), slots.shape[2], slots.shape[0], _blocks(pairs.Y.shape[0])
+        slot = task % segments
         start = task // segments * columns + slot * columns // segments
         stop = task // segments * columns + (slot + 1) * columns // segments
-    tile, product = _new_tile(pairs.X), _aligned(_BLOCK * wide, V).reshape(_BLOCK, wide)
-    for t in range(start, stop):
-        first, last, begin, end = _tile_place(pairs, t)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        product[:] = 0
-        _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
-        for r in range(last - first):
-            for q in range(wide):
-                slots[slot, first + r, q] += product[r, q]
-        if pairs.symmetric and begin > first:
+        if pairs.symmetric:
+            start, stop = task * _tile_count(pairs) // segments, (task + 1) * _tile_count(pairs) // segments
+        tile, product = _new_tile(panels), _aligned(_BLOCK * wide, panels).reshape(_BLOCK, wide)
+        for t in range(start, stop):
+            first, last, begin, end = _tile_place(pairs, t)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
             product[:] = 0
-            _multiply_add_transposed(tile, 0, last - first, 0, end - begin, p, panels, first, product)
-            for c in range(end - begin):
-                for q in range(wide):
-                    slots[slot, begin + c, q] += product[c, q]
-    _restore(state)
+            _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
+            _add_block(product, last - first, slots[slot], first)
+            if pairs.symmetric and begin > first:
+                product[:] = 0
+                _multiply_add_transposed(tile, 0, last - first, 0, end - begin, p, panels, first, product)
+                _add_block(product, end - begin, slots[slot], begin)
 
 
-@_compiled(parallel=True, python=True)
+@_helper
+def _add_block(product, rows, out, first):
+    """out[first:first + rows] += product[:rows]."""
+    for r in range(rows):
+        for q in range(out.shape[1]):
+            out[first + r, q] += product[r, q]
+
+
 def _gram_product(kernel, pairs, V):
     """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
-    n, m, p = pairs.X.shape[0], pairs.Y.shape[0], V.shape[1]
-    rows, columns, panels = _blocks(n), _blocks(m), _vector_panels(V, 0, m, 0)
-    wide = _padded_width(p, panels)
+    n, m, p, panels = len(pairs.X), len(pairs.Y), V.shape[1], _packed_vectors(V)
+    rows, columns, wide = -(-n // _BLOCK), -(-m // _BLOCK), _padded_width(p, V)
     segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
-    slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
-    tasks = segments if pairs.symmetric else rows * segments
+    slots, tasks = np.zeros((segments, rows * _BLOCK, wide)), segments if pairs.symmetric else rows * segments
     work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for task in prange(tasks):
-            _add_tiles(kernel, pairs, V, panels, slots, np.int64(task))
-        _threads_paid(begun, work)
-    else:
-        for task in range(tasks):
-            _add_tiles(kernel, pairs, V, panels, slots, task)
-    return _sum_slots(slots, n, p, V)
+    _add_tiles(work, kernel, pairs, p, panels, tasks, slots)
+    return _sum_of_slots(slots, n, p, V.dtype)
 
 
-@_public(X=_points(), Y=_points("X"), V=_points(rows="Y"), kernel=_kernel("X", "Y"))
 def gram_matmat(X, Y, V, kernel):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
@@ -3077,92 +2228,54 @@ def gram_matmat(X, Y, V, kernel):
     Parameters
     ----------
     X : (n, d) array
-    Y : (m, d) array; passing X itself halves the kernel evaluations while the
-        partial results stay below 128 MB (n p up to 2^20 or so)
+    Y : (m, d) array; passing X itself halves the kernel evaluations while the partial results stay below 128 MB (n p
+        up to 2^20 or so)
     V : (m, p) array; taken in the precision of the points
     kernel : Kernel
 
     Returns
     -------
-    (n, p) array, float32 if both X and Y are float32, else float64
-
-    Notes
-    -----
-    O(n m (d + p)) time; O((n + m) (d + p)) memory, times up to 64 for the partial sums of short products.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [1.0]])
-    >>> gram_matmat(X, X, np.ones((2, 1)), gaussian(1.0)).round(4).tolist()
-    [[1.6065], [1.6065]]
+    (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, O((n + m) (d + p)) memory
     """
-    P, Q = _common_precision(X, Y), _common_precision(Y, X)
-    halve = _same_array(X, Y) and _use_symmetry(P.shape[0], V.shape[1], P)
-    product = _gram_product(kernel, _prepare(kernel, P, Q, halve), _in_precision(P, V))
-    if not _all_below(product, np.inf):
+    P, Q = _in_common_precision(*_checked_two("gram_matmat", X, "Y", Y))
+    V = _checked_points("gram_matmat: V", V, rows=len(Q)).astype(P.dtype, copy=False)
+    kernel = _checked_kernel("gram_matmat: kernel", kernel, X=P, Y=Q)
+    product = _gram_product(kernel, _prepare(kernel, P, Q, P is Q and _use_symmetry(len(P), V.shape[1], P)), V)
+    if not _all_below(product, math.inf):
         raise ValueError("gram_matmat: kernel must have finite values, and so must the product")
     return product
 
 
-@_compiled
-def _gather(P, rows, like):
-    """P[rows] in the precision of `like`."""
-    out = np.empty(rows.shape[0] * P.shape[1], like.dtype).reshape(rows.shape[0], P.shape[1])
-    for i in range(rows.shape[0]):
-        for t in range(P.shape[1]):
-            out[i, t] = P[rows[i], t]
-    return out
-
-
-@_public(X=_points(finite=False), seed=_seed)
 def median_bandwidth(X, seed=0):
     """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
 
     Parameters
     ----------
     X : (n, d) array
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
 
     Returns
     -------
     float, in the units of X; the median of the positive distances if more than half of the distances are 0, and 1.0
-    if all of them are (so that constant data still has a kernel)
-
-    Notes
-    -----
-    O(n + 10^6 d) time; 8 n bytes and 8 MB of memory. Only the points drawn are read.
+    if all of them are (so that constant data still has a kernel). Only the points drawn are read
 
     Examples
     --------
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
     2.0
     """
-    size = min(X.shape[0], 1000)
-    P = _gather(X, _draw_uniformly(X.shape[0], size, _key(seed, _PAIRS)), _zeros(0, _FLOAT64))
-    if not _all_below(P, 1e17 if X.itemsize == 4 else 1e150):
-        raise ValueError("median_bandwidth: X must be finite (no NaN or infinity) and below 1e150 in size "
-                         "(float32: 1e17)")
-    unit = 2.0 ** math.floor(math.log2(max(_largest(P.reshape(-1)), 1e-300)))  # squares of tiny gaps would be 0
-    P = _times(P, 1.0 / unit)
-    distances, count = _zeros(max(1, size * (size - 1) // 2), _FLOAT64), 0
-    for a in range(size):
-        for b in range(a):
-            square = 0.0
-            for t in range(P.shape[1]):
-                gap = P[a, t] - P[b, t]
-                square += gap * gap
-            distances[count] = math.sqrt(square)
-            count += 1
-    zeros = 0
-    for distance in distances:
-        zeros += distance == 0.0
-    if _in_order(distances, distances.shape[0] // 2) > 0.0:            # else the median of the positive ones
-        zeros = 0
-    if zeros == distances.shape[0]:
+    from scipy.spatial.distance import pdist           # .1 s to import
+    X, key = _as_points("median_bandwidth: X", X), _checked_key("median_bandwidth", seed, _PAIRS)
+    if X.size == 0:
+        raise ValueError(f"median_bandwidth: X must have at least one row and one column, got shape {X.shape}")
+    rows = _draw_uniformly(len(X), min(len(X), 1000), key)
+    P = _checked_points("median_bandwidth: X", X[rows], numbers=rows).astype(np.float64)
+    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # squares of tiny gaps would be 0
+    distances = pdist(P / unit)
+    if not distances.any():
         return 1.0
-    half = (distances.shape[0] - zeros) // 2
-    upper, lower = _in_order(distances, zeros + half), _in_order(distances, distances.shape[0] - 1 - half)
-    return unit * (0.5 * (upper + lower))
+    middle = np.median(distances)
+    return float(unit * (middle if middle > 0.0 else np.median(distances[distances > 0.0])))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -3212,284 +2325,139 @@ class Centered(NamedTuple):
     means: np.ndarray
 
 
-class _Form(NamedTuple):
-    """What everything else needs of one form of operator, as functions of it; `_OPERATORS` has an entry for each."""
-    convert: object                                    # (name, A): with arrays in C order
-    flaw: object                                       # (A): which of _FLAWS it has, or _SOUND
-    size: object                                       # (A): number of rows
-    precision: object                                  # (A): relative rounding error of a product
-    product: object                                    # (A, V): A V in the operator's precision
-    measured_product: object                           # (A, V): see `_measured_product`
-    rows: object                                       # (A, first, last): rows first to last - 1, in float64
-    trace: object                                      # (A)
-    symmetric: object                                  # (A): whether it looks so
-    held: object                                       # (A): bytes of its arrays
+# 6.2 Products with arrays
+#
+# By BLAS up to 2^18 multiply-adds, which one thread of it does. Beyond, its threads spin on for 25 ms after a product,
+# beside those of the core that comes next, and its bits depend on their number.
+
+_BY_BLAS = 2**18
 
 
-def _form(t):
-    """The entry of a type of numba's, or of a class."""
-    return _OPERATORS.get(np.ndarray if isinstance(t, types.Array) else getattr(t, "instance_class", t))
+@_core
+def _add_rows(A, m, p, panels, tasks, slots):
+    """Add the product of each block of rows and each segment of columns to its slot."""
+    for index in prange(tasks):
+        _wide_vectors()
+        task, wide, segments = np.int64(index), slots.shape[2], slots.shape[0]
+        columns = (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
+        first, slot = task // segments * _BLOCK, task % segments
+        last = min(A.shape[0], first + _BLOCK)
+        product = _aligned(_BLOCK * wide, panels).reshape(_BLOCK, wide)
+        for b in range(slot * columns // segments, (slot + 1) * columns // segments):
+            product[:] = 0
+            begin, end = b * _WIDE_BLOCK, min(m, b * _WIDE_BLOCK + _WIDE_BLOCK)
+            _multiply_add(A, first, last, begin, end, p, panels, begin, product)
+            _add_block(product, last - first, slots[slot], first)
 
 
-def _by_form(function, inline="never"):
-    """Have function(A, ...) do in compiled code what the entry of A says."""
-    field = function.__name__[1:]
-    overload(function, strict=False, inline=inline)(lambda A, *others: getattr(_form(A), field))
-    return function
+@np.errstate(over="ignore", invalid="ignore")          # products that are not finite are refused by whoever calls
+def _dense_product(A, m, V, share=1.0):
+    """A[:, :m] V for a C-ordered array; share: of its work that is told."""
+    n, p = len(A), V.shape[1]
+    if n * V.size < _BY_BLAS:
+        return A[:, :m] @ V
+    rows, wide, panels = -(-n // _BLOCK), _padded_width(p, V), _packed_vectors(V)
+    segments = _segments(rows, -(-m // _WIDE_BLOCK))
+    slots = np.zeros((segments, rows * _BLOCK, wide))
+    _add_rows(share * _MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
+    return _sum_of_slots(slots, n, p, V.dtype)
 
 
-@_by_form
-def _size(A):
-    """Number of rows of an operator."""
-    return _form(type(A)).size(A)
+@_core
+def _add_columns(U, m, p, panels, slots):
+    """Add the inner products over each run of rows to its slot."""
+    for index in prange(slots.shape[0]):
+        _wide_vectors()
+        part, n, parts, blocks = np.int64(index), U.shape[0], slots.shape[0], _blocks(U.shape[0])
+        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
+            first, last = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
+            _multiply_add_transposed(U, first, last, 0, m, p, panels, first, slots[part])
 
 
-@_by_form
-def _flaw(A):
-    """Which of `_FLAWS` the contents of an operator have; _SOUND if no product can trip over them."""
-    return _form(type(A)).flaw(A)
-
-
-# 6.2 Products
-
-@_by_form
-def _precision(A):
-    """Relative rounding error of a product: that of the data's type."""
-
-
-@functools.partial(_by_form, inline="always")
-def _product(A, V):
-    """A V for a checked operator, in the operator's precision (Bits: in that of V)."""
-
-
-def _implicit_product(A, V):
-    halve = _use_symmetry(A.X.shape[0], V.shape[1], A.X)
-    return _gram_product(A.kernel, _prepare(A.kernel, A.X, A.X, halve), _in_precision(A.X, V))
-
-
-def _low_rank_product(A, V):
-    W = _in_precision(A.F, V)
-    return _dense_product(A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], W))
-
-
-def _centered_product(A, V):
-    W = _product(A.A, _minus_row(V, _column_means(V)))
-    return _minus_row(W, _column_means(W))
-
-
-@functools.partial(_by_form, inline="always")
-def _measured_product(A, V):
-    """A V in float64, and the largest column norm of what was added up to it: the result may be but its rounding."""
-
-
-def _measured_plain(A, V):
-    W = _in_double(_product(A, V))
-    return W, _largest_column(W)
-
-
-def _measured_difference(A, V):
-    left, left_size = _measured_product(A.A, V)
-    right, right_size = _measured_product(A.B, V)
-    return left - right, max(left_size, right_size)
-
-
-def _measured_centered(A, V):
-    W, size = _measured_product(A.A, _minus_row(V, _column_means(V)))
-    return _minus_row(W, _column_means(W)), size
-
-
-@_compiled(python=True)
-def _largest_column(W):
-    """Largest Euclidean norm of a column."""
-    largest, most = max(_largest(W.reshape(-1)), 1e-300), 0.0
-    sums = _zeros(W.shape[1], _FLOAT64)
-    for i in range(W.shape[0]):
-        for q in range(W.shape[1]):
-            sums[q] += (W[i, q] / largest) ** 2
-    for q in range(W.shape[1]):
-        most = max(most, sums[q])
-    return largest * math.sqrt(most)
-
-
-@_compiled(apart=True)
-def _add_rows(A, m, V, panels, slots, task):
-    """Add the product of one block of rows and one segment of columns to its slot."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    p, wide, segments, columns = V.shape[1], slots.shape[2], slots.shape[0], (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
-    a, slot = task // segments, task % segments
-    first, last = a * _BLOCK, min(A.shape[0], a * _BLOCK + _BLOCK)
-    product = _aligned(_BLOCK * wide, V).reshape(_BLOCK, wide)
-    for b in range(slot * columns // segments, (slot + 1) * columns // segments):
-        product[:] = 0
-        begin, end = b * _WIDE_BLOCK, min(m, b * _WIDE_BLOCK + _WIDE_BLOCK)
-        _multiply_add(A, first, last, begin, end, p, panels, begin, product)
-        for r in range(last - first):
-            for q in range(wide):
-                slots[slot, first + r, q] += product[r, q]
-    _restore(state)
-
-
-@_compiled(parallel=True, python=True)
-def _dense_product(A, m, V):
-    """A[:, :m] V for a C-ordered array; no BLAS, so that the bits do not depend on threads."""
-    n, p, panels = A.shape[0], V.shape[1], _vector_panels(V, 0, V.shape[0], 0)
-    rows, columns = _blocks(n), (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
-    wide, segments = _padded_width(p, panels), _segments(rows, columns)
-    slots = _zeros(segments * rows * _BLOCK * wide, _FLOAT64).reshape(segments, rows * _BLOCK, wide)
-    tasks = rows * segments
-    work = _MULTIPLY_ADD * n * m * max(wide, 6)
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for task in prange(tasks):
-            _add_rows(A, m, V, panels, slots, np.int64(task))
-        _threads_paid(begun, work)
-    else:
-        for task in range(tasks):
-            _add_rows(A, m, V, panels, slots, task)
-    return _sum_slots(slots, n, p, V)
-
-
-@_compiled
-def _add_run(U, m, V, start, begin, end, out):
-    """out += U[begin:end, :m]^T V[begin:end, start:], for at most one block of rows."""
-    panels = _vector_panels(V, begin, end, start)
-    _multiply_add_transposed(U, begin, end, 0, m, V.shape[1] - start, panels, 0, out)
-
-
-@_compiled(apart=True)
-def _add_columns(U, m, V, slots, part):
-    """Add the inner products over one run of rows to its slot."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    n, parts, blocks = U.shape[0], slots.shape[0], _blocks(U.shape[0])
-    for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-        _add_run(U, m, V, 0, b * _BLOCK, min(n, b * _BLOCK + _BLOCK), slots[part])
-    _restore(state)
-
-
-@_compiled
-def _product_slots(U, m, p, like):
-    """Room for the partial sums of a product U[:, :m]^T V with p columns: one for each of at most 64 runs of rows."""
-    parts, wide = min(64, _blocks(U.shape[0])), _padded_width(p, like)
-    rows = (m + _PRODUCT_ROWS - 1) // _PRODUCT_ROWS * _PRODUCT_ROWS
-    return _zeros(parts * rows * wide, like.dtype).reshape(parts, rows, wide)
-
-
-@_compiled(parallel=True, python=True)
-def _transposed_product(U, m, V):
+@np.errstate(over="ignore", invalid="ignore")
+def _transposed_product(U, m, V, share=1.0):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
-    slots = _product_slots(U, m, V.shape[1], V)
-    work = U.shape[0] * (_MULTIPLY_ADD * m * max(slots.shape[2], 4) + 2.0 * slots.shape[2] + 5.0)  # V is packed, too
-    begun = _threads_pay(work, slots.shape[0])
-    if begun:
-        for part in prange(slots.shape[0]):
-            _add_columns(U, m, V, slots, np.int64(part))
-        _threads_paid(begun, work)
-    else:
-        for part in range(slots.shape[0]):
-            _add_columns(U, m, V, slots, part)
-    return _sum_slots(slots, m, V.shape[1], V)
+    p = V.shape[1]
+    if m * V.size < _BY_BLAS:
+        return U[:, :m].T @ V
+    rows, wide = -(-m // _PRODUCT_ROWS) * _PRODUCT_ROWS, _padded_width(p, V)
+    slots = np.zeros((min(64, -(-len(U) // _BLOCK)), rows, wide), V.dtype)
+    _add_columns(share * len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0), U, m, p, _packed_vectors(V), slots)
+    return _sum_of_slots(slots, m, p, V.dtype)
 
 
 _DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
-
-
 _RUN = 8 * _DEPTH                                      # rows whose products are added in the factors' precision
 
 
-@_compiled(apart=True)
-def _pack_columns(F, start, block, panels):
-    """128 rows of `_column_panels`."""
-    count, rows, width = panels.shape
-    for t in range(block * _BLOCK, min(rows, block * _BLOCK + _BLOCK)):
-        for q in range(count):
-            row, source, inside = panels[q, t], F[start + t, q * width:], max(0, min(width, F.shape[1] - q * width))
-            for c in range(inside):
-                row[c] = source[c]
-            for c in range(inside, width):
-                row[c] = 0
-
-
-@_compiled(parallel=True)
-def _column_panels(F, start, stop):
-    """Panels (panels, stop - start, width) of the columns of F[start:stop], and zeros at the end.
+@_core
+def _pack_columns(F, start, panels):
+    """Panels (panels, rows, width) of the columns of F from row `start` on, and zeros at the end.
 
     Read from F itself, rows of 2000 columns lie pages apart: tiles then came at half the speed.
     """
-    width, tasks = _tile_width(F), _blocks(stop - start)
-    count = _blocks(F.shape[1]) * _BLOCK // width
-    panels = _aligned(count * (stop - start) * width, F).reshape(count, stop - start, width)
-    work = 0.7 * panels.size
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _pack_columns(F, start, np.int64(block), panels)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _pack_columns(F, start, block, panels)
+    for index in prange(_blocks(panels.shape[1])):
+        count, rows, width = panels.shape
+        block = np.int64(index)
+        for t in range(block * _BLOCK, min(rows, block * _BLOCK + _BLOCK)):
+            for q in range(count):
+                row, source, inside = panels[q, t], F[start + t, q * width:], max(0, min(width, F.shape[1] - q * width))
+                for c in range(inside):
+                    row[c] = source[c]
+                for c in range(inside, width):
+                    row[c] = 0
+
+
+def _column_panels(F, start, stop):
+    width = _tile_width(F)
+    panels = _new_array((_whole_blocks(F.shape[1]) // width, stop - start, width), F.dtype)
+    _pack_columns(0.7 * panels.size, F, start, panels)
     return panels
 
 
-@_compiled(apart=True)
-def _add_panel_products(left, right, t, symmetric, out):
-    """One tile of the products of columns in panels, added to what is there."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    rows, width, columns, tile = left.shape[1], left.shape[2], _blocks(out.shape[1]), _new_tile(left)
-    a, b = _upper_place(t, columns) if symmetric else (t // columns, t % columns)
-    first, last = a * _BLOCK, min(out.shape[0], a * _BLOCK + _BLOCK)
-    begin, end = b * _BLOCK, min(out.shape[1], b * _BLOCK + _BLOCK)
-    tile[:] = 0
-    for deep in range(0, rows, _DEPTH):
-        stop = min(rows, deep + _DEPTH)
-        for q in range(begin // width, (end + width - 1) // width):
-            for row in range(first, last, 4):
-                _add_transposed_panel(left[row // width], row % width, width - 1, deep, stop, right[q, deep:stop],
-                                      tile, row - first, q * width - begin)
-    for i in range(first, last):
-        for j in range(begin, end):
-            out[i, j] += tile[i - first, j - begin]
-    _restore(state)
-
-
-@_compiled(parallel=True)
-def _add_run_products(left, right, symmetric, out):
+@_core
+def _add_panel_products(left, right, symmetric, tasks, out):
     """out += the products of columns in panels, tile by tile (of the upper half, if both are the same)."""
-    columns = _blocks(out.shape[1])
-    tasks = columns * (columns + 1) // 2 if symmetric else _blocks(out.shape[0]) * columns
-    padded = (out.shape[1] + left.shape[2] - 1) // left.shape[2] * left.shape[2]      # whole panels are multiplied
-    work = (0.5 + 0.5 / columns if symmetric else 1.0) * _MULTIPLY_ADD * left.shape[1] * out.shape[0] * padded
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for t in prange(tasks):
-            _add_panel_products(left, right, np.int64(t), symmetric, out)
-        _threads_paid(begun, work)
-    else:
-        for t in range(tasks):
-            _add_panel_products(left, right, t, symmetric, out)
+    for index in prange(tasks):
+        _wide_vectors()
+        t, rows, width, tile = np.int64(index), left.shape[1], left.shape[2], _new_tile(left)
+        columns = _blocks(out.shape[1])
+        a, b = _upper_place(t, columns) if symmetric else (t // columns, t % columns)
+        first, last = a * _BLOCK, min(out.shape[0], a * _BLOCK + _BLOCK)
+        begin, end = b * _BLOCK, min(out.shape[1], b * _BLOCK + _BLOCK)
+        tile[:] = 0
+        for deep in range(0, rows, _DEPTH):
+            stop = min(rows, deep + _DEPTH)
+            for q in range(begin // width, (end + width - 1) // width):
+                for row in range(first, last, 4):
+                    _add_transposed_panel(left[row // width], row % width, width - 1, deep, stop, right[q, deep:stop],
+                                          tile, row - first, q * width - begin)
+        for i in range(first, last):
+            for j in range(begin, end):
+                out[i, j] += tile[i - first, j - begin]
 
 
-@_compiled(python=True)
 def _column_products(F, G, symmetric):
     """F^T G in float64 (G is F, if symmetric); sums of 2048 rows in the factors' precision."""
-    out = _zero_matrix(F.shape[1], G.shape[1])
-    for start in range(0, F.shape[0], _RUN):
-        stop = min(F.shape[0], start + _RUN)
+    out, width = np.zeros((F.shape[1], G.shape[1])), _tile_width(F)
+    rows, columns = [-(-size // _BLOCK) for size in out.shape]
+    tasks = columns * (columns + 1) // 2 if symmetric else rows * columns
+    padded = -(-out.shape[1] // width) * width         # whole panels are multiplied
+    for start in range(0, len(F), _RUN):
+        stop = min(len(F), start + _RUN)
         left = _column_panels(F, start, stop)
-        _add_run_products(left, left if symmetric else _column_panels(G, start, stop), symmetric, out)
-    if symmetric:
-        for i in range(out.shape[0]):
-            for j in range(i):
-                out[i, j] = out[j, i]
-    return out
+        right = left if symmetric else _column_panels(G, start, stop)
+        work = (0.5 + 0.5 / columns if symmetric else 1.0) * _MULTIPLY_ADD * (stop - start) * len(out) * padded
+        _add_panel_products(work, left, right, symmetric, tasks, out)
+    return np.triu(out) + np.triu(out, 1).T if symmetric else out
 
 
 def _transposed_times(A, B):
-    """A^T B in float64: by BLAS where one thread does it (to 2^18 multiply-adds), as its threads spin on for 25 ms."""
-    return A.T @ B if A.size * B.shape[1] < 2**18 else _column_products(A, B, A is B)
+    """A^T B in float64."""
+    return A.T @ B if A.size * B.shape[1] < _BY_BLAS else _column_products(A, B, A is B)
 
+
+# 6.3 Products with sparse matrices and with bits
 
 def _row64(context, builder, dtype, data, row, store=None):
     """Load (or store) row `row` of 64 bytes: loops over such short rows LLVM keeps scalar, 3 times slower."""
@@ -3500,7 +2468,7 @@ def _row64(context, builder, dtype, data, row, store=None):
     return builder.load(place, align=itemsize) if store is None else builder.store(store, place, align=itemsize)
 
 
-@intrinsic
+@_intrinsic(lambda total, row, a, V, i: operator.iadd(total[row], a * V[i]))
 def _add_scaled_row(typing, total, row, a, V, i):
     """total[row] += a V[i] on 64-byte rows."""
     def codegen(context, builder, signature, args):
@@ -3516,7 +2484,7 @@ def _add_scaled_row(typing, total, row, a, V, i):
     return types.void(total, types.int64, total.dtype, V, types.int64), codegen
 
 
-@_compiled
+@_helper
 def _sparse_inner(data, indices, v):
     """A row of a CSR times a vector; unsigned numbers of columns, so that LLVM need not look for negative ones."""
     total = v.dtype.type(0)
@@ -3525,56 +2493,46 @@ def _sparse_inner(data, indices, v):
     return total
 
 
-@_compiled(apart=True)
-def _multiply_rows(data, indices, indptr, panels, block, out):
-    """128 rows of a CSR times the columns in panels of 64 bytes; times one column, if there is only one.
+@_core
+def _multiply_rows(data, indices, indptr, panels, out):
+    """A CSR times the columns in panels of 64 bytes, 128 rows a task; times one column, if there is only one.
 
     Four sums in turn: an addition to the number that was just written waits for it, 3.5 ns.
     """
-    _wide_vectors()
-    lanes, last = panels.shape[2], min(out.shape[0], block * _BLOCK + _BLOCK)
-    total, only = _aligned(4 * lanes, panels).reshape(4, lanes), panels.reshape(panels.size)
-    for i in range(block * _BLOCK, last):
-        begin, end = indptr[i], indptr[i + 1]
-        if lanes == 1:
-            out[i, 0] = _sparse_inner(data[begin:end], indices[begin:end], only)
-            continue
-        for group in range(panels.shape[0]):
-            V, columns = panels[group], min(lanes, out.shape[1] - group * lanes)
-            total[:] = 0
-            whole = begin + (end - begin) // 4 * 4
-            for q in range(begin, whole, 4):
-                _add_scaled_row(total, 0, data[q], V, indices[q])
-                _add_scaled_row(total, 1, data[q + 1], V, indices[q + 1])
-                _add_scaled_row(total, 2, data[q + 2], V, indices[q + 2])
-                _add_scaled_row(total, 3, data[q + 3], V, indices[q + 3])
-            for q in range(whole, end):
-                _add_scaled_row(total, 0, data[q], V, indices[q])
-            for c in range(columns):
-                out[i, group * lanes + c] = (total[0, c] + total[1, c]) + (total[2, c] + total[3, c])
+    for index in prange(_blocks(out.shape[0])):
+        _wide_vectors()
+        block, lanes = np.int64(index), panels.shape[2]
+        total, only = _aligned(4 * lanes, panels).reshape(4, lanes), panels.reshape(panels.size)
+        for i in range(block * _BLOCK, min(out.shape[0], block * _BLOCK + _BLOCK)):
+            begin, end = indptr[i], indptr[i + 1]
+            if lanes == 1:
+                out[i, 0] = _sparse_inner(data[begin:end], indices[begin:end], only)
+            for group in range(panels.shape[0] if lanes > 1 else 0):
+                V, whole = panels[group], begin + (end - begin) // 4 * 4
+                total[:] = 0
+                for q in range(begin, whole, 4):
+                    _add_scaled_row(total, 0, data[q], V, indices[q])
+                    _add_scaled_row(total, 1, data[q + 1], V, indices[q + 1])
+                    _add_scaled_row(total, 2, data[q + 2], V, indices[q + 2])
+                    _add_scaled_row(total, 3, data[q + 3], V, indices[q + 3])
+                for q in range(whole, end):
+                    _add_scaled_row(total, 0, data[q], V, indices[q])
+                for c in range(min(lanes, out.shape[1] - group * lanes)):
+                    out[i, group * lanes + c] = (total[0, c] + total[1, c]) + (total[2, c] + total[3, c])
 
 
-@_compiled(parallel=True)
-def _csr_product(data, indices, indptr, V):
-    n, p, tasks = indptr.shape[0] - 1, V.shape[1], _blocks(indptr.shape[0] - 1)
-    lanes = 1 if p == 1 else 64 // V.itemsize
-    out, groups = _new_matrix(n, p, V), (p + lanes - 1) // lanes
-    panels = _aligned(groups * V.shape[0] * lanes, V).reshape(groups, V.shape[0], lanes)
-    for block in range(_blocks(V.shape[0])):
-        _pack_columns(V, 0, block, panels)
-    work = (1.0 if p == 1 else 1.5 * groups) * data.shape[0]
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _multiply_rows(data, indices, indptr, panels, np.int64(block), out)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _multiply_rows(data, indices, indptr, panels, block, out)
+def _csr_product(A, V):
+    V = V.astype(A.data.dtype, copy=False)
+    lanes = 1 if V.shape[1] == 1 else 64 // V.itemsize
+    out, groups = _new_array(V.shape, V.dtype), -(-V.shape[1] // lanes)
+    panels = _new_array((groups, len(V), lanes), V.dtype)
+    _pack_columns(0.7 * panels.size, V, 0, panels)
+    _multiply_rows((1.0 if lanes == 1 else 1.5 * groups) * A.data.size, *A, panels, out)
     return out
 
 
-@intrinsic
+@_intrinsic(lambda total, row, table, a, b, c, d: operator.iadd(
+    total[row], table[a] + table[b] + (table[c] + table[d])))
 def _add_table_rows(typing, total, row, table, a, b, c, d):
     """total[row] += table[a] + table[b] + table[c] + table[d] on 64-byte rows."""
     def codegen(context, builder, signature, args):
@@ -3588,7 +2546,7 @@ def _add_table_rows(typing, total, row, table, a, b, c, d):
     return types.void(total, types.uint64, table, *[types.uint64] * 4), codegen
 
 
-@intrinsic
+@_intrinsic(lambda out, row, a, i, b, j: operator.setitem(out, row, a[i] + b[j]))
 def _sum_rows(typing, out, row, a, i, b, j):
     """out[row] = a[i] + b[j] on 64-byte rows."""
     def codegen(context, builder, signature, args):
@@ -3600,7 +2558,7 @@ def _sum_rows(typing, out, row, a, i, b, j):
     return types.void(out, types.int64, a, types.int64, b, types.int64), codegen
 
 
-@_compiled
+@_helper
 def _fill_tables(V, first_row, first_column, table, twice):
     """table[256 q + e] = sum over the 8 bits of e of +-V[first_row + 8 q + bit], for q < 4; rows past the end are 0."""
     columns = min(table.shape[1], V.shape[1] - first_column)
@@ -3619,395 +2577,291 @@ def _fill_tables(V, first_row, first_column, table, twice):
             size *= 2
 
 
-@_compiled(apart=True)
-def _look_up(words, scale, V, task, groups, out):
-    """The product of one block of 4096 rows and one group of columns."""
-    lanes, rows = 64 // V.itemsize, 4096
-    first, column = task // groups * rows, task % groups * lanes
-    last = min(out.shape[0], first + rows)
-    table = _aligned(1024 * lanes, V).reshape(1024, lanes)
-    twice = _aligned(8 * lanes, V).reshape(8, lanes)
-    total = _aligned(rows * lanes, V).reshape(rows, lanes)
-    total[:] = 0
-    for chunk in range(words.shape[0]):
-        _fill_tables(V, 32 * chunk, column, table, twice)
-        row = words[chunk, first:last]  # counted from 0, so that LLVM need not look for negative indices: 1.5 x
-        for i in range(row.shape[0]):
-            w = np.uint64(row[i])
-            _add_table_rows(total, np.uint64(i), table, w & np.uint64(255),
-                            np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
-                            np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
-                            np.uint64(768) + (w >> np.uint64(24)))
-    for i in range(first, last):
-        for c in range(min(lanes, V.shape[1] - column)):
-            out[i, column + c] = scale * total[i - first, c]
+@_core
+def _look_up(words, scale, V, tasks, out):
+    """Bits times V: four look-ups of 8 bits each replace 32 multiply-adds. A task is a block of 4096 rows, which pays
+    for its tables, and one group of columns."""
+    for index in prange(tasks):
+        _wide_vectors()
+        lanes, rows = 64 // V.itemsize, 4096
+        task, groups = np.int64(index), (V.shape[1] + lanes - 1) // lanes
+        first, column = task // groups * rows, task % groups * lanes
+        last = min(out.shape[0], first + rows)
+        table = _aligned(1024 * lanes, V).reshape(1024, lanes)
+        twice = _aligned(8 * lanes, V).reshape(8, lanes)
+        total = _aligned(rows * lanes, V).reshape(rows, lanes)
+        total[:] = 0
+        for chunk in range(words.shape[0]):
+            _fill_tables(V, 32 * chunk, column, table, twice)
+            row = words[chunk, first:last]  # counted from 0, so that LLVM need not look for negative indices: 1.5 x
+            for i in range(row.shape[0]):
+                w = np.uint64(row[i])
+                _add_table_rows(total, np.uint64(i), table, w & np.uint64(255),
+                                np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
+                                np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
+                                np.uint64(768) + (w >> np.uint64(24)))
+        for i in range(first, last):
+            for c in range(min(lanes, V.shape[1] - column)):
+                out[i, column + c] = scale * total[i - first, c]
 
 
-@_compiled(parallel=True)
-def _bits_product(words, scale, V):
-    """Four look-ups of 8 bits each replace 32 multiply-adds. Blocks of 4096 rows pay for their tables."""
-    n, p, lanes = words.shape[1], V.shape[1], 64 // V.itemsize
-    out, groups = _new_matrix(n, p, V), (p + lanes - 1) // lanes
-    tasks = (n + 4095) // 4096 * groups
-    work = 2.5 * words.size * groups
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for task in prange(tasks):
-            _look_up(words, scale, V, np.int64(task), groups, out)
-        _threads_paid(begun, work)
-    else:
-        for task in range(tasks):
-            _look_up(words, scale, V, task, groups, out)
+def _bits_product(A, V):
+    out, groups = _new_array(V.shape, V.dtype), -(-V.shape[1] // (64 // V.itemsize))
+    _look_up(2.5 * A.words.size * groups, A.words, A.scale, V, -(-A.n // 4096) * groups, out)
     return out
 
 
-# 6.3 Rows, traces, symmetry
-
-@_by_form
-def _rows(A, first, last):
-    """Rows first to last - 1 of a checked operator, as a float64 array."""
-
-
-def _csr_rows(A, first, last):
-    out = _zero_matrix(last - first, A.indptr.shape[0] - 1)
-    for i in range(first, last):
-        for q in range(A.indptr[i], A.indptr[i + 1]):
-            out[i - first, A.indices[q]] += A.data[q]
-    return out
-
-
-def _bits_rows(A, first, last):
-    out = np.empty((last - first, A.n))
-    for i in range(first, last):
-        for j in range(A.n):
-            out[i - first, j] = A.scale if (A.words[i // 32, j] >> np.uint32(i % 32)) & np.uint32(1) else -A.scale
-    return out
-
-
-def _implicit_rows(A, first, last):
-    whole = first == 0 and last == A.X.shape[0]        # then the symmetric path, with the very numbers of `gram`
-    return _in_double(_gram(A.kernel, _prepare(A.kernel, A.X[first:last], A.X, whole)))
-
-
-def _low_rank_rows(A, first, last):
-    F = _in_double(A.F)
-    return _dense_product(F[first:last], F.shape[1], np.ascontiguousarray(F.T))
-
-
-def _centered_rows(A, first, last):
-    out = _rows(A.A, first, last)
-    mean = A.means.mean()
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] += mean - A.means[first + i] - A.means[j]
-    return out
-
-
-@_by_form
-def _trace(A):
-    """Trace of a checked operator."""
-
-
-def _csr_trace(A):
-    total = 0.0
-    for i in range(_size(A)):
-        for q in range(A.indptr[i], A.indptr[i + 1]):
-            if A.indices[q] == i:
-                total += A.data[q]
-    return total
-
-
-def _bits_trace(A):
-    total = 0.0
-    for i in range(A.n):
-        total += A.scale if (A.words[i // 32, i] >> np.uint32(i % 32)) & np.uint32(1) else -A.scale
-    return total
-
-
-@_by_form
-def _symmetric(A):
-    """Whether A looks symmetric: dense arrays are compared with their transpose at 4096 places, CSR by x.Ay = y.Ax."""
-
-
-def _dense_symmetric(A):
-    n, key, largest, gap = A.shape[0], _key(np.uint64(0), _PROBES), 0.0, 0.0
-    for t in range(4096):
-        i, j = np.int64(_uniform(key, 2 * t) * n), np.int64(_uniform(key, 2 * t + 1) * n)
-        largest = max(largest, abs(A[i, j]))
-        gap = max(gap, abs(A[i, j] - A[j, i]))
-    return not gap > 1e-5 * largest
-
-
-@_compiled(apart=True)
-def _csr_symmetric(A):
-    V = _gaussian_matrix(_size(A), 2, _key(np.uint64(0), _PROBES))
-    W = _in_double(_csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)))
-    total, size = 0.0, 0.0
-    for i in range(V.shape[0]):
-        total += V[i, 0] * W[i, 1] - V[i, 1] * W[i, 0]
-        size += abs(V[i, 0] * W[i, 1]) + abs(V[i, 1] * W[i, 0])
-    return not abs(total) > 100.0 * _precision(A) * size
-
-
-@_by_form
-def _held(A):
-    """Bytes of the arrays of a checked operator."""
-
-
-# 6.4 What enters, and the table
-
-(_SOUND, _ARRAY_SHAPE, _CSR_POINTERS, _CSR_INDICES, _BITS_WORDS, _BITS_SCALE, _IMPLICIT_POINTS, _IMPLICIT_KERNEL,
- _LOW_RANK_FACTOR, _DIFFERENCE_SIZES, _CENTERED_MEANS) = range(11)
-_FLAWS = {
-    _ARRAY_SHAPE: "{a} must be square, with at least one row",
-    _CSR_POINTERS: "{a}.indptr must rise from 0 to the length of {a}.data and {a}.indices, in n + 1 steps",
-    _CSR_INDICES: "{a}.indices must be from 0 to n - 1",
-    _BITS_WORDS: "{a}.words must have ceil(n / 32) rows and n columns, n at least 1",
-    _BITS_SCALE: "{a}.scale must be finite",
-    _IMPLICIT_POINTS: "{a}.X must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: "
-                      "1e17)",
-    _IMPLICIT_KERNEL: "{a}.kernel must be a Kernel as its maker returned it, and go with {a}.X: row numbers if it is "
-                      "precomputed, scaled by 1e-37 to 1e37 in float32",
-    _LOW_RANK_FACTOR: "{a}.F must not be empty, and be finite (no NaN or infinity) and below 1e150 in size (float32: "
-                      "1e17)",
-    _DIFFERENCE_SIZES: "{a}.A and {a}.B must be of the same size",
-    _CENTERED_MEANS: "{a}.means must hold one number for each row of {a}.A",
-}
-
-
-def _array_flaw(A):
-    return _SOUND if A.shape[0] == A.shape[1] and A.shape[0] > 0 else _ARRAY_SHAPE
-
+# 6.4 What everything else needs of a form
 
 def _epsilon(A):
-    return 2.220446049250313e-16 if A.itemsize == 8 else 1.1920928955078125e-07
+    return np.finfo(A.dtype).eps.item()
 
 
-def _array_bytes(A):
-    return A.size * A.itemsize
+def _checked_array(name, A):
+    A = _as_points(name, A)
+    if A.shape[0] != A.shape[1] or A.shape[0] == 0:
+        raise ValueError(f"{name} must be square, with at least one row, got shape {A.shape}")
+    return A
 
 
-for _function in (_array_flaw, _epsilon, _array_bytes):
-    _either(_function)
-
-
-def _as_entries(name, value, part=""):
-    """value as a contiguous vector of floats, in the precision that it has."""
-    return _as_array(name + part, value, 1)
-
-
-@overload(_as_entries, prefer_literal=True)
-def _as_entries_overload(name, value, part=""):
-    _refuse_unless(_is_real_array(value, 1), name, "a CSR of real numbers", value)
-    return lambda name, value, part="": _plain_array(value)
-
-
-def _as_indices(name, value, part=""):
+def _as_indices(name, value):
     """value as a contiguous vector of whole numbers: int32 if it is that, else int64."""
     if not isinstance(value, np.ndarray) or value.ndim != 1 or value.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a CSR with integer indices, got {type(value).__name__}")
-    wanted = np.int32 if value.dtype == np.int32 else np.int64
-    return _writeable(np.asarray(np.require(value, wanted, ["C", "A"])))
-
-
-@overload(_as_indices, prefer_literal=True)
-def _as_indices_overload(name, value, part=""):
-    _refuse_unless(isinstance(value, types.Array) and value.ndim == 1 and isinstance(value.dtype, types.Integer), name,
-                   "a CSR with integer indices", value)
-    dtype = np.int32 if value.dtype == types.int32 else np.int64
-    return lambda name, value, part="": value.astype(dtype)
-
-
-def _as_words(name, value, part=""):
-    """value as a 2-D array of uint32 in C order."""
-    if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype != np.uint32:
-        raise ValueError(f"{name} must be Bits with words of uint32, got {type(value).__name__}")
-    return _writeable(np.asarray(np.require(value, np.uint32, ["C", "A"])))
-
-
-@overload(_as_words, prefer_literal=True)
-def _as_words_overload(name, value, part=""):
-    _refuse_unless(isinstance(value, types.Array) and value.ndim == 2 and value.dtype == types.uint32, name,
-                   "Bits with words of uint32", value)
-    return lambda name, value, part="": np.ascontiguousarray(value)
-
-
-def _convert_csr(name, value):
-    return CSR(_as_entries(name, value.data, ".data"), _as_indices(name, value.indices, ".indices"),
-               _as_indices(name, value.indptr, ".indptr").astype(np.int64))
-
-
-_as_rows = _converter(CSR, "a CSR with integer indices", _convert_csr)
-
-
-@_either
-def _rise(A):
-    """Whether the row pointers of a CSR go with its entries."""
-    n = A.indptr.shape[0] - 1
-    if n < 1 or A.indptr[0] != 0 or A.indptr[n] != A.data.shape[0] or A.indices.shape[0] != A.data.shape[0]:
-        return False
-    return bool((A.indptr[1:] >= A.indptr[:-1]).all())
-
-
-def _csr_flaw(A):
-    if not _rise(A):
-        return _CSR_POINTERS
-    inside = A.indices.shape[0] == 0 or (A.indices.min() >= 0 and A.indices.max() < A.indptr.shape[0] - 1)
-    return _SOUND if inside else _CSR_INDICES
-
-
-def _bits_flaw(A):
-    if A.n < 1 or A.words.shape[1] != A.n or A.words.shape[0] != (A.n + 31) // 32:
-        return _BITS_WORDS
-    return _SOUND if abs(A.scale) < math.inf else _BITS_SCALE
-
-
-def _implicit_flaw(A):
-    if A.X.size == 0 or not _all_below(A.X, 1e17 if A.X.itemsize == 4 else 1e150):
-        return _IMPLICIT_POINTS
-    sound = _is_sound(A.kernel) and (A.X.itemsize == 8 or 1e-37 <= A.kernel.scale <= 1e37)
-    if sound and A.kernel.kind == _PRECOMPUTED:
-        sound = A.X.shape[1] == 1 and _are_rows(A.X, A.kernel.table.shape[0])
-    return _SOUND if sound else _IMPLICIT_KERNEL
-
-
-def _low_rank_flaw(A):
-    sound = A.F.size > 0 and _all_below(A.F, 1e17 if A.F.itemsize == 4 else 1e150)
-    return _SOUND if sound else _LOW_RANK_FACTOR
-
-
-def _difference_flaw(A):
-    if _flaw(A.A) != _SOUND:
-        return _flaw(A.A)
-    if _flaw(A.B) != _SOUND:
-        return _flaw(A.B)
-    return _SOUND if _size(A.A) == _size(A.B) else _DIFFERENCE_SIZES
-
-
-def _centered_flaw(A):
-    if _flaw(A.A) != _SOUND:
-        return _flaw(A.A)
-    return _SOUND if A.means.shape[0] == _size(A.A) else _CENTERED_MEANS
-
-
-def _dense_product_of(A, V):
-    return _dense_product(A, A.shape[1], _in_precision(A, V))
-
-
-_OPERATORS = {
-    np.ndarray: _Form(
-        convert=lambda name, value: _as_points(name, value), flaw=lambda A: _array_flaw(A), size=lambda A: A.shape[0],
-        precision=lambda A: _epsilon(A), product=_dense_product_of, measured_product=_measured_plain,
-        rows=lambda A, first, last: A[first:last].astype(np.float64),
-        trace=lambda A: np.diag(A).astype(np.float64).sum(), symmetric=_dense_symmetric,
-        held=lambda A: _array_bytes(A)),
-    CSR: _Form(
-        convert=_convert_csr, flaw=_csr_flaw, size=lambda A: A.indptr.shape[0] - 1,
-        precision=lambda A: _epsilon(A.data),
-        product=lambda A, V: _csr_product(A.data, A.indices, A.indptr, _in_precision(A.data, V)),
-        measured_product=_measured_plain, rows=_csr_rows, trace=_csr_trace, symmetric=lambda A: _csr_symmetric(A),
-        held=lambda A: _array_bytes(A.data) + _array_bytes(A.indices) + _array_bytes(A.indptr)),
-    Bits: _Form(
-        convert=lambda name, value: Bits(_as_words(name, value.words, ".words"), float(value.scale), int(value.n)),
-        flaw=_bits_flaw, size=lambda A: A.n, precision=lambda A: 2.220446049250313e-16,
-        product=lambda A, V: _bits_product(A.words, A.scale, V), measured_product=_measured_plain, rows=_bits_rows,
-        trace=_bits_trace, symmetric=lambda A: True, held=lambda A: _array_bytes(A.words)),
-    Implicit: _Form(
-        convert=lambda name, value: Implicit(_as_points(name, value.X, ".X"), _as_kernel(name, value.kernel)),
-        flaw=_implicit_flaw, size=lambda A: A.X.shape[0], precision=lambda A: _epsilon(A.X), product=_implicit_product,
-        measured_product=_measured_plain, rows=_implicit_rows,
-        trace=lambda A: _diagonal(A.X, A.kernel).astype(np.float64).sum(), symmetric=lambda A: True,
-        held=lambda A: _array_bytes(A.X) + _array_bytes(A.kernel.table)),
-    LowRank: _Form(
-        convert=lambda name, value: LowRank(_as_points(name, value.F, ".F")), flaw=_low_rank_flaw,
-        size=lambda A: A.F.shape[0], precision=lambda A: _epsilon(A.F), product=_low_rank_product,
-        measured_product=_measured_plain, rows=_low_rank_rows, trace=lambda A: (_in_double(A.F) ** 2).sum(),
-        symmetric=lambda A: True, held=lambda A: _array_bytes(A.F)),
-    Difference: _Form(
-        convert=lambda name, value: Difference(_as_operator(name, value.A), _as_operator(name, value.B)),
-        flaw=_difference_flaw, size=lambda A: _size(A.A), precision=lambda A: max(_precision(A.A), _precision(A.B)),
-        product=lambda A, V: _product(A.A, V) - _product(A.B, V), measured_product=_measured_difference,
-        rows=lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
-        trace=lambda A: _trace(A.A) - _trace(A.B), symmetric=lambda A: _symmetric(A.A) and _symmetric(A.B),
-        held=lambda A: _held(A.A) + _held(A.B)),
-    Centered: _Form(
-        convert=lambda name, value: Centered(_as_operator(name, value.A), _as_vector(name, value.means, ".means")),
-        flaw=_centered_flaw, size=lambda A: _size(A.A), precision=lambda A: _precision(A.A), product=_centered_product,
-        measured_product=_measured_centered, rows=_centered_rows, trace=lambda A: _trace(A.A) - A.means.sum(),
-        symmetric=lambda A: _symmetric(A.A), held=lambda A: _held(A.A) + _array_bytes(A.means)),
-}
-
-
-def _as_operator(name, value):
-    """The operator `value` with arrays in C order."""
-    form = _form(np.ndarray if isinstance(value, (list, np.ndarray)) else type(value))
-    if form is None:
-        raise ValueError(f"{name} must be {_OPERATORS_IN_WORDS}, got {type(value).__name__}")
-    return form.convert(name, value)
-
-
-_OPERATORS_IN_WORDS = ("a square array of real numbers or an operator "
-                       f"({', '.join(t.__name__ for t in [*_OPERATORS][1:])})")
-
-
-@overload(_as_operator, prefer_literal=True)
-def _as_operator_overload(name, value):
-    _refuse_unless(_form(value) is not None, name, _OPERATORS_IN_WORDS, value)
-    return _form(value).convert
-
-
-def _operator(like=None):
-    """A symmetric operator, of the size of another one."""
-    lines = ["{a}_ = _as_operator('{f}: {a}', {a})", "flaw = _flaw({a}_)"]
-    lines += [_require(f"flaw != {number}", text) for number, text in _FLAWS.items()]
-    if like:
-        lines.append(_require(f"_size({{a}}_) == _size({like}_)", f"{like} and {{a}} must be of the same size"))
-    return lines
-
-
-def _checked_operator(name, A, symmetric=True):
-    """The operator A with arrays in C order, which no product can trip over; symmetric, as far as that shows."""
-    A, (function, argument) = _as_operator(name, A), name.split(": ")
-    if _flaw(A) != _SOUND:
-        raise ValueError(f"{function}: {_FLAWS[_flaw(A)].format(a=argument)}")
-    if symmetric and not _is_symmetric(A):
-        raise ValueError(f"{name} must be symmetric")
-    return A
+        raise ValueError(f"{name} must be a vector of whole numbers, got {getattr(value, 'dtype', _shown(value))}")
+    return np.require(value, np.int32 if value.dtype == np.int32 else np.int64, ["C", "A"])
 
 
 def _checked_rows(name, value):
     """A CSR, not necessarily square."""
-    rows, (function, argument) = _as_rows(name, value), name.split(": ")
-    if not _rise(rows):
-        raise ValueError(f"{function}: {_FLAWS[_CSR_POINTERS].format(a=argument)}")
-    return rows
+    if not isinstance(value, CSR):
+        raise ValueError(f"{name} must be a CSR with integer indices, got {type(value).__name__}")
+    A = CSR(_as_array(f"{name}.data", value.data, 1), _as_indices(f"{name}.indices", value.indices),
+            _as_indices(f"{name}.indptr", value.indptr).astype(np.int64))
+    argument, p = name.split(": ")[-1], A.indptr
+    if p.size < 2 or p[0] != 0 or not p[-1] == A.data.size == A.indices.size or (p[1:] < p[:-1]).any():
+        raise ValueError(f"{name}.indptr must rise from 0 to the length of {argument}.data and {argument}.indices, in "
+                         "n + 1 steps")
+    return A
 
 
-# What plain functions ask of a checked operator.
-
-@_compiled(python=True)
-def _is_symmetric(A):
-    return _symmetric(A)
-
-
-@_compiled(python=True)
-def _operator_product(A, V):
-    return _in_double(_product(A, V))
+def _checked_csr(name, value):
+    A = _checked_rows(name, value)
+    if A.indices.size and not 0 <= A.indices.min() <= A.indices.max() < A.indptr.size - 1:
+        raise ValueError(f"{name}.indices must be from 0 to n - 1")
+    return A
 
 
-@_compiled(python=True)
-def _operator_rows(A, first, last):
-    return _rows(A, first, last)
+def _csr_rows(A, first, last):
+    out, entries = np.zeros((last - first, A.indptr.size - 1)), slice(A.indptr[first], A.indptr[last])
+    rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first:last + 1]))
+    np.add.at(out, (rows, A.indices[entries]), A.data[entries])
+    return out
 
 
-@_compiled(python=True)
-def _operator_trace(A):
-    return _trace(A)
+def _csr_trace(A):
+    rows = np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr))
+    return float(A.data[rows == A.indices].sum(dtype=np.float64))
+
+
+def _csr_symmetric(A):
+    """Whether x.Ay = y.Ax for two random vectors."""
+    V = _gaussian_matrix(A.indptr.size - 1, 2, _key(0, _PROBES))
+    W = _csr_product(A, V).astype(np.float64)
+    gaps = np.stack([V[:, 0] * W[:, 1], -V[:, 1] * W[:, 0]])
+    return not abs(gaps.sum()) > 100.0 * _epsilon(A.data) * np.abs(gaps).sum()
+
+
+def _checked_bits(name, value):
+    words, scale, n = value.words, _as_real(f"{name}.scale", value.scale), int(value.n)
+    if not isinstance(words, np.ndarray) or words.ndim != 2 or words.dtype != np.uint32:
+        raise ValueError(f"{name} must be Bits with words of uint32, got {type(words).__name__}")
+    if n < 1 or words.shape != ((n + 31) // 32, n):
+        raise ValueError(f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1, got {words.shape}")
+    return Bits(np.require(words, np.uint32, ["C", "A"]), scale, n)
+
+
+def _bits_rows(A, first, last):
+    i = np.arange(first, last)
+    return np.where(A.words[i // 32] >> (i % 32).astype(np.uint32)[:, None] & np.uint32(1), A.scale, -A.scale)
+
+
+def _bits_trace(A):
+    i = np.arange(A.n)
+    signs = A.words[i // 32, i] >> (i % 32).astype(np.uint32) & np.uint32(1)
+    return A.scale * (2.0 * int(signs.sum()) - A.n)
+
+
+def _checked_implicit(name, value):
+    X = _checked_points(f"{name}.X", value.X)
+    return Implicit(X, _checked_kernel(f"{name}.kernel", value.kernel, **{f"{name.split(': ')[-1]}.X": X}))
+
+
+def _implicit_product(A, V):
+    halve = _use_symmetry(len(A.X), V.shape[1], A.X)
+    return _gram_product(A.kernel, _prepare(A.kernel, A.X, A.X, halve), V.astype(A.X.dtype, copy=False))
+
+
+def _implicit_rows(A, first, last):
+    whole = first == 0 and last == len(A.X)            # then the symmetric path, with the very numbers of `gram`
+    return _gram(A.kernel, _prepare(A.kernel, A.X[first:last], A.X, whole)).astype(np.float64, copy=False)
+
+
+def _low_rank_product(A, V):
+    return _dense_product(A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], V.astype(A.F.dtype, copy=False)))
+
+
+def _low_rank_rows(A, first, last):
+    F = A.F.astype(np.float64, copy=False)
+    return _dense_product(F[first:last], F.shape[1], np.ascontiguousarray(F.T))
+
+
+def _checked_difference(name, value):
+    A, B = _as_operator(f"{name}.A", value.A), _as_operator(f"{name}.B", value.B)
+    if _size(A) != _size(B):
+        raise ValueError(f"{name}.A and {name.split(': ')[-1]}.B must be of the same size, got {_size(A)} and "
+                         f"{_size(B)} rows")
+    return Difference(A, B)
+
+
+def _measured_difference(A, V):
+    (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
+    return left - right, max(left_size, right_size)
+
+
+def _checked_centered(name, value):
+    A, means = _as_operator(f"{name}.A", value.A), _as_vector(f"{name}.means", value.means)
+    if means.size != _size(A):
+        raise ValueError(f"{name}.means must hold one number for each row of {name.split(': ')[-1]}.A")
+    return Centered(A, means)
+
+
+def _centered_product(A, V):
+    W = _product(A.A, _minus_row(V, V.mean(0, np.float64)))
+    return _minus_row(W, W.mean(0, np.float64))
+
+
+def _measured_centered(A, V):
+    W, size = _measured_product(A.A, _minus_row(V, V.mean(0, np.float64)))
+    return _minus_row(W, W.mean(0, np.float64)), size
+
+
+def _centered_rows(A, first, last):
+    return _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means)
+
+
+def _dense_symmetric(A):
+    """Whether entries are those of the transpose, at 4096 places."""
+    u = _uniforms(_key(0, _PROBES), np.arange(8192))
+    i, j = (u[0::2] * len(A)).astype(np.int64), (u[1::2] * len(A)).astype(np.int64)
+    with np.errstate(invalid="ignore"):
+        return not np.abs(A[i, j] - A[j, i]).max() > 1e-5 * np.abs(A[i, j]).max()
+
+
+class _ByProducts:
+    """A symmetric operator of n rows that is known by its products, of a function of the caller's."""
+
+    def __init__(self, product, n):
+        self.product, self.n, self.precision = product, n, None
+
+    def measured(self, V):
+        R = _as_points("block_lanczos_of: product(V)", self.product(V.copy()))
+        if R.shape != V.shape:
+            raise ValueError(f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
+        if not _all_below(R, math.inf):
+            raise ValueError("block_lanczos_of: product(V) must be finite (no NaN or infinity)")
+        W = np.array(R, np.float64)
+        size = _largest_column(W)
+        if self.precision is None:
+            G, self.precision = V.T @ W, _epsilon(R)
+            if np.abs(G - G.T).max() > 1e-3 * size:    # products in half precision pass
+                raise ValueError("block_lanczos_of: product must be that of a symmetric matrix")
+        return W, size
+
+
+class _Form(NamedTuple):
+    """What everything else needs of one form of operator, as functions of it; `_OPERATORS` has an entry for each."""
+    checked: object                                    # (name, A): with arrays in C order, or a ValueError
+    size: object                                       # (A): number of rows
+    precision: object                                  # (A): relative rounding error of a product
+    product: object                                    # (A, V): A V in the operator's precision (Bits: in that of V)
+    rows: object                                       # (A, first, last): rows first to last - 1, in float64
+    trace: object                                      # (A)
+    held: object                                       # (A): bytes of its arrays
+    symmetric: object = lambda A: True                 # (A): whether it looks so
+    measured: object = None                            # (A, V): see `_measured_product`
+
+
+_OPERATORS = {
+    np.ndarray: _Form(
+        _checked_array, len, _epsilon, lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
+        lambda A, first, last: A[first:last].astype(np.float64), lambda A: float(A.trace(dtype=np.float64)),
+        lambda A: A.nbytes, _dense_symmetric),
+    CSR: _Form(
+        _checked_csr, lambda A: A.indptr.size - 1, lambda A: _epsilon(A.data), _csr_product, _csr_rows, _csr_trace,
+        lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes, _csr_symmetric),
+    Bits: _Form(
+        _checked_bits, lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product, _bits_rows, _bits_trace,
+        lambda A: A.words.nbytes),
+    Implicit: _Form(
+        _checked_implicit, lambda A: len(A.X), lambda A: _epsilon(A.X), _implicit_product, _implicit_rows,
+        lambda A: float(_diagonal(A.X, A.kernel).sum(dtype=np.float64)), lambda A: A.X.nbytes + A.kernel.table.nbytes),
+    LowRank: _Form(
+        lambda name, A: LowRank(_checked_points(f"{name}.F", A.F)), lambda A: len(A.F), lambda A: _epsilon(A.F),
+        _low_rank_product, _low_rank_rows, lambda A: float(np.square(A.F, dtype=np.float64).sum()),
+        lambda A: A.F.nbytes),
+    Difference: _Form(
+        _checked_difference, lambda A: _size(A.A), lambda A: max(_precision(A.A), _precision(A.B)),
+        lambda A, V: _product(A.A, V) - _product(A.B, V),
+        lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
+        lambda A: _trace(A.A) - _trace(A.B), lambda A: _held(A.A) + _held(A.B),
+        lambda A: _symmetric(A.A) and _symmetric(A.B), _measured_difference),
+    Centered: _Form(
+        _checked_centered, lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product, _centered_rows,
+        lambda A: _trace(A.A) - float(A.means.sum()), lambda A: _held(A.A) + A.means.nbytes,
+        lambda A: _symmetric(A.A), _measured_centered),
+    _ByProducts: _Form(None, lambda A: A.n, lambda A: A.precision, None, None, None, None, None, _ByProducts.measured),
+}
+_size, _precision, _product, _rows, _trace, _symmetric, _held = [
+    (lambda name: lambda A, *others: getattr(_OPERATORS[type(A)], name)(A, *others))(name)
+    for name in ("size", "precision", "product", "rows", "trace", "symmetric", "held")]
+_OPERATORS_IN_WORDS = ("a square array of real numbers or an operator "
+                       f"({', '.join(t.__name__ for t in [*_OPERATORS][1:-1])})")
+
+
+def _measured_product(A, V):
+    """A V in float64, and the largest column norm of what was added up to it: the result may be but its rounding."""
+    if _OPERATORS[type(A)].measured:
+        return _OPERATORS[type(A)].measured(A, V)
+    W = _product(A, V).astype(np.float64, copy=False)
+    return W, _largest_column(W)
+
+
+def _largest_column(W):
+    """Largest Euclidean norm of a column."""
+    unit = max(float(np.abs(W).max()), 1e-300)
+    with np.errstate(invalid="ignore"):                # of what is not finite, which is refused by whoever calls
+        return unit * math.sqrt(np.square(W / unit).sum(0).max())
+
+
+def _as_operator(name, value):
+    """The operator `value` with arrays in C order, which no product can trip over."""
+    plain = isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy")
+    form = _OPERATORS.get(np.ndarray if plain else type(value))
+    if form is None or form.checked is None:
+        raise ValueError(f"{name} must be {_OPERATORS_IN_WORDS}, got {type(value).__name__}")
+    return form.checked(name, value)
+
+
+def _checked_operator(name, A, symmetric=True):
+    """An operator that is symmetric, too, as far as that shows."""
+    A = _as_operator(name, A)
+    if symmetric and not _symmetric(A):
+        raise ValueError(f"{name} must be symmetric")
+    return A
 
 
 # 6.5 Functions of operators
 
-@_public(A=_operator(), V=_vectors("A"))
 def matmat(A, V):
     """Product A V of an operator and a vector or a block of them (AMS section 2, step 2a of orthogonal iteration).
 
@@ -4018,25 +2872,21 @@ def matmat(A, V):
 
     Returns
     -------
-    array of V's shape in the precision of A's data (Bits: of V)
-
-    Notes
-    -----
-    Time: dense O(n^2 p); CSR O(nnz p); Bits n^2 / 8 table look-ups for every 16 float32 or 8 float64 columns;
-    Implicit O(n^2 (d + p)); LowRank O(n r p). Memory O(n p), and partial sums of at most 128 MB.
+    array of V's shape in the precision of A's data (Bits: of V). Time: dense O(n^2 p); CSR O(nnz p); Bits n^2 / 8 table
+    look-ups for every 16 float32 or 8 float64 columns; Implicit O(n^2 (d + p)); LowRank O(n r p)
 
     Examples
     --------
     >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
-    product = _product(A, _in_columns(V))
-    if not _all_below(product, np.inf):
+    A, V = _as_operator("matmat: A", A), _as_array("matmat: V", V, 1 if _is_flat(V) else 2)
+    product = _product(A, _checked_points("matmat: V", _in_columns(V), rows=_size(A)))
+    if not _all_below(product, math.inf):
         raise ValueError("matmat: A must be finite, and so must A V")
-    return _in_shape_of(V, product)
+    return product[:, 0] if V.ndim == 1 else product
 
 
-@_public(A=_operator() + [_holdable("A", "8.0 * _size(A_) ** 2")])
 def dense(A):
     """Any operator as a dense array, for small n and for tests. Source: textbook.
 
@@ -4047,23 +2897,15 @@ def dense(A):
     Returns
     -------
     (n, n) float64 array
-
-    Notes
-    -----
-    O(n^2) memory; time of one entry each (LowRank O(n^2 r)).
-
-    Examples
-    --------
-    >>> dense(LowRank(np.array([[1.0], [2.0]]))).tolist()
-    [[1.0, 2.0], [2.0, 4.0]]
     """
+    A = _as_operator("dense: A", A)
+    _fits("dense: A", 8.0 * _size(A) ** 2)
     entries = _rows(A, 0, _size(A))
-    if not _all_below(entries, np.inf):
+    if not _all_below(entries, math.inf):
         raise ValueError("dense: A must be finite (no NaN or infinity)")
     return entries
 
 
-@_public(A=_operator())
 def nbytes(A):
     """Bytes that an operator's arrays hold (the space that AMS section 3 reduces).
 
@@ -4073,21 +2915,11 @@ def nbytes(A):
 
     Returns
     -------
-    int
-
-    Notes
-    -----
-    O(1) time beside the checks; arrays of other types count as what a product would convert them to.
-
-    Examples
-    --------
-    >>> nbytes(LowRank(np.zeros((5, 2))))
-    80
+    int; arrays of other types count as what a product would convert them to
     """
-    return _held(A)
+    return _held(_as_operator("nbytes: A", A))
 
 
-@_public(A=_operator(), B=_operator("A"))
 def difference(A, B):
     """The operator A - B, never formed (the error matrix of AMS section 3 when A is a sketch of B).
 
@@ -4097,21 +2929,19 @@ def difference(A, B):
 
     Returns
     -------
-    Difference
-
-    Notes
-    -----
-    O(1) beside the checks; a product costs one product of each.
+    Difference; a product costs one product of each
 
     Examples
     --------
     >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
+    A, B = _as_operator("difference: A", A), _as_operator("difference: B", B)
+    if _size(A) != _size(B):
+        raise ValueError(f"difference: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
     return Difference(A, B)
 
 
-@_public(A=_operator())
 def center(A):
     """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
 
@@ -4121,22 +2951,18 @@ def center(A):
 
     Returns
     -------
-    Centered
-
-    Notes
-    -----
-    One product of A with a single vector; later products cost O(n p) more than A's.
+    Centered; its products cost O(n p) more than A's
 
     Examples
     --------
     >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
     [[0.5, -0.5], [-0.5, 0.5]]
     """
-    n = _size(A)
-    sums = _product(A, np.ones((n, 1)))
-    if not _all_below(sums, np.inf):
+    A = _as_operator("center: A", A)
+    sums = _product(A, np.ones((_size(A), 1)))
+    if not _all_below(sums, math.inf):
         raise ValueError("center: A must be finite")
-    return Centered(A, _in_double(sums[:, 0].copy()) / n)
+    return Centered(A, sums[:, 0].astype(np.float64) / len(sums))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -4144,6 +2970,9 @@ def center(A):
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 7.1 Small matrices
+#
+# Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
+# eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without).
 
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
@@ -4158,18 +2987,31 @@ class Eigen(NamedTuple):
     residual: np.ndarray
 
 
-@_compiled(apart=True, python=True)
-def _orthonormalize(W, key):
-    """Orthonormal columns spanning those of W, by Gram-Schmidt done twice; True if all of them did span.
+@_helper
+def _largest(values):
+    """max abs(value) of a vector, NaN if one is NaN; 0 for none."""
+    largest = 0.0
+    for value in values:
+        if not abs(value) <= largest:
+            largest = abs(value)
+    return largest
 
-    A column that depends on the ones before it (or is 0) is replaced by a random one.
+
+@_helper
+def _dot(u, v):
+    total = 0.0
+    for i in range(u.shape[0]):
+        total += u[i] * v[i]
+    return total
+
+
+@_core_alone
+def _gram_schmidt(V, key):
+    """Make the rows of V orthonormal, twice; True if all of them were independent. Others are replaced by random ones.
     """
-    n, p = W.shape
-    V = _transposed(W)
-    independent = True
+    p, n, independent = V.shape[0], V.shape[1], True
     for q in range(p):
-        v = V[q]
-        attempt = 0
+        v, attempt = V[q], 0
         while True:
             size = max(_largest(v), 1e-300)            # squares of tiny or huge entries would not fit
             for i in range(n):
@@ -4191,42 +3033,31 @@ def _orthonormalize(W, key):
             attempt += 1
         for i in range(n):
             v[i] /= after
-    return _transposed(V), independent
+    return independent
 
 
-@_compiled
-def _dot(u, v):
-    total = 0.0
-    for i in range(u.shape[0]):
-        total += u[i] * v[i]
-    return total
+def _orthonormalize(W, key):
+    """Orthonormal columns spanning those of W, and whether all of them did span."""
+    V = np.array(W.T, order="C")
+    independent = _gram_schmidt(V, key)
+    return np.ascontiguousarray(V.T), independent
 
 
-@_compiled
 def _fix_signs(vectors):
     """Make the entry of largest size in each column positive (the first of equals)."""
-    for q in range(vectors.shape[1]):
-        largest = 0
-        for i in range(vectors.shape[0]):
-            if abs(vectors[i, q]) > abs(vectors[largest, q]):
-                largest = i
-        if vectors[largest, q] < 0.0:
-            for i in range(vectors.shape[0]):
-                vectors[i, q] = -vectors[i, q]
+    largest = np.abs(vectors).argmax(0)
+    vectors *= np.where(vectors[largest, np.arange(largest.size)] < 0.0, -1.0, 1.0)
 
 
-@_compiled(inline="always")
 def _largest_size(values):
     """max abs(value), or 1 if all are 0: a scale to divide by."""
-    largest = _largest(values)
-    return largest if largest > 0.0 else 1.0
+    return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-@_compiled(apart=True)
-def _tridiagonalize(A):
+@_helper
+def _tridiagonalize(A, d, e):
     """Householder reflections H of a symmetric A: diagonals d, e of H A H^T; the vectors of H stay in the rows of A."""
-    n = A.shape[0]
-    d, e, w = _zeros(n, _FLOAT64), _zeros(n, _FLOAT64), _zeros(n, _FLOAT64)
+    n, w = A.shape[0], np.empty(A.shape[0])
     for j in range(n - 1):
         v, m = A[j, j + 1:], n - j - 1
         d[j], size = A[j, j], _largest(v)
@@ -4251,10 +3082,9 @@ def _tridiagonalize(A):
                 row[t] -= v[i] * w[t] + w[i] * v[t]
     if n > 0:
         d[n - 1] = A[n - 1, n - 1]
-    return d, e
 
 
-@_compiled(apart=True)
+@_helper
 def _reflect(A, Z):
     """Each row z of Z becomes H^T z, for the reflections that `_tridiagonalize` has left in A."""
     for j in range(A.shape[0] - 2, -1, -1):
@@ -4267,7 +3097,7 @@ def _reflect(A, Z):
                 z[t] -= factor * v[t]
 
 
-@_compiled(apart=True)
+@_helper
 def _diagonalize(d, e, Z):
     """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
     n = d.shape[0]
@@ -4302,57 +3132,30 @@ def _diagonalize(d, e, Z):
                 q[t] = c * q[t] - s * p_t
 
 
-@_compiled(inline="always")
-def _halved_sum(H, size):
-    """(H + H^T) / 2 for the leading part of H, divided by its largest entry: squares of tiny ones would underflow."""
-    A, scale = _zero_matrix(size, size), 0.0
-    for i in range(size):
-        scale = max(scale, _largest(H[i, :size]))
-    scale = scale if scale > 0.0 else 1.0
-    for i in range(size):
-        for j in range(size):
-            A[i, j] = 0.5 * (H[i, j] / scale + H[j, i] / scale)
-    return A, scale
-
-
-@_compiled(inline="always")
-def _eigen_rows(A):
-    """Eigenvalues and, as rows, eigenvectors of a symmetric matrix, whose place they take."""
-    rows = _unit_matrix(A.shape[0])
-    values, e = _tridiagonalize(A)
-    _diagonalize(values, e, rows)
+@_core_alone
+def _solve_small(A, values, beside, rows):
+    """Eigenvalues and, as rows, eigenvectors of a symmetric A, which is lost; rows: the unit matrix before."""
+    _tridiagonalize(A, values, beside)
+    _diagonalize(values, beside, rows)
     _reflect(A, rows)
-    return values, rows
 
 
-@_compiled(inline="always")
-def _sorted_pairs(found, rows, scale, by_size):
-    order, size = _descending(found, by_size), found.shape[0]
-    values, vectors = _zeros(size, _FLOAT64), _zero_matrix(size, size)
-    for q in range(size):
-        values[q] = scale * found[order[q]]
-        for i in range(size):
-            vectors[i, q] = rows[order[q], i]
-    return values, vectors
-
-
-@_compiled(apart=True, python=True)
 def _small_eigen(H, size, by_size):
-    """Eigenpairs of a small symmetric matrix, the leading part of H, descending (by absolute value if by_size).
-
-    Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the products that follow a call wait for
-    the cores (ten eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without).
-    """
-    A, scale = _halved_sum(H, size)
+    """Eigenpairs of a symmetric matrix, the leading part of H, descending (by absolute value if by_size)."""
+    A = H[:size, :size]
+    scale = _largest_size(A)
+    A = 0.5 * (A / scale + A.T / scale)                # squares of tiny entries would underflow
     if size > 256:
         found, columns = np.linalg.eigh(A)
         rows = columns.T
     else:
-        found, rows = _eigen_rows(A)
-    return _sorted_pairs(found, rows, scale, by_size)
+        found, rows = np.zeros(size), np.eye(size)
+        _solve_small(np.ascontiguousarray(A), found, np.zeros(size), rows)
+    order = np.argsort(-np.abs(found) if by_size else -found, kind="stable")
+    return scale * found[order], np.ascontiguousarray(rows[order].T)
 
 
-@_compiled(python=True)
+@_core_alone
 def _solve_transposed(L, C):
     """C <- L^-T C for a lower triangular L; 0 where L_ii is 0."""
     for i in range(L.shape[0] - 1, -1, -1):
@@ -4363,7 +3166,18 @@ def _solve_transposed(L, C):
                 C[j, q] -= L[i, j] * C[i, q]
 
 
-@_compiled(inline="always")
+@_core_alone
+def _solve(L, W):
+    """W <- L^-1 W for a lower triangular L."""
+    for i in range(L.shape[0]):
+        for j in range(i):
+            for q in range(W.shape[1]):
+                W[i, q] -= L[i, j] * W[j, q]
+        for q in range(W.shape[1]):
+            W[i, q] /= L[i, i]
+
+
+@_core_alone
 def _factor_in_place(A):
     """The lower half of a positive definite matrix becomes L with A = L L^T."""
     for i in range(A.shape[0]):
@@ -4372,83 +3186,61 @@ def _factor_in_place(A):
             A[i, j] = rest / A[j, j] if j < i else math.sqrt(rest)
 
 
-@_compiled(apart=True, python=True)
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
-    r, trace, W = squares.shape[0], 0.0, products.copy()
-    for i in range(r):
-        trace += squares[i, i]
-    ridge = max(lam, max(100.0, r) * 2.2e-16 * trace)
-    for i in range(r):
-        squares[i, i] += ridge
-    L = squares
-    if r > 256:                                        # as in `_small_eigen`
-        L = np.linalg.cholesky(squares)                # np.linalg.solve compiles 57 units
+    r, L, W = len(squares), squares.copy(), np.array(products, order="C")
+    L[range(r), range(r)] += max(lam, max(100.0, r) * 2.2e-16 * squares.trace())
+    if r > 256:
+        L = np.linalg.cholesky(L)
     else:
         _factor_in_place(L)
-    for i in range(r):
-        for j in range(i):
-            for q in range(W.shape[1]):
-                W[i, q] -= L[i, j] * W[j, q]
-        for q in range(W.shape[1]):
-            W[i, q] /= L[i, i]
+    _solve(L, W)
     _solve_transposed(L, W)
     return W
 
 
 # 7.2 Block Lanczos
 
-@_compiled(apart=True)
 def _residual_norms(R, Y, k, scale):
     """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
-    S = _times(R, 1.0 / scale)
-    G, out = _transposed_product(S, S.shape[1], S), _zeros(k, _FLOAT64)
-    for i in range(k):
-        total = 0.0
-        for a in range(G.shape[0]):
-            for b in range(G.shape[0]):
-                total += Y[a, i] * G[a, b] * Y[b, i]
-        out[i] = math.sqrt(max(total, 0.0))
-    return out
+    S, Y = R * (1.0 / scale), np.ascontiguousarray(Y[:, :k])
+    squares = (Y * _dense_product(_transposed_product(S, S.shape[1], S), S.shape[1], Y)).sum(0)
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
-@_compiled(apart=True)
 def _extend_basis(Q, H, size, W, R):
     """The block W joins the orthonormal basis Q[:, :size], with H = Q^T A Q; R = A W keeps what lies off the basis."""
     new = size + W.shape[1]
-    _put(Q, size, W)
-    for sweep in range(2):                             # twice is enough: R leaves the basis to rounding
+    Q[:, size:new] = W
+    H[:new, size:new] = 0.0
+    for _ in range(2):                                 # twice is enough: R leaves the basis to rounding
         C = _transposed_product(Q, new, R)
-        _add(R, -1.0, _dense_product(Q, new, C))
-        for a in range(new):
-            for q in range(C.shape[1]):
-                H[a, size + q] += C[a, q]
-    for a in range(size):
-        for q in range(W.shape[1]):
-            H[size + q, a] = H[a, size + q]
+        R -= _dense_product(Q, new, C)
+        H[:new, size:new] += C
+    H[size:new, :size] = H[:size, size:new].T
 
 
-@_compiled(apart=True)
 def _next_block(Q, size, R, key):
     """Orthonormal columns that span R, off the basis Q[:, :size]; there must be room for them, n >= size + columns."""
-    W, _ = _orthonormalize(R, _subkey(key, 0))
-    for attempt in range(5):                           # a tiny R, or a random column in it, is not yet off the basis
+    W, _ = _orthonormalize(R, _python_subkey(key, 0))
+    for _ in range(5):                                 # a tiny R, or a random column in it, is not yet off the basis
         C = _transposed_product(Q, size, W)
-        if _largest(C.reshape(-1)) <= 1e-14:
+        if np.abs(C).max() <= 1e-14:
             break
-        _add(W, -1.0, _dense_product(Q, size, C))
-        W, _ = _orthonormalize(W, _subkey(key, 1))
+        W, _ = _orthonormalize(W - _dense_product(Q, size, C), _python_subkey(key, 1))
     return W
 
 
-@_compiled(apart=True)
 def _combined(Q, Y, count):
     """The first `count` columns of Q Y, Y of as many rows as the basis has columns in use."""
-    leading = _zero_matrix(Y.shape[0], count)
-    for i in range(Y.shape[0]):
-        for q in range(count):
-            leading[i, q] = Y[i, q]
-    return _dense_product(Q, Y.shape[0], leading)
+    return _dense_product(Q, len(Y), np.ascontiguousarray(Y[:, :count]))
+
+
+def _keep_ritz_vectors(Q, H, values, Y, kept):
+    """The basis becomes the first `kept` Ritz vectors."""
+    Q[:, :kept] = _combined(Q, Y, kept)
+    H[:] = 0.0
+    H[range(kept), range(kept)] = values[:kept]
 
 
 # What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j
@@ -4462,7 +3254,6 @@ def _combined(Q, Y, count):
 _MISSED = 1e-6  # chance that a start block is nearer to orthogonal to v than assumed
 
 
-@_compiled
 def _start_cosine(n, block, chance):
     """What the cosine between a vector and the span of `block` random ones in n dimensions exceeds but for a chance.
 
@@ -4473,326 +3264,220 @@ def _start_cosine(n, block, chance):
     return math.exp(0.5 / a * (math.log(chance) + math.log(a) + log_beta))
 
 
-@_compiled(inline="always")
-def _resolvent_norms(values, Y, known, first, block, S, scale, level):
-    """|M|, |E_1^T (level - H)^-1| and |(level - H)^-1 E_j R^T|, for R^T R = S and values over the scale."""
-    last, F = Y.shape[0] - block, _zero_matrix(block, block)
-    left, right = _zero_matrix(block, block), _zero_matrix(block, block)
-    for i in range(known, values.shape[0]):
-        share = 1.0 / (level - values[i] / scale)
-        for a in range(block):
-            for b in range(block):
-                F[a, b] += share * Y[first + a, i] * Y[last + b, i]
-                left[a, b] += share * share * Y[first + a, i] * Y[first + b, i]
-                right[a, b] += share * share * Y[last + a, i] * Y[last + b, i]
-    reach = _dense_product(_dense_product(F, block, S), block, _transposed(F))
+def _square_norm(G):
+    """The largest eigenvalue of a small positive semidefinite matrix."""
+    return max(float(_small_eigen(G, len(G), False)[0][0]), 0.0)
+
+
+def _resolvent_norms(values, first, last, S, level):
+    """|M|, |E_1^T (level - H)^-1| and |(level - H)^-1 E_j R^T|, for R^T R = S; first, last: E_1^T Y and E_j^T Y."""
+    share = 1.0 / (level - values)
+    F, left, right = [_dense_product(P * weight, share.size, np.ascontiguousarray(P_other.T)) for P, P_other, weight in
+                      ((first, last, share), (first, first, share * share), (last, last, share * share))]
+    reach = _dense_product(_dense_product(F, len(F), S), len(F), np.ascontiguousarray(F.T))
     # |(level - H)^-1 E_j R^T|^2 is at most |right| |R|^2.
-    return (math.sqrt(max(_small_eigen(reach, block, False)[0][0], 0.0)),
-            math.sqrt(max(_small_eigen(left, block, False)[0][0], 0.0)),
-            math.sqrt(max(_small_eigen(right, block, False)[0][0] * _small_eigen(S, block, False)[0][0], 0.0)))
+    return [math.sqrt(square) for square in
+            (_square_norm(reach), _square_norm(left), _square_norm(right) * _square_norm(S))]
 
 
 _STEPS_BEYOND = 200                                    # then the search goes on, and a larger basis needs fewer
 
 
-@_compiled(apart=True)
 def _nothing_missed(values, Y, known, first, block, R, level):
     """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `first` on.
 
     values, Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them.
     """
-    scale = _largest_size(values)
-    size = max(_largest(R.reshape(-1)), 1e-300)
-    unit = _times(R, 1.0 / size)                       # squares of tiny or huge entries would not fit
-    S = _times(_transposed_product(unit, block, unit), (size / scale) * (size / scale))
-    cosine, at, sign = _start_cosine(R.shape[0], block, _MISSED), level / scale, 1.0
-    for i in range(known, values.shape[0]):
-        sign = -1.0 if level < values[i] else sign
-    edge = -np.inf                                     # of the values, on the side of the level
-    for i in range(known, values.shape[0]):
-        edge = max(edge, sign * values[i] / scale)
-    far = edge + 1.001 * math.sqrt(max(_small_eigen(S, block, False)[0][0], 0.0)) / cosine
-    for step in range(_STEPS_BEYOND):
-        norm, left, right = _resolvent_norms(values, Y, known, first, block, S, scale, at)
+    scale, size = _largest_size(values), float(np.abs(R).max()) or 1e-300
+    unit, others = R / size, values[known:] / scale    # squares of tiny or huge entries would not fit
+    S = _transposed_product(unit, block, unit) * ((size / scale) * (size / scale))
+    cosine, at = _start_cosine(len(R), block, _MISSED), level / scale
+    sign = -1.0 if (others > at).any() else 1.0
+    edge = (sign * others).max(initial=-math.inf)      # of the values, on the side of the level
+    far = edge + 1.001 * math.sqrt(_square_norm(S)) / cosine
+    of_start, of_last = Y[first:first + block, known:], Y[-block:, known:]
+    for _ in range(_STEPS_BEYOND):
+        norm, left, right = _resolvent_norms(others, of_start, of_last, S, at)
         if not norm < cosine:
             return False
-        slope = left * right
-        reached = sign * at + (cosine - norm) / slope if slope > 0.0 else np.inf
+        reached = sign * at + (cosine - norm) / (left * right) if left * right > 0.0 else math.inf
         if reached >= far:
             return True
         at = sign * reached
     return False
 
 
-class _Search(NamedTuple):
-    """Block Lanczos between two products: what is wanted, and how far it has come. The steps write to its arrays."""
-    tol: float
-    max_iterations: int
-    precision: float
-    key: int
-    W: np.ndarray  # (n, block), what to multiply next; the unit matrix for a direct solution
-    Q: np.ndarray                                      # (n, columns), orthonormal basis
-    AQ: np.ndarray                                     # A Q
-    H: np.ndarray                                      # Q^T A Q
-    at: np.ndarray                                     # whole numbers: _SIZE ... _FINISHED
-    level: np.ndarray                                  # real numbers: _TOTAL, _BEST
-    values: np.ndarray                                 # the result, as of Eigen
-    vectors: np.ndarray
-    residual: np.ndarray
-
-
-# at: columns of Q in use; where the random start block stands in Q, or -1 after a restart; Ritz vectors that had
-# converged before it was drawn; products so far; the product that gave the least residual; whether it has ended.
-_SIZE, _FIRST, _KNOWN, _ITERATIONS, _IMPROVED, _FINISHED = range(6)
-_TOTAL, _BEST = range(2)                               # level: sum of the known values; the least residual
-
-
-@_compiled(apart=True, python=True)
-def _start_search(n, k, key, tol, max_iterations, precision):
-    """Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would.
-
-    A block finds a repeated eigenvalue no more often than it has vectors. The basis holds 2 k + 8 blocks; there must be
-    room for one block more.
-    """
-    block = min((k + 15) // 16, 4) * 16
-    limit = 2 * k + 8 * block
-    direct = n <= limit + block
-    W = _unit_matrix(n) if direct else _orthonormalize(_gaussian_matrix(n, block, _subkey(key, 0)), key)[0]
-    columns = 0 if direct else limit
-    level = _zeros(2, _FLOAT64)
-    level[_BEST] = np.inf
-    return _Search(tol, max_iterations, precision, key, W, _zero_matrix(n, columns), _zero_matrix(n, columns),
-                   _zero_matrix(columns, columns), _zeros(6, _INT64), level,
-                   _zeros(k, _FLOAT64), _zero_matrix(n, k), _zeros(k, _FLOAT64))
-
-
-@_compiled(apart=True, python=True)
-def _step(search, R, summands):
-    """One more product, R = A W, enters the search; summands: norm of what was added up to it (`_measured_product`)."""
-    Q, AQ, H, W, at, level, k = search.Q, search.AQ, search.H, search.W, search.at, search.level, search.values.shape[0]
-    n, block, limit, size, first = R.shape[0], W.shape[1], Q.shape[1], at[_SIZE], at[_FIRST]
-    at[_ITERATIONS] += 1
-    iterations = at[_ITERATIONS]
-    if limit == 0:
-        values, vectors = _small_eigen(R, n, False)
-        _finish(search, values, vectors, _combined(R, vectors, k), summands)
-        return
-    _put(AQ, size, R)
-    _extend_basis(Q, H, size, W, R)
-    size += block
-    values, Y = _small_eigen(H, size, False)
-    scale = _largest_size(values)
-    rounding = 16.0 * max(search.precision, search.precision * summands / scale)
-    if size >= k:
-        residual = _largest(_residual_norms(R, Y[size - block:], k, scale))
-        if residual < 0.9 * level[_BEST]:
-            level[_BEST], at[_IMPROVED] = residual, iterations
-    stalled = level[_BEST] < 1e-9 and iterations - at[_IMPROVED] >= 10  # what is left is the rounding of A's products
-    margin = max(search.tol, rounding) * scale
-    converged = size >= k and (level[_BEST] * scale <= margin or stalled)
-    if converged and first >= 0 and size + block <= limit and not stalled and (search.tol > 1e-4 or at[_KNOWN] > 0):
-        # The search goes on until vectors that the start block hardly saw have had the time to show, as long as the
-        # basis has room. With a smaller tol they have had it: a residual of tol leaves eigenvalues to hide that are
-        # larger by tol sqrt(n / block) at most.
-        above = 0
-        while above < size and values[above] > values[k - 1] + 0.5 * margin:
-            above += 1
-        converged = _nothing_missed(values, Y, above, first, block, R, values[k - 1] + margin)
-    found = 0.0
-    for q in range(min(k, size)):
-        found += values[q]
-    again = converged and _may_repeat(values, k, block)
-    if again and at[_KNOWN] > 0:
-        again = found > level[_TOTAL] + max(search.tol, 16.0 * search.precision) * scale
-    if (size >= k and iterations >= search.max_iterations) or (converged and not again):
-        _finish(search, values, _combined(Q, Y, k), _combined(AQ, Y, k), summands)
-        return
-    if converged:
-        # More copies of a repeated eigenvalue may exist than the start block had vectors: another one, off what is
-        # found, shows them.
-        _restart(search, values, Y, k)
-        size, at[_FIRST], at[_KNOWN], at[_IMPROVED] = k, k, k, iterations
-        level[_TOTAL], level[_BEST] = found, np.inf
-        R = _gaussian_matrix(n, block, _subkey(_subkey(search.key, iterations), 2))
-    elif size + block > limit:
-        size, at[_FIRST] = k + block, -1
-        _restart(search, values, Y, size)
-    at[_SIZE] = size
-    _put(W, 0, _next_block(Q, size, R, _subkey(search.key, iterations)))
-
-
-@_compiled
 def _may_repeat(values, k, block):
     """Whether `block` of the values are equal to 1 %, and others follow: then more copies may have been missed."""
-    for i in range(k - block):
-        if values[i] - values[i + block - 1] <= 0.01 * abs(values[i]):
-            return True
-    return False
+    gaps = values[:max(k - block, 0)] - values[block - 1:max(k - 1, block - 1)]
+    return bool((gaps <= 0.01 * np.abs(values[:gaps.size])).any())
 
 
-@_compiled(apart=True)
-def _restart(search, values, Y, kept):
-    """The basis becomes the first `kept` Ritz vectors."""
-    _put(search.AQ, 0, _combined(search.AQ, Y, kept))
-    _keep_ritz_vectors(search.Q, search.H, values, Y, kept)
+def _eigen_of(values, vectors, products, iterations, precision, summands):
+    """The first pairs with their residuals, which come from A times the vectors, whatever led to these."""
+    k, scale = vectors.shape[1], _largest_size(values)
+    residual = np.sqrt(np.square((products - values[:k] * vectors) / scale).sum(0))
+    _fix_signs(vectors)
+    return Eigen(values[:k].copy(), vectors, iterations,
+                 np.maximum(residual, precision * max(1.0, summands / scale)))
 
 
-@_compiled(apart=True)
-def _keep_ritz_vectors(Q, H, values, Y, kept):
-    _put(Q, 0, _combined(Q, Y, kept))
-    for i in range(H.shape[0]):
-        for j in range(H.shape[0]):
-            H[i, j] = values[i] if i == j and i < kept else 0.0
-
-
-@_compiled(apart=True)
-def _finish(search, values, vectors, products, summands):
-    """End with the first k pairs; their residuals come from A times the vectors, whatever led to these."""
-    k, scale = search.values.shape[0], _largest_size(values)
-    rounding = search.precision * max(1.0, summands / scale)
-    for q in range(k):
-        total = 0.0
-        for i in range(vectors.shape[0]):
-            total += ((products[i, q] - values[q] * vectors[i, q]) / scale) ** 2
-            search.vectors[i, q] = vectors[i, q]
-        search.values[q], search.residual[q] = values[q], max(math.sqrt(total), rounding)
-    _fix_signs(search.vectors)
-    search.at[_FINISHED] = 1
-
-
-@_compiled(apart=True, python=True)
 def _lanczos(A, k, key, tol, max_iterations):
-    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; and whether A is finite."""
-    search, sound = _start_search(_size(A), k, key, tol, max_iterations, _precision(A)), True
-    while sound and search.at[_FINISHED] == 0:
-        R, summands = _measured_product(A, search.W)
-        sound = _all_below(R, np.inf)
-        if sound:
-            _step(search, R, summands)
-    return Eigen(search.values, search.vectors, search.at[_ITERATIONS], search.residual), sound
+    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; and whether A is finite.
+
+    Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. A block
+    finds a repeated eigenvalue no more often than it has vectors. The basis holds 2 k + 8 blocks; there must be room
+    for one block more, or all of A is formed.
+    """
+    n, block = _size(A), min(-(-k // 16), 4) * 16
+    limit = 2 * k + 8 * block
+    if n <= limit + block:
+        R, summands = _measured_product(A, np.eye(n))
+        if not _all_below(R, math.inf):
+            return None, False
+        values, Y = _small_eigen(R, n, False)
+        return _eigen_of(values, Y[:, :k].copy(), _combined(R, Y, k), 1, _precision(A), summands), True
+    Q, AQ, H = np.zeros((n, limit)), np.zeros((n, limit)), np.zeros((limit, limit))
+    W = _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
+    # first: where the random start block stands in Q, or -1 after a restart; known: Ritz vectors that had converged
+    # before it was drawn, of which `total` is the sum of values.
+    size = first = known = iterations = improved = 0
+    total, best = 0.0, math.inf
+    while True:
+        R, summands = _measured_product(A, W)
+        if not _all_below(R, math.inf):
+            return None, False
+        precision, iterations = _precision(A), iterations + 1
+        AQ[:, size:size + block] = R
+        _extend_basis(Q, H, size, W, R)
+        size += block
+        values, Y = _small_eigen(H, size, False)
+        scale, enough = _largest_size(values), size >= k
+        if enough:
+            residual = _residual_norms(R, Y[size - block:], k, scale).max()
+            if residual < 0.9 * best:
+                best, improved = residual, iterations
+        stalled = best < 1e-9 and iterations - improved >= 10          # what is left is the rounding of A's products
+        margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
+        converged = enough and (best * scale <= margin or stalled)
+        if converged and first >= 0 and size + block <= limit and not stalled and (tol > 1e-4 or known > 0):
+            # The search goes on until vectors that the start block hardly saw have had the time to show, as long as
+            # the basis has room. With a smaller tol they have had it: a residual of tol leaves eigenvalues to hide that
+            # are larger by tol sqrt(n / block) at most.
+            above = np.count_nonzero(values > values[k - 1] + 0.5 * margin)
+            converged = _nothing_missed(values, Y, above, first, block, R, values[k - 1] + margin)
+        found = sum(values[:k])
+        again = (converged and _may_repeat(values, k, block)
+                 and (known == 0 or found > total + max(tol, 16.0 * precision) * scale))
+        if enough and iterations >= max_iterations or converged and not again:
+            return _eigen_of(values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands), True
+        kept = k if converged else k + block if size + block > limit else 0
+        if kept:
+            AQ[:, :kept] = _combined(AQ, Y, kept)
+            _keep_ritz_vectors(Q, H, values, Y, kept)
+            size, first = kept, -1
+        if converged:
+            # More copies of a repeated eigenvalue may exist than the start block had vectors: another one, off what is
+            # found, shows them.
+            first = known = k
+            improved, total, best = iterations, found, math.inf
+            R = _gaussian_matrix(n, block, _python_subkey(_python_subkey(key, iterations), 2))
+        W = _next_block(Q, size, R, _python_subkey(key, iterations))
 
 
 # 7.3 The eigenvalue largest in size
 
-class _NormSearch(NamedTuple):
-    """Block Lanczos for the eigenvalue largest in size, between two products."""
-    tol: float
-    max_iterations: int
-    precision: float
-    key: int
-    W: np.ndarray                                      # as in _Search
-    Q: np.ndarray
-    H: np.ndarray
-    at: np.ndarray
-    level: np.ndarray                                  # _NORM, _SUMMANDS, _CERTIFIED
-
-
-# The result; the largest norm of what products were added up from; what the true norm is below, but for a chance.
-_NORM, _SUMMANDS, _CERTIFIED = range(3)
 _NORM_BLOCK, _NORM_COLUMNS = 16, 768  # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
 
 
-@_compiled(apart=True)
-def _start_norm(n, key, tol, max_iterations, precision):
-    direct = n <= 256
-    W = _unit_matrix(n) if direct else _orthonormalize(_gaussian_matrix(n, _NORM_BLOCK, _subkey(key, 0)), key)[0]
-    columns = 0 if direct else 10 * _NORM_BLOCK
-    return _NormSearch(tol, max_iterations, precision, key, W, _zero_matrix(n, columns), _zero_matrix(columns, columns),
-                       _zeros(6, _INT64), _zeros(3, _FLOAT64))
-
-
-@_compiled(apart=True)
 def _bound_by_powers(values, Y, block, n):
     """The least (|A^q W_1| / cosine)^(1/q) for the random start block W_1, which the norm of A is not above.
 
     A^q W_1 = Q H^q E_1 for q below the number of blocks, and some vector of norm 1 has that cosine with W_1 but for a
     chance, so that |A|^q times the cosine is at most |A^q W_1|.
     """
-    cosine, scale, least = _start_cosine(n, block, _MISSED), _largest_size(values), np.inf
-    for q in range(1, Y.shape[0] // block):
-        G = _zero_matrix(block, block)
-        for i in range(values.shape[0]):
-            power = abs(values[i] / scale) ** (2 * q)
-            for a in range(block):
-                for b in range(block):
-                    G[a, b] += power * Y[a, i] * Y[b, i]
-        norm = math.sqrt(max(_small_eigen(G, block, False)[0][0], 0.0))
-        least = min(least, scale * math.exp(math.log(max(norm, 1e-300) / cosine) / q))
+    cosine, scale, least, first = _start_cosine(n, block, _MISSED), _largest_size(values), math.inf, Y[:block]
+    for q in range(1, len(Y) // block):
+        G = (first * np.abs(values / scale) ** (2 * q)) @ first.T
+        norm = max(math.sqrt(_square_norm(G)), 1e-300)
+        least = min(least, scale * math.exp(math.log(norm / cosine) / q))
     return least
 
 
-@_compiled(apart=True)
-def _norm_step(search, R, summands):
-    """The search after one more product R = A W. It ends when no eigenvalue above (1 + tol) norm can have been missed.
-
-    The basis grows, to 512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in
-    the spectrum) it is started anew from the largest Ritz vectors, and the search ends when the residual of the first
-    is below tol.
-    """
-    W, Q, H, at, level, precision = search.W, search.Q, search.H, search.at, search.level, search.precision
-    n, block, first = R.shape[0], W.shape[1], at[_FIRST]
-    at[_ITERATIONS] += 1
-    iterations, level[_SUMMANDS] = at[_ITERATIONS], max(summands, level[_SUMMANDS])
-    if Q.shape[1] == 0:
-        level[_NORM], at[_FINISHED] = abs(_small_eigen(R, n, True)[0][0]), 1
-        level[_CERTIFIED] = level[_NORM] + 16.0 * precision * summands
-        return search
-    limit = min(min(_NORM_COLUMNS, max(10 * block, 2**26 // n)), n - block) // block * block
-    if at[_SIZE] + block > Q.shape[1]:
-        columns = min(limit, 2 * Q.shape[1])
-        Q, H = _rectangle(Q, n, columns), _rectangle(H, columns, columns)
-    _extend_basis(Q, H, at[_SIZE], W, R)
-    size = at[_SIZE] + block
-    full = size + block > limit
-    if iterations <= 8 or iterations % 4 == 0 or full or first < 0 or iterations >= search.max_iterations:
-        values, Y = _small_eigen(H, size, True)
-        norm, rounding = abs(values[0]), 16.0 * precision * level[_SUMMANDS]
-        beyond = max((1.0 + search.tol) * norm, norm + rounding)
-        level[_NORM], sure = norm, False
-        if first >= 0 and norm > rounding:
-            sure = (_nothing_missed(values, Y, 0, 0, block, R, beyond)
-                    and _nothing_missed(values, Y, 0, 0, block, R, -beyond))
-        if sure or norm <= rounding or iterations >= search.max_iterations:
-            at[_FINISHED] = 1
-        elif first < 0:
-            at[_FINISHED] = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(search.tol * norm, rounding)
-        if sure:
-            level[_CERTIFIED] = beyond
-        elif first >= 0 and (at[_FINISHED] != 0 or full):
-            if size > block:
-                level[_CERTIFIED] = rounding + _bound_by_powers(values, Y, block, n)
-            else:                                      # A W_1 = W_1 H + R
-                squares = _transposed_product(R, block, R)
-                product = norm + math.sqrt(max(_small_eigen(squares, block, False)[0][0], 0.0))
-                level[_CERTIFIED] = rounding + product / _start_cosine(n, block, _MISSED)
-        if full and at[_FINISHED] == 0:
-            size, at[_FIRST] = 2 * block, -1
-            _keep_ritz_vectors(Q, H, values, Y, size)
-    at[_SIZE] = size
-    if at[_FINISHED] == 0:
-        _put(W, 0, _next_block(Q, size, R, _subkey(search.key, iterations)))
-    return _NormSearch(search.tol, search.max_iterations, precision, search.key, W, Q, H, at, level)
+def _bound_by_start(values, Y, R, block):
+    """What the norm of A is not above, but for a chance, by its products with the start block."""
+    if len(Y) > block:
+        return _bound_by_powers(values, Y, block, len(R))
+    size = _largest_size(R)                            # A W_1 = W_1 H + R
+    off = size * math.sqrt(_square_norm(_transposed_product(R / size, block, R / size)))
+    return (abs(values[0]) + off) / _start_cosine(len(R), block, _MISSED)
 
 
-@_compiled(apart=True, python=True)
 def _norm(A, key, tol, max_iterations):
     """Largest size of an eigenvalue of A, from below; what it is not above but for a chance; whether A is finite.
 
-    Where the search has ended by its test, that is (1 + tol) times the first (or that and its rounding); where the
-    basis was full before, or all is rounding, what powers of A on the start block show, some 10 % more.
+    The search ends when no eigenvalue above (1 + tol) norm can have been missed, and that is what it is not above;
+    where the basis was full before, or all is rounding, what powers of A on the start block show, some 10 % more. The
+    basis grows, to 512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in the
+    spectrum) it is started anew from the largest Ritz vectors, and the search ends when the residual of the first is
+    below tol.
     """
-    search, sound = _start_norm(_size(A), key, tol, max_iterations, _precision(A)), True
-    while sound and search.at[_FINISHED] == 0:
-        R, summands = _measured_product(A, search.W)
-        sound = _all_below(R, np.inf)
-        if sound:
-            search = _norm_step(search, R, summands)
-    return search.level[_NORM], max(search.level[_NORM], search.level[_CERTIFIED]), sound
+    n, block = _size(A), _NORM_BLOCK
+    W = np.eye(n) if n <= 256 else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
+    limit = min(_NORM_COLUMNS, max(10 * block, 2**26 // n), n - block) // block * block
+    Q, H = np.zeros((n, 10 * block if n > 256 else 0)), np.zeros((10 * block, 10 * block))
+    size, first, iterations, certified, most = 0, 0, 0, 0.0, 0.0
+    while True:
+        R, summands = _measured_product(A, W)
+        if not _all_below(R, math.inf):
+            return 0.0, math.inf, False
+        iterations, most = iterations + 1, max(most, summands)
+        rounding = 16.0 * _precision(A) * most
+        if n <= 256:
+            norm = float(abs(_small_eigen(R, n, True)[0][0]))
+            return norm, norm + rounding, True
+        if size + block > Q.shape[1]:
+            more = min(limit, 2 * Q.shape[1]) - Q.shape[1]
+            Q, H = np.pad(Q, ((0, 0), (0, more))), np.pad(H, (0, more))
+        _extend_basis(Q, H, size, W, R)
+        size += block
+        full = size + block > limit
+        if iterations <= 8 or iterations % 4 == 0 or full or first < 0 or iterations >= max_iterations:
+            values, Y = _small_eigen(H, size, True)
+            norm = float(abs(values[0]))
+            beyond = max((1.0 + tol) * norm, norm + rounding)
+            sure = first >= 0 and norm > rounding and all(
+                _nothing_missed(values, Y, 0, 0, block, R, level) for level in (beyond, -beyond))
+            finished = sure or norm <= rounding or iterations >= max_iterations
+            if not finished and first < 0:
+                finished = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(tol * norm, rounding)
+            if sure:
+                certified = beyond
+            elif first >= 0 and (finished or full):
+                certified = rounding + _bound_by_start(values, Y, R, block)
+            if finished:
+                return norm, max(norm, float(certified)), True
+            if full:
+                size, first = 2 * block, -1
+                _keep_ritz_vectors(Q, H, values, Y, size)
+        W = _next_block(Q, size, R, _python_subkey(key, iterations))
 
 
 # 7.4 Solvers
 
-@_public(A=_operator(), k=_basis("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
+def _checked_search(function, A, k, seed, tol, max_iterations):
+    A = _checked_operator(f"{function}: A", A)
+    k = _checked_whole(f"{function}: k", k, 1, _size(A))
+    _fits(f"{function}: k", 8.0 * _size(A) * min(2 * k, _size(A)))      # a search holds twice as many vectors
+    return (A, k, _checked_key(function, seed, _START), _checked_real(f"{function}: tol", tol, 0.0),
+            _checked_whole(f"{function}: max_iterations", max_iterations, 1))
+
+
+def _require_finite_operator(function, finite):
+    if not finite:
+        raise ValueError(f"{function}: A must be finite (no NaN or infinity)")
+
+
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
 
@@ -4803,7 +3488,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's
         type. Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A loose
         tol (1e-2) does not promise that none is missed which is larger by less than a few tol: for that there is
@@ -4812,38 +3497,35 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 
     Returns
     -------
-    Eigen
+    Eigen; it does not raise when it stops early: see `residual`
 
     Notes
     -----
     Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
     of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved directly.
     Where b values come out equal to 1 %, the search goes on with a new random block off what it has found, until that
-    shows no more of them: eigenvalues repeated more than b times. It does not raise when it stops early: see
-    `residual`.
+    shows no more of them: eigenvalues repeated more than b times.
 
     Examples
     --------
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
-    if not _symmetric(A):
-        raise ValueError("block_lanczos: A must be symmetric")
-    eigen, finite = _lanczos(A, k, _key(seed, _START), tol, max_iterations)
-    if not finite:
-        raise ValueError("block_lanczos: A must be finite (no NaN or infinity)")
+    eigen, finite = _lanczos(*_checked_search("block_lanczos", A, k, seed, tol, max_iterations))
+    _require_finite_operator("block_lanczos", finite)
     return eigen
 
 
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric matrix that is only known by its products, and their vectors.
 
-    `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator, a matrix on disk. The search is
-    the same (AMS section 2, footnote 1): it hands out a block of vectors and goes on with the product.
+    `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator, a matrix on disk (AMS section
+    2, footnote 1).
 
     Parameters
     ----------
-    product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric
+    product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric. b is n, k
+        rounded up to a multiple of 16, or 64. A product in float32 is taken to be rounded so
     n : int, at least 1; rows of A
     k : int from 1 to n
     seed, tol, max_iterations : as of `block_lanczos`
@@ -4852,61 +3534,22 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     -------
     Eigen, with the bits of `block_lanczos` where the products have those of `matmat`
 
-    Raises
-    ------
-    ValueError : an argument out of its range; a product of another shape, with NaN or infinity, or of a matrix that is
-        not symmetric
-
-    Notes
-    -----
-    Called from Python only. Vectors, work and memory as of `block_lanczos`; b is n, k rounded up to a multiple of 16,
-    or 64. A product in float32 is taken to be rounded so.
-
     Examples
     --------
     >>> A = np.diag(np.array([3.0, 1.0, 2.0]))
     >>> block_lanczos_of(lambda V: A @ V, 3, 2).values.round(12).tolist()
     [3.0, 2.0]
     """
-    n, k = _as_integer("block_lanczos_of: n", n), _as_integer("block_lanczos_of: k", k)
-    seed, tol = _as_seed("block_lanczos_of: seed", seed), _as_real("block_lanczos_of: tol", tol)
-    max_iterations = _as_integer("block_lanczos_of: max_iterations", max_iterations)
+    name = "block_lanczos_of"
+    n = _checked_whole(f"{name}: n", n, 1, 2**31 - 1)
+    k, key = _checked_whole(f"{name}: k", k, 1, n), _checked_key(name, seed, _START)
+    tol = _checked_real(f"{name}: tol", tol, 0.0)
+    max_iterations = _checked_whole(f"{name}: max_iterations", max_iterations, 1)
     if not callable(product):
-        raise ValueError("block_lanczos_of: product must be a function of an (n, b) array")
-    if not 1 <= n < 2**31:
-        raise ValueError("block_lanczos_of: n must be at least 1, and below 2**31")
-    if not 1 <= k <= n:
-        raise ValueError("block_lanczos_of: k must be from 1 to n, the number of rows")
-    if not tol >= 0.0 or max_iterations < 1:
-        raise ValueError("block_lanczos_of: tol must not be negative, and max_iterations be at least 1")
-    with _called("block_lanczos_of"):
-        return _lanczos_by(product, n, k, _python_key(seed, _START), tol, max_iterations)
+        raise ValueError(f"{name}: product must be a function of an (n, b) array, got {type(product).__name__}")
+    return _lanczos(_ByProducts(product, n), k, key, tol, max_iterations)[0]
 
 
-def _lanczos_by(product, n, k, key, tol, max_iterations):
-    """`_lanczos` for products that are made elsewhere."""
-    search = _start_search(n, k, key, tol, max_iterations, _EPSILONS[8])._replace(key=key)
-    while not search.at[_FINISHED]:
-        V = search.W.copy()
-        R = _as_points("block_lanczos_of: product(V)", product(V))
-        if R.shape != V.shape:
-            raise ValueError(f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
-        if not _all_below(R, np.inf):
-            raise ValueError("block_lanczos_of: product(V) must be finite (no NaN or infinity)")
-        if search.at[_ITERATIONS] == 0:
-            search = search._replace(precision=_EPSILONS[R.itemsize])
-            G = V.T @ R
-            if np.abs(G - G.T).max() > 1e-3 * _largest_column(_to_double(R)):  # products in half precision pass
-                raise ValueError("block_lanczos_of: product must be that of a symmetric matrix")
-        R = np.array(R, np.float64)
-        _step(search, R, _largest_column(R))
-    return Eigen(search.values, search.vectors, int(search.at[_ITERATIONS]), search.residual)
-
-
-_EPSILONS = {4: 1.1920928955078125e-7, 8: 2.220446049250313e-16}       # by the bytes of a number
-
-
-@_public(A=_operator(), k=_basis("A"), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
 
@@ -4918,70 +3561,54 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     ----------
     A : (n, n) symmetric array or operator
     k : int from 1 to n
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
         subspace is invariant to tol. Not below 16 roundings of A's type
     max_iterations : int, at least 1; products with k vectors
 
     Returns
     -------
-    Eigen
+    Eigen; it does not raise when it stops early: see `residual`
 
     Notes
     -----
     One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
-    time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k). It does not raise
-    when it stops early: see `residual`.
-
-    Examples
-    --------
-    >>> orthogonal_iteration(np.diag(np.array([3.0, 1.0, -5.0])), 1, 0).values.round(6).tolist()
-    [3.0]
+    time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k).
     """
-    if not _symmetric(A):
-        raise ValueError("orthogonal_iteration: A must be symmetric")
-    n, precision, key = _size(A), _precision(A), _key(seed, _START)
-    Q, _ = _orthonormalize(_gaussian_matrix(n, k, _subkey(key, 0)), _subkey(key, 1))
-    shift, iterations, best, improved = 0.0, 0, np.inf, 0
+    A, k, key, tol, max_iterations = _checked_search("orthogonal_iteration", A, k, seed, tol, max_iterations)
+    precision = _precision(A)
+    Q = _orthonormalize(_gaussian_matrix(_size(A), k, _python_subkey(key, 0)), _python_subkey(key, 1))[0]
+    shift, iterations, best, improved = 0.0, 0, math.inf, 0
     while True:
-        Z = _in_double(_product(A, Q))
+        Z = _product(A, Q).astype(np.float64, copy=False)
         iterations += 1
-        if not _all_below(Z, np.inf):
-            raise ValueError("orthogonal_iteration: A must be finite (no NaN or infinity)")
+        _require_finite_operator("orthogonal_iteration", _all_below(Z, math.inf))
         T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
-        R = Z.copy()
-        _add(R, -1.0, _dense_product(Q, k, T))
-        residual = _residual_norms(R, Y, k, _largest_size(values))
-        settled = -values[k - 1] <= shift * (1.0 + 1e-6)
-        worst = _largest(residual)
-        if (settled and worst <= max(tol, 16.0 * precision)) or iterations >= max_iterations:
-            break
+        residual = _residual_norms(Z - _dense_product(Q, k, T), Y, k, _largest_size(values))
+        settled, worst = -values[k - 1] <= shift * (1.0 + 1e-6), residual.max()
+        if settled and worst <= max(tol, 16.0 * precision) or iterations >= max_iterations:
+            vectors = _dense_product(Q, k, Y)
+            _fix_signs(vectors)
+            return Eigen(values, vectors, iterations, np.maximum(residual, precision))
         shift = max(shift, -values[k - 1])
         if worst < 0.9 * best:
             best, improved = worst, iterations
         if iterations - improved >= 100:               # +lambda and -lambda alike: a mixture that stays as it is
             shift = max(shift, _largest_size(values))
-        _add(Z, shift, Q)
-        Q, _ = _orthonormalize(Z, _subkey(key, iterations + 1))
-    vectors = _dense_product(Q, k, Y)
-    _fix_signs(vectors)
-    for q in range(k):
-        residual[q] = max(residual[q], precision)
-    return Eigen(values, vectors, iterations, residual)
+        Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
 
 
-@_public(A=_operator(), seed=_seed, tol=_tolerance, max_iterations=_integer(1))
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size (textbook: Lanczos at both ends).
 
     The stopping rule is a posteriori and needs no gap in the spectrum, in the manner of Kuczynski and Wozniakowski
-    (1992).
+    (1992). Never above the true norm but for rounding.
 
     Parameters
     ----------
     A : (n, n) symmetric array or operator
-    seed : int from 0 to 2**64 - 1, by default 0
+    seed : int from 0 to 2**64 - 1
     tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
         roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was full
         before that was sure, or max_iterations were over. 768 columns suffice for 1 % up to n near 87,000 (beyond, 512
@@ -4991,24 +3618,19 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 
     Returns
     -------
-    float
-
-    Notes
-    -----
-    Never above the true norm but for rounding. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40
-    at 1 % where it has no gap. Memory O(n) for each product, at most 768 n numbers. For n <= 256 the matrix is formed
-    and solved directly.
+    float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at most 768 n
+    numbers of memory. For n <= 256 the matrix is formed and solved directly
 
     Examples
     --------
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
-    if not _symmetric(A):
-        raise ValueError("spectral_norm: A must be symmetric")
-    norm, _, finite = _norm(A, _key(seed, _NORMS), tol, max_iterations)
-    if not finite:
-        raise ValueError("spectral_norm: A must be finite (no NaN or infinity)")
+    A = _checked_operator("spectral_norm: A", A)
+    tol = _checked_real("spectral_norm: tol", tol, 0.0)
+    max_iterations = _checked_whole("spectral_norm: max_iterations", max_iterations, 1)
+    norm, _, finite = _norm(A, _checked_key("spectral_norm", seed, _NORMS), tol, max_iterations)
+    _require_finite_operator("spectral_norm", finite)
     return norm
 
 
@@ -5080,7 +3702,6 @@ def _expansion_of(X, kernel, eigen, taken):
     return Expansion(X, coef, np.where(kept, values, 0.0), np.zeros(values.size), kernel)
 
 
-@_plain
 def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
 
@@ -5122,16 +3743,14 @@ def _components(function, X, kernel, k, seed, centered):
     X, kernel = _points_and_kernel(function, X, kernel)
     n, k, key = len(X), _checked_whole(f"{function}: k", k, 1, len(X)), _checked_key(function, seed, _START)
     _fits(f"{function}: k", 8.0 * n * min(2 * k, n))
-    X = _writeable(X)
     A = _gram(kernel, _prepare(kernel, X, X, True)) if n <= _DENSE_POINTS else Implicit(X, kernel)
-    taken = _operator_product(A, np.ones((n, 1))).astype(np.float64).sum() / n if centered else 0.0
+    taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n if centered else 0.0
     eigen, finite = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000)
     if not finite:
         raise ValueError(f"{function}: the Gram matrix must be finite (no NaN or infinity)")
     return X, kernel, eigen, taken
 
 
-@_plain
 def kpca(X, kernel, k, seed=0):
     """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
 
@@ -5172,7 +3791,6 @@ def _with_mean_zero(E):
     return E._replace(offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
-@_plain
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
 
@@ -5200,7 +3818,6 @@ def centered_kpca(X, kernel, k, seed=0):
     return _with_mean_zero(found._replace(coef=coef))
 
 
-@_plain
 def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
@@ -5218,11 +3835,6 @@ def center_expansion(expansion):
     return _with_mean_zero(_checked_expansion("center_expansion: expansion", expansion))
 
 
-def _in_common_precision(*arrays):
-    dtype = np.result_type(*arrays)
-    return [array.astype(dtype, copy=False) for array in arrays]
-
-
 @np.errstate(over="ignore", invalid="ignore")          # features that are not finite are refused by whoever calls
 def _features(X, E):
     """Features of points by an expansion."""
@@ -5232,7 +3844,6 @@ def _features(X, E):
     return features
 
 
-@_plain
 def expand(X, expansion):
     """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
 
@@ -5263,7 +3874,7 @@ def expand(X, expansion):
 
 # 8.1 Pre-images
 
-@_compiled
+@_helper
 def _preimage_weights(gammas, Q, z, gamma, out):
     """out_i = gammas_i exp(-gamma |z - q_i|^2); their sum, and that of their sizes."""
     total = size = 0.0
@@ -5277,14 +3888,14 @@ def _preimage_weights(gammas, Q, z, gamma, out):
     return total, size
 
 
-@_compiled(apart=True)
+@_helper
 def _climb(gammas, Q, gamma, z, iterations):
     """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
 
     Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows.
     """
-    d, weights = Q.shape[1], _zeros(Q.shape[0], _FLOAT64)
-    step, other = _zeros(d, _FLOAT64), _zeros(d, _FLOAT64)
+    d, weights = Q.shape[1], np.empty(Q.shape[0])
+    step, other = np.empty(d), np.empty(d)
     total, size = _preimage_weights(gammas, Q, z, gamma, weights)
     for iteration in range(iterations):
         if size == 0.0:                                # so far from all points that every kernel value is 0
@@ -5314,20 +3925,12 @@ def _climb(gammas, Q, gamma, z, iterations):
     return total
 
 
-@_compiled(parallel=True, python=True)
-def _climb_all(gammas, Q, gamma, Z, iterations):
-    """`_climb` for each row of gammas, from that of Z, in place; the sums."""
-    sums = _zeros(Z.shape[0], _FLOAT64)
-    work = Z.shape[0] * min(iterations, 50) * Q.shape[0] * (10.0 + Q.shape[1])         # many end early
-    begun = _threads_pay(work, Z.shape[0])
-    if begun:
-        for r in prange(Z.shape[0]):
-            sums[r] = _climb(gammas[np.int64(r)], Q, gamma, Z[np.int64(r)], iterations)
-        _threads_paid(begun, work)
-    else:
-        for r in range(Z.shape[0]):
-            sums[r] = _climb(gammas[r], Q, gamma, Z[r], iterations)
-    return sums
+@_core
+def _climb_all(gammas, Q, gamma, Z, iterations, sums):
+    """`_climb` for each row of gammas, from that of Z, in place."""
+    for index in prange(Z.shape[0]):
+        r = np.int64(index)
+        sums[r] = _climb(gammas[r], Q, gamma, Z[r], iterations)
 
 
 def _fixed_points(E, Y, F, iterations):
@@ -5342,12 +3945,13 @@ def _fixed_points(E, Y, F, iterations):
         nearest = [int(np.square(F - y).sum(1).argmin()) for y in Y[slab]]
         gammas, Z = _dense_product(Y[slab], C.shape[1], C.T.copy()), Q[nearest]
         gammas += E.mean if E.mean.size else 0.0
-        climbed = _climb_all(gammas, Q, E.kernel.gamma, Z, iterations) > 0.0
-        out[slab] = np.where(climbed[:, None], Z, Q[nearest])
+        sums = np.empty(len(Z))
+        work = len(Z) * min(iterations, 50) * len(Q) * (10.0 + Q.shape[1])         # many end early
+        _climb_all(work, gammas, Q, E.kernel.gamma, Z, iterations, sums)
+        out[slab] = np.where(sums[:, None] > 0.0, Z, Q[nearest])
     return out
 
 
-@_plain
 def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
@@ -5416,7 +4020,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
 _BANDS = 64                                             # runs of rows with equal numbers of pairs, one task each
 
 
-@_compiled
+@_helper
 def _band_start(band, n):
     """First row of a band, so that the triangle above the diagonal is cut into equal areas."""
     return np.int64(n * (1.0 - math.sqrt(1.0 - band / _BANDS)))
@@ -5425,7 +4029,7 @@ def _band_start(band, n):
 _GAPS = 16                                             # at a time: in a loop of their own they vectorise
 
 
-@_compiled
+@_helper
 def _kept(key, i, log_miss, n, columns):
     """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps."""
     row, j, count = _subkey(key, i), i, 0
@@ -5443,18 +4047,19 @@ def _kept(key, i, log_miss, n, columns):
     return count
 
 
-@_compiled(apart=True)
-def _count_kept(keep, log_miss, n, band, upper, lower):
-    """Entries that a band of rows keeps: from the diagonal on by row, left of it by row and by band of columns."""
-    columns = np.empty(n, _INT64)
-    for i in range(_band_start(band, n), _band_start(band + 1, n)):
-        upper[i] = _kept(keep, i, log_miss, n, columns)
-        for c in range(upper[i]):
-            if columns[c] > i:
-                lower[band + 1, columns[c]] += 1
+@_core
+def _count_kept(keep, log_miss, n, upper, lower):
+    """Entries that each band of rows keeps: from the diagonal on by row, left of it by row and by band of columns."""
+    for index in prange(_BANDS):
+        band, columns = np.int64(index), np.empty(n, np.int64)
+        for i in range(_band_start(band, n), _band_start(band + 1, n)):
+            upper[i] = _kept(keep, i, log_miss, n, columns)
+            for c in range(upper[i]):
+                if columns[c] > i:
+                    lower[band + 1, columns[c]] += 1
 
 
-@_compiled(inline="always")
+@_helper
 def _sampled_value(value, s, row, j, bound):
     """What a kept entry becomes: s times its value, or +-s bound by a coin of that mean if bound >= 0."""
     if bound < 0.0:
@@ -5462,95 +4067,62 @@ def _sampled_value(value, s, row, j, bound):
     return s * bound if _uniform(row, j) * 2.0 * bound < bound + value else -s * bound
 
 
-@_compiled(apart=True)
-def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, band, upper, place, sketch):
-    """Evaluate what one band of rows keeps, and write each entry and its mirror image."""
-    _wide_vectors()
-    n, data, indices, indptr = X.shape[0], sketch.data, sketch.indices, sketch.indptr
-    columns, values = np.empty(n, _INT64), _zeros(_blocks(n) * _BLOCK, X.dtype)
-    for i in range(_band_start(band, n), _band_start(band + 1, n)):
-        count = min(_kept(keep, i, log_miss, n, columns), upper[i])
-        _pair_values(kernel, gamma, X, i, X, columns[:count], values)
-        row = _subkey(coin, i)
-        at = indptr[i + 1] - count
-        for c in range(count):
-            j, value = columns[c], _sampled_value(values[c], s, row, columns[c], bound)
-            data[at + c], indices[at + c] = value, j
-            if j > i:  # the mirror image; bands come in order, so columns rise in each row
-                mirror = indptr[j] + place[j]
-                data[mirror], indices[mirror] = value, i
-                place[j] += 1
+@_core
+def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr):
+    """Evaluate what each band of rows keeps, and write each entry and its mirror image."""
+    for index in prange(_BANDS):
+        _wide_vectors()
+        band, n = np.int64(index), X.shape[0]
+        columns, values, place = np.empty(n, np.int64), np.empty(_blocks(n) * _BLOCK, X.dtype), lower[band]
+        for i in range(_band_start(band, n), _band_start(band + 1, n)):
+            count = min(_kept(keep, i, log_miss, n, columns), upper[i])
+            _pair_values(kernel, gamma, X, i, X, columns[:count], values)
+            row, at = _subkey(coin, i), indptr[i + 1] - count
+            for c in range(count):
+                j, value = columns[c], _sampled_value(values[c], s, row, columns[c], bound)
+                data[at + c], indices[at + c] = value, j
+                if j > i:  # the mirror image; bands come in order, so columns rise in each row
+                    mirror = indptr[j] + place[j]
+                    data[mirror], indices[mirror] = value, i
+                    place[j] += 1
 
 
-@_compiled(parallel=True, python=True)
 def _sampled(kernel, gamma, X, s, keep, coin, bound):
     """CSR of kept entries: s k(x_i, x_j), or +-s bound by a coin of that mean if bound >= 0; X, gamma: `_at_scale`."""
-    n, log_miss = X.shape[0], math.log1p(-1.0 / s)
-    upper, indptr = _zeros(n, _INT64), _zeros(n + 1, _INT64)
-    lower = _zeros((_BANDS + 1) * n, _INT64).reshape(_BANDS + 1, n)
-    entries = 0.5 * n * (n + 1.0) / s
-    counting, writing = 5.0 * entries + 10.0 * n, (15.0 + _value_work(kernel, X.shape[1])) * entries + 10.0 * n
-    begun = _threads_pay(counting, _BANDS)
-    if begun:
-        for band in prange(_BANDS):
-            _count_kept(keep, log_miss, n, np.int64(band), upper, lower)
-        _threads_paid(begun, counting)
-    else:
-        for band in range(_BANDS):
-            _count_kept(keep, log_miss, n, band, upper, lower)
-    for band in range(_BANDS):
-        for i in range(n):
-            lower[band + 1, i] += lower[band, i]
-    for i in range(n):
-        indptr[i + 1] = indptr[i] + lower[_BANDS, i] + upper[i]
-    sketch = CSR(_new_matrix(1, indptr[n], X)[0], _new_matrix(1, indptr[n], np.empty(0, np.int32))[0], indptr)
-    begun = _threads_pay(writing, _BANDS)
-    if begun:
-        for band in prange(_BANDS):
-            _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, np.int64(band), upper, lower[band], sketch)
-        _threads_paid(begun, writing)
-    else:
-        for band in range(_BANDS):
-            _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, band, upper, lower[band], sketch)
-    return sketch
+    n, log_miss = len(X), math.log1p(-1.0 / s) if s > 1.0 else -math.inf
+    upper, lower, entries = np.zeros(n, np.int64), np.zeros((_BANDS + 1, n), np.int64), 0.5 * n * (n + 1.0) / s
+    _count_kept(5.0 * entries + 10.0 * n, keep, log_miss, n, upper, lower)
+    np.cumsum(lower, axis=0, out=lower)
+    indptr = np.concatenate([[0], np.cumsum(lower[_BANDS] + upper)])
+    data, indices = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32)
+    work = (15.0 + _value_work(kernel, X.shape[1])) * entries + 10.0 * n
+    _write_kept(work, kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr)
+    return CSR(data, indices, indptr)
 
 
-@_compiled(apart=True)
-def _largest_in_tiles(kernel, pairs, group, tile):
-    largest = 0.0
-    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-        first, last, begin, end = _tile_place(pairs, t)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        for r in range(last - first):
-            for c in range(end - begin):
-                if not abs(tile[r, c]) <= largest:     # NaN enters too, and stays
-                    largest = abs(tile[r, c])
-    return largest
+@_core
+def _largest_in_tiles(kernel, pairs, groups, largest):
+    """max abs(K_ij) of each four tiles, NaN if one is."""
+    for index in prange(groups):
+        group, tile, most = np.int64(index), _new_tile(pairs.X), 0.0
+        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+            first, last, begin, end = _tile_place(pairs, t)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            for r in range(last - first):
+                for c in range(end - begin):
+                    if not abs(tile[r, c]) <= most:    # NaN enters too, and stays
+                        most = abs(tile[r, c])
+        largest[group] = most
 
 
-@_compiled(parallel=True)
-def _largest_entry(kernel, pairs):
-    """max abs(K_ij), NaN if one is."""
-    groups = (_tile_count(pairs) + 3) // 4
-    largest = _zeros(groups, _FLOAT64)
-    work = _tile_work(kernel, pairs, 1.0)
-    begun = _threads_pay(work, groups)
-    if begun:
-        for group in prange(groups):
-            largest[group] = _largest_in_tiles(kernel, pairs, np.int64(group), _new_tile(pairs.X))
-        _threads_paid(begun, work)
-    else:
-        for group in range(groups):
-            largest[group] = _largest_in_tiles(kernel, pairs, group, _new_tile(pairs.X))
-    return _largest(largest)
-
-
-@_compiled(apart=True, python=True)
 def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
-    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        return _largest_entry(kernel, _prepare(kernel, X, X, True))
-    return np.float64(_largest(_diagonal(X, kernel)))
+    if kernel.kind not in (_CUSTOM, _PRECOMPUTED):
+        return float(np.abs(_diagonal(X, kernel)).max())
+    pairs = _prepare(kernel, X, X, True)
+    largest = np.empty(_groups_of_tiles(pairs))
+    _largest_in_tiles(_tile_work(kernel, pairs, 1.0), kernel, pairs, largest.size, largest)
+    return float(largest.max())
 
 
 def _sampled_gram(function, X, kernel, s, seed, quantized):
@@ -5574,7 +4146,6 @@ def _sampled_gram(function, X, kernel, s, seed, quantized):
     return sketch
 
 
-@_plain
 def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
@@ -5606,7 +4177,6 @@ def sample_gram(X, kernel, s, seed=0):
     return _sampled_gram("sample_gram", X, kernel, s, seed, False)
 
 
-@_plain
 def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
 
@@ -5626,7 +4196,7 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     return _sampled_gram("sample_quantize_gram", X, kernel, s, seed, True)
 
 
-@_compiled
+@_helper
 def _write_words(bits, first, last, begin, end, words):
     """words[c, j] |= bits[i - first, j - begin] << (i mod 32) for the rows 32 c <= i < 32 c + 32."""
     for i in range(first, last):
@@ -5635,50 +4205,29 @@ def _write_words(bits, first, last, begin, end, words):
             word[j] |= up[j - begin] << shift
 
 
-@_compiled(apart=True)
-def _round_words(kernel, pairs, slope, coin, group, words):
-    """Draw four tiles on and above the diagonal, and write each of them and its mirror image."""
-    _wide_vectors()
-    tile = _new_tile(pairs.X)
-    bits = np.zeros(_BLOCK * _BLOCK, np.uint32).reshape(_BLOCK, _BLOCK)
-    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-        first, last, begin, end = _tile_place(pairs, t)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        bits[:] = 0
-        for i in range(first, last):
-            key = _subkey(coin, i)
-            up = bits[i - first]
-            for c in range(end - begin):
-                up[c] = _uniform(key, begin + c) < 0.5 + slope * tile[i - first, c]
-        if begin == first:                                # pair (i, j) is drawn from row min(i, j)
-            for r in range(last - first):
-                for c in range(r):
-                    bits[r, c] = bits[c, r]
-        _write_words(bits, first, last, begin, end, words)
-        if begin > first:
-            _write_words(_transposed(bits), begin, end, first, last, words)
+@_core
+def _round_words(kernel, pairs, slope, coin, groups, words):
+    """Draw each four tiles on and above the diagonal, and write each of them and its mirror image."""
+    for index in prange(groups):
+        _wide_vectors()
+        group, tile, bits = np.int64(index), _new_tile(pairs.X), np.zeros((_BLOCK, _BLOCK), np.uint32)
+        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+            first, last, begin, end = _tile_place(pairs, t)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            bits[:] = 0
+            for i in range(first, last):
+                key, up = _subkey(coin, i), bits[i - first]
+                for c in range(end - begin):
+                    up[c] = _uniform(key, begin + c) < 0.5 + slope * tile[i - first, c]
+            if begin == first:                         # pair (i, j) is drawn from row min(i, j)
+                for r in range(last - first):
+                    for c in range(r):
+                        bits[r, c] = bits[c, r]
+            _write_words(bits, first, last, begin, end, words)
+            if begin > first:
+                _write_words(_transposed(bits), begin, end, first, last, words)
 
 
-@_compiled(parallel=True, python=True)
-def _quantized(kernel, pairs, bound, coin):
-    """Words of `Bits`: each tile above the diagonal is drawn once and written twice."""
-    n = pairs.X.shape[0]
-    words = _new_matrix((n + 31) // 32, n, np.empty(0, np.uint32))
-    words[:] = 0
-    slope, tasks = 0.5 / bound if bound > 0.0 else 0.0, (_tile_count(pairs) + 3) // 4
-    work = _tile_work(kernel, pairs, 4.0)
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for group in prange(tasks):
-            _round_words(kernel, pairs, slope, coin, np.int64(group), words)
-        _threads_paid(begun, work)
-    else:
-        for group in range(tasks):
-            _round_words(kernel, pairs, slope, coin, group, words)
-    return words
-
-
-@_plain
 def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
@@ -5707,12 +4256,14 @@ def quantize_gram(X, kernel, seed=0):
     bound = _entry_bound(kernel, X)
     if not bound < math.inf:
         raise ValueError("quantize_gram: kernel must have finite values on X")
-    return Bits(_quantized(kernel, _prepare(kernel, X, X, True), bound, key), bound, len(X))
+    words, pairs = np.zeros((-(-len(X) // 32), len(X)), np.uint32), _prepare(kernel, X, X, True)
+    slope = 0.5 / bound if bound > 0.0 else 0.0
+    _round_words(_tile_work(kernel, pairs, 4.0), kernel, pairs, slope, key, _groups_of_tiles(pairs), words)
+    return Bits(words, bound, len(X))
 
 
 # 9.4 Rounded expansions (AMS section 4)
 
-@_plain
 def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
 
@@ -5746,7 +4297,6 @@ def _rounded(A, s, key):
     return CSR(values[kept], np.nonzero(kept)[1], np.concatenate([[0], np.cumsum(kept.sum(1))]))
 
 
-@_plain
 def thin_expansion(expansion, rounded):
     """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
 
@@ -5777,7 +4327,6 @@ def _thinned(E, rounded):
     return E._replace(points=E.points[survivors], coef=coef, mean=np.array([np.nan]) if E.mean.size else E.mean)
 
 
-@_plain
 def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
 
@@ -5807,7 +4356,6 @@ def expand_rounded(X, expansion, s, seed=0):
     return features
 
 
-@_plain
 def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
@@ -5842,7 +4390,6 @@ def _checked_below(name, value, limit, in_words):
     return value
 
 
-@_plain
 def is_trivial(features, m, T):
     """Which features are trivial in the sense of AMS theorem 5: f(x) <= T sqrt(ln m), for unit coefficient vectors.
 
@@ -5862,7 +4409,7 @@ def is_trivial(features, m, T):
 
 # 9.5 Projections by signs (AMS section 5)
 
-@_compiled
+@_helper
 def _fill_signs(key, begin, end, panels):
     """panels[c, t - begin, j] = sign of coordinate t in column c width + j: 64 columns from one word."""
     width = panels.shape[2]
@@ -5875,41 +4422,25 @@ def _fill_signs(key, begin, end, panels):
                 signs[j] = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(j)) & np.uint64(1)))
 
 
-@_compiled(apart=True)
-def _project_rows(X, s, key, task, out):
-    _wide_vectors()
-    d, width = X.shape[1], 2 * _VECTOR_BYTES // X.itemsize
-    count, scale = (s + width - 1) // width, X.dtype.type(1.0 / math.sqrt(s))
-    first, last = task * _WIDE_BLOCK, min(X.shape[0], task * _WIDE_BLOCK + _WIDE_BLOCK)
-    panels = _aligned(count * _WIDE_BLOCK * width, X).reshape(count, _WIDE_BLOCK, width)
-    product = _aligned(_WIDE_BLOCK * count * width, X).reshape(_WIDE_BLOCK, count * width)
-    product[:] = 0
-    for begin in range(0, d, _WIDE_BLOCK):
-        end = min(d, begin + _WIDE_BLOCK)
-        _fill_signs(key, begin, end, panels)
-        _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
-    for i in range(first, last):
-        for j in range(s):
-            out[i, j] = scale * product[i - first, j]
+@_core
+def _project_rows(X, s, key, count, width, out):
+    """X P / sqrt(s), 512 rows a task; the signs P in `count` panels of `width` columns."""
+    for index in prange((X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK):
+        _wide_vectors()
+        d, scale, first = X.shape[1], X.dtype.type(1.0 / math.sqrt(s)), np.int64(index) * _WIDE_BLOCK
+        last = min(X.shape[0], first + _WIDE_BLOCK)
+        panels = _aligned(count * _WIDE_BLOCK * width, X).reshape(count, _WIDE_BLOCK, width)
+        product = _aligned(_WIDE_BLOCK * count * width, X).reshape(_WIDE_BLOCK, count * width)
+        product[:] = 0
+        for begin in range(0, d, _WIDE_BLOCK):
+            end = min(d, begin + _WIDE_BLOCK)
+            _fill_signs(key, begin, end, panels)
+            _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
+        for i in range(first, last):
+            for j in range(s):
+                out[i, j] = scale * product[i - first, j]
 
 
-@_compiled(parallel=True, python=True)
-def _projected(X, s, key):
-    out = _new_matrix(X.shape[0], s, X)
-    tasks = (X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK
-    work = _MULTIPLY_ADD * X.size * s + 2.0 * tasks * X.shape[1] * s
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for task in prange(tasks):
-            _project_rows(X, s, key, np.int64(task), out)
-        _threads_paid(begun, work)
-    else:
-        for task in range(tasks):
-            _project_rows(X, s, key, task, out)
-    return out
-
-
-@_plain
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS theorem 6).
 
@@ -5936,13 +4467,15 @@ def rademacher_projection(X, s, seed=0):
     """
     X, s = _checked_points("rademacher_projection: X", X), _checked_whole("rademacher_projection: s", s, 1, 2**31 - 1)
     _fits("rademacher_projection: s", 1.0 * X.itemsize * len(X) * s)
-    projected = _projected(X, s, _checked_key("rademacher_projection", seed, _SIGNS))
+    projected, width = _new_array((len(X), s), X.dtype), 2 * _VECTOR_BYTES // X.itemsize
+    work = _MULTIPLY_ADD * X.size * s + 2.0 * -(-len(X) // _WIDE_BLOCK) * X.shape[1] * s
+    key = _checked_key("rademacher_projection", seed, _SIGNS)
+    _project_rows(work, X, s, key, -(-s // width), width, projected)
     if not _all_below(projected, 1e17 if X.itemsize == 4 else 1e150):
         raise ValueError("rademacher_projection: X must be so small that its projection is below 1e150 (float32: 1e17)")
     return projected
 
 
-@_plain
 def projection_dimension(n, eps, beta):
     """Dimension that keeps distances between n points to 1 +- eps with probability 1 - n^-beta (AMS theorem 6).
 
@@ -5977,10 +4510,9 @@ def _drawn_pair(function, x, y, kernel, seed, draw):
     _checked_points(f"{function}: x and y", points)
     kernel = _checked_kernel(f"{function}: kernel", kernel, x=points[:1], y=points[1:])
     key = _checked_key(function, seed, _DRAWS)
-    return kernel_value(kernel, points[0], points[1]), _uniform(key, _as_seed(f"{function}: draw", draw))
+    return _kernel_value(kernel, points[0], points[1]), float(_uniforms(key, _as_seed(f"{function}: draw", draw))[0])
 
 
-@_plain
 def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     """Sampled kernel: s k(x, y) with probability 1 / s, else 0; its mean is k(x, y) (AMS section 6).
 
@@ -6003,7 +4535,6 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     return s * value if s * u < 1.0 else 0.0
 
 
-@_plain
 def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b; its mean is k(x, y) (AMS section 6).
 
@@ -6026,7 +4557,6 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     return bound if u * 2.0 * bound < bound + value else -bound
 
 
-@_plain
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
 
@@ -6112,7 +4642,7 @@ _CELLS_ON_AXIS = 1e10                                  # at most, so that roundi
 _CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
 
 
-@_compiled(fastmath=_STRICT - {"contract"})
+@njit(fastmath=set(), forceinline=True, **_OPTIONS)    # fastmath=False fuses, in numba 0.68
 def _is_within(X, i, C, j, limit):
     """Whether |x_i - c_j|^2 < limit, in float64 and in the order of the coordinates, no operation fused."""
     total = 0.0
@@ -6124,7 +4654,7 @@ def _is_within(X, i, C, j, limit):
     return True
 
 
-@_compiled
+@_helper
 def _cell(cells, x):
     """Number of the cell of a point, 20 bits a coordinate: neighbours differ by -1, 0 or 1 in each."""
     code = 0
@@ -6133,12 +4663,12 @@ def _cell(cells, x):
     return code
 
 
-@_compiled
+@_helper
 def _bucket(cells, code):
     return np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
 
 
-@_compiled
+@_helper
 def _enter_cell(cells, x, number):
     """Make a point center `number`."""
     width = cells.panels.shape[2]
@@ -6149,13 +4679,13 @@ def _enter_cell(cells, x, number):
     cells.codes[number], cells.before[number], cells.heads[bucket] = code, cells.heads[bucket], number
 
 
-@_compiled(python=True)
+@_core_alone
 def _enter_cells(cells, points):
     for j in range(points.shape[0]):
         _enter_cell(cells, points[j], j)
 
 
-@_compiled
+@_helper
 def _first_in_cells(cells, X, i, lowest, limit):
     """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
     found, seen, code, directions = -1, 0, _cell(cells, X[i]), cells.axes.shape[0]
@@ -6174,7 +4704,7 @@ def _first_in_cells(cells, X, i, lowest, limit):
     return found, seen
 
 
-@_compiled(python=True)
+@_core_alone
 def _seen_in_cells(cells, X, begin, end):
     """Centers that a few of the points begin to end - 1 would look at in their cells, on average."""
     seen, asked = 0.0, 0
@@ -6184,7 +4714,7 @@ def _seen_in_cells(cells, X, begin, end):
     return seen / asked
 
 
-@_compiled
+@_helper
 def _without_negative(numbers, rows, count):
     """Of the leading numbers, and of the rows that go with them, those that are not negative move up; how many are."""
     kept = 0
@@ -6198,7 +4728,7 @@ def _without_negative(numbers, rows, count):
     return kept
 
 
-@_compiled(apart=True)
+@_helper
 def _first_in_order(X, first, last, cells, count, limit, labels):
     """labels[first:last]: the first of `count` centers within the limit, or -1.
 
@@ -6206,7 +4736,7 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
     """
     _wide_vectors()
     d, width, left = X.shape[1], cells.panels.shape[2], last - first
-    values, numbers = _aligned(4 * width, X), np.empty(left, _INT64)
+    values, numbers = _aligned(4 * width, X), np.empty(left, np.int64)
     tile, active = values.reshape(4, width), _aligned(left * d, X).reshape(left, d)
     for r in range(left):
         numbers[r] = first + r
@@ -6231,32 +4761,19 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
             left = _without_negative(numbers, active, left)
 
 
-@_compiled(apart=True)
-def _shadows_of_group(X, begin, end, group, cells, count, by_cells, limit, labels):
-    """Labels of some of the points begin to end - 1 by the centers that there are."""
-    first = begin + group * _SHADOW_GROUP
-    last = min(end, first + _SHADOW_GROUP)
-    for i in range(first, last):
-        labels[i] = _first_in_cells(cells, X, i, 0, limit)[0] if by_cells else -1
-    if not by_cells:
-        _first_in_order(X, first, last, cells, count, limit, labels)
+@_core
+def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels):
+    """Labels of the points begin to end - 1 by the centers that there are, a group of points a task."""
+    for index in prange((end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP):
+        first = begin + np.int64(index) * _SHADOW_GROUP
+        last = min(end, first + _SHADOW_GROUP)
+        for i in range(first, last):
+            labels[i] = _first_in_cells(cells, X, i, 0, limit)[0] if by_cells else -1
+        if not by_cells:
+            _first_in_order(X, first, last, cells, count, limit, labels)
 
 
-@_compiled(parallel=True, python=True)
-def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels, time):
-    """Labels of the points begin to end - 1 by the centers that there are; time: nanoseconds of a point."""
-    tasks, work = (end - begin + _SHADOW_GROUP - 1) // _SHADOW_GROUP, (end - begin) * time
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for group in prange(tasks):
-            _shadows_of_group(X, begin, end, np.int64(group), cells, count, by_cells, limit, labels)
-        _threads_paid(begun, work)
-    else:
-        for group in range(tasks):
-            _shadows_of_group(X, begin, end, group, cells, count, by_cells, limit, labels)
-
-
-@_compiled(python=True)
+@_core_alone
 def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
     """Points without a label, one after the other: that of a center of this batch, or they are one; how many are."""
     lowest = count
@@ -6277,7 +4794,7 @@ def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
     return count
 
 
-@_compiled(python=True)
+@_core_alone
 def _widen(low, high, X):
     """Let the box hold the rows of X, too: row by row, where NumPy's minima of columns take four times as long."""
     for i in range(X.shape[0]):
@@ -6321,7 +4838,8 @@ def _shadows(X, known, eps, grow):
         in_cells = 9.0 * 3**cells.axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, end)
         in_order = (0.3 + 0.05 * d) * met
         by_cells = in_cells < in_order
-        _find_shadows(X, begin, end, cells, count, by_cells, limit, labels, min(in_cells, in_order))
+        work = _AGAIN * (end - begin) * min(in_cells, in_order)
+        _find_shadows(work, X, begin, end, cells, count, by_cells, limit, labels)
         # What these points meet in order, up to their own center, the next ones are taken to meet.
         found, met = labels[begin:end], count
         met = np.where(found < 0, count, found + 1).mean() if count else 0.0
@@ -6339,7 +4857,6 @@ def _checked_radius(name, eps):
     return _checked_real(name, eps, 1e-150, 1e150)
 
 
-@_plain
 def shadow_select(X, eps):
     """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
 
@@ -6372,7 +4889,6 @@ def shadow_select(X, eps):
     return ReducedSet(centers.astype(X.dtype), np.bincount(labels).astype(np.float64), labels)
 
 
-@_plain
 def shadow_radius(sigma, ell):
     """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
 
@@ -6390,7 +4906,6 @@ def shadow_radius(sigma, ell):
     return _checked_radius("shadow_radius: sigma", sigma) / _checked_real("shadow_radius: ell", ell, 1e-100, 1e100)
 
 
-@_plain
 def shadow_labels(X, centers, eps):
     """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
 
@@ -6424,7 +4939,6 @@ def _checked_shadows(name, state):
     return state
 
 
-@_plain
 def shadow_start(eps, d):
     """Shadows of a stream that has not begun (RSKPCA algorithm 2).
 
@@ -6441,7 +4955,6 @@ def shadow_start(eps, d):
     return ShadowState(np.empty((0, d)), np.empty(0), _checked_radius("shadow_start: eps", eps), 0)
 
 
-@_plain
 def shadow_update(state, X):
     """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
 
@@ -6462,7 +4975,6 @@ def shadow_update(state, X):
     return state._replace(centers=centers, weights=weights, count=state.count + len(X))
 
 
-@_plain
 def shadow_finish(state):
     """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
 
@@ -6487,7 +4999,6 @@ class ShadowBounds(NamedTuple):
     operator: float
 
 
-@_plain
 def shadow_bounds(kernel, eps):
     """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
 
@@ -6514,7 +5025,6 @@ def shadow_bounds(kernel, eps):
                         kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
 
 
-@_plain
 def shadow_projection_bound(kernel, eps, values, k):
     """How far the span of k leading directions may move with points that move by less than eps (RSKPCA theorem 5.4).
 
@@ -6543,64 +5053,45 @@ def shadow_projection_bound(kernel, eps, values, k):
 
 # 10.2 Rival reduced sets (RSKPCA section 6)
 
-@_compiled(apart=True)
-def _nearest_of_block(X, panels, count, block, labels, distances):
-    _wide_vectors()
-    n, d, width, tile, first = X.shape[0], X.shape[1], panels.shape[2], _new_tile(X), block * _BLOCK
-    last = min(n, first + _BLOCK)
-    for i in range(first, last):
-        labels[i], distances[i] = 0, np.inf
-    for q in range(panels.shape[0]):
-        for r in range(0, last - first, 4):
-            _squared_distances(X, first + r, n - 1, 0, d, panels[q], tile, r, 0)
+@_core
+def _find_nearest(X, panels, count, labels, distances):
+    """Number of the nearest of `count` centers in panels (the first of equals), and its squared distance."""
+    for index in prange(_blocks(X.shape[0])):
+        _wide_vectors()
+        n, d, width, tile, first = X.shape[0], X.shape[1], panels.shape[2], _new_tile(X), np.int64(index) * _BLOCK
+        last = min(n, first + _BLOCK)
         for i in range(first, last):
-            for c in range(min(width, count - q * width)):
-                if tile[i - first, c] < distances[i]:
-                    labels[i], distances[i] = q * width + c, tile[i - first, c]
+            labels[i], distances[i] = 0, np.inf
+        for q in range(panels.shape[0]):
+            for r in range(0, last - first, 4):
+                _squared_distances(X, first + r, n - 1, 0, d, panels[q], tile, r, 0)
+            for i in range(first, last):
+                for c in range(min(width, count - q * width)):
+                    if tile[i - first, c] < distances[i]:
+                        labels[i], distances[i] = q * width + c, tile[i - first, c]
 
 
-@_compiled(parallel=True, python=True)
 def _nearest(X, centers):
-    """Number of the nearest center (the first of equals), and its squared distance."""
-    labels, distances, count = np.empty(X.shape[0], _INT64), np.empty(X.shape[0], X.dtype), centers.shape[0]
-    width = _tile_width(X)
-    panels = _pack(centers, width, (count + width - 1) // width * width)
-    tasks, work = _blocks(X.shape[0]), (1.0 + _MULTIPLY_ADD * X.shape[1]) * X.shape[0] * count
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _nearest_of_block(X, panels, count, np.int64(block), labels, distances)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _nearest_of_block(X, panels, count, block, labels, distances)
+    labels, distances, width = np.empty(len(X), np.int64), np.empty(len(X), X.dtype), _tile_width(X)
+    panels = _pack(centers, width, -(-len(centers) // width) * width)
+    work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
+    _find_nearest(work, X, panels, len(centers), labels, distances)
     return labels, distances
 
 
-@_compiled(apart=True)
-def _closer_in_block(X, center, block, distances):
-    for i in range(block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK)):
-        total = 0.0
-        for t in range(X.shape[1]):
-            total += (X[i, t] - center[t]) * (X[i, t] - center[t])
-        distances[i] = min(distances[i], total)
-
-
-@_compiled(parallel=True, python=True)
+@_core
 def _come_closer(X, center, distances):
     """distances[i] <- min(distances[i], |x_i - center|^2)."""
-    tasks, work = _blocks(X.shape[0]), (1.0 + _SCALAR * X.shape[1]) * X.shape[0]
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _closer_in_block(X, center, np.int64(block), distances)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _closer_in_block(X, center, block, distances)
+    for index in prange(_blocks(X.shape[0])):
+        first = np.int64(index) * _BLOCK
+        for i in range(first, min(X.shape[0], first + _BLOCK)):
+            total = 0.0
+            for t in range(X.shape[1]):
+                total += (X[i, t] - center[t]) * (X[i, t] - center[t])
+            distances[i] = min(distances[i], total)
 
 
-@_compiled(python=True)
+@_core_alone
 def _pick(sizes, u, otherwise):
     """Index drawn in proportion to the sizes, by a uniform u; `otherwise` if they are all 0."""
     total, running = 0.0, 0.0
@@ -6619,21 +5110,19 @@ def _spread_centers(X, k, key):
     for c, u in enumerate(_uniforms(key, np.arange(k))):
         i = min(int(u * n), n - 1)                     # the first; and where all points are centers already
         if c > 0:
-            _come_closer(X, centers[c - 1], distances)
+            _come_closer((1.0 + _SCALAR * X.shape[1]) * n, X, centers[c - 1], distances)
             i = _pick(distances, u, i)
         centers[c] = X[i]
     return centers
 
 
-@_compiled(python=True)
-def _cluster_sums(X, labels, k):
-    """Sums of the points of each label."""
-    sums = _zero_matrix(k, X.shape[1])
+@_core_alone
+def _cluster_sums(X, labels, sums):
+    """Add the points of each label to its row."""
     for i in range(X.shape[0]):
         total = sums[labels[i]]
         for t in range(X.shape[1]):
             total[t] += X[i, t]
-    return sums
 
 
 def _lloyd(X, k, key, restarts, max_iterations):
@@ -6646,7 +5135,9 @@ def _lloyd(X, k, key, restarts, max_iterations):
             if np.array_equal(labels, before):
                 break
             counts = np.bincount(labels, minlength=k).astype(np.float64)
-            moved = _cluster_sums(X, labels, k) / np.maximum(counts, 1.0)[:, None]
+            sums = np.zeros((k, X.shape[1]))
+            _cluster_sums(X, labels, sums)
+            moved = sums / np.maximum(counts, 1.0)[:, None]
             centers = np.where(counts[:, None] > 0.0, moved, centers).astype(X.dtype)      # one without points stays
         for begin in range(0, len(X), _SHADOW_BATCH):
             slab = slice(begin, begin + _SHADOW_BATCH)
@@ -6656,7 +5147,6 @@ def _lloyd(X, k, key, restarts, max_iterations):
     return best
 
 
-@_plain
 def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
 
@@ -6696,28 +5186,20 @@ def _unit(X):
     return X.dtype.type(unit)
 
 
-@_compiled(apart=True)
-def _similarities_of_block(kernel, gamma, X, i, block, out):
-    columns, values = _numbers(min(X.shape[0], block * _BLOCK + _BLOCK) - block * _BLOCK), _aligned(_BLOCK, X)
-    for c in range(columns.shape[0]):
-        columns[c] += block * _BLOCK
-    _pair_values(kernel, gamma, X, i, X, columns, values)
-    for c in range(columns.shape[0]):
-        out[columns[c]] = values[c]
+@_core
+def _fill_similarities(kernel, gamma, X, i, out):
+    for index in prange(_blocks(X.shape[0])):
+        first = np.int64(index) * _BLOCK
+        columns, values = np.arange(first, min(X.shape[0], first + _BLOCK)), _aligned(_BLOCK, X)
+        _pair_values(kernel, gamma, X, i, X, columns, values)
+        for c in range(columns.shape[0]):
+            out[first + c] = values[c]
 
 
-@_compiled(parallel=True, python=True)
 def _similarities(kernel, gamma, X, i):
     """k(x_j, x_i) for all j, X and gamma of `_at_scale`."""
-    out, tasks, work = np.empty(X.shape[0], X.dtype), _blocks(X.shape[0]), _value_work(kernel, X.shape[1]) * X.shape[0]
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _similarities_of_block(kernel, gamma, X, i, np.int64(block), out)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _similarities_of_block(kernel, gamma, X, i, block, out)
+    out = np.empty(len(X), X.dtype)
+    _fill_similarities(_value_work(kernel, X.shape[1]) * len(X), kernel, gamma, X, i, out)
     return out
 
 
@@ -6746,7 +5228,6 @@ def _herd_of(X, kernel, gamma, P, chosen):
     return ReducedSet(X[chosen], np.full(len(chosen), len(X) / len(chosen)), labels)
 
 
-@_plain
 def kde_pare(X, m, seed=0, nearest=False):
     """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
 
@@ -6772,7 +5253,6 @@ def kde_pare(X, m, seed=0, nearest=False):
     return ReducedSet(centers, np.bincount(labels, minlength=m).astype(np.float64), labels)
 
 
-@_plain
 def herd(X, m, kernel):
     """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
 
@@ -6825,7 +5305,6 @@ def _halve(kernel, gamma, X, rows, key, log_inverse):
     return first, second
 
 
-@_plain
 def kernel_thin(X, m, kernel, seed=0, delta=None):
     """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
 
@@ -6928,7 +5407,6 @@ def _reduced_expansion(function, C, w, kernel, k, seed, centered):
     return found._replace(coef=coef, values=found.values * total, offset=offset, mean=shares)
 
 
-@_plain
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
 
@@ -6961,7 +5439,6 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     return _reduced_expansion("rskpca", C, w, kernel, k, seed, _as_flag("rskpca: centered", centered))
 
 
-@_plain
 def reduced_density(X, C, w, kernel):
     """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
 
@@ -6987,7 +5464,6 @@ def reduced_density(X, C, w, kernel):
     return found[:, 0].copy()
 
 
-@_plain
 def subsampled_kpca(X, m, kernel, k, seed=0):
     """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6: `rskpca` of `kde_pare`.
 
@@ -7009,7 +5485,6 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     return _reduced_expansion("subsampled_kpca", drawn.centers, drawn.weights, kernel, k, seed, False)
 
 
-@_plain
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
 
@@ -7121,7 +5596,6 @@ def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, fac
                     factor(total, w.sum()) * largest ** (1.0 - power), own)
 
 
-@_plain
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
 
@@ -7155,7 +5629,6 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     return found._replace(values=1.0 - found.values)
 
 
-@_plain
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
 
@@ -7181,7 +5654,6 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
                         lambda values: np.maximum(values, 0.0) ** time)
 
 
-@_plain
 def normalized_cut(C, w, kernel, k, seed=0):
     """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
 
@@ -7205,7 +5677,6 @@ def normalized_cut(C, w, kernel, k, seed=0):
     return found._replace(values=1.0 - found.values)
 
 
-@_plain
 def manifold_features(X, manifold):
     """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
 
@@ -7245,41 +5716,31 @@ def manifold_features(X, manifold):
 
 # 10.5 Distances between a reduced set and all points (RSKPCA section 5)
 
-@_compiled(apart=True)
-def _sum_of_tiles(kernel, pairs, u, v, unit, square, group):
-    """Part of `_kernel_sum`: a run of tiles."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    tile, total = _new_tile(pairs.X), 0.0
-    for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-        first, last, begin, end = _tile_place(pairs, t)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        part = 0.0
-        for i in range(first, last):
-            values, of_row = tile[i - first], 0.0
-            for j in range(end - begin):
-                value = values[j] / unit
-                of_row += v[begin + j] * (value * value if square else value)
-            part += u[i] * of_row
-        total += 2.0 * part if pairs.symmetric and begin > first else part
-    _restore(state)
-    return total
+@_core
+def _sum_of_tiles(kernel, pairs, u, v, unit, square, groups, slots):
+    """Part of `_kernel_sum`: each four tiles."""
+    for index in prange(groups):
+        _wide_vectors()
+        group, tile, total = np.int64(index), _new_tile(pairs.X), 0.0
+        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
+            first, last, begin, end = _tile_place(pairs, t)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            part = 0.0
+            for i in range(first, last):
+                values, of_row = tile[i - first], 0.0
+                for j in range(end - begin):
+                    value = values[j] / unit
+                    of_row += v[begin + j] * (value * value if square else value)
+                part += u[i] * of_row
+            total += 2.0 * part if pairs.symmetric and begin > first else part
+        slots[group] = total
 
 
-@_compiled(parallel=True, python=True)
 def _kernel_sum(kernel, pairs, u, v, unit, square):
     """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
-    groups, work = (_tile_count(pairs) + 3) // 4, _tile_work(kernel, pairs, 0.5)
-    slots = _zeros(groups, _FLOAT64)
-    begun = _threads_pay(work, groups)
-    if begun:
-        for group in prange(groups):
-            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, np.int64(group))
-        _threads_paid(begun, work)
-    else:
-        for group in range(groups):
-            slots[group] = _sum_of_tiles(kernel, pairs, u, v, unit, square, group)
-    return _sum(slots)
+    slots = np.empty(_groups_of_tiles(pairs))
+    _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, u, v, unit, square, slots.size, slots)
+    return sum(slots.tolist())
 
 
 def _distance_of_means(function, X, C, w, kernel, square):
@@ -7303,7 +5764,6 @@ def _distance_of_means(function, X, C, w, kernel, square):
     return float(math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale)))
 
 
-@_plain
 def mmd(X, C, w, kernel):
     """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
 
@@ -7329,7 +5789,6 @@ def mmd(X, C, w, kernel):
     return _distance_of_means("mmd", X, C, w, kernel, False)
 
 
-@_plain
 def operator_distance(X, C, w, kernel):
     """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
 
@@ -7346,7 +5805,6 @@ def operator_distance(X, C, w, kernel):
     return _distance_of_means("operator_distance", X, C, w, kernel, True)
 
 
-@_plain
 def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
 
@@ -7415,7 +5873,6 @@ _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        #
 _as_fourier_map = _bringer(FourierMap, "a FourierMap, as fourier_features_map returns it", frequencies=2)
 
 
-@_either
 def _is_sound_map(map):
     if not _is_sound(map.kernel) or not _is_stationary(map.kernel) or not 1 <= map.d < 2**31 or not 1 <= map.m < 2**31:
         return False
@@ -7441,44 +5898,47 @@ def _require_finite_angles(function, finite, points="X"):
         raise ValueError(f"{function}: {points} must not be so large in units of the bandwidth that angles overflow")
 
 
-@_compiled(inline="always")
-def _frequency_of(feature, paired):
-    """Number of the frequency of a feature."""
-    return feature // 2 if paired else feature
+@_helper
+def _draw_frequency(kernel, key, j, w):
+    """Frequency j of a plain map: a normal vector, spread; for the city block, whose law is a product, Cauchy ones."""
+    row = _subkey(_subkey(key, _DIRECTIONS), j)
+    if kernel.kind == _CITY_BLOCK:
+        for t in range(w.shape[0]):
+            w[t] = kernel.gamma * _cauchy(row, t)
+    else:
+        factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
+        for t in range(w.shape[0]):
+            w[t] = factor * _normal(row, t)
 
 
-@_compiled(apart=True, python=True)
-def _plain_frequencies(kernel, d, first, count, paired, key):
-    """Frequencies of the features first ... first + count - 1 of a plain map: each by the key and its own number.
-
-    Normal vectors, spread; for the Laplacian kernel of the city-block norm, whose law is a product, Cauchy ones.
-    """
-    W = _zero_matrix(count, d)
-    for i in range(count):
-        j = _frequency_of(first + i, paired)
-        row = _subkey(_subkey(key, _DIRECTIONS), j)
-        if kernel.kind == _CITY_BLOCK:
-            for t in range(d):
-                W[i, t] = kernel.gamma * _cauchy(row, t)
-        else:
-            factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
-            for t in range(d):
-                W[i, t] = factor * _normal(row, t)
-    return W
+@_core_alone
+def _draw_frequencies(kernel, key, first, copies, W):
+    """Frequencies of the features first, first + 1, ... of a plain map; copies: features of a frequency."""
+    for i in range(W.shape[0]):
+        _draw_frequency(kernel, key, (first + i) // copies, W[i])
 
 
-@_compiled(apart=True, python=True)
+@_core_alone
+def _draw_gamma(key, shape, out):
+    for i in range(out.shape[0]):
+        out[i] = _gamma(key, i, shape)
+
+
+def _lengths_of_normal(key, size, count):
+    """Lengths of normal vectors."""
+    out = np.empty(count)
+    _draw_gamma(key, 0.5 * size, out)
+    return np.sqrt(2.0 * out)
+
+
 def _orthogonal_directions(d, m, key, lengths):
     """Blocks of d orthogonal vectors, each as long as a normal one (Yu, Suresh, Choromanski and others 2016)."""
-    W = _zero_matrix(m, d)
+    W = np.empty((m, d))
     for begin in range(0, m, d):
-        count, block = min(d, m - begin), _subkey(key, begin)
-        Q, _ = _orthonormalize(_gaussian_matrix(d, count, _subkey(block, 0)), _subkey(block, 1))
-        for i in range(count):
-            length = math.sqrt(2.0 * _gamma(lengths, begin + i, 0.5 * d))
-            for t in range(d):
-                W[begin + i, t] = length * Q[t, i]
-    return W
+        block = _python_subkey(key, begin)
+        Z = _gaussian_matrix(d, min(d, m - begin), _python_subkey(block, 0))
+        W[begin:begin + d] = _orthonormalize(Z, _python_subkey(block, 1))[0].T
+    return W * _lengths_of_normal(lengths, d, m)[:, None]
 
 
 class _Fastfood(NamedTuple):
@@ -7489,32 +5949,23 @@ class _Fastfood(NamedTuple):
     lengths: np.ndarray                                # S
 
 
-@_compiled(apart=True)
 def _fastfood_parts(kernel, d, m, key):
     """Le, Sarlos, Smola (2013): G normal, P a permutation, S such that rows of V are as long as normal vectors."""
-    size = 1
-    while size < d:
-        size *= 2
-    blocks = (m + size - 1) // size
-    signs, lengths = _zero_matrix(blocks, size), _zero_matrix(blocks, size)
-    weights = _gaussian_matrix(blocks, size, _subkey(key, _DIRECTIONS))
-    order = _zeros(blocks * size, _INT64).reshape(blocks, size)
+    size = 1 << (d - 1).bit_length()
+    blocks = -(-m // size)
+    weights, spread = _gaussian_matrix(blocks, size, _python_subkey(key, _DIRECTIONS)), np.empty(blocks * size)
+    flips = _words(_words(_python_subkey(key, _FLIPS), np.arange(blocks))[:, None], np.arange(size))
+    order = np.empty((blocks, size), np.int64)
     for b in range(blocks):
-        square, row = 0.0, order[b]
-        for i in range(size):
-            signs[b, i], row[i] = _sign(_subkey(_subkey(key, _FLIPS), b), i), i
-            square += weights[b, i] ** 2
-        for i in range(size - 1):
-            j = i + min(np.int64(_uniform(_subkey(_subkey(key, _SHUFFLES), b), i) * (size - i)), size - i - 1)
-            row[i], row[j] = row[j], row[i]
-        for i in range(size):
-            length = math.sqrt(2.0 * _gamma(_subkey(key, _LENGTHS), b * size + i, 0.5 * size))
-            spread = _mixture_scale(kernel, _subkey(key, _MIXTURES), b * size + i)
-            lengths[b, i] = length * spread / math.sqrt(square * size)
-    return _Fastfood(signs, order, weights, lengths)
+        order[b] = np.arange(size)
+        _shuffle(order[b], size - 1, _python_subkey(_python_subkey(key, _SHUFFLES), b))
+    _mixture_scales(kernel, _python_subkey(key, _MIXTURES), spread)
+    spread *= _lengths_of_normal(_python_subkey(key, _LENGTHS), size, blocks * size)
+    lengths = spread.reshape(blocks, size) / np.sqrt(size * np.square(weights).sum(1))[:, None]
+    return _Fastfood(1.0 - 2.0 * (flips >> np.uint64(63)).astype(np.float64), order, weights, lengths)
 
 
-@_compiled
+@_helper
 def _hadamard(tile):
     """H times each column, H the unnormalised Walsh-Hadamard matrix, in place; columns lie side by side in a row."""
     size, wide = tile.shape
@@ -7536,13 +5987,13 @@ def _hadamard(tile):
 _SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
 
 
-@_compiled(inline="always")
+@_helper
 def _near(like):
     """Up to here `_cos` is made for angles; beyond, each cosine is taken by itself."""
     return like.dtype.type(8192.0 if like.itemsize == 4 else 1048576.0)
 
 
-@_compiled
+@_helper
 def _write_cosines(angles, all_near, factor, out):
     """out = factor cos(angles), for vectors, each by itself whatever the others are; how many are not finite."""
     infinite, one, near = 0, angles.dtype.type(factor), _near(angles)
@@ -7555,7 +6006,7 @@ def _write_cosines(angles, all_near, factor, out):
     return infinite
 
 
-@_compiled(apart=True)
+@_helper
 def _fastfood_block(X, parts, paired, phases, factor, task, out):
     """Features of 32 points; how many angles are not finite. Each frequency has one feature, or two."""
     _wide_vectors()
@@ -7563,7 +6014,7 @@ def _fastfood_block(X, parts, paired, phases, factor, task, out):
     first, size, near = task * wide, parts.signs.shape[1], _near(X)
     copies = 2 if paired else 1
     count = min(n - first, wide)
-    points, one = _zeros(d * wide, X.dtype).reshape(d, wide), _aligned(size * wide, X).reshape(size, wide)
+    points, one = np.zeros((d, wide), X.dtype), _aligned(size * wide, X).reshape(size, wide)
     two = _aligned(size * wide, X).reshape(size, wide)
     for i in range(count):
         for t in range(d):
@@ -7598,7 +6049,7 @@ def _fastfood_block(X, parts, paired, phases, factor, task, out):
     return infinite
 
 
-@_compiled
+@_helper
 def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, column):
     """Up to 128 features, from `begin` on, of 128 points, from a place of `out` on; how many angles are not finite."""
     first, last, width, near = block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK), panels.shape[2], _near(X)
@@ -7618,90 +6069,62 @@ def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, col
     return infinite
 
 
-@_compiled(apart=True)
-def _fourier_block(X, panels, phases, factor, block, out):
-    """Features of 128 points; how many angles are not finite."""
-    _wide_vectors()
-    infinite, angles = 0, _new_tile(X)
-    for begin in range(0, out.shape[1], _BLOCK):
-        infinite += _fourier_tile(X, block, panels, phases, begin, factor, angles, out, block * _BLOCK, begin)
-    return infinite
+@_core
+def _fourier(X, panels, phases, factor, infinite, out):
+    """Features by panels of frequencies, 128 points a task; how many of their angles are not finite."""
+    for index in prange(infinite.shape[0]):
+        _wide_vectors()
+        block, count, angles = np.int64(index), 0, _new_tile(X)
+        for begin in range(0, out.shape[1], _BLOCK):
+            count += _fourier_tile(X, block, panels, phases, begin, factor, angles, out, block * _BLOCK, begin)
+        infinite[block] = count
 
 
-@_compiled(apart=True)
-def _features_of_task(X, panels, parts, paired, phases, factor, task, out):
-    """Features of one task's points, by Fastfood if there are parts; how many angles are not finite."""
-    if parts.signs.shape[0] > 0:
-        return _fastfood_block(X, parts, paired, phases, factor, task, out)
-    return _fourier_block(X, panels, phases, factor, task, out)
+@_core
+def _fastfood(X, parts, paired, phases, factor, infinite, out):
+    for index in prange(infinite.shape[0]):
+        task = np.int64(index)
+        infinite[task] = _fastfood_block(X, parts, paired, phases, factor, task, out)
 
 
-@_compiled(parallel=True)
-def _fourier(X, panels, parts, paired, phases, factor):
-    """Features (n, m), by panels of frequencies or, where there are parts, by Fastfood; whether angles are finite."""
-    out = _new_matrix(X.shape[0], phases.shape[0], X)
-    fast = parts.signs.shape[0] > 0
-    wide = _SIDE_BY_SIDE if fast else _BLOCK
-    tasks = (X.shape[0] + wide - 1) // wide
-    infinite = _zeros(tasks, _FLOAT64)
-    work = out.size * (1.5 + (1.0 if fast else _MULTIPLY_ADD * X.shape[1]))
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for task in prange(tasks):
-            infinite[task] = _features_of_task(X, panels, parts, paired, phases, factor, np.int64(task), out)
-        _threads_paid(begun, work)
-    else:
-        for task in range(tasks):
-            infinite[task] = _features_of_task(X, panels, parts, paired, phases, factor, task, out)
-    return out, _largest(infinite) == 0.0
-
-
-@_compiled(inline="always", python=True)
 def _phases_of(X, key, first, count, paired):
     """Phases of features; the second of a pair comes a quarter of a turn after the first, which makes it the sine."""
-    phases = np.empty(count, X.dtype)
-    for i in range(count):
-        turn = _uniform(_subkey(key, _PHASES), _frequency_of(first + i, paired))
-        phases[i] = 2.0 * math.pi * (turn - (0.25 if paired and (first + i) % 2 == 1 else 0.0))
-    return phases
+    j = np.arange(first, first + count)
+    turns = _uniforms(_python_subkey(key, _PHASES), j // 2 if paired else j)
+    return (2.0 * math.pi * (turns - (0.25 * (j % 2) if paired else 0.0))).astype(X.dtype)
 
 
-@_compiled(apart=True)
-def _directions_of(X, map, first, count):
-    """Panels of the frequencies first ... first + count - 1 of a map, plain or stored, and their phases."""
-    key = _key(map.seed, _FREQUENCIES)
-    if map.frequencies.shape[0] > 0:
-        W = map.frequencies[first:first + count]
-    else:
-        W = _plain_frequencies(map.kernel, map.d, first, count, map.paired, key)
-    panels = _pack(_in_precision(X, W), _tile_width(X), _blocks(count) * _BLOCK)
-    return panels, _phases_of(X, key, first, count, map.paired)
+def _plain_frequencies(map, first, count):
+    """Frequencies first ... first + count - 1 of a plain map."""
+    W = np.empty((count, map.d))
+    _draw_frequencies(map.kernel, _key(map.seed, _FREQUENCIES), first, 2 if map.paired else 1, W)
+    return W
 
 
-@_compiled(apart=True, python=True)
-def _features_from(X, map, first, count, factor):
-    """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), on one thread; if they are numbers.
-
-    The map is plain or stored.
+@np.errstate(over="ignore", invalid="ignore")          # angles that are not finite are counted
+def _features_from(X, map, first, count, factor, alone=True):
+    """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and if they are numbers; alone: on
+    one thread. The map is plain or stored.
     """
-    out, infinite = _new_matrix(X.shape[0], count, X), 0
-    panels, phases = _directions_of(X, map, first, count)
-    for block in range(_blocks(X.shape[0])):
-        infinite += _fourier_block(X, panels, phases, factor, block, out)
-    return out, infinite == 0
+    W = map.frequencies[first:first + count] if len(map.frequencies) else _plain_frequencies(map, first, count)
+    out, infinite = _new_array((len(X), count), X.dtype), np.empty(-(-len(X) // _BLOCK), np.int64)
+    phases = _phases_of(X, _key(map.seed, _FREQUENCIES), first, count, map.paired)
+    work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
+    _fourier(work, X, _packed_rows(W.astype(X.dtype)), phases, factor, infinite, out)
+    return out, not infinite.any()
 
 
-@_compiled(apart=True, python=True)
 def _fourier_of(X, map):
     """Fourier features of checked points by a map that is plain, stored or Fastfood's; and whether they are numbers."""
-    factor, key, none = math.sqrt(2.0 * map.kernel.scale / map.m), _key(map.seed, _FREQUENCIES), _zero_matrix(0, 1)
-    if map.kind == _FASTFOOD:
-        parts = _fastfood_parts(map.kernel, map.d, _frequency_of(map.m - 1, map.paired) + 1, key)
-        phases = _phases_of(X, key, 0, map.m, map.paired)
-        return _fourier(X, _pack(X[:0, :1], 1, 0), parts, map.paired, phases, factor)
-    panels, phases = _directions_of(X, map, 0, map.m)
-    nothing = _Fastfood(none, _zeros(0, _INT64).reshape(0, 1), none, none)
-    return _fourier(X, panels, nothing, map.paired, phases, factor)
+    factor = math.sqrt(2.0 * map.kernel.scale / map.m)
+    if map.kind != _FASTFOOD:
+        return _features_from(X, map, 0, map.m, factor, alone=False)
+    key, out = _key(map.seed, _FREQUENCIES), _new_array((len(X), map.m), X.dtype)
+    parts = _fastfood_parts(map.kernel, map.d, -(-map.m // (2 if map.paired else 1)), key)
+    infinite = np.empty(-(-len(X) // _SIDE_BY_SIDE), np.int64)
+    phases = _phases_of(X, key, 0, map.m, map.paired)
+    _fastfood(2.5 * out.size, X, parts, map.paired, phases, factor, infinite, out)
+    return out, not infinite.any()
 
 
 def _quasi_directions(d, m, key):
@@ -7714,15 +6137,17 @@ def _quasi_directions(d, m, key):
 
 def _drawn_frequencies(map):
     """Frequencies (m, d), one for each feature, of a map that is not Fastfood's."""
-    key, count = _python_key(map.seed, _FREQUENCIES), (map.m + 1) // 2 if map.paired else map.m
+    key, count = _key(map.seed, _FREQUENCIES), (map.m + 1) // 2 if map.paired else map.m
     if map.kind == _PLAIN:
-        return _plain_frequencies(map.kernel, map.d, 0, map.m, map.paired, key)
+        return _plain_frequencies(map, 0, map.m)
     directions = _python_subkey(key, _DIRECTIONS)
     if map.kind == _ORTHOGONAL:
         V = _orthogonal_directions(map.d, count, directions, _python_subkey(key, _LENGTHS))
     else:
         V = _quasi_directions(map.d, count, directions)
-    V *= _mixture_scales(map.kernel, _python_subkey(key, _MIXTURES), count)[:, None]
+    spread = np.empty(count)
+    _mixture_scales(map.kernel, _python_subkey(key, _MIXTURES), spread)
+    V *= spread[:, None]
     return np.repeat(V, 2, axis=0)[:map.m] if map.paired else V
 
 
@@ -7745,7 +6170,6 @@ def _new_map(function, kernel, d, m, seed, kind, stored, paired):
     return map._replace(frequencies=_drawn_frequencies(map)) if stored else map
 
 
-@_plain
 def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
@@ -7778,7 +6202,6 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     return _new_map("fourier_features_map", kernel, d, m, seed, _PLAIN, stored, paired)
 
 
-@_plain
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
@@ -7799,7 +6222,6 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     return _new_map("orthogonal_features_map", kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
-@_plain
 def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
@@ -7822,7 +6244,6 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     return _new_map("quasi_features_map", kernel, d, m, seed, _QUASI, stored, paired)
 
 
-@_plain
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
 
@@ -7843,7 +6264,6 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     return _new_map("fastfood_features_map", kernel, d, m, seed, _FASTFOOD, False, paired)
 
 
-@_plain
 def fourier_features(X, map):
     """Random Fourier features of points, z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j) (SKPCA section 2).
 
@@ -7927,80 +6347,25 @@ def _started_alike(a, b):
     return a.columns.shape == b.columns.shape and (a.ell, a.half, a.share) == (b.ell, b.half, b.share)
 
 
-@_compiled(apart=True)
-def _turn_rows(columns, panels, p, block):
-    """128 rows of columns V, in the place of those of the columns, V as `_vector_panels` made it; then zeros."""
-    _wide_vectors()
-    size, wide = columns.shape[1], _padded_width(p, panels)
-    first, last = block * _BLOCK, min(columns.shape[0], block * _BLOCK + _BLOCK)
-    product = _zeros(_BLOCK * wide, _FLOAT64).reshape(_BLOCK, wide)
-    _multiply_add(columns, first, last, 0, size, p, panels, 0, product)
-    for r in range(last - first):
-        row, source = columns[first + r], product[r]
-        for q in range(size):
-            row[q] = source[q] if q < p else 0.0
-
-
-@_compiled(parallel=True, python=True)
 def _multiply_columns(columns, V):
     """columns <- columns V, and zeros after that."""
-    p, panels = V.shape[1], _vector_panels(V, 0, V.shape[0], 0)
-    tasks = _blocks(columns.shape[0])
-    work = _MULTIPLY_ADD * columns.size * (_padded_width(p, panels) + 10)
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _turn_rows(columns, panels, p, np.int64(block))
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _turn_rows(columns, panels, p, block)
+    columns[:, :V.shape[1]] = _dense_product(columns, columns.shape[1], V, _AGAIN)
+    columns[:, V.shape[1]:] = 0.0
 
 
-@_compiled(apart=True)
-def _enter_run(columns, used, settled, Z, begin, end, slots, squares, part):
-    """One run of rows of `_enter`."""
-    _wide_vectors()
-    m, size, parts, blocks = columns.shape[0], columns.shape[1], slots.shape[0], _blocks(columns.shape[0])
-    for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-        first, last = b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
-        for t in range(first, last):
-            row, lengths = columns[t], squares[part]
-            for i in range(begin, end):
-                row[used + i - begin] = Z[i, t]
-            for q in range(settled):
-                lengths[q] += row[q] * row[q]
-        if used + end - begin == size:
-            _add_run(columns, size, columns, settled, first, last, slots[part])
-
-
-@_compiled(parallel=True, python=True)
 def _enter(columns, used, settled, Z, begin, end):
     """Rows begin to end - 1 of Z become columns, from column `used` on; A^T A of the columns, if they are full.
 
-    The first `settled` are orthogonal: but for their lengths, nothing is computed. One pass for both, since the columns
-    go from one core's memory to another's in between otherwise: 0.7 ms, not 0.8, for 50 columns of 2000, with the
-    eigenproblem.
+    The first `settled` are orthogonal: but for their lengths, nothing is computed.
     """
     size = columns.shape[1]
-    full = used + end - begin == size
-    slots = _product_slots(columns, size, size - settled if full else 0, columns)
-    squares = _zero_matrix(slots.shape[0], settled)
-    work = _MULTIPLY_ADD * columns.size * (slots.shape[2] + 10)
-    begun = _threads_pay(work, slots.shape[0])
-    if begun:
-        for part in prange(slots.shape[0]):
-            _enter_run(columns, used, settled, Z, begin, end, slots, squares, np.int64(part))
-        _threads_paid(begun, work)
-    else:
-        for part in range(slots.shape[0]):
-            _enter_run(columns, used, settled, Z, begin, end, slots, squares, part)
-    G, products = _zero_matrix(size, size), _sum_slots(slots, size, size - settled if full else 0, columns)
-    for a in range(size if full else 0):
-        for part in range(slots.shape[0] if a < settled else 0):
-            G[a, a] += squares[part, a]
-        for q in range(settled, size):
-            G[a, q] = G[q, a] = products[a, q - settled]
+    if begin < end:
+        columns[:, used:used + end - begin] = Z[begin:end].T
+    G = np.zeros((size, size))
+    if used + end - begin == size:
+        G[:, settled:] = _transposed_product(columns, size, columns[:, settled:], _AGAIN)
+        G[settled:, :settled] = G[:settled, settled:].T
+        G[range(settled), range(settled)] = np.einsum("ij,ij->j", columns[:, :settled], columns[:, :settled])
     return G
 
 
@@ -8081,7 +6446,6 @@ def _finished(state):
     return Sketch(columns.T[:ell].copy(), values[:ell].copy(), shrunk, 0.5 * shrunk, state.squares, state.count)
 
 
-@_plain
 def fd_start(ell, m, half=True, share=1.0):
     """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
@@ -8122,7 +6486,6 @@ def _empty_sketch(function, ell, m, half, share):
     return FDState(np.zeros((m, ell if half else 2 * ell)), 0, 0, 0.0, 0.0, 0, ell, half, share)
 
 
-@_plain
 def fd_update(state, Z):
     """The sketch after more rows (SKPCA algorithm 1). The same bits however the rows are cut into blocks.
 
@@ -8143,7 +6506,6 @@ def fd_update(state, Z):
     return found
 
 
-@_plain
 def fd_merge(a, b):
     """The sketch of the rows of two (Ghashami, Liberty, Phillips, Woodruff 2016), with the bound of one pass over all.
 
@@ -8165,7 +6527,6 @@ def fd_merge(a, b):
     return _merged(a, b, b.columns.T[:b.used].copy())
 
 
-@_plain
 def fd_finish(state):
     """The sketch that a state stands for (SKPCA algorithm 1, with the last decomposition that its pseudocode forgets).
 
@@ -8181,7 +6542,6 @@ def fd_finish(state):
     return _finished(_checked_sketch("fd_finish: state", state))
 
 
-@_plain
 def frequent_directions(Z, ell, half=True, share=1.0):
     """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1; Liberty 2013).
 
@@ -8277,7 +6637,7 @@ def _require_mergeable(function, a, b, alike):
 _STREAM_ROWS = 4 * _BLOCK                              # points whose features are held at a time
 
 
-@_compiled(apart=True, python=True)
+@_core_alone
 def _deviations(Z, means, count):
     """In the place of the rows, those with the scatter about 0 that the points have about their mean, which moves on.
 
@@ -8293,7 +6653,6 @@ def _deviations(Z, means, count):
             z[t] = factor * gap
 
 
-@_plain
 def skpca_start(map, ell, centered=False, half=True, share=1.0):
     """Streaming kernel PCA before the first point (SKPCA algorithm 1): random features into frequent directions.
 
@@ -8313,7 +6672,6 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0):
     return SKPCAState(map, _empty_sketch("skpca_start", ell, map.m, half, share), np.zeros(map.m), centered)
 
 
-@_plain
 def skpca_update(state, X):
     """Streaming kernel PCA after more points (SKPCA algorithm 1). The same bits however the points are cut into blocks.
 
@@ -8344,7 +6702,6 @@ def _streamed(function, state, X):
     return state._replace(sketch=sketch, means=means)
 
 
-@_plain
 def skpca_merge(a, b):
     """Streaming kernel PCA of the points of two states, as of `fd_merge` (SKPCA section 2).
 
@@ -8373,7 +6730,6 @@ def skpca_merge(a, b):
     return a._replace(sketch=sketch._replace(squares=float(sketch.squares + squares)), means=means)
 
 
-@_plain
 def skpca_finish(state, k):
     """The k leading directions of what streaming kernel PCA has seen (SKPCA algorithm 1, with a last decomposition).
 
@@ -8409,7 +6765,6 @@ def _subspace_of(state, columns, values, k, shrunk, count):
     return Subspace(state.map, basis, np.where(kept, values[:k], 0.0), means, shrunk, count)
 
 
-@_plain
 def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     """Streaming kernel PCA of points at hand (SKPCA algorithm 1): start, update and finish in one.
 
@@ -8467,7 +6822,6 @@ def _along(function, X, subspace, residuals):
     return rest if residuals else out
 
 
-@_plain
 def skpca_transform(X, subspace):
     """Features of points along the directions found, W^T (z(x) - means) (SKPCA section 2: the test of a point).
 
@@ -8483,7 +6837,6 @@ def skpca_transform(X, subspace):
     return _along("skpca_transform", X, subspace, False)
 
 
-@_plain
 def skpca_residual(X, subspace):
     """How novel points are: |z - W W^T z| for z = z(x) - means, the features' part off the directions found (SKPCA 1).
 
@@ -8565,7 +6918,6 @@ def _with_points(function, state, X):
     return state
 
 
-@_plain
 def rnca_start(map, centered=False):
     """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
@@ -8583,7 +6935,6 @@ def rnca_start(map, centered=False):
     return RNCAState(map, np.zeros((map.m, map.m)), np.zeros(map.m), 0, _as_flag("rnca_start: centered", centered))
 
 
-@_plain
 def rnca_update(state, X):
     """Randomized nonlinear components after more points, C += sum_i z_i z_i^T (Lopez-Paz et al. 2014; SKPCA 1.2).
 
@@ -8601,7 +6952,6 @@ def rnca_update(state, X):
     return _with_points("rnca_update", state, X)
 
 
-@_plain
 def rnca_merge(a, b):
     """Randomized nonlinear components of the points of two states (SKPCA section 1.2): covariances add up.
 
@@ -8618,7 +6968,6 @@ def rnca_merge(a, b):
     return _add_moments(a, b.squares, b.means, b.count)
 
 
-@_plain
 def rnca_finish(state, k, seed=0):
     """The k leading directions of the features so far (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
@@ -8643,7 +6992,6 @@ def _subspace_by_moments(function, state, k, key):
     return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, state.count)
 
 
-@_plain
 def rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
 
@@ -8695,7 +7043,6 @@ def _checked_reservoir(name, state):
     return state
 
 
-@_plain
 def reservoir_start(c, d, seed=0):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
@@ -8715,10 +7062,9 @@ def reservoir_start(c, d, seed=0):
     return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("reservoir_start: seed", seed))
 
 
-@_compiled(python=True)
-def _last_taken(upcoming, replaced, count, key):
+@_core_alone
+def _last_taken(upcoming, replaced, count, key, last):
     """Number of the last point, of the first `count`, that each reservoir takes from now on, or -1; they move on."""
-    last = np.empty(upcoming.shape[0], _INT64)
     for j in range(upcoming.shape[0]):
         last[j] = -1
         while upcoming[j] < count:
@@ -8726,10 +7072,8 @@ def _last_taken(upcoming, replaced, count, key):
             u = _uniform(_subkey(key, j), replaced[j])
             upcoming[j] = np.int64(min((upcoming[j] + 1) / u, 9e18))
             replaced[j] += 1
-    return last
 
 
-@_plain
 def reservoir_update(state, X):
     """The reservoirs after more points: each holds one of all points so far, with equal chances (SKPCA section 1.2).
 
@@ -8751,12 +7095,12 @@ def reservoir_update(state, X):
     points, upcoming, replaced = [array.copy() for array in state[:3]]
     if upcoming.min() < state.count:
         raise ValueError("reservoir_update: state.upcoming must be at least state.count")
-    last = _last_taken(upcoming, replaced, state.count + len(X), _python_key(state.seed, _RESERVOIRS))
+    last = np.empty(len(upcoming), np.int64)
+    _last_taken(upcoming, replaced, state.count + len(X), _key(state.seed, _RESERVOIRS), last)
     points[last >= 0] = X[last[last >= 0] - state.count]
     return ReservoirState(points, upcoming, replaced, state.count + len(X), state.seed)
 
 
-@_plain
 def reservoir_merge(a, b):
     """The reservoirs of the points of two streams (SKPCA section 1.2): of each pair, one, with chances as their counts.
 
@@ -8778,8 +7122,8 @@ def reservoir_merge(a, b):
                          f"{a.points.shape} and {b.points.shape}")
     if a.seed == b.seed:
         raise ValueError("reservoir_merge: a and b must have been started with different seeds")
-    seed, count = _python_subkey(_python_key(a.seed, _RESERVOIRS), b.seed), a.count + b.count
-    keys = _words(_python_key(seed, _RESERVOIRS), np.arange(len(a.points)))
+    seed, count = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed), a.count + b.count
+    keys = _words(_key(seed, _RESERVOIRS), np.arange(len(a.points)))
     points = np.where((_uniforms(keys, 0) * count < b.count)[:, None], b.points, a.points)
     upcoming, replaced = a.upcoming, a.replaced
     if a.count > 0 and b.count > 0:
@@ -8790,7 +7134,6 @@ def reservoir_merge(a, b):
     return ReservoirState(points, upcoming, replaced, count, seed)
 
 
-@_plain
 def reservoir_finish(state, kernel, k):
     """Nystrom features by the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1; Drineas, Mahoney 2005).
 
@@ -8832,7 +7175,6 @@ def _nystrom_of_reservoir(function, state, kernel, k):
     return Expansion(points, coef, np.where(kept, values, 0.0), np.zeros(k), kernel)
 
 
-@_plain
 def reservoir_nystrom(X, kernel, c, k, seed=0):
     """Nystrom features by c points drawn with replacement from a stream, C W_k^+ C^T (SKPCA section 1).
 
@@ -8864,7 +7206,6 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
 
 # 11.5 The paper's own points
 
-@_plain
 def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 
@@ -8907,51 +7248,51 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 
 # 12.1 Functions that are sums of features
 
-@_compiled(apart=True)
-def _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task):
-    """Add the share of one run of features to its slot, feature block by feature block; angles that are not finite."""
-    _wide_vectors()
-    state, map = _denormals_to_zero(), FourierMap(kernel, X.shape[1], m, seed, kind, frequencies, paired)
-    segments, wide, blocks, infinite = slots.shape[0], slots.shape[2], _blocks(used), 0
-    factor, angles, cosines = math.sqrt(2.0 * kernel.scale), _new_tile(X), _new_tile(X)
-    product = _aligned(_BLOCK * wide, X).reshape(_BLOCK, wide)
-    for b in range(task * blocks // segments, (task + 1) * blocks // segments):
-        begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
-        directions, phases = _directions_of(X, map, begin, count)
-        for block in range(_blocks(X.shape[0])):
-            first, rows = block * _BLOCK, min(_BLOCK, X.shape[0] - block * _BLOCK)
-            infinite += _fourier_tile(X, block, directions, phases, 0, factor, angles, cosines, 0, 0)
-            product[:] = 0
-            _multiply_add(cosines, 0, rows, 0, count, wide, panels, begin, product)
-            for r in range(rows):
-                for q in range(wide):
-                    slots[task, first + r, q] += product[r, q]
-    _restore(state)
-    return infinite
+@_helper
+def _drawn_panels(X, kernel, frequencies, copies, key, first, count):
+    """Panels of the frequencies of at most 128 features: stored ones, or drawn."""
+    d, width = X.shape[1], _TILE_VECTORS * _VECTOR_BYTES // X.itemsize
+    panels, w = _aligned(_BLOCK * d, X).reshape(_BLOCK // width, d, width), np.zeros(d)
+    for i in range(_BLOCK):
+        if i < count and frequencies.shape[0] > 0:
+            w = frequencies[first + i]
+        elif i < count:
+            _draw_frequency(kernel, key, (first + i) // copies, w)
+        for t in range(d):
+            panels[i // width, t, i % width] = w[t] if i < count else 0.0
+    return panels
 
 
-@_compiled(parallel=True, python=True)
-def _features_times(X, kernel, m, seed, kind, frequencies, paired, coef, used):
-    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite.
+@_core
+def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
+    """Add the share of each run of features to its slot, block by block; angles that are not finite."""
+    for index in prange(slots.shape[0]):
+        _wide_vectors()
+        task, segments, wide, used = np.int64(index), slots.shape[0], slots.shape[2], phases.shape[0]
+        angles, cosines, product = _new_tile(X), _new_tile(X), _aligned(_BLOCK * wide, X).reshape(_BLOCK, wide)
+        for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
+            begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
+            directions = _drawn_panels(X, kernel, frequencies, copies, key, begin, count)
+            for block in range(_blocks(X.shape[0])):
+                first, rows = block * _BLOCK, min(_BLOCK, X.shape[0] - block * _BLOCK)
+                infinite[task] += _fourier_tile(X, block, directions, phases[begin:begin + count], 0, factor, angles,
+                                                cosines, 0, 0)
+                product[:] = 0
+                _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
+                _add_block(product, rows, slots[task], first)
 
-    The map comes in parts: a tuple within a tuple does not go into a parallel loop.
-    """
-    k, panels = coef.shape[1], _vector_panels(_in_precision(X, coef), 0, used, 0)
-    rows, wide = _blocks(X.shape[0]) * _BLOCK, _padded_width(k, panels)
-    segments = min(16, _blocks(used))
-    slots, infinite = _zeros(segments * rows * wide, _FLOAT64).reshape(segments, rows, wide), _zeros(segments, _FLOAT64)
-    stored = frequencies.shape[0] > 0
-    work = used * (X.shape[0] * (1.0 + _MULTIPLY_ADD * (X.shape[1] + wide)) + (2.0 if stored else 25.0) * X.shape[1])
-    begun = _threads_pay(work, segments)
-    if begun:
-        for task in prange(segments):
-            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots,
-                                           np.int64(task))
-        _threads_paid(begun, work)
-    else:
-        for task in range(segments):
-            infinite[task] = _add_features(X, kernel, m, seed, kind, frequencies, paired, panels, used, slots, task)
-    return _sum_slots(slots, X.shape[0], k, coef), _largest(infinite) == 0.0
+
+@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by whoever calls
+def _features_times(X, map, coef, used):
+    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite."""
+    (n, d), V, key = X.shape, coef[:used].astype(X.dtype), _key(map.seed, _FREQUENCIES)
+    wide, segments = _padded_width(V.shape[1], V), min(16, -(-used // _BLOCK))
+    slots, infinite = np.zeros((segments, _whole_blocks(n), wide)), np.zeros(segments, np.int64)
+    work = used * (n * (1.0 + _MULTIPLY_ADD * (d + wide)) + (2.0 if len(map.frequencies) else 25.0) * d)
+    _add_features(work, X, map.kernel, key, map.frequencies, 2 if map.paired else 1,
+                  _phases_of(X, key, 0, used, map.paired), math.sqrt(2.0 * map.kernel.scale), V.shape[1],
+                  _packed_vectors(V), infinite, slots)
+    return _sum_of_slots(slots, n, V.shape[1], np.float64), not infinite.any()
 
 
 _POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
@@ -8962,8 +7303,7 @@ def _values_of(function, X, map, coef, used):
     out = np.empty((len(X), coef.shape[1]))
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
         slab = slice(begin, begin + _POINTS_AT_A_TIME)
-        out[slab], finite = _features_times(X[slab], map.kernel, map.m, map.seed, map.kind, map.frequencies,
-                                            map.paired, coef, used)
+        out[slab], finite = _features_times(X[slab], map, coef, used)
         _require_finite_angles(function, finite, "X (or Y)")
     return out
 
@@ -9226,7 +7566,6 @@ def _as_coefficients(weights, m):
     return coef
 
 
-@_plain
 def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
     """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD algorithm 1, (4)).
 
@@ -9271,7 +7610,6 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     return _start("dsgd_start", task, X, None, map, None, k, feature_batch, theta0, theta1, initial, centered)
 
 
-@_plain
 def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
     """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3): singular functions of E k(x, .) l(y, .).
 
@@ -9292,7 +7630,6 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
     return _start("dsgd_ksvd_start", _SINGULAR, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
 
 
-@_plain
 def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
                     centered=True, implicit=False):
     """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
@@ -9321,7 +7658,6 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
                   centered, ridge, implicit)
 
 
-@_plain
 def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
                     centered=True, implicit=False):
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
@@ -9400,7 +7736,7 @@ def _feature_block(state):
         count = min(b, m - state.used)
         return state.used, count, count
     blocks = -(-m // b)
-    key = _python_subkey(_python_key(state.map.seed, _REVISITS), state.step // blocks)
+    key = _python_subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
     first = int(_draw_uniformly(blocks, blocks, key)[state.step % blocks]) * b
     return first, min(b, m - first), m / blocks
 
@@ -9582,7 +7918,6 @@ def _least_batch(task, implicit, centered, k):
     return max(4, k + 1) if implicit else 4 if task >= _CANONICAL else 2 if centered else 1
 
 
-@_plain
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
 
@@ -9650,7 +7985,6 @@ def dsgd_update(state, X, Y=None):
 
 # 12.5 Results
 
-@_plain
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
@@ -9705,7 +8039,6 @@ def _principal(state):
     return values[::-1].copy(), (B @ turn)[:, ::-1]
 
 
-@_plain
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
 
@@ -9725,7 +8058,6 @@ def dsgd_values(state):
     return _principal(_checked_descent("dsgd_values", state))[0]
 
 
-@_plain
 def dsgd_finish(state):
     """The functions as single ones, in the order of their values: a rotation in the space that they span.
 
@@ -9762,7 +8094,7 @@ def _plain_map(kernel, d, m, seed):
 
 def _other_seed(seed):
     """Of the second view's features: another sequence."""
-    return _python_subkey(_python_key(seed, _FREQUENCIES), 2**62)
+    return _python_subkey(_key(seed, _FREQUENCIES), 2**62)
 
 
 def _start_rows(key, n):
@@ -9793,7 +8125,7 @@ def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps
     if batch < _least_batch(task, len(others) > 1 and others[1], centered, k):
         raise ValueError(f"{function}: batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
                          f"steps more than k, got {batch}")
-    key = _python_key(seed, _BATCHES)
+    key = _key(seed, _BATCHES)
     rows = _start_rows(key, n)
     state = _start(function, task, X[rows], None if Y is None else Y[rows], map, other, k, feature_batch, theta0,
                    theta1, 256, centered, *others)
@@ -9804,7 +8136,6 @@ def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps
     return dsgd_finish(state)
 
 
-@_plain
 def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
@@ -9844,7 +8175,6 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
                    theta0, theta1, centered)
 
 
-@_plain
 def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
              theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
@@ -9862,7 +8192,6 @@ def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_bat
                    feature_batch, theta0, theta1, centered)
 
 
-@_plain
 def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3): start, steps, finish in one.
@@ -9883,7 +8212,6 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
                    theta0, theta1, centered)
 
 
-@_plain
 def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
@@ -9902,7 +8230,6 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
                    theta0, theta1, centered, ridge, implicit)
 
 
-@_plain
 def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
               theta0=None, theta1=None, slices=10, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
@@ -9967,7 +8294,7 @@ _as_map = _bringer(NystromMap, "a NystromMap, as nystrom_map returns it", points
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
 
 
-@_compiled
+@_helper
 def _solve_corner(tile, first, corners, begin, end, columns):
     """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for.
 
@@ -9992,7 +8319,7 @@ def _solve_corner(tile, first, corners, begin, end, columns):
             tile[first + r, c] = columns[c, r]
 
 
-@_compiled
+@_helper
 def _subtract_known(Y, count, below, begin, end, known, tile):
     """tile -= Y[:count, :known] L[begin:end, :known]^T; below holds -L, its panels cut to what stays in the cache."""
     width = below.shape[2]
@@ -10003,94 +8330,72 @@ def _subtract_known(Y, count, below, begin, end, known, tile):
                 _add_panel(Y, r, count - 1, deep, min(known, deep + _DEPTH), panel, tile, r, q * width - begin)
 
 
-@_compiled
 def _panels(L, start, like):
     """Rows of L from column `start` on: -L in panels; its diagonal blocks negated, with 1 / L_cc on the diagonal.
 
     1 / 0 is taken as 0: a landmark left out, whose feature is 0.
     """
-    m = L.shape[0]
-    columns = _blocks(m) * _BLOCK
-    corners = _zeros(columns * _BLOCK, like.dtype).reshape(columns, _BLOCK)
+    m, columns = len(L), _whole_blocks(len(L))
+    corners = _new_array((columns, _BLOCK), like.dtype)
+    corners[:] = 0
     for begin in range(0, m, _BLOCK):
-        for i in range(begin, min(m, begin + _BLOCK)):
-            for j in range(begin, i):
-                corners[i, j - begin] = -L[i, start + j]
-            if L[i, start + i] != 0.0:
-                corners[i, i - begin] = 1.0 / L[i, start + i]
-    return _pack(_in_precision(like, _times(L, -1.0)), _tile_width(like), columns), corners
+        corner = -np.tril(L[begin:begin + _BLOCK, start + begin:start + min(m, begin + _BLOCK)])
+        pivots = -corner.diagonal()
+        np.fill_diagonal(corner, np.where(pivots != 0.0, 1.0 / np.where(pivots != 0.0, pivots, 1.0), 0.0))
+        corners[begin:begin + _BLOCK, :len(corner)][:len(corner)] = corner
+    return _pack((-L).astype(like.dtype), _tile_width(like), columns), corners
 
 
-@_compiled(apart=True)
-def _forward_substitute_block(kernel, pairs, below, corners, start, rows, block, out):
-    """`_forward_substitute` for 128 points."""
-    _wide_vectors()
-    state = _denormals_to_zero()
-    n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], block * _BLOCK, below.shape[2]
-    last = min(n, first + _BLOCK)
-    tile, columns = _new_tile(pairs.X), _aligned(_BLOCK * width, pairs.X).reshape(_BLOCK, width)
-    Y = rows[first:last] if rows.shape[0] > 0 else _aligned(_BLOCK * m, pairs.X).reshape(_BLOCK, m)
-    for begin in range(0, m, _BLOCK):
-        end = min(m, begin + _BLOCK)
-        _fill_tile(kernel, pairs, first, last, begin, end, tile)
-        _subtract_known(Y, last - first, below, begin, end, start + begin, tile)
-        for r in range(0, last - first, width):
-            _solve_corner(tile, r, corners, begin, end, columns)
-        for r in range(last - first):
-            y = Y[r, start + begin:start + end]
-            for c in range(end - begin):
-                y[c] = tile[r, c]
-                out[first + r] += tile[r, c] * tile[r, c]
-    _restore(state)
-
-
-@_compiled(parallel=True)
-def _forward_substitute(kernel, pairs, below, corners, start, rows):
+@_core
+def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
     """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2.
 
     pairs: points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks)
-    holds columns up to start, and receives the others; if it is empty, they are forgotten.
+    holds columns up to start, and receives the others; if it is empty, they are forgotten. 128 points a task.
     """
-    out = _zeros(pairs.X.shape[0], _FLOAT64)
-    tasks = _blocks(pairs.X.shape[0])
-    m = pairs.Y.shape[0]
-    work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * out.size * m * (start + 0.5 * m + 32.0)
-    begun = _threads_pay(work, tasks)
-    if begun:
-        for block in prange(tasks):
-            _forward_substitute_block(kernel, pairs, below, corners, start, rows, np.int64(block), out)
-        _threads_paid(begun, work)
-    else:
-        for block in range(tasks):
-            _forward_substitute_block(kernel, pairs, below, corners, start, rows, block, out)
-    return out
+    for index in prange(_blocks(pairs.X.shape[0])):
+        _wide_vectors()
+        n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], np.int64(index) * _BLOCK, below.shape[2]
+        last = min(n, first + _BLOCK)
+        tile, columns = _new_tile(pairs.X), _aligned(_BLOCK * width, pairs.X).reshape(_BLOCK, width)
+        Y = rows[first:last] if rows.shape[0] > 0 else _aligned(_BLOCK * m, pairs.X).reshape(_BLOCK, m)
+        for begin in range(0, m, _BLOCK):
+            end = min(m, begin + _BLOCK)
+            _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            _subtract_known(Y, last - first, below, begin, end, start + begin, tile)
+            for r in range(0, last - first, width):
+                _solve_corner(tile, r, corners, begin, end, columns)
+            for r in range(last - first):
+                y = Y[r, start + begin:start + end]
+                for c in range(end - begin):
+                    y[c] = tile[r, c]
+                    squares[first + r] += tile[r, c] * tile[r, c]
 
 
-@_compiled(apart=True, python=True)
 def _substitute(kernel, X, Z, L, start, rows):
     """`_forward_substitute` by the landmarks Z, whose rows of the Cholesky factor are L, from column `start` on."""
-    below, corners = _panels(L, start, Z)
-    return _forward_substitute(kernel, _prepare(kernel, X, Z, False), below, corners, start, rows)
+    (below, corners), pairs, squares = _panels(L, start, Z), _prepare(kernel, X, Z, False), np.zeros(len(X))
+    work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * len(X) * len(Z) * (start + 0.5 * len(Z) + 32.0)
+    _forward_substitute(work, kernel, pairs, below, corners, start, rows, squares)
+    return squares
 
 
-@_compiled(apart=True, python=True)
+@_core_alone
+def _subtract_from_tile(Y, below, known, tile):
+    _subtract_known(Y, Y.shape[0], below, 0, Y.shape[0], known, tile)
+
+
 def _residual_gram(kernel, Z, Y, known):
     """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
-    count, tile = Z.shape[0], _new_tile(Z)
-    K, out = _gram(kernel, _prepare(kernel, Z, Z, True)), _zero_matrix(count, count)
-    _put(tile, 0, K)
-    state = _denormals_to_zero()
-    _subtract_known(Y, count, _pack(_times(Y, -1.0), _tile_width(Z), _BLOCK), 0, count, known, tile)
-    _restore(state)
-    for i in range(count):
-        for j in range(count):
-            out[i, j] = tile[i, j]
-    return out
+    count, tile = len(Z), _new_array((_BLOCK, _BLOCK + 64 // Z.itemsize), Z.dtype)
+    tile[:] = 0
+    tile[:count, :count] = _gram(kernel, _prepare(kernel, Z, Z, True))
+    _subtract_from_tile(Y, _pack(-Y[:, :known], _tile_width(Z), _BLOCK), known, tile)
+    return tile[:count, :count].astype(np.float64)
 
 
 # 13.2 Pivots
 
-@_either
 def _is_definite(kernel):
     """Whether the kernel is positive semidefinite by its formula, so that nothing but rounding can speak against it."""
     return kernel.kind != _CUSTOM and kernel.kind != _PRECOMPUTED
@@ -10134,17 +8439,11 @@ def _draw_by_size(sizes, s, key):
     return indices, -np.expm1(-sizes[indices] * clocks[order[s]])
 
 
-@_compiled(python=True)
-def _choose_pivots(H, chances, floor, bar):
-    """Pivots among candidates with residual Gram matrix H: their numbers, and the Cholesky factor of their part of H.
-
-    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
-    follow the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not
-    below the bar.
-    """
+@_core_alone
+def _choose(H, chances, floor, bar, chosen, columns):
+    """`_choose_pivots`: how many are chosen."""
     count, greedy, found = H.shape[0], chances.shape[0] == 0, 0
-    initial, column, chosen = _zeros(count, _FLOAT64), _zeros(count, _FLOAT64), np.empty(count, _INT64)
-    columns = _zero_matrix(count, count)
+    initial, column = np.empty(count), np.empty(count)
     for i in range(count):
         initial[i] = H[i, i]
     for step in range(count):
@@ -10167,11 +8466,19 @@ def _choose_pivots(H, chances, floor, bar):
             H[i, a], H[a, i] = 0.0, 0.0
         chosen[found] = i
         found += 1
-    corner = _zero_matrix(found, found)
-    for a in range(found):
-        for b in range(found):
-            corner[a, b] = columns[chosen[a], b]
-    return chosen[:found].copy(), corner
+    return found
+
+
+def _choose_pivots(H, chances, floor, bar):
+    """Pivots among candidates with residual Gram matrix H: their numbers, and the Cholesky factor of their part of H.
+
+    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
+    follow the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not
+    below the bar.
+    """
+    chosen, columns = np.empty(len(H), np.int64), np.zeros(H.shape)
+    chosen = chosen[:_choose(H, chances, floor, float(bar), chosen, columns)]
+    return chosen, columns[chosen, :chosen.size]
 
 
 def _candidates(rest, count, share, key):
@@ -10199,14 +8506,14 @@ def _candidates(rest, count, share, key):
     return rows, share * rest[largest]
 
 
-@_compiled(python=True)
+@_core_alone
 def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
     """Add the squared errors that new columns bring into the residuals, relative to k_ii.
 
     They are 2 y_i sqrt(k_jj / (pivot_j k_ii)) roundings. They matter where diagonals differ: a pivot that has lost most
     of its large k_jj passes the rounding of that on to small k_ii.
     """
-    growth = _zeros(new, _FLOAT64)
+    growth = np.empty(new)
     for a in range(new):
         j = pivots[found + a]
         growth[a] = diagonal[j] * (2.0 * value_rounding / F[j, found + a]) ** 2
@@ -10235,7 +8542,7 @@ def _begin_pivots(P, kernel, shift, s, like):
     n, diagonal = len(P), _diagonal(P, kernel).astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         rest, floor = diagonal + shift, _rounding(kernel, like, s) * diagonal
-    return _Progress(_new_matrix(n, s, P), np.empty(0, np.int64), diagonal, rest, floor, np.zeros(n), 0, n)
+    return _Progress(_new_array((n, s), P.dtype), np.empty(0, np.int64), diagonal, rest, floor, np.zeros(n), 0, n)
 
 
 def _sound_rest(function, progress, found, definite):
@@ -10346,7 +8653,6 @@ def _scores(function, P, rows, Z, shift, kernel, lam):
     return np.minimum(1.0, rest / lam), evaluations + rows.size * (rank + 1)
 
 
-@_plain
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
 
@@ -10393,13 +8699,12 @@ def _as_landmarks(name, value, X):
         got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(value).__name__
         raise ValueError(f"{name} must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}")
     if rows.ndim == 2:
-        return _to_precision(X, _as_points(name, rows))
+        return _as_points(name, rows).astype(X.dtype, copy=False)
     if rows.size == 0 or rows.min() < 0 or rows.max() >= X.shape[0]:
         raise ValueError(f"{name} must be row numbers from 0 to n - 1, at least one")
     return X[rows]
 
 
-@_plain
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
@@ -10451,7 +8756,6 @@ def _all_points(n):
     return Landmarks(np.arange(n), np.ones(n), 0)
 
 
-@_plain
 def uniform_landmarks(n, s, seed=0):
     """s of n points, uniformly and without replacement (the classic Nystrom method; RLS sections 1.1 and 5.2).
 
@@ -10471,7 +8775,6 @@ def uniform_landmarks(n, s, seed=0):
     return Landmarks(_draw_by_size(np.ones(n), s, key)[0], np.full(s, math.sqrt(n / s)), 0)
 
 
-@_plain
 def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
 
@@ -10505,7 +8808,6 @@ def _sample_by(scores, delta, key, oversampling):
     return Landmarks(kept, 1.0 / np.sqrt(p[kept]), 0)
 
 
-@_plain
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
@@ -10618,7 +8920,6 @@ def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, 
     return Landmarks(rows, weights, evaluations)
 
 
-@_plain
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
@@ -10655,7 +8956,6 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     return _recursive("recursive_rls", X, kernel, key, delta, lam, factor=1.5, oversampling=oversampling, division=3.0)
 
 
-@_plain
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
 
@@ -10702,7 +9002,6 @@ def _practical(function, X, kernel, s, seed, delta, accelerated):
     return _recursive(function, X, kernel, key, delta, size=size, constant=4.0, drawn=s)
 
 
-@_plain
 def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
 
@@ -10734,7 +9033,6 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     return _practical("recursive_rls_practical", X, kernel, s, seed, delta, False)
 
 
-@_plain
 def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
 
@@ -10762,7 +9060,6 @@ def _landmarks_by_pivots(function, X, kernel, s, block, share, seed):
     return _all_points(n) if s >= n else _pivoted(function, X, kernel, np.zeros(n), s, block, share, X, key)[0]
 
 
-@_plain
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
@@ -10792,7 +9089,6 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     return _landmarks_by_pivots("rpcholesky", X, kernel, s, block, 0.0, seed)
 
 
-@_plain
 def pivoted_cholesky(X, kernel, s, block=64):
     """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
 
@@ -10847,7 +9143,6 @@ def _map_of(function, Z, kernel):
     return _factor(function, Z, kernel, np.zeros(len(Z)))[0]
 
 
-@_plain
 def nystrom_map(X, landmarks, kernel):
     """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
@@ -10872,18 +9167,16 @@ def nystrom_map(X, landmarks, kernel):
     return _map_of("nystrom_map", Z, kernel)
 
 
-@_compiled(apart=True, python=True)
 def _map_features(P, found):
     """Nystrom features of checked points, and whether they are finite: their squares tell, without a pass over them."""
-    X, Z = _common_precision(P, found.points), _common_precision(found.points, P)
-    if found.rank == 0:                                # a kernel that is 0
-        return _zeros(X.shape[0] * Z.shape[0], X.dtype).reshape(X.shape[0], Z.shape[0]), True
-    F, L = _new_matrix(X.shape[0], Z.shape[0], X), _rectangle(found.factor, found.rank, found.rank)
-    squares = _substitute(found.kernel, X, Z[:found.rank], L, 0, F)
-    for i in range(F.shape[0]):
-        for j in range(found.rank, F.shape[1]):
-            F[i, j] = 0.0
-    return F, _sum(squares) < np.inf
+    X, Z = _in_common_precision(P, found.points)
+    F, rank = _new_array((len(X), len(Z)), X.dtype), found.rank
+    F[:, rank:] = 0.0
+    if rank == 0:                                      # a kernel that is 0
+        return F, True
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F).sum()
+    return F, bool(total < math.inf)
 
 
 def _features_by(function, X, found):
@@ -10894,7 +9187,6 @@ def _features_by(function, X, found):
     return F
 
 
-@_plain
 def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
@@ -10923,7 +9215,6 @@ def nystrom_features(X, map):
     return _features_by(name, X, map)
 
 
-@_plain
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
@@ -10957,21 +9248,20 @@ def _middle(found, wanted):
     return found.factor[:found.rank].sum(0) / max(found.rank, 1) if wanted else np.zeros(0)
 
 
-@_compiled(apart=True, python=True)
 def _normal_equations(P, found, Y, like, middle):
     """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab.
 
     middle: what is taken off each row of F, if anything.
     """
-    s = found.points.shape[0]
-    squares, products = _zero_matrix(s, s), _zero_matrix(s, Y.shape[1])
-    for begin in range(0, P.shape[0], _SLAB):
-        F, _ = _map_features(_in_precision(like, P[begin:begin + _SLAB]), found)
-        for i in range(F.shape[0]):
-            for j in range(middle.shape[0]):
-                F[i, j] -= middle[j]
-        _add(squares, 1.0, _column_products(F, F, True))
-        _add(products, 1.0, _transposed_product(F, s, _in_precision(F, Y[begin:begin + _SLAB])))
+    s = len(found.points)
+    squares, products = np.zeros((s, s)), np.zeros((s, Y.shape[1]))
+    for begin in range(0, len(P), _SLAB):
+        F, _ = _map_features(P[begin:begin + _SLAB].astype(like.dtype, copy=False), found)
+        if middle.size:
+            F -= middle
+        squares += _column_products(F, F, True)
+        products += _transposed_product(F, s, Y[begin:begin + _SLAB].astype(F.dtype, copy=False))
+        del F
     return squares, products
 
 
@@ -11001,7 +9291,6 @@ def _components_by_map(found, squares, sums, n, centered, k, key):
     return _expansion_by_map(found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean)
 
 
-@_plain
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
@@ -11063,15 +9352,13 @@ class CertifiedNystrom(NamedTuple):
 _SURVEYED = 2048                                       # points on which a residual is looked at before it is certified
 
 
-@_compiled(apart=True, python=True)
 def _squares_and_products(F, T):
     """F^T F and F^T T in float64, slab by slab: a small ridge is lost in the rounding of float32."""
-    r = F.shape[1]
-    squares, products = _zero_matrix(r, r), _zero_matrix(r, T.shape[1])
-    for begin in range(0, F.shape[0], _SLAB):
-        slab = _in_double(F[begin:begin + _SLAB])
-        _add(squares, 1.0, _column_products(slab, slab, True))
-        _add(products, 1.0, _transposed_product(slab, r, T[begin:begin + _SLAB]))
+    squares, products = 0.0, 0.0
+    for begin in range(0, len(F), _SLAB):
+        slab = F[begin:begin + _SLAB].astype(np.float64, copy=False)
+        squares = squares + _column_products(slab, slab, True)
+        products = products + _transposed_product(slab, F.shape[1], T[begin:begin + _SLAB])
     return squares, products
 
 
@@ -11090,7 +9377,6 @@ def _norm_from_below(F):
     return float(norm)
 
 
-@_plain
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Landmarks until the Nystrom approximation is as near to K as was asked for, with a certificate of it (RLS (1)).
 
@@ -11124,7 +9410,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     >>> found.landmarks.indices.size < 25, found.error_bound <= 1e-3
     (True, True)
     """
-    X = _writeable(_checked_points("nystrom_to: X", X))
+    X = _checked_points("nystrom_to: X", X)
     kernel, n = _checked_kernel("nystrom_to: kernel", kernel, X=X), len(X)
     error, limit = _checked_real("nystrom_to: error", error, 1e-300), _checked_whole("nystrom_to: limit", limit, 0)
     key, start, norms = [_checked_key("nystrom_to", seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
@@ -11170,7 +9456,6 @@ def _checked_targets(name, Y, rows):
     return T, np.where(sizes > 0.0, sizes, 1.0)
 
 
-@_plain
 def kernel_ridge(F, Y, lam):
     """Kernel ridge regression on a factor (RLS appendix C.1, (32)-(35)): w = (F^T F + lam I)^-1 F^T Y.
 
@@ -11202,7 +9487,6 @@ def _regression_by_map(found, squares, products, sizes, lam):
     return _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes)))
 
 
-@_plain
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
 
@@ -11258,7 +9542,6 @@ class Clustering(NamedTuple):
     cost: float
 
 
-@_plain
 def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
 
@@ -11276,7 +9559,7 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     -------
     Clustering
     """
-    F, key = _writeable(_checked_points("kernel_kmeans: F", F)), _checked_key("kernel_kmeans", seed, _CENTERS)
+    F, key = _checked_points("kernel_kmeans: F", F), _checked_key("kernel_kmeans", seed, _CENTERS)
     k = _checked_whole("kernel_kmeans: k", k, 1, len(F))
     restarts = _checked_whole("kernel_kmeans: restarts", restarts, 1)
     max_iterations = _checked_whole("kernel_kmeans: max_iterations", max_iterations, 1)
@@ -11304,7 +9587,6 @@ def _ridge_basis(F, lam, squared):
     return B
 
 
-@_plain
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularised kernel canonical correlations of two views, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
 
@@ -11363,13 +9645,12 @@ def _checked_pair(name, A, B, symmetric):
 
 
 def _finite_product(name, A, V):
-    product = _operator_product(A, V)
+    product = _product(A, V).astype(np.float64, copy=False)
     if not np.isfinite(product).all():
         raise ValueError(f"{name} must be finite (no NaN or infinity)")
     return product
 
 
-@_plain
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
 
@@ -11399,19 +9680,6 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     return norm
 
 
-@_compiled(python=True)
-def _squares_between(A, B):
-    """|A - B|_F^2, a block of rows at a time."""
-    n, total = _size(A), 0.0
-    for first in range(0, n, _BLOCK):
-        U, V = _rows(A, first, min(n, first + _BLOCK)), _rows(B, first, min(n, first + _BLOCK))
-        for r in range(U.shape[0]):
-            for j in range(n):
-                total += (U[r, j] - V[r, j]) ** 2
-    return total
-
-
-@_plain
 def frobenius_error(A, B):
     """Frobenius norm |A - B|_F of a difference of operators, exactly, a block of rows at a time (textbook).
 
@@ -11424,7 +9692,11 @@ def frobenius_error(A, B):
     float
     """
     A, B = _checked_pair("frobenius_error", A, B, False)
-    total = _squares_between(A, B)
+    total, n = 0.0, _size(A)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, n, _BLOCK):
+            last = min(n, first + _BLOCK)
+            total += float(np.square(_rows(A, first, last) - _rows(B, first, last)).sum())
     if not total < math.inf:
         raise ValueError("frobenius_error: A and B must be finite (no NaN or infinity)")
     return math.sqrt(total)
@@ -11441,7 +9713,6 @@ def _orthonormal(name, V, rows=None):
     return Q
 
 
-@_plain
 def principal_angles(U, V):
     """Principal angles between column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
 
@@ -11468,7 +9739,6 @@ def principal_angles(U, V):
 _SOLVED_DIRECTLY = 512                                 # rows up to which traces come from all eigenvalues
 
 
-@_plain
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
 
@@ -11509,7 +9779,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
 
 def _eigenvalues(name, A):
-    entries = _operator_rows(A, 0, _size(A))
+    entries = _rows(A, 0, _size(A))
     if not np.isfinite(entries).all():
         raise ValueError(f"{name} must be finite (no NaN or infinity)")
     return np.linalg.eigvalsh(entries)
@@ -11547,7 +9817,6 @@ def _trace_quadrature(name, A, f, Z, steps):
     return total
 
 
-@_plain
 def nuclear_error(A, B, seed=0, probes=16, steps=64):
     """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference D of two operators, which is never formed.
 
@@ -11578,7 +9847,7 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     probes = _checked_whole("nuclear_error: probes", probes, 1)
     steps = _checked_whole("nuclear_error: steps", steps, 1)
     key, n, D = _checked_key("nuclear_error", seed, _PROBES), _size(A), Difference(A, B)
-    trace = _operator_trace(D)
+    trace = _trace(D)
     if n <= _SOLVED_DIRECTLY:
         total = np.abs(_eigenvalues(name, D)).sum()
     else:
@@ -11596,7 +9865,6 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     return float(max(total, abs(trace)))
 
 
-@_plain
 def projection_cost(A, V):
     """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS (10)).
 
@@ -11614,7 +9882,7 @@ def projection_cost(A, V):
     """
     A = _checked_operator("projection_cost: A", A, False)
     Q = _orthonormal("projection_cost: V", V, _size(A))
-    return _operator_trace(A) - float((Q * _finite_product("projection_cost: A", A, Q)).sum())
+    return _trace(A) - float((Q * _finite_product("projection_cost: A", A, Q)).sum())
 
 
 class Reliable(NamedTuple):
@@ -11624,7 +9892,6 @@ class Reliable(NamedTuple):
     angles: np.ndarray
 
 
-@_plain
 def reliable_components(values, error):
     """How many leading components of a sketch stand clear of its spectral error, and how well (AMS theorems 2 and 3).
 
@@ -11674,7 +9941,6 @@ def _as_double(model):
         name: getattr(model, name).astype(np.float64) for name in ("coef",) if hasattr(model, name)})
 
 
-@_plain
 def residual(X, model):
     """How far points are off what a model explains: |f - P f| / sqrt(k(x, x)), f = phi(x) - mean (RLS 2.1; SKPCA 1).
 
@@ -11724,7 +9990,6 @@ def residual(X, model):
     return np.sqrt(np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0))
 
 
-@_plain
 def explained_variance_ratio(X, expansion):
     """The share of the points' variance in feature space that each component explains, tr(H K H) being all (textbook).
 
@@ -11777,7 +10042,8 @@ def explained_variance_ratio(X, expansion):
 # 15.3 Of one point, for compiled code
 
 def _features_into(x, model, out):
-    """Chosen by the type of the model, below."""
+    """Chosen by the type of the model, below; in compiled code while it is compiled."""
+    _FEATURES_OF[type(model)](x, model, out)
 
 
 def _of_expansion(x, model, out):
@@ -11797,10 +10063,11 @@ def _of_landmarks(x, model, out):
         out[c] = total / model.factor[c, c] if c < model.rank else 0.0
 
 
-@_compiled(python=True)
+@_helper
 def _one_feature(x, map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) of a map that is stored, or plain."""
-    key, pair, angle = _key(map.seed, _FREQUENCIES), _frequency_of(j, map.paired), 0.0
+    key = _subkey(_mix(np.uint64(map.seed)), _FREQUENCIES)
+    pair, angle = j // 2 if map.paired else j, 0.0
     row = _subkey(_subkey(key, _DIRECTIONS), pair)
     spread = 0.0 if map.kernel.kind == _CITY_BLOCK else _mixture_scale(map.kernel, _subkey(key, _MIXTURES), pair)
     for t in range(x.shape[0]):
@@ -11832,13 +10099,15 @@ def _of_subspace(x, model, out):
             out[q] += z * model.basis[j, q]
 
 
+_FEATURES_OF = {Expansion: _of_expansion, NystromMap: _of_landmarks, FourierMap: _of_map, Subspace: _of_subspace}
+
+
 @overload(_features_into)
 def _features_into_by_type(x, model, out):
-    return {Expansion: _of_expansion, NystromMap: _of_landmarks, FourierMap: _of_map, Subspace: _of_subspace}.get(
-        getattr(model, "instance_class", None))
+    return _FEATURES_OF.get(getattr(model, "instance_class", None))
 
 
-@_compiled(python=True)
+@_helper
 def features_of(x, model, out):
     """Features of one point by a model, written to `out`: for loops of your own `@njit` code (RLS section 2.1).
 
@@ -12193,17 +10462,18 @@ def warm_up():
     -------
     float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
-    global QUIET
-    quiet, QUIET = QUIET, True                         # the line of progress says enough
+    global QUIET, _SHARED_FROM, _BY_BLAS
+    before, QUIET, _BY_BLAS = (QUIET, _SHARED_FROM, _BY_BLAS), True, 0      # the line of progress says enough
     try:
         with _ProgressLine("compiling") as line:
-            for number, dtype in enumerate((np.float64, np.float32)):
+            for number, (dtype, limit) in enumerate(itertools.product((np.float64, np.float32), (math.inf, -1.0))):
+                _SHARED_FROM = limit                 # all cores serially, and all by all threads
                 calls = _calls(np.random.default_rng(0).standard_normal((20, 3)).astype(dtype))
                 for done, (function, arguments) in enumerate(calls):
-                    line.text, line.share = f"compiling {function.__name__}", (number + done / len(calls)) / 2.0
+                    line.text, line.share = f"compiling {function.__name__}", (number + done / len(calls)) / 4.0
                     function(*arguments)
     finally:
-        QUIET = quiet
+        QUIET, _SHARED_FROM, _BY_BLAS = before
     return time.perf_counter() - line.start
 
 
@@ -12362,21 +10632,12 @@ def _alone():
     before = threads = numba.get_num_threads()
     with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
         threads = min(numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed").get_worker().state.nthreads)
-    with _at_work, _called("what a Dask worker does"):
+    with _at_work:
         numba.set_num_threads(threads)
         try:
             yield
         finally:
             numba.set_num_threads(before)
-            _return_views()
-
-
-def _open(value):
-    """The value with arrays that numba types like others: those that came over a wire may be read-only."""
-    if isinstance(value, tuple):
-        parts = [_open(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return _writeable(value) if isinstance(value, np.ndarray) else value
 
 
 def _on_rows(function, block, first, *held):
@@ -12389,7 +10650,7 @@ def _on_rows(function, block, first, *held):
 
 def _together(function, *values):
     with _alone():
-        return function(*map(_open, values))
+        return function(*values)
 
 
 def _shared(value):
@@ -12537,7 +10798,7 @@ def dask_median_bandwidth(X, seed=0):
     -------
     float, the bits of `median_bandwidth`
     """
-    key, (_, starts) = _python_key(_as_seed("seed", seed), _PAIRS), _row_blocks("X", X)
+    key, (_, starts) = _key(_as_seed("seed", seed), _PAIRS), _row_blocks("X", X)
     return median_bandwidth(_gathered(X, _draw_uniformly(starts[-1], min(starts[-1], 1000), key)))
 
 
@@ -12577,7 +10838,7 @@ def dask_landmarks(X, kernel, s, seed=0):
     (20, 2)
     """
     kernel, s = _shared(_as_kernel("kernel", kernel)), _checked_whole("s", s, 1)
-    key = _python_key(_as_seed("seed", seed), _LANDMARKS)
+    key = _key(_as_seed("seed", seed), _LANDMARKS)
     return _joined(_landmarks_joined, _each_block(_landmarks_of, "X", X, kernel, s, key), kernel, s, key)
 
 
@@ -12624,7 +10885,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     found = _landmark_map(X, landmarks, kernel)
     k = _checked_whole("k", k, 1, len(found.points))
     sums = _joined(operator.add, _each_block(_sums_of_features, "X", X, None, _shared(found), centered))
-    squares, key = sums[:, :-1].copy(), _python_key(seed, _START)
+    squares, key = sums[:, :-1].copy(), _key(seed, _START)
     return _together(_components_by_map, found, squares, sums[:, -1].copy(), len(X), centered, k, key)
 
 
@@ -13305,625 +11566,6 @@ def main(argv=None):
         _to_stderr(f"error: {error or type(error).__name__}")
         return 2
     return 0
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# 19. How it is compiled
-#
-# What numba makes of the functions that are declared above: where it may be interrupted, what it says meanwhile, where
-# machine code is kept, and what is not done twice. Nothing above depends on how; only this room knows numba beyond its
-# documentation, and each part says what for. Where numba is newer than the one that this was written with, or the
-# system another, a child process tries it once (19.6). Where that fails, plain njit serves: slower to start, and
-# nothing is kept on disk.
-# ----------------------------------------------------------------------------------------------------------------------
-
-try:                                                   # private parts, which are looked for before they are used
-    from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
-    from numba.core.compiler_machinery import register_pass
-    from numba.core.runtime.context import NRTContext
-    from numba.core.typed_passes import NativeLowering, NativeParforLowering
-    _FOUND = True
-except ImportError:
-    CompileResultCacheImpl = FunctionCache = IndexDataCacheFile = _CacheLocator = JITCodeLibrary = NRTContext = object
-    _FOUND = False
-
-CPUDispatcher = type(njit(lambda: None))
-_NEEDED = [(CPUDispatcher, "_compile_for_args add_overload compile get_call_template"),
-           (CompileResultCacheImpl, "_locator_classes"), (FunctionCache, "load_overload save_overload"),
-           (IndexDataCacheFile, "_data_name _load_index _save_data _save_index load"),
-           (JITCodeLibrary, "_finalize_final_module _finalize_dynamic_globals _get_module_for_linking"),
-           (NRTContext, "get_meminfos")]
-_PRESENT = _FOUND and all(hasattr(owner, name) for owner, names in _NEEDED for name in names.split())
-
-
-# 19.1 Interrupts
-#
-# What a signal raises, as Ctrl-C does, comes when Python code runs next. Numba (0.68) runs some to make Python objects
-# of a result, and goes on with the null pointer that it gets there: a Ctrl-C during `kpca` ended the process, and one
-# during `gram` kept the matrix in memory for ever. So during a call in the main thread, where alone Python handles
-# signals, a function stands in for each handler. It remembers what has come, and the handlers have it when the compiled
-# code that was under way has ended, which is as soon as before, or when the function that is being compiled is: an
-# exception in the midst of that has left numba unable to compile anything. (Numba issue 6011 asks for signals within
-# compiled code.)
-
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2",
-                                               "SIGVTALRM", "SIGPROF", "SIGBREAK") if hasattr(signal, name)]
-# The functions under those of `signal`, which take microseconds to look for names of what they are given.
-_handler_of, _handle_by = (getattr(sys.modules.get("_signal", signal), name) for name in ("getsignal", "signal"))
-_held_back = {}                                        # during such a call: the handlers that wait, by signal
-_came = {}                                             # what has come meanwhile: the interrupted frame, by signal
-_remember = _came.__setitem__                          # not a function of Python, which another signal may interrupt
-_changing = []                                         # not empty while handlers are being replaced or put back
-# What stands there in C is put back as it was: signal.signal would lose another library's handler, and its flags. (Each
-# has room for a struct sigaction, which has 152 bytes on x86-64.)
-_actions = {number: ctypes.create_string_buffer(512) for number in _SIGNALS}
-_sigaction = getattr(ctypes.CDLL(None), "sigaction", None) if os.name == "posix" else None
-
-
-def _hold_back():
-    """Stand in for the handlers, if this is the main thread and it has not been done; whether it has been now."""
-    if _held_back or _changing or threading.get_ident() != threading.main_thread().ident:
-        return False
-    try:
-        _changing.append(True)
-        for number in _SIGNALS:
-            handler = _handler_of(number)
-            if callable(handler) and handler is not _remember:         # the system's own run no Python code
-                if _sigaction:
-                    _sigaction(number, None, _actions[number])
-                _held_back[number] = handler           # before the change: it may come at once
-                _handle_by(number, _remember)
-        return True
-    except BaseException as error:
-        if isinstance(error, ValueError) and "main interpreter" in str(error):
-            _SIGNALS.clear()                           # only the first interpreter of a process handles signals
-            _held_back.clear()
-            return False
-        _put_back()                                    # raised by one that was not yet held back
-        raise
-    finally:
-        _changing.clear()
-
-
-def _put_back():
-    """Put the handlers back. Meanwhile one that is there again may raise, or call functions of this file."""
-    try:
-        _changing.append(True)
-        while _held_back:
-            number = next(reversed(_held_back))
-            _handle_by(number, _held_back[number])
-            if _sigaction:
-                _sigaction(number, _actions[number], None)
-            del _held_back[number]
-    finally:
-        _changing.clear()
-
-
-def _let_through():
-    """Put the handlers back and have them called: each is, whatever another raises."""
-    raised = None
-    while _held_back or _came:
-        try:
-            _put_back()
-            while _came:
-                number, frame = _came.popitem()
-                handler = _handler_of(number)
-                if callable(handler):
-                    handler(number, frame)
-        except BaseException as error:
-            raised = error
-    if raised is not None:
-        raise raised
-
-
-def _let_through_what_came():
-    """At a place where handlers may raise: between compiled calls, or between functions that are compiled."""
-    if _came and not _changing and threading.get_ident() == threading.main_thread().ident:
-        _let_through()
-        _hold_back()
-
-
-def _after_fork():
-    """A child of another thread has handlers that wait for a call that it does not have."""
-    _changing.clear()
-    with contextlib.suppress(ValueError):
-        _put_back()
-    _came.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-class _Callable(CPUDispatcher):
-    """A compiled function, as Python calls it."""
-
-    def __call__(self, *args, **kwargs):
-        if not self.python:
-            raise TypeError(f"{self.__name__} is called from compiled code only: it is declared without python=True")
-        held = not _held_back and _hold_back()
-        try:
-            return super().__call__(*args, **kwargs)
-        finally:
-            if held:
-                _let_through()
-            else:
-                _let_through_what_came()
-
-    def _compile_for_args(self, *args, **kwargs):      # a first call: compiled now, or loaded from disk
-        with _watched(self.__name__.lstrip("_")), _rare_collections():
-            return super()._compile_for_args(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def _rare_collections():
-    """Let Python look for cycles rarely: compiling makes objects that stay, and looking took 7 to 10 % of it.
-
-    Seventy times as rarely took 16 MB more for `kpca`, and never 130 MB.
-    """
-    before = gc.get_threshold()
-    if before[0] == 0 or before[0] >= 50_000:          # as whoever calls wants it
-        yield
-        return
-    gc.set_threshold(50_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-def _with_shapes(message, given):
-    """The message, and how large the arguments are that it names; compiled code cannot say it."""
-    told = {}
-    for word in re.findall(r"[A-Za-z_]\w*(?:\.\w+)*", message.partition(": ")[2]):
-        first, *rest = word.split(".")
-        value = functools.reduce(lambda value, part: getattr(value, part, None), rest, given.get(first))
-        if isinstance(value, np.ndarray) and value.ndim > 0:
-            told[word] = " x ".join(map(str, value.shape))
-        elif isinstance(value, (int, np.integer)):
-            told[word] = str(value)
-    return message + (f" ({', '.join(f'{word}: {size}' for word, size in told.items())})" if told else "")
-
-
-class _Public(CPUDispatcher):
-    """A public function: compiled code calls its compiled shell, Python the shell as it is written."""
-
-    def __call__(self, *args, **kwargs):
-        outermost = getattr(_waiting, "call", None) is None
-        lent = len(getattr(_lent, "views", ()))        # by calls around this one
-        if outermost and _held_back and not _changing and threading.get_ident() == threading.main_thread().ident:
-            _put_back()                                # a storm of exceptions has left some
-        held = outermost and not _held_back and _hold_back()
-        try:
-            if outermost:
-                _waiting.call = [self.__name__, False]
-            return self.from_python(*args, **kwargs)
-        except TypeError:
-            carrier = {"expansion", "map"} & set(self.kinds)
-            if carrier and len(args) > len(self.kinds) and any(type(value).__name__ == "Kernel" for value in args):
-                raise TypeError(f"{self.__name__}: {carrier.pop()} carries its kernel, "
-                                f"which is not an argument of its own") from None
-            raise
-        except ValueError as error:
-            if not outermost or " columns" not in str(error):
-                raise
-            raise ValueError(_with_shapes(str(error), {**dict(zip(self.kinds, args)), **kwargs})) from None
-        finally:
-            if outermost:
-                _waiting.call = None
-            if len(getattr(_lent, "views", ())) > lent:
-                _return_views(lent)
-            if held:
-                _let_through()
-
-    def get_call_template(self, args, kws):            # a user's own compiled function calls it: who waits is told, too
-        with _watched(self.__name__, "into a function of yours"), _rare_collections():
-            return super().get_call_template(args, kws)
-
-    def __reduce__(self):  # found by name in another process, which has its own compiled code
-        return self.__name__
-
-
-# 19.2 Word to whoever waits
-
-_PATIENCE = 2.0                                        # seconds
-_waiting = threading.local()  # watched: whether this thread compiles under watch; call: as below, of a public function
-
-
-@contextlib.contextmanager
-def _watched(name, into=""):
-    """Have it said if what happens meanwhile takes longer than a caller would think.
-
-    Once for each call of a public function, and by its name, whatever it needs compiled: a call is (name, said). into:
-    what it is compiled into, if that is not this file's.
-    """
-    if getattr(_waiting, "watched", False):
-        yield
-        return
-    note = threading.Timer(_PATIENCE, _tell, [getattr(_waiting, "call", None) or [name, False], into])
-    note.daemon = _waiting.watched = True
-    note.start()
-    try:
-        yield
-    finally:
-        note.cancel()
-        _waiting.watched = False
-
-
-@contextlib.contextmanager
-def _called(name):
-    """What is compiled meanwhile is told as this function, unless it is in another's call."""
-    call = getattr(_waiting, "call", None)
-    _waiting.call = call or [name, False]
-    try:
-        yield
-    finally:
-        _waiting.call = call
-
-
-def _tell(call, into):
-    name, said = call
-    if not QUIET and not said:
-        call[1] = True
-        decided = _stands_apart.cache_info().currsize > 0              # else in a trial: nothing is asked twice
-        kept = _CACHED and not _edited() and not (decided and not _stands_apart())
-        where = "for this process" if not kept else f"in {_directory()}" if _directory() else "on disk"
-        print(f"kpcasketch: {name} is being compiled " + (into or f"for this machine, once; it is kept {where}"),
-              file=sys.stderr, flush=True)
-
-
-# 19.3 Compiled code on disk
-
-_VERSIONS_KEPT = 8
-
-
-@functools.cache
-def _edited():
-    """Whether the file has changed since it was imported: its name by contents is not that of what is in memory."""
-    _directory()                                       # has read it, if it is to
-    return _stamp() != _IMPORTED
-
-
-@functools.cache
-def _directory():
-    """Where compiled code is kept: named after this file's contents; copies share it and an edited one has its own.
-
-    Under NUMBA_CACHE_DIR, or else in the user's cache directory; None where neither can be written to, and numba
-    chooses. Asked when the first function is compiled or loaded: until then nothing is read or written.
-    """
-    if not _CACHED or _stamp() != _IMPORTED:
-        return None
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    root = pathlib.Path(numba.config.CACHE_DIR or os.path.join(home, "kpcasketch"))
-    try:
-        contents = pathlib.Path(__file__).read_bytes() + __name__.encode()
-        own = root / f"kpcasketch-{hashlib.sha1(contents).hexdigest()[:16]}"
-        own.mkdir(parents=True, exist_ok=True)
-        os.utime(own)
-        with tempfile.TemporaryFile(dir=own):
-            pass
-        versions = sorted(root.glob("kpcasketch-*"), key=lambda path: path.stat().st_mtime)
-        for old in versions[:-_VERSIONS_KEPT]:
-            shutil.rmtree(old, ignore_errors=True)
-        return own
-    except OSError:
-        return None
-
-
-class _OwnPlace(_CacheLocator):
-    """Numba's cache asks this where a function's files are. Its own answer makes a file to try, for each function."""
-
-    def __init__(self, function):
-        self.line = function.__code__.co_firstlineno
-
-    @classmethod
-    def from_function(cls, function, file):
-        return cls(function) if _directory() else None
-
-    def get_cache_path(self):
-        return str(_directory())
-
-    def get_source_stamp(self):
-        return _directory().name
-
-    def get_disambiguator(self):
-        return str(self.line)
-
-    def ensure_cache_path(self):
-        """It is there."""
-
-
-class _Compilation(CompileResultCacheImpl):
-    """What numba's cache keeps, first of all in the place of this file."""
-
-    _locator_classes = [_OwnPlace, *getattr(CompileResultCacheImpl, "_locator_classes", [])]
-
-
-class _Cache(FunctionCache):
-    """Numba's cache on disk: a file that is missing, cut short or cannot be written costs a compilation and no more.
-
-    (numba issue 10434: such a file raised an error, in numba 0.68.)
-    """
-
-    _impl_class = _Compilation
-
-    def __init__(self, function):
-        super().__init__(function)
-        stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _CacheFile(self._cache_path, self._impl.filename_base, stamp)
-
-    def load_overload(self, signature, target_context):
-        try:
-            return super().load_overload(signature, target_context)
-        except Exception:                              # whatever is wrong with a file, the function is compiled anew
-            return None
-
-    def save_overload(self, signature, result):
-        with contextlib.suppress(OSError):             # a full disk, a folder that has become read-only
-            super().save_overload(signature, result)
-
-
-class _CacheFile(IndexDataCacheFile):
-    """The cache of one function: an index of signatures, and a file for each."""
-
-    def save(self, key, data):
-        # Numba numbers the files, and two processes that save at once give the same number to two signatures (numba
-        # issue 9348). Named after the signature, a file can only be replaced by an equal one; at worst the index loses
-        # an entry.
-        number = int(hashlib.sha1(repr((self._source_stamp, key)).encode()).hexdigest()[:15], 16)
-        known = self._load_index()
-        if not known:                                  # files of an earlier version of this source
-            for old in pathlib.Path(self._cache_path).glob(self._data_name_pattern.replace("{number:d}", "*")):
-                old.unlink(missing_ok=True)
-        self._save_data(self._data_name(number), data)
-        self._save_index({**known, key: self._data_name(number)})
-
-    def load(self, key):
-        found = super().load(key)
-        return found if found is None or _symbols_known(found) else None
-
-    def _load_index(self):
-        try:
-            return super()._load_index()
-        except Exception:                              # cut short
-            return {}
-
-
-def _symbols_known(cached):
-    """Whether all functions that stand apart and are called here have addresses; else LLVM would end the process."""
-    code = cached[0][2][0]  # (library, ...), a library being (name, kind, (machine code, bitcode))
-    names = set(re.findall(re.escape(_SYMBOLS.encode()) + rb"\.\w+\.[0-9a-f]{40}", code))
-    return all(llvm.address_of_symbol(name.decode()) is not None for name in names)
-
-
-# 19.4 Functions that stand apart
-#
-# One that stands apart is called through a symbol. Numba would put a copy of it into each caller, and again into the
-# callers of those, and optimise it there anew: a first call of `recursive_rls_fixed` then took 137 s, not 83. (Numba
-# pull request 9566 was to compile a function once.) This needs of numba: that `add_overload` is called once for each
-# signature, compiled or loaded, with the library and its `_reload_init`, what to run before the code is loaded again;
-# that `insert_user_function` decides what a caller links; and that `get_call_template` is asked by compiled callers.
-
-_standing_apart = {function.__name__: function for function in _declared if function.apart}
-
-
-class _Function(_Callable):
-    """A compiled function that may stand apart. If it does, or if Python calls it, it is kept on disk."""
-
-    # Compiled code calls: a literal would be a type, and a compilation, of its own.
-    def get_call_template(self, args, kws):
-        def widened(t):
-            return types.unliteral(t) if isinstance(t, (types.IntegerLiteral, types.BooleanLiteral)) else t
-        return super().get_call_template([widened(t) for t in args], {name: widened(t) for name, t in kws.items()})
-
-    def compile(self, signature):
-        _let_through_what_came()
-        kept = _stands_apart() and _CACHED and not _edited() and (self.apart or self.python)
-        if kept and not isinstance(self._cache, _Cache):
-            with contextlib.suppress(RuntimeError):    # no place to cache in
-                self._cache = _Cache(self.py_func)
-        return super().compile(signature)
-
-    def add_overload(self, result):                    # called once for each signature, compiled now or loaded
-        super().add_overload(result)
-        if not _stands_apart():
-            return
-        # What has to run before this code is loaded has to run before the code of its callers is loaded, too. Numba
-        # 0.68 forgets that when this code itself came from disk: a caller then asked for a symbol that nobody had made,
-        # or for threads that nobody had started.
-        result.library._reload_init.update(result.reload_init or ())
-        if not self.apart:
-            return
-        symbol = f"{_SYMBOLS}.{self.__name__}.{hashlib.sha1(repr(result.signature).encode()).hexdigest()}"
-        llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
-        declared = copy.copy(result.fndesc)
-        declared.mangled_name = symbol
-        instead = _StandIn(self.__name__, result.signature.args, symbol)
-        result.target_context.remove_user_function(result.entry_point)
-        result.target_context.insert_user_function(result.entry_point, declared, [instead])
-
-
-class _StandIn:
-    """What a caller links instead of a function that stands apart: no code, but word of where to find it."""
-
-    def __init__(self, *where):
-        self.where = where
-        self._reload_init = {self}
-
-    def _ensure_finalized(self):
-        """Of a library: there is nothing to finish."""
-
-    def _get_module_for_linking(self):
-        return llvm.parse_assembly("")
-
-    def __call__(self):
-        """Numba calls this before it loads the caller's code; by then `_ready_again` has done the work."""
-
-    def __reduce__(self):
-        return _ready_again, self.where
-
-
-def _ready_again(name, argument_types, symbol):
-    """Have a function ready, from disk or compiled, while cached code that calls it is read."""
-    try:
-        _standing_apart[name].compile(argument_types)
-    except Exception as error:                         # this file has changed since
-        raise OSError(f"no {name} as the cached code knew it") from error
-    if llvm.address_of_symbol(symbol) is None:         # OSError makes numba compile the caller anew
-        raise OSError(f"no {name} as the cached code knew it")
-    return _StandIn(name, argument_types, symbol)
-
-
-# 19.5 What numba does twice
-#
-# A pass of one's own is a documented way into numba's compiler. These take the place of its last one.
-
-class _References(NRTContext):
-    """Numba's counting of references, without what it reads of a value and never uses.
-
-    For each array that is counted it reads all eleven fields, and all fields of the tuples around it: a fifth of the
-    instructions that were built, printed, parsed and dropped.
-    """
-
-    def get_meminfos(self, builder, typ, value):
-        model = self._context.data_model_manager[typ]
-        if not model.contains_nrt_meminfo():
-            return []
-        found = [(typ, model.get_nrt_meminfo(builder, value))] if model.has_nrt_meminfo() else []
-        for part, getter in model.traverse(builder):
-            if self._context.data_model_manager[part].contains_nrt_meminfo():
-                found += self.get_meminfos(builder, part, getter(value))
-        return found
-
-
-class _NoEnvironment:
-    """Where a library's code would be told of its Python environment: there is no machine code, and no use for it."""
-
-    @staticmethod
-    def set_env(name, environment):
-        pass
-
-
-class _Linked(JITCodeLibrary):
-    """The code of a function that only stands in its callers: kept for these, but not made into machine code by itself.
-
-    (Numba pull request 9566 was to do the same.)
-    """
-
-    codegen = _NoEnvironment
-
-    def _finalize_final_module(self):
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def get_pointer_to_function(self, name):
-        self._ensure_finalized()
-        return 0
-
-
-def _lightened(numbas_pass, python, linked=False):
-    """One of numba's last passes, which turn typed code into LLVM's, made lighter."""
-    @register_pass(mutates_CFG=True, analysis_only=False)
-    class Lightened(numbas_pass):
-        _name = f"light_{python}_{linked}_{numbas_pass._name}"
-
-        def run_pass(self, state):
-            context = state.targetctx
-            state.targetctx = context.subtarget(nrt=_References(context, context.enable_nrt))
-            # Wrappers are for calls from Python and from C, and box tuples. Options of njit would do this, but then
-            # numba compiles its own functions anew, for callers with other options.
-            state.flags = state.flags.copy()
-            state.flags.no_cpython_wrapper, state.flags.no_cfunc_wrapper = not python, True
-            if linked:
-                state.library = _Linked(context.codegen(), state.func_id.func_qualname)
-                state.library.enable_object_caching()
-            return super().run_pass(state)
-    return Lightened
-
-
-def _compiler_with(passes):
-    """Numba's compiler with passes in the places of others."""
-    class OneOf(Compiler):
-        def define_pipelines(self):
-            pipelines = super().define_pipelines()
-            for pipeline in pipelines:
-                pipeline.passes = [(passes.get(one, one), word) for one, word in pipeline.passes]
-                pipeline.finalize()
-            return pipelines
-    return OneOf
-
-
-# 19.6 Whether all that works here
-
-# KPCASKETCH_APART in the environment: 1 for yes, 0 for no, try for finding it out as on a system that nobody knows.
-_WANTED = os.environ.get("KPCASKETCH_APART", "")
-_TRIED = sys.platform.startswith("linux") and numba.version_info.short <= (0, 68)
-_TRIAL_SECONDS = 600                                   # it takes ten here
-_deciding = threading.RLock()
-_TRIAL = """
-import importlib.util, sys
-import numpy as np
-found = importlib.util.spec_from_file_location("kpcasketch", sys.argv[1])
-module = sys.modules["kpcasketch"] = importlib.util.module_from_spec(found)
-found.loader.exec_module(module)
-X = np.arange(600.0).reshape(300, 2) / 70.0
-K = module.gram(X, X, module.gaussian(2.0))
-assert abs(K - np.exp(-((X[:, None] - X) ** 2).sum(2) / 8.0)).max() < 1e-12
-print(K.tobytes().hex())
-"""
-
-
-@functools.cache
-def _stands_apart():
-    """Whether functions may stand apart and be kept on disk. If so, they get compilers that know it."""
-    with _deciding:
-        known = {"1": True, "0": False, "try": None}.get(_WANTED, True if _TRIED else None)
-        if not _PRESENT or known is False or known is None and not _passes_trial():
-            return False
-        called, apart = (_compiler_with({one: _lightened(one, python) for one in
-                                         (NativeLowering, NativeParforLowering)})
-                         for python in (True, False))
-        linked = _compiler_with({NativeLowering: _lightened(NativeLowering, False, linked=True)})
-        for function in _declared:
-            function._compiler.pipeline_class = called if function.python else apart if function.apart else linked
-        return True
-
-
-def _passes_trial():
-    """Whether a Gram matrix is right that a child process compiles, and has the same bits when another one loads it.
-
-    Tried once for each machine and numba: the verdict is kept beside the compiled code. A child that ends otherwise, or
-    not in time, says no.
-    """
-    machine = repr((platform.node(), platform.platform(), sys.version, numba.__version__, llvm.llvm_version_info))
-    if _directory() is None:
-        return False
-    kept = _directory() / f"apart-{hashlib.sha1(machine.encode()).hexdigest()[:16]}"
-    with contextlib.suppress(OSError):
-        verdict = kept.read_text()
-        if verdict in ("yes", "no"):                   # not cut short
-            return verdict == "yes"
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "KPCASKETCH_APART": "1", "KPCASKETCH_QUIET": "1", "NUMBA_CACHE_DIR": folder}
-        try:
-            first, second = (subprocess.run([sys.executable, "-c", _TRIAL, __file__], env=environment, check=True,
-                                            timeout=_TRIAL_SECONDS, capture_output=True).stdout for _ in range(2))
-            passed = len(first) > 0 and first == second
-        except (OSError, subprocess.SubprocessError):
-            passed = False
-    with contextlib.suppress(OSError):
-        kept.write_text("yes" if passed else "no")
-    return passed
-
-
-# 19.7 The declared functions are those of this room
-
-for _function in _declared:
-    _function.__class__ = _Function if _PRESENT else _Callable
-for _function in _shells:
-    _function.__class__ = _Public
 
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":

@@ -33,18 +33,18 @@ def doctest_names(doctest_namespace):
 @pytest.fixture
 def threads():
     """Run a function with a number of threads that share every parallel region, however short; 1 has none shared."""
-    before, regions = numba.get_num_threads(), kpcasketch._regions.copy()
+    before, shared_from = numba.get_num_threads(), kpcasketch._SHARED_FROM
 
     def run(count, function, *arguments):
         if count > numba.config.NUMBA_NUM_THREADS:
             pytest.skip(f"needs {count} threads")
         numba.set_num_threads(count)
-        kpcasketch._regions[[kpcasketch._SHORT, kpcasketch._LONG]] = 0 if count > 1 else 2**62
+        kpcasketch._SHARED_FROM = -1.0 if count > 1 else np.inf
         try:
             return function(*arguments)
         finally:
             numba.set_num_threads(before)
-            kpcasketch._regions[:] = regions
+            kpcasketch._SHARED_FROM = shared_from
     return run
 
 
@@ -72,4 +72,4 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     if config.getoption("--shared"):
-        kpcasketch._regions[[kpcasketch._SHORT, kpcasketch._LONG]] = 0
+        kpcasketch._SHARED_FROM = -1.0

@@ -56,7 +56,7 @@ def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
         assert kp.effective_dimension(K, lam, 0) == pytest.approx(naive.effective_dimension(K, lam), rel=0.08)
     # Rank one: the invariant subspace stops each recurrence early, and what is left is the mean of (z . u)^2 over the
     # probes.
-    signs = kp._random_signs(700, 4, kp._python_key(0, kp._PROBES))
+    signs = kp._random_signs(700, 4, kp._key(0, kp._PROBES))
     expected = (signs.sum(0) ** 2 / 700).mean() * 700 / 707
     assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(expected, rel=1e-9)
     assert kp.effective_dimension(np.eye(700), 2.0, 0, 1, 5) == pytest.approx(700 / 3, rel=1e-12)
@@ -111,7 +111,7 @@ def test_the_nuclear_norm_is_never_below_the_trace_and_errs_as_stated(rng):
     found = np.array([kp.nuclear_error(D, zero, seed) for seed in range(20)]) / 79
     assert abs(found.mean() - 1) < 4 * 0.125 / math.sqrt(20) and found.std() < 2 * 0.125
     trace = np.trace(D + 0.2 * K)
-    assert all(kp.nuclear_error(D, -0.2 * K, seed, 1, 3) >= trace for seed in range(10))
+    assert all(kp.nuclear_error(D, -0.2 * K, seed, 1, 3) >= trace * (1 - 1e-14) for seed in range(10))
     dense = rng.standard_normal((600, 600))
     dense += dense.T
     assert kp.nuclear_error(dense, zero, 0) == pytest.approx(naive.nuclear_norm(dense), rel=0.1)
@@ -191,7 +191,7 @@ def test_a_test_at_one_level_missed_what_is_larger():
     H = np.array([[0.0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 1]])
     values, Y = np.linalg.eigh(H)
     R = 1e-12 * np.random.default_rng(0).standard_normal((400, 2))
-    sizes = [inner(kp._resolvent_norms)(values, Y, 0, 0, 2, np.eye(2), 1.0, level) for level in (1.9, 1.95, 2.4)]
+    sizes = [kp._resolvent_norms(values, Y[:2], Y[2:], np.eye(2), level) for level in (1.9, 1.95, 2.4)]
     assert sizes[1][1] < sizes[0][1] and sizes[2][1] < sizes[1][1] and sizes[2][2] < sizes[0][2]
     expected = np.linalg.inv(2.4 * np.eye(4) - H)[:2, 2:]
     assert sizes[2][0] == pytest.approx(np.linalg.norm(expected, 2), rel=1e-6)

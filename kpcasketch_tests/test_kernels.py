@@ -243,16 +243,11 @@ def test_a_gaussian_by_gamma_is_that_by_sigma():
     X = np.random.default_rng(5).standard_normal((30, 3))
     assert np.allclose(kp.gram(X, X, kp.gaussian(gamma=0.3)), naive.gaussian(X, X, (2 * 0.3) ** -0.5), rtol=1e-13)
     assert kp.gaussian(gamma=0.125)[:-1] == kp.gaussian(2.0)[:-1] == kp.gaussian(sigma=2)[:-1]
-
-    @numba.njit
-    def corners(gamma):
-        return kp.gaussian(gamma=gamma).gamma, kp.gaussian(sigma=gamma).gamma, kp.gaussian(gamma).gamma
-    assert corners(0.25) == (0.25, 8.0, 8.0)
     for both in ({}, {"sigma": 1.0, "gamma": 1.0}):
         with pytest.raises(ValueError, match="gaussian: either sigma or gamma must be given"):
             kp.gaussian(**both)
     for gamma in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(ValueError, match="gaussian: gamma must be (positive|finite)"):
+        with pytest.raises(ValueError, match="gaussian: gamma must be (from 1e-301|finite)"):
             kp.gaussian(gamma=gamma)
 
 

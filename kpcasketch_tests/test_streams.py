@@ -319,7 +319,7 @@ def test_reservoir_nystrom_is_c_w_c():
     (lambda: kp.reservoir_update(kp.reservoir_start(3, 2), X), "reservoir_update: X must have 2 columns"),
     (lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 1), "reservoir_finish: state must have seen a point"),
     (lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 4), "reservoir_finish: k must be at most c"),
-    (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be from 1 to 2"),
+    (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be a whole number from 1 to 2"),
 ])
 def test_wrong_arguments_are_refused_by_name(call, text):
     with pytest.raises(ValueError, match="^" + text):

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Side by side: what a program keeps of its rate when other programs want the same cores, and how often its threads
-meet."""
+"""Side by side: what a program keeps of its rate when other programs want the same cores."""
 
 import contextlib
-import itertools
 import os
 import pathlib
 import subprocess
@@ -12,7 +10,7 @@ import time
 
 import kpcasketch as kp
 
-from .common import measured_once, of, size, unit
+from .common import measured_once, of, unit
 
 PROGRAM = """
 import sys, time
@@ -44,14 +42,11 @@ go()
 go()
 print("ready", flush=True)
 for line in sys.stdin:
-    before, begun, calls = kp._regions.copy(), time.perf_counter(), 0
+    begun, calls = time.perf_counter(), 0
     while time.perf_counter() - begun < float(line) or calls < 2:
         go()
         calls += 1
-    spent = time.perf_counter() - begun
-    print(calls / spent, (kp._regions[kp._SHARED] - before[kp._SHARED]) / spent,
-          (kp._regions[kp._EXPECTED] - before[kp._EXPECTED]) / max(1, kp._regions[kp._SPENT] - before[kp._SPENT]),
-          flush=True)
+    print(calls / (time.perf_counter() - begun), flush=True)
 """
 
 
@@ -72,8 +67,8 @@ class Program:
         self.process.stdin.flush()
 
     def end(self):
-        """Calls a second, shared regions a second, and how much faster these were than one thread is taken to be."""
-        return tuple(map(float, self.process.stdout.readline().split()))
+        """Calls a second."""
+        return float(self.process.stdout.readline())
 
     def run(self):
         self.begin()
@@ -99,19 +94,19 @@ def shares(call):
             stack.callback(started.close)
             return started
         first, second, many = program(), program(), program(NUMBA_NUM_THREADS="16")
-        alone = max(first.run()[0] for _ in range(2))
-        with_many = max(many.run()[0] for _ in range(2))
+        alone = max(first.run() for _ in range(2))
+        with_many = max(many.run() for _ in range(2))
         together = []
         for _ in range(3):
             first.begin()
             second.begin()
-            together.append(min(first.end()[0], second.end()[0]))
+            together.append(min(first.end(), second.end()))
         for _ in range(2):
             other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
             stack.callback(other.wait)
             stack.callback(other.kill)
         time.sleep(0.5)
-        beside = [second.run()[0] for _ in range(3)]
+        beside = [second.run() for _ in range(3)]
         return sorted(together)[1] / alone, sorted(beside)[1] / alone, with_many / alone
 
 
@@ -137,31 +132,3 @@ class Busy:
     @unit("with 16 threads over the rate with those of the machine")
     def track_sixteen_threads(self, found, call):
         return of(found, call)[2]
-
-
-class Regions:
-    """How often threads meet: those that meet some 100 times a second stop each other hardly, those of 10,000 do."""
-
-    params = [["stream({n}, 200)", "pca({n})", "accelerated({n})", "features({n})", "means({n})", "factor({n})"],
-              [100, 1000, 10_000, 100_000, 1_000_000]]
-    param_names = ["call", "points"]
-
-    def printed(self, call, points):
-        """What `Program` prints; nothing for whole matrices of more than 10,000 points."""
-        if call.startswith("pca") and points > 10_000:
-            return None
-        with contextlib.closing(Program(call.format(n=size(points)))) as program:
-            return program.run()
-
-    def setup_cache(self):
-        return measured_once(self.printed, itertools.product(*self.params))
-
-    setup_cache.timeout = 1200
-
-    @unit("shared regions a second")
-    def track_regions(self, found, call, points):
-        return of(found, call, points)[1]
-
-    @unit("gain of shared regions over one thread, as estimated")
-    def track_gain(self, found, call, points):
-        return of(found, call, points)[2]

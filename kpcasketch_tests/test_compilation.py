@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How cores are compiled, kept on disk and called: by threads, in forked children, between signals, and as Python."""
+
+import ast
+import os
+import pathlib
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from numba.core import event
+
+import kpcasketch as kp
+
+FILE = pathlib.Path(kp.__file__)
+TREE = ast.parse(FILE.read_text())
+LOOPS = [(node.name, part) for node in TREE.body if isinstance(node, ast.FunctionDef) for part in ast.walk(node)
+         if isinstance(part, ast.For) and getattr(getattr(part.iter, "func", None), "id", "") == "prange"]
+X = np.random.default_rng(0).standard_normal((30, 3))
+g = kp.gaussian(2.0)
+GRAM = "import numpy as np, kpcasketch as kp; X = np.eye(5); print(kp.gram(X, X, kp.gaussian(1.0)).sum())"
+
+
+def run(code, folder=FILE.parent, **environment):
+    settings = {**os.environ, "KPCASKETCH_QUIET": "1", **environment}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, timeout=600,
+                            env={name: value for name, value in settings.items() if value})
+    assert result.returncode == 0, result.stderr
+    return result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("name, loop", LOOPS, ids=[name for name, _ in LOOPS])
+def test_unsigned_indices_of_prange_became_floats(name, loop):
+    # In the parallel twin alone: mixed with signed numbers they are taken for float64.
+    assert loop.target.id == "index"
+    uses = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == "index"]
+    signed = [node for node in ast.walk(loop) if ast.unparse(node) == "np.int64(index)"]
+    assert len(uses) == 2 and len(signed) == 1         # where the loop sets it, and there
+
+
+def test_only_documented_parts_of_numba_are_used():
+    text = FILE.read_text()
+    assert set(re.findall(r"numba\.core[.\w]*", text)) == {"numba.core"} and "from numba.core import cgutils\n" in text
+    for word in ("exec(", "__class__ =", "register_pass", "_compile_for_args", "overload_glue"):
+        assert word not in text, word
+    assert re.findall(r"^(?:from|import) llvmlite.*", text, re.M) == ["from llvmlite import binding as llvm",
+                                                                      "from llvmlite import ir"]
+
+
+@pytest.fixture
+def core():
+    """A core, and which of its twins ran, of a name of its own."""
+    def fill(out):
+        for index in numba.prange(out.shape[0]):
+            i = np.int64(index)
+            out[i] = i
+    made = kp._core(fill)
+    return made, lambda work: (made(work, np.empty(5)), [name[-1] for name in made.twins])[1]
+
+
+def test_work_decides_which_twin_runs(core, threads):
+    _, twins_after = core
+    assert twins_after(0.0) == ["s"]
+    assert twins_after(kp._SHARED_FROM + 1.0) == ["s"]  # the serial twin stands in
+    assert twins_after(kp._DEAR) == ["s", "p"]
+
+
+def test_the_parallel_twin_is_compiled_when_its_stand_in_has_worked_for_a_second(core):
+    _, twins_after = core
+    calls = 0
+    while twins_after(kp._DEAR - 1.0) == ["s"]:
+        calls += 1
+    assert calls == kp._WORTH_COMPILING // kp._DEAR + 1
+
+
+def test_one_thread_runs_the_serial_twin(core, threads):
+    _, twins_after = core
+    assert threads(1, twins_after, 1e12) == ["s"]
+
+
+def test_arguments_in_other_forms_compile_nothing_new(tmp_path):
+    whole = np.arange(90.0).reshape(30, 3) % 7
+    read_only = whole.copy()
+    read_only.flags.writeable = False
+    np.save(tmp_path / "X.npy", whole)
+    forms = [whole.astype(int), np.asfortranarray(whole), read_only, np.load(tmp_path / "X.npy", mmap_mode="r"),
+             whole.tolist(), whole.astype(np.float16), whole.astype(">f8"), np.repeat(whole, 2, axis=0)[::2]]
+    calls = [lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)),
+             lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
+             lambda X, k, s, seed: kp.quantize_gram(X, kp.laplacian(s), seed).words,
+             lambda X, k, s, seed: kp.sample_gram(X, kp.gaussian(s), s, seed).data,
+             lambda X, k, s, seed: kp.recursive_rls_practical(X, kp.gaussian(s), k, seed).indices,
+             lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))),
+             lambda X, k, s, seed: kp.median_bandwidth(X, seed)]
+    expected = [call(whole, 2, 2.0, 5) for call in calls]
+    with event.install_recorder("numba:compile") as recorder:
+        for form in forms:
+            for call, result in zip(calls, expected):
+                assert np.array_equal(call(form, np.int32(2), np.float32(2.0), np.int64(5)), result)
+        for call in calls:
+            call(whole, np.array(2), np.array(2.0), 2**63 + 5)
+    assert not recorder.buffer
+    assert not read_only.flags.writeable
+
+
+def test_fields_that_came_back_as_arrays_without_dimensions_compile_nothing():
+    kernel = kp.Kernel(*[np.asarray(value) for value in g])
+    eigen = kp.block_lanczos(X @ X.T, 2)
+    expected = kp.expand(X, kp.kpca_from_eigen(X, g, eigen))
+    with event.install_recorder("numba:compile") as recorder:
+        again = kp.kpca_from_eigen(X, kernel, eigen._replace(iterations=np.asarray(eigen.iterations)))
+        assert np.array_equal(kp.expand(X, again), expected) and not recorder.buffer
+
+
+def test_public_functions_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(kp.gram)) is kp.gram
+
+
+# 7 units at most for what is loaded from disk: the numbers of other processes and of other orders of calls.
+UNITS = """
+import numpy as np, kpcasketch as kp
+from numba.core import event
+X = np.random.default_rng(0).standard_normal((300, 3))
+with event.install_recorder("numba:compile") as recorder:
+    for name in {names}:
+        print({{"gram": lambda: kp.gram(X, X, kp.gaussian(2.0)).sum(),
+               "kpca": lambda: kp.kpca(X, kp.gaussian(2.0), 2).values.sum(),
+               "single": lambda: kp.gram(X.astype("f4"), X.astype("f4"), kp.gaussian(2.0)).sum(),
+               "large": lambda: kp.gram(np.tile(X, (20, 1)), X, kp.gaussian(2.0)).sum()}}[name]())
+print('units', sum(item.is_end for _, item in recorder.buffer))
+"""
+
+
+@pytest.mark.slow
+def test_what_one_process_has_compiled_others_load_in_any_order(tmp_path):
+    shutil.copy(FILE, tmp_path)
+
+    def told(*names):
+        *values, units = run(UNITS.format(names=names), tmp_path, NUMBA_CACHE_DIR="")[0].splitlines()
+        return dict(zip(names, values)), int(units.split()[1])
+
+    first, units = told("gram", "kpca")
+    assert units > 20
+    others, _ = told("large", "single")
+    for order in (("single", "gram", "large", "kpca"), ("kpca", "large", "gram", "single")):
+        again, units = told(*order)
+        assert units == 0 and again == {name: {**first, **others}[name] for name in order}
+
+
+@pytest.mark.slow
+def test_two_processes_that_saved_at_once_exchanged_the_code_of_two_types(tmp_path):
+    shutil.copy(FILE, tmp_path)
+    both = [subprocess.Popen([sys.executable, "-c", UNITS.format(names=names)], cwd=tmp_path, stdout=subprocess.PIPE,
+                             text=True, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+                                             "KPCASKETCH_QUIET": "1"})
+            for names in (("gram", "single"), ("single", "gram"))]
+    one, other = [process.communicate(timeout=600)[0].split() for process in both]
+    assert one[:2] == other[1::-1]
+    again = run(UNITS.format(names=("gram", "single")), tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].split()
+    assert again[:2] == one[:2] and again[3] == "0"
+
+
+@pytest.mark.slow
+def test_files_that_were_cut_short_are_compiled_anew(tmp_path):
+    shutil.copy(FILE, tmp_path)
+    cache = tmp_path / "cache"
+    first = run(GRAM, tmp_path, NUMBA_CACHE_DIR=str(cache))[0]
+    for pattern in ("*.nbi", "*.nbc"):
+        files = list(cache.rglob(pattern))
+        assert files
+        for file in files:
+            file.write_bytes(file.read_bytes()[:100])
+        assert run(GRAM, tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == first
+        assert all(file.stat().st_size > 100 for file in cache.rglob(pattern))
+
+
+@pytest.mark.slow
+def test_the_file_works_where_nothing_can_be_written(tmp_path):
+    (tmp_path / "locked").mkdir()
+    shutil.copy(FILE, tmp_path / "locked")
+    nowhere = {"NUMBA_CACHE_DIR": "/dev/null/nowhere", "XDG_CACHE_HOME": "/dev/null", "HOME": "/dev/null"}
+    assert run(GRAM, tmp_path / "locked", **nowhere)[0] == run(GRAM)[0]
+    pasted = (f"exec(compile(open({str(FILE)!r}).read(), '<cell>', 'exec'))\nX = np.eye(5)\n"
+              "print(gram(X, X, gaussian(1.0)).sum())")
+    assert run(pasted, tmp_path)[0] == run(GRAM)[0]
+
+
+@pytest.mark.slow
+def test_a_long_first_call_says_once_what_it_waits_for(tmp_path):
+    impatient = GRAM.replace("X =", "kp._PATIENCE = 0.0; X =") + "; kp.gram_diagonal(X, kp.linear())"
+    said = run(impatient, KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[1].splitlines()
+    assert said == [f"kpcasketch: {name} is being compiled for this machine, once; it is kept on disk"
+                    for name in ("gram", "gram_diagonal")]
+    assert run(GRAM, KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[1] == ""
+
+
+@pytest.mark.slow
+def test_warm_up_runs_every_function_in_both_precisions_and_both_twins():
+    quiet, numbers = kp.QUIET, (np.float64, np.float32)
+    assert kp.warm_up() > 0 and kp.QUIET == quiet
+    with event.install_recorder("numba:compile") as recorder:
+        for dtype in numbers:
+            for points in (X[:20].astype(dtype), np.tile(X, (100, 1)).astype(dtype)):
+                kp.kpca(points, g, 2), kp.rpcholesky(points, g, 5), kp.skpca(points, g, 8, 2, 2)
+    assert not recorder.buffer
+
+
+# Threads, forks and signals
+
+FORKS = """
+import multiprocessing, concurrent.futures, sys
+import numpy as np, kpcasketch as kp
+X = np.random.default_rng(0).standard_normal((20000, 3))
+model = kp.Expansion(X[:500], np.ones((500, 1)), np.ones(1), np.empty(0), kp.gaussian(2.0))
+def work(i):
+    return kp.expand(X, model).sum()
+if __name__ == "__main__":
+    expected = work(0)
+    context = multiprocessing.get_context("fork")
+    with context.Pool(2) as pool:
+        assert pool.map(work, range(2)) == [expected] * 2
+    with concurrent.futures.ProcessPoolExecutor(2, context) as pool:
+        assert list(pool.map(work, range(2))) == [expected] * 2
+    try:
+        import joblib
+    except ImportError:
+        pass
+    else:
+        with joblib.parallel_config("multiprocessing", n_jobs=2):
+            assert joblib.Parallel()(joblib.delayed(work)(i) for i in range(2)) == [expected] * 2
+    assert work(0) == expected
+    print("forked")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_of_a_process_with_threads_waited_for_ever():
+    assert run(FORKS, PYTHONWARNINGS="ignore")[0] == "forked\n"
+
+
+@pytest.mark.slow
+def test_two_threads_of_a_process_ended_it_where_numba_has_but_its_own_threads():
+    code = FORKS[:FORKS.index("if __name__")] + (
+        "import threading\nexpected, found = work(0), []\n"
+        "threads = [threading.Thread(target=lambda: found.append(work(0))) for _ in range(4)]\n"
+        "[thread.start() for thread in threads], [thread.join() for thread in threads]\n"
+        "print(found == [expected] * 4)")
+    assert run(code, NUMBA_THREADING_LAYER="workqueue")[0] == "True\n"
+
+
+INTERRUPTED = """
+import os, signal
+import numpy as np, kpcasketch as kp
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+
+rng = np.random.default_rng(0)
+X, g = rng.standard_normal((1500, 3)), kp.gaussian(2.0)
+state = kp.skpca_start(kp.fourier_features_map(g, 3, 50), 10)
+calls = [lambda: kp.kpca(X, g, 3), lambda: kp.skpca_update(state, X), lambda: kp.shadow_select(X, 0.3)]
+for call in calls:
+    call()
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+before = resident()
+for i in range(500):
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 10.0 ** rng.uniform(-5, -2))
+            while True:
+                calls[i % 3]()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        pass
+assert resident() < before + 100                       # a Gram matrix has 18 MB
+print(kp.kpca(X, g, 3).values.sum() > 0.0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no such signals here")
+def test_ctrl_c_ended_the_process_or_kept_the_result_in_memory():
+    assert run(INTERRUPTED)[0] == "True\n"
+
+
+COMPILING = """
+import signal, threading, time
+import numpy as np, kpcasketch as kp
+X = np.random.default_rng(0).standard_normal((50, 3))
+{set_timer}
+try:
+    kp.kpca(X, kp.gaussian(2.0), 3)
+except KeyboardInterrupt:
+    print("stopped")
+print(kp.kpca(X, kp.gaussian(2.0), 3).values.sum() > 0.0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no such signals here")
+def test_after_ctrl_c_while_it_compiled_numba_could_not_compile_any_more(tmp_path):
+    timer = "threading.Timer(3.0, lambda: signal.raise_signal(signal.SIGINT)).start()"
+    assert run(COMPILING.format(set_timer=timer), NUMBA_CACHE_DIR=str(tmp_path))[0] == "stopped\nTrue\n"
+
+
+@pytest.mark.slow
+def test_cores_run_as_python_where_numba_does_not_compile():
+    code = ("import numpy as np, kpcasketch as kp; X = np.random.default_rng(0).standard_normal((150, 20))\n"
+            "for kernel in (kp.gaussian(9.0), kp.laplacian(3.0, 1), kp.matern(1.5, 3.0), kp.polynomial(2, 0.1, 1.0)):\n"
+            "    print(*kp.kpca(X, kernel, 2).values, *kp.expand(X[:2], kp.kpca(X, kernel, 2)).ravel())\n"
+            "    print(kp.gram_matmat(X, X[:70], X[:70], kernel).sum())")
+    compiled, plain = [np.array(run(code, NUMBA_DISABLE_JIT=jit)[0].split(), float) for jit in ("", "1")]
+    assert np.abs(compiled - plain).max() < 1e-9
