@@ -219,15 +219,33 @@ _strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
 _CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
            and os.path.isfile(globals().get("__file__", "")))
 
-# Nanoseconds of one thread from which on all threads share the work of a core: 20 us of work pay on idle cores, but
-# beside other programs each end of a parallel region waits until the system has run all threads, milliseconds later.
-# Of two processes at once with regions of .1 or 1 ms, each did one every 8 ms; from 5 ms on they kept 40 % of their
-# rate alone. So of what is called again and again, as the steps of a stream, this share of its work is told.
-_SHARED_FROM, _AGAIN = 100_000, 0.02
-# The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it until the
-# work that it has done amounts to a second; work of more than 20 ms does not wait.
-_DEAR, _WORTH_COMPILING = 20_000_000, 1_000_000_000
+# Nanoseconds of one thread from which on all threads share the work of a core.
+_SHARED_FROM = 100_000
+# Threads that meet every fraction of a millisecond stop each other where other programs keep the cores busy: each end
+# of a parallel region waits until the system has run all threads, milliseconds later. (Of two processes at once with
+# regions of .1 or 1 ms, each did one every 8 ms.) So each region of less than 10 ms pays in twice its work, and takes
+# out its time; a debt of 8 ms leaves such regions to one thread for half a second. What comes after a pause of 10 ms,
+# when threads sleep and have to be woken, or while a twin is compiled, is not counted.
+_SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
+# The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it in regions
+# of less than 10 ms until they amount to 20 ms.
+_WORTH_COMPILING = 20_000_000
 
+
+class _Account:
+    """What late threads have cost, until when short regions are left to one thread, and when the last region ended."""
+    debt, alone_until, met = 0.0, 0, 0
+
+    def note(self, begun, work):
+        now = time.perf_counter_ns()
+        if work < _SHORT and begun - self.met < _PAUSE:
+            self.debt = max(0.0, self.debt + (now - begun) - 2.0 * work)
+            if self.debt > _DEBT:
+                self.debt, self.alone_until = 0.5 * _DEBT, now + _HOLD
+        self.met = now
+
+
+_account = _Account()
 _region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
 _forked = False                                        # in a forked child the threads of its parent are missing
 
@@ -241,11 +259,25 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _types_of(value):
-    """What tells the types of arguments apart, as part of a name; an r for an array that is read-only."""
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype.num}d{value.ndim}" + "r" * (not value.flags.writeable)
-    return "".join(map(_types_of, value)) if isinstance(value, tuple) else type(value).__name__[0]
+_SAME = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
+
+
+def _types_of(arguments):
+    """What tells the types of arguments apart; a cheap key, where numba.typeof takes longer than a small core."""
+    key = []
+    for value in arguments:
+        if type(value) is np.ndarray:
+            key.append((value.dtype.num, value.ndim) if value.flags.writeable else "read-only")
+        else:
+            key.append(_types_of(value) if isinstance(value, tuple) else _SAME.get(type(value), type(value)))
+    return tuple(key)
+
+
+def _name_of(key):
+    """The key as part of a name."""
+    parts = [_name_of(part) if isinstance(part, tuple) else part if isinstance(part, int) else part.__name__[0]
+             for part in key]
+    return "".join(f"{part}d" if isinstance(part, int) else part for part in parts)
 
 
 class _Lent:
@@ -305,34 +337,38 @@ def _core(function=None, *, alone=False):
     """
     if function is None:
         return functools.partial(_core, alone=alone)
-    twins, waited = {}, 0.0
+    twins, stood_in = {}, 0.0
 
     def run(arguments, parallel):
         if numba.config.DISABLE_JIT:                   # then a reader can step through it
             with np.errstate(over="ignore"):           # hashes do
                 return function(*arguments)
-        types_of = "".join(map(_types_of, arguments))
-        if "r" in types_of:
-            types_of, arguments = types_of.replace("r", ""), [_writeable(value) for value in arguments]
-        name = f"{function.__name__}_{types_of}{'sp'[parallel]}"
-        twin = twins.get(name)
+        key = _types_of(arguments), parallel
+        if key not in twins:
+            arguments = [_writeable(value) for value in arguments]
+            key = _types_of(arguments), parallel
+        twin = twins.get(key)
         if twin is not None:
             return twin(*arguments)
+        name = f"{function.__name__}_{_name_of(key[0])}{'sp'[parallel]}"
         with _while_compiling():
-            twins[name], result = _first_call(function, name, parallel, arguments)
+            twins[key], result = _first_call(function, name, parallel, arguments)
         return result
 
     def core(work, *arguments):
-        nonlocal waited
+        nonlocal stood_in
+        begun = time.perf_counter_ns()
         parallel = work > _SHARED_FROM and not _forked and numba.get_num_threads() > 1
-        if parallel and waited < _WORTH_COMPILING and work < _DEAR and _SHARED_FROM > 0:
-            waited, parallel = waited + work, False
-        parallel = bool(parallel) and _region.acquire(blocking=False)
+        if parallel and 0 < _SHARED_FROM < work < _SHORT:
+            stood_in += work
+            parallel = stood_in > _WORTH_COMPILING and begun > _account.alone_until
+        if not (parallel and _region.acquire(blocking=False)):
+            return run(arguments, False)
         try:
-            return run(arguments, parallel)
+            return run(arguments, True)
         finally:
-            if parallel:
-                _region.release()
+            _account.note(begun, work)
+            _region.release()
 
     call = functools.wraps(function)((lambda *arguments: run(arguments, False)) if alone else core)
     call.twins = twins
@@ -347,23 +383,26 @@ _compiling_for = {}                                    # seconds of compiling so
 @contextlib.contextmanager
 def _while_compiling():
     """Say so if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within."""
-    name, begun, came, before = _public_function(), time.monotonic(), [], None
+    name, begun, came, held = _public_function(), time.monotonic(), [], {}
     said = name in _compiling_for and _compiling_for[name] >= _PATIENCE
     note = threading.Timer(_PATIENCE - _compiling_for.get(name, 0.0), _say_compiling, [name])
     note.daemon = True
     if not said:
         note.start()
-    if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
-        before = signal.signal(signal.SIGINT, lambda *interrupt: came.append(interrupt))
+    if threading.current_thread() is threading.main_thread():
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
     try:
         yield
     finally:
         note.cancel()
+        _account.met = 0
         _compiling_for[name] = _compiling_for.get(name, 0.0) + time.monotonic() - begun
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
-            if came:
-                before(*came[0])
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for number, frame in came:
+            held[number](number, frame)
 
 
 def _public_function():
@@ -614,13 +653,13 @@ def _limit(like):
 def _count_below(X, limit):
     """How many leading entries of a vector are below the limit in size; NaN is not. In runs, whose loops vectorise."""
     for begin in range(0, X.shape[0], 4096):
-        end, bad = min(X.shape[0], begin + 4096), 0
-        for i in range(begin, end):
-            bad += not abs(X[i]) < limit
+        run, bad = X[begin:begin + 4096], 0
+        for i in range(run.shape[0]):
+            bad += not abs(run[i]) < limit
         if bad:
-            for i in range(begin, end):
-                if not abs(X[i]) < limit:
-                    return i
+            for i in range(run.shape[0]):
+                if not abs(run[i]) < limit:
+                    return begin + i
     return X.shape[0]
 
 
@@ -1936,18 +1975,6 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     _apply_kernel(kernel, pairs.gamma, tile, last - first)
 
 
-@_helper
-def _tile_count(pairs):
-    rows, columns = _blocks(pairs.X.shape[0]), _blocks(pairs.Y.shape[0])
-    return rows * (rows + 1) // 2 if pairs.symmetric else rows * columns
-
-
-def _groups_of_tiles(pairs):
-    """Tasks of four tiles each."""
-    rows, columns = [-(-len(P) // _BLOCK) for P in (pairs.X, pairs.Y)]
-    return -(-(rows * (rows + 1) // 2 if pairs.symmetric else rows * columns) // 4)
-
-
 def _value_work(kernel, d):
     """Nanoseconds that a kernel value by pairs takes; of a custom kernel nobody knows, and it is taken to be dear."""
     return 1e5 if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
@@ -1965,35 +1992,33 @@ def _tile_work(kernel, pairs, more):
     return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
 
 
-@_helper
-def _upper_place(t, size):
-    """Row and column of place t of the upper triangle of a square, row by row."""
-    a = np.int64((2 * size + 1 - math.sqrt((2 * size + 1) ** 2 - 8 * t)) / 2)
-    while a > 0 and a * size - a * (a - 1) // 2 > t:   # the square root may be off by one
-        a -= 1
-    while (a + 1) * size - (a + 1) * a // 2 <= t:
-        a += 1
-    return a, a + t - (a * size - a * (a - 1) // 2)
+def _tile_places_of(rows, columns, symmetric):
+    """(tiles, 2) rows and columns of the tiles of a matrix of so many blocks; of a symmetric one the upper half."""
+    return np.stack(np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns), axis=1)
+
+
+def _tile_places(pairs):
+    """Places of the tiles, row by row; cores take four of them a task."""
+    return _tile_places_of(-(-len(pairs.X) // _BLOCK), -(-len(pairs.Y) // _BLOCK), pairs.symmetric)
 
 
 @_helper
-def _tile_place(pairs, t):
-    """first, last, begin, end: rows and columns of tile t; a symmetric matrix has its upper half, row by row."""
-    n, m, columns = pairs.X.shape[0], pairs.Y.shape[0], _blocks(pairs.Y.shape[0])
-    a, b = _upper_place(t, columns) if pairs.symmetric else (t // columns, t % columns)
-    return a * _BLOCK, min(n, a * _BLOCK + _BLOCK), b * _BLOCK, min(m, b * _BLOCK + _BLOCK)
+def _tile_place(places, t, n, m):
+    """first, last, begin, end: rows and columns of tile t of an (n, m) matrix."""
+    first, begin = places[t, 0] * _BLOCK, places[t, 1] * _BLOCK
+    return first, min(n, first + _BLOCK), begin, min(m, begin + _BLOCK)
 
 
 # 5.5 Gram matrices
 
 @_core
-def _fill_gram(kernel, pairs, groups, out):
+def _fill_gram(kernel, pairs, places, out):
     """The Gram matrix, four tiles a task; of a symmetric one the upper half is computed."""
-    for index in prange(groups):
+    for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
         group, tile = np.int64(index), _new_tile(out)
-        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-            first, last, begin, end = _tile_place(pairs, t)
+        for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
+            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for i in range(first, last):
                 row, values = out[i, begin:end], tile[i - first]
@@ -2007,7 +2032,7 @@ def _fill_gram(kernel, pairs, groups, out):
 
 def _gram(kernel, pairs):
     out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
-    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, _groups_of_tiles(pairs), out)  # 3: to write to new memory
+    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, _tile_places(pairs), out)     # 3: to write to new memory
     return out
 
 
@@ -2178,19 +2203,17 @@ def _use_symmetry(n, p, like):
 
 
 @_core
-def _add_tiles(kernel, pairs, p, panels, tasks, slots):
+def _add_tiles(kernel, pairs, places, p, panels, tasks, slots):
     """Add the products of each task's tiles to its slot."""
     for index in prange(tasks):
         _wide_vectors()
-        task, wide, segments, columns = np.int64(index), slots.shape[2], slots.shape[0], _blocks(pairs.Y.shape[0])
-        slot = task % segments
-        start = task // segments * columns + slot * columns // segments
-        stop = task // segments * columns + (slot + 1) * columns // segments
-        if pairs.symmetric:
-            start, stop = task * _tile_count(pairs) // segments, (task + 1) * _tile_count(pairs) // segments
+        task, tiles, wide, segments = np.int64(index), places.shape[0], slots.shape[2], slots.shape[0]
+        slot, row = task % segments, task // segments * (0 if pairs.symmetric else _blocks(pairs.Y.shape[0]))
+        columns = tiles if pairs.symmetric else _blocks(pairs.Y.shape[0])
+        start, stop = row + slot * columns // segments, row + (slot + 1) * columns // segments
         tile, product = _new_tile(panels), _aligned(_BLOCK * wide, panels).reshape(_BLOCK, wide)
         for t in range(start, stop):
-            first, last, begin, end = _tile_place(pairs, t)
+            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             product[:] = 0
             _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
@@ -2216,7 +2239,7 @@ def _gram_product(kernel, pairs, V):
     segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
     slots, tasks = np.zeros((segments, rows * _BLOCK, wide)), segments if pairs.symmetric else rows * segments
     work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
-    _add_tiles(work, kernel, pairs, p, panels, tasks, slots)
+    _add_tiles(work, kernel, pairs, _tile_places(pairs), p, panels, tasks, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
@@ -2351,15 +2374,15 @@ def _add_rows(A, m, p, panels, tasks, slots):
 
 
 @np.errstate(over="ignore", invalid="ignore")          # products that are not finite are refused by whoever calls
-def _dense_product(A, m, V, share=1.0):
-    """A[:, :m] V for a C-ordered array; share: of its work that is told."""
+def _dense_product(A, m, V):
+    """A[:, :m] V for a C-ordered array."""
     n, p = len(A), V.shape[1]
     if n * V.size < _BY_BLAS:
         return A[:, :m] @ V
     rows, wide, panels = -(-n // _BLOCK), _padded_width(p, V), _packed_vectors(V)
     segments = _segments(rows, -(-m // _WIDE_BLOCK))
     slots = np.zeros((segments, rows * _BLOCK, wide))
-    _add_rows(share * _MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
+    _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
@@ -2375,14 +2398,14 @@ def _add_columns(U, m, p, panels, slots):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _transposed_product(U, m, V, share=1.0):
+def _transposed_product(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
     p = V.shape[1]
     if m * V.size < _BY_BLAS:
         return U[:, :m].T @ V
     rows, wide = -(-m // _PRODUCT_ROWS) * _PRODUCT_ROWS, _padded_width(p, V)
     slots = np.zeros((min(64, -(-len(U) // _BLOCK)), rows, wide), V.dtype)
-    _add_columns(share * len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0), U, m, p, _packed_vectors(V), slots)
+    _add_columns(len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0), U, m, p, _packed_vectors(V), slots)
     return _sum_of_slots(slots, m, p, V.dtype)
 
 
@@ -2416,15 +2439,12 @@ def _column_panels(F, start, stop):
 
 
 @_core
-def _add_panel_products(left, right, symmetric, tasks, out):
+def _add_panel_products(left, right, places, out):
     """out += the products of columns in panels, tile by tile (of the upper half, if both are the same)."""
-    for index in prange(tasks):
+    for index in prange(places.shape[0]):
         _wide_vectors()
         t, rows, width, tile = np.int64(index), left.shape[1], left.shape[2], _new_tile(left)
-        columns = _blocks(out.shape[1])
-        a, b = _upper_place(t, columns) if symmetric else (t // columns, t % columns)
-        first, last = a * _BLOCK, min(out.shape[0], a * _BLOCK + _BLOCK)
-        begin, end = b * _BLOCK, min(out.shape[1], b * _BLOCK + _BLOCK)
+        first, last, begin, end = _tile_place(places, t, out.shape[0], out.shape[1])
         tile[:] = 0
         for deep in range(0, rows, _DEPTH):
             stop = min(rows, deep + _DEPTH)
@@ -2441,14 +2461,14 @@ def _column_products(F, G, symmetric):
     """F^T G in float64 (G is F, if symmetric); sums of 2048 rows in the factors' precision."""
     out, width = np.zeros((F.shape[1], G.shape[1])), _tile_width(F)
     rows, columns = [-(-size // _BLOCK) for size in out.shape]
-    tasks = columns * (columns + 1) // 2 if symmetric else rows * columns
+    places = _tile_places_of(rows, columns, symmetric)
     padded = -(-out.shape[1] // width) * width         # whole panels are multiplied
     for start in range(0, len(F), _RUN):
         stop = min(len(F), start + _RUN)
         left = _column_panels(F, start, stop)
         right = left if symmetric else _column_panels(G, start, stop)
         work = (0.5 + 0.5 / columns if symmetric else 1.0) * _MULTIPLY_ADD * (stop - start) * len(out) * padded
-        _add_panel_products(work, left, right, symmetric, tasks, out)
+        _add_panel_products(work, left, right, places, out)
     return np.triu(out) + np.triu(out, 1).T if symmetric else out
 
 
@@ -3743,7 +3763,10 @@ def _components(function, X, kernel, k, seed, centered):
     X, kernel = _points_and_kernel(function, X, kernel)
     n, k, key = len(X), _checked_whole(f"{function}: k", k, 1, len(X)), _checked_key(function, seed, _START)
     _fits(f"{function}: k", 8.0 * n * min(2 * k, n))
-    A = _gram(kernel, _prepare(kernel, X, X, True)) if n <= _DENSE_POINTS else Implicit(X, kernel)
+    G = X
+    if centered and kernel.kind == _POLYNOMIAL and kernel.shape == 1.0:                # centring is exact on the points
+        G = _minus_row(X, X.mean(0, np.float64))
+    A = _gram(kernel, _prepare(kernel, G, G, True)) if n <= _DENSE_POINTS else Implicit(G, kernel)
     taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n if centered else 0.0
     eigen, finite = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000)
     if not finite:
@@ -3787,7 +3810,7 @@ def kpca(X, kernel, k, seed=0):
 
 def _with_mean_zero(E):
     """The expansion with the offset that gives its features mean 0 over its own points."""
-    means = _gram_product(E.kernel, _prepare(E.kernel, E.points, E.points, False), E.coef).mean(0, np.float64)
+    means = _features(E.points, E._replace(offset=np.zeros(1)), np.float64).mean(0)
     return E._replace(offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
@@ -3836,12 +3859,15 @@ def center_expansion(expansion):
 
 
 @np.errstate(over="ignore", invalid="ignore")          # features that are not finite are refused by whoever calls
-def _features(X, E):
-    """Features of points by an expansion."""
+def _features(X, E, dtype=None):
+    """Features of points by an expansion; inner products in float64, as float32 loses what centring is about."""
     P, Q = _in_common_precision(X, E.points)
+    dtype = dtype or P.dtype
+    if E.kernel.kind == _POLYNOMIAL:
+        P, Q = P.astype(np.float64, copy=False), Q.astype(np.float64, copy=False)
     features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), E.coef.astype(P.dtype, copy=False))
     features += E.offset
-    return features
+    return features.astype(dtype, copy=False)
 
 
 def expand(X, expansion):
@@ -4092,7 +4118,8 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
     n, log_miss = len(X), math.log1p(-1.0 / s) if s > 1.0 else -math.inf
     upper, lower, entries = np.zeros(n, np.int64), np.zeros((_BANDS + 1, n), np.int64), 0.5 * n * (n + 1.0) / s
     _count_kept(5.0 * entries + 10.0 * n, keep, log_miss, n, upper, lower)
-    np.cumsum(lower, axis=0, out=lower)
+    for band in range(_BANDS):                         # np.cumsum takes twice as long
+        lower[band + 1] += lower[band]
     indptr = np.concatenate([[0], np.cumsum(lower[_BANDS] + upper)])
     data, indices = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32)
     work = (15.0 + _value_work(kernel, X.shape[1])) * entries + 10.0 * n
@@ -4101,12 +4128,12 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
 
 
 @_core
-def _largest_in_tiles(kernel, pairs, groups, largest):
+def _largest_in_tiles(kernel, pairs, places, largest):
     """max abs(K_ij) of each four tiles, NaN if one is."""
-    for index in prange(groups):
+    for index in prange((places.shape[0] + 3) // 4):
         group, tile, most = np.int64(index), _new_tile(pairs.X), 0.0
-        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-            first, last, begin, end = _tile_place(pairs, t)
+        for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
+            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for r in range(last - first):
                 for c in range(end - begin):
@@ -4120,8 +4147,9 @@ def _entry_bound(kernel, X):
     if kernel.kind not in (_CUSTOM, _PRECOMPUTED):
         return float(np.abs(_diagonal(X, kernel)).max())
     pairs = _prepare(kernel, X, X, True)
-    largest = np.empty(_groups_of_tiles(pairs))
-    _largest_in_tiles(_tile_work(kernel, pairs, 1.0), kernel, pairs, largest.size, largest)
+    places = _tile_places(pairs)
+    largest = np.empty(-(-len(places) // 4))
+    _largest_in_tiles(_tile_work(kernel, pairs, 1.0), kernel, pairs, places, largest)
     return float(largest.max())
 
 
@@ -4206,13 +4234,13 @@ def _write_words(bits, first, last, begin, end, words):
 
 
 @_core
-def _round_words(kernel, pairs, slope, coin, groups, words):
+def _round_words(kernel, pairs, slope, coin, places, words):
     """Draw each four tiles on and above the diagonal, and write each of them and its mirror image."""
-    for index in prange(groups):
+    for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
         group, tile, bits = np.int64(index), _new_tile(pairs.X), np.zeros((_BLOCK, _BLOCK), np.uint32)
-        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-            first, last, begin, end = _tile_place(pairs, t)
+        for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
+            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             bits[:] = 0
             for i in range(first, last):
@@ -4258,7 +4286,7 @@ def quantize_gram(X, kernel, seed=0):
         raise ValueError("quantize_gram: kernel must have finite values on X")
     words, pairs = np.zeros((-(-len(X) // 32), len(X)), np.uint32), _prepare(kernel, X, X, True)
     slope = 0.5 / bound if bound > 0.0 else 0.0
-    _round_words(_tile_work(kernel, pairs, 4.0), kernel, pairs, slope, key, _groups_of_tiles(pairs), words)
+    _round_words(_tile_work(kernel, pairs, 4.0), kernel, pairs, slope, key, _tile_places(pairs), words)
     return Bits(words, bound, len(X))
 
 
@@ -4838,7 +4866,7 @@ def _shadows(X, known, eps, grow):
         in_cells = 9.0 * 3**cells.axes.size + (4.0 + d) * _seen_in_cells(cells, X, begin, end)
         in_order = (0.3 + 0.05 * d) * met
         by_cells = in_cells < in_order
-        work = _AGAIN * (end - begin) * min(in_cells, in_order)
+        work = (end - begin) * min(in_cells, in_order)
         _find_shadows(work, X, begin, end, cells, count, by_cells, limit, labels)
         # What these points meet in order, up to their own center, the next ones are taken to meet.
         found, met = labels[begin:end], count
@@ -5282,17 +5310,19 @@ def herd(X, m, kernel):
     return _herd_of(X, kernel, gamma, P, chosen)
 
 
-def _halve(kernel, gamma, X, rows, key, log_inverse):
+def _halve(kernel, X, rows, key, log_inverse):
     """One round of KT-SPLIT: of each pair of rows, one goes to the first half and one to the second.
 
     A coin decides, biased so that the sums of k over both halves stay near each other (Dwivedi, Mackey 2021; limit and
     spread are those of its get_swap_params).
     """
-    P, first, second = X[rows], rows[0:rows.size // 2 * 2:2].copy(), rows[1::2].copy()
+    P, first, second, K = X[rows], rows[0:rows.size // 2 * 2:2].copy(), rows[1::2].copy(), None
     lead, spread, coins = np.zeros(rows.size), 0.0, _uniforms(key, np.arange(first.size))
     for p in range(first.size):                        # lead: the sum of k over the second half less the first
-        x, y = 2 * p, 2 * p + 1
-        of_x, of_y = [_similarities(kernel, gamma, P, i).astype(np.float64) for i in (x, y)]
+        x, y, inside = 2 * p, 2 * p + 1, 2 * p % _BLOCK
+        if inside == 0:                                # rows of K for the next 64 pairs
+            K = _gram(kernel, _prepare(kernel, P[x:x + _BLOCK], P, False)).astype(np.float64, copy=False)
+        of_x, of_y = K[inside], K[inside + 1]
         square = max(0.0, of_x[x] + of_y[y] - 2.0 * of_x[y])
         limit = max(math.sqrt(2.0 * square * spread * log_inverse), square)
         swap = False
@@ -5333,10 +5363,10 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     for level in range(rounds):
         log_inverse = math.log(2.0 * rounds * m * 2**rounds / (delta * 2**level))
         lists = [half for part, rows in enumerate(lists) for half in _halve(
-            kernel, gamma, P, rows, _python_subkey(_python_subkey(key, level + 1), part), log_inverse)]
+            kernel, X, rows, _python_subkey(_python_subkey(key, level + 1), part), log_inverse)]
     best, least = None, math.inf
     for rows in candidates + lists * (rounds > 0):     # MMD^2 with equal weights, less a constant
-        sums = sum(_similarities(kernel, gamma, P, i).astype(np.float64) for i in rows)
+        sums = _gram_product(kernel, _prepare(kernel, X, X[rows], False), np.ones((m, 1), X.dtype))[:, 0].astype(float)
         error = sums[rows].sum() / (m * m) - 2.0 * means[rows].sum() / m
         if error < least:
             best, least, lead = rows, error, sums
@@ -5717,13 +5747,13 @@ def manifold_features(X, manifold):
 # 10.5 Distances between a reduced set and all points (RSKPCA section 5)
 
 @_core
-def _sum_of_tiles(kernel, pairs, u, v, unit, square, groups, slots):
+def _sum_of_tiles(kernel, pairs, places, u, v, unit, square, slots):
     """Part of `_kernel_sum`: each four tiles."""
-    for index in prange(groups):
+    for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
         group, tile, total = np.int64(index), _new_tile(pairs.X), 0.0
-        for t in range(4 * group, min(_tile_count(pairs), 4 * group + 4)):
-            first, last, begin, end = _tile_place(pairs, t)
+        for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
+            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             part = 0.0
             for i in range(first, last):
@@ -5738,8 +5768,9 @@ def _sum_of_tiles(kernel, pairs, u, v, unit, square, groups, slots):
 
 def _kernel_sum(kernel, pairs, u, v, unit, square):
     """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
-    slots = np.empty(_groups_of_tiles(pairs))
-    _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, u, v, unit, square, slots.size, slots)
+    places = _tile_places(pairs)
+    slots = np.empty(-(-len(places) // 4))
+    _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, u, v, unit, square, slots)
     return sum(slots.tolist())
 
 
@@ -6347,25 +6378,67 @@ def _started_alike(a, b):
     return a.columns.shape == b.columns.shape and (a.ell, a.half, a.share) == (b.ell, b.half, b.share)
 
 
+@_core
+def _turn_rows(columns, panels, p, wide):
+    """columns <- columns V and zeros after that, V of p columns as `_packed_vectors` made it, 128 rows a task."""
+    for index in prange(_blocks(columns.shape[0])):
+        _wide_vectors()
+        size, first, product = columns.shape[1], np.int64(index) * _BLOCK, np.zeros((_BLOCK, wide))
+        last = min(columns.shape[0], first + _BLOCK)
+        _multiply_add(columns, first, last, 0, size, p, panels, 0, product)
+        for r in range(last - first):
+            row, source = columns[first + r], product[r]
+            for q in range(size):
+                row[q] = source[q] if q < p else 0.0
+
+
 def _multiply_columns(columns, V):
     """columns <- columns V, and zeros after that."""
-    columns[:, :V.shape[1]] = _dense_product(columns, columns.shape[1], V, _AGAIN)
-    columns[:, V.shape[1]:] = 0.0
+    wide = _padded_width(V.shape[1], V)
+    _turn_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, _packed_vectors(V), V.shape[1], wide)
+
+
+@_core
+def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
+    """Rows begin to end - 1 of Z become columns; what `_enter` adds up, by runs of rows."""
+    for index in prange(slots.shape[0]):
+        _wide_vectors()
+        part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), 2 * _VECTOR_BYTES // 8
+        count, size = slots.shape[2] // width, columns.shape[1]
+        panels = _aligned(count * _BLOCK * width, columns).reshape(count, _BLOCK, width)
+        panels[:] = 0
+        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
+            first, last = b * _BLOCK, min(columns.shape[0], b * _BLOCK + _BLOCK)
+            for t in range(first, last):
+                row, lengths = columns[t], squares[part]
+                for i in range(begin, end):
+                    row[used + i - begin] = Z[i, t]
+                for q in range(settled):
+                    lengths[q] += row[q] * row[q]
+                for c in range(count):
+                    source, target = row[settled + c * width:], panels[c, t - first]
+                    for q in range(min(width, source.shape[0])):
+                        target[q] = source[q]
+            if count > 0:
+                _multiply_add_transposed(columns, first, last, 0, size, slots.shape[2], panels, 0, slots[part])
 
 
 def _enter(columns, used, settled, Z, begin, end):
     """Rows begin to end - 1 of Z become columns, from column `used` on; A^T A of the columns, if they are full.
 
-    The first `settled` are orthogonal: but for their lengths, nothing is computed.
+    The first `settled` are orthogonal: but for their lengths, nothing is computed. One pass for both, since the columns
+    go from one core's memory to another's in between otherwise: twice the time, for 50 columns of 2000.
     """
-    size = columns.shape[1]
-    if begin < end:
-        columns[:, used:used + end - begin] = Z[begin:end].T
-    G = np.zeros((size, size))
-    if used + end - begin == size:
-        G[:, settled:] = _transposed_product(columns, size, columns[:, settled:], _AGAIN)
+    (m, size), width = columns.shape, 2 * _VECTOR_BYTES // 8
+    full, rows = used + end - begin == size, -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
+    wide = -(-(size - settled) // width) * width if full else 0
+    slots = np.zeros((min(64, -(-m // _BLOCK)), rows, wide))
+    squares, G = np.zeros((len(slots), settled)), np.zeros((size, size))
+    _enter_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, used, settled, Z, begin, end, squares, slots)
+    if full:
+        G[:, settled:] = slots.sum(0)[:size, :size - settled]
         G[settled:, :settled] = G[:settled, settled:].T
-        G[range(settled), range(settled)] = np.einsum("ij,ij->j", columns[:, :settled], columns[:, :settled])
+        G[range(settled), range(settled)] = squares.sum(0)
     return G
 
 

@@ -288,3 +288,31 @@ def test_numbers_of_columns_were_not_told():
         with pytest.raises(ValueError) as error:
             call()
         assert str(error.value).endswith(sizes)
+
+
+class Frame:
+    """What pandas gives: a table with a method `to_numpy`, here with a missing number."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def to_numpy(self, dtype=None, na_value=None):
+        return np.array([[na_value if entry is None else entry for entry in row] for row in self.values], dtype)
+
+
+def test_frames_are_converted_and_what_they_miss_is_refused_by_its_row():
+    assert np.array_equal(kp.gram(Frame([[1, 2.5], [3, 4.0]]), [[1.0, 2.0]], g),
+                          kp.gram(np.array([[1, 2.5], [3, 4.0]]), np.array([[1.0, 2.0]]), g))
+    with pytest.raises(ValueError, match="^gram: X must be finite .* row 1 is not"):
+        kp.gram(Frame([[1, 2.5], [None, 4.0]]), [[1.0, 2.0]], g)
+    with pytest.raises(ValueError, match="^gram: X must be a 2-D array of real numbers, got columns that are not"):
+        kp.gram(Frame([[1, "two"]]), [[1.0, 2.0]], g)
+
+
+@pytest.mark.parametrize("value, text", [
+    (np.ma.masked_array(X), "masked one: fill or drop what is masked"), (X.astype(complex), "its .real and .imag are"),
+    (X.astype(object), ".astype.float. makes it one"), (type("Sparse", (), {"toarray": None})(), "its .toarray"),
+    (np.array([["1"]]), "got dtype <U1"), (X[0], "got a 1-D one")])
+def test_other_tables_are_refused_with_what_would_do(value, text):
+    with pytest.raises(ValueError, match=f"^gram_diagonal: X must .*{text}"):
+        kp.gram_diagonal(value, g)

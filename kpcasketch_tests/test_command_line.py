@@ -681,6 +681,7 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")      # files that np.load left open
 def test_a_stream_interrupted_at_odd_moments_ends_with_the_same_bits(many, capsys):
     points, path, state = many
     rng, codes = np.random.default_rng(5), []

@@ -60,22 +60,36 @@ def core():
             i = np.int64(index)
             out[i] = i
     made = kp._core(fill)
-    return made, lambda work: (made(work, np.empty(5)), [name[-1] for name in made.twins])[1]
+    return made, lambda work: (made(work, np.empty(5)), ["sp"[parallel] for _, parallel in made.twins])[1]
 
 
 def test_work_decides_which_twin_runs(core, threads):
     _, twins_after = core
     assert twins_after(0.0) == ["s"]
     assert twins_after(kp._SHARED_FROM + 1.0) == ["s"]  # the serial twin stands in
-    assert twins_after(kp._DEAR) == ["s", "p"]
+    assert twins_after(kp._SHORT) == ["s", "p"]
 
 
-def test_the_parallel_twin_is_compiled_when_its_stand_in_has_worked_for_a_second(core):
+def test_the_parallel_twin_is_compiled_when_its_stand_in_has_worked_for_20_ms(core):
     _, twins_after = core
-    calls = 0
-    while twins_after(kp._DEAR - 1.0) == ["s"]:
-        calls += 1
-    assert calls == kp._WORTH_COMPILING // kp._DEAR + 1
+    assert [twins_after(0.4 * kp._WORTH_COMPILING) for _ in range(3)] == [["s"], ["s"], ["s", "p"]]
+
+
+def test_late_threads_are_left_out_of_short_regions_for_half_a_second(core, monkeypatch):
+    made, _ = core
+    now, ran, account = [10**12], [], kp._Account()
+    monkeypatch.setattr(kp, "_account", account)
+    monkeypatch.setattr(kp.time, "perf_counter_ns", lambda: now[0])
+    monkeypatch.setattr(kp, "_first_call", lambda function, name, parallel, arguments: (
+        lambda *_: (ran.append(parallel), now.__setitem__(0, now[0] + took)), None))
+    took = 5_000_000                                   # five times what one thread would have taken
+    for _ in range(60):
+        made(1_000_000, np.empty(5))
+        now[0] += 1000
+    assert True in ran and not ran[-1] and 0 < account.debt <= kp._DEBT
+    now[0] += kp._HOLD
+    made(1_000_000, np.empty(5))
+    assert ran[-1]
 
 
 def test_one_thread_runs_the_serial_twin(core, threads):

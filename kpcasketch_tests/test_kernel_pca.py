@@ -124,3 +124,16 @@ def test_rounding_of_the_mean_that_centring_takes_off_was_taken_for_components(d
     assert (values > 0).sum() == 3
     assert np.allclose(values[:3], np.linalg.svd(points - points.mean(0, dtype=float), compute_uv=False) ** 2,
                        rtol=1e-2)
+
+
+def test_small_components_of_spectra_with_a_large_mean_were_rounding_in_float32(rng):
+    # 80 spectra of 2000 points near 2 with peaks of 2e-3; the answer by numpy's decomposition in float64
+    place = np.linspace(0.0, 1.0, 2000)
+    peaks = np.exp(-0.5 * ((place - np.array([[0.2], [0.5], [0.8]])) / 0.02) ** 2)
+    spectra = (2.0 + 2e-3 * rng.standard_normal((80, 3)) @ peaks).astype(np.float32)
+    U, sizes, _ = np.linalg.svd(spectra.astype(float) - spectra.astype(float).mean(0), full_matrices=False)
+    found = kp.centered_kpca(spectra, kp.linear(), 4)
+    assert found.values[:3] == pytest.approx(sizes[:3] ** 2, rel=1e-5) and found.values[3] < 1e-6 * found.values[0]
+    features = kp.expand(spectra, found)
+    assert features.dtype == np.float32
+    assert np.abs(np.abs(features[:, :3]) - np.abs(U[:, :3] * sizes[:3])).max() < 1e-4 * sizes[0]
