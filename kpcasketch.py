@@ -228,8 +228,9 @@ _SHARED_FROM = 100_000
 # when threads sleep and have to be woken, or while a twin is compiled, is not counted.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
 # The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it in regions
-# of less than 10 ms until they amount to 20 ms.
-_WORTH_COMPILING = 20_000_000
+# of less than 10 ms until they amount to 20 ms. Where the serial one is not there, the parallel one stands in for it,
+# which takes 10 to 50 us more, a thousand times.
+_WORTH_COMPILING, _CALLS_WORTH_COMPILING = 20_000_000, 1000
 
 
 class _Account:
@@ -257,6 +258,15 @@ def _after_fork():
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _keyed(arguments):
+    """What tells their types apart, and the arguments, without arrays that are read-only."""
+    key = _types_of(arguments)
+    if "read-only" in key or any(isinstance(part, tuple) and "read-only" in part for part in key):
+        arguments = [_writeable(value) for value in arguments]
+        key = _types_of(arguments)
+    return key, arguments
 
 
 _SAME = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
@@ -337,40 +347,44 @@ def _core(function=None, *, alone=False):
     """
     if function is None:
         return functools.partial(_core, alone=alone)
-    twins, stood_in = {}, 0.0
+    twins, stood_in = {}, [0.0, 0]                     # for the parallel twin, work; for the serial one, calls
 
-    def run(arguments, parallel):
-        if numba.config.DISABLE_JIT:                   # then a reader can step through it
-            with np.errstate(over="ignore"):           # hashes do
-                return function(*arguments)
-        key = _types_of(arguments), parallel
-        if key not in twins:
-            arguments = [_writeable(value) for value in arguments]
-            key = _types_of(arguments), parallel
-        twin = twins.get(key)
+    def run(key, arguments, parallel):
+        twin = twins.get((key, parallel))
         if twin is not None:
             return twin(*arguments)
-        name = f"{function.__name__}_{_name_of(key[0])}{'sp'[parallel]}"
         with _while_compiling():
-            twins[key], result = _first_call(function, name, parallel, arguments)
+            name = f"{function.__name__}_{_name_of(key)}{'sp'[parallel]}"
+            twins[key, parallel], result = _first_call(function, name, parallel, arguments)
         return result
 
     def core(work, *arguments):
-        nonlocal stood_in
-        begun = time.perf_counter_ns()
-        parallel = work > _SHARED_FROM and not _forked and numba.get_num_threads() > 1
-        if parallel and 0 < _SHARED_FROM < work < _SHORT:
-            stood_in += work
-            parallel = stood_in > _WORTH_COMPILING and begun > _account.alone_until
+        key, arguments = _keyed(arguments)
+        parallel = _chosen(key, work) if not _forked and numba.get_num_threads() > 1 else False
         if not (parallel and _region.acquire(blocking=False)):
-            return run(arguments, False)
+            return run(key, arguments, False)
+        begun = time.perf_counter_ns()
         try:
-            return run(arguments, True)
+            return run(key, arguments, True)
         finally:
             _account.note(begun, work)
             _region.release()
 
-    call = functools.wraps(function)((lambda *arguments: run(arguments, False)) if alone else core)
+    def _chosen(key, work):
+        """Whether all threads are to share the work."""
+        parallel = work > _SHARED_FROM
+        if parallel and 0 < _SHARED_FROM and work < _SHORT:
+            stood_in[0] += work
+            parallel = stood_in[0] > _WORTH_COMPILING and time.perf_counter_ns() > _account.alone_until
+        elif not parallel and _SHARED_FROM < math.inf and (key, False) not in twins and (key, True) in twins:
+            stood_in[1] += 1
+            parallel = stood_in[1] < _CALLS_WORTH_COMPILING
+        return parallel
+
+    if numba.config.DISABLE_JIT:                       # then a reader can step through it
+        return functools.wraps(function)(np.errstate(over="ignore")(function if alone else (
+            lambda work, *arguments: function(*arguments))))
+    call = functools.wraps(function)((lambda *arguments: run(*_keyed(arguments), False)) if alone else core)
     call.twins = twins
     return call
 
@@ -1121,12 +1135,6 @@ def _normal(key, counter):
 
 
 @_strict_helper
-def _sign(key, counter):
-    """+1 or -1 with equal probability."""
-    return 1.0 - 2.0 * np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(63))
-
-
-@_strict_helper
 def _cauchy(key, counter):
     """Standard Cauchy: tan of a uniform angle."""
     return math.tan(3.141592653589793 * (_uniform(key, counter) - 0.5))
@@ -1411,6 +1419,15 @@ def precomputed(K):
 _custom_kernels = {}                                   # compiled kernels must outlive the addresses taken of them
 
 
+class _Uncompiled(NamedTuple):
+    """What stands for a compiled kernel with NUMBA_DISABLE_JIT=1."""
+    address: int
+
+
+def _call_uncompiled(address, x, y):
+    return next(f for f, kernel in _custom_kernels.items() if kernel.address == address)(x, y)
+
+
 def custom(f):
     """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
 
@@ -1433,9 +1450,11 @@ def custom(f):
     >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
     [[2.0]]
     """
-    if not hasattr(f, "py_func"):
+    if not hasattr(f, "py_func") and not numba.config.DISABLE_JIT:
         raise ValueError("custom: f must be a function compiled with numba.njit")
-    if f not in _custom_kernels:
+    if numba.config.DISABLE_JIT:
+        _custom_kernels[f] = _Uncompiled(id(f))
+    elif f not in _custom_kernels:
         try:
             @cfunc(types.float64(types.CPointer(types.float64), types.CPointer(types.float64), types.intp))
             def by_address(x, y, d):
@@ -1513,7 +1532,7 @@ def _points_and_kernel(function, X, kernel):
     return X, _checked_kernel(f"{function}: kernel", kernel, X=X)
 
 
-@_intrinsic(None)
+@_intrinsic(_call_uncompiled)
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function at `address` and two contiguous float64 vectors."""
     def codegen(context, builder, signature, args):
@@ -10416,6 +10435,16 @@ def _least_size(errors, wanted, ladder):
     return size, worst
 
 
+def _seconds_of(call):
+    """The least of three times: the first may compile, and other programs disturb."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
 def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Which sketch of the Gram matrix, and how large, for a wanted error in the spectral norm: the best one first.
 
@@ -10460,18 +10489,14 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     def consider(method, size, held, predicted, make, work, source):
         """A row of advice; what works is timed on the pilot's points, and all points take `work` times as long."""
-        seconds, times, flaw = math.nan, [], ""
+        flaw = ""
         if predicted > wanted * (1.0 + 1e-3):          # sizes are rounded
             flaw = "error too large; "
         elif held > memory:
             flaw = f"more than the {_human(memory)} of memory; "
         elif method != "lanczos" and held >= n * n * X.itemsize:
             flaw = "no smaller than the matrix itself; "
-        while not flaw and len(times) < 3:             # the first may compile, and other programs disturb
-            start = time.perf_counter()
-            block_lanczos(make(), min(k, few), seed)
-            times.append(time.perf_counter() - start)
-            seconds = min(times) * work
+        seconds = math.nan if flaw else work * _seconds_of(lambda: block_lanczos(make(), min(k, few), seed))
         rows.append(Advice(method, size, int(held), seconds, predicted, not flaw, flaw + source))
 
     consider("lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, "exact; time grows like n^2")

@@ -73,3 +73,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("--shared"):
         kpcasketch._SHARED_FROM = -1.0
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if numba.config.DISABLE_JIT and item.path.name != "test_kernels.py":
+            item.add_marker(pytest.mark.skip(reason="takes minutes where nothing is compiled"))

@@ -65,9 +65,9 @@ def test_chi_square_is_twice_a_gamma():
 
 
 def test_signs_are_fair():
-    signs = draw(kp._sign, key(5, 1), N)
-    assert set(signs) == {-1.0, 1.0}
-    assert stats.binomtest(int((signs > 0).sum()), N).pvalue > CHANCE
+    words = kp._words(key(5, 1), np.arange(N))
+    assert stats.binomtest(int((words >> np.uint64(63)).sum()), N).pvalue > CHANCE
+    assert words[:5].tolist() == [int(inner(kp._random_word)(key(5, 1), np.uint64(i))) for i in range(5)]
 
 
 @pytest.mark.parametrize("p", [0.5, 0.05])

@@ -264,7 +264,7 @@ def test_thinning_halves_evenly():
     own, kernel, gaps = np.random.default_rng(0), kp.gaussian(1.0), []
     for seed in range(8):
         points = own.standard_normal((512, 2))
-        halves = kp._halve(kernel, kernel.gamma, points, np.arange(512), np.uint64(seed), math.log(4 * 512))
+        halves = kp._halve(kernel, points, np.arange(512), np.uint64(seed), math.log(4 * 512))
         assert all({int(a), int(b)} == {2 * p, 2 * p + 1} for p, (a, b) in enumerate(zip(*halves, strict=True)))
         of_halves = [kp.mmd(points, points[half], np.full(256, 2.0), kernel)
                      for half in (*halves, own.permutation(512)[:256])]
