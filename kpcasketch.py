@@ -184,12 +184,12 @@ __all__ = [
 #
 # A new public function: it stands in `__all__`, in the head's table and the README's, and its arguments have names that
 # `_calls` knows; tests miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in
-# files), a maker, a branch in each function of 5.2, in `_from_distance` (5.4) and in `_sigma_of`, its number in
-# _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); where k(x, x) is not its scale, or the kernel has a kink at 0, a branch
-# also where _CITY_BLOCK has one. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.4). A new
-# sampler of landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A new
-# stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and its
-# options in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START.
+# files), its name in _KIND_NAMES, a maker, a branch in each function of 5.2, in `_from_distance` (5.4) and in
+# `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); where k(x, x) is not its scale, or the kernel
+# has a kink at 0, a branch also where _CITY_BLOCK has one. A new operator: a tuple, its functions and an entry in
+# `_OPERATORS` (6.4). A new sampler of landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in
+# `_SAMPLERS` (16.1). A new stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a
+# row in `_COMMANDS` and its options in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -294,6 +294,7 @@ class _Lent:
     """The memory of a read-only array as if it could be written to."""
 
     def __init__(self, array):
+        self.array = array                             # whose memory it is
         self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
 
 
@@ -608,7 +609,8 @@ def _as_array(name, value, ndim, dtypes=None):
         raise ValueError(f"{name} must be a plain array, got a masked one: fill or drop what is masked")
     if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):               # pandas, with its NA
         try:
-            value = value.to_numpy(np.float64, na_value=np.nan)
+            pandas = "na_value" in inspect.signature(value.to_numpy).parameters
+            value = value.to_numpy(np.float64, na_value=np.nan) if pandas else np.asarray(value.to_numpy())
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be {what}, got columns that are not ({error})") from None
     if isinstance(value, list):
@@ -622,7 +624,8 @@ def _as_array(name, value, ndim, dtypes=None):
         raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}{hint}")
     if value.ndim != ndim:
         raise ValueError(f"{name} must be {what}, got a {value.ndim}-D one")
-    wanted = dtypes[0] if dtypes else np.float32 if value.dtype == np.float32 else np.float64
+    single = value.dtype.newbyteorder("=") == np.float32
+    wanted = dtypes[0] if dtypes else np.float32 if single else np.float64
     return np.require(value, wanted, ["C", "A", "E"])
 
 
@@ -1231,7 +1234,7 @@ class Kernel(NamedTuple):
     def __reduce__(self):  # an address is another in each process: the function is sent, and compiled there
         if not self.address:
             return Kernel, tuple(self)
-        for f, by_address in _custom_kernels.items():
+        for f, by_address in list(_custom_kernels.items()):
             if by_address.address == self.address:
                 return _custom_again, (f, self.scale)
         raise TypeError("a custom kernel must be made by custom(f) in the process that pickles it")
@@ -1398,7 +1401,7 @@ def precomputed(K):
 
     Returns
     -------
-    Kernel; no copy of a C-ordered writeable float64 array
+    Kernel; no copy of a C-ordered float64 array
 
     Examples
     --------
@@ -1425,7 +1428,7 @@ class _Uncompiled(NamedTuple):
 
 
 def _call_uncompiled(address, x, y):
-    return next(f for f, kernel in _custom_kernels.items() if kernel.address == address)(x, y)
+    return next(f for f, kernel in list(_custom_kernels.items()) if kernel.address == address)(x, y)
 
 
 def custom(f):
@@ -1452,6 +1455,8 @@ def custom(f):
     """
     if not hasattr(f, "py_func") and not numba.config.DISABLE_JIT:
         raise ValueError("custom: f must be a function compiled with numba.njit")
+    if getattr(f, "targetoptions", {}).get("parallel"):
+        raise ValueError("custom: f must be compiled without parallel=True: several threads call it")
     if numba.config.DISABLE_JIT:
         _custom_kernels[f] = _Uncompiled(id(f))
     elif f not in _custom_kernels:
@@ -1462,7 +1467,7 @@ def custom(f):
         except numba.NumbaError as error:
             reason = str(error).strip().splitlines()[0]
             raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
-        _custom_kernels[f] = by_address
+        _custom_kernels.setdefault(f, by_address)      # another thread may have been first
     return _new_kernel(_CUSTOM, address=_custom_kernels[f].address)
 
 
@@ -1494,7 +1499,7 @@ def _is_sound(kernel):
     if not 0 <= kernel.kind < len(_KIND_NAMES) or not 0.0 < kernel.scale < math.inf:
         return False
     if kernel.kind == _CUSTOM:                         # another address, as of another process, would end this one
-        return any(kernel.address == f.address for f in _custom_kernels.values())
+        return any(kernel.address == f.address for f in list(_custom_kernels.values()))
     if kernel.table.shape[0] != kernel.table.shape[1] or kernel.kind == _POLYNOMIAL and not 1.0 <= kernel.shape <= 64.0:
         return False
     return all(0.0 <= number < math.inf for number in (kernel.gamma, kernel.shape, kernel.offset))
@@ -1889,7 +1894,10 @@ def _pair_values(kernel, gamma, X, i, Y, columns, values):
 def _from_distance(kernel, total):
     """One value from a squared distance, sum of sizes or inner product, as `_apply_kernel` has it for tiles."""
     if kernel.kind == _POLYNOMIAL:
-        return kernel.scale * (kernel.gamma * total + kernel.offset) ** np.int64(kernel.shape)
+        value = kernel.scale
+        for _ in range(np.int64(kernel.shape)):        # from the scale on, as `_apply_kernel` has it
+            value *= kernel.gamma * total + kernel.offset
+        return value
     value, a = np.nan, min(kernel.gamma * math.sqrt(total), 1e3)       # exp(-1e3) is 0
     if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
         value = math.exp(-kernel.gamma * total)
@@ -1929,7 +1937,9 @@ def kernel_value(kernel, x, y):
     11.0
     """
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        return np.float64(_looked_up(kernel, x.reshape(1, -1), 0, y.reshape(1, -1), 0))
+        if kernel.kind == _CUSTOM:
+            return kernel.scale * _call_kernel(kernel.address, _in_double(x), _in_double(y))
+        return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
     total = 0.0
     for t in range(x.shape[0]):
         a, b = np.float64(x[t]), np.float64(y[t])
@@ -2023,8 +2033,11 @@ def _tile_places(pairs):
 
 @_helper
 def _tile_place(places, t, n, m):
-    """first, last, begin, end: rows and columns of tile t of an (n, m) matrix."""
-    first, begin = places[t, 0] * _BLOCK, places[t, 1] * _BLOCK
+    """first, last, begin, end: rows and columns of tile t of an (n, m) matrix; without places all tiles, row by row."""
+    columns = _blocks(m)
+    first, begin = t // columns * _BLOCK, t % columns * _BLOCK
+    if places.shape[0] > 0:
+        first, begin = places[t, 0] * _BLOCK, places[t, 1] * _BLOCK
     return first, min(n, first + _BLOCK), begin, min(m, begin + _BLOCK)
 
 
@@ -2258,7 +2271,8 @@ def _gram_product(kernel, pairs, V):
     segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
     slots, tasks = np.zeros((segments, rows * _BLOCK, wide)), segments if pairs.symmetric else rows * segments
     work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
-    _add_tiles(work, kernel, pairs, _tile_places(pairs), p, panels, tasks, slots)
+    places = _tile_places(pairs) if pairs.symmetric else np.empty((0, 2), np.int64)    # 10^12 pairs: a gigabyte
+    _add_tiles(work, kernel, pairs, places, p, panels, tasks, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
@@ -2711,10 +2725,11 @@ def _csr_symmetric(A):
 
 
 def _checked_bits(name, value):
-    words, scale, n = value.words, _as_real(f"{name}.scale", value.scale), int(value.n)
+    words, scale, n = value.words, _as_real(f"{name}.scale", value.scale), _checked_whole(f"{name}.n", value.n, 1)
     if not isinstance(words, np.ndarray) or words.ndim != 2 or words.dtype != np.uint32:
-        raise ValueError(f"{name} must be Bits with words of uint32, got {type(words).__name__}")
-    if n < 1 or words.shape != ((n + 31) // 32, n):
+        got = getattr(words, "dtype", _shown(words))
+        raise ValueError(f"{name} must be Bits with words of uint32, in two dimensions, got {got}")
+    if words.shape != ((n + 31) // 32, n):
         raise ValueError(f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1, got {words.shape}")
     return Bits(np.require(words, np.uint32, ["C", "A"]), scale, n)
 
@@ -2811,7 +2826,7 @@ class _ByProducts:
         W = np.array(R, np.float64)
         size = _largest_column(W)
         if self.precision is None:
-            G, self.precision = V.T @ W, _epsilon(R)
+            G, self.precision = _transposed_product(V, V.shape[1], W), _epsilon(R)
             if np.abs(G - G.T).max() > 1e-3 * size:    # products in half precision pass
                 raise ValueError("block_lanczos_of: product must be that of a symmetric matrix")
         return W, size
@@ -3242,7 +3257,7 @@ def _solve_ridge(squares, products, lam):
 
 def _residual_norms(R, Y, k, scale):
     """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
-    S, Y = R * (1.0 / scale), np.ascontiguousarray(Y[:, :k])
+    S, Y = R / scale, np.ascontiguousarray(Y[:, :k])
     squares = (Y * _dense_product(_transposed_product(S, S.shape[1], S), S.shape[1], Y)).sum(0)
     return np.sqrt(np.maximum(squares, 0.0))
 

@@ -5,6 +5,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+import threading
 
 import numba
 import numpy as np
@@ -259,3 +260,33 @@ def test_results_print_shapes_and_kernels_their_name():
     assert repr(kp.gaussian(6.0)) == "Kernel(gaussian, sigma=6, gamma=0.0138889)"
     assert repr(kp.scaled(kp.polynomial(2, 0.5, 1.0), 3.0)).endswith("scale=3, gamma=0.5, shape=2, offset=1)")
     assert repr(kp.precomputed(np.eye(4))) == "Kernel(precomputed, table (4, 4))"
+
+
+def test_vectors_that_are_not_contiguous_could_not_be_compared():
+    Z = np.arange(12.0).reshape(4, 3)
+    for kernel in (kp.gaussian(3.0), kp.polynomial(2, 1.0, 1.0), kp.laplacian(2.0, 1)):
+        matrix = kp.gram(Z[:, :1].T, Z[:, 1:2].T, kernel)
+        assert kp.kernel_value(kernel, Z[:, 0], Z[:, 1]) == pytest.approx(matrix[0, 0])
+
+
+def test_powers_of_a_kernel_scaled_down_overflowed_on_the_diagonal_alone():
+    kernel, y = kp.scaled(kp.polynomial(64, 1.0, 0.0), 1e-300), np.array([[3000.0]])
+    exact = 10.0 ** (128 * np.log10(3000.0) - 300)
+    for value in (kp.gram(y, y, kernel), kp.gram_diagonal(y, kernel), kp.kernel_value(kernel, y[0], y[0])):
+        assert value == pytest.approx(exact, rel=1e-10)
+
+
+def test_a_custom_kernel_with_threads_of_its_own_ended_the_process():
+    with pytest.raises(ValueError, match="^custom: f must be compiled without parallel=True"):
+        kp.custom(numba.njit(lambda x, y: np.sum(x * y), parallel=True))
+
+
+def test_two_threads_made_kernels_of_one_function_that_were_refused():
+    f, made = numba.njit(lambda x, y: x[0] * y[0]), []
+    barrier = threading.Barrier(2)
+    threads = [threading.Thread(target=lambda: (barrier.wait(), made.append(kp.custom(f)))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [kp.gram(np.eye(2), np.eye(2), kernel)[0, 0] for kernel in made] == [1.0, 1.0]
