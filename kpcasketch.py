@@ -1559,6 +1559,14 @@ def _decay(a, far):
     return far - far if a >= far else _exp(-a)
 
 
+@_strict_helper
+def _multiply_often(values, bases, times):
+    """Powers, from the scale on: in another order one twin of a core overflowed where the other did not."""
+    for _ in range(times):
+        for j in range(_BLOCK):
+            values[j] *= bases[j]
+
+
 @_helper
 def _apply_kernel(kernel, gamma, tile, rows):
     """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns.
@@ -1609,9 +1617,7 @@ def _apply_kernel(kernel, gamma, tile, rows):
             for j in range(_BLOCK):
                 bases[j] = gamma * values[j] + offset
                 values[j] = scale
-            for _ in range(np.int64(kernel.shape)):
-                for j in range(_BLOCK):
-                    values[j] *= bases[j]
+            _multiply_often(values, bases, np.int64(kernel.shape))
     else:                                              # of a kind without a formula, which is refused: not finite
         for i in range(rows):
             values = tile[i]

@@ -269,11 +269,23 @@ def test_vectors_that_are_not_contiguous_could_not_be_compared():
         assert kp.kernel_value(kernel, Z[:, 0], Z[:, 1]) == pytest.approx(matrix[0, 0])
 
 
-def test_powers_of_a_kernel_scaled_down_overflowed_on_the_diagonal_alone():
+@pytest.mark.parametrize("count", [1, 2])
+def test_powers_of_a_kernel_scaled_down_overflowed_on_the_diagonal_or_in_one_twin(count, threads):
     kernel, y = kp.scaled(kp.polynomial(64, 1.0, 0.0), 1e-300), np.array([[3000.0]])
     exact = 10.0 ** (128 * np.log10(3000.0) - 300)
-    for value in (kp.gram(y, y, kernel), kp.gram_diagonal(y, kernel), kp.kernel_value(kernel, y[0], y[0])):
+    for value in (threads(count, kp.gram, y, y, kernel), kp.gram_diagonal(y, kernel),
+                  kp.kernel_value(kernel, y[0], y[0])):
         assert value == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [kp.polynomial(3, 0.3, 1.0), kp.linear(), kp.matern(1.5, 2.0), kp.matern(2.5, 2.0),
+                                    kp.laplacian(2.0, 1), kp.rational_quadratic(0.7, 2.0), kp.cauchy(2.0)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_both_twins_give_the_same_bits_for_every_kernel(kernel, dtype, same_bits, rng):
+    X, V = rng.standard_normal((300, 20)).astype(dtype), rng.standard_normal((300, 5)).astype(dtype)
+    same_bits(kp.gram, X, X, kernel)
+    same_bits(kp.gram_matmat, X, X, V, kernel)
+    same_bits(kp.kpca, X, kernel, 3)
 
 
 def test_a_custom_kernel_with_threads_of_its_own_ended_the_process():
