@@ -373,13 +373,13 @@ def _core(function=None, *, alone=False):
 
     def _chosen(key, work):
         """Whether all threads are to share the work."""
-        parallel = work > _SHARED_FROM
+        in_time, parallel = time.perf_counter_ns() > _account.alone_until, work > _SHARED_FROM
         if parallel and 0 < _SHARED_FROM and work < _SHORT:
             stood_in[0] += work
-            parallel = stood_in[0] > _WORTH_COMPILING and time.perf_counter_ns() > _account.alone_until
+            parallel = stood_in[0] > _WORTH_COMPILING and in_time
         elif not parallel and _SHARED_FROM < math.inf and (key, False) not in twins and (key, True) in twins:
             stood_in[1] += 1
-            parallel = stood_in[1] < _CALLS_WORTH_COMPILING
+            parallel = stood_in[1] < _CALLS_WORTH_COMPILING and in_time
         return parallel
 
     if numba.config.DISABLE_JIT:                       # then a reader can step through it
