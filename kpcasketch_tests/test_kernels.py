@@ -278,6 +278,10 @@ def test_powers_of_a_kernel_scaled_down_overflowed_on_the_diagonal_or_in_one_twi
         assert value == pytest.approx(exact, rel=1e-10)
 
 
+COMPILED = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="of compiled code")
+
+
+@COMPILED
 @pytest.mark.parametrize("kernel", [kp.polynomial(3, 0.3, 1.0), kp.linear(), kp.matern(1.5, 2.0), kp.matern(2.5, 2.0),
                                     kp.laplacian(2.0, 1), kp.rational_quadratic(0.7, 2.0), kp.cauchy(2.0)], ids=str)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -288,6 +292,7 @@ def test_both_twins_give_the_same_bits_for_every_kernel(kernel, dtype, same_bits
     same_bits(kp.kpca, X, kernel, 3)
 
 
+@COMPILED
 def test_a_custom_kernel_with_threads_of_its_own_ended_the_process():
     with pytest.raises(ValueError, match="^custom: f must be compiled without parallel=True"):
         kp.custom(numba.njit(lambda x, y: np.sum(x * y), parallel=True))
