@@ -299,8 +299,9 @@ class _Lent:
 
 
 def _writeable(value):
-    """An argument with views in the place of read-only arrays, which have a type of their own, to be compiled anew. No
-    core writes to what Python's arrays are checked for, and none returns an array.
+    """An argument with views in the place of read-only arrays, which have a type of their own, to be compiled anew.
+
+    A core writes to arrays of this file's making alone, and returns none, so that no view outlives the call.
     """
     if isinstance(value, np.ndarray) and not value.flags.writeable:
         return np.asarray(_Lent(value)) if value.size else value.copy()

@@ -135,7 +135,7 @@ def test_public_functions_are_pickled_by_name():
     assert pickle.loads(pickle.dumps(kp.gram)) is kp.gram
 
 
-# 7 units at most for what is loaded from disk: the numbers of other processes and of other orders of calls.
+# Results, and how many functions were compiled: none where other processes have compiled all, in whatever order.
 UNITS = """
 import numpy as np, kpcasketch as kp
 from numba.core import event
