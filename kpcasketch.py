@@ -1271,17 +1271,11 @@ def gaussian(sigma=None, gamma=None):
 
     The kernel of the experiments of RSKPCA, SKPCA, DSGD and RLS (RSKPCA writes exp(-|x - y|^2 / sigma^2)).
 
-    Parameters
-    ----------
-    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150; median_bandwidth(X) to begin with
-    gamma : float, 1 / (2 sigma^2), in the place of sigma, as scikit-learn has it; from 1e-301 to 1e300
+    Parameters:
+        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150; median_bandwidth(X) to begin with
+        gamma : float, 1 / (2 sigma^2), in the place of sigma, as scikit-learn has it; from 1e-301 to 1e300
+    Returns: Kernel
 
-    Returns
-    -------
-    Kernel
-
-    Examples
-    --------
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> gram(X, X, gaussian(1.0)).round(4).tolist() == gram(X, X, gaussian(gamma=0.5)).round(4).tolist()
     True
@@ -1298,14 +1292,10 @@ def laplacian(sigma, norm=2):
 
     Source: textbook; used by RSKPCA (18) beside the Gaussian. With the Euclidean norm equal to `matern(0.5, sigma)`.
 
-    Parameters
-    ----------
-    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
-    norm : int, 2 for the Euclidean norm, 1 for the sum of the absolute differences
-
-    Returns
-    -------
-    Kernel
+    Parameters:
+        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+        norm : int, 2 for the Euclidean norm, 1 for the sum of the absolute differences
+    Returns: Kernel
     """
     kind = _EXPONENTIAL if _checked_whole("laplacian: norm", norm, 1, 2) == 2 else _CITY_BLOCK
     return _new_kernel(kind, 1.0 / _bandwidth("laplacian: sigma", sigma))
@@ -1316,14 +1306,10 @@ def matern(nu, sigma):
 
     nu = 0.5: exp(-a);  nu = 1.5: (1 + a) exp(-a);  nu = 2.5: (1 + a + a^2 / 3) exp(-a). Source: textbook.
 
-    Parameters
-    ----------
-    nu : float, 0.5, 1.5 or 2.5
-    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
-
-    Returns
-    -------
-    Kernel
+    Parameters:
+        nu : float, 0.5, 1.5 or 2.5
+        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+    Returns: Kernel
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
     nu = _as_real("matern: nu", nu)
@@ -1335,14 +1321,10 @@ def matern(nu, sigma):
 def rational_quadratic(alpha, sigma):
     """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Source: textbook.
 
-    Parameters
-    ----------
-    alpha : float, power, from 1e-3 to 1e6
-    sigma : float, bandwidth in the units of the points, from 1e-140 to 1e140
-
-    Returns
-    -------
-    Kernel
+    Parameters:
+        alpha : float, power, from 1e-3 to 1e6
+        sigma : float, bandwidth in the units of the points, from 1e-140 to 1e140
+    Returns: Kernel
     """
     alpha = _checked_real("rational_quadratic: alpha", alpha, 1e-3, 1e6)
     sigma = _bandwidth("rational_quadratic: sigma", sigma, 1e140)
@@ -1352,13 +1334,9 @@ def rational_quadratic(alpha, sigma):
 def cauchy(sigma):
     """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Source: textbook.
 
-    Parameters
-    ----------
-    sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
-
-    Returns
-    -------
-    Kernel
+    Parameters:
+        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+    Returns: Kernel
     """
     return _new_kernel(_CAUCHY, 1.0 / _bandwidth("cauchy: sigma", sigma) ** 2)
 
@@ -1366,15 +1344,11 @@ def cauchy(sigma):
 def polynomial(degree, gamma, coef0):
     """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5 names it beside the radial ones).
 
-    Parameters
-    ----------
-    degree : int, from 1 to 64
-    gamma : float, positive
-    coef0 : float, not negative: a negative one is not positive semidefinite
-
-    Returns
-    -------
-    Kernel
+    Parameters:
+        degree : int, from 1 to 64
+        gamma : float, positive
+        coef0 : float, not negative: a negative one is not positive semidefinite
+    Returns: Kernel
     """
     degree = _checked_whole("polynomial: degree", degree, 1, 64)
     gamma = _checked_real("polynomial: gamma", gamma, 5e-324)
@@ -1384,9 +1358,7 @@ def polynomial(degree, gamma, coef0):
 def linear():
     """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Source: textbook.
 
-    Returns
-    -------
-    Kernel
+    Returns: Kernel
     """
     return _new_kernel(_POLYNOMIAL, 1.0, 1.0)
 
@@ -1396,16 +1368,10 @@ def precomputed(K):
 
     k(x, y) = K[x, y]. So whatever works on points and a kernel works on a matrix too, as AMS section 3 has it.
 
-    Parameters
-    ----------
-    K : (N, N) array of finite real numbers, symmetric (checked to 1e-6 of its largest entry)
+    Parameters:
+        K : (N, N) array of finite real numbers, symmetric (checked to 1e-6 of its largest entry)
+    Returns: Kernel; no copy of a C-ordered float64 array
 
-    Returns
-    -------
-    Kernel; no copy of a C-ordered float64 array
-
-    Examples
-    --------
     >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
     >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
     [[1.0], [2.0]]
@@ -1439,17 +1405,11 @@ def custom(f):
     function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
     section 6: a kernel is whatever behaves like an inner product.
 
-    Parameters
-    ----------
-    f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number; pure, as several
-        threads call it. An exception inside f cannot leave it: it is printed, and the value is 0
+    Parameters:
+        f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number; pure, as several
+            threads call it. An exception inside f cannot leave it: it is printed, and the value is 0
+    Returns: Kernel that lives as long as the process; pickled, it takes f along, to be compiled where it is unpickled
 
-    Returns
-    -------
-    Kernel that lives as long as the process; pickled, it takes f along, to be compiled where it is unpickled
-
-    Examples
-    --------
     >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
     >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
     [[2.0]]
@@ -1479,14 +1439,10 @@ def _custom_again(f, scale):
 def scaled(kernel, kappa):
     """The kernel times a positive constant: kappa k(x, y). Source: textbook.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    kappa : float, positive; factors multiply when applied twice
-
-    Returns
-    -------
-    Kernel
+    Parameters:
+        kernel : Kernel
+        kappa : float, positive; factors multiply when applied twice
+    Returns: Kernel
     """
     kernel, kappa = _checked_kernel("scaled: kernel", kernel), _checked_real("scaled: kappa", kappa, 5e-324)
     if not 1e-300 <= kernel.scale * kappa <= 1e300:
@@ -1925,21 +1881,12 @@ def _from_distance(kernel, total):
 def kernel_value(kernel, x, y):
     """k(x, y) of two vectors, for loops of your own `@njit` code, too (AMS section 2).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    x, y : (d,) arrays
+    Parameters:
+        kernel : Kernel
+        x, y : (d,) arrays
+    Returns: float, in float64 whatever the vectors are
+    Cost: O(d) time, no memory. Nothing is checked: a vector that is too short is read beyond its end.
 
-    Returns
-    -------
-    float, in float64 whatever the vectors are
-
-    Notes
-    -----
-    O(d) time, no memory. Nothing is checked: a vector that is too short is read beyond its end.
-
-    Examples
-    --------
     >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     11.0
     """
@@ -2094,19 +2041,13 @@ def _largest_number(like):
 def gram(X, Y, kernel):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    Y : (m, d) array; passing X itself halves the work and gives an exactly symmetric result
-    kernel : Kernel
+    Parameters:
+        X : (n, d) array
+        Y : (m, d) array; passing X itself halves the work and gives an exactly symmetric result
+        kernel : Kernel
+    Returns: (n, m) array, float32 if both X and Y are float32, else float64. Kernel values are exact to a few
+        roundings, see `_prepare`; those below 1e-300 (float32: 1e-37) of the largest are 0
 
-    Returns
-    -------
-    (n, m) array, float32 if both X and Y are float32, else float64. Kernel values are exact to a few roundings, see
-    `_prepare`; those below 1e-300 (float32: 1e-37) of the largest are 0
-
-    Examples
-    --------
     >>> X = np.array([[0.0], [1.0]])
     >>> gram(X, X, gaussian(1.0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
@@ -2123,14 +2064,10 @@ def gram(X, Y, kernel):
 def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel
-
-    Returns
-    -------
-    (n,) array of X's precision
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel
+    Returns: (n,) array of X's precision
     """
     diagonal = _diagonal(*_points_and_kernel("gram_diagonal", X, kernel))
     if not np.isfinite(diagonal).all():
@@ -2288,17 +2225,14 @@ def gram_matmat(X, Y, V, kernel):
 
     The product of orthogonal iteration (AMS section 2, step 2a) and of feature evaluation, O(d) memory a point.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    Y : (m, d) array; passing X itself halves the kernel evaluations while the partial results stay below 128 MB (n p
-        up to 2^20 or so)
-    V : (m, p) array; taken in the precision of the points
-    kernel : Kernel
-
-    Returns
-    -------
-    (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, O((n + m) (d + p)) memory
+    Parameters:
+        X : (n, d) array
+        Y : (m, d) array; passing X itself halves the kernel evaluations while the partial results stay below 128 MB (n
+            p up to 2^20 or so)
+        V : (m, p) array; taken in the precision of the points
+        kernel : Kernel
+    Returns: (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, O((n + m) (d + p))
+        memory
     """
     P, Q = _in_common_precision(*_checked_two("gram_matmat", X, "Y", Y))
     V = _checked_points("gram_matmat: V", V, rows=len(Q)).astype(P.dtype, copy=False)
@@ -2312,18 +2246,12 @@ def gram_matmat(X, Y, V, kernel):
 def median_bandwidth(X, seed=0):
     """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    seed : int from 0 to 2**64 - 1
+    Parameters:
+        X : (n, d) array
+        seed : int from 0 to 2**64 - 1
+    Returns: float, in the units of X; the median of the positive distances if more than half of the distances are 0,
+        and 1.0 if all of them are (so that constant data still has a kernel). Only the points drawn are read
 
-    Returns
-    -------
-    float, in the units of X; the median of the positive distances if more than half of the distances are 0, and 1.0
-    if all of them are (so that constant data still has a kernel). Only the points drawn are read
-
-    Examples
-    --------
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
     2.0
     """
@@ -2926,18 +2854,12 @@ def _checked_operator(name, A, symmetric=True):
 def matmat(A, V):
     """Product A V of an operator and a vector or a block of them (AMS section 2, step 2a of orthogonal iteration).
 
-    Parameters
-    ----------
-    A : (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered
-    V : (n, p) or (n,) array; taken in the precision of A's data
+    Parameters:
+        A : (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered
+        V : (n, p) or (n,) array; taken in the precision of A's data
+    Returns: array of V's shape in the precision of A's data (Bits: of V). Time: dense O(n^2 p); CSR O(nnz p); Bits n^2
+        / 8 table look-ups for every 16 float32 or 8 float64 columns; Implicit O(n^2 (d + p)); LowRank O(n r p)
 
-    Returns
-    -------
-    array of V's shape in the precision of A's data (Bits: of V). Time: dense O(n^2 p); CSR O(nnz p); Bits n^2 / 8 table
-    look-ups for every 16 float32 or 8 float64 columns; Implicit O(n^2 (d + p)); LowRank O(n r p)
-
-    Examples
-    --------
     >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
@@ -2951,13 +2873,9 @@ def matmat(A, V):
 def dense(A):
     """Any operator as a dense array, for small n and for tests. Source: textbook.
 
-    Parameters
-    ----------
-    A : (n, n) array or operator
-
-    Returns
-    -------
-    (n, n) float64 array
+    Parameters:
+        A : (n, n) array or operator
+    Returns: (n, n) float64 array
     """
     A = _as_operator("dense: A", A)
     _fits("dense: A", 8.0 * _size(A) ** 2)
@@ -2970,13 +2888,9 @@ def dense(A):
 def nbytes(A):
     """Bytes that an operator's arrays hold (the space that AMS section 3 reduces).
 
-    Parameters
-    ----------
-    A : (n, n) array or operator
-
-    Returns
-    -------
-    int; arrays of other types count as what a product would convert them to
+    Parameters:
+        A : (n, n) array or operator
+    Returns: int; arrays of other types count as what a product would convert them to
     """
     return _held(_as_operator("nbytes: A", A))
 
@@ -2984,16 +2898,10 @@ def nbytes(A):
 def difference(A, B):
     """The operator A - B, never formed (the error matrix of AMS section 3 when A is a sketch of B).
 
-    Parameters
-    ----------
-    A, B : (n, n) arrays or operators of the same size
+    Parameters:
+        A, B : (n, n) arrays or operators of the same size
+    Returns: Difference; a product costs one product of each
 
-    Returns
-    -------
-    Difference; a product costs one product of each
-
-    Examples
-    --------
     >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
@@ -3006,16 +2914,10 @@ def difference(A, B):
 def center(A):
     """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
 
-    Parameters
-    ----------
-    A : (n, n) symmetric array or operator
+    Parameters:
+        A : (n, n) symmetric array or operator
+    Returns: Centered; its products cost O(n p) more than A's
 
-    Returns
-    -------
-    Centered; its products cost O(n p) more than A's
-
-    Examples
-    --------
     >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
     [[0.5, -0.5], [-0.5, 0.5]]
     """
@@ -3545,30 +3447,21 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     AMS section 2 (footnote 1) prefers Lanczos to orthogonal iteration. Largest means algebraically largest: the
     sketched matrices of AMS section 3 are indefinite, and their negative edge does not enter.
 
-    Parameters
-    ----------
-    A : (n, n) symmetric array or operator
-    k : int from 1 to n
-    seed : int from 0 to 2**64 - 1
-    tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's
-        type. Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A loose
-        tol (1e-2) does not promise that none is missed which is larger by less than a few tol: for that there is
-        `spectral_norm`
-    max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
+    Parameters:
+        A : (n, n) symmetric array or operator
+        k : int from 1 to n
+        seed : int from 0 to 2**64 - 1
+        tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's
+            type. Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A
+            loose tol (1e-2) does not promise that none is missed which is larger by less than a few tol: for that there
+            is `spectral_norm`
+        max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
+    Returns: Eigen; it does not raise when it stops early: see `residual`
+    Cost: Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a
+        multiple of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and
+        solved directly. Where b values come out equal to 1 %, the search goes on with a new random block off what it
+        has found, until that shows no more of them: eigenvalues repeated more than b times.
 
-    Returns
-    -------
-    Eigen; it does not raise when it stops early: see `residual`
-
-    Notes
-    -----
-    Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
-    of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved directly.
-    Where b values come out equal to 1 %, the search goes on with a new random block off what it has found, until that
-    shows no more of them: eigenvalues repeated more than b times.
-
-    Examples
-    --------
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
@@ -3583,20 +3476,14 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator, a matrix on disk (AMS section
     2, footnote 1).
 
-    Parameters
-    ----------
-    product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric. b is n, k
-        rounded up to a multiple of 16, or 64. A product in float32 is taken to be rounded so
-    n : int, at least 1; rows of A
-    k : int from 1 to n
-    seed, tol, max_iterations : as of `block_lanczos`
+    Parameters:
+        product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric. b is n,
+            k rounded up to a multiple of 16, or 64. A product in float32 is taken to be rounded so
+        n : int, at least 1; rows of A
+        k : int from 1 to n
+        seed, tol, max_iterations : as of `block_lanczos`
+    Returns: Eigen, with the bits of `block_lanczos` where the products have those of `matmat`
 
-    Returns
-    -------
-    Eigen, with the bits of `block_lanczos` where the products have those of `matmat`
-
-    Examples
-    --------
     >>> A = np.diag(np.array([3.0, 1.0, 2.0]))
     >>> block_lanczos_of(lambda V: A @ V, 3, 2).values.round(12).tolist()
     [3.0, 2.0]
@@ -3618,23 +3505,16 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     The iteration by itself finds the eigenvalues largest in size. A sketched Gram matrix is indefinite, so where a Ritz
     value turns up negative, A is shifted by its size from then on, and the largest eigenvalues win.
 
-    Parameters
-    ----------
-    A : (n, n) symmetric array or operator
-    k : int from 1 to n
-    seed : int from 0 to 2**64 - 1
-    tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
-        subspace is invariant to tol. Not below 16 roundings of A's type
-    max_iterations : int, at least 1; products with k vectors
-
-    Returns
-    -------
-    Eigen; it does not raise when it stops early: see `residual`
-
-    Notes
-    -----
-    One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
-    time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k).
+    Parameters:
+        A : (n, n) symmetric array or operator
+        k : int from 1 to n
+        seed : int from 0 to 2**64 - 1
+        tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
+            subspace is invariant to tol. Not below 16 roundings of A's type
+        max_iterations : int, at least 1; products with k vectors
+    Returns: Eigen; it does not raise when it stops early: see `residual`
+    Cost: One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
+        time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k).
     """
     A, k, key, tol, max_iterations = _checked_search("orthogonal_iteration", A, k, seed, tol, max_iterations)
     precision = _precision(A)
@@ -3666,24 +3546,18 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     The stopping rule is a posteriori and needs no gap in the spectrum, in the manner of Kuczynski and Wozniakowski
     (1992). Never above the true norm but for rounding.
 
-    Parameters
-    ----------
-    A : (n, n) symmetric array or operator
-    seed : int from 0 to 2**64 - 1
-    tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
-        roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was full
-        before that was sure, or max_iterations were over. 768 columns suffice for 1 % up to n near 87,000 (beyond, 512
-        MB hold fewer), and for far smaller tol where the spectrum has gaps; where they do not, it ends when
-        |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is that near
-    max_iterations : int, at least 1; products with 16 vectors
+    Parameters:
+        A : (n, n) symmetric array or operator
+        seed : int from 0 to 2**64 - 1
+        tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
+            roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was
+            full before that was sure, or max_iterations were over. 768 columns suffice for 1 % up to n near 87,000
+            (beyond, 512 MB hold fewer), and for far smaller tol where the spectrum has gaps; where they do not, it ends
+            when |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is that near
+        max_iterations : int, at least 1; products with 16 vectors
+    Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
+        most 768 n numbers of memory. For n <= 256 the matrix is formed and solved directly
 
-    Returns
-    -------
-    float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at most 768 n
-    numbers of memory. For n <= 256 the matrix is formed and solved directly
-
-    Examples
-    --------
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
@@ -3770,20 +3644,14 @@ def kpca_from_eigen(X, kernel, eigen):
     of the Gram matrix itself; for those of a sketch A, f_n(x_i) differs from it by lambda_n^-1/2 ((K - A) a^n)_i
     (AMS theorem 4 bounds its size).
 
-    Parameters
-    ----------
-    X : (n, d) array, the training points
-    kernel : Kernel, of the Gram matrix
-    eigen : Eigen of their Gram matrix
+    Parameters:
+        X : (n, d) array, the training points
+        kernel : Kernel, of the Gram matrix
+        eigen : Eigen of their Gram matrix
+    Returns: Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
+        not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are cut: value and
+        coefficients 0; the kept rank is the number of positive values
 
-    Returns
-    -------
-    Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
-    not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are cut: value and
-    coefficients 0; the kept rank is the number of positive values
-
-    Examples
-    --------
     >>> X = np.array([[1.0], [2.0]])
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
@@ -3822,25 +3690,16 @@ def kpca(X, kernel, k, seed=0):
     Scaled as scikit-learn's `KernelPCA` scales them, which centres; `centered_kpca` does. Signs are such that the entry
     of a^n of largest size is positive; a component that is rounding is 0, where scikit-learn keeps it.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel
-    k : int from 1 to n
-    seed : int from 0 to 2**64 - 1
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel
+        k : int from 1 to n
+        seed : int from 0 to 2**64 - 1
+    Returns: Expansion; see `kpca_from_eigen` for the components that are cut
+    Cost: `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k +
+        256)) memory (k up to 16). For the eigenvectors, residuals or another tolerance, call `block_lanczos` and
+        `kpca_from_eigen`.
 
-    Returns
-    -------
-    Expansion; see `kpca_from_eigen` for the components that are cut
-
-    Notes
-    -----
-    `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k +
-    256)) memory (k up to 16). For the eigenvectors, residuals or another tolerance, call `block_lanczos` and
-    `kpca_from_eigen`.
-
-    Examples
-    --------
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
@@ -3861,16 +3720,10 @@ def centered_kpca(X, kernel, k, seed=0):
     The features of `kpca` for H K H, H = I - 1 1^T / n: on the training points they have mean 0. They are those of
     scikit-learn's `KernelPCA`, but for signs and for components that are rounding.
 
-    Parameters
-    ----------
-    X, kernel, k, seed : as of `kpca`
+    Parameters:
+        X, kernel, k, seed : as of `kpca`
+    Returns: Expansion whose offset centres new points by the means of the training points
 
-    Returns
-    -------
-    Expansion whose offset centres new points by the means of the training points
-
-    Examples
-    --------
     >>> X = np.array([[1.0], [2.0], [6.0]])
     >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
@@ -3888,13 +3741,9 @@ def center_expansion(expansion):
     For eigenvectors a of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature of x by a constant,
     because sum_i a_i = 0: by its mean over the training points.
 
-    Parameters
-    ----------
-    expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
-
-    Returns
-    -------
-    Expansion
+    Parameters:
+        expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
+    Returns: Expansion
     """
     return _with_mean_zero(_checked_expansion("center_expansion: expansion", expansion))
 
@@ -3914,18 +3763,12 @@ def _features(X, E, dtype=None):
 def expand(X, expansion):
     """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
 
-    Parameters
-    ----------
-    X : (q, d) array of new points
-    expansion : Expansion over c points, of k components; it carries its kernel
+    Parameters:
+        X : (q, d) array of new points
+        expansion : Expansion over c points, of k components; it carries its kernel
+    Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64. O(q c (d + k)) time,
+        O((q + c) (d + k)) memory: the q x c Gram matrix is never formed
 
-    Returns
-    -------
-    (q, k) array, float32 if both X and the expansion's points are float32, else float64. O(q c (d + k)) time,
-    O((q + c) (d + k)) memory: the q x c Gram matrix is never formed
-
-    Examples
-    --------
     >>> X = np.array([[0.0], [2.0]])
     >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))).round(4).tolist()
     [[1.1353], [1.1353]]
@@ -4029,21 +3872,15 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
     expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
 
-    Parameters
-    ----------
-    features : (m, k) array, as `expand` gives them
-    expansion : Expansion over c points of k components; with ridge = 0, it knows its mean (those of this module do,
-        but thinned ones that are centred)
-    ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
-    iterations : int, at least 1; steps of a fixed point at most
+    Parameters:
+        features : (m, k) array, as `expand` gives them
+        expansion : Expansion over c points of k components; with ridge = 0, it knows its mean (those of this module do,
+            but thinned ones that are centred)
+        ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
+        iterations : int, at least 1; steps of a fixed point at most
+    Returns: (m, d) float64 array, one point for each row of features. ridge = 0: O(c d) time for each step of a point;
+        ridge > 0: O(c^3 + c^2 d)
 
-    Returns
-    -------
-    (m, d) float64 array, one point for each row of features. ridge = 0: O(c d) time for each step of a point; ridge >
-    0: O(c^3 + c^2 d)
-
-    Examples
-    --------
     >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
     >>> expansion = kpca(X, gaussian(1.0), 8)
     >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
@@ -4221,24 +4058,15 @@ def sample_gram(X, kernel, s, seed=0):
     K^_ij = s K_ij with probability 1 / s, else 0, independently for i <= j. E K^ = K, Var K^_ij = (s - 1) K_ij^2; the
     error has spectral norm near 2 sqrt((s - 1) n) max abs(K_ij) (AMS theorem 1 bounds it by twice that).
 
-    Parameters
-    ----------
-    X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
-    kernel : Kernel
-    s : float, at least 1
-    seed : int from 0 to 2**64 - 1
+    Parameters:
+        X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
+        kernel : Kernel
+        s : float, at least 1
+        seed : int from 0 to 2**64 - 1
+    Returns: CSR, symmetric, columns rising in each row, indices int32; data in X's precision
+    Cost: Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time, no pass over all pairs;
+        12 bytes an entry (8 in float32) and 536 n bytes of counts.
 
-    Returns
-    -------
-    CSR, symmetric, columns rising in each row, indices int32; data in X's precision
-
-    Notes
-    -----
-    Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time, no pass over all pairs; 12 bytes
-    an entry (8 in float32) and 536 n bytes of counts.
-
-    Examples
-    --------
     >>> X = np.array([[0.0], [1.0]])
     >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
@@ -4252,15 +4080,11 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2. It
     is here as the paper has it; `quantize_gram` holds a bit an entry, `sample_gram` of the same size errs less.
 
-    Parameters
-    ----------
-    X, kernel, s : as of `sample_gram`
-    seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
-
-    Returns
-    -------
-    CSR, symmetric, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are evaluated once more on
-    all pairs to find b
+    Parameters:
+        X, kernel, s : as of `sample_gram`
+        seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
+    Returns: CSR, symmetric, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are evaluated once
+        more on all pairs to find b
     """
     return _sampled_gram("sample_quantize_gram", X, kernel, s, seed, True)
 
@@ -4304,17 +4128,11 @@ def quantize_gram(X, kernel, seed=0):
     Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (AMS theorem 1 bounds it by 4 b
     sqrt(n)).
 
-    Parameters
-    ----------
-    X, kernel, seed : as of `sample_gram`
+    Parameters:
+        X, kernel, seed : as of `sample_gram`
+    Returns: Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed kernels are evaluated
+        once more to find b
 
-    Returns
-    -------
-    Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed kernels are evaluated once
-    more to find b
-
-    Examples
-    --------
     >>> X = np.array([[0.0], [0.0]])
     >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -4341,15 +4159,11 @@ def round_expansion(coef, s, seed=0):
     c >= abs(k). Other vectors are rounded as |a| times a unit vector. Several columns share one uniform number for each
     i: each column has the law above, and their survivors overlap as much as they can.
 
-    Parameters
-    ----------
-    coef : (m,) or (m, k) array
-    s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
-    seed : int from 0 to 2**64 - 1
-
-    Returns
-    -------
-    CSR of k rows, one for each column of coef; indices int64, rising; data float64
+    Parameters:
+        coef : (m,) or (m, k) array
+        s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
+        seed : int from 0 to 2**64 - 1
+    Returns: CSR of k rows, one for each column of coef; indices int64, rising; data float64
     """
     coef = _checked_points("round_expansion: coef", _as_columns("round_expansion: coef", coef))
     s = _checked_real("round_expansion: s", s, 1e-300)
@@ -4369,14 +4183,10 @@ def _rounded(A, s, key):
 def thin_expansion(expansion, rounded):
     """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
 
-    Parameters
-    ----------
-    expansion : Expansion over m points, of k features
-    rounded : CSR of `round_expansion(expansion.coef, s, seed)`
-
-    Returns
-    -------
-    Expansion over the u surviving points (at least one is kept), for `expand`
+    Parameters:
+        expansion : Expansion over m points, of k features
+        rounded : CSR of `round_expansion(expansion.coef, s, seed)`
+    Returns: Expansion over the u surviving points (at least one is kept), for `expand`
     """
     expansion = _checked_expansion("thin_expansion: expansion", expansion)
     rounded = _checked_rows("thin_expansion: rounded", rounded)
@@ -4404,17 +4214,13 @@ def expand_rounded(X, expansion, s, seed=0):
     ten normal vectors (172 against 70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their
     own, at the same error.
 
-    Parameters
-    ----------
-    X : (q, d) array of new points
-    expansion : Expansion over m points, of k features
-    s : float, positive; `rounding_scale` for the s of AMS theorem 5
-    seed : int from 0 to 2**64 - 1
-
-    Returns
-    -------
-    (q, k) array, float32 if both X and the expansion's points are float32, else float64. For many batches of points,
-    `thin_expansion` once and `expand` for each
+    Parameters:
+        X : (q, d) array of new points
+        expansion : Expansion over m points, of k features
+        s : float, positive; `rounding_scale` for the s of AMS theorem 5
+        seed : int from 0 to 2**64 - 1
+    Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64. For many batches of
+        points, `thin_expansion` once and `expand` for each
     """
     X, s = _checked_points("expand_rounded: X", X), _checked_real("expand_rounded: s", s, 1e-300)
     E = _checked_expansion("expand_rounded: expansion", expansion, X)
@@ -4432,16 +4238,12 @@ def rounding_scale(m, c, eps, T):
     trivial (at most T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x). The bound on the
     terms says something for T > 4 c / eps only, where it is below m.
 
-    Parameters
-    ----------
-    m : int, at least 2, points of the expansion
-    c : float, positive, bound of abs(k)
-    eps : float, above 0 and below 2 / 3, relative error
-    T : float, positive and below (c / eps) sqrt(m / ln m)
-
-    Returns
-    -------
-    float
+    Parameters:
+        m : int, at least 2, points of the expansion
+        c : float, positive, bound of abs(k)
+        eps : float, above 0 and below 2 / 3, relative error
+        T : float, positive and below (c / eps) sqrt(m / ln m)
+    Returns: float
     """
     m, eps = _checked_whole("rounding_scale: m", m, 2), _checked_below("rounding_scale: eps", eps, 2.0 / 3.0, "2/3")
     c, T = _checked_real("rounding_scale: c", c, 1e-300), _checked_real("rounding_scale: T", T, 1e-300)
@@ -4462,15 +4264,11 @@ def _checked_below(name, value, limit, in_words):
 def is_trivial(features, m, T):
     """Which features are trivial in the sense of AMS theorem 5: f(x) <= T sqrt(ln m), for unit coefficient vectors.
 
-    Parameters
-    ----------
-    features : (q, k) array of f or f^, without offsets; for other coefficient vectors, f / |a|
-    m : int, at least 2, points of the expansion
-    T : float, positive
-
-    Returns
-    -------
-    (q, k) array of bool
+    Parameters:
+        features : (q, k) array of f or f^, without offsets; for other coefficient vectors, f / |a|
+        m : int, at least 2, points of the expansion
+        T : float, positive
+    Returns: (q, k) array of bool
     """
     features, m = _checked_points("is_trivial: features", features), _checked_whole("is_trivial: m", m, 2)
     return features <= _checked_real("is_trivial: T", T, 1e-300) * math.sqrt(math.log(m))
@@ -4519,18 +4317,12 @@ def rademacher_projection(X, s, seed=0):
     on the seed, t and j alone and is never stored, so training and test points, or batches of rows, are projected
     alike. Kernels of distances or inner products apply to the result.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    s : int, at least 1
-    seed : int from 0 to 2**64 - 1
+    Parameters:
+        X : (n, d) array
+        s : int, at least 1
+        seed : int from 0 to 2**64 - 1
+    Returns: (n, s) array of X's precision; O(n d s) multiply-adds
 
-    Returns
-    -------
-    (n, s) array of X's precision; O(n d s) multiply-adds
-
-    Examples
-    --------
     >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
     [[1.5, 1.5, 1.5, 1.5]]
     """
@@ -4550,15 +4342,11 @@ def projection_dimension(n, eps, beta):
 
     s = ceil((4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3)). Above d, keep the points as they are.
 
-    Parameters
-    ----------
-    n : int, at least 2, training and test points together
-    eps : float, above 0 and below 3 / 2
-    beta : float, not negative
-
-    Returns
-    -------
-    int
+    Parameters:
+        n : int, at least 2, training and test points together
+        eps : float, above 0 and below 3 / 2
+        beta : float, not negative
+    Returns: int
     """
     n, beta = _checked_whole("projection_dimension: n", n, 2), _checked_real("projection_dimension: beta", beta, 0.0)
     eps = _checked_below("projection_dimension: eps", eps, 1.5, "3/2")
@@ -4587,17 +4375,13 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
 
     Calls with the draws of n (n + 1) / 2 pairs have the law of `sample_gram`.
 
-    Parameters
-    ----------
-    x, y : (d,) arrays
-    kernel : Kernel
-    s : float, at least 1
-    seed : int from 0 to 2**64 - 1
-    draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
-
-    Returns
-    -------
-    float
+    Parameters:
+        x, y : (d,) arrays
+        kernel : Kernel
+        s : float, at least 1
+        seed : int from 0 to 2**64 - 1
+        draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
+    Returns: float
     """
     value, u = _drawn_pair("randomized_kernel_sample", x, y, kernel, seed, draw)
     s = _checked_real("randomized_kernel_sample: s", s, 1.0)
@@ -4609,15 +4393,11 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
 
     Calls with the draws of n (n + 1) / 2 pairs and b = max abs(K_ij) have the law of `quantize_gram`.
 
-    Parameters
-    ----------
-    x, y, kernel : as of `randomized_kernel_sample`
-    bound : float, positive: b, at least abs(k(x, y))
-    seed, draw : as of `randomized_kernel_sample`
-
-    Returns
-    -------
-    float
+    Parameters:
+        x, y, kernel : as of `randomized_kernel_sample`
+        bound : float, positive: b, at least abs(k(x, y))
+        seed, draw : as of `randomized_kernel_sample`
+    Returns: float
     """
     value, u = _drawn_pair("randomized_kernel_quantize", x, y, kernel, seed, draw)
     bound = _checked_real("randomized_kernel_quantize: bound", bound, 1e-300)
@@ -4632,16 +4412,12 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     Where s abs(a) >= 1 it is k. Its mean is k(x, y), and a sum of a_i times such kernels has the law of a rounded
     expansion: see `round_expansion`. (The paper prints k / abs(a); the 1 / s is left out there.)
 
-    Parameters
-    ----------
-    x, y, kernel : as of `randomized_kernel_sample`
-    weight : float, a: the coefficient of the term in a unit vector; not 0
-    s : float, positive
-    seed, draw : as of `randomized_kernel_sample`
-
-    Returns
-    -------
-    float
+    Parameters:
+        x, y, kernel : as of `randomized_kernel_sample`
+        weight : float, a: the coefficient of the term in a unit vector; not 0
+        s : float, positive
+        seed, draw : as of `randomized_kernel_sample`
+    Returns: float
     """
     value, u = _drawn_pair("randomized_kernel_round", x, y, kernel, seed, draw)
     weight = _as_real("randomized_kernel_round: weight", weight)
@@ -4932,23 +4708,14 @@ def shadow_select(X, eps):
     S_j = {x : |x - c_j| < eps} less the shadows before it; weights w_j = |S_j|. A single pass in data order; with
     eps = sigma / ell (`shadow_radius`) the errors of density, eigenvalues and operators are those of `shadow_bounds`.
 
-    Parameters
-    ----------
-    X : (n, d) array; the order of the points matters
-    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+    Parameters:
+        X : (n, d) array; the order of the points matters
+        eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+    Returns: ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to
+        n. Where eps is below all distances every point is a center, and nothing is saved
+    Cost: At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate
+        the centers. O(n + m d) memory beside X in float64.
 
-    Returns
-    -------
-    ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n. Where
-    eps is below all distances every point is a center, and nothing is saved
-
-    Notes
-    -----
-    At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
-    centers. O(n + m d) memory beside X in float64.
-
-    Examples
-    --------
     >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
     ReducedSet(centers=array([[0. ],
            [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
@@ -4963,14 +4730,10 @@ def shadow_radius(sigma, ell):
 
     The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
 
-    Parameters
-    ----------
-    sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
-    ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
-
-    Returns
-    -------
-    float
+    Parameters:
+        sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
+        ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
+    Returns: float
     """
     return _checked_radius("shadow_radius: sigma", sigma) / _checked_real("shadow_radius: ell", ell, 1e-100, 1e100)
 
@@ -4981,15 +4744,11 @@ def shadow_labels(X, centers, eps):
     Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself: a later center
     never takes a point from an earlier one.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    centers : (m, d) array, in their order
-    eps : float, radius of a shadow, from 1e-150 to 1e150
-
-    Returns
-    -------
-    (n,) int64 array
+    Parameters:
+        X : (n, d) array
+        centers : (m, d) array, in their order
+        eps : float, radius of a shadow, from 1e-150 to 1e150
+    Returns: (n,) int64 array
     """
     X, centers = _checked_two("shadow_labels", X, "centers", centers)
     return _shadows(X, centers.astype(np.float64, copy=False), _checked_radius("shadow_labels: eps", eps), False)[1]
@@ -5011,14 +4770,10 @@ def _checked_shadows(name, state):
 def shadow_start(eps, d):
     """Shadows of a stream that has not begun (RSKPCA algorithm 2).
 
-    Parameters
-    ----------
-    eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
-    d : int, at least 1; coordinates of a point
-
-    Returns
-    -------
-    ShadowState
+    Parameters:
+        eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
+        d : int, at least 1; coordinates of a point
+    Returns: ShadowState
     """
     d = _checked_whole("shadow_start: d", d, 1, 2**31 - 1)
     return ShadowState(np.empty((0, d)), np.empty(0), _checked_radius("shadow_start: eps", eps), 0)
@@ -5027,14 +4782,10 @@ def shadow_start(eps, d):
 def shadow_update(state, X):
     """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
 
-    Parameters
-    ----------
-    state : ShadowState; it stays as it is
-    X : (n, d) array of further points
-
-    Returns
-    -------
-    ShadowState; time as of `shadow_select`, and O(m d) for a call
+    Parameters:
+        state : ShadowState; it stays as it is
+        X : (n, d) array of further points
+    Returns: ShadowState; time as of `shadow_select`, and O(m d) for a call
     """
     state = _checked_shadows("shadow_update: state", state)
     X = _checked_points("shadow_update: X", X, columns=state.centers.shape[1])
@@ -5047,13 +4798,9 @@ def shadow_update(state, X):
 def shadow_finish(state):
     """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
 
-    Parameters
-    ----------
-    state : ShadowState that has seen points
-
-    Returns
-    -------
-    ReducedSet, in float64, which shares its arrays with the state
+    Parameters:
+        state : ShadowState that has seen points
+    Returns: ReducedSet, in float64, which shares its arrays with the state
     """
     state = _checked_shadows("shadow_finish: state", state)
     if state.count < 1:
@@ -5078,14 +4825,10 @@ def shadow_bounds(kernel, eps):
     (RSKPCA theorem 5.4). RSKPCA theorem 5.2 as printed, 2 C eps^2 with the C that the paper quotes, is exceeded by
     exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the place of sqrt(kappa).
 
-    Parameters
-    ----------
-    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-    eps : float, the radius
-
-    Returns
-    -------
-    ShadowBounds(mmd, eigenvalues, operator), floats
+    Parameters:
+        kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+        eps : float, the radius
+    Returns: ShadowBounds(mmd, eigenvalues, operator), floats
     """
     kernel, eps = _checked_radial("shadow_bounds: kernel", kernel), _checked_radius("shadow_bounds: eps", eps)
     drop, kappa = _drop(kernel, eps), kernel.scale
@@ -5100,16 +4843,12 @@ def shadow_projection_bound(kernel, eps, values, k):
     |P - P'| <= 2 sqrt(2 kappa (kappa - phi)) / delta in Hilbert-Schmidt norm, delta = (lambda_k - lambda_{k+1}) / 2,
     phi = k at distance eps, provided that 2 sqrt(2 kappa (kappa - phi)) < delta / 2.
 
-    Parameters
-    ----------
-    kernel, eps : as of `shadow_bounds`
-    values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
-    k : int from 1 to q
-
-    Returns
-    -------
-    float; infinity where the theorem's condition is not met, which takes a radius of about sigma (lambda_k -
-    lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
+    Parameters:
+        kernel, eps : as of `shadow_bounds`
+        values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
+        k : int from 1 to q
+    Returns: float; infinity where the theorem's condition is not met, which takes a radius of about sigma (lambda_k -
+        lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
     """
     kernel = _checked_radial("shadow_projection_bound: kernel", kernel)
     values = _checked_vector("shadow_projection_bound: values", values)
@@ -5222,20 +4961,14 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of
     this kind are those of Zhang, Tsang, Kwok (2008).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers
-    seed : int from 0 to 2**64 - 1
-    restarts : int, at least 1
-    max_iterations : int, at least 1; passes over the points in each run
+    Parameters:
+        X : (n, d) array
+        m : int from 1 to n, number of centers
+        seed : int from 0 to 2**64 - 1
+        restarts : int, at least 1
+        max_iterations : int, at least 1; passes over the points in each run
+    Returns: ReducedSet; a center that lost all its points keeps its place, with weight 0. O(n m d) time an iteration
 
-    Returns
-    -------
-    ReducedSet; a center that lost all its points keeps its place, with weight 0. O(n m d) time an iteration
-
-    Examples
-    --------
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
     [1.0, 2.0]
     """
@@ -5300,17 +5033,13 @@ def _herd_of(X, kernel, gamma, P, chosen):
 def kde_pare(X, m, seed=0, nearest=False):
     """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers, which are different points of X
-    seed : int from 0 to 2**64 - 1
-    nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
-        weight is their number
-
-    Returns
-    -------
-    ReducedSet
+    Parameters:
+        X : (n, d) array
+        m : int from 1 to n, number of centers, which are different points of X
+        seed : int from 0 to 2**64 - 1
+        nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
+            weight is their number
+    Returns: ReducedSet
     """
     X, key = _checked_points("kde_pare: X", X), _checked_key("kde_pare", seed, _PARED)
     n, m = len(X), _checked_whole("kde_pare: m", m, 1, len(X))
@@ -5328,16 +5057,13 @@ def herd(X, m, kernel):
     x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet,
     the first of equals. Nothing is random.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of centers, which are different points of X
-    kernel : Kernel
-
-    Returns
-    -------
-    ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m; labels by
-    the distance in feature space. n^2 / 2 + 2 n m kernel values: means are computed once, where the paper has O(n^2 m)
+    Parameters:
+        X : (n, d) array
+        m : int from 1 to n, number of centers, which are different points of X
+        kernel : Kernel
+    Returns: ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m;
+        labels by the distance in feature space. n^2 / 2 + 2 n m kernel values: means are computed once, where the paper
+        has O(n^2 m)
     """
     X, kernel = _points_and_kernel("herd", X, kernel)
     m, kernel = _checked_whole("herd: m", m, 1, len(X)), _with_unit_scale(kernel)      # the choice has no scale
@@ -5383,15 +5109,11 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
     to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
 
-    Parameters
-    ----------
-    X, m, kernel : as of `herd`
-    seed : int from 0 to 2**64 - 1
-    delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
-
-    Returns
-    -------
-    ReducedSet: equal weights n / m; labels by the distance in feature space. About 2 n^2 kernel values
+    Parameters:
+        X, m, kernel : as of `herd`
+        seed : int from 0 to 2**64 - 1
+        delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
+    Returns: ReducedSet: equal weights n / m; labels by the distance in feature space. About 2 n^2 kernel values
     """
     X, kernel = _points_and_kernel("kernel_thin", X, kernel)
     n, m, key = len(X), _checked_whole("kernel_thin: m", m, 1, len(X)), _checked_key("kernel_thin", seed, _THINNED)
@@ -5485,22 +5207,16 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     matrix of the quantized points; f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed there: W^(-1/2) with
     W = diag(w^(1/2)) for the eigenfunctions, where W^-1 is meant; they are f / lambda^(1/2) at the centers.
 
-    Parameters
-    ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
-    kernel : Kernel
-    k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1; of the eigensolver's start
-    centered : bool; about the weighted mean in feature space
+    Parameters:
+        C : (m, d) array of centers
+        w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
+        kernel : Kernel
+        k : int from 1 to m; components
+        seed : int from 0 to 2**64 - 1; of the eigensolver's start
+        centered : bool; about the weighted mean in feature space
+    Returns: Expansion over the centers: m kernel values for each new point. values: eigenvalues in the units of those
+        of K (n times those of the operator), 0 for components that are cut (see `kpca_from_eigen`)
 
-    Returns
-    -------
-    Expansion over the centers: m kernel values for each new point. values: eigenvalues in the units of those of K
-    (n times those of the operator), 0 for components that are cut (see `kpca_from_eigen`)
-
-    Examples
-    --------
     >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
     >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
     ([7.0], [[5.0]])
@@ -5516,14 +5232,10 @@ def reduced_density(X, C, w, kernel):
     With the points themselves and weights 1 it is that of (8), with centers and their weights that of (9), which
     `rskpca` takes for it. Not normalised: the integral over x is that of k(x, 0).
 
-    Parameters
-    ----------
-    X : (q, d) array of points where it is wanted
-    C, w, kernel : as of `rskpca`
-
-    Returns
-    -------
-    (q,) array of the precision of X and C
+    Parameters:
+        X : (q, d) array of points where it is wanted
+        C, w, kernel : as of `rskpca`
+    Returns: (q,) array of the precision of X and C
     """
     X, C = _checked_two("reduced_density", X, "C", C)
     w = _checked_weights("reduced_density: w", w, C)
@@ -5538,17 +5250,13 @@ def reduced_density(X, C, w, kernel):
 def subsampled_kpca(X, m, kernel, k, seed=0):
     """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6: `rskpca` of `kde_pare`.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    m : int from 1 to n, number of points
-    kernel : Kernel
-    k : int from 1 to m; components
-    seed : int from 0 to 2**64 - 1
-
-    Returns
-    -------
-    Expansion over the m points; values: the eigenvalues times n / m, in the units of those of K
+    Parameters:
+        X : (n, d) array
+        m : int from 1 to n, number of points
+        kernel : Kernel
+        k : int from 1 to m; components
+        seed : int from 0 to 2**64 - 1
+    Returns: Expansion over the m points; values: the eigenvalues times n / m, in the units of those of K
     """
     X, kernel = _points_and_kernel("subsampled_kpca", X, kernel)
     m = _checked_whole("subsampled_kpca: m", m, 1, len(X))
@@ -5563,16 +5271,12 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Centers by k-means; equal weights n / m and points drawn
     at random make it the Nystrom method of Williams and Seeger (2001).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    C : (m, d) array of centers, taken in the precision of X
-    w : (m,) array of weights, not negative, which sum to n
-    kernel, k, seed : as of `rskpca`
-
-    Returns
-    -------
-    Expansion over X: n kernel values for each new point, which `rskpca` spares
+    Parameters:
+        X : (n, d) array
+        C : (m, d) array of centers, taken in the precision of X
+        w : (m,) array of weights, not negative, which sum to n
+        kernel, k, seed : as of `rskpca`
+    Returns: Expansion over X: n kernel values for each new point, which `rskpca` spares
     """
     X, C = _checked_two("weighted_nystrom", X, "C", C)
     if X.itemsize == 4 and not _all_below(C, 1e17):
@@ -5673,21 +5377,15 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, L = D - K, with
     f^T D f = 1: those on n points of which w_j lie at c_j.
 
-    Parameters
-    ----------
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
-    kernel : Kernel with positive sums over the points
-    k : int from 1 to m - 1; coordinates beside the constant one
-    seed : int from 0 to 2**64 - 1; of the eigensolver's start
+    Parameters:
+        C : (m, d) array of centers
+        w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
+        kernel : Kernel with positive sums over the points
+        k : int from 1 to m - 1; coordinates beside the constant one
+        seed : int from 0 to 2**64 - 1; of the eigensolver's start
+    Returns: Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
+        roundings of kernel values are 0, and before that lose digits in proportion. O(m^2 (d + k)) time, O(m^2) memory
 
-    Returns
-    -------
-    Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
-    roundings of kernel values are 0, and before that lose digits in proportion. O(m^2 (d + k)) time, O(m^2) memory
-
-    Examples
-    --------
     >>> C = np.array([[0.0], [1.0], [5.0]])
     >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
@@ -5706,16 +5404,12 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     P = D^-1 K_a with K_a = k / (q q')^alpha, q and D the sums of k and K_a over the n points, w_j of which lie at c_j.
     Coordinates mu^time psi, P psi = mu psi, with mean square 1 under P's stationary law; the constant is left out.
 
-    Parameters
-    ----------
-    C, w, kernel, k, seed : as of `laplacian_eigenmap`
-    alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
-    time : float, not negative; steps of diffusion
-
-    Returns
-    -------
-    Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below 100 (or m) roundings of
-    kernel values are 0, and before that lose digits in proportion
+    Parameters:
+        C, w, kernel, k, seed : as of `laplacian_eigenmap`
+        alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
+        time : float, not negative; steps of diffusion
+    Returns: Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below 100 (or m) roundings of
+        kernel values are 0, and before that lose digits in proportion
     """
     C, w, kernel = _checked_centers("diffusion_map", C, w, kernel)
     k = _checked_whole("diffusion_map: k", k, 1, len(C) - 1)
@@ -5731,15 +5425,12 @@ def normalized_cut(C, w, kernel, k, seed=0):
     The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k over the n points, w_j of which lie at c_j, with norm
     1 over the n points. The first is D^1/2 up to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
 
-    Parameters
-    ----------
-    C, w, kernel : as of `laplacian_eigenmap`
-    k : int from 1 to m; coordinates
-    seed : int from 0 to 2**64 - 1; of the eigensolver's start
-
-    Returns
-    -------
-    Manifold, for `manifold_features`; values: eigenvalues of the normalised Laplacian I - D^-1/2 K D^-1/2, rising
+    Parameters:
+        C, w, kernel : as of `laplacian_eigenmap`
+        k : int from 1 to m; coordinates
+        seed : int from 0 to 2**64 - 1; of the eigensolver's start
+    Returns: Manifold, for `manifold_features`; values: eigenvalues of the normalised Laplacian I - D^-1/2 K D^-1/2,
+        rising
     """
     C, w, kernel = _checked_centers("normalized_cut", C, w, kernel)
     k = _checked_whole("normalized_cut: k", k, 1, len(C))
@@ -5751,17 +5442,11 @@ def normalized_cut(C, w, kernel, k, seed=0):
 def manifold_features(X, manifold):
     """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
 
-    Parameters
-    ----------
-    X : (q, d) array, the centers or new points
-    manifold : Manifold over m points; it carries its kernel
+    Parameters:
+        X : (q, d) array, the centers or new points
+        manifold : Manifold over m points; it carries its kernel
+    Returns: (q, k) array, float32 if both X and the points are float32, else float64
 
-    Returns
-    -------
-    (q, k) array, float32 if both X and the points are float32, else float64
-
-    Examples
-    --------
     >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
     >>> f = manifold_features(np.array([[0.2], [0.5], [0.8]]), diffusion_map(C, np.ones(9), gaussian(0.2), 1))
     >>> bool(abs(f[1, 0]) < 1e-9 and abs(f[0, 0] + f[2, 0]) < 1e-9)    # new points; the middle of a symmetric set is 0
@@ -5841,20 +5526,14 @@ def mmd(X, C, w, kernel):
 
     |(1/n) sum_i k(x_i, .) - (1/n) sum_j w_j k(c_j, .)| in feature space.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    C : (m, d) array of centers
-    w : (m,) array of weights, not negative, which sum to n
-    kernel : Kernel, positive semidefinite
+    Parameters:
+        X : (n, d) array
+        C : (m, d) array of centers
+        w : (m,) array of weights, not negative, which sum to n
+        kernel : Kernel, positive semidefinite
+    Returns: float, in the units of the root of k. Three sums of up to n^2 / 2 values are subtracted: what is below some
+        (2e-16 (10 + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
 
-    Returns
-    -------
-    float, in the units of the root of k. Three sums of up to n^2 / 2 values are subtracted: what is below some
-    (2e-16 (10 + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
-
-    Examples
-    --------
     >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
     0.0
     """
@@ -5866,13 +5545,9 @@ def operator_distance(X, C, w, kernel):
 
     |(1/n) sum_i k_{x_i} (x) k_{x_i} - (1/n) sum_j w_j k_{c_j} (x) k_{c_j}|, whose square is that of `mmd` with k^2.
 
-    Parameters
-    ----------
-    X, C, w, kernel : as of `mmd`
-
-    Returns
-    -------
-    float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding
+    Parameters:
+        X, C, w, kernel : as of `mmd`
+    Returns: float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding
     """
     return _distance_of_means("operator_distance", X, C, w, kernel, True)
 
@@ -5884,14 +5559,10 @@ def projection_distance(expansion, other):
     are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them. Those that
     were cut (value 0) do not count.
 
-    Parameters
-    ----------
-    expansion, other : Expansion, with the same kernel and no offset
-
-    Returns
-    -------
-    float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where components have eigenvalues near rounding:
-    there they are not orthonormal
+    Parameters:
+        expansion, other : Expansion, with the same kernel and no offset
+    Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where components have eigenvalues near
+        rounding: there they are not orthonormal
     """
     a = _checked_expansion("projection_distance: expansion", expansion)
     b = _checked_expansion("projection_distance: other", other)
@@ -6249,23 +5920,17 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     on a circle, so that E z(x).z(y) = k(x, y). The densities: normal (gaussian), Student's t (laplacian, matern),
     mixtures of normal ones (rational_quadratic, cauchy), products of Cauchy ones (laplacian of the city-block norm).
 
-    Parameters
-    ----------
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
-    d : int, at least 1; coordinates of a point
-    m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
-    seed : int from 0 to 2**64 - 1
-    stored : bool; False draws the frequencies anew in each call, and the map holds none
-    paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, whose products have no noise of
-        phases. m times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with r =
-        x - y and k(0) = 1: for the gaussian kernel .40 and .70 at |r| = sigma, .05 and .52 at sigma / 2
+    Parameters:
+        kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
+        d : int, at least 1; coordinates of a point
+        m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
+        seed : int from 0 to 2**64 - 1
+        stored : bool; False draws the frequencies anew in each call, and the map holds none
+        paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, whose products have no noise
+            of phases. m times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with
+            r = x - y and k(0) = 1: for the gaussian kernel .40 and .70 at |r| = sigma, .05 and .52 at sigma / 2
+    Returns: FourierMap of d m numbers (20 ns each), or of none
 
-    Returns
-    -------
-    FourierMap of d m numbers (20 ns each), or of none
-
-    Examples
-    --------
     >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
     >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
     >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
@@ -6282,14 +5947,10 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     10 and .07 in 30 (256 features, measured), where independent directions have .40 if paired; phases that are drawn
     for each feature lose most of that.
 
-    Parameters
-    ----------
-    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-    d, m, seed, stored, paired : as of `fourier_features_map`
-
-    Returns
-    -------
-    FourierMap, a rival of those of SKPCA section 2; O(d^2 m) time
+    Parameters:
+        kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+        d, m, seed, stored, paired : as of `fourier_features_map`
+    Returns: FourierMap, a rival of those of SKPCA section 2; O(d^2 m) time
     """
     return _new_map("orthogonal_features_map", kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
@@ -6303,15 +5964,11 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     in 30 (256 features, measured), where independent directions have .40 if paired; phases that are drawn for
     each feature lose most of that.
 
-    Parameters
-    ----------
-    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-    d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
-    m, seed, stored, paired : as of `fourier_features_map`
-
-    Returns
-    -------
-    FourierMap, a rival of those of SKPCA section 2; O(d m log m) time
+    Parameters:
+        kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+        d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
+        m, seed, stored, paired : as of `fourier_features_map`
+    Returns: FourierMap, a rival of those of SKPCA section 2; O(d m log m) time
     """
     return _new_map("quasi_features_map", kernel, d, m, seed, _QUASI, stored, paired)
 
@@ -6324,14 +5981,10 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     d; it pays from d = 100 or so. Errors are those of `fourier_features_map`, up to twice its squares where few blocks
     hold all features.
 
-    Parameters
-    ----------
-    kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-    d, m, seed, paired : as of `fourier_features_map`
-
-    Returns
-    -------
-    FourierMap without frequencies: the parts, 4 m numbers, are drawn anew in each call
+    Parameters:
+        kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+        d, m, seed, paired : as of `fourier_features_map`
+    Returns: FourierMap without frequencies: the parts, 4 m numbers, are drawn anew in each call
     """
     return _new_map("fastfood_features_map", kernel, d, m, seed, _FASTFOOD, False, paired)
 
@@ -6341,18 +5994,12 @@ def fourier_features(X, map):
 
     Of paired maps gamma_(2 j + 1) = gamma_(2 j) - pi / 2 and r_(2 j + 1) = r_(2 j).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    map : FourierMap; it carries its kernel
+    Parameters:
+        X : (n, d) array
+        map : FourierMap; it carries its kernel
+    Returns: (n, m) array Z of X's precision: Z Z^T is near the Gram matrix. Rows do not depend on what other points X
+        holds. n d m multiply-adds and n m cosines (Fastfood: n m log d additions)
 
-    Returns
-    -------
-    (n, m) array Z of X's precision: Z Z^T is near the Gram matrix. Rows do not depend on what other points X holds.
-    n d m multiply-adds and n m cosines (Fastfood: n m log d additions)
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((50, 2))
     >>> Z = fourier_features(X, fourier_features_map(gaussian(1.0), 2, 4000))
     >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 0.1)
@@ -6567,19 +6214,13 @@ def fd_start(ell, m, half=True, share=1.0):
     ell / 2 of ell (`half`, as SKPCA has it), or of row ell of 2 ell. With share < 1 it is taken off that last share of
     the rows only (Desai, Ghashami, Phillips 2016), which does better on most data and keeps a weaker promise.
 
-    Parameters
-    ----------
-    ell : int from 1 to m; rows of the result
-    m : int, at least 1; length of a row
-    half : bool; True holds ell rows, False 2 ell
-    share : float above 0 and at most 1; 0.2 is what its authors use
+    Parameters:
+        ell : int from 1 to m; rows of the result
+        m : int, at least 1; length of a row
+        half : bool; True holds ell rows, False 2 ell
+        share : float above 0 and at most 1; 0.2 is what its authors use
+    Returns: FDState, of O(m ell) memory
 
-    Returns
-    -------
-    FDState, of O(m ell) memory
-
-    Examples
-    --------
     >>> Z, state = np.random.default_rng(0).standard_normal((100, 8)), fd_start(6, 8)
     >>> for rows in (Z[:30], Z[30:]):
     ...     state = fd_update(state, rows)
@@ -6603,14 +6244,11 @@ def _empty_sketch(function, ell, m, half, share):
 def fd_update(state, Z):
     """The sketch after more rows (SKPCA algorithm 1). The same bits however the rows are cut into blocks.
 
-    Parameters
-    ----------
-    state : FDState; it stays as it is
-    Z : (n, m) array
-
-    Returns
-    -------
-    FDState. O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem of ell rows for each ell / 2 rows
+    Parameters:
+        state : FDState; it stays as it is
+        Z : (n, m) array
+    Returns: FDState. O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem of ell rows for each ell
+        / 2 rows
     """
     state = _checked_sketch("fd_update: state", state)
     Z = _checked_points("fd_update: Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
@@ -6625,13 +6263,9 @@ def fd_merge(a, b):
 
     Source: SKPCA section 2 for the sketch, textbook for merging: the rows of b enter a.
 
-    Parameters
-    ----------
-    a, b : FDState, started alike
-
-    Returns
-    -------
-    FDState
+    Parameters:
+        a, b : FDState, started alike
+    Returns: FDState
     """
     a, b = _checked_sketch("fd_merge: a", a), _checked_sketch("fd_merge: b", b)
     if not _started_alike(a, b):
@@ -6644,14 +6278,10 @@ def fd_merge(a, b):
 def fd_finish(state):
     """The sketch that a state stands for (SKPCA algorithm 1, with the last decomposition that its pseudocode forgets).
 
-    Parameters
-    ----------
-    state : FDState; it stays as it is, and the stream may go on
-
-    Returns
-    -------
-    Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
-    each k below the divisor (ell in the place of ell / 2 if not `half`)
+    Parameters:
+        state : FDState; it stays as it is, and the stream may go on
+    Returns: Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
+        each k below the divisor (ell in the place of ell / 2 if not `half`)
     """
     return _finished(_checked_sketch("fd_finish: state", state))
 
@@ -6659,20 +6289,14 @@ def fd_finish(state):
 def frequent_directions(Z, ell, half=True, share=1.0):
     """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1; Liberty 2013).
 
-    Parameters
-    ----------
-    Z : (n, m) array
-    ell : int from 1 to m; rows of B
-    half : bool; True shrinks by row ell / 2 of ell rows (Algorithm 1), False by row ell of 2 ell: twice the memory,
-        half the error
-    share : float above 0 and at most 1; the last share of the rows is shrunk
+    Parameters:
+        Z : (n, m) array
+        ell : int from 1 to m; rows of B
+        half : bool; True shrinks by row ell / 2 of ell rows (Algorithm 1), False by row ell of 2 ell: twice the memory,
+            half the error
+        share : float above 0 and at most 1; the last share of the rows is shrunk
+    Returns: Sketch; O(n m ell) time, O(m ell) memory beside Z
 
-    Returns
-    -------
-    Sketch; O(n m ell) time, O(m ell) memory beside Z
-
-    Examples
-    --------
     >>> Z = np.random.default_rng(0).standard_normal((100, 8))
     >>> found = frequent_directions(Z, 6)
     >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
@@ -6770,16 +6394,12 @@ def _deviations(Z, means, count):
 def skpca_start(map, ell, centered=False, half=True, share=1.0):
     """Streaming kernel PCA before the first point (SKPCA algorithm 1): random features into frequent directions.
 
-    Parameters
-    ----------
-    map : FourierMap; it carries the kernel
-    ell : int from 1 to m; rows of the sketch
-    centered : bool; about the mean of the features, which is kept exactly
-    half, share : as of `fd_start`
-
-    Returns
-    -------
-    SKPCAState
+    Parameters:
+        map : FourierMap; it carries the kernel
+        ell : int from 1 to m; rows of the sketch
+        centered : bool; about the mean of the features, which is kept exactly
+        half, share : as of `fd_start`
+    Returns: SKPCAState
     """
     map = _checked_map("skpca_start: map", map)
     centered = _as_flag("skpca_start: centered", centered)
@@ -6789,15 +6409,11 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0):
 def skpca_update(state, X):
     """Streaming kernel PCA after more points (SKPCA algorithm 1). The same bits however the points are cut into blocks.
 
-    Parameters
-    ----------
-    state : SKPCAState; it stays as it is, also where X is refused
-    X : (n, d) array of further points
-
-    Returns
-    -------
-    SKPCAState. n d m multiply-adds and n m cosines for the features, O(n m ell) time for the sketch; features of 512
-    points, or 8 MB of them, are held at a time
+    Parameters:
+        state : SKPCAState; it stays as it is, also where X is refused
+        X : (n, d) array of further points
+    Returns: SKPCAState. n d m multiply-adds and n m cosines for the features, O(n m ell) time for the sketch; features
+        of 512 points, or 8 MB of them, are held at a time
     """
     state, X = _checked_stream("skpca_update: state", state), _checked_points("skpca_update: X", X)
     _checked_map("skpca_update: state.map", state.map, X, "X")
@@ -6822,13 +6438,9 @@ def skpca_merge(a, b):
     Centred states get one more row, for the distance of their means, so that scatter about the common mean is kept
     exactly. Merged with a state that has seen no point, the other stays as it is.
 
-    Parameters
-    ----------
-    a, b : SKPCAState, started alike, with the same map
-
-    Returns
-    -------
-    SKPCAState
+    Parameters:
+        a, b : SKPCAState, started alike, with the same map
+    Returns: SKPCAState
     """
     a, b = _checked_stream("skpca_merge: a", a), _checked_stream("skpca_merge: b", b)
     _require_mergeable("skpca_merge", a, b, _started_alike(a.sketch, b.sketch))
@@ -6847,14 +6459,11 @@ def skpca_merge(a, b):
 def skpca_finish(state, k):
     """The k leading directions of what streaming kernel PCA has seen (SKPCA algorithm 1, with a last decomposition).
 
-    Parameters
-    ----------
-    state : SKPCAState; it stays as it is, and the stream may go on
-    k : int from 1 to ell; directions
-
-    Returns
-    -------
-    Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the rank of the sketch are 0, with value 0
+    Parameters:
+        state : SKPCAState; it stays as it is, and the stream may go on
+        k : int from 1 to ell; directions
+    Returns: Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the rank of the sketch are 0, with
+        value 0
     """
     state, k = _checked_stream("skpca_finish: state", state), _checked_whole("skpca_finish: k", k, 1)
     return _leading("skpca_finish", state, k)
@@ -6886,22 +6495,16 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     matrix Z W W^T Z^T of the ell-dimensional features errs by eps n at most with high probability (SKPCA theorem 3.2;
     ell = 4 / eps where |Z|_F^2 <= n (1 + o(1))).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-    m : int, at least 1; random features
-    ell : int from 1 to m; rows of the sketch
-    k : int from 1 to ell; directions
-    seed : int from 0 to 2**64 - 1
-    centered : bool; about the mean of the features
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+        m : int, at least 1; random features
+        ell : int from 1 to m; rows of the sketch
+        k : int from 1 to ell; directions
+        seed : int from 0 to 2**64 - 1
+        centered : bool; about the mean of the features
+    Returns: Subspace, for `skpca_transform` and `skpca_residual`. O(n m (d + ell)) time, O(m (d + ell)) memory
 
-    Returns
-    -------
-    Subspace, for `skpca_transform` and `skpca_residual`. O(n m (d + ell)) time, O(m (d + ell)) memory
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
     >>> found, exact = skpca(X, gaussian(3.0), 2000, 50, 3), kpca(X, gaussian(3.0), 3)
     >>> bool(np.abs(found.values / exact.values - 1.0).max() < 0.1)
@@ -6939,14 +6542,10 @@ def _along(function, X, subspace, residuals):
 def skpca_transform(X, subspace):
     """Features of points along the directions found, W^T (z(x) - means) (SKPCA section 2: the test of a point).
 
-    Parameters
-    ----------
-    X : (n, d) array, training or new points
-    subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
-
-    Returns
-    -------
-    (n, k) array of X's precision. O(n m (d + k)) time; features of 4096 points are held at a time
+    Parameters:
+        X : (n, d) array, training or new points
+        subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
+    Returns: (n, k) array of X's precision. O(n m (d + k)) time; features of 4096 points are held at a time
     """
     return _along("skpca_transform", X, subspace, False)
 
@@ -6957,17 +6556,11 @@ def skpca_residual(X, subspace):
     What is novel, quantiles of the known points' own residuals tell. Directions whose values are below subspace.shrunk
     may follow the last points alone, which then pass for known: take fewer of them.
 
-    Parameters
-    ----------
-    X : (n, d) array of new points
-    subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
+    Parameters:
+        X : (n, d) array of new points
+        subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
+    Returns: (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
 
-    Returns
-    -------
-    (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
     >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), skpca(X, gaussian(3.0), 300, 20, 5))
     >>> bool(near < 0.2 < 0.8 < far)
@@ -7035,14 +6628,10 @@ def _with_points(function, state, X):
 def rnca_start(map, centered=False):
     """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
-    Parameters
-    ----------
-    map : FourierMap; it carries the kernel
-    centered : bool; about the mean of the features
-
-    Returns
-    -------
-    RNCAState, of O(m^2) memory
+    Parameters:
+        map : FourierMap; it carries the kernel
+        centered : bool; about the mean of the features
+    Returns: RNCAState, of O(m^2) memory
     """
     map = _checked_map("rnca_start: map", map)
     _fits("rnca_start: map.m", 8.0 * map.m**2)
@@ -7052,14 +6641,11 @@ def rnca_start(map, centered=False):
 def rnca_update(state, X):
     """Randomized nonlinear components after more points, C += sum_i z_i z_i^T (Lopez-Paz et al. 2014; SKPCA 1.2).
 
-    Parameters
-    ----------
-    state : RNCAState; it stays as it is, also where X is refused
-    X : (n, d) array of further points
-
-    Returns
-    -------
-    RNCAState; that of all points at once but for the rounding of sums. O(n m (d + m)) time; features of 8192 points
+    Parameters:
+        state : RNCAState; it stays as it is, also where X is refused
+        X : (n, d) array of further points
+    Returns: RNCAState; that of all points at once but for the rounding of sums. O(n m (d + m)) time; features of 8192
+        points
     """
     state, X = _checked_rnca("rnca_update: state", state), _checked_points("rnca_update: X", X)
     _checked_map("rnca_update: state.map", state.map, X, "X")
@@ -7069,13 +6655,9 @@ def rnca_update(state, X):
 def rnca_merge(a, b):
     """Randomized nonlinear components of the points of two states (SKPCA section 1.2): covariances add up.
 
-    Parameters
-    ----------
-    a, b : RNCAState, started alike, with the same map
-
-    Returns
-    -------
-    RNCAState
+    Parameters:
+        a, b : RNCAState, started alike, with the same map
+    Returns: RNCAState
     """
     a, b = _checked_rnca("rnca_merge: a", a), _checked_rnca("rnca_merge: b", b)
     _require_mergeable("rnca_merge", a, b, True)
@@ -7085,15 +6667,11 @@ def rnca_merge(a, b):
 def rnca_finish(state, k, seed=0):
     """The k leading directions of the features so far (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
-    Parameters
-    ----------
-    state : RNCAState; it stays as it is, and the stream may go on
-    k : int from 1 to m; directions
-    seed : int from 0 to 2**64 - 1; of the eigensolver's start
-
-    Returns
-    -------
-    Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0
+    Parameters:
+        state : RNCAState; it stays as it is, and the stream may go on
+        k : int from 1 to m; directions
+        seed : int from 0 to 2**64 - 1; of the eigensolver's start
+    Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0
     """
     state, k = _checked_rnca("rnca_finish: state", state), _checked_whole("rnca_finish: k", k, 1)
     return _subspace_by_moments("rnca_finish", state, k, _checked_key("rnca_finish", seed, _START))
@@ -7112,17 +6690,13 @@ def rnca(X, map, k, seed=0, centered=False):
     C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end. In a stream: `rnca_start`,
     `rnca_update`, `rnca_merge` and `rnca_finish`.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    map : FourierMap; it carries the kernel
-    k : int from 1 to m; directions
-    seed : int from 0 to 2**64 - 1; of the eigensolver's start
-    centered : bool; about the mean of the features
-
-    Returns
-    -------
-    Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0. O(n m (d + m)) time, O(m^2) memory
+    Parameters:
+        X : (n, d) array
+        map : FourierMap; it carries the kernel
+        k : int from 1 to m; directions
+        seed : int from 0 to 2**64 - 1; of the eigensolver's start
+        centered : bool; about the mean of the features
+    Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0. O(n m (d + m)) time, O(m^2) memory
     """
     X, k, key = _checked_points("rnca: X", X), _checked_whole("rnca: k", k, 1), _checked_key("rnca", seed, _START)
     map, m = _checked_map("rnca: map", map, X, "X"), getattr(map, "m", 0)
@@ -7160,15 +6734,11 @@ def _checked_reservoir(name, state):
 def reservoir_start(c, d, seed=0):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
-    Parameters
-    ----------
-    c : int, at least 1; points to keep, drawn with replacement
-    d : int, at least 1; coordinates of a point
-    seed : int from 0 to 2**64 - 1
-
-    Returns
-    -------
-    ReservoirState
+    Parameters:
+        c : int, at least 1; points to keep, drawn with replacement
+        d : int, at least 1; coordinates of a point
+        seed : int from 0 to 2**64 - 1
+    Returns: ReservoirState
     """
     c, d = [_checked_whole(f"reservoir_start: {name}", value, 1, 2**31 - 1) for name, value in (("c", c), ("d", d))]
     _fits("reservoir_start: d", 8.0 * c * d)
@@ -7195,14 +6765,10 @@ def reservoir_update(state, X):
     it is beyond x is t / x, as by a coin of chance 1 / i for each point i. c ln n changes in all, and no coin for the
     others.
 
-    Parameters
-    ----------
-    state : ReservoirState; it stays as it is
-    X : (n, d) array of further points
-
-    Returns
-    -------
-    ReservoirState; O(c d) time for each change of a reservoir, O(c) for a call
+    Parameters:
+        state : ReservoirState; it stays as it is
+        X : (n, d) array of further points
+    Returns: ReservoirState; O(c d) time for each change of a reservoir, O(c) for a call
     """
     state = _checked_reservoir("reservoir_update: state", state)
     X = _checked_points("reservoir_update: X", X, columns=state.points.shape[1])
@@ -7222,13 +6788,9 @@ def reservoir_merge(a, b):
     goes on as `reservoir_update` has it: whatever a reservoir holds, the chance of no change up to point x of now t is
     t / x.
 
-    Parameters
-    ----------
-    a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
-
-    Returns
-    -------
-    ReservoirState; its seed is made of both
+    Parameters:
+        a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
+    Returns: ReservoirState; its seed is made of both
     """
     a, b = _checked_reservoir("reservoir_merge: a", a), _checked_reservoir("reservoir_merge: b", b)
     if a.points.shape != b.points.shape:
@@ -7255,16 +6817,12 @@ def reservoir_finish(state, kernel, k):
     2001), a pseudo-inverse where points came in twice. The theorem's chances are proportional to k(x, x)^2, and those
     of reservoirs are equal: a kernel whose k(x, x) varies over the points is refused.
 
-    Parameters
-    ----------
-    state : ReservoirState that has seen points
-    kernel : Kernel, positive semidefinite, with one k(x, x) for all points
-    k : int from 1 to c; eigenvalues of W to keep
-
-    Returns
-    -------
-    Expansion over the c points: `expand` gives the features of any points. Eigenvalues below c 2^-50 of the
-    largest are cut. O(c^2 d + c^3) time
+    Parameters:
+        state : ReservoirState that has seen points
+        kernel : Kernel, positive semidefinite, with one k(x, x) for all points
+        k : int from 1 to c; eigenvalues of W to keep
+    Returns: Expansion over the c points: `expand` gives the features of any points. Eigenvalues below c 2^-50 of the
+        largest are cut. O(c^2 d + c^3) time
     """
     state = _checked_reservoir("reservoir_finish: state", state)
     return _nystrom_of_reservoir("reservoir_finish", state, kernel, k)
@@ -7292,20 +6850,14 @@ def _nystrom_of_reservoir(function, state, kernel, k):
 def reservoir_nystrom(X, kernel, c, k, seed=0):
     """Nystrom features by c points drawn with replacement from a stream, C W_k^+ C^T (SKPCA section 1).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite, with one k(x, x) for all points
-    c : int, at least 1; points to keep
-    k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
-    seed : int from 0 to 2**64 - 1
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite, with one k(x, x) for all points
+        c : int, at least 1; points to keep
+        k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
+        seed : int from 0 to 2**64 - 1
+    Returns: Expansion over the c points
 
-    Returns
-    -------
-    Expansion over the c points
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((400, 2))
     >>> expansion = reservoir_nystrom(X, gaussian(2.0), 100, 2)
     >>> values = 4.0 * expansion.values                                # of 100 points of 400
@@ -7325,17 +6877,14 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 
     S (n, signal) and F (n, d) standard normal, D_ii = 1 - (i - 1) / decay, U (signal, d) random orthonormal rows.
 
-    Parameters
-    ----------
-    n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
-    seed : int from 0 to 2**64 - 1
-    signal : int, at least 1; strong directions, cut to d
-    zeta : float, positive; signal to noise
-    decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has it
-
-    Returns
-    -------
-    (n, d) float64 array
+    Parameters:
+        n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
+        seed : int from 0 to 2**64 - 1
+        signal : int, at least 1; strong directions, cut to d
+        zeta : float, positive; signal to noise
+        decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has
+            it
+    Returns: (n, d) float64 array
     """
     n, d, signal = [_checked_whole(f"random_noisy: {name}", value, 1, 2**31 - 1) for name, value in
                     (("n", n), ("d", d), ("signal", signal))]
@@ -7694,25 +7243,19 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     x) on a mini-batch of n points, and .005 n / k(x, x) of canonical correlations, which few points would drive apart
     (implicit ones: as `dsgd_kcca_start` says).
 
-    Parameters
-    ----------
-    X : (n, d) array, a few hundred or thousand points
-    map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
-    k : int from 1 to min(n, initial); functions
-    individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
-        together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
-    feature_batch : int, at least 1; features a step
-    theta0 : float, positive, or None (or infinity): chosen as above
-    theta1 : float, not negative, or None (or infinity): chosen as above
-    initial : int, at least 1; features of the small problem, cut to m
-    centered : bool; about the mean, by the means of each mini-batch
+    Parameters:
+        X : (n, d) array, a few hundred or thousand points
+        map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
+        k : int from 1 to min(n, initial); functions
+        individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
+            together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
+        feature_batch : int, at least 1; features a step
+        theta0 : float, positive, or None (or infinity): chosen as above
+        theta1 : float, not negative, or None (or infinity): chosen as above
+        initial : int, at least 1; features of the small problem, cut to m
+        centered : bool; about the mean, by the means of each mini-batch
+    Returns: DSGDState, for `dsgd_update` and `dsgd_evaluate`; O(n initial (d + initial) + initial^3) time
 
-    Returns
-    -------
-    DSGDState, for `dsgd_update` and `dsgd_evaluate`; O(n initial (d + initial) + initial^3) time
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((3000, 1))
     >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, 0, False), 1)
     >>> for rows in np.split(X, 10):
@@ -7730,16 +7273,12 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
     Initial functions and steps as of `dsgd_start`, by the singular values of the small problem; in the place of k(x, x)
     stands sqrt(k(x, x) l(y, y)), as each view moves in proportion to the other.
 
-    Parameters
-    ----------
-    X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
-    map_x, map_y : FourierMap for each view, with as many features and another seed
-    k : int from 1 to min(n, initial); pairs of functions
-    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-
-    Returns
-    -------
-    DSGDState
+    Parameters:
+        X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
+        map_x, map_y : FourierMap for each view, with as many features and another seed
+        k : int from 1 to min(n, initial); pairs of functions
+        feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
+    Returns: DSGDState
     """
     return _start("dsgd_ksvd_start", _SINGULAR, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
 
@@ -7757,16 +7296,12 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     less below 12 k points), and the functions are means over the steps: of halves of digits, with 2048 features, the 50
     leading test correlations add up to 36.4 after 200 steps, with the paper's to 23.3 (at the start 21.6).
 
-    Parameters
-    ----------
-    X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
-    ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
-    feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-    implicit : bool; steps that solve for where they lead, or those of algorithm 4
-
-    Returns
-    -------
-    DSGDState
+    Parameters:
+        X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
+        ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
+        feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
+        implicit : bool; steps that solve for where they lead, or those of algorithm 4
+    Returns: DSGDState
     """
     return _start("dsgd_kcca_start", _CANONICAL, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial,
                   centered, ridge, implicit)
@@ -7780,18 +7315,14 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
     C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets are put side by side and
     whitened.
 
-    Parameters
-    ----------
-    X : (n, d) array, a few hundred or thousand points
-    targets : (n,) or (n, t) array, their targets
-    map : FourierMap
-    k : int from 1 to the number of slices less t; functions
-    slices : int from 2 to 10000, of each target
-    ridge, feature_batch, theta0, theta1, initial, centered, implicit : as of `dsgd_kcca_start`
-
-    Returns
-    -------
-    DSGDState
+    Parameters:
+        X : (n, d) array, a few hundred or thousand points
+        targets : (n,) or (n, t) array, their targets
+        map : FourierMap
+        k : int from 1 to the number of slices less t; functions
+        slices : int from 2 to 10000, of each target
+        ridge, feature_batch, theta0, theta1, initial, centered, implicit : as of `dsgd_kcca_start`
+    Returns: DSGDState
     """
     return _start("dsgd_ksir_start", _SLICED, X, targets, map, None, k, feature_batch, theta0, theta1, initial,
                   centered, ridge, implicit, slices)
@@ -8052,26 +7583,18 @@ def dsgd_update(state, X, Y=None):
     itself: that adds to the ridge what vanishes as mini-batches grow and steps fall (where 3e-4 was asked, it was
     3.8e-4 after 3000 steps on 512 points).
 
-    Parameters
-    ----------
-    state : DSGDState; it stays as it is, also where a step is refused
-    X : (n, d) array, a mini-batch of independent points; any n, from 2 if centered and from 4 of canonical correlations
-    Y : (n, e) array of other views or (n,), (n, t) of targets; None for kernel PCA
+    Parameters:
+        state : DSGDState; it stays as it is, also where a step is refused
+        X : (n, d) array, a mini-batch of independent points; any n, from 2 if centered and from 4 of canonical
+            correlations
+        Y : (n, e) array of other views or (n,), (n, t) of targets; None for kernel PCA
+    Returns: DSGDState. ValueError with the number of the step if steps diverge
+    Cost: used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m
+        k) memory. Of an implicit step k more multiply-adds for each feature and point, and n b min(n, b) + min(n, b)^3
+        / 3 a view with b = feature_batch; memory for n b numbers more. States of two streams are not merged: each step
+        moves all coefficients by what all before it have made of them, and a mean of two bases of one subspace, which
+        differ by a rotation, is none. Let one state see both streams.
 
-    Returns
-    -------
-    DSGDState. ValueError with the number of the step if steps diverge
-
-    Notes
-    -----
-    used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m k)
-    memory. Of an implicit step k more multiply-adds for each feature and point, and n b min(n, b) + min(n, b)^3 / 3 a
-    view with b = feature_batch; memory for n b numbers more. States of two streams are not merged: each step moves all
-    coefficients by what all before it have made of them, and a mean of two bases of one subspace, which differ by a
-    rotation, is none. Let one state see both streams.
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((5000, 2))
     >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
     >>> for t in range(9):
@@ -8106,19 +7629,13 @@ def dsgd_evaluate(X, state, second=False):
     of kernel SVD too, where products u v have the singular values as means; of canonical variates the variance plus
     ridge times the squared norm is 1. Determined up to a constant if centered.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    state : DSGDState, finished or not
-    second : bool; the functions of the second view, X being points of it
+    Parameters:
+        X : (n, d) array
+        state : DSGDState, finished or not
+        second : bool; the functions of the second view, X being points of it
+    Returns: (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew. n used (d + k)
+        multiply-adds and n used cosines; O(n k) memory
 
-    Returns
-    -------
-    (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew. n used (d + k)
-    multiply-adds and n used cosines; O(n k) memory
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
     >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
@@ -8161,13 +7678,9 @@ def dsgd_values(state):
     constraint, E u u^T + E v v^T and the ridge's part, on the same points: never above 1. Source: textbook (Rayleigh
     quotients).
 
-    Parameters
-    ----------
-    state : DSGDState
-
-    Returns
-    -------
-    (k,) float64 array, descending; of individual functions, of each. 0 before the first step
+    Parameters:
+        state : DSGDState
+    Returns: (k,) float64 array, descending; of individual functions, of each. 0 before the first step
     """
     return _principal(_checked_descent("dsgd_values", state))[0]
 
@@ -8179,13 +7692,9 @@ def dsgd_finish(state):
     constraint on the way). Individual functions stay as they are but for signs: the coefficient of largest size is
     positive.
 
-    Parameters
-    ----------
-    state : DSGDState; it stays as it is, and steps may go on from either
-
-    Returns
-    -------
-    DSGDState
+    Parameters:
+        state : DSGDState; it stays as it is, and steps may go on from either
+    Returns: DSGDState
     """
     state = _checked_descent("dsgd_finish", state)
     turn, k = _principal(state)[1], len(state.moment)
@@ -8258,29 +7767,20 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, with probability 1 - delta
     (DSGD theorem 4).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; functions
-    features : int, at least 1; random features, drawn anew whenever they are needed
-    seed : int from 0 to 2**64 - 1
-    steps : int, at least 1; None for each feature four times, 200 at least
-    batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
-    feature_batch, theta0, theta1, centered : as of `dsgd_start`
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
+        k : int, at least 1; functions
+        features : int, at least 1; random features, drawn anew whenever they are needed
+        seed : int from 0 to 2**64 - 1
+        steps : int, at least 1; None for each feature four times, 200 at least
+        batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+        feature_batch, theta0, theta1, centered : as of `dsgd_start`
+    Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of
+        the step if steps diverge
+    Cost: steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d +
+        k; memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
 
-    Returns
-    -------
-    DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of the step
-    if steps diverge
-
-    Notes
-    -----
-    steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d + k;
-    memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
-
-    Examples
-    --------
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
@@ -8293,14 +7793,10 @@ def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_bat
              theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
 
-    Parameters
-    ----------
-    X, kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
-    feature_batch, theta0, theta1, centered : as of `dsgd_start`
-
-    Returns
-    -------
-    DSGDState, as of `dsgd_kpca`
+    Parameters:
+        X, kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
+        feature_batch, theta0, theta1, centered : as of `dsgd_start`
+    Returns: DSGDState, as of `dsgd_kpca`
     """
     return _in_one("dsgd_gha", _SINGLE_COMPONENTS, X, None, kernel, None, k, features, seed, steps, batch,
                    feature_batch, theta0, theta1, centered)
@@ -8310,17 +7806,13 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
               theta0=None, theta1=None, centered=False):
     """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3): start, steps, finish in one.
 
-    Parameters
-    ----------
-    X, Y : (n, d) and (n, e) arrays, points in two views
-    kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
-    k : int, at least 1; pairs of functions
-    features, seed, steps, batch : as of `dsgd_kpca`
-    feature_batch, theta0, theta1, centered : as of `dsgd_start`
-
-    Returns
-    -------
-    DSGDState, as of `dsgd_kpca`
+    Parameters:
+        X, Y : (n, d) and (n, e) arrays, points in two views
+        kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
+        k : int, at least 1; pairs of functions
+        features, seed, steps, batch : as of `dsgd_kpca`
+        feature_batch, theta0, theta1, centered : as of `dsgd_start`
+    Returns: DSGDState, as of `dsgd_kpca`
     """
     return _in_one("dsgd_ksvd", _SINGULAR, X, Y, kernel_x, kernel_y, k, features, seed, steps, batch, feature_batch,
                    theta0, theta1, centered)
@@ -8330,15 +7822,11 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
               theta0=None, theta1=None, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
 
-    Parameters
-    ----------
-    X, Y, kernel_x, kernel_y, k : as of `dsgd_ksvd`
-    features, seed, steps, batch : as of `dsgd_kpca`
-    feature_batch, theta0, theta1, ridge, centered, implicit : as of `dsgd_kcca_start`
-
-    Returns
-    -------
-    DSGDState, as of `dsgd_kpca`
+    Parameters:
+        X, Y, kernel_x, kernel_y, k : as of `dsgd_ksvd`
+        features, seed, steps, batch : as of `dsgd_kpca`
+        feature_batch, theta0, theta1, ridge, centered, implicit : as of `dsgd_kcca_start`
+    Returns: DSGDState, as of `dsgd_kpca`
     """
     return _in_one("dsgd_kcca", _CANONICAL, X, Y, kernel_x, kernel_y, k, features, seed, steps, batch, feature_batch,
                    theta0, theta1, centered, ridge, implicit)
@@ -8348,16 +7836,12 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
               theta0=None, theta1=None, slices=10, ridge=0.0, centered=True, implicit=False):
     """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    targets : (n,) or (n, t) array
-    kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
-    feature_batch, theta0, theta1, slices, ridge, centered, implicit : as of `dsgd_ksir_start`
-
-    Returns
-    -------
-    DSGDState, as of `dsgd_kpca`
+    Parameters:
+        X : (n, d) array
+        targets : (n,) or (n, t) array
+        kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
+        feature_batch, theta0, theta1, slices, ridge, centered, implicit : as of `dsgd_ksir_start`
+    Returns: DSGDState, as of `dsgd_kpca`
     """
     return _in_one("dsgd_ksir", _SLICED, X, targets, kernel, None, k, features, seed, steps, batch, feature_batch,
                    theta0, theta1, centered, ridge, implicit, slices)
@@ -8773,18 +8257,13 @@ def ridge_leverage_scores(X, kernel, lam):
     They sum to the effective dimension. Eigenvalues below 4 sqrt(n) 2^-52 of the largest are lost in rounding, and
     count as that: so for a ridge near it or below, scores err upward, and no point that matters is left out.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    lam : float, positive ridge, in the units of the eigenvalues of K
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite
+        lam : float, positive ridge, in the units of the eigenvalues of K
+    Returns: (n,) float64 array of numbers from 0 to 1. O(n^3) time: `approximate_ridge_leverage_scores` is for more
+        points
 
-    Returns
-    -------
-    (n,) float64 array of numbers from 0 to 1. O(n^3) time: `approximate_ridge_leverage_scores` is for more points
-
-    Examples
-    --------
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
@@ -8826,17 +8305,13 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     sample with S S^T <= I they are at least the exact scores (RLS lemma 5); the cap mends that lemma's second part,
     which fails without.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
-    weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a subset
-    kernel, lam : as of `ridge_leverage_scores`
-
-    Returns
-    -------
-    (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam. About n s kernel
-    values and O(n s (d + s / 2)) time, in slabs of 8192 rows
+    Parameters:
+        X : (n, d) array
+        landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
+        weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a subset
+        kernel, lam : as of `ridge_leverage_scores`
+    Returns: (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam. About n s
+        kernel values and O(n s (d + s / 2)) time, in slabs of 8192 rows
     """
     name = "approximate_ridge_leverage_scores"
     X, weights = _checked_points(f"{name}: X", X), _checked_vector(f"{name}: weights", weights)
@@ -8873,14 +8348,10 @@ def _all_points(n):
 def uniform_landmarks(n, s, seed=0):
     """s of n points, uniformly and without replacement (the classic Nystrom method; RLS sections 1.1 and 5.2).
 
-    Parameters
-    ----------
-    n, s : int, at least 1; numbers of points and of landmarks; s of n or more returns all points
-    seed : int from 0 to 2**64 - 1
-
-    Returns
-    -------
-    Landmarks, indices ascending, weights sqrt(n / s)
+    Parameters:
+        n, s : int, at least 1; numbers of points and of landmarks; s of n or more returns all points
+        seed : int from 0 to 2**64 - 1
+    Returns: Landmarks, indices ascending, weights sqrt(n / s)
     """
     n, s = [_checked_whole(f"uniform_landmarks: {a}", value, 1) for a, value in (("n", n), ("s", s))]
     key = _checked_key("uniform_landmarks", seed, _LANDMARKS)
@@ -8896,17 +8367,13 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     least 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with
     probability 1 - delta (RLS theorem 3; without the weights, corollary 13).
 
-    Parameters
-    ----------
-    scores : (n,) array, not negative
-    delta : float between 0 and 1/8, failure probability
-    seed : int from 0 to 2**64 - 1
-    oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
-
-    Returns
-    -------
-    Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all is possible where the scores sum to little. Their
-    number is random, 16 log(max(sum l, 1) / delta) sum l on average at most
+    Parameters:
+        scores : (n,) array, not negative
+        delta : float between 0 and 1/8, failure probability
+        seed : int from 0 to 2**64 - 1
+        oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
+    Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all is possible where the scores sum to
+        little. Their number is random, 16 log(max(sum l, 1) / delta) sum l on average at most
     """
     scores, sampling = _checked_vector("sample_landmarks: scores", scores), _checked_sampling(
         "sample_landmarks", delta, 0.125, seed, oversampling)
@@ -8928,17 +8395,13 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3). `sample_landmarks` does the same from any
     overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
-    delta, seed, oversampling : as of `sample_landmarks`
-
-    Returns
-    -------
-    Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p). O(n^3)
-    time, O(n^2) memory: `recursive_rls` does without the exact scores
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite
+        lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
+        delta, seed, oversampling : as of `sample_landmarks`
+    Returns: Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p).
+        O(n^3) time, O(n^2) memory: `recursive_rls` does without the exact scores
     """
     sampling = _checked_sampling("rls_nystrom", delta, 0.125, seed, oversampling)
     scores = _exact_scores("rls_nystrom", X, kernel, lam)
@@ -9042,22 +8505,16 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     point kept with probability min(1, 16 l_i log(sum l / delta)), the sum counted as at least 1 (as in
     `sample_landmarks`). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorem 7, by RLS theorem 8).
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
-    delta : float between 0 and 1/32; failure probability is 3 delta
-    seed : int from 0 to 2**64 - 1
-    oversampling : float, positive; the 16 of the paper
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite
+        lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
+        delta : float between 0 and 1/32; failure probability is 3 delta
+        seed : int from 0 to 2**64 - 1
+        oversampling : float, positive; the 16 of the paper
+    Returns: Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p). About 2 n
+        s kernel values and O(n s (d + s)) time for s landmarks at a level; O(n + s^2) memory
 
-    Returns
-    -------
-    Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p). About 2 n s
-    kernel values and O(n s (d + s)) time for s landmarks at a level; O(n + s^2) memory
-
-    Examples
-    --------
     >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
     >>> found = recursive_rls(X, kernel, 50.0, 0.03)
     >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
@@ -9082,19 +8539,15 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     by a few per cent where sigma falls slowly. A sample of a level below the top that has at most k points, and so
     shows no tail beyond k, is replaced by s points of its level at random.
 
-    Parameters
-    ----------
-    X, kernel : as of `recursive_rls`
-    s : int, at least 1; sample size; n or more returns all points
-    delta, seed : as of `recursive_rls`
-    constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the theorem
-        speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
-    oversampling : as of `recursive_rls`
-
-    Returns
-    -------
-    Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p). `recursive_rls_practical` has smaller
-    constants and returns exactly s landmarks
+    Parameters:
+        X, kernel : as of `recursive_rls`
+        s : int, at least 1; sample size; n or more returns all points
+        delta, seed : as of `recursive_rls`
+        constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the
+            theorem speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
+        oversampling : as of `recursive_rls`
+    Returns: Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p). `recursive_rls_practical` has
+        smaller constants and returns exactly s landmarks
     """
     name = "recursive_rls_fixed"
     X, kernel = _points_and_kernel(name, X, kernel)
@@ -9124,21 +8577,16 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     has log(s) where the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice, and the default (s
     counted as at least 8). No theorem covers it.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1
-    delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more points
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite
+        s : int, at least 1; number of landmarks; n or more returns all points
+        seed : int from 0 to 2**64 - 1
+        delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more
+            points
+    Returns: Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 /
+        sqrt(chance). About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
 
-    Returns
-    -------
-    Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 /
-    sqrt(chance). About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
-
-    Examples
-    --------
     >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])         # ten unlike the others
     >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
     >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
@@ -9155,13 +8603,9 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     a fifth. So few points may show nothing of a small group far off: of 200 landmarks (r = 25) of 20,000 points, 3 % of
     them far off, the error was 4.4, of uniform ones 3.0, of `recursive_rls_practical` .52, of `rpcholesky` .00009.
 
-    Parameters
-    ----------
-    X, kernel, s, seed, delta : as of `recursive_rls_practical`
-
-    Returns
-    -------
-    Landmarks, as of `recursive_rls_practical`; about 2 n r kernel values and n r (r + 2 d) multiplications
+    Parameters:
+        X, kernel, s, seed, delta : as of `recursive_rls_practical`
+    Returns: Landmarks, as of `recursive_rls_practical`; about 2 n r kernel values and n r (r + 2 d) multiplications
     """
     return _practical("recursive_rls_accelerated", X, kernel, s, seed, delta, True)
 
@@ -9181,21 +8625,15 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     (Epperly, Tropp, Webber 2025) give pivots of the same law, many for each pass over the points; block = 1 is the
     simple algorithm.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1
-    block : int from 1 to 128, proposals at a time
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite
+        s : int, at least 1; number of landmarks; n or more returns all points
+        seed : int from 0 to 2**64 - 1
+        block : int from 1 to 128, proposals at a time
+    Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding. n
+        (s + 1) kernel values and some for proposals, O(n s (d + s)) time, and n s numbers of memory
 
-    Returns
-    -------
-    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
-    n (s + 1) kernel values and some for proposals, O(n s (d + s)) time, and n s numbers of memory
-
-    Examples
-    --------
     >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
     >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())                   # one of those that are alike
     [0.0, 9.0]
@@ -9208,16 +8646,12 @@ def pivoted_cholesky(X, kernel, s, block=64):
 
     The pivots are those of one choice after the other; a pass over the points takes as many as are certain.
 
-    Parameters
-    ----------
-    X, kernel, s : as of `rpcholesky`
-    block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among residuals that are
-        equal
-
-    Returns
-    -------
-    Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding. Several
-    times slower than `rpcholesky`; outliers come first, which is rarely what kernel PCA wants
+    Parameters:
+        X, kernel, s : as of `rpcholesky`
+        block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among residuals that
+            are equal
+    Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
+        Several times slower than `rpcholesky`; outliers come first, which is rarely what kernel PCA wants
     """
     return _landmarks_by_pivots("pivoted_cholesky", X, kernel, s, block, 1.0, 0)
 
@@ -9260,21 +8694,15 @@ def _map_of(function, Z, kernel):
 def nystrom_map(X, landmarks, kernel):
     """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
-    Parameters
-    ----------
-    X : (n, d) array, of which only the landmarks are read
-    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of `kmeans_select`
-    kernel : Kernel, positive semidefinite
-
-    Returns
-    -------
-    NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above the
-    rounding of kernel values in X's type depend on the others: they come last, with features 0, and rank is the number
-    of others
-
-    Notes
-    -----
-    s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
+    Parameters:
+        X : (n, d) array, of which only the landmarks are read
+        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of
+            `kmeans_select`
+        kernel : Kernel, positive semidefinite
+    Returns: NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above the
+        rounding of kernel values in X's type depend on the others: they come last, with features 0, and rank is the
+        number of others
+    Cost: s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
     """
     X = _as_points("nystrom_map: X", X)
     Z, kernel = _checked_landmarks("nystrom_map", X, landmarks, kernel)
@@ -9306,18 +8734,11 @@ def nystrom_features(X, map):
 
     K~ = K S (S^T K S)^+ S^T K; the rows are those of K S (S^T K S)^(+/2) up to a rotation of the feature space.
 
-    Parameters
-    ----------
-    X : (n, d) array, training or new points
-    map : NystromMap; it carries its kernel
-
-    Returns
-    -------
-    (n, s) array, float32 if both X and the landmarks are float32, else float64
-
-    Notes
-    -----
-    n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
+    Parameters:
+        X : (n, d) array, training or new points
+        map : NystromMap; it carries its kernel
+    Returns: (n, s) array, float32 if both X and the landmarks are float32, else float64
+    Cost: n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
     """
     name, map = "nystrom_features", _as_map("nystrom_features: map", map)
     X = _checked_points(f"{name}: X", X)
@@ -9332,22 +8753,16 @@ def nystrom_features(X, map):
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of `kmeans_select`
-    kernel : Kernel, positive semidefinite
+    Parameters:
+        X : (n, d) array
+        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of
+            `kmeans_select`
+        kernel : Kernel, positive semidefinite
+    Returns: (n, s) array of X's precision, its columns in the order of `nystrom_map`'s pivots: those beyond its rank
+        are 0
+    Cost: n s + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory for the result
+        and s^2.
 
-    Returns
-    -------
-    (n, s) array of X's precision, its columns in the order of `nystrom_map`'s pivots: those beyond its rank are 0
-
-    Notes
-    -----
-    n s + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory for the result and s^2.
-
-    Examples
-    --------
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
     """
@@ -9413,26 +8828,17 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     times what the best k directions lose. centered: of H K~ H, about the mean of the projected points, as
     `centered_kpca` has it, whose components these are where all points are landmarks.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
-    kernel : Kernel, positive semidefinite
-    k : int from 1 to the number of landmarks
-    seed : int from 0 to 2**64 - 1
-    centered : bool
+    Parameters:
+        X : (n, d) array
+        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
+        kernel : Kernel, positive semidefinite
+        k : int from 1 to the number of landmarks
+        seed : int from 0 to 2**64 - 1
+        centered : bool
+    Returns: Expansion over the landmarks only: s kernel values for each new point. values: eigenvalues of K~, or H K~
+        H, 0 beyond its rank
+    Cost: n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
 
-    Returns
-    -------
-    Expansion over the landmarks only: s kernel values for each new point. values: eigenvalues of K~, or H K~ H, 0
-    beyond its rank
-
-    Notes
-    -----
-    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
-
-    Examples
-    --------
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
@@ -9497,29 +8903,20 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     Pivots of `rpcholesky`, a fifth more of them at a time, never starting over. tr(K - K~) is known from the pivots;
     |K - K~|_2 <= error |K|_2 is looked at on 2048 points first, and where that looks well on all.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
-    error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
-    seed : int from 0 to 2**64 - 1
-    limit : int, landmarks at most; 0 for no limit but n
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
+        error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
+        seed : int from 0 to 2**64 - 1
+        limit : int, landmarks at most; 0 for no limit but n
+    Returns: CertifiedNystrom. trace_left is exact to rounding. error_bound is what block Lanczos from a random start
+        proves of |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, about 1.1 times where
+        its basis was full before that was sure; or the bound by the trace if that is smaller and the kernel is positive
+        semidefinite by its formula. chance: 0 by the trace, else 1e-6 for each look at the norm. Never below 4
+        roundings of X's type. It is above `error` where the limit, or that rounding, was met first: look at it
+    Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
+        kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
 
-    Returns
-    -------
-    CertifiedNystrom. trace_left is exact to rounding. error_bound is what block Lanczos from a random start proves of
-    |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, about 1.1 times where its basis was
-    full before that was sure; or the bound by the trace if that is smaller and the kernel is positive semidefinite by
-    its formula. chance: 0 by the trace, else 1e-6 for each look at the norm. Never below 4 roundings of X's type. It is
-    above `error` where the limit, or that rounding, was met first: look at it
-
-    Notes
-    -----
-    n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2 kernel
-    values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
-
-    Examples
-    --------
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
     >>> found.landmarks.indices.size < 25, found.error_bound <= 1e-3
     (True, True)
@@ -9575,19 +8972,13 @@ def kernel_ridge(F, Y, lam):
 
     F w = K~ (K~ + lam I)^-1 Y on the training points; nystrom_features(new, map) @ w on others.
 
-    Parameters
-    ----------
-    F : (n, r) array, factor of K~ = F F^T
-    Y : (n,) or (n, t) array of targets
-    lam : float, positive ridge, in the units of the eigenvalues of K~; at least 100 (or r) roundings of tr K~ in effect
-
-    Returns
-    -------
-    (r, t) float64 array; (r,) for a vector of targets
-
-    Notes
-    -----
-    O(n r^2 + r^3) time, in float64; O(r^2) memory and 8192 rows of F. `nystrom_ridge` does it without holding F.
+    Parameters:
+        F : (n, r) array, factor of K~ = F F^T
+        Y : (n,) or (n, t) array of targets
+        lam : float, positive ridge, in the units of the eigenvalues of K~; at least 100 (or r) roundings of tr K~ in
+            effect
+    Returns: (r, t) float64 array; (r,) for a vector of targets
+    Cost: O(n r^2 + r^3) time, in float64; O(r^2) memory and 8192 rows of F. `nystrom_ridge` does it without holding F.
     """
     F, lam = _checked_points("kernel_ridge: F", F), _checked_real("kernel_ridge: lam", lam, 1e-300)
     T, sizes = _checked_targets("kernel_ridge: Y", Y, len(F))
@@ -9606,25 +8997,16 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
 
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    Y : (n,) or (n, t) array of targets
-    landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
-    kernel : Kernel, positive semidefinite
-    lam : float, positive ridge, in the units of the eigenvalues of K
+    Parameters:
+        X : (n, d) array
+        Y : (n,) or (n, t) array of targets
+        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
+        kernel : Kernel, positive semidefinite
+        lam : float, positive ridge, in the units of the eigenvalues of K
+    Returns: Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
+    Cost: n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on
+        in float64 whatever the type of X: a small ridge is lost in the rounding of float32.
 
-    Returns
-    -------
-    Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
-
-    Notes
-    -----
-    n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on
-    in float64 whatever the type of X: a small ridge is lost in the rounding of float32.
-
-    Examples
-    --------
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [[0.5], [1.0]]
@@ -9661,17 +9043,13 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
 
     The cost is tr(K~ - C C^T K~ C C^T) for K~ = F F^T and C the normalised indicators of the clusters.
 
-    Parameters
-    ----------
-    F : (n, r) array, factor of K~ = F F^T
-    k : int from 1 to n, number of clusters
-    seed : int from 0 to 2**64 - 1
-    restarts : int, at least 1; the best run is kept
-    max_iterations : int, at least 1; passes over the rows in each run, O(n k r) operations each
-
-    Returns
-    -------
-    Clustering
+    Parameters:
+        F : (n, r) array, factor of K~ = F F^T
+        k : int from 1 to n, number of clusters
+        seed : int from 0 to 2**64 - 1
+        restarts : int, at least 1; the best run is kept
+        max_iterations : int, at least 1; passes over the rows in each run, O(n k r) operations each
+    Returns: Clustering
     """
     F, key = _checked_points("kernel_kmeans: F", F), _checked_key("kernel_kmeans", seed, _CENTERS)
     k = _checked_whole("kernel_kmeans: k", k, 1, len(F))
@@ -9709,25 +9087,16 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     constraints as the paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is
     sigma_1(P_x^(1/2) P_y^(1/2)) with P = K (K + lam)^-1, and not sigma_1(T).
 
-    Parameters
-    ----------
-    F : (n, r) array
-    G : (n, q) array
-    lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
-    k : int from 1 to min(r, q)
-    squared : bool, which program
+    Parameters:
+        F : (n, r) array
+        G : (n, q) array
+        lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
+        k : int from 1 to min(r, q)
+        squared : bool, which program
+    Returns: Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or
+        are 0 beyond the ranks of F and G
+    Cost: O(n (r + q)^2) time. Views are not centred: centre the columns of F and G for that.
 
-    Returns
-    -------
-    Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or are
-    0 beyond the ranks of F and G
-
-    Notes
-    -----
-    O(n (r + q)^2) time. Views are not centred: centre the columns of F and G for that.
-
-    Examples
-    --------
     >>> one = np.ones((1, 1))
     >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
     (array([0.25]), array([0.5]))
@@ -9768,20 +9137,14 @@ def _finite_product(name, A, V):
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
 
-    Parameters
-    ----------
-    A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1
-    tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A difference
-        below the rounding of products with A and B comes out as such
-    max_iterations : int, at least 1; products of each with 16 vectors, of which a few are enough
+    Parameters:
+        A, B : (n, n) symmetric arrays or operators of the same size
+        seed : int from 0 to 2**64 - 1
+        tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A
+            difference below the rounding of products with A and B comes out as such
+        max_iterations : int, at least 1; products of each with 16 vectors, of which a few are enough
+    Returns: float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
 
-    Returns
-    -------
-    float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
-
-    Examples
-    --------
     >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
     2.0
     """
@@ -9797,13 +9160,9 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
 def frobenius_error(A, B):
     """Frobenius norm |A - B|_F of a difference of operators, exactly, a block of rows at a time (textbook).
 
-    Parameters
-    ----------
-    A, B : (n, n) arrays or operators of the same size
-
-    Returns
-    -------
-    float
+    Parameters:
+        A, B : (n, n) arrays or operators of the same size
+    Returns: float
     """
     A, B = _checked_pair("frobenius_error", A, B, False)
     total, n = 0.0, _size(A)
@@ -9832,14 +9191,10 @@ def principal_angles(U, V):
 
     The measure behind AMS theorems 2 and 3. Small angles come from sines, large ones from cosines, each to rounding.
 
-    Parameters
-    ----------
-    U : (n, p) array of full column rank
-    V : (n, q) array of full column rank
-
-    Returns
-    -------
-    (min(p, q),) float64 array
+    Parameters:
+        U : (n, p) array of full column rank
+        V : (n, q) array of full column rank
+    Returns: (min(p, q),) float64 array
     """
     P = _orthonormal("principal_angles: U", U)
     Q = _orthonormal("principal_angles: V", V, len(P))
@@ -9859,24 +9214,15 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     Block Lanczos quadrature: tr f(A) is the mean over random signs z of z^T f(A) z, and that comes from the Lanczos
     matrix of z (Ubaru, Chen, Saad 2017). Operators of at most 512 rows are solved directly, without error.
 
-    Parameters
-    ----------
-    A : (n, n) symmetric positive semidefinite array or operator
-    lam : float, positive ridge, in the units of A's eigenvalues
-    seed : int from 0 to 2**64 - 1
-    probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
-    steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
+    Parameters:
+        A : (n, n) symmetric positive semidefinite array or operator
+        lam : float, positive ridge, in the units of A's eigenvalues
+        seed : int from 0 to 2**64 - 1
+        probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
+        steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
+    Returns: float from 0 to n
+    Cost: `steps` products of A with `probes` vectors; memory O(n probes steps) for their orthogonal bases.
 
-    Returns
-    -------
-    float from 0 to n
-
-    Notes
-    -----
-    `steps` products of A with `probes` vectors; memory O(n probes steps) for their orthogonal bases.
-
-    Examples
-    --------
     >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
     1.25
     """
@@ -9939,22 +9285,17 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     `probes` random vectors as it is, off it by random signs. For a Nystrom approximation (RLS (1)) K~ <= K the part is
     0: exact to rounding.
 
-    Parameters
-    ----------
-    A, B : (n, n) symmetric arrays or operators of the same size
-    seed : int from 0 to 2**64 - 1
-    probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
-        sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the result
-        at worst, where a few more directions than `probes` make up all of it; a percent and less where many do
-    steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
-
-    Returns
-    -------
-    float, in the units of the entries, never below abs(tr A - tr B)
-
-    Notes
-    -----
-    `steps` products of A and B with 2 `probes` vectors; memory O(n probes steps). Up to 512 rows solved directly.
+    Parameters:
+        A, B : (n, n) symmetric arrays or operators of the same size
+        seed : int from 0 to 2**64 - 1
+        probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
+            sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the
+            result at worst, where a few more directions than `probes` make up all of it; a percent and less where many
+            do
+        steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
+    Returns: float, in the units of the entries, never below abs(tr A - tr B)
+    Cost: `steps` products of A and B with 2 `probes` vectors; memory O(n probes steps). Up to 512 rows solved
+        directly.
     """
     name = "nuclear_error: A and B"
     A, B = _checked_pair("nuclear_error", A, B, True)
@@ -9985,14 +9326,10 @@ def projection_cost(A, V):
     With the leading eigenvectors of a sketch it is the cost of kernel PCA, with normalised indicators of clusters that
     of kernel k-means. Landmarks by scores keep it for all V at once, but for a constant (RLS theorem 14).
 
-    Parameters
-    ----------
-    A : (n, n) symmetric array or operator
-    V : (n, k) array of independent columns; they are made orthonormal
-
-    Returns
-    -------
-    float, in the units of the entries
+    Parameters:
+        A : (n, n) symmetric array or operator
+        V : (n, k) array of independent columns; they are made orthonormal
+    Returns: float, in the units of the entries
     """
     A = _checked_operator("projection_cost: A", A, False)
     Q = _orthonormal("projection_cost: V", V, _size(A))
@@ -10013,20 +9350,14 @@ def reliable_components(values, error):
     the first j eigenvectors of A and of K make angles of at most arcsin(2 |E|_2 / g_j) / 2 < pi / 4: the sin 2 theta
     theorem of Davis and Kahan (1970), and AMS theorem 3 with c = 1.
 
-    Parameters
-    ----------
-    values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question, as
-        the last has no gap that is known
-    error : float, not negative; |A - K|_2 in the units of the values, or a bound of it: (1 + tol) times
-        `spectral_error`, which comes from below
+    Parameters:
+        values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question,
+            as the last has no gap that is known
+        error : float, not negative; |A - K|_2 in the units of the values, or a bound of it: (1 + tol) times
+            `spectral_error`, which comes from below
+    Returns: Reliable: count, the largest j with g_j > 2 error, 0 if there is none; angles (k,), of the spans of the
+        first j. A later j may stand clear where an earlier one does not
 
-    Returns
-    -------
-    Reliable: count, the largest j with g_j > 2 error, 0 if there is none; angles (k,), of the spans of the first j. A
-    later j may stand clear where an earlier one does not
-
-    Examples
-    --------
     >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
     >>> found.count, np.degrees(found.angles).round(1).tolist()
     (3, [4.8, 90.0, 10.1, 90.0])
@@ -10060,23 +9391,15 @@ def residual(X, model):
 
     P projects on the span of the model's components, or landmarks; the mean is 0 where the model is not centred.
 
-    Parameters
-    ----------
-    X : (n, d) array of points
-    model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of its features
+    Parameters:
+        X : (n, d) array of points
+        model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of its
+            features
+    Returns: (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen. Below
+        1e-7 is rounding; quantiles of known points tell what is novel. Above 1 for random features that are not paired,
+        whose lengths differ, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
+    Cost: Kernel values with the model's points, one product for all; for expansions also those among these, once.
 
-    Returns
-    -------
-    (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen. Below 1e-7 is
-    rounding; quantiles of known points tell what is novel. Above 1 for random features that are not paired, whose
-    lengths differ, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
-
-    Notes
-    -----
-    Kernel values with the model's points, one product for all; for expansions also those among these, once.
-
-    Examples
-    --------
     >>> X = np.array([[0.0], [1.0], [2.0]])
     >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
     [0.0, 1.0]
@@ -10111,18 +9434,11 @@ def explained_variance_ratio(X, expansion):
     the mean of X whether the model is centred or not; those of sketches, which are not, count for what they add to the
     span of those before them.
 
-    Parameters
-    ----------
-    X : (n, d) array of points, those of training or others
-    expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
-
-    Returns
-    -------
-    (k,) float64 array, not negative; its sum is at most 1 but for rounding
-
-    Notes
-    -----
-    n^2 kernel values for tr(H K H), but for a Subspace.
+    Parameters:
+        X : (n, d) array of points, those of training or others
+        expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
+    Returns: (k,) float64 array, not negative; its sum is at most 1 but for rounding
+    Cost: n^2 kernel values for tr(H K H), but for a Subspace.
     """
     X, model = _checked_points("explained_variance_ratio: X", X).astype(np.float64), expansion
     if not isinstance(model, (Expansion, NystromMap, Subspace)):
@@ -10227,22 +9543,13 @@ def features_of(x, model, out):
 
     What `expand`, `nystrom_features`, `fourier_features` or `skpca_transform` give for it, but for rounding.
 
-    Parameters
-    ----------
-    x : (d,) array
-    model : Expansion, NystromMap, FourierMap (plain, or with stored frequencies) or Subspace
-    out : (k,) array, as many numbers as the model has features
+    Parameters:
+        x : (d,) array
+        model : Expansion, NystromMap, FourierMap (plain, or with stored frequencies) or Subspace
+        out : (k,) array, as many numbers as the model has features
+    Returns: None
+    Cost: The time of its kernel values, or cosines; no memory. Sizes are not checked.
 
-    Returns
-    -------
-    None
-
-    Notes
-    -----
-    The time of its kernel values, or cosines; no memory. Sizes are not checked.
-
-    Examples
-    --------
     >>> out = np.empty(1)
     >>> features_of(np.array([3.0]), nystrom_map(np.array([[2.0]]), np.array([0]), linear()), out)
     >>> out.tolist()
@@ -10399,18 +9706,13 @@ def save(path, model):
 
     The file is the former one until the new one is whole, whatever happens, and for whoever reads it meanwhile.
 
-    Parameters
-    ----------
-    path : str or path, as of numpy.savez; or a file that is open for writing
-    model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it; not a
-        kernel of `custom`, whose code lives in this process alone
+    Parameters:
+        path : str or path, as of numpy.savez; or a file that is open for writing
+        model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it;
+            not a kernel of `custom`, whose code lives in this process alone
+    Returns: None. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "class" names the
+        class
 
-    Returns
-    -------
-    None. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "class" names the class
-
-    Examples
-    --------
     >>> import io
     >>> file = io.BytesIO()
     >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
@@ -10426,14 +9728,10 @@ def save(path, model):
 def load(path):
     """Read what `save` wrote, or the model in what the command line's -o wrote. Source: textbook.
 
-    Parameters
-    ----------
-    path : str or path of a .npz file; or a file that is open for reading
-
-    Returns
-    -------
-    the tuple, of the class and with the types that it had. Pickles are never loaded; what the file holds is checked by
-    the functions that it is given to
+    Parameters:
+        path : str or path of a .npz file; or a file that is open for reading
+    Returns: the tuple, of the class and with the types that it had. Pickles are never loaded; what the file holds is
+        checked by the functions that it is given to
     """
     try:
         return _from_arrays(_arrays_in(path), path)
@@ -10475,22 +9773,17 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     errors of landmarks and features (skpca: of `fourier_features`, or streamed) stay, for a given number of them up to
     1024. Small clusters that the pilot misses are missed: `nystrom_to` sees all points, certifies, and goes further.
 
-    Parameters
-    ----------
-    X : (n, d) array
-    kernel : Kernel, positive semidefinite
-    error : float above 0 and at most 1: |K - A|_2 / |K|_2
-    memory : bytes that the matrix may take; None for half of this machine's memory
-    seed : int from 0 to 2**64 - 1, by default 0
-    k : int from 1 to n; eigenpairs wanted
+    Parameters:
+        X : (n, d) array
+        kernel : Kernel, positive semidefinite
+        error : float above 0 and at most 1: |K - A|_2 / |K|_2
+        memory : bytes that the matrix may take; None for half of this machine's memory
+        seed : int from 0 to 2**64 - 1, by default 0
+        k : int from 1 to n; eigenpairs wanted
+    Returns: list of Advice, those that work first, by seconds of the matrix and its k leading eigenpairs; those below
+        one second come first, the smallest in bytes before the others. Seconds are measured, all else is the same in
+        each call
 
-    Returns
-    -------
-    list of Advice, those that work first, by seconds of the matrix and its k leading eigenpairs; those below one second
-    come first, the smallest in bytes before the others. Seconds are measured, all else is the same in each call
-
-    Examples
-    --------
     >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
     >>> best.works, best.error <= 0.01
     (True, True)
@@ -10578,9 +9871,7 @@ class _ProgressLine:
 def warm_up():
     """Compile every public function now, in both precisions, so that later calls find them ready. Source: textbook.
 
-    Returns
-    -------
-    float, seconds that it took: minutes, or some seconds where compiled code is on disk
+    Returns: float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
     global QUIET, _SHARED_FROM, _BY_BLAS
     before, QUIET, _BY_BLAS = (QUIET, _SHARED_FROM, _BY_BLAS), True, 0      # the line of progress says enough
@@ -10637,17 +9928,17 @@ def _make_transformer():
     class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator):
         """Nystrom features for a linear model, or leading kernel principal components of them (RLS section 2.1).
 
-        Parameters
-        ----------
-        landmarks : int, how many at most (as n_components is to scikit-learn's Nystroem): fewer where points coincide
-        n_components : int up to landmarks, of `nystrom_kpca`; None for one feature a landmark, of `nystrom_features`
-        kernel : Kernel; None for a Gaussian one of sigma or gamma, or else of the median distance
-        sigma, gamma : float, of a Gaussian kernel; at most one of kernel, sigma and gamma may be given
-        sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
-            points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
-        random_state : int, RandomState or None, as in scikit-learn
-        centered : bool, components about the mean, as KernelPCA has them
-
+        Parameters:
+            landmarks : int, how many at most (as n_components is to scikit-learn's Nystroem): fewer where points
+                coincide
+            n_components : int up to landmarks, of `nystrom_kpca`; None for one feature a landmark, of
+                `nystrom_features`
+            kernel : Kernel; None for a Gaussian one of sigma or gamma, or else of the median distance
+            sigma, gamma : float, of a Gaussian kernel; at most one of kernel, sigma and gamma may be given
+            sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
+                points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
+            random_state : int, RandomState or None, as in scikit-learn
+            centered : bool, components about the mean, as KernelPCA has them
         After fit: kernel_, landmarks_ (row numbers; of kmeans the centers), map_ (NystromMap or Expansion),
         n_features_in_.
         """
@@ -10826,19 +10117,14 @@ def dask_map(function, X, *model):
     function(block, *model) of each block of rows, for whatever treats a row by itself: expand, nystrom_features,
     fourier_features, skpca_transform, residual, manifold_features, dsgd_evaluate, shadow_labels.
 
-    Parameters
-    ----------
-    function : one of these, or of your own; it gives an array with a row, or a number, for each row
-    X : (n, d) dask array, chunked by rows
-    model : what else the function takes, its map or expansion, sent to each worker once
+    Parameters:
+        function : one of these, or of your own; it gives an array with a row, or a number, for each row
+        X : (n, d) dask array, chunked by rows
+        model : what else the function takes, its map or expansion, sent to each worker once
+    Returns: (n, k) or (n,) dask array, of the chunks of X (without empty ones). What the function refuses of the model
+        is raised at once, as it runs on one point for the type of the result; of a block when it is computed, with its
+        rows' numbers
 
-    Returns
-    -------
-    (n, k) or (n,) dask array, of the chunks of X (without empty ones). What the function refuses of the model is raised
-    at once, as it runs on one point for the type of the result; of a block when it is computed, with its rows' numbers
-
-    Examples
-    --------
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
     ((4, 4, 1),)
@@ -10879,18 +10165,13 @@ def dask_fold(X, state, update, merge):
     rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the bound of one pass (SKPCA section 2;
     Ghashami, Liberty, Phillips, Woodruff 2016).
 
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    state : what the stream's start returned, before any point; it goes, with its map, to each worker once
-    update, merge : functions of the stream: update(state, block), merge(a, b)
+    Parameters:
+        X : (n, d) dask array, chunked by rows
+        state : what the stream's start returned, before any point; it goes, with its map, to each worker once
+        update, merge : functions of the stream: update(state, block), merge(a, b)
+    Returns: the state, the same bits for the same chunks, whatever the workers, each of which holds a block and three
+        states
 
-    Returns
-    -------
-    the state, the same bits for the same chunks, whatever the workers, each of which holds a block and three states
-
-    Examples
-    --------
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> Z = da.random.default_rng(0).standard_normal((100, 8), chunks=(30, 8))          # doctest: +SKIP
     >>> fd_finish(dask_fold(Z, fd_start(6, 8), fd_update, fd_merge)).B.shape            # doctest: +SKIP
@@ -10909,14 +10190,10 @@ def dask_fold(X, state, update, merge):
 def dask_median_bandwidth(X, seed=0):
     """Median distance between points of a dask array, over all pairs of at most 1000 points (textbook median trick).
 
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    seed : int from 0 to 2**64 - 1, by default 0
-
-    Returns
-    -------
-    float, the bits of `median_bandwidth`
+    Parameters:
+        X : (n, d) dask array, chunked by rows
+        seed : int from 0 to 2**64 - 1, by default 0
+    Returns: float, the bits of `median_bandwidth`
     """
     key, (_, starts) = _key(_as_seed("seed", seed), _PAIRS), _row_blocks("X", X)
     return median_bandwidth(_gathered(X, _draw_uniformly(starts[-1], min(starts[-1], 1000), key)))
@@ -10939,19 +10216,13 @@ def dask_landmarks(X, kernel, s, seed=0):
     own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3), and s of them stay. The paper
     keeps points by independent coins at a given ridge; no theorem covers exactly s, as none covers RLS section 5.
 
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    kernel : Kernel, positive semidefinite
-    s : int, at least 1; number of landmarks; n or more returns all points
-    seed : int from 0 to 2**64 - 1, by default 0
+    Parameters:
+        X : (n, d) dask array, chunked by rows
+        kernel : Kernel, positive semidefinite
+        s : int, at least 1; number of landmarks; n or more returns all points
+        seed : int from 0 to 2**64 - 1, by default 0
+    Returns: LandmarkPoints, indices ascending, and its points wherever landmarks go. The same bits for the same chunks
 
-    Returns
-    -------
-    LandmarkPoints, indices ascending, and its points wherever landmarks go. The same bits for the same chunks
-
-    Examples
-    --------
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> X, kernel = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1)), gaussian(5.0)      # doctest: +SKIP
     >>> dask_nystrom_kpca(X, dask_landmarks(X, kernel, 20), kernel, 2).coef.shape       # doctest: +SKIP
@@ -10991,15 +10262,12 @@ def _sums_of_features(block, first, Y, found, centered=False):
 def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of a dask array over a few landmarks (RLS theorem 17): F^T F of the Nystrom features, block by block.
 
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) array of row numbers
-    kernel, k, seed, centered : as of `nystrom_kpca`
-
-    Returns
-    -------
-    Expansion over the landmarks: that of `nystrom_kpca` but for rounding; sums of 8 s^2 bytes a block move
+    Parameters:
+        X : (n, d) dask array, chunked by rows
+        landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) array of row
+            numbers
+        kernel, k, seed, centered : as of `nystrom_kpca`
+    Returns: Expansion over the landmarks: that of `nystrom_kpca` but for rounding; sums of 8 s^2 bytes a block move
     """
     seed, centered, _ = _as_seed("seed", seed), _as_flag("centered", centered), _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
@@ -11013,16 +10281,12 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression of a dask array over a few landmarks (RLS theorem 15, (32)-(35)), for `expand`.
 
-    Parameters
-    ----------
-    X : (n, d) dask array, chunked by rows
-    Y : (n,) or (n, t) array or dask array of targets
-    landmarks, kernel : as of `dask_nystrom_kpca`
-    lam : as of `nystrom_ridge`
-
-    Returns
-    -------
-    Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
+    Parameters:
+        X : (n, d) dask array, chunked by rows
+        Y : (n,) or (n, t) array or dask array of targets
+        landmarks, kernel : as of `dask_nystrom_kpca`
+        lam : as of `nystrom_ridge`
+    Returns: Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
     """
     (_, starts), lam = _row_blocks("X", X), _checked_real("lam", lam, 1e-300)
     Y = Y if hasattr(Y, "to_delayed") else _dask("dask.array").from_array(np.asarray(Y), chunks=-1)
@@ -11660,13 +10924,10 @@ def _parser():
 def main(argv=None):
     """The command line: demo, embed, apply, advise, stream, warm-up; see --help (textbook).
 
-    Parameters
-    ----------
-    argv : list of str, a command first, or None for the arguments of the process; none at all means demo
-
-    Returns
-    -------
-    int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 where nobody reads stdout
+    Parameters:
+        argv : list of str, a command first, or None for the arguments of the process; none at all means demo
+    Returns: int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 where nobody reads
+        stdout
     """
     try:
         if hasattr(sys.stdout, "reconfigure"):

@@ -2,7 +2,7 @@
 """How time and memory grow, beside what the docstrings say: sizes doubled three times, the exponent that fits the
 seconds and the one that fits the stated operations, peak memory beyond the arguments and the stated bytes.
 
-Operations are those of the docstring's Notes, with no constants but those that stand there. A difference of more than
+Operations are the docstrings' costs, with no constants but those that stand there. A difference of more than
 .15 means that the docstring is wrong, or the code, or that something of lower order shows at these sizes; from 20 % too
 little (what is done once weighs less in larger sizes) to exact. `python -m benchmarks.growth` prints the table.
 """
