@@ -120,7 +120,9 @@ import stat
 import sys
 import threading
 import time
+import timeit
 import warnings
+import zlib
 from typing import NamedTuple
 
 import numba
@@ -132,36 +134,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "Advice", "Bits", "CSR", "Centered", "CertifiedNystrom", "Clustering", "Correlations", "DSGDState", "Difference",
-    "Eigen", "Expansion", "FDState", "FourierMap", "Implicit", "Kernel", "LandmarkPoints", "Landmarks", "LowRank",
-    "Manifold", "NystromMap", "RNCAState", "ReducedSet", "Reliable", "ReservoirState", "SKPCAState", "ShadowBounds",
-    "ShadowState", "Sketch", "Slices", "Subspace", "advise", "approximate_ridge_leverage_scores", "block_lanczos",
-    "block_lanczos_of", "cauchy", "center", "center_expansion", "centered_kpca", "custom", "dask_fold",
-    "dask_landmarks", "dask_map", "dask_median_bandwidth", "dask_nystrom_kpca", "dask_nystrom_ridge", "dense",
-    "difference", "diffusion_map", "dsgd_evaluate", "dsgd_finish", "dsgd_gha", "dsgd_kcca", "dsgd_kcca_start",
-    "dsgd_kpca", "dsgd_ksir", "dsgd_ksir_start", "dsgd_ksvd", "dsgd_ksvd_start", "dsgd_start", "dsgd_update",
-    "dsgd_values", "effective_dimension", "expand", "expand_rounded", "explained_variance_ratio",
-    "fastfood_features_map", "fd_finish", "fd_merge", "fd_start", "fd_update", "features_of", "fourier_features",
-    "fourier_features_map", "frequent_directions", "frobenius_error", "gaussian", "gram", "gram_diagonal",
-    "gram_matmat", "herd", "is_trivial", "kde_pare", "kernel_cca", "kernel_kmeans", "kernel_pca_preimage",
-    "kernel_ridge", "kernel_thin", "kernel_value", "kmeans_select", "kpca", "kpca_from_eigen", "laplacian",
-    "laplacian_eigenmap", "linear", "load", "main", "manifold_features", "matern", "matmat", "median_bandwidth", "mmd",
-    "nbytes", "normalized_cut", "nuclear_error", "nystrom", "nystrom_features", "nystrom_kpca", "nystrom_map",
-    "nystrom_ridge", "nystrom_to", "operator_distance", "orthogonal_features_map", "orthogonal_iteration",
-    "pivoted_cholesky", "polynomial", "precomputed", "principal_angles", "projection_cost", "projection_dimension",
-    "projection_distance", "quantize_gram", "quasi_features_map", "rademacher_projection", "random_noisy",
-    "randomized_kernel_quantize", "randomized_kernel_round", "randomized_kernel_sample", "rational_quadratic",
-    "recursive_rls", "recursive_rls_accelerated", "recursive_rls_fixed", "recursive_rls_practical", "reduced_density",
-    "reliable_components", "reservoir_finish", "reservoir_merge", "reservoir_nystrom", "reservoir_start",
-    "reservoir_update", "residual", "ridge_leverage_scores", "rls_nystrom", "rnca", "rnca_finish", "rnca_merge",
-    "rnca_start", "rnca_update", "round_expansion", "rounding_scale", "rpcholesky", "rskpca", "sample_gram",
-    "sample_landmarks", "sample_quantize_gram", "save", "scaled", "shadow_bounds", "shadow_finish", "shadow_labels",
-    "shadow_projection_bound", "shadow_radius", "shadow_select", "shadow_start", "shadow_update", "skpca",
-    "skpca_finish", "skpca_merge", "skpca_residual", "skpca_start", "skpca_transform", "skpca_update", "spectral_error",
-    "spectral_norm", "subsampled_kpca", "thin_expansion", "uniform_landmarks", "warm_up", "weighted_nystrom",
-]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -177,19 +149,19 @@ __all__ = [
 #
 # The cores by their algorithms: `_fill_gram`, `_add_tiles` (Gram matrices and their products), `_add_rows`,
 # `_add_columns`, `_add_panel_products` (dense products), `_multiply_rows` (sparse ones), `_look_up` (bits);
-# `_gram_schmidt`, `_solve_small` (block Lanczos); `_climb_all` (pre-images); `_write_kept`, `_round_words` (AMS 3),
-# `_project_rows` (AMS 5); `_find_shadows`, `_enter_batch` (RSKPCA algorithm 2), `_find_nearest` (k-means),
-# `_sum_of_tiles` (mmd); `_fourier`, `_fastfood`; `_enter_rows`, `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD
-# algorithm 2); `_forward_substitute`, `_choose` (RLS).
+# `_gram_schmidt`, `_tridiagonalize` (block Lanczos); `_write_kept`, `_round_words` (AMS 3), `_project_rows` (AMS 5);
+# `_find_shadows`, `_enter_batch` (RSKPCA algorithm 2), `_find_nearest` (k-means), `_sum_of_tiles` (mmd); `_fourier`,
+# `_fastfood`; `_enter_rows`, `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2);
+# `_forward_substitute`, `_choose` (RLS).
 #
-# A new public function: it stands in `__all__`, in the head's table and the README's, and its arguments have names that
-# `_calls` knows; tests miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in
-# files), its name in _KIND_NAMES, a maker, a branch in each function of 5.2, in `_from_distance` (5.4) and in
-# `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); where k(x, x) is not its scale, or the kernel
-# has a kink at 0, a branch also where _CITY_BLOCK has one. A new operator: a tuple, its functions and an entry in
-# `_OPERATORS` (6.4). A new sampler of landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in
-# `_SAMPLERS` (16.1). A new stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a
-# row in `_COMMANDS` and its options in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START.
+# A new public function: it stands in the head's table and the README's, and its arguments have names that `_calls`
+# knows; tests miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in files), its
+# name in _KIND_NAMES, a maker, a branch in each function of 5.2, in `_from_distance` (5.4) and in `_sigma_of`, its
+# number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); where the kernel has a kink at 0, a branch also where
+# _CITY_BLOCK has one. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.4). A new sampler of
+# landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A new stream:
+# start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and its options
+# in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -221,16 +193,16 @@ _CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not i
 
 # Nanoseconds of one thread from which on all threads share the work of a core.
 _SHARED_FROM = 100_000
-# Threads that meet every fraction of a millisecond stop each other where other programs keep the cores busy: each end
-# of a parallel region waits until the system has run all threads, milliseconds later. (Of two processes at once with
-# regions of .1 or 1 ms, each did one every 8 ms.) So each region of less than 10 ms pays in twice its work, and takes
-# out its time; a debt of 8 ms leaves such regions to one thread for half a second. What comes after a pause of 10 ms,
-# when threads sleep and have to be woken, or while a twin is compiled, is not counted.
+# Where other programs keep the cores busy, each end of a parallel region waits until the system has run all threads:
+# of two processes at once with regions of .1 or 1 ms, each did one every 8 ms. So each region of less than 10 ms pays
+# in twice its work, and takes out its time; a debt of 8 ms leaves such regions to one thread for half a second. Those
+# after a pause of 10 ms, when threads have to be woken, or while a twin is compiled, do not count.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
 # The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it in regions
 # of less than 10 ms until they amount to 20 ms. Where the serial one is not there, the parallel one stands in for it,
 # which takes 10 to 50 us more, a thousand times.
 _WORTH_COMPILING, _CALLS_WORTH_COMPILING = 20_000_000, 1000
+_SAME = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
 
 
 class _Account:
@@ -246,9 +218,8 @@ class _Account:
         self.met = now
 
 
-_account = _Account()
+_account, _forked = _Account(), False                  # in a forked child the threads of its parent are missing
 _region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
-_forked = False                                        # in a forked child the threads of its parent are missing
 
 
 def _after_fork():
@@ -261,7 +232,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _keyed(arguments):
-    """What tells their types apart, and the arguments, without arrays that are read-only."""
+    """What tells the types of arguments apart, and the arguments with views in the place of read-only arrays."""
     key = _types_of(arguments)
     if "read-only" in key or any(isinstance(part, tuple) and "read-only" in part for part in key):
         arguments = [_writeable(value) for value in arguments]
@@ -269,11 +240,8 @@ def _keyed(arguments):
     return key, arguments
 
 
-_SAME = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
-
-
 def _types_of(arguments):
-    """What tells the types of arguments apart; a cheap key, where numba.typeof takes longer than a small core."""
+    """A cheap key, where numba.typeof takes longer than a small core."""
     key = []
     for value in arguments:
         if type(value) is np.ndarray:
@@ -281,13 +249,6 @@ def _types_of(arguments):
         else:
             key.append(_types_of(value) if isinstance(value, tuple) else _SAME.get(type(value), type(value)))
     return tuple(key)
-
-
-def _name_of(key):
-    """The key as part of a name."""
-    parts = [_name_of(part) if isinstance(part, tuple) else part if isinstance(part, int) else part.__name__[0]
-             for part in key]
-    return "".join(f"{part}d" if isinstance(part, int) else part for part in parts)
 
 
 class _Lent:
@@ -299,36 +260,25 @@ class _Lent:
 
 
 def _writeable(value):
-    """An argument with views in the place of read-only arrays, which have a type of their own, to be compiled anew.
-
-    A core writes to arrays of this file's making alone, and returns none, so that no view outlives the call.
-    """
+    """An argument with views in the place of read-only arrays, for which numba would compile anew."""
     if isinstance(value, np.ndarray) and not value.flags.writeable:
         return np.asarray(_Lent(value)) if value.size else value.copy()
     return type(value)(*map(_writeable, value)) if hasattr(value, "_fields") else value
 
 
-def _compiled(function, name, parallel, cached):
-    """The function compiled by numba under another name, after which numba names its files.
-
-    Files of one function's signatures are numbered, and two processes that save at once give one number to two (numba
-    issue 9348): so each signature has a name of its own, and so has each twin.
-    """
-    twin = type(function)(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
-    twin.__qualname__ = name
-    return njit(parallel=parallel, cache=cached, fastmath=_SUMS, **_OPTIONS)(twin)
-
-
 def _first_call(function, name, parallel, arguments):
-    """A compiled twin for the types of these arguments, made now or loaded from disk, and what it returns for them.
+    """The function compiled for the types of these arguments, or loaded from disk, and what it returns for them.
 
-    A file that cannot be written, or that is cut short, raises before the core runs: it is removed, and the last try is
-    made without files.
+    Under a name of its own, after which numba names its files: those of one function's signatures are numbered, and two
+    processes that save at once give one number to two (numba issue 9348). A file that cannot be written, or that is cut
+    short, raises before the core runs: it is removed, and the last try is made without files.
     """
+    named = type(function)(function.__code__, function.__globals__, name)
+    named.__qualname__ = name
     for cached in [True, True, False] if _CACHED else [False]:
         twin = None
         try:
-            twin = _compiled(function, name, parallel, cached)
+            twin = njit(parallel=parallel, cache=cached, fastmath=_SUMS, **_OPTIONS)(named)
             return twin, twin(*arguments)
         except Exception as error:
             if not cached or isinstance(error, numba.NumbaError):
@@ -338,31 +288,28 @@ def _first_call(function, name, parallel, arguments):
                     file.unlink()
 
 
-def _core(function=None, *, alone=False):
+def _core(function, alone=False):
     """Declare a core: core(work, ...) calls the function compiled with `prange` for all threads, or serially.
 
     work, the nanoseconds that one thread takes, roughly, decides; but in a forked child and beside a parallel region of
     another thread it is done serially. Tasks of the loop write to places of their own, so the bits are the same. The
     index of `prange` is unsigned, and np.int64(index) is the task's number: with signed ones it would become a float.
-
     alone: without a `prange`, and called without work.
     """
-    if function is None:
-        return functools.partial(_core, alone=alone)
     twins, stood_in = {}, [0.0, 0]                     # for the parallel twin, work; for the serial one, calls
 
     def run(key, arguments, parallel):
-        twin = twins.get((key, parallel))
-        if twin is not None:
-            return twin(*arguments)
+        if (key, parallel) in twins:
+            return twins[key, parallel](*arguments)
         with _while_compiling():
-            name = f"{function.__name__}_{_name_of(key)}{'sp'[parallel]}"
+            name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
             twins[key, parallel], result = _first_call(function, name, parallel, arguments)
         return result
 
     def core(work, *arguments):
         key, arguments = _keyed(arguments)
-        parallel = _chosen(key, work) if not _forked and numba.get_num_threads() > 1 else False
+        # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
+        parallel = not _forked and _chosen(key, work) and numba.get_num_threads() > 1
         if not (parallel and _region.acquire(blocking=False)):
             return run(key, arguments, False)
         begun = time.perf_counter_ns()
@@ -384,8 +331,8 @@ def _core(function=None, *, alone=False):
         return parallel
 
     if numba.config.DISABLE_JIT:                       # then a reader can step through it
-        return functools.wraps(function)(np.errstate(over="ignore")(function if alone else (
-            lambda work, *arguments: function(*arguments))))
+        plain = np.errstate(over="ignore")(function)
+        return plain if alone else functools.wraps(function)(lambda work, *arguments: plain(*arguments))
     call = functools.wraps(function)((lambda *arguments: run(*_keyed(arguments), False)) if alone else core)
     call.twins = twins
     return call
@@ -398,23 +345,24 @@ _compiling_for = {}                                    # seconds of compiling so
 
 @contextlib.contextmanager
 def _while_compiling():
-    """Say so if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within."""
+    """Say so if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within. In the
+    main thread only: a thread that starts another while Python collects garbage for sys._current_frames, as a worker of
+    Dask does, waited for ever (CPython issue 106883)."""
     name, begun, came, held = _public_function(), time.monotonic(), [], {}
-    said = name in _compiling_for and _compiling_for[name] >= _PATIENCE
-    note = threading.Timer(_PATIENCE - _compiling_for.get(name, 0.0), _say_compiling, [name])
+    spent, main = _compiling_for.get(name, 0.0), threading.current_thread() is threading.main_thread()
+    note = threading.Timer(_PATIENCE - spent, _say_compiling, [name])
     note.daemon = True
-    if not said:
+    if main and (spent < _PATIENCE or name not in _compiling_for):
         note.start()
-    if threading.current_thread() is threading.main_thread():
-        for number in signal.valid_signals():
-            if callable(signal.getsignal(number)):
-                held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
+    for number in signal.valid_signals() if main else ():
+        if callable(signal.getsignal(number)):
+            held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
     try:
         yield
     finally:
         note.cancel()
         _account.met = 0
-        _compiling_for[name] = _compiling_for.get(name, 0.0) + time.monotonic() - begun
+        _compiling_for[name] = spent + time.monotonic() - begun
         for number, handler in held.items():
             signal.signal(number, handler)
         for number, frame in came:
@@ -424,10 +372,9 @@ def _while_compiling():
 def _public_function():
     """The public function of this file that was called, whatever has called the compiler."""
     frame, name = inspect.currentframe(), "a function"
-    while frame is not None:
+    while frame := frame.f_back:
         if frame.f_globals is globals() and frame.f_code.co_name in __all__:
             name = frame.f_code.co_name
-        frame = frame.f_back
     return name
 
 
@@ -458,15 +405,6 @@ def _intrinsic(in_python):
     return (lambda definition: in_python) if numba.config.DISABLE_JIT else intrinsic
 
 
-@_intrinsic(lambda array: array.ctypes.data)
-def _address(typing, array):
-    """Address of the first element."""
-    def codegen(context, builder, signature, args):
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.ptrtoint(data, ir.IntType(64))
-    return types.int64(array), codegen
-
-
 @_intrinsic(lambda: None)
 def _wide_vectors(typing):
     """Let LLVM use whole 64-byte registers in the loops around this call; by default it stops at 32 (exp: 1.5 x)."""
@@ -481,7 +419,7 @@ def _wide_vectors(typing):
 def _aligned(size, like):
     """Uninitialised vector on a cache line boundary: a 64-byte load that crosses a line costs two."""
     raw = np.empty(size + 16, like.dtype)
-    skip = (-_address(raw) % 64) // raw.itemsize
+    skip = (-raw.ctypes.data % 64) // raw.itemsize
     return raw[skip:skip + size]
 
 
@@ -491,17 +429,6 @@ def _new_array(shape, dtype):
     raw = np.empty(size + 64, np.uint8)
     skip = -raw.ctypes.data % 64
     return raw[skip:skip + size].view(dtype).reshape(shape)
-
-
-@_helper
-def _transposed(A):
-    """A^T in C order."""
-    out = np.empty((A.shape[1], A.shape[0]), A.dtype)
-    for a in range(0, A.shape[0], 64):                 # by blocks: columns come from memory once
-        for j in range(A.shape[1]):
-            for i in range(a, min(a + 64, A.shape[0])):
-                out[j, i] = A[i, j]
-    return out
 
 
 # 1.3 The micro-kernel
@@ -596,8 +523,26 @@ _add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate
 
 # 2.1 Arrays
 
+
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _DOUBLE = (np.dtype(np.float64),)
+
+
+def _require(sound, message):
+    """Refuse what is not sound, in words that name function, argument, what is wanted and what came."""
+    if not sound:
+        raise ValueError(message)
+
+
+def _under_one_name(function):
+    """Have what start, update and finish refuse begin with the name of the function that calls them in one."""
+    @functools.wraps(function)
+    def named(*arguments, **by_name):
+        try:
+            return function(*arguments, **by_name)
+        except ValueError as error:
+            raise ValueError(re.sub(r"^\w+: (state\.)?", f"{function.__name__}: ", str(error))) from None
+    return named
 
 
 def _as_array(name, value, ndim, dtypes=None):
@@ -623,31 +568,16 @@ def _as_array(name, value, ndim, dtypes=None):
     if value.dtype.kind not in "biuf":
         hint = {"O": ": .astype(float) makes it one", "c": ": its .real and .imag are"}.get(value.dtype.kind, "")
         raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}{hint}")
-    if value.ndim != ndim:
-        raise ValueError(f"{name} must be {what}, got a {value.ndim}-D one")
+    _require(value.ndim == ndim, f"{name} must be {what}, got a {value.ndim}-D one")
     single = value.dtype.newbyteorder("=") == np.float32
     wanted = dtypes[0] if dtypes else np.float32 if single else np.float64
     return np.require(value, wanted, ["C", "A", "E"])
 
 
-def _as_points(name, value):
-    """value as a 2-D array in C order, of float64, or float32 if it is float32."""
-    return _as_array(name, value, 2)
-
-
-def _as_vector(name, value):
-    """value as a contiguous vector of float64."""
-    return _as_array(name, value, 1, _DOUBLE)
-
-
-def _as_columns(name, value):
+def _as_columns(name, value, dtypes=_DOUBLE):
     """value as a 2-D array of float64; a vector is one column."""
-    return _in_columns(_as_targets(name, value))
-
-
-def _as_targets(name, value):
-    """value as a vector or a 2-D array of float64."""
-    return _as_array(name, value, 1 if _is_flat(value) else 2, _DOUBLE)
+    A = _as_array(name, value, 1 if _is_flat(value) else 2, dtypes)
+    return A[:, None] if A.ndim == 1 else A
 
 
 def _is_flat(value):
@@ -655,16 +585,6 @@ def _is_flat(value):
     if isinstance(value, list):
         return not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
     return getattr(value, "ndim", 2) == 1
-
-
-def _in_columns(T):
-    """A vector as one column, a 2-D array as it is."""
-    return T.reshape(-1, 1) if T.ndim == 1 else T
-
-
-def _limit(like):
-    """Squares of coordinates from here on overflow in the type of `like`."""
-    return 1e17 if like.itemsize == 4 else 1e150
 
 
 @_core_alone
@@ -688,16 +608,12 @@ def _all_below(X, limit):
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
     """X as finite points of float64 or float32 in C order, with so many columns, or rows; numbers: row numbers for
-    errors, if not 0, 1, ...
-    """
-    P = _as_points(name, X)
-    if P.size == 0:
-        raise ValueError(f"{name} must have at least one row and one column, got shape {P.shape}")
-    if columns not in (None, P.shape[1]):
-        raise ValueError(f"{name} must have {columns} columns, got shape {P.shape}")
-    if rows not in (None, P.shape[0]):
-        raise ValueError(f"{name} must have {rows} rows, got shape {P.shape}")
-    sound = _count_below(P.reshape(-1), _limit(P))
+    errors, if not 0, 1, ..."""
+    P = _as_array(name, X, 2)
+    _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
+    _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got shape {P.shape}")
+    _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got shape {P.shape}")
+    sound = _count_below(P.reshape(-1), 1e17 if P.itemsize == 4 else 1e150)        # squares beyond overflow
     if sound < P.size:
         row = sound // P.shape[1]
         raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
@@ -707,7 +623,7 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
 
 def _checked_vector(name, value):
     """value as a vector of finite float64, at least one."""
-    value = np.array(_as_vector(name, value))
+    value = np.array(_as_array(name, value, 1, _DOUBLE))
     if value.size == 0 or not np.isfinite(value).all():
         raise ValueError(f"{name} must have at least one entry, and be finite (no NaN or infinity)")
     return value
@@ -717,9 +633,8 @@ def _checked_two(function, X, argument, Y):
     """Two sets of points with as many columns; of the same array, one."""
     P = _checked_points(f"{function}: X", X)
     Q = P if Y is X else _checked_points(f"{function}: {argument}", Y)
-    if P.shape[1] != Q.shape[1]:
-        raise ValueError(f"{function}: X and {argument} must have the same number of columns (X: {len(P)} x "
-                         f"{P.shape[1]}, {argument}: {len(Q)} x {Q.shape[1]})")
+    _require(P.shape[1] == Q.shape[1], f"{function}: X and {argument} must have the same number of columns (X: "
+             f"{len(P)} x {P.shape[1]}, {argument}: {len(Q)} x {Q.shape[1]})")
     return P, Q
 
 
@@ -730,25 +645,22 @@ def _in_common_precision(*arrays):
 
 # 2.2 Numbers
 
+def _scalar(value):
+    """The number in an array without dimensions, or of a type of NumPy's; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
 def _shown(value):
     """What came, as a message tells it."""
-    return repr(value) if isinstance(value, (int, float, complex, str, np.generic)) else type(value).__name__
-
-
-def _as_whole(name, value, what):
-    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(scalar, (int, np.integer)) or isinstance(scalar, bool):
-        raise ValueError(f"{name} must be {what}, got {_shown(value)}")
-    return int(scalar)
+    value = _scalar(value)
+    return repr(value) if isinstance(value, (int, float, complex, str)) else type(value).__name__
 
 
 def _checked_whole(name, value, low, high=2**63 - 1):
-    top = {2**63 - 1: "on", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
-    wanted = f"a whole number from {low} {top}"
-    value = _as_whole(name, value, wanted)
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be {wanted}, got {value}")
-    return value
+    number, top = _scalar(value), {2**63 - 1: "on", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
+    if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
+        raise ValueError(f"{name} must be a whole number from {low} {top}, got {_shown(value)}")
+    return number
 
 
 def _as_seed(name, value):
@@ -758,16 +670,12 @@ def _as_seed(name, value):
 
 def _as_real(name, value):
     """value as a finite float."""
-    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(scalar, (int, float, np.integer, np.floating)) or isinstance(scalar, bool):
+    number = _scalar(value)
+    if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise ValueError(f"{name} must be a real number, got {_shown(value)}")
-    try:
-        number = float(scalar)
-    except OverflowError:                              # a whole number beyond the range of float64
-        number = math.inf
-    if not abs(number) < math.inf:
+    if not abs(number) <= sys.float_info.max:          # NaN, or beyond the range of float64
         raise ValueError(f"{name} must be finite, got {number}")
-    return number
+    return float(number)
 
 
 def _checked_real(name, value, low, high=math.inf):
@@ -778,36 +686,30 @@ def _checked_real(name, value, low, high=math.inf):
     return value
 
 
-def _checked_share(name, value):
+def _checked_between(name, value, over, under=1):
+    """A number between 0 and over / under, neither included."""
     value = _as_real(name, value)
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name} must be between 0 and 1, got {value}")
+    _require(0.0 < value < over / under, f"{name} must be between 0 and {over}{f'/{under}' * (under > 1)}, got {value}")
     return value
 
 
 def _as_flag(name, value):
-    scalar = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if not isinstance(scalar, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {_shown(value)}")
-    return bool(scalar)
+    _require(isinstance(_scalar(value), bool), f"{name} must be True or False, got {_shown(value)}")
+    return bool(value)
 
 
 _PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
 
 
 def _human(size):
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} TB"
+    unit = min(max(0, math.floor(math.log10(max(size, 1)) / 3)), 4)
+    return f"{size / 1000**unit:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[unit]}"
 
 
 def _fits(name, size):
     """Refuse what would take more bytes than this machine's memory, before any work."""
-    if size > _PHYSICAL_MEMORY:
-        raise ValueError(f"{name} must be smaller: {_human(float(size))} would be taken, and there are "
-                         f"{_human(_PHYSICAL_MEMORY)} of memory")
+    _require(size <= _PHYSICAL_MEMORY, f"{name} must be smaller: {_human(float(size))} would be taken, and there are "
+             f"{_human(_PHYSICAL_MEMORY)} of memory")
 
 
 # 2.3 Tuples
@@ -819,11 +721,12 @@ _bringers = {}                                         # of the classes of tuple
 _of_numbers = {int: lambda name, value: _checked_whole(name, value, 0), float: _as_real, bool: _as_flag}
 
 
-def _bringer(cls, what, **arrays):
+def _bringer(cls, what, sound=lambda made: True, **arrays):
     """A function of a name and a value that brings a tuple of class cls to its form, and refuses anything else.
 
     arrays: dimensions of the fields that are arrays of float64; "points" for those of float32 or float64, "like points"
-    for those of their precision, "whole" for whole numbers. Other fields go by their annotations.
+    for those of their precision, "whole" for whole numbers. Other fields go by their annotations. sound: what must hold
+    of the tuple in its form.
     """
     def convert(name, value):
         fields = {}
@@ -847,11 +750,13 @@ def _bringer(cls, what, **arrays):
             served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
             raise ValueError(f"{name} must be {what}, got {kind}{served}")
         try:
-            return convert(name, value)
+            made = convert(name, value)
         except (AttributeError, OverflowError, TypeError, ValueError) as error:     # a tuple that nobody's maker made
             if str(error).startswith(name):
                 raise
             raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
+        _require(sound(made), f"{name} must be {what}")
+        return made
     _bringers[cls] = bring
     return bring
 
@@ -924,15 +829,9 @@ def _exp64(x):
     rounded = x * 1.4426950408889634 + _ROUND64
     k = rounded - _ROUND64
     r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11       # ln 2 in 33 + 53 bits
-    q = 2.5000005801868804e-08
-    q = q * r + 2.763037842182758e-07
-    q = q * r + 2.755758721521554e-06
-    q = q * r + 2.4801492763392768e-05
-    q = q * r + 0.00019841269504905712
-    q = q * r + 0.0013888888943922068
-    q = q * r + 0.008333333333495561
-    q = q * r + 0.04166666666652919
-    q = q * r + 0.1666666666666641
+    q = (2.5000005801868804e-08 * r + 2.763037842182758e-07) * r + 2.755758721521554e-06
+    q = ((q * r + 2.4801492763392768e-05) * r + 0.00019841269504905712) * r + 0.0013888888943922068
+    q = ((q * r + 0.008333333333495561) * r + 0.04166666666652919) * r + 0.1666666666666641
     q = q * r + 0.5000000000000011
     return _times_power_of_two(1.0 + (r + r * r * q), rounded)
 
@@ -945,11 +844,8 @@ def _exp32(x):
     rounded = x * np.float32(1.44269504) + _ROUND32
     k = rounded - _ROUND32
     r = (x - k * np.float32(0.693115234375)) - k * np.float32(3.1946184945309415e-05)
-    q = np.float32(0.0013814462581649423)
-    q = q * r + np.float32(0.0083687799051404)
-    q = q * r + np.float32(0.04166839271783829)
-    q = q * r + np.float32(0.1666651964187622)
-    q = q * r + np.float32(0.4999999403953552)
+    q = (np.float32(0.0013814462581649423) * r + np.float32(0.0083687799051404)) * r + np.float32(0.04166839271783829)
+    q = (q * r + np.float32(0.1666651964187622)) * r + np.float32(0.4999999403953552)
     return _times_power_of_two(np.float32(1.0) + (r + r * r * q), rounded)
 
 
@@ -962,12 +858,8 @@ def _log64(x):
     f = m - 1.0
     s = f / (2.0 + f)
     z = s * s
-    q = 0.1479625762932135
-    q = q * z + 0.15314021458854346
-    q = q * z + 0.18183565394586662
-    q = q * z + 0.22222198554014694
-    q = q * z + 0.2857142874256008
-    q = q * z + 0.3999999999941397
+    q = (0.1479625762932135 * z + 0.15314021458854346) * z + 0.18183565394586662
+    q = ((q * z + 0.22222198554014694) * z + 0.2857142874256008) * z + 0.3999999999941397
     q = q * z + 0.6666666666666734
     half = 0.5 * f * f
     log_m = f - (half - s * (half + z * q))            # log(1 + f) = 2 s + s z q, arranged to keep f exact
@@ -986,9 +878,7 @@ def _log32(x):
     f = m - np.float32(1.0)
     s = f / (np.float32(2.0) + f)
     z = s * s
-    q = np.float32(0.2358243763446808)
-    q = q * z + np.float32(0.28537294268608093)
-    q = q * z + np.float32(0.4000033438205719)
+    q = (np.float32(0.2358243763446808) * z + np.float32(0.28537294268608093)) * z + np.float32(0.4000033438205719)
     q = q * z + np.float32(0.6666666269302368)
     half = np.float32(0.5) * f * f
     log_m = f - (half - s * (half + z * q))
@@ -1010,14 +900,9 @@ def _cos64(x):
     r = ((x - k * 3.1415926534682512) - k * 1.2154201012607932e-10) - k * 4.044532497591901e-21
     r = r - k * 2.0171708071745067e-37
     z = r * r
-    q = 2.7211569774915805e-15
-    q = q * z - 7.642989817549199e-13
-    q = q * z + 1.6058939643121507e-10
-    q = q * z - 2.505210687158409e-08
-    q = q * z + 2.7557319211124324e-06
-    q = q * z - 0.00019841269841209145
-    q = q * z + 0.008333333333333194
-    q = q * z - 0.16666666666666666
+    q = (2.7211569774915805e-15 * z - 7.642989817549199e-13) * z + 1.6058939643121507e-10
+    q = ((q * z - 2.505210687158409e-08) * z + 2.7557319211124324e-06) * z - 0.00019841269841209145
+    q = (q * z + 0.008333333333333194) * z - 0.16666666666666666
     return _negated_if_even(r + r * z * q, rounded)
 
 
@@ -1029,10 +914,8 @@ def _cos32(x):
     r = (((x - k * np.float32(3.140625)) - k * np.float32(0.0009675025939941406))
          - k * np.float32(1.5099067240953445e-07)) - k * np.float32(5.126688303189038e-12)
     z = r * r
-    q = np.float32(2.605750751172309e-06)
-    q = q * z - np.float32(0.0001980959059437737)
-    q = q * z + np.float32(0.00833306647837162)
-    q = q * z - np.float32(0.16666659712791443)
+    q = np.float32(2.605750751172309e-06) * z - np.float32(0.0001980959059437737)
+    q = (q * z + np.float32(0.00833306647837162)) * z - np.float32(0.16666659712791443)
     return _negated_if_even(r + r * z * q, rounded)
 
 
@@ -1080,6 +963,9 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
+_mixed = getattr(_mix, "py_func", _mix)                # on arrays of NumPy; a number alone warns that it overflows
+
+
 @_strict_helper
 def _random_word(key, counter):
     """64 random bits: element `counter` of the sequence that starts at `key`."""
@@ -1104,13 +990,6 @@ def _key(seed, purpose):
 
 def _checked_key(function, seed, purpose):
     return _key(_as_seed(f"{function}: seed", seed), purpose)
-
-
-def _mixed(z):
-    """`_mix` on an array of NumPy; of a number alone it would warn that it overflows, as it is meant to."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def _words(keys, counters):
@@ -1139,24 +1018,15 @@ def _normal(key, counter):
 
 
 @_strict_helper
-def _cauchy(key, counter):
-    """Standard Cauchy: tan of a uniform angle."""
-    return math.tan(3.141592653589793 * (_uniform(key, counter) - 0.5))
-
-
-@_strict_helper
 def _gamma(key, counter, shape):
     """Gamma with the given shape > 0 and scale 1 (Marsaglia and Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
-    key = _subkey(key, counter)                          # a sequence of its own: the number of attempts is random
-    boosted = shape if shape >= 1.0 else shape + 1.0
-    d = boosted - 1.0 / 3.0
-    c = 1.0 / math.sqrt(9.0 * d)
-    attempt = 0
+    key = _subkey(key, counter)                        # a sequence of its own: the number of attempts is random
+    d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
+    c, attempt = 1.0 / math.sqrt(9.0 * d), 0
     while True:
-        z = _normal(key, 2 * attempt)       # elements 4a and 4a + 1; the uniform takes 4a + 2
-        u = _uniform(key, 4 * attempt + 2)
+        z = _normal(key, 2 * attempt)                  # elements 4a and 4a + 1; the uniform takes 4a + 2
         v = (1.0 + c * z) ** 3
-        if v > 0.0 and math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
+        if v > 0.0 and math.log(_uniform(key, 4 * attempt + 2)) < 0.5 * z * z + d - d * v + d * math.log(v):
             break
         attempt += 1
     if shape < 1.0:                                    # G(shape) = G(shape + 1) U^(1 / shape)
@@ -1167,8 +1037,7 @@ def _gamma(key, counter, shape):
 @_strict_helper
 def _gap(key, counter, log_miss):
     """Failures before the next success of a coin whose failure has log-probability log_miss (geometric)."""
-    # Cut before it overflows, then rounded down.
-    return np.int64(min(_log(_uniform(key, counter)) / log_miss, 4.0e18))
+    return np.int64(min(_log(_uniform(key, counter)) / log_miss, 4.0e18))      # cut before it overflows, rounded down
 
 
 @_core_alone
@@ -1214,6 +1083,9 @@ def _gaussian_matrix(n, p, key):
  _PRECOMPUTED) = range(10)
 _KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 3/2", "matern 5/2",
                "laplacian of the city block", "polynomial", "custom", "precomputed")
+# They depend on x - y alone, and so are Fourier transforms of probability laws (Bochner).
+_KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
+_custom_kernels = {}                                   # compiled kernels must outlive the addresses taken of them
 
 
 # 5.1 Makers
@@ -1258,10 +1130,6 @@ def _sigma_of(kernel):
     return math.sqrt(roots[kernel.kind]) / kernel.gamma if kernel.kind in roots else None
 
 
-def _bandwidth(name, sigma, most=1e150):
-    return _checked_real(name, sigma, 1.0 / most, most)                # so that its square is a number
-
-
 def _new_kernel(kind, gamma=0.0, shape=0.0, offset=0.0, address=0, table=None):
     return Kernel(kind, 1.0, gamma, shape, offset, address, np.empty((0, 0)) if table is None else table)
 
@@ -1283,7 +1151,7 @@ def gaussian(sigma=None, gamma=None):
     if (sigma is None) == (gamma is None):
         raise ValueError("gaussian: either sigma or gamma must be given, and not both")
     if gamma is None:
-        return _new_kernel(_GAUSSIAN, 0.5 / _bandwidth("gaussian: sigma", sigma) ** 2)
+        return _new_kernel(_GAUSSIAN, 0.5 / _checked_real("gaussian: sigma", sigma, 1e-150, 1e150) ** 2)
     return _new_kernel(_GAUSSIAN, _checked_real("gaussian: gamma", gamma, 1e-301, 1e300))
 
 
@@ -1298,7 +1166,7 @@ def laplacian(sigma, norm=2):
     Returns: Kernel
     """
     kind = _EXPONENTIAL if _checked_whole("laplacian: norm", norm, 1, 2) == 2 else _CITY_BLOCK
-    return _new_kernel(kind, 1.0 / _bandwidth("laplacian: sigma", sigma))
+    return _new_kernel(kind, 1.0 / _checked_real("laplacian: sigma", sigma, 1e-150, 1e150))
 
 
 def matern(nu, sigma):
@@ -1313,9 +1181,8 @@ def matern(nu, sigma):
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
     nu = _as_real("matern: nu", nu)
-    if nu not in kinds:
-        raise ValueError(f"matern: nu must be 0.5, 1.5 or 2.5, got {nu}")
-    return _new_kernel(kinds[nu], math.sqrt(2.0 * nu) / _bandwidth("matern: sigma", sigma))
+    _require(nu in kinds, f"matern: nu must be 0.5, 1.5 or 2.5, got {nu}")
+    return _new_kernel(kinds[nu], math.sqrt(2.0 * nu) / _checked_real("matern: sigma", sigma, 1e-150, 1e150))
 
 
 def rational_quadratic(alpha, sigma):
@@ -1327,7 +1194,7 @@ def rational_quadratic(alpha, sigma):
     Returns: Kernel
     """
     alpha = _checked_real("rational_quadratic: alpha", alpha, 1e-3, 1e6)
-    sigma = _bandwidth("rational_quadratic: sigma", sigma, 1e140)
+    sigma = _checked_real("rational_quadratic: sigma", sigma, 1e-140, 1e140)
     return _new_kernel(_RATIONAL, 0.5 / (alpha * sigma * sigma), alpha)
 
 
@@ -1338,7 +1205,7 @@ def cauchy(sigma):
         sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
     Returns: Kernel
     """
-    return _new_kernel(_CAUCHY, 1.0 / _bandwidth("cauchy: sigma", sigma) ** 2)
+    return _new_kernel(_CAUCHY, 1.0 / _checked_real("cauchy: sigma", sigma, 1e-150, 1e150) ** 2)
 
 
 def polynomial(degree, gamma, coef0):
@@ -1377,25 +1244,12 @@ def precomputed(K):
     [[1.0], [2.0]]
     """
     K = _checked_points("precomputed: K", K).astype(np.float64, copy=False)
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(f"precomputed: K must be square, got shape {K.shape}")
+    _require(K.shape[0] == K.shape[1], f"precomputed: K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
     for a in range(0, len(K), 1024):                   # by blocks, in little memory
         if not np.abs(K[a:a + 1024, :a + 1024] - K[:a + 1024, a:a + 1024].T).max() <= 1e-6 * largest:
             raise ValueError("precomputed: K must be symmetric")
     return _new_kernel(_PRECOMPUTED, table=K)
-
-
-_custom_kernels = {}                                   # compiled kernels must outlive the addresses taken of them
-
-
-class _Uncompiled(NamedTuple):
-    """What stands for a compiled kernel with NUMBA_DISABLE_JIT=1."""
-    address: int
-
-
-def _call_uncompiled(address, x, y):
-    return next(f for f, kernel in list(_custom_kernels.items()) if kernel.address == address)(x, y)
 
 
 def custom(f):
@@ -1419,7 +1273,7 @@ def custom(f):
     if getattr(f, "targetoptions", {}).get("parallel"):
         raise ValueError("custom: f must be compiled without parallel=True: several threads call it")
     if numba.config.DISABLE_JIT:
-        _custom_kernels[f] = _Uncompiled(id(f))
+        _custom_kernels[f] = collections.namedtuple("Uncompiled", "address")(id(f))
     elif f not in _custom_kernels:
         try:
             @cfunc(types.float64(types.CPointer(types.float64), types.CPointer(types.float64), types.intp))
@@ -1445,9 +1299,8 @@ def scaled(kernel, kappa):
     Returns: Kernel
     """
     kernel, kappa = _checked_kernel("scaled: kernel", kernel), _checked_real("scaled: kappa", kappa, 5e-324)
-    if not 1e-300 <= kernel.scale * kappa <= 1e300:
-        raise ValueError("scaled: kappa times the factors of before must be from 1e-300 to 1e300, got "
-                         f"{kernel.scale * kappa}")
+    _require(1e-300 <= kernel.scale * kappa <= 1e300, "scaled: kappa times the factors of before must be from 1e-300 "
+             f"to 1e300, got {kernel.scale * kappa}")
     return kernel._replace(scale=kernel.scale * kappa)
 
 
@@ -1462,29 +1315,21 @@ def _is_sound(kernel):
     return all(0.0 <= number < math.inf for number in (kernel.gamma, kernel.shape, kernel.offset))
 
 
-def _are_rows(X, count):
-    """Whether the points X are numbers of rows, one each, of a matrix of so many."""
-    numbers = X[:, 0]
-    return bool((numbers == np.floor(numbers)).all() and numbers.min() >= 0 and numbers.max() < count)
-
-
 _as_kernel = _bringer(Kernel, "a Kernel, made by gaussian(sigma) or its companions", table=2)
 
 
 def _checked_kernel(name, kernel, **points):
     """The kernel, which goes with these points."""
     kernel, function = _as_kernel(name, kernel), name.split(": ")[0]
-    if not _is_sound(kernel):
-        raise ValueError(f"{name} must be a Kernel as its maker returned it, and of custom(f), in this process (call "
-                         "custom again where it was stored)")
+    _require(_is_sound(kernel), f"{name} must be a Kernel as its maker returned it, and of custom(f), in this process "
+             "(call custom again where it was stored)")
     for argument, P in points.items():
         if P.itemsize == 4 and not 1e-37 <= kernel.scale <= 1e37:
             raise ValueError(f"{name} must be scaled by 1e-37 to 1e37 with points in float32")
-        if kernel.kind == _PRECOMPUTED and P.shape[1] != 1:
-            raise ValueError(f"{function}: {argument} must have one column, of row numbers, with a precomputed kernel")
-        if kernel.kind == _PRECOMPUTED and not _are_rows(P, len(kernel.table)):
-            raise ValueError(f"{function}: {argument} must hold whole numbers from 0 to N - 1 with a precomputed "
-                             "(N, N) kernel")
+        if kernel.kind == _PRECOMPUTED and not (P.shape[1] == 1 and (P == np.floor(P)).all()
+                                                and 0 <= P.min() <= P.max() < len(kernel.table)):
+            raise ValueError(f"{function}: {argument} must have one column, of whole row numbers from 0 to N - 1, with "
+                             "a precomputed (N, N) kernel")
     return kernel
 
 
@@ -1494,7 +1339,7 @@ def _points_and_kernel(function, X, kernel):
     return X, _checked_kernel(f"{function}: kernel", kernel, X=X)
 
 
-@_intrinsic(_call_uncompiled)
+@_intrinsic(lambda address, x, y: next(f for f, made in [*_custom_kernels.items()] if made.address == address)(x, y))
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function at `address` and two contiguous float64 vectors."""
     def codegen(context, builder, signature, args):
@@ -1526,109 +1371,75 @@ def _multiply_often(values, bases, times):
 
 @_helper
 def _apply_kernel(kernel, gamma, tile, rows):
-    """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns.
-
-    The fixed length lets LLVM drop the loops for remainders: half of the code to compile.
-    """
+    """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns. The
+    fixed length lets LLVM drop the loops for remainders: half of the code to compile."""
     _wide_vectors()
     one, third = tile.dtype.type(1), tile.dtype.type(1 / 3)
     far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)       # exp(-far) is 1e-37, 1e-300
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
     gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
-    if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
-        for i in range(rows):
-            values = tile[i]
+    bases = np.empty(_BLOCK, tile.dtype)
+    for i in range(rows):
+        values = tile[i]
+        if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
             for j in range(_BLOCK):
                 values[j] = _decay(gamma * values[j], far)
-    elif kernel.kind == _RATIONAL:
-        for i in range(rows):
-            values = tile[i]
+        elif kernel.kind == _RATIONAL:
             for j in range(_BLOCK):
                 values[j] = _decay(shape * _log_one_plus(gamma * values[j], one), far)
-    elif kernel.kind == _CAUCHY:
-        for i in range(rows):
-            values = tile[i]
+        elif kernel.kind == _CAUCHY:
             for j in range(_BLOCK):
                 values[j] = one / (one + gamma * values[j])
-    elif kernel.kind == _EXPONENTIAL:
-        for i in range(rows):
-            values = tile[i]
+        elif kernel.kind == _EXPONENTIAL:
             for j in range(_BLOCK):
                 values[j] = _decay(gamma * np.sqrt(values[j]), far)
-    elif kernel.kind == _MATERN_3_2:
-        for i in range(rows):
-            values = tile[i]
+        elif kernel.kind == _MATERN_3_2:
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
                 values[j] = (one + a) * _decay(a, far)
-    elif kernel.kind == _MATERN_5_2:
-        for i in range(rows):
-            values = tile[i]
+        elif kernel.kind == _MATERN_5_2:
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
                 values[j] = (one + a + third * a * a) * _decay(a, far)
-    elif kernel.kind == _POLYNOMIAL:
-        bases = np.empty(_BLOCK, tile.dtype)
-        for i in range(rows):
-            values = tile[i]
+        elif kernel.kind == _POLYNOMIAL:
             for j in range(_BLOCK):
                 bases[j] = gamma * values[j] + offset
                 values[j] = scale
             _multiply_often(values, bases, np.int64(kernel.shape))
-    else:                                              # of a kind without a formula, which is refused: not finite
-        for i in range(rows):
-            values = tile[i]
+        else:                                          # of a kind without a formula, which is refused: not finite
             for j in range(_BLOCK):
                 values[j] = np.nan
-    # A loop of its own: where sums are reordered, scale times a^2 would overflow before exp(-a) makes it small.
-    if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:
-        for i in range(rows):
-            values = tile[i]
+        # A loop of its own: where sums are reordered, scale times a^2 would overflow before exp(-a) makes it small.
+        if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:
             for j in range(_BLOCK):
                 values[j] *= scale
 
 
-_KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
-
-
-def _is_stationary(kernel):
-    """Whether the kernel depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner)."""
-    return kernel.kind in _KINDS_WITH_LAWS
-
-
 def _checked_stationary(name, kernel, **points):
     kernel = _checked_kernel(name, kernel, **points)
-    if not _is_stationary(kernel):
+    if kernel.kind not in _KINDS_WITH_LAWS:
         raise ValueError(f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy")
     return kernel
 
 
 def _checked_radial(name, kernel):
     kernel = _checked_stationary(name, kernel)
-    if kernel.kind == _CITY_BLOCK:
-        raise ValueError(f"{name} must depend on the Euclidean distance")
+    _require(kernel.kind != _CITY_BLOCK, f"{name} must depend on the Euclidean distance")
     return kernel
 
 
 @_helper
 def _mixture_scale(kernel, key, j):
-    """What a normal vector is multiplied by to be frequency j of a kernel of the Euclidean distance: all of these are
-    mixtures of Gaussian ones.
-
-    (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those of Student's t with 2 nu
-    degrees.
-    """
-    if kernel.kind == _GAUSSIAN:
+    """What a normal vector is multiplied by to be frequency j of a kernel of the Euclidean distance. All of these are
+    mixtures of Gaussian ones: (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those
+    of Student's t with 2 nu degrees."""
+    kind, nu = kernel.kind, 0.5
+    if kind == _GAUSSIAN:
         return math.sqrt(2.0 * kernel.gamma)
-    if kernel.kind == _RATIONAL or kernel.kind == _CAUCHY:
-        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kernel.kind == _RATIONAL else 1.0))
-    nu = np.nan                                        # of a kernel whose law is not here yet
-    if kernel.kind == _EXPONENTIAL:
-        nu = 0.5
-    elif kernel.kind == _MATERN_3_2:
-        nu = 1.5
-    elif kernel.kind == _MATERN_5_2:
-        nu = 2.5
+    if kind == _RATIONAL or kind == _CAUCHY:
+        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kind == _RATIONAL else 1.0))
+    if kind != _EXPONENTIAL:
+        nu = 1.5 if kind == _MATERN_3_2 else 2.5 if kind == _MATERN_5_2 else np.nan        # no law is here yet
     return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
 
 
@@ -1638,54 +1449,28 @@ def _mixture_scales(kernel, key, out):
         out[j] = _mixture_scale(kernel, key, j)
 
 
-def _tail_of_exp(a, first):
-    """exp(-a) sum_{n >= first} a^n / n!, for a from 0 to 1; its terms are positive, so that nothing cancels."""
-    term, total = 1.0, 0.0
-    for n in range(1, first + 20):
-        term *= a / n
-        total += term if n >= first else 0.0
-    return math.exp(-a) * total
-
-
 def _drop(kernel, r):
     """1 - k(r) / k(0) of a kernel of the distance, without cancellation."""
+    from scipy.special import gammainc                 # exp(-a) sum_{n >= order} a^n / n!
     a = kernel.gamma * r
-    u = a * r                                          # infinite where the kernel is 0
     if kernel.kind == _GAUSSIAN:
-        return -math.expm1(-u)
-    if kernel.kind == _EXPONENTIAL:
-        return -math.expm1(-a)
-    if kernel.kind == _MATERN_3_2:
-        return _tail_of_exp(a, 2) if a < 1.0 else 1.0 - (1.0 + min(a, 1e3)) * math.exp(-min(a, 1e3))
-    if kernel.kind == _MATERN_5_2:
-        if a < 1.0:
-            return _tail_of_exp(a, 3) + a * a * math.exp(-a) / 6.0
-        a = min(a, 1e3)
-        return 1.0 - (1.0 + a + a * a / 3.0) * math.exp(-a)
-    if kernel.kind == _RATIONAL:
-        return -math.expm1(-kernel.shape * math.log1p(u))
-    if kernel.kind == _CAUCHY:
-        return u / (1.0 + u) if u < 1.0 else 1.0 / (1.0 + 1.0 / u)
-    return math.nan                                    # of a kernel whose law is not here yet
+        return -math.expm1(-a * r)
+    if kernel.kind in (_RATIONAL, _CAUCHY):
+        return -math.expm1(-(kernel.shape if kernel.kind == _RATIONAL else 1.0) * math.log1p(a * r))
+    order = {_EXPONENTIAL: 1, _MATERN_3_2: 2, _MATERN_5_2: 3}[kernel.kind]
+    return float(gammainc(order, a)) + (min(a, 1e3) ** 2 * math.exp(-a) / 6.0 if order == 3 else 0.0)
 
 
 def _steepest(kernel):
     """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
-    gamma = kernel.gamma
-    if kernel.kind == _EXPONENTIAL:
-        return gamma
-    if kernel.kind == _GAUSSIAN:
-        return math.sqrt(2.0 * gamma / math.e)
-    if kernel.kind == _MATERN_3_2:                     # gamma a exp(-a) at a = 1
-        return gamma / math.e
-    if kernel.kind == _MATERN_5_2:                     # gamma (a + a^2) exp(-a) / 3
-        a = 0.5 * (1.0 + math.sqrt(5.0))
-        return gamma * (a + a * a) * math.exp(-a) / 3.0
-    if kernel.kind in (_RATIONAL, _CAUCHY):            # gamma r^2 = u
+    gamma, golden = kernel.gamma, 0.5 * (1.0 + math.sqrt(5.0))
+    if kernel.kind in (_RATIONAL, _CAUCHY):            # at gamma r^2 = u
         alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
         u = 1.0 / (2.0 * alpha + 1.0)
         return 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-    return math.nan                                    # of a kernel whose law is not here yet
+    # Of a = gamma r: a exp(-a) at 1, and (a + a^2) exp(-a) / 3 where a is golden.
+    return {_GAUSSIAN: math.sqrt(2.0 * gamma / math.e), _EXPONENTIAL: gamma, _MATERN_3_2: gamma / math.e,
+            _MATERN_5_2: gamma * (golden + golden**2) * math.exp(-golden) / 3.0}[kernel.kind]
 
 
 # 5.3 Points made ready
@@ -1723,8 +1508,9 @@ def _tile_width(like):
     return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
 
 
-def _pack(Y, width, columns):
-    """Panels (panels, d, width): panel q holds rows q width ... of Y transposed, and zeros at the end."""
+def _pack(Y, columns=None):
+    """Panels (panels, d, width): panel q holds rows q width ... of Y transposed; zeros fill the last tile up."""
+    width, columns = _tile_width(Y), columns or _whole_blocks(len(Y))
     panels = _new_array((columns // width, Y.shape[1], width), Y.dtype)
     whole = len(Y) // width
     panels[:whole] = Y[:whole * width].reshape(whole, width, Y.shape[1]).transpose(0, 2, 1)
@@ -1734,24 +1520,10 @@ def _pack(Y, width, columns):
     return panels
 
 
-def _packed_rows(Y):
-    """All of Y in panels that fill whole tiles."""
-    return _pack(Y, _tile_width(Y), _whole_blocks(len(Y)))
-
-
-@_core_alone
-def _fill_squares(X, out):
-    for i in range(X.shape[0]):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += X[i, j] * X[i, j]
-        out[i] = total
-
-
 def _squares(X):
     """Squared norms of the rows; zeros fill the last block up."""
     out = np.zeros(_whole_blocks(len(X)), X.dtype)
-    _fill_squares(X, out)
+    out[:len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
     return out
 
 
@@ -1759,31 +1531,17 @@ def _minus_row(X, centre):
     return np.subtract(X, centre, out=np.empty_like(X), casting="same_kind")
 
 
-def _sharpness(kernel):
-    """One over the bandwidth; kernels with a kink at 0 have it in gamma itself."""
-    return kernel.gamma if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else math.sqrt(kernel.gamma)
-
-
 def _at_scale(kernel, X, Y, symmetric):
     """Points and gamma with the bandwidth near 1: times a power of two, where float32 cannot hold gamma or squares.
-
-    Exact, but for distances below 1e-35 times the largest coordinate, which become 0. float64 holds all of them as they
-    are.
-    """
-    sharpness = _sharpness(kernel)
+    Exact, but for distances below 1e-35 times the largest coordinate, which become 0."""
+    kink = _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK  # then gamma is one over the bandwidth, else over its square
+    sharpness = kernel.gamma if kink else math.sqrt(kernel.gamma)
     if X.itemsize == 8 or kernel.kind in (_CUSTOM, _PRECOMPUTED) or 1e-6 <= sharpness <= 1e6:
         return kernel.gamma, X, Y
     largest = max(float(np.abs(P).max(initial=1e-45)) for P in (X, Y))
     factor = 2.0 ** math.floor(math.log2(min(1e17 / largest, sharpness)))
     P, Q = [np.multiply(Z, factor, dtype=np.float64).astype(Z.dtype) for Z in (X, Y)]
-    gamma = kernel.gamma / factor / (1.0 if _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK else factor)
-    return gamma, P, P if symmetric else Q
-
-
-def _is_accurate(kernel, gamma, x_squares, y_squares):
-    """Whether the expansion of squared distances is: see `_prepare`."""
-    steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
-    return steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW
+    return kernel.gamma / factor / (1.0 if kink else factor), P, P if symmetric else Q
 
 
 def _prepare(kernel, X, Y, symmetric):
@@ -1801,31 +1559,37 @@ def _prepare(kernel, X, Y, symmetric):
         Q = _minus_row(Y, centre)
         P = Q if symmetric else _minus_row(X, centre)
         x_squares, y_squares = _squares(P), _squares(Q)
-        if _is_accurate(kernel, gamma, x_squares, y_squares):
-            return _Pairs(_EXPANSION, gamma, P, Q, x_squares, y_squares, _packed_rows(Q), symmetric)
+        steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
+        if steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW:
+            return _Pairs(_EXPANSION, gamma, P, Q, x_squares, y_squares, _pack(Q), symmetric)
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
         return _Pairs(_EVERY_PAIR, gamma, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
     mode = _PRODUCTS if kernel.kind == _POLYNOMIAL else _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
-    return _Pairs(mode, gamma, X, Y, none, none, _packed_rows(Y), symmetric)
+    return _Pairs(mode, gamma, X, Y, none, none, _pack(Y), symmetric)
 
 
 # 5.4 Tiles
 
-@_helper
-def _in_double(x):
-    """A vector in float64, for a custom kernel."""
-    out = np.empty(x.shape[0])
-    for t in range(x.shape[0]):
-        out[t] = x[t]
-    return out
-
 
 @_helper
-def _looked_up(kernel, X, i, Y, j):
-    """k(x_i, y_j) of a custom or precomputed kernel."""
+def _looked_up(kernel, x, y):
+    """k(x, y) of a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
-        return kernel.scale * _call_kernel(kernel.address, _in_double(X[i]), _in_double(Y[j]))
-    return kernel.scale * kernel.table[np.int64(X[i, 0]), np.int64(Y[j, 0])]
+        return kernel.scale * _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
+    return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
+
+
+@_helper
+def _pair_sum(kind, x, y, zero):
+    """The inner product, sum of sizes or squared distance that a kernel is a function of, in the precision of zero."""
+    total = zero
+    for t in range(x.shape[0]):
+        a, b = zero + x[t], zero + y[t]
+        if kind == _POLYNOMIAL:
+            total += a * b
+        else:
+            total += abs(a - b) if kind == _CITY_BLOCK else (a - b) * (a - b)
+    return total
 
 
 @_helper
@@ -1835,45 +1599,29 @@ def _pair_values(kernel, gamma, X, i, Y, columns, values):
     x, count = X[i], columns.shape[0]
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         for c in range(count):
-            values[c] = _looked_up(kernel, X, i, Y, columns[c])
+            values[c] = _looked_up(kernel, x, Y[columns[c]])
         return
     for c in range(count):
-        y = Y[columns[c]]
-        total = x.dtype.type(0)
-        if kernel.kind == _POLYNOMIAL:
-            for t in range(x.shape[0]):
-                total += x[t] * y[t]
-        elif kernel.kind == _CITY_BLOCK:
-            for t in range(x.shape[0]):
-                total += abs(x[t] - y[t])
-        else:
-            for t in range(x.shape[0]):
-                total += (x[t] - y[t]) * (x[t] - y[t])
-        values[c] = total
+        values[c] = _pair_sum(kernel.kind, x, Y[columns[c]], x.dtype.type(0))
     _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
 
 
 @_helper
 def _from_distance(kernel, total):
     """One value from a squared distance, sum of sizes or inner product, as `_apply_kernel` has it for tiles."""
-    if kernel.kind == _POLYNOMIAL:
+    value, a, kind = np.nan, min(kernel.gamma * math.sqrt(abs(total)), 1e3), kernel.kind       # exp(-1e3) is 0
+    if kind == _POLYNOMIAL:
         value = kernel.scale
         for _ in range(np.int64(kernel.shape)):        # from the scale on, as `_apply_kernel` has it
             value *= kernel.gamma * total + kernel.offset
         return value
-    value, a = np.nan, min(kernel.gamma * math.sqrt(total), 1e3)       # exp(-1e3) is 0
-    if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
+    if kind == _GAUSSIAN or kind == _CITY_BLOCK:
         value = math.exp(-kernel.gamma * total)
-    elif kernel.kind == _RATIONAL:
-        value = math.exp(-kernel.shape * math.log1p(kernel.gamma * total))
-    elif kernel.kind == _CAUCHY:
-        value = 1.0 / (1.0 + kernel.gamma * total)
-    elif kernel.kind == _EXPONENTIAL:
-        value = math.exp(-a)
-    elif kernel.kind == _MATERN_3_2:
-        value = (1.0 + a) * math.exp(-a)
-    elif kernel.kind == _MATERN_5_2:
-        value = (1.0 + a + a * a / 3.0) * math.exp(-a)
+    elif kind == _RATIONAL or kind == _CAUCHY:
+        value = math.exp(-(kernel.shape if kind == _RATIONAL else 1.0) * math.log1p(kernel.gamma * total))
+    elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
+        factor = 1.0 if kind == _EXPONENTIAL else 1.0 + a + (a * a / 3.0 if kind == _MATERN_5_2 else 0.0)
+        value = factor * math.exp(-a)
     return kernel.scale * value
 
 
@@ -1891,17 +1639,8 @@ def kernel_value(kernel, x, y):
     11.0
     """
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        if kernel.kind == _CUSTOM:
-            return kernel.scale * _call_kernel(kernel.address, _in_double(x), _in_double(y))
-        return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
-    total = 0.0
-    for t in range(x.shape[0]):
-        a, b = np.float64(x[t]), np.float64(y[t])
-        if kernel.kind == _POLYNOMIAL:
-            total += a * b
-        else:
-            total += abs(a - b) if kernel.kind == _CITY_BLOCK else (a - b) * (a - b)
-    return _from_distance(kernel, total)
+        return _looked_up(kernel, x, y)
+    return _from_distance(kernel, _pair_sum(kernel.kind, x, y, 0.0))
 
 
 _kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))     # for calls from Python
@@ -1915,26 +1654,19 @@ def _new_tile(like):
 
 
 @_helper
-def _look_up_tile(kernel, X, Y, first, last, begin, end, tile):
-    """`_fill_tile` from a table, by rows and unsigned numbers of columns: 4 ns a pair at random columns, 13 before."""
-    columns = Y[begin:end]
-    for i in range(first, last):
-        row, values = kernel.table[np.int64(X[i, 0])], tile[i - first]
-        for c in range(columns.shape[0]):
-            values[c] = kernel.scale * row[np.uint64(columns[c, 0])]
-
-
-@_helper
 def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
     X, Y = pairs.X, pairs.Y
-    if kernel.kind == _PRECOMPUTED:
-        _look_up_tile(kernel, X, Y, first, last, begin, end, tile)
+    if kernel.kind == _PRECOMPUTED:                    # unsigned numbers of columns: 4 ns a pair at random ones, not 13
+        for i in range(first, last):
+            row, values = kernel.table[np.int64(X[i, 0])], tile[i - first]
+            for j in range(begin, end):
+                values[j - begin] = kernel.scale * row[np.uint64(Y[j, 0])]
         return
     if pairs.mode == _EVERY_PAIR:
         for i in range(first, last):
             for j in range(begin, end):
-                tile[i - first, j - begin] = _looked_up(kernel, X, i, Y, j)
+                tile[i - first, j - begin] = _looked_up(kernel, X[i], Y[j])
         return
     width, d = pairs.panels.shape[2], X.shape[1]
     for q in range(_BLOCK // width):
@@ -1975,14 +1707,10 @@ def _tile_work(kernel, pairs, more):
     return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
 
 
-def _tile_places_of(rows, columns, symmetric):
-    """(tiles, 2) rows and columns of the tiles of a matrix of so many blocks; of a symmetric one the upper half."""
+def _tile_places(P, Q, symmetric):
+    """(tiles, 2) rows and columns, in blocks, of the tiles of a len(P) x len(Q) matrix, or of its upper half."""
+    rows, columns = -(-len(P) // _BLOCK), -(-len(Q) // _BLOCK)
     return np.stack(np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns), axis=1)
-
-
-def _tile_places(pairs):
-    """Places of the tiles, row by row; cores take four of them a task."""
-    return _tile_places_of(-(-len(pairs.X) // _BLOCK), -(-len(pairs.Y) // _BLOCK), pairs.symmetric)
 
 
 @_helper
@@ -2018,7 +1746,8 @@ def _fill_gram(kernel, pairs, places, out):
 
 def _gram(kernel, pairs):
     out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
-    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, _tile_places(pairs), out)     # 3: to write to new memory
+    places = _tile_places(pairs.X, pairs.Y, pairs.symmetric)
+    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)             # 3: to write to new memory
     return out
 
 
@@ -2031,11 +1760,6 @@ def _value_limit(kernel, X, Y):
         with np.errstate(over="ignore"):
             return kernel.scale * float(np.float64(kernel.gamma * product + kernel.offset) ** kernel.shape)
     return kernel.scale
-
-
-def _largest_number(like):
-    """Below it, a number and some roundings of it are finite in the type of `like`."""
-    return 1e38 if like.itemsize == 4 else 1e308
 
 
 def gram(X, Y, kernel):
@@ -2056,7 +1780,7 @@ def gram(X, Y, kernel):
     kernel = _checked_kernel("gram: kernel", kernel, X=P, Y=Q)
     _fits("gram: Y", 1.0 * len(P) * len(Q) * P.itemsize)
     K = _gram(kernel, _prepare(kernel, P, Q, P is Q))
-    if not _value_limit(kernel, P, Q) < _largest_number(P) and not _all_below(K, math.inf):
+    if not _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) and not _all_below(K, math.inf):
         raise ValueError("gram: kernel must have finite values on X and Y, in their precision")
     return K
 
@@ -2070,22 +1794,14 @@ def gram_diagonal(X, kernel):
     Returns: (n,) array of X's precision
     """
     diagonal = _diagonal(*_points_and_kernel("gram_diagonal", X, kernel))
-    if not np.isfinite(diagonal).all():
-        raise ValueError("gram_diagonal: kernel must have finite values on X, in the precision of X")
+    _require(np.isfinite(diagonal).all(), "gram_diagonal: kernel must have finite values on X, in the precision of X")
     return diagonal
 
 
 @_core_alone
 def _fill_diagonal(X, kernel, out):
     for i in range(X.shape[0]):
-        out[i] = kernel.scale                          # radial kernels are 1 at 0, times their scale
-        if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-            out[i] = _looked_up(kernel, X, i, X, i)
-        elif kernel.kind == _POLYNOMIAL:
-            square = 0.0
-            for t in range(X.shape[1]):
-                square += np.float64(X[i, t]) * X[i, t]
-            out[i] = _from_distance(kernel, square)
+        out[i] = kernel_value(kernel, X[i], X[i])
 
 
 def _diagonal(X, kernel):
@@ -2164,18 +1880,9 @@ def _sum_of_slots(slots, n, p, dtype):
     return np.ascontiguousarray(total[:n, :p], dtype)
 
 
-def _segments(row_blocks, column_blocks):
-    """Pieces in which columns are cut so that a few rows still make 64 tasks; depends on the sizes alone."""
-    return max(1, min(column_blocks, 64 // row_blocks))
-
-
-_SYMMETRIC_SLOTS = 16                                  # partial results of a symmetric product, at most 128 MB
-_SYMMETRIC_LIMIT = 2**20
-
-
 def _use_symmetry(n, p, like):
-    """Whether partial results of a symmetric product with p vectors keep to the limit."""
-    return n * _padded_width(p, like) <= _SYMMETRIC_LIMIT
+    """Whether partial results of a symmetric product with p vectors, 16 of them, keep to 128 MB."""
+    return n * _padded_width(p, like) <= 2**20
 
 
 @_core
@@ -2212,10 +1919,11 @@ def _gram_product(kernel, pairs, V):
     """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
     n, m, p, panels = len(pairs.X), len(pairs.Y), V.shape[1], _packed_vectors(V)
     rows, columns, wide = -(-n // _BLOCK), -(-m // _BLOCK), _padded_width(p, V)
-    segments = _SYMMETRIC_SLOTS if pairs.symmetric else _segments(rows, columns)
+    segments = 16 if pairs.symmetric else max(1, min(columns, 64 // rows))     # few rows are cut into 64 tasks
     slots, tasks = np.zeros((segments, rows * _BLOCK, wide)), segments if pairs.symmetric else rows * segments
     work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
-    places = _tile_places(pairs) if pairs.symmetric else np.empty((0, 2), np.int64)    # 10^12 pairs: a gigabyte
+    places = np.empty((0, 2), np.int64)                # of all tiles they would take a gigabyte for 10^12 pairs
+    places = _tile_places(pairs.X, pairs.Y, True) if pairs.symmetric else places
     _add_tiles(work, kernel, pairs, places, p, panels, tasks, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
@@ -2238,8 +1946,7 @@ def gram_matmat(X, Y, V, kernel):
     V = _checked_points("gram_matmat: V", V, rows=len(Q)).astype(P.dtype, copy=False)
     kernel = _checked_kernel("gram_matmat: kernel", kernel, X=P, Y=Q)
     product = _gram_product(kernel, _prepare(kernel, P, Q, P is Q and _use_symmetry(len(P), V.shape[1], P)), V)
-    if not _all_below(product, math.inf):
-        raise ValueError("gram_matmat: kernel must have finite values, and so must the product")
+    _require(_all_below(product, math.inf), "gram_matmat: kernel must have finite values, and so must the product")
     return product
 
 
@@ -2256,9 +1963,8 @@ def median_bandwidth(X, seed=0):
     2.0
     """
     from scipy.spatial.distance import pdist           # .1 s to import
-    X, key = _as_points("median_bandwidth: X", X), _checked_key("median_bandwidth", seed, _PAIRS)
-    if X.size == 0:
-        raise ValueError(f"median_bandwidth: X must have at least one row and one column, got shape {X.shape}")
+    X, key = _as_array("median_bandwidth: X", X, 2), _checked_key("median_bandwidth", seed, _PAIRS)
+    _require(X.size != 0, f"median_bandwidth: X must have at least one row and one column, got shape {X.shape}")
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
     P = _checked_points("median_bandwidth: X", X[rows], numbers=rows).astype(np.float64)
     unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # squares of tiny gaps would be 0
@@ -2322,6 +2028,8 @@ class Centered(NamedTuple):
 # beside those of the core that comes next, and its bits depend on their number.
 
 _BY_BLAS = 2**18
+_DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
+_RUN = 8 * _DEPTH                                      # rows whose products are added in the factors' precision
 
 
 @_core
@@ -2348,7 +2056,7 @@ def _dense_product(A, m, V):
     if n * V.size < _BY_BLAS:
         return A[:, :m] @ V
     rows, wide, panels = -(-n // _BLOCK), _padded_width(p, V), _packed_vectors(V)
-    segments = _segments(rows, -(-m // _WIDE_BLOCK))
+    segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))           # few rows are cut into 64 tasks
     slots = np.zeros((segments, rows * _BLOCK, wide))
     _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
@@ -2377,16 +2085,10 @@ def _transposed_product(U, m, V):
     return _sum_of_slots(slots, m, p, V.dtype)
 
 
-_DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
-_RUN = 8 * _DEPTH                                      # rows whose products are added in the factors' precision
-
-
 @_core
 def _pack_columns(F, start, panels):
-    """Panels (panels, rows, width) of the columns of F from row `start` on, and zeros at the end.
-
-    Read from F itself, rows of 2000 columns lie pages apart: tiles then came at half the speed.
-    """
+    """Panels (panels, rows, width) of the columns of F from row `start` on, and zeros at the end. Read from F itself,
+    rows of 2000 columns lie pages apart: tiles then came at half the speed."""
     for index in prange(_blocks(panels.shape[1])):
         count, rows, width = panels.shape
         block = np.int64(index)
@@ -2428,14 +2130,12 @@ def _add_panel_products(left, right, places, out):
 def _column_products(F, G, symmetric):
     """F^T G in float64 (G is F, if symmetric); sums of 2048 rows in the factors' precision."""
     out, width = np.zeros((F.shape[1], G.shape[1])), _tile_width(F)
-    rows, columns = [-(-size // _BLOCK) for size in out.shape]
-    places = _tile_places_of(rows, columns, symmetric)
-    padded = -(-out.shape[1] // width) * width         # whole panels are multiplied
+    places, padded = _tile_places(out, out.T, symmetric), -(-out.shape[1] // width) * width # whole panels are taken
     for start in range(0, len(F), _RUN):
         stop = min(len(F), start + _RUN)
         left = _column_panels(F, start, stop)
         right = left if symmetric else _column_panels(G, start, stop)
-        work = (0.5 + 0.5 / columns if symmetric else 1.0) * _MULTIPLY_ADD * (stop - start) * len(out) * padded
+        work = _MULTIPLY_ADD * (stop - start) * len(out) * padded * (0.6 if symmetric else 1.0)
         _add_panel_products(work, left, right, places, out)
     return np.triu(out) + np.triu(out, 1).T if symmetric else out
 
@@ -2456,37 +2156,26 @@ def _row64(context, builder, dtype, data, row, store=None):
     return builder.load(place, align=itemsize) if store is None else builder.store(store, place, align=itemsize)
 
 
-@_intrinsic(lambda total, row, a, V, i: operator.iadd(total[row], a * V[i]))
-def _add_scaled_row(typing, total, row, a, V, i):
-    """total[row] += a V[i] on 64-byte rows."""
+@_intrinsic(lambda out, row, a, i, factor, b, j: operator.setitem(out, row, a[i] + factor * b[j]))
+def _combine_rows(typing, out, row, a, i, factor, b, j):
+    """out[row] = a[i] + factor b[j] on 64-byte rows."""
     def codegen(context, builder, signature, args):
-        total, V = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 3)]
+        out, a, b = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 5)]
         dtype = signature.args[0].dtype
-        wide, old = _row64(context, builder, dtype, V, args[4]), _row64(context, builder, dtype, total, args[1])
-        empty, first = ir.Constant(wide.type, ir.Undefined), ir.IntType(32)(0)
-        splat = ir.Constant(ir.VectorType(ir.IntType(32), wide.type.count), None)
-        a = builder.shuffle_vector(builder.insert_element(empty, args[2], first), empty, splat)
-        added = builder.fadd(old, builder.fmul(a, wide, flags=("contract",)), flags=("contract",))
-        _row64(context, builder, dtype, total, args[1], store=added)
+        first, second = _row64(context, builder, dtype, a, args[3]), _row64(context, builder, dtype, b, args[6])
+        empty, splat = ir.Constant(second.type, ir.Undefined), ir.VectorType(ir.IntType(32), second.type.count)
+        factor = builder.insert_element(empty, args[4], ir.IntType(32)(0))
+        factor = builder.shuffle_vector(factor, empty, ir.Constant(splat, None))
+        total = builder.fadd(first, builder.fmul(factor, second, flags=("contract",)), flags=("contract",))
+        _row64(context, builder, dtype, out, args[1], store=total)
         return context.get_dummy_value()
-    return types.void(total, types.int64, total.dtype, V, types.int64), codegen
-
-
-@_helper
-def _sparse_inner(data, indices, v):
-    """A row of a CSR times a vector; unsigned numbers of columns, so that LLVM need not look for negative ones."""
-    total = v.dtype.type(0)
-    for q in range(data.shape[0]):
-        total += data[q] * v[np.uint64(indices[q])]
-    return total
+    return types.void(out, types.int64, a, types.int64, out.dtype, b, types.int64), codegen
 
 
 @_core
 def _multiply_rows(data, indices, indptr, panels, out):
-    """A CSR times the columns in panels of 64 bytes, 128 rows a task; times one column, if there is only one.
-
-    Four sums in turn: an addition to the number that was just written waits for it, 3.5 ns.
-    """
+    """A CSR times the columns in panels of 64 bytes, 128 rows a task; times one column, if there is only one. Four sums
+    in turn: an addition to the number that was just written waits for it, 3.5 ns."""
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
         block, lanes = np.int64(index), panels.shape[2]
@@ -2494,17 +2183,20 @@ def _multiply_rows(data, indices, indptr, panels, out):
         for i in range(block * _BLOCK, min(out.shape[0], block * _BLOCK + _BLOCK)):
             begin, end = indptr[i], indptr[i + 1]
             if lanes == 1:
-                out[i, 0] = _sparse_inner(data[begin:end], indices[begin:end], only)
+                values, columns, sum_of_row = data[begin:end], indices[begin:end], out.dtype.type(0)
+                for q in range(values.shape[0]):       # unsigned, so that LLVM need not look for negative ones
+                    sum_of_row += values[q] * only[np.uint64(columns[q])]
+                out[i, 0] = sum_of_row
             for group in range(panels.shape[0] if lanes > 1 else 0):
                 V, whole = panels[group], begin + (end - begin) // 4 * 4
                 total[:] = 0
                 for q in range(begin, whole, 4):
-                    _add_scaled_row(total, 0, data[q], V, indices[q])
-                    _add_scaled_row(total, 1, data[q + 1], V, indices[q + 1])
-                    _add_scaled_row(total, 2, data[q + 2], V, indices[q + 2])
-                    _add_scaled_row(total, 3, data[q + 3], V, indices[q + 3])
+                    _combine_rows(total, 0, total, 0, data[q], V, indices[q])
+                    _combine_rows(total, 1, total, 1, data[q + 1], V, indices[q + 1])
+                    _combine_rows(total, 2, total, 2, data[q + 2], V, indices[q + 2])
+                    _combine_rows(total, 3, total, 3, data[q + 3], V, indices[q + 3])
                 for q in range(whole, end):
-                    _add_scaled_row(total, 0, data[q], V, indices[q])
+                    _combine_rows(total, 0, total, 0, data[q], V, indices[q])
                 for c in range(min(lanes, out.shape[1] - group * lanes)):
                     out[i, group * lanes + c] = (total[0, c] + total[1, c]) + (total[2, c] + total[3, c])
 
@@ -2534,18 +2226,6 @@ def _add_table_rows(typing, total, row, table, a, b, c, d):
     return types.void(total, types.uint64, table, *[types.uint64] * 4), codegen
 
 
-@_intrinsic(lambda out, row, a, i, b, j: operator.setitem(out, row, a[i] + b[j]))
-def _sum_rows(typing, out, row, a, i, b, j):
-    """out[row] = a[i] + b[j] on 64-byte rows."""
-    def codegen(context, builder, signature, args):
-        out, a, b = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 4)]
-        total = builder.fadd(_row64(context, builder, signature.args[0].dtype, a, args[3]),
-                             _row64(context, builder, signature.args[0].dtype, b, args[5]))
-        _row64(context, builder, signature.args[0].dtype, out, args[1], store=total)
-        return context.get_dummy_value()
-    return types.void(out, types.int64, a, types.int64, b, types.int64), codegen
-
-
 @_helper
 def _fill_tables(V, first_row, first_column, table, twice):
     """table[256 q + e] = sum over the 8 bits of e of +-V[first_row + 8 q + bit], for q < 4; rows past the end are 0."""
@@ -2561,7 +2241,7 @@ def _fill_tables(V, first_row, first_column, table, twice):
         size = 1
         for bit in range(8):
             for e in range(size):                      # setting one more bit turns one -v into +v
-                _sum_rows(table, 256 * q + size + e, table, 256 * q + e, twice, bit)
+                _combine_rows(table, 256 * q + size + e, table, 256 * q + e, V.dtype.type(1), twice, bit)
             size *= 2
 
 
@@ -2606,7 +2286,7 @@ def _epsilon(A):
 
 
 def _checked_array(name, A):
-    A = _as_points(name, A)
+    A = _as_array(name, A, 2)
     if A.shape[0] != A.shape[1] or A.shape[0] == 0:
         raise ValueError(f"{name} must be square, with at least one row, got shape {A.shape}")
     return A
@@ -2619,22 +2299,16 @@ def _as_indices(name, value):
     return np.require(value, np.int32 if value.dtype == np.int32 else np.int64, ["C", "A"])
 
 
-def _checked_rows(name, value):
-    """A CSR, not necessarily square."""
-    if not isinstance(value, CSR):
-        raise ValueError(f"{name} must be a CSR with integer indices, got {type(value).__name__}")
+def _checked_rows(name, value, square=False):
+    """A CSR, square or not."""
+    _require(isinstance(value, CSR), f"{name} must be a CSR with integer indices, got {type(value).__name__}")
     A = CSR(_as_array(f"{name}.data", value.data, 1), _as_indices(f"{name}.indices", value.indices),
             _as_indices(f"{name}.indptr", value.indptr).astype(np.int64))
     argument, p = name.split(": ")[-1], A.indptr
     if p.size < 2 or p[0] != 0 or not p[-1] == A.data.size == A.indices.size or (p[1:] < p[:-1]).any():
         raise ValueError(f"{name}.indptr must rise from 0 to the length of {argument}.data and {argument}.indices, in "
                          "n + 1 steps")
-    return A
-
-
-def _checked_csr(name, value):
-    A = _checked_rows(name, value)
-    if A.indices.size and not 0 <= A.indices.min() <= A.indices.max() < A.indptr.size - 1:
+    if square and A.indices.size and not 0 <= A.indices.min() <= A.indices.max() < p.size - 1:
         raise ValueError(f"{name}.indices must be from 0 to n - 1")
     return A
 
@@ -2644,11 +2318,6 @@ def _csr_rows(A, first, last):
     rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first:last + 1]))
     np.add.at(out, (rows, A.indices[entries]), A.data[entries])
     return out
-
-
-def _csr_trace(A):
-    rows = np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr))
-    return float(A.data[rows == A.indices].sum(dtype=np.float64))
 
 
 def _csr_symmetric(A):
@@ -2685,30 +2354,10 @@ def _checked_implicit(name, value):
     return Implicit(X, _checked_kernel(f"{name}.kernel", value.kernel, **{f"{name.split(': ')[-1]}.X": X}))
 
 
-def _implicit_product(A, V):
-    halve = _use_symmetry(len(A.X), V.shape[1], A.X)
-    return _gram_product(A.kernel, _prepare(A.kernel, A.X, A.X, halve), V.astype(A.X.dtype, copy=False))
-
-
-def _implicit_rows(A, first, last):
-    whole = first == 0 and last == len(A.X)            # then the symmetric path, with the very numbers of `gram`
-    return _gram(A.kernel, _prepare(A.kernel, A.X[first:last], A.X, whole)).astype(np.float64, copy=False)
-
-
-def _low_rank_product(A, V):
-    return _dense_product(A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], V.astype(A.F.dtype, copy=False)))
-
-
-def _low_rank_rows(A, first, last):
-    F = A.F.astype(np.float64, copy=False)
-    return _dense_product(F[first:last], F.shape[1], np.ascontiguousarray(F.T))
-
-
 def _checked_difference(name, value):
     A, B = _as_operator(f"{name}.A", value.A), _as_operator(f"{name}.B", value.B)
-    if _size(A) != _size(B):
-        raise ValueError(f"{name}.A and {name.split(': ')[-1]}.B must be of the same size, got {_size(A)} and "
-                         f"{_size(B)} rows")
+    _require(_size(A) == _size(B), f"{name}.A and {name.split(': ')[-1]}.B must be of the same size, got {_size(A)} "
+             f"and {_size(B)} rows")
     return Difference(A, B)
 
 
@@ -2718,9 +2367,8 @@ def _measured_difference(A, V):
 
 
 def _checked_centered(name, value):
-    A, means = _as_operator(f"{name}.A", value.A), _as_vector(f"{name}.means", value.means)
-    if means.size != _size(A):
-        raise ValueError(f"{name}.means must hold one number for each row of {name.split(': ')[-1]}.A")
+    A, means = _as_operator(f"{name}.A", value.A), _as_array(f"{name}.means", value.means, 1, _DOUBLE)
+    _require(means.size == _size(A), f"{name}.means must hold one number for each row of {name.split(': ')[-1]}.A")
     return Centered(A, means)
 
 
@@ -2732,10 +2380,6 @@ def _centered_product(A, V):
 def _measured_centered(A, V):
     W, size = _measured_product(A.A, _minus_row(V, V.mean(0, np.float64)))
     return _minus_row(W, W.mean(0, np.float64)), size
-
-
-def _centered_rows(A, first, last):
-    return _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means)
 
 
 def _dense_symmetric(A):
@@ -2753,11 +2397,9 @@ class _ByProducts:
         self.product, self.n, self.precision = product, n, None
 
     def measured(self, V):
-        R = _as_points("block_lanczos_of: product(V)", self.product(V.copy()))
-        if R.shape != V.shape:
-            raise ValueError(f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
-        if not _all_below(R, math.inf):
-            raise ValueError("block_lanczos_of: product(V) must be finite (no NaN or infinity)")
+        R = _as_array("block_lanczos_of: product(V)", self.product(V.copy()), 2)
+        _require(R.shape == V.shape, f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
+        _require_finite("block_lanczos_of: product(V)", _all_below(R, math.inf))
         W = np.array(R, np.float64)
         size = _largest_column(W)
         if self.precision is None:
@@ -2786,18 +2428,26 @@ _OPERATORS = {
         lambda A, first, last: A[first:last].astype(np.float64), lambda A: float(A.trace(dtype=np.float64)),
         lambda A: A.nbytes, _dense_symmetric),
     CSR: _Form(
-        _checked_csr, lambda A: A.indptr.size - 1, lambda A: _epsilon(A.data), _csr_product, _csr_rows, _csr_trace,
-        lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes, _csr_symmetric),
+        functools.partial(_checked_rows, square=True), lambda A: A.indptr.size - 1, lambda A: _epsilon(A.data),
+        _csr_product, _csr_rows,
+        lambda A: float(A.data[np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr)) == A.indices].sum(
+            dtype=np.float64)), lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes, _csr_symmetric),
     Bits: _Form(
         _checked_bits, lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product, _bits_rows, _bits_trace,
         lambda A: A.words.nbytes),
     Implicit: _Form(
-        _checked_implicit, lambda A: len(A.X), lambda A: _epsilon(A.X), _implicit_product, _implicit_rows,
-        lambda A: float(_diagonal(A.X, A.kernel).sum(dtype=np.float64)), lambda A: A.X.nbytes + A.kernel.table.nbytes),
+        _checked_implicit, lambda A: len(A.X), lambda A: _epsilon(A.X), lambda A, V: _gram_product(
+            A.kernel, _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
+            V.astype(A.X.dtype, copy=False)),
+        lambda A, first, last: _gram(A.kernel, _prepare(       # of all rows symmetric, with the very numbers of `gram`
+            A.kernel, A.X[first:last], A.X, last - first == len(A.X))).astype(np.float64),
+        lambda A: float(_diagonal(A.X, A.kernel).sum(dtype=np.float64)),
+        lambda A: A.X.nbytes + A.kernel.table.nbytes),
     LowRank: _Form(
         lambda name, A: LowRank(_checked_points(f"{name}.F", A.F)), lambda A: len(A.F), lambda A: _epsilon(A.F),
-        _low_rank_product, _low_rank_rows, lambda A: float(np.square(A.F, dtype=np.float64).sum()),
-        lambda A: A.F.nbytes),
+        lambda A, V: _dense_product(A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], V.astype(A.F.dtype))),
+        lambda A, first, last: _dense_product(A.F[first:last].astype(np.float64), A.F.shape[1], A.F.T.astype(
+            np.float64, "C")), lambda A: float(np.square(A.F, dtype=np.float64).sum()), lambda A: A.F.nbytes),
     Difference: _Form(
         _checked_difference, lambda A: _size(A.A), lambda A: max(_precision(A.A), _precision(A.B)),
         lambda A, V: _product(A.A, V) - _product(A.B, V),
@@ -2805,7 +2455,8 @@ _OPERATORS = {
         lambda A: _trace(A.A) - _trace(A.B), lambda A: _held(A.A) + _held(A.B),
         lambda A: _symmetric(A.A) and _symmetric(A.B), _measured_difference),
     Centered: _Form(
-        _checked_centered, lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product, _centered_rows,
+        _checked_centered, lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product,
+        lambda A, first, last: _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means),
         lambda A: _trace(A.A) - float(A.means.sum()), lambda A: _held(A.A) + A.means.nbytes,
         lambda A: _symmetric(A.A), _measured_centered),
     _ByProducts: _Form(None, lambda A: A.n, lambda A: A.precision, None, None, None, None, None, _ByProducts.measured),
@@ -2849,6 +2500,17 @@ def _checked_operator(name, A, symmetric=True):
     return A
 
 
+def _checked_pair(name, A, B, symmetric=False):
+    """Two operators of one size."""
+    A, B = _checked_operator(f"{name}: A", A, symmetric), _checked_operator(f"{name}: B", B, symmetric)
+    _require(_size(A) == _size(B), f"{name}: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
+    return A, B
+
+
+def _require_finite(name, finite):
+    _require(finite, f"{name} must be finite (no NaN or infinity)")
+
+
 # 6.5 Functions of operators
 
 def matmat(A, V):
@@ -2863,11 +2525,10 @@ def matmat(A, V):
     >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
-    A, V = _as_operator("matmat: A", A), _as_array("matmat: V", V, 1 if _is_flat(V) else 2)
-    product = _product(A, _checked_points("matmat: V", _in_columns(V), rows=_size(A)))
-    if not _all_below(product, math.inf):
-        raise ValueError("matmat: A must be finite, and so must A V")
-    return product[:, 0] if V.ndim == 1 else product
+    A, columns = _as_operator("matmat: A", A), _as_columns("matmat: V", V, None)
+    product = _product(A, _checked_points("matmat: V", columns, rows=_size(A)))
+    _require(_all_below(product, math.inf), "matmat: A must be finite, and so must A V")
+    return product[:, 0] if _is_flat(V) else product
 
 
 def dense(A):
@@ -2880,8 +2541,7 @@ def dense(A):
     A = _as_operator("dense: A", A)
     _fits("dense: A", 8.0 * _size(A) ** 2)
     entries = _rows(A, 0, _size(A))
-    if not _all_below(entries, math.inf):
-        raise ValueError("dense: A must be finite (no NaN or infinity)")
+    _require_finite("dense: A", _all_below(entries, math.inf))
     return entries
 
 
@@ -2905,10 +2565,7 @@ def difference(A, B):
     >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
-    A, B = _as_operator("difference: A", A), _as_operator("difference: B", B)
-    if _size(A) != _size(B):
-        raise ValueError(f"difference: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
-    return Difference(A, B)
+    return Difference(*_checked_pair("difference", A, B))
 
 
 def center(A):
@@ -2923,8 +2580,7 @@ def center(A):
     """
     A = _as_operator("center: A", A)
     sums = _product(A, np.ones((_size(A), 1)))
-    if not _all_below(sums, math.inf):
-        raise ValueError("center: A must be finite")
+    _require_finite("center: A", _all_below(sums, math.inf))
     return Centered(A, sums[:, 0].astype(np.float64) / len(sums))
 
 
@@ -2934,8 +2590,8 @@ def center(A):
 
 # 7.1 Small matrices
 #
-# Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
-# eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without).
+# Up to 256 rows without BLAS: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
+# eigenvalues of 8000 points: 0.60 s with numpy.linalg.eigh, 0.34 s without).
 
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
@@ -3017,7 +2673,7 @@ def _largest_size(values):
     return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-@_helper
+@_core_alone
 def _tridiagonalize(A, d, e):
     """Householder reflections H of a symmetric A: diagonals d, e of H A H^T; the vectors of H stay in the rows of A."""
     n, w = A.shape[0], np.empty(A.shape[0])
@@ -3047,7 +2703,7 @@ def _tridiagonalize(A, d, e):
         d[n - 1] = A[n - 1, n - 1]
 
 
-@_helper
+@_core_alone
 def _reflect(A, Z):
     """Each row z of Z becomes H^T z, for the reflections that `_tridiagonalize` has left in A."""
     for j in range(A.shape[0] - 2, -1, -1):
@@ -3060,105 +2716,52 @@ def _reflect(A, Z):
                 z[t] -= factor * v[t]
 
 
-@_helper
-def _diagonalize(d, e, Z):
-    """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
-    n = d.shape[0]
-    high = n - 1
-    while high > 0:
-        low = high
-        while low > 0 and abs(e[low - 1]) > 2.220446049250313e-16 * (abs(d[low - 1]) + abs(d[low])) + 1e-290:
-            low -= 1
-        if low == high:
-            high -= 1
-            continue
-        gap, b = 0.5 * (d[high - 1] - d[high]), e[high - 1]
-        root = math.hypot(gap, b)
-        x, z = d[low] - d[high] + b * (b / (gap + (root if gap >= 0.0 else -root))), e[low]
-        for i in range(low, high):
-            square = x * x + z * z
-            r = math.sqrt(square) if square > 1e-250 else math.hypot(x, z)     # a fifth of the time went into hypot
-            c, s = (x / r, z / r) if r > 0.0 else (1.0, 0.0)
-            if i > low:
-                e[i - 1] = r
-            first, b, second = d[i], e[i], d[i + 1]
-            d[i] = c * c * first + 2.0 * c * s * b + s * s * second
-            d[i + 1] = s * s * first - 2.0 * c * s * b + c * c * second
-            e[i] = c * s * (second - first) + (c * c - s * s) * b
-            if i < high - 1:
-                x, z = e[i], s * e[i + 1]
-                e[i + 1] *= c
-            p, q = Z[i], Z[i + 1]
-            for t in range(n):
-                p_t = p[t]
-                p[t] = c * p_t + s * q[t]
-                q[t] = c * q[t] - s * p_t
-
-
-@_core_alone
-def _solve_small(A, values, beside, rows):
-    """Eigenvalues and, as rows, eigenvectors of a symmetric A, which is lost; rows: the unit matrix before."""
-    _tridiagonalize(A, values, beside)
-    _diagonalize(values, beside, rows)
-    _reflect(A, rows)
-
-
 def _small_eigen(H, size, by_size):
     """Eigenpairs of a symmetric matrix, the leading part of H, descending (by absolute value if by_size)."""
+    from scipy.linalg import eigh_tridiagonal          # .1 s to import; LAPACK does this in one thread
     A = H[:size, :size]
     scale = _largest_size(A)
     A = 0.5 * (A / scale + A.T / scale)                # squares of tiny entries would underflow
-    if size > 256:
+    if 0 < size <= 256:
+        A, diagonal, beside = np.ascontiguousarray(A), np.zeros(size), np.zeros(size)
+        _tridiagonalize(A, diagonal, beside)
+        found, turned = eigh_tridiagonal(diagonal, beside[:-1], check_finite=False)
+        rows = np.ascontiguousarray(turned.T)
+        _reflect(A, rows)
+    else:
         found, columns = np.linalg.eigh(A)
         rows = columns.T
-    else:
-        found, rows = np.zeros(size), np.eye(size)
-        _solve_small(np.ascontiguousarray(A), found, np.zeros(size), rows)
     order = np.argsort(-np.abs(found) if by_size else -found, kind="stable")
     return scale * found[order], np.ascontiguousarray(rows[order].T)
 
 
 @_core_alone
-def _solve_transposed(L, C):
-    """C <- L^-T C for a lower triangular L; 0 where L_ii is 0."""
-    for i in range(L.shape[0] - 1, -1, -1):
-        for q in range(C.shape[1]):
-            C[i, q] = C[i, q] / L[i, i] if L[i, i] != 0.0 else 0.0
-        for j in range(i):
-            for q in range(C.shape[1]):
-                C[j, q] -= L[i, j] * C[i, q]
-
-
-@_core_alone
-def _solve(L, W):
-    """W <- L^-1 W for a lower triangular L."""
-    for i in range(L.shape[0]):
-        for j in range(i):
-            for q in range(W.shape[1]):
-                W[i, q] -= L[i, j] * W[j, q]
-        for q in range(W.shape[1]):
-            W[i, q] /= L[i, i]
-
-
-@_core_alone
-def _factor_in_place(A):
-    """The lower half of a positive definite matrix becomes L with A = L L^T."""
-    for i in range(A.shape[0]):
+def _solve_definite(A, W):
+    """W <- A^-1 W for a positive definite A, whose lower half becomes its Cholesky factor."""
+    r, t = W.shape
+    for i in range(r):
         for j in range(i + 1):
             rest = A[i, j] - _dot(A[i, :j], A[j, :j])
             A[i, j] = rest / A[j, j] if j < i else math.sqrt(rest)
+        for j in range(i + 1):
+            for q in range(t):
+                W[i, q] = W[i, q] - A[i, j] * W[j, q] if j < i else W[i, q] / A[i, i]
+    for i in range(r - 1, -1, -1):
+        for q in range(t):
+            W[i, q] /= A[i, i]
+        for j in range(i):
+            for q in range(t):
+                W[j, q] -= A[i, j] * W[i, q]
 
 
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
-    r, L, W = len(squares), squares.copy(), np.array(products, order="C")
-    L[range(r), range(r)] += max(lam, max(100.0, r) * 2.2e-16 * squares.trace())
+    r, A, W = len(squares), squares.copy(), np.array(products, order="C")
+    A[range(r), range(r)] += max(lam, max(100.0, r) * 2.2e-16 * squares.trace())
     if r > 256:
-        L = np.linalg.cholesky(L)
-    else:
-        _factor_in_place(L)
-    _solve(L, W)
-    _solve_transposed(L, W)
+        from scipy.linalg import cho_factor, cho_solve # .1 s to import
+        return cho_solve(cho_factor(A, True, True, False), W, True, False)
+    _solve_definite(A, W)
     return W
 
 
@@ -3215,13 +2818,14 @@ def _keep_ritz_vectors(Q, H, values, Y, kept):
 # than h times their product from lambda to lambda + h. Beyond, |R| / (lambda - the largest value) bounds it.
 
 _MISSED = 1e-6  # chance that a start block is nearer to orthogonal to v than assumed
+_STEPS_BEYOND = 200                                    # of a proof; then the search goes on, with a larger basis
+_NORM_BLOCK, _NORM_COLUMNS = 16, 768  # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
 
 
 def _start_cosine(n, block, chance):
     """What the cosine between a vector and the span of `block` random ones in n dimensions exceeds but for a chance.
-
-    Its square has the law Beta(block / 2, (n - block) / 2), whose distribution function is at most x^a / (a B(a, b)).
-    """
+    Its square has the law Beta(block / 2, (n - block) / 2), whose distribution function is at most x^a / (a B(a,
+    b))."""
     a, b = 0.5 * block, 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     return math.exp(0.5 / a * (math.log(chance) + math.log(a) + log_beta))
@@ -3243,14 +2847,9 @@ def _resolvent_norms(values, first, last, S, level):
             (_square_norm(reach), _square_norm(left), _square_norm(right) * _square_norm(S))]
 
 
-_STEPS_BEYOND = 200                                    # then the search goes on, and a larger basis needs fewer
-
-
 def _nothing_missed(values, Y, known, first, block, R, level):
-    """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `first` on.
-
-    values, Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them.
-    """
+    """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `first` on. values,
+    Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them."""
     scale, size = _largest_size(values), float(np.abs(R).max()) or 1e-300
     unit, others = R / size, values[known:] / scale    # squares of tiny or huge entries would not fit
     S = _transposed_product(unit, block, unit) * ((size / scale) * (size / scale))
@@ -3268,12 +2867,6 @@ def _nothing_missed(values, Y, known, first, block, R, level):
             return True
         at = sign * reached
     return False
-
-
-def _may_repeat(values, k, block):
-    """Whether `block` of the values are equal to 1 %, and others follow: then more copies may have been missed."""
-    gaps = values[:max(k - block, 0)] - values[block - 1:max(k - 1, block - 1)]
-    return bool((gaps <= 0.01 * np.abs(values[:gaps.size])).any())
 
 
 def _eigen_of(values, vectors, products, iterations, precision, summands):
@@ -3329,9 +2922,10 @@ def _lanczos(A, k, key, tol, max_iterations):
             # are larger by tol sqrt(n / block) at most.
             above = np.count_nonzero(values > values[k - 1] + 0.5 * margin)
             converged = _nothing_missed(values, Y, above, first, block, R, values[k - 1] + margin)
-        found = sum(values[:k])
-        again = (converged and _may_repeat(values, k, block)
-                 and (known == 0 or found > total + max(tol, 16.0 * precision) * scale))
+        # `block` values equal to 1 %, and others behind them: then more copies may have been missed.
+        found, more = sum(values[:k]), max(k - block, 0)
+        again = (converged and (known == 0 or found > total + max(tol, 16.0 * precision) * scale)
+                 and (values[:more] - values[block - 1:block - 1 + more] <= 0.01 * np.abs(values[:more])).any())
         if enough and iterations >= max_iterations or converged and not again:
             return _eigen_of(values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands), True
         kept = k if converged else k + block if size + block > limit else 0
@@ -3350,30 +2944,21 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 # 7.3 The eigenvalue largest in size
 
-_NORM_BLOCK, _NORM_COLUMNS = 16, 768  # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
-
-
-def _bound_by_powers(values, Y, block, n):
-    """The least (|A^q W_1| / cosine)^(1/q) for the random start block W_1, which the norm of A is not above.
-
-    A^q W_1 = Q H^q E_1 for q below the number of blocks, and some vector of norm 1 has that cosine with W_1 but for a
-    chance, so that |A|^q times the cosine is at most |A^q W_1|.
-    """
-    cosine, scale, least, first = _start_cosine(n, block, _MISSED), _largest_size(values), math.inf, Y[:block]
-    for q in range(1, len(Y) // block):
-        G = (first * np.abs(values / scale) ** (2 * q)) @ first.T
-        norm = max(math.sqrt(_square_norm(G)), 1e-300)
-        least = min(least, scale * math.exp(math.log(norm / cosine) / q))
-    return least
-
 
 def _bound_by_start(values, Y, R, block):
-    """What the norm of A is not above, but for a chance, by its products with the start block."""
-    if len(Y) > block:
-        return _bound_by_powers(values, Y, block, len(R))
-    size = _largest_size(R)                            # A W_1 = W_1 H + R
-    off = size * math.sqrt(_square_norm(_transposed_product(R / size, block, R / size)))
-    return (abs(values[0]) + off) / _start_cosine(len(R), block, _MISSED)
+    """What the norm of A is not above, but for a chance, by its products with the random start block W_1. A^q W_1 = Q
+    H^q E_1 for q below the number of blocks, and some vector of norm 1 has that cosine with W_1 but for a chance, so
+    that |A|^q times the cosine is at most |A^q W_1|. With one block, A W_1 = W_1 H + R."""
+    cosine, scale, first = _start_cosine(len(R), block, _MISSED), _largest_size(values), Y[:block]
+    if len(Y) == block:
+        size = _largest_size(R)
+        S = _transposed_product(R / size, block, R / size)
+        return (abs(values[0]) + size * math.sqrt(_square_norm(S))) / cosine
+    least = math.inf
+    for q in range(1, len(Y) // block):
+        norm = math.sqrt(_square_norm((first * np.abs(values / scale) ** (2 * q)) @ first.T))
+        least = min(least, scale * math.exp(math.log(max(norm, 1e-300) / cosine) / q))
+    return least
 
 
 def _norm(A, key, tol, max_iterations):
@@ -3429,16 +3014,19 @@ def _norm(A, key, tol, max_iterations):
 # 7.4 Solvers
 
 def _checked_search(function, A, k, seed, tol, max_iterations):
-    A = _checked_operator(f"{function}: A", A)
+    A = A if isinstance(A, _ByProducts) else _checked_operator(f"{function}: A", A)
     k = _checked_whole(f"{function}: k", k, 1, _size(A))
-    _fits(f"{function}: k", 8.0 * _size(A) * min(2 * k, _size(A)))      # a search holds twice as many vectors
+    _fits(f"{function}: k", 8.0 * _size(A) * min(2 * k, _size(A)))     # a search holds twice as many vectors
     return (A, k, _checked_key(function, seed, _START), _checked_real(f"{function}: tol", tol, 0.0),
             _checked_whole(f"{function}: max_iterations", max_iterations, 1))
 
 
-def _require_finite_operator(function, finite):
-    if not finite:
-        raise ValueError(f"{function}: A must be finite (no NaN or infinity)")
+def _norm_of(function, A, seed, tol, max_iterations, what="A"):
+    """The spectral norm of an operator, whatever else is checked."""
+    key, tol = _checked_key(function, seed, _NORMS), _checked_real(f"{function}: tol", tol, 0.0)
+    norm, _, finite = _norm(A, key, tol, _checked_whole(f"{function}: max_iterations", max_iterations, 1))
+    _require_finite(f"{function}: {what}", finite)
+    return norm
 
 
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
@@ -3451,22 +3039,21 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
         A : (n, n) symmetric array or operator
         k : int from 1 to n
         seed : int from 0 to 2**64 - 1
-        tol : float, not negative; stop when every |A v - value v| <= tol max abs(value). Not below 16 roundings of A's
-            type. Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. A
-            loose tol (1e-2) does not promise that none is missed which is larger by less than a few tol: for that there
-            is `spectral_norm`
+        tol : float, not negative; stop when every |A v - value v| <= tol max abs(value), or 16 roundings of A's type.
+            Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. With a
+            loose tol (1e-2) one may be missed which is larger by less than a few tol: for that there is `spectral_norm`
         max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
     Returns: Eigen; it does not raise when it stops early: see `residual`
-    Cost: Each iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a
-        multiple of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and
-        solved directly. Where b values come out equal to 1 %, the search goes on with a new random block off what it
-        has found, until that shows no more of them: eigenvalues repeated more than b times.
+    Cost: An iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
+        of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved
+        directly. Where b values are equal to 1 %, the search goes on with a new random block, until that shows no more
+        of them.
 
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
     eigen, finite = _lanczos(*_checked_search("block_lanczos", A, k, seed, tol, max_iterations))
-    _require_finite_operator("block_lanczos", finite)
+    _require_finite("block_lanczos: A", finite)
     return eigen
 
 
@@ -3488,14 +3075,9 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     >>> block_lanczos_of(lambda V: A @ V, 3, 2).values.round(12).tolist()
     [3.0, 2.0]
     """
-    name = "block_lanczos_of"
-    n = _checked_whole(f"{name}: n", n, 1, 2**31 - 1)
-    k, key = _checked_whole(f"{name}: k", k, 1, n), _checked_key(name, seed, _START)
-    tol = _checked_real(f"{name}: tol", tol, 0.0)
-    max_iterations = _checked_whole(f"{name}: max_iterations", max_iterations, 1)
-    if not callable(product):
-        raise ValueError(f"{name}: product must be a function of an (n, b) array, got {type(product).__name__}")
-    return _lanczos(_ByProducts(product, n), k, key, tol, max_iterations)[0]
+    name, n = "block_lanczos_of", _checked_whole("block_lanczos_of: n", n, 1, 2**31 - 1)
+    _require(callable(product), f"{name}: product must be a function of an (n, b) array, got {type(product).__name__}")
+    return _lanczos(*_checked_search(name, _ByProducts(product, n), k, seed, tol, max_iterations))[0]
 
 
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
@@ -3506,11 +3088,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     value turns up negative, A is shifted by its size from then on, and the largest eigenvalues win.
 
     Parameters:
-        A : (n, n) symmetric array or operator
-        k : int from 1 to n
-        seed : int from 0 to 2**64 - 1
-        tol : float, not negative; stop when every Ritz residual |A v - value v| <= tol max abs(value), that is when the
-            subspace is invariant to tol. Not below 16 roundings of A's type
+        A, k, seed, tol : as of `block_lanczos`; the subspace is invariant to tol
         max_iterations : int, at least 1; products with k vectors
     Returns: Eigen; it does not raise when it stops early: see `residual`
     Cost: One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
@@ -3523,7 +3101,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     while True:
         Z = _product(A, Q).astype(np.float64, copy=False)
         iterations += 1
-        _require_finite_operator("orthogonal_iteration", _all_below(Z, math.inf))
+        _require_finite("orthogonal_iteration: A", _all_below(Z, math.inf))
         T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
         residual = _residual_norms(Z - _dense_product(Q, k, T), Y, k, _largest_size(values))
@@ -3549,11 +3127,10 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     Parameters:
         A : (n, n) symmetric array or operator
         seed : int from 0 to 2**64 - 1
-        tol : float, not negative; relative error. The true norm is below (1 + tol) times the result (or above it by 16
-            roundings of a product) but for a chance of 1e-6 over seeds, whatever the spectrum, unless the basis was
-            full before that was sure, or max_iterations were over. 768 columns suffice for 1 % up to n near 87,000
-            (beyond, 512 MB hold fewer), and for far smaller tol where the spectrum has gaps; where they do not, it ends
-            when |A v - value v| <= tol |value|, and nothing is promised but that some eigenvalue is that near
+        tol : float, not negative; relative error. The true norm is below (1 + tol) times the result, or above it by 16
+            roundings of a product, but for a chance of 1e-6 over seeds, unless the basis was full before that was sure,
+            or max_iterations were over: then some eigenvalue is as near as |A v - value v| <= tol |value| says. 768
+            columns suffice for 1 % without any gap up to n near 87,000 (beyond, 512 MB hold fewer)
         max_iterations : int, at least 1; products with 16 vectors
     Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
         most 768 n numbers of memory. For n <= 256 the matrix is formed and solved directly
@@ -3561,12 +3138,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
-    A = _checked_operator("spectral_norm: A", A)
-    tol = _checked_real("spectral_norm: tol", tol, 0.0)
-    max_iterations = _checked_whole("spectral_norm: max_iterations", max_iterations, 1)
-    norm, _, finite = _norm(A, _checked_key("spectral_norm", seed, _NORMS), tol, max_iterations)
-    _require_finite_operator("spectral_norm", finite)
-    return norm
+    return _norm_of("spectral_norm", _checked_operator("spectral_norm: A", A), seed, tol, max_iterations)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -3576,10 +3148,10 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 class Expansion(NamedTuple):
     """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
 
-    Expansions over all of X hold X itself and no copy, where it is a C-ordered array of floats: do not change it
-    afterwards. points (c, d); coef (c, k); values (k,) eigenvalues; offset (k,), or empty for none: what centring (or
-    the threshold of a kernel machine) adds; kernel; mean: what in feature space they are about, sum_i mean[i]
-    phi(points[i]), (c,), or empty for 0, or one NaN for what nobody knows.
+    points (c, d), X itself and no copy in those over all of X: do not change it afterwards; coef (c, k); values (k,)
+    eigenvalues; offset (k,), or empty for none: what centring (or the threshold of a kernel machine) adds; kernel;
+    mean: what in feature space they are about, sum_i mean[i] phi(points[i]), (c,), or empty for 0, or one NaN for
+    unknown.
     """
     points: np.ndarray
     coef: np.ndarray
@@ -3590,9 +3162,8 @@ class Expansion(NamedTuple):
 
 
 _as_eigen = _bringer(Eigen, "an Eigen, as the eigensolvers return it", values=1, vectors=2, residual=1)
-
-
 _as_expansion = _bringer(Expansion, "an Expansion", points="points", coef="like points", values=1, offset=1, mean=1)
+_DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
 
 
 def _checked_model(function, X, argument, model):
@@ -3621,15 +3192,10 @@ def _checked_expansion(name, expansion, X=None):
     return E
 
 
-_DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
-
-
 def _expansion_of(X, kernel, eigen, taken):
     """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0.
-
     taken: the eigenvalue that centring took off, whose rounding stays. Coefficients in float32 give features with an
-    error of about 1e-7 of the largest eigenvalue over lambda^1/2.
-    """
+    error of about 1e-7 of the largest eigenvalue over lambda^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor, values = share * (max(eigen.values[0], 0.0) + abs(taken)), eigen.values
     kept = values > np.maximum(floor, eigen.residual * values[0])
@@ -3649,8 +3215,8 @@ def kpca_from_eigen(X, kernel, eigen):
         kernel : Kernel, of the Gram matrix
         eigen : Eigen of their Gram matrix
     Returns: Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
-        not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are cut: value and
-        coefficients 0; the kept rank is the number of positive values
+        not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, have value and
+        coefficients 0
 
     >>> X = np.array([[1.0], [2.0]])
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
@@ -3661,9 +3227,8 @@ def kpca_from_eigen(X, kernel, eigen):
     vectors = _checked_points("kpca_from_eigen: eigen.vectors", eigen.vectors)
     if not eigen.values.size == eigen.residual.size == vectors.shape[1]:
         raise ValueError("kpca_from_eigen: eigen.values and eigen.residual must hold one number for each vector")
-    if len(vectors) != len(X):
-        raise ValueError("kpca_from_eigen: eigen.vectors must have one row for each point of X, got "
-                         f"{len(vectors)} for {len(X)}")
+    _require(len(vectors) == len(X), "kpca_from_eigen: eigen.vectors must have one row for each point of X, got "
+             f"{len(vectors)} for {len(X)}")
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
@@ -3678,17 +3243,16 @@ def _components(function, X, kernel, k, seed, centered):
     A = _gram(kernel, _prepare(kernel, G, G, True)) if n <= _DENSE_POINTS else Implicit(G, kernel)
     taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n if centered else 0.0
     eigen, finite = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000)
-    if not finite:
-        raise ValueError(f"{function}: the Gram matrix must be finite (no NaN or infinity)")
+    _require(finite, f"{function}: the Gram matrix must be finite (no NaN or infinity)")
     return X, kernel, eigen, taken
 
 
 def kpca(X, kernel, k, seed=0):
     """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
 
-    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x) for the largest eigenvalues lambda_n of K and their vectors a^n.
-    Scaled as scikit-learn's `KernelPCA` scales them, which centres; `centered_kpca` does. Signs are such that the entry
-    of a^n of largest size is positive; a component that is rounding is 0, where scikit-learn keeps it.
+    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x) for the largest eigenvalues lambda_n of K and their vectors a^n. Scaled
+    as those of scikit-learn's `KernelPCA`, which centres, as `centered_kpca` does. The entry of a^n of largest size is
+    positive; a component that is rounding is 0, where scikit-learn keeps it.
 
     Parameters:
         X : (n, d) array
@@ -3696,16 +3260,14 @@ def kpca(X, kernel, k, seed=0):
         k : int from 1 to n
         seed : int from 0 to 2**64 - 1
     Returns: Expansion; see `kpca_from_eigen` for the components that are cut
-    Cost: `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4 k +
-        256)) memory (k up to 16). For the eigenvectors, residuals or another tolerance, call `block_lanczos` and
-        `kpca_from_eigen`.
+    Cost: That of `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4
+        k + 256)) memory (k up to 16). For eigenvectors, residuals or another tolerance, call it and `kpca_from_eigen`.
 
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    X, kernel, eigen, _ = _components("kpca", X, kernel, k, seed, False)
-    return _expansion_of(X, kernel, eigen, 0.0)
+    return _expansion_of(*_components("kpca", X, kernel, k, seed, False))
 
 
 def _with_mean_zero(E):
@@ -3728,10 +3290,9 @@ def centered_kpca(X, kernel, k, seed=0):
     >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
     """
-    X, kernel, eigen, taken = _components("centered_kpca", X, kernel, k, seed, True)
-    found = _expansion_of(X, kernel, eigen, taken)
+    found = _expansion_of(*_components("centered_kpca", X, kernel, k, seed, True))
     # Sums of 0 to the last bit: large kernel values multiply them.
-    coef = (found.coef - found.coef.mean(0, np.float64)).astype(X.dtype)
+    coef = (found.coef - found.coef.mean(0, np.float64)).astype(found.coef.dtype)
     return _with_mean_zero(found._replace(coef=coef))
 
 
@@ -3777,88 +3338,47 @@ def expand(X, expansion):
     expansion = _checked_expansion("expand: expansion", expansion, X)
     _fits("expand: X", 1.0 * len(X) * expansion.coef.shape[1] * X.itemsize)
     features = _features(X, expansion)
-    if not _all_below(features, math.inf):
-        raise ValueError("expand: expansion must give finite features on X")
+    _require(_all_below(features, math.inf), "expand: expansion must give finite features on X")
     return features
 
 
 # 8.1 Pre-images
 
-@_helper
-def _preimage_weights(gammas, Q, z, gamma, out):
-    """out_i = gammas_i exp(-gamma |z - q_i|^2); their sum, and that of their sizes."""
-    total = size = 0.0
-    for i in range(Q.shape[0]):
-        square = 0.0
-        for t in range(Q.shape[1]):
-            square += (z[t] - Q[i, t]) ** 2
-        out[i] = gammas[i] * math.exp(-gamma * square)
-        total += out[i]
-        size += abs(out[i])
-    return total, size
 
-
-@_helper
-def _climb(gammas, Q, gamma, z, iterations):
+def _climb(gammas, Q, squares, gamma, z, iterations):
     """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
+    Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows."""
+    def weights(z):
+        return gammas * np.exp(-gamma * np.maximum(squares - 2.0 * (Q @ z) + z @ z, 0.0))
 
-    Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows.
-    """
-    d, weights = Q.shape[1], np.empty(Q.shape[0])
-    step, other = np.empty(d), np.empty(d)
-    total, size = _preimage_weights(gammas, Q, z, gamma, weights)
-    for iteration in range(iterations):
+    w = weights(z)
+    for _ in range(iterations):
+        total, size, share = w.sum(), np.abs(w).sum(), 1.0
         if size == 0.0:                                # so far from all points that every kernel value is 0
-            return total
-        divisor, length = total if total > 0.1 * size else size, 0.0
-        for t in range(d):
-            step[t] = 0.0
-        for i in range(Q.shape[0]):
-            for t in range(d):
-                step[t] += weights[i] * (Q[i, t] - z[t])
-        for t in range(d):
-            step[t] /= divisor
-            length += step[t] ** 2
-        if gamma * length < 1e-20:
-            return total
-        share, higher = 1.0, False
-        while not higher and share > 1e-6:
-            for t in range(d):
-                other[t] = z[t] + share * step[t]
-            value, measured = _preimage_weights(gammas, Q, other, gamma, weights)
-            higher, share = value > total, 0.5 * share
-        if not higher:
-            return total
-        total, size = value, measured
-        for t in range(d):
-            z[t] = other[t]
-    return total
-
-
-@_core
-def _climb_all(gammas, Q, gamma, Z, iterations, sums):
-    """`_climb` for each row of gammas, from that of Z, in place."""
-    for index in prange(Z.shape[0]):
-        r = np.int64(index)
-        sums[r] = _climb(gammas[r], Q, gamma, Z[r], iterations)
+            break
+        step = (w @ Q - total * z) / (total if total > 0.1 * size else size)
+        if gamma * (step @ step) < 1e-20:
+            break
+        other = weights(z + step)
+        while other.sum() <= total and share > 1e-6:
+            share *= 0.5
+            other = weights(z + share * step)
+        if other.sum() <= total:
+            break
+        z, w = z + share * step, other
+    return z, w.sum()
 
 
 def _fixed_points(E, Y, F, iterations):
-    """Pre-images of the features Y, each climbed to from the point whose features F are the nearest.
-
-    Where the sum is not positive at the end, every point is farther than one infinitely far: the start is the answer.
-    """
-    Q, C, out = E.points.astype(np.float64), E.coef.astype(np.float64), np.empty((len(Y), E.points.shape[1]))
-    rows = max(1, 2**21 // len(Q))                     # 16 MB of coefficients at a time
-    for begin in range(0, len(Y), rows):
-        slab = slice(begin, begin + rows)
-        nearest = [int(np.square(F - y).sum(1).argmin()) for y in Y[slab]]
-        gammas, Z = _dense_product(Y[slab], C.shape[1], C.T.copy()), Q[nearest]
-        gammas += E.mean if E.mean.size else 0.0
-        sums = np.empty(len(Z))
-        work = len(Z) * min(iterations, 50) * len(Q) * (10.0 + Q.shape[1])         # many end early
-        _climb_all(work, gammas, Q, E.kernel.gamma, Z, iterations, sums)
-        out[slab] = np.where(sums[:, None] > 0.0, Z, Q[nearest])
+    """Pre-images of the features Y, each climbed to from the point whose features F are the nearest. Where the sum is
+    not positive at the end, every point is farther than one infinitely far: the start is the answer."""
+    centre, out = E.points.mean(0, np.float64), np.empty((len(Y), E.points.shape[1]))
+    Q, C, mean = E.points - centre, E.coef.astype(np.float64), E.mean if E.mean.size else 0.0
+    squares = np.square(Q).sum(1)
+    for row, y in zip(out, Y):
+        start = Q[np.square(F - y).sum(1).argmin()]
+        found, total = _climb(C @ y + mean, Q, squares, E.kernel.gamma, start, iterations)
+        row[:] = centre + (found if total > 0.0 else start)
     return out
 
 
@@ -3866,10 +3386,9 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
     ridge = 0: the fixed point of Mika, Schoelkopf, Smola, Mueller, Scholz, Raetsch (1999) for the Gaussian kernel, z =
-    sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features; it climbs
-    to a point whose image is nearer to that than its neighbours' are, or stays at the nearest of the points where
-    no point's is as near as 0.
-    ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
+    sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features: a point
+    whose image is nearer to that than its neighbours' are, or the nearest of the points where no point's is as near as
+    0. ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
     expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
 
     Parameters:
@@ -3889,26 +3408,22 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     name, features = "kernel_pca_preimage", _checked_points("kernel_pca_preimage: features", features)
     E, ridge = _checked_expansion(f"{name}: expansion", expansion), _checked_real(f"{name}: ridge", ridge, 0.0)
     kernel, iterations = E.kernel, _checked_whole(f"{name}: iterations", iterations, 1)
-    if features.shape[1] != E.coef.shape[1]:
-        raise ValueError(f"{name}: features must have as many columns as expansion has components, got "
-                         f"{features.shape[1]} for {E.coef.shape[1]}")
+    _require(features.shape[1] == E.coef.shape[1], f"{name}: features must have as many columns as expansion has "
+             f"components, got {features.shape[1]} for {E.coef.shape[1]}")
     if ridge == 0.0 and kernel.kind != _GAUSSIAN:
         raise ValueError(f"{name}: ridge must be positive unless the kernel is gaussian")
     if kernel.kind in (_PRECOMPUTED, _CUSTOM):
         raise ValueError(f"{name}: expansion must not have a kernel that is precomputed or custom")
     Y, F = features.astype(np.float64), _features(E.points, E).astype(np.float64)
-    if not np.isfinite(F).all():
-        raise ValueError(f"{name}: expansion must give finite features on its own points")
+    _require(np.isfinite(F).all(), f"{name}: expansion must give finite features on its own points")
     if ridge == 0.0:
         if np.isnan(E.mean[0]) if E.mean.size else E.offset.any():
             raise ValueError(f"{name}: ridge must be positive where expansion has an offset and its mean is not known")
         return _fixed_points(E, Y, F, iterations)
     K = _gram(kernel, _prepare(kernel, F, F, True))
-    if not _all_below(K, 1e300):
-        raise ValueError(f"{name}: expansion must have a kernel that is finite on its features")
+    _require(_all_below(K, 1e300), f"{name}: expansion must have a kernel that is finite on its features")
     out = _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points.astype(np.float64), ridge))
-    if not np.isfinite(out).all():
-        raise ValueError(f"{name}: expansion must have a kernel that is finite on the features")
+    _require(np.isfinite(out).all(), f"{name}: expansion must have a kernel that is finite on the features")
     return out
 
 
@@ -3922,15 +3437,13 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
 # 9.3 Sampled and quantized Gram matrices (AMS section 3)
 
 _BANDS = 64                                             # runs of rows with equal numbers of pairs, one task each
+_GAPS = 16                                             # at a time: in a loop of their own they vectorise
 
 
 @_helper
 def _band_start(band, n):
     """First row of a band, so that the triangle above the diagonal is cut into equal areas."""
     return np.int64(n * (1.0 - math.sqrt(1.0 - band / _BANDS)))
-
-
-_GAPS = 16                                             # at a time: in a loop of their own they vectorise
 
 
 @_helper
@@ -3963,14 +3476,6 @@ def _count_kept(keep, log_miss, n, upper, lower):
                     lower[band + 1, columns[c]] += 1
 
 
-@_helper
-def _sampled_value(value, s, row, j, bound):
-    """What a kept entry becomes: s times its value, or +-s bound by a coin of that mean if bound >= 0."""
-    if bound < 0.0:
-        return s * value
-    return s * bound if _uniform(row, j) * 2.0 * bound < bound + value else -s * bound
-
-
 @_core
 def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr):
     """Evaluate what each band of rows keeps, and write each entry and its mirror image."""
@@ -3983,7 +3488,9 @@ def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, 
             _pair_values(kernel, gamma, X, i, X, columns[:count], values)
             row, at = _subkey(coin, i), indptr[i + 1] - count
             for c in range(count):
-                j, value = columns[c], _sampled_value(values[c], s, row, columns[c], bound)
+                j, value = columns[c], s * values[c]
+                if bound >= 0.0:                       # a coin of that mean
+                    value = s * bound if _uniform(row, j) * 2.0 * bound < bound + values[c] else -s * bound
                 data[at + c], indices[at + c] = value, j
                 if j > i:  # the mirror image; bands come in order, so columns rise in each row
                     mirror = indptr[j] + place[j]
@@ -3991,9 +3498,25 @@ def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, 
                     place[j] += 1
 
 
-def _sampled(kernel, gamma, X, s, keep, coin, bound):
-    """CSR of kept entries: s k(x_i, x_j), or +-s bound by a coin of that mean if bound >= 0; X, gamma: `_at_scale`."""
-    n, log_miss = len(X), math.log1p(-1.0 / s) if s > 1.0 else -math.inf
+def _entry_bound(kernel, X):
+    """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
+    if kernel.kind not in (_CUSTOM, _PRECOMPUTED):
+        return float(np.abs(_diagonal(X, kernel)).max())
+    return float(np.max([np.abs(_gram(kernel, _prepare(kernel, X[a:a + _BLOCK], X, False))).max()
+                         for a in range(0, len(X), _BLOCK)]))
+
+
+def _sampled_gram(function, X, kernel, s, seed, quantized):
+    X, kernel = _points_and_kernel(function, X, kernel)
+    n, s, keep = len(X), _checked_real(f"{function}: s", s, 1.0), _checked_key(function, seed, _KEEP)
+    _require(n < 2**31, f"{function}: X must have fewer than 2**31 rows, got {n}")
+    _fits(f"{function}: s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
+    bound = _entry_bound(kernel, X) if quantized else -1.0
+    _require(bound < math.inf, f"{function}: kernel must have finite values on X")
+    _require(s * bound < (1e38 if X.itemsize == 4 else 1e308), f"{function}: s must not be so large that s times the "
+             f"largest entry overflows the precision of X, got {s}")
+    coin, log_miss, (gamma, P, _) = _checked_key(function, seed, _ROUND_KEPT), (
+        math.log1p(-1.0 / s) if s > 1.0 else -math.inf), _at_scale(kernel, X, X, True)
     upper, lower, entries = np.zeros(n, np.int64), np.zeros((_BANDS + 1, n), np.int64), 0.5 * n * (n + 1.0) / s
     _count_kept(5.0 * entries + 10.0 * n, keep, log_miss, n, upper, lower)
     for band in range(_BANDS):                         # np.cumsum takes twice as long
@@ -4001,55 +3524,12 @@ def _sampled(kernel, gamma, X, s, keep, coin, bound):
     indptr = np.concatenate([[0], np.cumsum(lower[_BANDS] + upper)])
     data, indices = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32)
     work = (15.0 + _value_work(kernel, X.shape[1])) * entries + 10.0 * n
-    _write_kept(work, kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr)
-    return CSR(data, indices, indptr)
-
-
-@_core
-def _largest_in_tiles(kernel, pairs, places, largest):
-    """max abs(K_ij) of each four tiles, NaN if one is."""
-    for index in prange((places.shape[0] + 3) // 4):
-        group, tile, most = np.int64(index), _new_tile(pairs.X), 0.0
-        for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
-            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
-            _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            for r in range(last - first):
-                for c in range(end - begin):
-                    if not abs(tile[r, c]) <= most:    # NaN enters too, and stays
-                        most = abs(tile[r, c])
-        largest[group] = most
-
-
-def _entry_bound(kernel, X):
-    """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
-    if kernel.kind not in (_CUSTOM, _PRECOMPUTED):
-        return float(np.abs(_diagonal(X, kernel)).max())
-    pairs = _prepare(kernel, X, X, True)
-    places = _tile_places(pairs)
-    largest = np.empty(-(-len(places) // 4))
-    _largest_in_tiles(_tile_work(kernel, pairs, 1.0), kernel, pairs, places, largest)
-    return float(largest.max())
-
-
-def _sampled_gram(function, X, kernel, s, seed, quantized):
-    X, kernel = _points_and_kernel(function, X, kernel)
-    n, s, keep = len(X), _checked_real(f"{function}: s", s, 1.0), _checked_key(function, seed, _KEEP)
-    if n >= 2**31:
-        raise ValueError(f"{function}: X must have fewer than 2**31 rows, got {n}")
-    _fits(f"{function}: s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
-    bound = _entry_bound(kernel, X) if quantized else -1.0
-    if not bound < math.inf:
-        raise ValueError(f"{function}: kernel must have finite values on X")
-    if not s * bound < (1e38 if X.itemsize == 4 else 1e308):
-        raise ValueError(f"{function}: s must not be so large that s times the largest entry overflows the precision "
-                         f"of X, got {s}")
-    gamma, P, _ = _at_scale(kernel, X, X, True)
-    sketch = _sampled(kernel, gamma, P, s, keep, _checked_key(function, seed, _ROUND_KEPT), bound)
+    _write_kept(work, kernel, gamma, P, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr)
     known = s * _value_limit(kernel, X, X) < 1e38      # then nothing overflows, and the entries need no look
-    if not known and not _all_below(sketch.data.reshape(1, -1), math.inf):
+    if not known and not _all_below(data, math.inf):
         raise ValueError(f"{function}: kernel must have finite values on X, and s times them must be finite in the "
                          "precision of X")
-    return sketch
+    return CSR(data, indices, indptr)
 
 
 def sample_gram(X, kernel, s, seed=0):
@@ -4064,8 +3544,8 @@ def sample_gram(X, kernel, s, seed=0):
         s : float, at least 1
         seed : int from 0 to 2**64 - 1
     Returns: CSR, symmetric, columns rising in each row, indices int32; data in X's precision
-    Cost: Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time, no pass over all pairs;
-        12 bytes an entry (8 in float32) and 536 n bytes of counts.
+    Cost: Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time; 12 bytes an entry (8 in
+        float32) and 536 n bytes of counts.
 
     >>> X = np.array([[0.0], [1.0]])
     >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
@@ -4083,8 +3563,8 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     Parameters:
         X, kernel, s : as of `sample_gram`
         seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
-    Returns: CSR, symmetric, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are evaluated once
-        more on all pairs to find b
+    Returns: CSR, symmetric, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are evaluated on
+        all pairs to find b
     """
     return _sampled_gram("sample_quantize_gram", X, kernel, s, seed, True)
 
@@ -4118,7 +3598,7 @@ def _round_words(kernel, pairs, slope, coin, places, words):
                         bits[r, c] = bits[c, r]
             _write_words(bits, first, last, begin, end, words)
             if begin > first:
-                _write_words(_transposed(bits), begin, end, first, last, words)
+                _write_words(np.ascontiguousarray(bits.T), begin, end, first, last, words)
 
 
 def quantize_gram(X, kernel, seed=0):
@@ -4131,7 +3611,7 @@ def quantize_gram(X, kernel, seed=0):
     Parameters:
         X, kernel, seed : as of `sample_gram`
     Returns: Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed kernels are evaluated
-        once more to find b
+        on all pairs before, to find b
 
     >>> X = np.array([[0.0], [0.0]])
     >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
@@ -4141,11 +3621,11 @@ def quantize_gram(X, kernel, seed=0):
     key = _checked_key("quantize_gram", seed, _ROUND_UP)
     _fits("quantize_gram: X", 0.125 * len(X)**2)
     bound = _entry_bound(kernel, X)
-    if not bound < math.inf:
-        raise ValueError("quantize_gram: kernel must have finite values on X")
-    words, pairs = np.zeros((-(-len(X) // 32), len(X)), np.uint32), _prepare(kernel, X, X, True)
+    _require(bound < math.inf, "quantize_gram: kernel must have finite values on X")
+    words, pairs, places = np.zeros((-(-len(X) // 32), len(X)), np.uint32), _prepare(kernel, X, X, True), _tile_places(
+        X, X, True)
     slope = 0.5 / bound if bound > 0.0 else 0.0
-    _round_words(_tile_work(kernel, pairs, 4.0), kernel, pairs, slope, key, _tile_places(pairs), words)
+    _round_words(_tile_work(kernel, pairs, 4.0), kernel, pairs, slope, key, places, words)
     return Bits(words, bound, len(X))
 
 
@@ -4156,8 +3636,8 @@ def round_expansion(coef, s, seed=0):
 
     For a unit vector a: a_i stays if abs(a_i) >= 1 / s, else it becomes sign(a_i) / s with probability s abs(a_i), or
     0. So E a^ = a, and f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)),
-    c >= abs(k). Other vectors are rounded as |a| times a unit vector. Several columns share one uniform number for each
-    i: each column has the law above, and their survivors overlap as much as they can.
+    c >= abs(k). Other vectors are rounded as |a| times a unit vector. Columns share one uniform number for each i: each
+    has the law above, and their survivors overlap as much as they can.
 
     Parameters:
         coef : (m,) or (m, k) array
@@ -4165,12 +3645,8 @@ def round_expansion(coef, s, seed=0):
         seed : int from 0 to 2**64 - 1
     Returns: CSR of k rows, one for each column of coef; indices int64, rising; data float64
     """
-    coef = _checked_points("round_expansion: coef", _as_columns("round_expansion: coef", coef))
-    s = _checked_real("round_expansion: s", s, 1e-300)
-    return _rounded(coef, s, _checked_key("round_expansion", seed, _ROUND_COEFFICIENTS))
-
-
-def _rounded(A, s, key):
+    A = _checked_points("round_expansion: coef", _as_columns("round_expansion: coef", coef))
+    s, key = _checked_real("round_expansion: s", s, 1e-300), _checked_key("round_expansion", seed, _ROUND_COEFFICIENTS)
     sizes = np.abs(A)
     largest = np.maximum(sizes.max(0), 1e-300)         # squares of tiny coefficients would underflow
     with np.errstate(over="ignore"):
@@ -4188,16 +3664,12 @@ def thin_expansion(expansion, rounded):
         rounded : CSR of `round_expansion(expansion.coef, s, seed)`
     Returns: Expansion over the u surviving points (at least one is kept), for `expand`
     """
-    expansion = _checked_expansion("thin_expansion: expansion", expansion)
+    E = _checked_expansion("thin_expansion: expansion", expansion)
     rounded = _checked_rows("thin_expansion: rounded", rounded)
-    if rounded.indptr.size != expansion.coef.shape[1] + 1:
+    if rounded.indptr.size != E.coef.shape[1] + 1:
         raise ValueError("thin_expansion: rounded must have one row for each column of expansion.coef")
-    if rounded.indices.size and not 0 <= rounded.indices.min() <= rounded.indices.max() < len(expansion.points):
+    if rounded.indices.size and not 0 <= rounded.indices.min() <= rounded.indices.max() < len(E.points):
         raise ValueError("thin_expansion: rounded.indices must be from 0 to m - 1, the number of points")
-    return _thinned(expansion, rounded)
-
-
-def _thinned(E, rounded):
     survivors = np.unique(rounded.indices) if rounded.indices.size else np.zeros(1, np.int64)      # f^ is the offset
     coef, k = np.zeros((survivors.size, E.coef.shape[1]), E.coef.dtype), E.coef.shape[1]
     rows = np.repeat(np.arange(k), np.diff(rounded.indptr))
@@ -4206,13 +3678,13 @@ def _thinned(E, rounded):
     return E._replace(points=E.points[survivors], coef=coef, mean=np.array([np.nan]) if E.mean.size else E.mean)
 
 
+@_under_one_name
 def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
 
     f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel
-    values of the points that survive in any of them. Coordinated rounding makes these 2.4 times the survivors of one of
-    ten normal vectors (172 against 70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their
-    own, at the same error.
+    values of the points that survive in any of them: 2.4 times the survivors of one of ten normal vectors (172 against
+    70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their own, at the same error.
 
     Parameters:
         X : (q, d) array of new points
@@ -4222,13 +3694,9 @@ def expand_rounded(X, expansion, s, seed=0):
     Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64. For many batches of
         points, `thin_expansion` once and `expand` for each
     """
-    X, s = _checked_points("expand_rounded: X", X), _checked_real("expand_rounded: s", s, 1e-300)
+    X = _checked_points("expand_rounded: X", X)
     E = _checked_expansion("expand_rounded: expansion", expansion, X)
-    key = _checked_key("expand_rounded", seed, _ROUND_COEFFICIENTS)
-    features = _features(X, _thinned(E, _rounded(E.coef.astype(np.float64), s, key)))
-    if not np.isfinite(features).all():
-        raise ValueError("expand_rounded: expansion must give finite features on X")
-    return features
+    return expand(X, thin_expansion(E, round_expansion(E.coef, s, seed)))
 
 
 def rounding_scale(m, c, eps, T):
@@ -4245,20 +3713,13 @@ def rounding_scale(m, c, eps, T):
         T : float, positive and below (c / eps) sqrt(m / ln m)
     Returns: float
     """
-    m, eps = _checked_whole("rounding_scale: m", m, 2), _checked_below("rounding_scale: eps", eps, 2.0 / 3.0, "2/3")
+    m, eps = _checked_whole("rounding_scale: m", m, 2), _checked_between("rounding_scale: eps", eps, 2, 3)
     c, T = _checked_real("rounding_scale: c", c, 1e-300), _checked_real("rounding_scale: T", T, 1e-300)
     if not T < c / eps * math.sqrt(m / math.log(m)):
         raise ValueError(f"rounding_scale: T must be below (c / eps) sqrt(m / ln m), got {T}")
     if not eps * T * 1e300 > c * math.sqrt(m):
         raise ValueError("rounding_scale: eps T must be larger: s is beyond the floating-point numbers")
     return 2.0 * c * math.sqrt(m) / (eps * T)
-
-
-def _checked_below(name, value, limit, in_words):
-    value = _checked_real(name, value, 1e-300)
-    if not value < limit:
-        raise ValueError(f"{name} must be below {in_words}, got {value}")
-    return value
 
 
 def is_trivial(features, m, T):
@@ -4314,8 +3775,7 @@ def rademacher_projection(X, s, seed=0):
     With s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), see `projection_dimension`, all squared distances between
     training and test points, n together, are kept to 1 +- eps and all their inner products to eps (|x|^2 + |y|^2) / 2
     with probability 1 - n^-beta. (The paper prints 1 / sqrt(d) for the scale, which is a misprint.) Sign (t, j) depends
-    on the seed, t and j alone and is never stored, so training and test points, or batches of rows, are projected
-    alike. Kernels of distances or inner products apply to the result.
+    on the seed, t and j alone, so training and test points, or batches of rows, are projected alike.
 
     Parameters:
         X : (n, d) array
@@ -4349,7 +3809,7 @@ def projection_dimension(n, eps, beta):
     Returns: int
     """
     n, beta = _checked_whole("projection_dimension: n", n, 2), _checked_real("projection_dimension: beta", beta, 0.0)
-    eps = _checked_below("projection_dimension: eps", eps, 1.5, "3/2")
+    eps = _checked_between("projection_dimension: eps", eps, 3, 2)
     rate = eps * eps / 2.0 - eps * eps * eps / 3.0
     if not (4.0 + 2.0 * beta) * math.log(n) < 9e18 * rate:
         raise ValueError("projection_dimension: eps must be larger, or beta smaller: the dimension is beyond 64 bits")
@@ -4361,8 +3821,7 @@ def projection_dimension(n, eps, beta):
 def _drawn_pair(function, x, y, kernel, seed, draw):
     """The value of the kernel and the uniform number of a draw."""
     x, y = _checked_vector(f"{function}: x", x), _checked_vector(f"{function}: y", y)
-    if x.size != y.size:
-        raise ValueError(f"{function}: x and y must be of the same length, got {x.size} and {y.size}")
+    _require(x.size == y.size, f"{function}: x and y must be of the same length, got {x.size} and {y.size}")
     points = np.stack([x, y])
     _checked_points(f"{function}: x and y", points)
     kernel = _checked_kernel(f"{function}: kernel", kernel, x=points[:1], y=points[1:])
@@ -4421,8 +3880,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """
     value, u = _drawn_pair("randomized_kernel_round", x, y, kernel, seed, draw)
     weight = _as_real("randomized_kernel_round: weight", weight)
-    if weight == 0.0:
-        raise ValueError("randomized_kernel_round: weight must not be 0")
+    _require(weight != 0.0, "randomized_kernel_round: weight must not be 0")
     keep = min(1.0, _checked_real("randomized_kernel_round: s", s, 1e-300) * abs(weight))
     return value / keep if u < keep else 0.0
 
@@ -4435,11 +3893,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 # ----------------------------------------------------------------------------------------------------------------------
 
 class ReducedSet(NamedTuple):
-    """Few points that stand for many.
-
-    centers (m, d); weights (m,) number of points each stands for; labels (n,) the center that stands for each point,
-    or empty where none were computed.
-    """
+    """Few points for many: centers (m, d); weights (m,) what each stands for; labels (n,) of the points, or none."""
     centers: np.ndarray
     weights: np.ndarray
     labels: np.ndarray
@@ -4454,10 +3908,7 @@ class ReducedSet(NamedTuple):
 # So cells, batches and threads leave no trace in the result.
 
 class ShadowState(NamedTuple):
-    """Shadows of a stream: made by `shadow_start`, passed on by `shadow_update`.
-
-    centers (m, d); weights (m,) number of points in each shadow; eps, the radius; count: points so far.
-    """
+    """Shadows of a stream: centers (m, d); weights (m,) number of points in each; radius eps; count: points so far."""
     centers: np.ndarray
     weights: np.ndarray
     eps: float
@@ -4465,12 +3916,9 @@ class ShadowState(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range.
-
-    centers (capacity, d), and the same in panels for the micro-kernel; codes (capacity,) of their cells; before
-    (capacity,) the center that came before into the same bucket, or -1; heads (buckets,) the last of each, or -1; axes,
-    origin; side of a cell.
-    """
+    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range. centers
+    (capacity, d), and in panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,) the center
+    that came before into the same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin, side."""
     centers: np.ndarray
     panels: np.ndarray
     codes: np.ndarray
@@ -4509,18 +3957,13 @@ def _cell(cells, x):
 
 
 @_helper
-def _bucket(cells, code):
-    return np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
-
-
-@_helper
 def _enter_cell(cells, x, number):
     """Make a point center `number`."""
     width = cells.panels.shape[2]
     for t in range(x.shape[0]):
         cells.centers[number, t] = cells.panels[number // width, t, number % width] = x[t]
     code = _cell(cells, x)
-    bucket = _bucket(cells, code)
+    bucket = np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
     cells.codes[number], cells.before[number], cells.heads[bucket] = code, cells.heads[bucket], number
 
 
@@ -4539,7 +3982,7 @@ def _first_in_cells(cells, X, i, lowest, limit):
         for a in range(directions):
             other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
             rest //= 3
-        j = cells.heads[_bucket(cells, other)]
+        j = cells.heads[np.int64(_mix(np.uint64(other)) & np.uint64(cells.heads.shape[0] - 1))]
         while j >= lowest:                             # from the last center to the first
             if cells.codes[j] == other:
                 seen += 1
@@ -4575,10 +4018,7 @@ def _without_negative(numbers, rows, count):
 
 @_helper
 def _first_in_order(X, first, last, cells, count, limit, labels):
-    """labels[first:last]: the first of `count` centers within the limit, or -1.
-
-    A tile: four of the points that have found none yet, and one panel.
-    """
+    """labels[first:last]: the first of `count` centers within the limit, or -1; a panel and four points at a time."""
     _wide_vectors()
     d, width, left = X.shape[1], cells.panels.shape[2], last - first
     values, numbers = _aligned(4 * width, X), np.empty(left, np.int64)
@@ -4698,10 +4138,6 @@ def _shadows(X, known, eps, grow):
     return cells.centers[:count].copy(), labels
 
 
-def _checked_radius(name, eps):
-    return _checked_real(name, eps, 1e-150, 1e150)
-
-
 def shadow_select(X, eps):
     """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
 
@@ -4711,16 +4147,15 @@ def shadow_select(X, eps):
     Parameters:
         X : (n, d) array; the order of the points matters
         eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
-    Returns: ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to
-        n. Where eps is below all distances every point is a center, and nothing is saved
-    Cost: At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate
-        the centers. O(n + m d) memory beside X in float64.
+    Returns: ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n
+    Cost: At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
+        centers. O(n + m d) memory beside X in float64.
 
     >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
     ReducedSet(centers=array([[0. ],
            [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
     """
-    X, eps = _checked_points("shadow_select: X", X), _checked_radius("shadow_select: eps", eps)
+    X, eps = _checked_points("shadow_select: X", X), _checked_real("shadow_select: eps", eps, 1e-150, 1e150)
     centers, labels = _shadows(X, np.empty((0, X.shape[1])), eps, True)
     return ReducedSet(centers.astype(X.dtype), np.bincount(labels).astype(np.float64), labels)
 
@@ -4735,7 +4170,8 @@ def shadow_radius(sigma, ell):
         ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
     Returns: float
     """
-    return _checked_radius("shadow_radius: sigma", sigma) / _checked_real("shadow_radius: ell", ell, 1e-100, 1e100)
+    sigma = _checked_real("shadow_radius: sigma", sigma, 1e-150, 1e150)
+    return sigma / _checked_real("shadow_radius: ell", ell, 1e-100, 1e100)
 
 
 def shadow_labels(X, centers, eps):
@@ -4751,20 +4187,15 @@ def shadow_labels(X, centers, eps):
     Returns: (n,) int64 array
     """
     X, centers = _checked_two("shadow_labels", X, "centers", centers)
-    return _shadows(X, centers.astype(np.float64, copy=False), _checked_radius("shadow_labels: eps", eps), False)[1]
+    eps = _checked_real("shadow_labels: eps", eps, 1e-150, 1e150)
+    return _shadows(X, centers.astype(np.float64, copy=False), eps, False)[1]
 
 
-_as_shadows = _bringer(ShadowState, "a ShadowState, as shadow_start and shadow_update return it", centers=2, weights=1)
-
-
-def _checked_shadows(name, state):
-    """A state whose centers each have points, and as many together as the state has seen."""
-    state = _as_shadows(name, state)
-    if not (len(state.centers) == state.weights.size and state.centers.shape[1] > 0 and 0 <= state.count < 2**53
-            and (state.weights >= 1.0).all() and state.weights.sum() == state.count and 1e-150 <= state.eps <= 1e150
-            and _all_below(state.centers, 1e150)):
-        raise ValueError(f"{name} must be a ShadowState as shadow_start or shadow_update returned it")
-    return state
+_as_shadows = _bringer(                                # centers each have points, as many together as were seen
+    ShadowState, "a ShadowState, as shadow_start and shadow_update return it", lambda state: (
+        len(state.centers) == state.weights.size and state.centers.shape[1] > 0 and 0 <= state.count < 2**53
+        and (state.weights >= 1.0).all() and state.weights.sum() == state.count and 1e-150 <= state.eps <= 1e150
+        and _all_below(state.centers, 1e150)), centers=2, weights=1)
 
 
 def shadow_start(eps, d):
@@ -4776,7 +4207,7 @@ def shadow_start(eps, d):
     Returns: ShadowState
     """
     d = _checked_whole("shadow_start: d", d, 1, 2**31 - 1)
-    return ShadowState(np.empty((0, d)), np.empty(0), _checked_radius("shadow_start: eps", eps), 0)
+    return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("shadow_start: eps", eps, 1e-150, 1e150), 0)
 
 
 def shadow_update(state, X):
@@ -4787,7 +4218,7 @@ def shadow_update(state, X):
         X : (n, d) array of further points
     Returns: ShadowState; time as of `shadow_select`, and O(m d) for a call
     """
-    state = _checked_shadows("shadow_update: state", state)
+    state = _as_shadows("shadow_update: state", state)
     X = _checked_points("shadow_update: X", X, columns=state.centers.shape[1])
     centers, labels = _shadows(X, state.centers, state.eps, True)
     weights = np.bincount(labels, minlength=len(centers)).astype(np.float64)
@@ -4802,9 +4233,8 @@ def shadow_finish(state):
         state : ShadowState that has seen points
     Returns: ReducedSet, in float64, which shares its arrays with the state
     """
-    state = _checked_shadows("shadow_finish: state", state)
-    if state.count < 1:
-        raise ValueError("shadow_finish: state must have seen a point")
+    state = _as_shadows("shadow_finish: state", state)
+    _require(state.count >= 1, "shadow_finish: state must have seen a point")
     return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
 
 
@@ -4820,18 +4250,18 @@ def shadow_bounds(kernel, eps):
 
     kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
     mmd = sqrt(2 (kappa - phi)); eigenvalues = min(sqrt(2) L eps, kappa), for the root of the sum of squared differences
-    of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. Projections on D leading
-    directions differ by at most 2 sqrt(kappa) mmd / delta, delta half of the gap after them, if that is below 1/2
-    (RSKPCA theorem 5.4). RSKPCA theorem 5.2 as printed, 2 C eps^2 with the C that the paper quotes, is exceeded by
-    exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the place of sqrt(kappa).
+    of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. RSKPCA theorem 5.2 as
+    printed, 2 C eps^2 with the C that the paper quotes, is exceeded by exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the
+    place of sqrt(kappa).
 
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
         eps : float, the radius
     Returns: ShadowBounds(mmd, eigenvalues, operator), floats
     """
-    kernel, eps = _checked_radial("shadow_bounds: kernel", kernel), _checked_radius("shadow_bounds: eps", eps)
-    drop, kappa = _drop(kernel, eps), kernel.scale
+    kernel = _checked_radial("shadow_bounds: kernel", kernel)
+    eps, kappa = _checked_real("shadow_bounds: eps", eps, 1e-150, 1e150), kernel.scale
+    drop = _drop(kernel, eps)
     spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
     return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
                         kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
@@ -4847,14 +4277,14 @@ def shadow_projection_bound(kernel, eps, values, k):
         kernel, eps : as of `shadow_bounds`
         values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
         k : int from 1 to q
-    Returns: float; infinity where the theorem's condition is not met, which takes a radius of about sigma (lambda_k -
+    Returns: float; infinity where the condition is not met, which takes a radius of about sigma (lambda_k -
         lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
     """
     kernel = _checked_radial("shadow_projection_bound: kernel", kernel)
     values = _checked_vector("shadow_projection_bound: values", values)
     k = _checked_whole("shadow_projection_bound: k", k, 1, values.size)
-    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, _checked_radius(
-        "shadow_projection_bound: eps", eps)).mmd
+    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, _checked_real(
+        "shadow_projection_bound: eps", eps, 1e-150, 1e150)).mmd
     delta = 0.5 * values[k - 1] - 0.5 * (values[k] if k < values.size else 0.0)
     return float(moved / delta) if moved < 0.5 * delta else math.inf
 
@@ -4881,7 +4311,7 @@ def _find_nearest(X, panels, count, labels, distances):
 
 def _nearest(X, centers):
     labels, distances, width = np.empty(len(X), np.int64), np.empty(len(X), X.dtype), _tile_width(X)
-    panels = _pack(centers, width, -(-len(centers) // width) * width)
+    panels = _pack(centers, -(-len(centers) // width) * width)
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
     _find_nearest(work, X, panels, len(centers), labels, distances)
     return labels, distances
@@ -4899,28 +4329,16 @@ def _come_closer(X, center, distances):
             distances[i] = min(distances[i], total)
 
 
-@_core_alone
-def _pick(sizes, u, otherwise):
-    """Index drawn in proportion to the sizes, by a uniform u; `otherwise` if they are all 0."""
-    total, running = 0.0, 0.0
-    for i in range(sizes.shape[0]):
-        total += sizes[i]
-    for i in range(sizes.shape[0] if total > 0.0 else 0):
-        running += sizes[i]
-        if running > u * total:
-            return i
-    return sizes.shape[0] - 1 if total > 0.0 else otherwise
-
-
 def _spread_centers(X, k, key):
     """k-means++ (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
     n, centers, distances = len(X), np.empty((k, X.shape[1]), X.dtype), np.full(len(X), np.inf)
     for c, u in enumerate(_uniforms(key, np.arange(k))):
-        i = min(int(u * n), n - 1)                     # the first; and where all points are centers already
+        i = int(u * n)                                 # the first; and where all points are centers already
         if c > 0:
             _come_closer((1.0 + _SCALAR * X.shape[1]) * n, X, centers[c - 1], distances)
-            i = _pick(distances, u, i)
-        centers[c] = X[i]
+            sums = np.cumsum(distances)
+            i = int(np.searchsorted(sums, u * sums[-1], "right")) if sums[-1] > 0.0 else i
+        centers[c] = X[min(i, n - 1)]
     return centers
 
 
@@ -4965,8 +4383,7 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
         X : (n, d) array
         m : int from 1 to n, number of centers
         seed : int from 0 to 2**64 - 1
-        restarts : int, at least 1
-        max_iterations : int, at least 1; passes over the points in each run
+        restarts, max_iterations : int, at least 1; runs, and passes over the points in each
     Returns: ReducedSet; a center that lost all its points keeps its place, with weight 0. O(n m d) time an iteration
 
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
@@ -5009,14 +4426,8 @@ def _mean_similarities(function, kernel, X):
     """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed."""
     shares = np.full((len(X), 1), 1.0 / len(X), X.dtype)
     means = _gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(len(X), 1, X)), shares)[:, 0]
-    if not np.isfinite(means).all():
-        raise ValueError(f"{function}: kernel must have finite values on X, in the precision of X")
+    _require(np.isfinite(means).all(), f"{function}: kernel must have finite values on X, in the precision of X")
     return means.astype(np.float64)
-
-
-def _with_unit_scale(kernel):
-    """The kernel without the factor of `scaled`."""
-    return kernel._replace(scale=1.0)
 
 
 def _herd_of(X, kernel, gamma, P, chosen):
@@ -5037,8 +4448,7 @@ def kde_pare(X, m, seed=0, nearest=False):
         X : (n, d) array
         m : int from 1 to n, number of centers, which are different points of X
         seed : int from 0 to 2**64 - 1
-        nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center, whose
-            weight is their number
+        nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center
     Returns: ReducedSet
     """
     X, key = _checked_points("kde_pare: X", X), _checked_key("kde_pare", seed, _PARED)
@@ -5062,11 +4472,10 @@ def herd(X, m, kernel):
         m : int from 1 to n, number of centers, which are different points of X
         kernel : Kernel
     Returns: ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m;
-        labels by the distance in feature space. n^2 / 2 + 2 n m kernel values: means are computed once, where the paper
-        has O(n^2 m)
+        labels by the distance in feature space. n^2 / 2 + 2 n m kernel values, where the paper has O(n^2 m)
     """
     X, kernel = _points_and_kernel("herd", X, kernel)
-    m, kernel = _checked_whole("herd: m", m, 1, len(X)), _with_unit_scale(kernel)      # the choice has no scale
+    m, kernel = _checked_whole("herd: m", m, 1, len(X)), kernel._replace(scale=1.0)    # the choice has no scale
     means, sums, chosen = _mean_similarities("herd", kernel, X), np.zeros(len(X)), []
     gamma, P, _ = _at_scale(kernel, X, X, True)
     for t in range(m):
@@ -5078,11 +4487,7 @@ def herd(X, m, kernel):
 
 
 def _halve(kernel, X, rows, key, log_inverse):
-    """One round of KT-SPLIT: of each pair of rows, one goes to the first half and one to the second.
-
-    A coin decides, biased so that the sums of k over both halves stay near each other (Dwivedi, Mackey 2021; limit and
-    spread are those of its get_swap_params).
-    """
+    """One round of KT-SPLIT: of each pair of rows one goes to either half, by a coin that keeps sums of k near."""
     P, first, second, K = X[rows], rows[0:rows.size // 2 * 2:2].copy(), rows[1::2].copy(), None
     lead, spread, coins = np.zeros(rows.size), 0.0, _uniforms(key, np.arange(first.size))
     for p in range(first.size):                        # lead: the sum of k over the second half less the first
@@ -5117,8 +4522,8 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     """
     X, kernel = _points_and_kernel("kernel_thin", X, kernel)
     n, m, key = len(X), _checked_whole("kernel_thin: m", m, 1, len(X)), _checked_key("kernel_thin", seed, _THINNED)
-    delta = 0.5 if delta is None else _checked_share("kernel_thin: delta", delta)
-    rounds, kernel = int(math.log2(n // m)), _with_unit_scale(kernel)
+    delta = 0.5 if delta is None else _checked_between("kernel_thin: delta", delta, 1)
+    rounds, kernel = int(math.log2(n // m)), kernel._replace(scale=1.0)
     means = _mean_similarities("kernel_thin", kernel, X)
     gamma, P, _ = _at_scale(kernel, X, X, True)
     lists = [_draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))]
@@ -5148,9 +4553,8 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 def _checked_weights(name, w, C, n=None):
     """One weight for each row of C, not negative; summing to n, the number of points, if that is given."""
-    w = np.array(_as_vector(name, w))
-    if w.size != len(C):
-        raise ValueError(f"{name} must hold one weight for each row of C, got {w.size} for {len(C)}")
+    w = np.array(_as_array(name, w, 1, _DOUBLE))
+    _require(w.size == len(C), f"{name} must hold one weight for each row of C, got {w.size} for {len(C)}")
     if not ((w >= 0.0).all() and 1e-15 <= w.sum() <= 1e18):
         raise ValueError(f"{name} must be finite and not negative, with a sum from 1e-15 to 1e18")
     if n is not None and not abs(w.sum() - n) <= 1e-6 * n:
@@ -5159,10 +4563,8 @@ def _checked_weights(name, w, C, n=None):
 
 
 def _weigh(K, w, centered):
-    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w, of K about the weighted mean if centered; the roots, r_i and r.
-
-    About the mean, K_ij - r_i - r_j + r with the weighted means r_i of the rows and r of all, else 0.
-    """
+    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w; if centered, of K_ij - r_i - r_j + r with the weighted means
+    r_i of the rows and r of all. The roots of p, r_i and r, else 0."""
     shares, means, mean = w / w.sum(), np.zeros(w.size), 0.0
     roots = np.sqrt(shares)
     if centered:
@@ -5176,18 +4578,17 @@ def _weigh(K, w, centered):
 
 
 def _reduced_expansion(function, C, w, kernel, k, seed, centered):
-    """The expansion of `rskpca`. The small matrix is of float64.
+    """The expansion of `rskpca`, by a small matrix in float64.
 
-    About a mean, coefficients are first made to sum to 0, and the offsets are those that give the features of the
-    coefficients as they are stored mean 0: coefficients have the size lambda^-1/2, features lambda^1/2, so that for
-    small lambda a sum that is 0 but for rounding would shift the features by more than their size.
+    About a mean, coefficients are made to sum to 0, and offsets give the features of the coefficients as they are
+    stored mean 0: coefficients have the size lambda^-1/2, features lambda^1/2, so that for small lambda a sum that is 0
+    but for rounding would shift the features by more than their size.
     """
     k, key = _checked_whole(f"{function}: k", k, 1, len(C)), _checked_key(function, seed, _START)
     _fits(f"{function}: C", 8.0 * len(C)**2)
     points, total = C.astype(np.float64, copy=False), w.sum()
     K = _gram(kernel, _prepare(kernel, points, points, True))
-    if not np.isfinite(K).all():
-        raise ValueError(f"{function}: kernel must have finite values on C, in its precision")
+    _require(np.isfinite(K).all(), f"{function}: kernel must have finite values on C, in its precision")
     roots, means, mean = _weigh(K, w, centered)
     eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
     found = _expansion_of(C, kernel, eigen, mean)
@@ -5214,8 +4615,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
         k : int from 1 to m; components
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
         centered : bool; about the weighted mean in feature space
-    Returns: Expansion over the centers: m kernel values for each new point. values: eigenvalues in the units of those
-        of K (n times those of the operator), 0 for components that are cut (see `kpca_from_eigen`)
+    Returns: Expansion over the centers. values: eigenvalues in the units of those of K, 0 for components that are cut
 
     >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
     >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
@@ -5229,8 +4629,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
 def reduced_density(X, C, w, kernel):
     """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
 
-    With the points themselves and weights 1 it is that of (8), with centers and their weights that of (9), which
-    `rskpca` takes for it. Not normalised: the integral over x is that of k(x, 0).
+    Of the points themselves with weights 1 it is that of (8). Not normalised: the integral over x is that of k(x, 0).
 
     Parameters:
         X : (q, d) array of points where it is wanted
@@ -5242,8 +4641,7 @@ def reduced_density(X, C, w, kernel):
     kernel = _checked_kernel("reduced_density: kernel", kernel, X=X, C=C)
     X, C = _in_common_precision(X, C)
     found = _gram_product(kernel, _prepare(kernel, X, C, False), (w / w.sum()).astype(X.dtype)[:, None])
-    if not np.isfinite(found).all():
-        raise ValueError("reduced_density: kernel must have finite values on X and C, in their precision")
+    _require(np.isfinite(found).all(), "reduced_density: kernel must have finite values on X and C, in their precision")
     return found[:, 0].copy()
 
 
@@ -5253,9 +4651,7 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     Parameters:
         X : (n, d) array
         m : int from 1 to n, number of points
-        kernel : Kernel
-        k : int from 1 to m; components
-        seed : int from 0 to 2**64 - 1
+        kernel, k, seed : as of `rskpca`
     Returns: Expansion over the m points; values: the eigenvalues times n / m, in the units of those of K
     """
     X, kernel = _points_and_kernel("subsampled_kpca", X, kernel)
@@ -5268,8 +4664,8 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
 
     The pairs of `rskpca` give u_i = lambda^-1 sum_j w_j^(1/2) phi_j k(x_i, c_j), an approximate eigenvector of K, and
-    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Centers by k-means; equal weights n / m and points drawn
-    at random make it the Nystrom method of Williams and Seeger (2001).
+    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Equal weights n / m and points drawn at random make it the
+    Nystrom method of Williams and Seeger (2001).
 
     Parameters:
         X : (n, d) array
@@ -5299,8 +4695,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 class Manifold(NamedTuple):
     """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / (sum_j degrees[j] k(points[j], x))^power.
 
-    points (m, d); coef (m, k); values (k,); degrees (m,); power; factor; kernel, without the factor of `scaled`. Made
-    by `laplacian_eigenmap`, `diffusion_map` and `normalized_cut`, for `manifold_features`.
+    points (m, d); coef (m, k); values (k,); degrees (m,); power; factor; kernel, without the factor of `scaled`.
     """
     points: np.ndarray
     coef: np.ndarray
@@ -5311,8 +4706,11 @@ class Manifold(NamedTuple):
     kernel: Kernel
 
 
-_as_manifold = _bringer(Manifold, "a Manifold, as laplacian_eigenmap returns it", points="points", coef="like points",
-                        values=1, degrees=1)
+_as_manifold = _bringer(
+    Manifold, "a Manifold, as laplacian_eigenmap returns it", lambda made: (
+        len(made.coef) == len(made.points) == made.degrees.size and 0.0 <= made.power <= 1.0
+        and np.isfinite(made.coef).all() and (made.degrees >= 0.0).all() and 1e-15 <= made.degrees.sum() <= 1e18),
+    points="points", coef="like points", values=1, degrees=1)
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
@@ -5321,20 +4719,18 @@ def _normalise(K, w, alpha, leave_first):
 
     K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2, degrees_j
     = p_j / q_j^alpha and total = sum_j p_j D_j, or 0 where a sum is not positive. first is the eigenvector of
-    eigenvalue 1, which is taken off to be left out. A center of weight 0 stands for no point, and may be far from all.
+    eigenvalue 1, which is taken off to be left out. A center of weight 0 stands for no point, and its sums may be 0.
     """
     shares, used = w / w.sum(), w > 0.0
     sums = K @ shares
     powers = sums**alpha
     degrees = np.where(used, shares / powers, 0.0)
     D = K @ degrees / powers
-    sound = [np.where(used, (values > 0.0) & (values < np.inf), values == 0.0) | (values > 0.0) & (values < np.inf)
-             for values in (sums, D * powers)]
-    if not (sound[0].all() and sound[1][used].all()):
+    positive = [(0.0 < values) & (values < np.inf) for values in (sums, D * powers)]
+    if not (positive[0] | (sums == 0.0) & ~used).all() or not positive[1][used].all():
         return shares, degrees, 0.0
     total = float((shares * D)[used].sum())
-    factors, first = np.where(used, np.sqrt(shares / D) / powers, 0.0), np.where(used, np.sqrt(shares * D), 0.0)
-    first /= math.sqrt(total)
+    factors, first = np.where(used, np.sqrt(shares / D) / powers, 0.0), np.where(used, np.sqrt(shares * D / total), 0.0)
     K *= factors[:, None]
     K *= factors
     if leave_first:
@@ -5349,12 +4745,10 @@ def _checked_centers(function, C, w, kernel):
 
 
 def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, factor, powers):
-    """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
-
-    factor: of total and the sum of w; powers: of the eigenvalues. What an eigenvector has of the first is rounding,
-    which the extension divides by its eigenvalue. Below 100 (or m) roundings of K nothing is left of a coordinate.
-    """
-    key, own = _checked_key(function, seed, _START), _with_unit_scale(kernel)
+    """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself. factor: of
+    total and the sum of w; powers: of the eigenvalues. What an eigenvector has of the first is rounding, which the
+    extension divides by its eigenvalue. Below 100 (or m) roundings of K nothing is left of a coordinate."""
+    key, own = _checked_key(function, seed, _START), kernel._replace(scale=1.0)
     K = _gram(own, _prepare(own, C, C, True)).astype(np.float64, copy=False)
     first, degrees, total = _normalise(K, w, alpha, leave_first)
     if not (total > 0.0 and np.isfinite(K).all()):
@@ -5374,12 +4768,12 @@ def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, fac
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
 
-    The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, L = D - K, with
-    f^T D f = 1: those on n points of which w_j lie at c_j.
+    The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, w_j of which lie
+    at c_j, L = D - K, with f^T D f = 1.
 
     Parameters:
         C : (m, d) array of centers
-        w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; ones for plain points
+        w : (m,) array of weights, as of `rskpca`; ones for plain points
         kernel : Kernel with positive sums over the points
         k : int from 1 to m - 1; coordinates beside the constant one
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
@@ -5408,8 +4802,7 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
         C, w, kernel, k, seed : as of `laplacian_eigenmap`
         alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
         time : float, not negative; steps of diffusion
-    Returns: Manifold, for `manifold_features`; values: mu, falling. Coordinates with mu below 100 (or m) roundings of
-        kernel values are 0, and before that lose digits in proportion
+    Returns: Manifold, as of `laplacian_eigenmap`; values: mu, falling
     """
     C, w, kernel = _checked_centers("diffusion_map", C, w, kernel)
     k = _checked_whole("diffusion_map: k", k, 1, len(C) - 1)
@@ -5429,8 +4822,7 @@ def normalized_cut(C, w, kernel, k, seed=0):
         C, w, kernel : as of `laplacian_eigenmap`
         k : int from 1 to m; coordinates
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
-    Returns: Manifold, for `manifold_features`; values: eigenvalues of the normalised Laplacian I - D^-1/2 K D^-1/2,
-        rising
+    Returns: Manifold, for `manifold_features`; values: eigenvalues of I - D^-1/2 K D^-1/2, rising
     """
     C, w, kernel = _checked_centers("normalized_cut", C, w, kernel)
     k = _checked_whole("normalized_cut: k", k, 1, len(C))
@@ -5454,14 +4846,8 @@ def manifold_features(X, manifold):
     """
     name, X = "manifold_features", _checked_points("manifold_features: X", X)
     found = _as_manifold(f"{name}: manifold", manifold)
-    points, coef = _checked_model(name, X, "manifold", found), _checked_points(f"{name}: manifold.coef", found.coef)
-    if not (len(coef) == len(points) == found.degrees.size and 0.0 <= found.power <= 1.0):
-        raise ValueError(f"{name}: manifold.coef and manifold.degrees must have one row for each point, and power be "
-                         "from 0 to 1")
-    if not ((found.degrees >= 0.0).all() and 1e-15 <= found.degrees.sum() <= 1e18):
-        raise ValueError(f"{name}: manifold.degrees must not be negative, with a sum from 1e-15 to 1e18")
-    X, points = _in_common_precision(X, points)
-    V, least = np.column_stack([coef, found.degrees]).astype(X.dtype), 1e-30 if X.itemsize == 4 else 1e-290
+    X, points = _in_common_precision(X, _checked_model(name, X, "manifold", found))
+    V, least = np.column_stack([found.coef, found.degrees]).astype(X.dtype), 1e-30 if X.itemsize == 4 else 1e-290
     sums = _gram_product(found.kernel, _prepare(found.kernel, X, points, False), V)
     if not ((least < sums[:, -1]) & (sums[:, -1] < np.inf)).all():
         raise ValueError(f"{name}: X must not be so far from the points of manifold that kernel values vanish (below "
@@ -5474,7 +4860,7 @@ def manifold_features(X, manifold):
 
 @_core
 def _sum_of_tiles(kernel, pairs, places, u, v, unit, square, slots):
-    """Part of `_kernel_sum`: each four tiles."""
+    """Each four tiles' part of sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares; u is v for symmetric pairs."""
     for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
         group, tile, total = np.int64(index), _new_tile(pairs.X), 0.0
@@ -5492,32 +4878,25 @@ def _sum_of_tiles(kernel, pairs, places, u, v, unit, square, slots):
         slots[group] = total
 
 
-def _kernel_sum(kernel, pairs, u, v, unit, square):
-    """sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares of k / unit; u is v where the pairs are symmetric."""
-    places = _tile_places(pairs)
-    slots = np.empty(-(-len(places) // 4))
-    _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, u, v, unit, square, slots)
-    return sum(slots.tolist())
-
-
 def _distance_of_means(function, X, C, w, kernel, square):
     """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
     X, C = _checked_two(function, X, "C", C)
     w, n = _checked_weights(f"{function}: w", w, C, len(X)), len(X)
     kernel = _checked_kernel(f"{function}: kernel", kernel, X=X, C=C)
     X, C = X.astype(np.float64, copy=False), C.astype(np.float64, copy=False)
-    own, scale, shares, parts = _with_unit_scale(kernel), kernel.scale, np.full(n, 1.0 / n), w / n
+    own, scale, shares, parts = kernel._replace(scale=1.0), kernel.scale, np.full(n, 1.0 / n), w / n
     # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
     unit = max(np.abs(_diagonal(X, own)).max(), np.abs(_diagonal(C, own)).max())
     if unit == 0.0:
         return 0.0
-    total = math.inf
-    if unit < math.inf:
-        total = (_kernel_sum(own, _prepare(own, X, X, True), shares, shares, unit, square)
-                 - 2.0 * _kernel_sum(own, _prepare(own, X, C, False), shares, parts, unit, square)
-                 + _kernel_sum(own, _prepare(own, C, C, True), parts, parts, unit, square))
-    if not abs(total) < math.inf:
-        raise ValueError(f"{function}: kernel must have finite values on X and C")
+    total = 0.0 if unit < math.inf else math.inf
+    for factor, P, Q, u, v in ((1.0, X, X, shares, shares), (-2.0, X, C, shares, parts), (1.0, C, C, parts, parts)):
+        pairs = _prepare(own, P, Q, u is v)
+        places = _tile_places(P, Q, u is v)
+        slots = np.empty(-(-len(places) // 4))
+        _sum_of_tiles(_tile_work(own, pairs, 0.5), own, pairs, places, u, v, unit, square, slots)
+        total += factor * sum(slots.tolist())
+    _require(abs(total) < math.inf, f"{function}: kernel must have finite values on X and C")
     return float(math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale)))
 
 
@@ -5531,8 +4910,8 @@ def mmd(X, C, w, kernel):
         C : (m, d) array of centers
         w : (m,) array of weights, not negative, which sum to n
         kernel : Kernel, positive semidefinite
-    Returns: float, in the units of the root of k. Three sums of up to n^2 / 2 values are subtracted: what is below some
-        (2e-16 (10 + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
+    Returns: float, in the units of the root of k. Of three sums of up to n^2 / 2 values, what is below some (2e-16 (10
+        + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
 
     >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
     0.0
@@ -5555,20 +4934,18 @@ def operator_distance(X, C, w, kernel):
 def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
 
-    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b: components
-    are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them. Those that
-    were cut (value 0) do not count.
+    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b, of components
+    that are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them, and not
+    cut.
 
     Parameters:
         expansion, other : Expansion, with the same kernel and no offset
-    Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where components have eigenvalues near
-        rounding: there they are not orthonormal
+    Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where eigenvalues are near rounding
     """
     a = _checked_expansion("projection_distance: expansion", expansion)
     b = _checked_expansion("projection_distance: other", other)
-    if a.points.shape[1] != b.points.shape[1]:
-        raise ValueError("projection_distance: expansion and other must have points of as many columns, got "
-                         f"{a.points.shape[1]} and {b.points.shape[1]}")
+    _require(a.points.shape[1] == b.points.shape[1], "projection_distance: expansion and other must have points of "
+             f"as many columns, got {a.points.shape[1]} and {b.points.shape[1]}")
     if a.kernel[:-1] != b.kernel[:-1] or not np.array_equal(a.kernel.table, b.kernel.table):
         raise ValueError("projection_distance: expansion and other must have the same kernel")
     if a.offset.any() or b.offset.any():
@@ -5578,8 +4955,7 @@ def projection_distance(expansion, other):
     with np.errstate(over="ignore", invalid="ignore"):
         products = _features(b.points, a).astype(np.float64).T @ b.coef.astype(np.float64)
         squares = np.square(products).sum()
-    if not squares < math.inf:
-        raise ValueError("projection_distance: expansion must give finite features on the points of other")
+    _require(squares < math.inf, "projection_distance: expansion must give finite features on the points of other")
     kept = np.count_nonzero(a.values > 0.0) + np.count_nonzero(b.values > 0.0)
     return math.sqrt(max(0.0, kept - 2.0 * squares))
 
@@ -5597,8 +4973,7 @@ class FourierMap(NamedTuple):
     """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
 
     kernel, shift-invariant; d coordinates of a point; m features; seed; kind of directions; frequencies (m, d), or (0,
-    d): then they are drawn from the seed in each call, and the map is a handful of numbers; paired: whether features
-    2 j and 2 j + 1 are cosine and sine of one angle.
+    d): then they are drawn in each call; paired: whether features 2 j and 2 j + 1 are cosine and sine of one angle.
     """
     kernel: Kernel
     d: int
@@ -5611,24 +4986,22 @@ class FourierMap(NamedTuple):
 
 _PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)      # kinds of directions
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        # their random numbers
-
-
-_as_fourier_map = _bringer(FourierMap, "a FourierMap, as fourier_features_map returns it", frequencies=2)
+_SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
 
 
 def _is_sound_map(map):
-    if not _is_sound(map.kernel) or not _is_stationary(map.kernel) or not 1 <= map.d < 2**31 or not 1 <= map.m < 2**31:
-        return False
-    if not _PLAIN <= map.kind <= _FASTFOOD or not _all_below(map.frequencies, np.inf):
-        return False
-    return map.frequencies.shape[1] == map.d and (map.frequencies.shape[0] == 0 or map.frequencies.shape[0] == map.m)
+    sizes = map.d, map.m
+    return (_is_sound(map.kernel) and map.kernel.kind in _KINDS_WITH_LAWS and 1 <= min(sizes) <= max(sizes) < 2**31
+            and _PLAIN <= map.kind <= _FASTFOOD and _all_below(map.frequencies, math.inf)
+            and map.frequencies.shape in ((0, map.d), (map.m, map.d)))
+
+
+_as_fourier_map = _bringer(FourierMap, "a FourierMap, as its maker returned it", _is_sound_map, frequencies=2)
 
 
 def _checked_map(name, map, X=None, points="X"):
     """A map as its maker returned it, which goes with these points, called `points`."""
     map, function = _as_fourier_map(name, map), name.split(": ")[0]
-    if not _is_sound_map(map):
-        raise ValueError(f"{name} must be a FourierMap as its maker returned it")
     if X is not None and X.shape[1] != map.d:
         raise ValueError(f"{function}: {points} must have {map.d} columns, got shape {X.shape}")
     if X is not None and X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
@@ -5637,8 +5010,7 @@ def _checked_map(name, map, X=None, points="X"):
 
 
 def _require_finite_angles(function, finite, points="X"):
-    if not finite:
-        raise ValueError(f"{function}: {points} must not be so large in units of the bandwidth that angles overflow")
+    _require(finite, f"{function}: {points} must not be so large in units of the bandwidth that angles overflow")
 
 
 @_helper
@@ -5647,7 +5019,7 @@ def _draw_frequency(kernel, key, j, w):
     row = _subkey(_subkey(key, _DIRECTIONS), j)
     if kernel.kind == _CITY_BLOCK:
         for t in range(w.shape[0]):
-            w[t] = kernel.gamma * _cauchy(row, t)
+            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))         # a Cauchy number
     else:
         factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
         for t in range(w.shape[0]):
@@ -5672,16 +5044,6 @@ def _lengths_of_normal(key, size, count):
     out = np.empty(count)
     _draw_gamma(key, 0.5 * size, out)
     return np.sqrt(2.0 * out)
-
-
-def _orthogonal_directions(d, m, key, lengths):
-    """Blocks of d orthogonal vectors, each as long as a normal one (Yu, Suresh, Choromanski and others 2016)."""
-    W = np.empty((m, d))
-    for begin in range(0, m, d):
-        block = _python_subkey(key, begin)
-        Z = _gaussian_matrix(d, min(d, m - begin), _python_subkey(block, 0))
-        W[begin:begin + d] = _orthonormalize(Z, _python_subkey(block, 1))[0].T
-    return W * _lengths_of_normal(lengths, d, m)[:, None]
 
 
 class _Fastfood(NamedTuple):
@@ -5711,23 +5073,13 @@ def _fastfood_parts(kernel, d, m, key):
 @_helper
 def _hadamard(tile):
     """H times each column, H the unnormalised Walsh-Hadamard matrix, in place; columns lie side by side in a row."""
-    size, wide = tile.shape
-    values, h = tile.reshape(-1), wide
-    while 4 * h <= size * wide:                        # two steps at a time: half of the loads and stores
-        for begin in range(0, size * wide, 4 * h):
+    values, h = tile.reshape(-1), tile.shape[1]
+    while h < values.shape[0]:
+        for begin in range(0, values.shape[0], 2 * h):
             a, b = values[begin:begin + h], values[begin + h:begin + 2 * h]
-            c, d = values[begin + 2 * h:begin + 3 * h], values[begin + 3 * h:begin + 4 * h]
             for t in range(h):
-                p, q, r, s = a[t] + b[t], a[t] - b[t], c[t] + d[t], c[t] - d[t]
-                a[t], b[t], c[t], d[t] = p + r, q + s, p - r, q - s
-        h *= 4
-    if h < size * wide:
-        a, b = values[:h], values[h:]
-        for t in range(h):
-            a[t], b[t] = a[t] + b[t], a[t] - b[t]
-
-
-_SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
+                a[t], b[t] = a[t] + b[t], a[t] - b[t]
+        h *= 2
 
 
 @_helper
@@ -5746,49 +5098,6 @@ def _write_cosines(angles, all_near, factor, out):
         if not abs(angles[c]) <= near:
             infinite += not abs(angles[c]) < np.inf
             out[c] = one * math.cos(np.float64(angles[c]))
-    return infinite
-
-
-@_helper
-def _fastfood_block(X, parts, paired, phases, factor, task, out):
-    """Features of 32 points; how many angles are not finite. Each frequency has one feature, or two."""
-    _wide_vectors()
-    n, d, m, wide, infinite = X.shape[0], X.shape[1], out.shape[1], _SIDE_BY_SIDE, 0
-    first, size, near = task * wide, parts.signs.shape[1], _near(X)
-    copies = 2 if paired else 1
-    count = min(n - first, wide)
-    points, one = np.zeros((d, wide), X.dtype), _aligned(size * wide, X).reshape(size, wide)
-    two = _aligned(size * wide, X).reshape(size, wide)
-    for i in range(count):
-        for t in range(d):
-            points[t, i] = X[first + i, t]
-    for b in range(parts.signs.shape[0]):
-        for t in range(size):
-            row, source, sign = one[t], points[min(t, d - 1)], X.dtype.type(parts.signs[b, t] if t < d else 0.0)
-            for i in range(wide):
-                row[i] = source[i] * sign
-        _hadamard(one)
-        for t in range(size):
-            row, source, weight = two[t], one[parts.order[b, t]], X.dtype.type(parts.weights[b, t])
-            for i in range(wide):
-                row[i] = source[i] * weight
-        _hadamard(two)
-        for quarter in range(copies):
-            begun = copies * b * size + quarter           # the block's first feature of these, and then every copies-th
-            rows, far = max(0, min((m - begun + copies - 1) // copies, size)), 0
-            for t in range(rows):
-                row, length, phase = two[t], X.dtype.type(parts.lengths[b, t]), phases[begun + copies * t]
-                if quarter == 1:                          # on from the angle that is there
-                    length, phase = X.dtype.type(1.0), X.dtype.type(-0.5 * math.pi)
-                for i in range(wide):
-                    row[i] = row[i] * length + phase
-                    far += not abs(row[i]) <= near
-            for t in range(rows):
-                infinite += _write_cosines(two[t], far == 0, factor, one[t])       # in place it would not be vectorised
-            for begin in range(0, rows, 16):           # by blocks that stay in the nearest cache
-                for i in range(count):
-                    for t in range(begin, min(begin + 16, rows)):
-                        out[first + i, begun + copies * t] = one[t, i]
     return infinite
 
 
@@ -5824,10 +5133,39 @@ def _fourier(X, panels, phases, factor, infinite, out):
 
 
 @_core
-def _fastfood(X, parts, paired, phases, factor, infinite, out):
+def _fastfood(X, parts, copies, phases, factor, infinite, out):
+    """Features of 32 points a task, one or two of each frequency; how many of their angles are not finite."""
     for index in prange(infinite.shape[0]):
-        task = np.int64(index)
-        infinite[task] = _fastfood_block(X, parts, paired, phases, factor, task, out)
+        _wide_vectors()
+        task, blocks, size, d, m = np.int64(index), parts.signs.shape[0], parts.signs.shape[1], X.shape[1], out.shape[1]
+        first, wide, count, near = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0, _near(X)
+        last, points = min(X.shape[0], first + wide), np.zeros((size, wide), X.dtype)
+        one, two = _aligned(size * wide, X).reshape(size, wide), _aligned(size * wide, X).reshape(size, wide)
+        angles, cosines = _aligned(wide, X), _aligned(wide, X)
+        for i in range(first, last):
+            for t in range(d):
+                points[t, i - first] = X[i, t]
+        for b in range(blocks):
+            for t in range(size):
+                row, source, sign = one[t], points[t], X.dtype.type(parts.signs[b, t])
+                for i in range(wide):
+                    row[i] = source[i] * sign
+            _hadamard(one)
+            for t in range(size):
+                row, source, weight = two[t], one[parts.order[b, t]], X.dtype.type(parts.weights[b, t])
+                for i in range(wide):
+                    row[i] = source[i] * weight
+            _hadamard(two)
+            for j in range(b * size * copies, min(m, (b + 1) * size * copies)):
+                t, far = j // copies - b * size, 0
+                row, length, phase = two[t], X.dtype.type(parts.lengths[b, t]), phases[j]
+                for i in range(wide):
+                    angles[i] = row[i] * length + phase
+                    far += not abs(angles[i]) <= near
+                count += _write_cosines(angles, far == 0, factor, cosines)
+                for i in range(first, last):
+                    out[i, j] = cosines[i - first]
+        infinite[task] = count
 
 
 def _phases_of(X, key, first, count, paired):
@@ -5847,60 +5185,53 @@ def _plain_frequencies(map, first, count):
 @np.errstate(over="ignore", invalid="ignore")          # angles that are not finite are counted
 def _features_from(X, map, first, count, factor, alone=True):
     """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and if they are numbers; alone: on
-    one thread. The map is plain or stored.
-    """
+    one thread. The map is plain or stored."""
     W = map.frequencies[first:first + count] if len(map.frequencies) else _plain_frequencies(map, first, count)
     out, infinite = _new_array((len(X), count), X.dtype), np.empty(-(-len(X) // _BLOCK), np.int64)
     phases = _phases_of(X, _key(map.seed, _FREQUENCIES), first, count, map.paired)
     work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
-    _fourier(work, X, _packed_rows(W.astype(X.dtype)), phases, factor, infinite, out)
+    _fourier(work, X, _pack(W.astype(X.dtype)), phases, factor, infinite, out)
     return out, not infinite.any()
-
-
-def _fourier_of(X, map):
-    """Fourier features of checked points by a map that is plain, stored or Fastfood's; and whether they are numbers."""
-    factor = math.sqrt(2.0 * map.kernel.scale / map.m)
-    if map.kind != _FASTFOOD:
-        return _features_from(X, map, 0, map.m, factor, alone=False)
-    key, out = _key(map.seed, _FREQUENCIES), _new_array((len(X), map.m), X.dtype)
-    parts = _fastfood_parts(map.kernel, map.d, -(-map.m // (2 if map.paired else 1)), key)
-    infinite = np.empty(-(-len(X) // _SIDE_BY_SIDE), np.int64)
-    phases = _phases_of(X, key, 0, map.m, map.paired)
-    _fastfood(2.5 * out.size, X, parts, map.paired, phases, factor, infinite, out)
-    return out, not infinite.any()
-
-
-def _quasi_directions(d, m, key):
-    """Normal quantiles of a Halton sequence whose digits are permuted at random (Avron and others 2016)."""
-    from scipy.special import ndtri
-    from scipy.stats import qmc                        # half a second to import
-    points = qmc.Halton(d, seed=np.random.default_rng(int(key))).random(m)
-    return ndtri(np.clip(points, 1e-16, 1.0 - 1.1e-16))
 
 
 def _drawn_frequencies(map):
-    """Frequencies (m, d), one for each feature, of a map that is not Fastfood's."""
-    key, count = _key(map.seed, _FREQUENCIES), (map.m + 1) // 2 if map.paired else map.m
+    """Frequencies (m, d), one for each feature, of a map that is not Fastfood's. Orthogonal directions come in blocks
+    of d, each as long as a normal vector; quasi-random ones are normal quantiles of a Halton sequence whose digits are
+    permuted at random."""
     if map.kind == _PLAIN:
         return _plain_frequencies(map, 0, map.m)
-    directions = _python_subkey(key, _DIRECTIONS)
+    key, d, count = _key(map.seed, _FREQUENCIES), map.d, (map.m + 1) // 2 if map.paired else map.m
+    directions, spread = _python_subkey(key, _DIRECTIONS), np.empty(count)
     if map.kind == _ORTHOGONAL:
-        V = _orthogonal_directions(map.d, count, directions, _python_subkey(key, _LENGTHS))
+        Z = _gaussian_matrix(-(-count // d) * d, d, directions).reshape(-1, d, d)
+        Q, R = np.linalg.qr(Z.transpose(0, 2, 1))      # uniform over rotations where R has a positive diagonal
+        W = (Q * np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]).transpose(0, 2, 1).reshape(-1, d)[:count]
+        W = W * _lengths_of_normal(_python_subkey(key, _LENGTHS), d, count)[:, None]
     else:
-        V = _quasi_directions(map.d, count, directions)
-    spread = np.empty(count)
+        from scipy.special import ndtri
+        from scipy.stats import qmc                    # half a second to import
+        points = qmc.Halton(d, seed=np.random.default_rng(int(directions))).random(count)
+        W = ndtri(np.clip(points, 1e-16, 1.0 - 1.1e-16))
     _mixture_scales(map.kernel, _python_subkey(key, _MIXTURES), spread)
-    V *= spread[:, None]
-    return np.repeat(V, 2, axis=0)[:map.m] if map.paired else V
+    W *= spread[:, None]
+    return np.repeat(W, 2, axis=0)[:map.m] if map.paired else W
 
 
 def _map_points(function, X, map):
     """Fourier features of checked points."""
-    if map.kind in (_ORTHOGONAL, _QUASI) and len(map.frequencies) == 0:
-        map = map._replace(frequencies=_drawn_frequencies(map))
-    Z, finite = _fourier_of(X, map)
+    factor, copies = math.sqrt(2.0 * map.kernel.scale / map.m), 2 if map.paired else 1
+    if map.kind == _FASTFOOD:
+        key, out = _key(map.seed, _FREQUENCIES), _new_array((len(X), map.m), X.dtype)
+        parts, infinite = _fastfood_parts(map.kernel, map.d, -(-map.m // copies), key), np.empty(
+            -(-len(X) // _SIDE_BY_SIDE), np.int64)
+        _fastfood(2.5 * out.size, X, parts, copies, _phases_of(X, key, 0, map.m, map.paired), factor, infinite, out)
+        finite = not infinite.any()
+    else:
+        if map.kind != _PLAIN and len(map.frequencies) == 0:
+            map = map._replace(frequencies=_drawn_frequencies(map))
+        out, finite = _features_from(X, map, 0, map.m, factor, alone=False)
     _require_finite_angles(function, finite)
-    return Z
+    return out
 
 
 def _new_map(function, kernel, d, m, seed, kind, stored, paired):
@@ -5926,9 +5257,9 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
         m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
         seed : int from 0 to 2**64 - 1
         stored : bool; False draws the frequencies anew in each call, and the map holds none
-        paired : bool; True takes m / 2 frequencies with cosine and sine of one angle each, whose products have no noise
-            of phases. m times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with
-            r = x - y and k(0) = 1: for the gaussian kernel .40 and .70 at |r| = sigma, .05 and .52 at sigma / 2
+        paired : bool; True takes m / 2 frequencies with cosine and sine each, whose products have no noise of phases: m
+            times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with r = x - y and
+            k(0) = 1: for the gaussian kernel .40 and .70 at |r| = sigma, .05 and .52 at sigma / 2
     Returns: FourierMap of d m numbers (20 ns each), or of none
 
     >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
@@ -5944,12 +5275,11 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 
     Each frequency has the law that it has in `fourier_features_map`; those of a block are orthogonal, which lowers the
     variance. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .19 in 3 dimensions, .08 in
-    10 and .07 in 30 (256 features, measured), where independent directions have .40 if paired; phases that are drawn
-    for each feature lose most of that.
+    10 and .07 in 30 (256 features, measured), where independent directions have .40 if paired.
 
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-        d, m, seed, stored, paired : as of `fourier_features_map`
+        d, m, seed, stored, paired : as of `fourier_features_map`; features that are not paired lose most of that
     Returns: FourierMap, a rival of those of SKPCA section 2; O(d^2 m) time
     """
     return _new_map("orthogonal_features_map", kernel, d, m, seed, _ORTHOGONAL, stored, paired)
@@ -5958,16 +5288,14 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
-    Normal quantiles of a Halton sequence, its digits permuted at random, so that features stay unbiased; lengths beside
-    those of normal vectors (laplacian, matern and others) are drawn as in `fourier_features_map`. For the gaussian
-    kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1 dimension, .015 in 3, .11 in 10 and .3
-    in 30 (256 features, measured), where independent directions have .40 if paired; phases that are drawn for
-    each feature lose most of that.
+    Normal quantiles of a Halton sequence, its digits permuted at random, so that features stay unbiased. For the
+    gaussian kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1 dimension, .015 in 3, .11 in 10 and
+    .3 in 30 (256 features, measured), where independent directions have .40 if paired.
 
     Parameters:
-        kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
+        kernel : as of `orthogonal_features_map`
         d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
-        m, seed, stored, paired : as of `fourier_features_map`
+        m, seed, stored, paired : as of `orthogonal_features_map`
     Returns: FourierMap, a rival of those of SKPCA section 2; O(d m log m) time
     """
     return _new_map("quasi_features_map", kernel, d, m, seed, _QUASI, stored, paired)
@@ -5978,12 +5306,10 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
 
     V = S H G P H B / sqrt(D) in the place of frequencies, block by block, D the power of two from d on: B random signs,
     P a random permutation, G normal, S lengths of normal vectors. SKPCA names it (section 1.2) and saw no gain at small
-    d; it pays from d = 100 or so. Errors are those of `fourier_features_map`, up to twice its squares where few blocks
-    hold all features.
+    d; it pays from d = 100 or so. Errors are those of `fourier_features_map`, up to twice its squares with few blocks.
 
     Parameters:
-        kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
-        d, m, seed, paired : as of `fourier_features_map`
+        kernel, d, m, seed, paired : as of `orthogonal_features_map`
     Returns: FourierMap without frequencies: the parts, 4 m numbers, are drawn anew in each call
     """
     return _new_map("fastfood_features_map", kernel, d, m, seed, _FASTFOOD, False, paired)
@@ -6017,8 +5343,8 @@ class FDState(NamedTuple):
     """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
 
     columns (m, rows that fit): the sketch's rows as columns, of which `used` hold something and the first `settled` are
-    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 so far; count: rows so far; ell, half, share as of
-    `fd_start`.
+    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; ell, half, share as at
+    start.
     """
     columns: np.ndarray
     used: int
@@ -6034,7 +5360,7 @@ class FDState(NamedTuple):
 class Sketch(NamedTuple):
     """B (ell, m), orthogonal rows in falling order of length, with 0 <= Z^T Z - B^T B <= shrunk I.
 
-    values (ell,) squared lengths of the rows; shrunk; ridge: B^T B + ridge I errs by no more than ridge = shrunk / 2
+    values (ell,) squared lengths of the rows; shrunk; ridge = shrunk / 2: B^T B + ridge I errs by no more than that
     (robust frequent directions); squares: |Z|_F^2; count: rows of Z.
     """
     B: np.ndarray
@@ -6045,9 +5371,6 @@ class Sketch(NamedTuple):
     count: int
 
 
-_as_fd_state = _bringer(FDState, "an FDState, as fd_start and fd_update return it", columns=2)
-
-
 def _is_sound_sketch(state):
     room = state.ell if state.half else 2 * state.ell
     return (state.ell >= 1 and state.columns.shape[1] == room and 0 <= state.settled <= state.used < room
@@ -6055,15 +5378,8 @@ def _is_sound_sketch(state):
             and 0.0 <= state.squares < math.inf and _all_below(state.columns, math.inf))
 
 
-def _checked_sketch(name, state):
-    state = _as_fd_state(name, state)
-    if not _is_sound_sketch(state):
-        raise ValueError(f"{name} must be an FDState as fd_start or fd_update returned it")
-    return state
-
-
-def _started_alike(a, b):
-    return a.columns.shape == b.columns.shape and (a.ell, a.half, a.share) == (b.ell, b.half, b.share)
+_as_fd_state = _bringer(FDState, "an FDState, as fd_start and fd_update return it", _is_sound_sketch, columns=2)
+_GRAM_SUFFICES = 1e-9                                  # share of the largest value from which Gram's digits are enough
 
 
 @_core
@@ -6078,12 +5394,6 @@ def _turn_rows(columns, panels, p, wide):
             row, source = columns[first + r], product[r]
             for q in range(size):
                 row[q] = source[q] if q < p else 0.0
-
-
-def _multiply_columns(columns, V):
-    """columns <- columns V, and zeros after that."""
-    wide = _padded_width(V.shape[1], V)
-    _turn_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, _packed_vectors(V), V.shape[1], wide)
 
 
 @_core
@@ -6112,11 +5422,9 @@ def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
 
 
 def _enter(columns, used, settled, Z, begin, end):
-    """Rows begin to end - 1 of Z become columns, from column `used` on; A^T A of the columns, if they are full.
-
-    The first `settled` are orthogonal: but for their lengths, nothing is computed. One pass for both, since the columns
-    go from one core's memory to another's in between otherwise: twice the time, for 50 columns of 2000.
-    """
+    """Rows begin to end - 1 of Z become columns, from column `used` on; A^T A of the columns, if they are full. The
+    first `settled` are orthogonal: but for their lengths, nothing is computed. One pass for both, or the columns go
+    from one core's memory to another's in between: twice the time, for 50 columns of 2000."""
     (m, size), width = columns.shape, 2 * _VECTOR_BYTES // 8
     full, rows = used + end - begin == size, -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = -(-(size - settled) // width) * width if full else 0
@@ -6130,14 +5438,11 @@ def _enter(columns, used, settled, Z, begin, end):
     return G
 
 
-_GRAM_SUFFICES = 1e-9                                  # share of the largest value from which Gram's digits are enough
-
-
 def _shrink(columns, G, place, spared):
-    """Columns with the same A A^T, orthogonal and falling in length, less the squared length of the one at `place`.
+    """Columns with the same A A^T, orthogonal and falling in length, less the squared length of the one at `place`,
+    which is taken off all but the first `spared` (none is at a `place` beyond the last). G = A^T A.
 
-    It is taken off all but the first `spared` (a `place` beyond the last takes nothing off). G = A^T A. Returns the
-    squared lengths before, and how many columns are left. By eigenvectors of G, whose error is the rounding of its
+    The squared lengths before, and how many columns are left. By eigenvectors of G, whose error is the rounding of its
     largest value; where the value at `place` is not well above that, by a singular value decomposition.
     """
     size, rank, trace = columns.shape[1], np.count_nonzero(G.diagonal()), G.trace()
@@ -6155,7 +5460,8 @@ def _shrink(columns, G, place, spared):
     weights = np.ones(left)
     weights[spared:] = np.sqrt(1.0 - taken / values[spared:left])
     if accurate and left > 0:
-        _multiply_columns(columns, turn[:, :left] * weights)
+        V, wide = turn[:, :left] * weights, _padded_width(left, turn)
+        _turn_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, _packed_vectors(V), left, wide)
         return np.maximum(values, 0.0), left
     columns[:, left:] = 0.0
     if left > 0:
@@ -6195,18 +5501,6 @@ def _merged(a, b, rows):
     return found._replace(shrunk=found.shrunk + b.shrunk, squares=a.squares + b.squares, count=a.count + b.count)
 
 
-def _finished(state):
-    """The last decomposition, which Algorithm 1 leaves out (rows that came later would be lost), to ell rows."""
-    columns, shrunk, ell = state.columns.copy(), state.shrunk, state.ell
-    size = columns.shape[1]
-    if state.used > ell:
-        place, spared = _places(state)
-        values, _ = _shrink(columns, _enter(columns, size, state.settled, columns, 0, 0), place, spared)
-        shrunk = float(shrunk + values[place])
-    values, _ = _shrink(columns, _enter(columns, size, 0, columns, 0, 0), size, 0)
-    return Sketch(columns.T[:ell].copy(), values[:ell].copy(), shrunk, 0.5 * shrunk, state.squares, state.count)
-
-
 def fd_start(ell, m, half=True, share=1.0):
     """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
@@ -6217,7 +5511,7 @@ def fd_start(ell, m, half=True, share=1.0):
     Parameters:
         ell : int from 1 to m; rows of the result
         m : int, at least 1; length of a row
-        half : bool; True holds ell rows, False 2 ell
+        half : bool; True holds ell rows, False 2 ell: half the error
         share : float above 0 and at most 1; 0.2 is what its authors use
     Returns: FDState, of O(m ell) memory
 
@@ -6227,17 +5521,11 @@ def fd_start(ell, m, half=True, share=1.0):
     >>> np.array_equal(fd_finish(state).B, frequent_directions(Z, 6).B)
     True
     """
-    return _empty_sketch("fd_start", ell, _checked_whole("fd_start: m", m, 1, 2**31 - 1), half, share)
-
-
-def _empty_sketch(function, ell, m, half, share):
-    ell, half = _checked_whole(f"{function}: ell", ell, 1, 2**31 - 1), _as_flag(f"{function}: half", half)
-    if ell > m:
-        raise ValueError(f"{function}: ell must be at most m, got {ell} and {m}")
-    share = _as_real(f"{function}: share", share)
-    if not 0.0 < share <= 1.0:
-        raise ValueError(f"{function}: share must be above 0 and at most 1, got {share}")
-    _fits(f"{function}: {'m' if function == 'fd_start' else 'ell'}", 16.0 * ell * m)
+    ell, m = _checked_whole("fd_start: ell", ell, 1, 2**31 - 1), _checked_whole("fd_start: m", m, 1, 2**31 - 1)
+    half, share = _as_flag("fd_start: half", half), _as_real("fd_start: share", share)
+    _require(ell <= m, f"fd_start: ell must be at most m, got {ell} and {m}")
+    _require(0.0 < share <= 1.0, f"fd_start: share must be above 0 and at most 1, got {share}")
+    _fits("fd_start: ell", 16.0 * ell * m)
     return FDState(np.zeros((m, ell if half else 2 * ell)), 0, 0, 0.0, 0.0, 0, ell, half, share)
 
 
@@ -6250,28 +5538,23 @@ def fd_update(state, Z):
     Returns: FDState. O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem of ell rows for each ell
         / 2 rows
     """
-    state = _checked_sketch("fd_update: state", state)
+    state = _as_fd_state("fd_update: state", state)
     Z = _checked_points("fd_update: Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
     found = _absorb(state, Z)
-    if not found.squares < math.inf:
-        raise ValueError("fd_update: Z must not be so large that its squares overflow")
+    _require(found.squares < math.inf, "fd_update: Z must not be so large that its squares overflow")
     return found
 
 
 def fd_merge(a, b):
-    """The sketch of the rows of two (Ghashami, Liberty, Phillips, Woodruff 2016), with the bound of one pass over all.
-
-    Source: SKPCA section 2 for the sketch, textbook for merging: the rows of b enter a.
+    """The sketch of the rows of two (Ghashami, Liberty, Phillips, Woodruff 2016; SKPCA 2), with the bound of one pass.
 
     Parameters:
-        a, b : FDState, started alike
+        a, b : FDState, started alike; the rows of b enter a
     Returns: FDState
     """
-    a, b = _checked_sketch("fd_merge: a", a), _checked_sketch("fd_merge: b", b)
-    if not _started_alike(a, b):
-        raise ValueError("fd_merge: a and b must have been started alike")
-    if not a.squares + b.squares < math.inf:
-        raise ValueError("fd_merge: b must not be so large that squares overflow")
+    a, b = _as_fd_state("fd_merge: a", a), _as_fd_state("fd_merge: b", b)
+    _require(a[6:] == b[6:] and a.columns.shape == b.columns.shape, "fd_merge: a and b must have been started alike")
+    _require(a.squares + b.squares < math.inf, "fd_merge: b must not be so large that squares overflow")
     return _merged(a, b, b.columns.T[:b.used].copy())
 
 
@@ -6283,18 +5566,24 @@ def fd_finish(state):
     Returns: Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
         each k below the divisor (ell in the place of ell / 2 if not `half`)
     """
-    return _finished(_checked_sketch("fd_finish: state", state))
+    state = _as_fd_state("fd_finish: state", state)
+    columns, shrunk, ell = state.columns.copy(), state.shrunk, state.ell
+    size = columns.shape[1]
+    if state.used > ell:
+        place, spared = _places(state)
+        values, _ = _shrink(columns, _enter(columns, size, state.settled, columns, 0, 0), place, spared)
+        shrunk = float(shrunk + values[place])
+    values, _ = _shrink(columns, _enter(columns, size, 0, columns, 0, 0), size, 0)
+    return Sketch(columns.T[:ell].copy(), values[:ell].copy(), shrunk, 0.5 * shrunk, state.squares, state.count)
 
 
+@_under_one_name
 def frequent_directions(Z, ell, half=True, share=1.0):
     """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1; Liberty 2013).
 
     Parameters:
         Z : (n, m) array
-        ell : int from 1 to m; rows of B
-        half : bool; True shrinks by row ell / 2 of ell rows (Algorithm 1), False by row ell of 2 ell: twice the memory,
-            half the error
-        share : float above 0 and at most 1; the last share of the rows is shrunk
+        ell, half, share : as of `fd_start`
     Returns: Sketch; O(n m ell) time, O(m ell) memory beside Z
 
     >>> Z = np.random.default_rng(0).standard_normal((100, 8))
@@ -6302,11 +5591,8 @@ def frequent_directions(Z, ell, half=True, share=1.0):
     >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
     True
     """
-    Z = _checked_points("frequent_directions: Z", Z).astype(np.float64, copy=False)
-    found = _absorb(_empty_sketch("frequent_directions", ell, Z.shape[1], half, share), Z)
-    if not found.squares < math.inf:
-        raise ValueError("frequent_directions: Z must not be so large that its squares overflow")
-    return _finished(found)
+    Z = _checked_points("frequent_directions: Z", Z)
+    return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
 
 
 # 11.3 Streaming kernel PCA
@@ -6314,8 +5600,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA under way: made by `skpca_start`, passed on by `skpca_update`.
 
-    map; sketch of the features; means (m,) of the features so far; centered: whether the sketch is of deviations from
-    them.
+    map; sketch of the features, or of their deviations if centered; means (m,) of the features so far; centered.
     """
     map: FourierMap
     sketch: FDState
@@ -6327,8 +5612,8 @@ class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
 
     map; basis (m, k) orthonormal; values (k,): squared lengths of all training features along them, about the
-    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: no direction has lost more than that of its
-    squared length; count: points.
+    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: what a direction's squared length has lost at
+    most; count.
     """
     map: FourierMap
     basis: np.ndarray
@@ -6338,50 +5623,27 @@ class Subspace(NamedTuple):
     count: int
 
 
-_as_skpca_state = _bringer(SKPCAState, "an SKPCAState, as skpca_start and skpca_update return it", means=1)
-_as_subspace = _bringer(Subspace, "a Subspace, as skpca_finish returns it", basis=2, values=1, means=1)
-
-
-def _checked_stream(name, state):
-    state = _as_skpca_state(name, state)
-    if not (_is_sound_map(state.map) and _is_sound_sketch(state.sketch) and np.isfinite(state.means).all()
-            and len(state.sketch.columns) == state.map.m == state.means.size):
-        raise ValueError(f"{name} must be an SKPCAState as skpca_start or skpca_update returned it")
-    return state
-
-
-def _checked_subspace(function, subspace, X):
-    name = f"{function}: subspace"
-    subspace = _as_subspace(name, subspace)
-    m, k = subspace.basis.shape
-    if not (_is_sound_map(subspace.map) and m == subspace.map.m == subspace.means.size and k == subspace.values.size):
-        raise ValueError(f"{name} must be a Subspace as skpca_finish returned it")
-    _checked_points(f"{name}.basis", subspace.basis)
-    if not np.isfinite(subspace.means).all():
-        raise ValueError(f"{name}.means must be finite")
-    _checked_map(f"{name}.map", subspace.map, X, "X")
-    return subspace
+_as_skpca_state = _bringer(
+    SKPCAState, "an SKPCAState, as skpca_start and skpca_update return it", lambda state: np.isfinite(
+        state.means).all() and len(state.sketch.columns) == state.map.m == state.means.size, means=1)
+_as_subspace = _bringer(
+    Subspace, "a Subspace, as skpca_finish returns it", lambda made: (
+        made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
+        and np.isfinite(made.basis).all() and np.isfinite(made.means).all()), basis=2, values=1, means=1)
+_STREAM_ROWS = 4 * _BLOCK                              # points whose features are held at a time
 
 
 def _require_mergeable(function, a, b, alike):
     """Two streams with one map: kernel, sizes, seed and kind make its frequencies."""
-    if not alike or a.centered != b.centered:
-        raise ValueError(f"{function}: a and b must have been started alike")
+    _require(alike and a.centered == b.centered, f"{function}: a and b must have been started alike")
     first, second = a.map._replace(frequencies=None), b.map._replace(frequencies=None)
     if first.kernel[:4] != second.kernel[:4] or first[1:] != second[1:]:
         raise ValueError(f"{function}: a and b must have the same map")
 
 
-_STREAM_ROWS = 4 * _BLOCK                              # points whose features are held at a time
-
-
 @_core_alone
 def _deviations(Z, means, count):
-    """In the place of the rows, those with the scatter about 0 that the points have about their mean, which moves on.
-
-    Scatter after one more point = before + n / (n + 1) (z - mean)(z - mean)^T, a row sqrt(n / (n + 1)) (z - mean) for
-    each point.
-    """
+    """Rows become sqrt(n / (n + 1)) (z - mean): their scatter about 0 is that about the mean, which moves on."""
     for i in range(Z.shape[0]):
         n, z = np.float64(count + i), Z[i]
         factor, step = math.sqrt(n / (n + 1.0)), 1.0 / (n + 1.0)
@@ -6391,6 +5653,7 @@ def _deviations(Z, means, count):
             z[t] = factor * gap
 
 
+@_under_one_name
 def skpca_start(map, ell, centered=False, half=True, share=1.0):
     """Streaming kernel PCA before the first point (SKPCA algorithm 1): random features into frequent directions.
 
@@ -6403,7 +5666,7 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0):
     """
     map = _checked_map("skpca_start: map", map)
     centered = _as_flag("skpca_start: centered", centered)
-    return SKPCAState(map, _empty_sketch("skpca_start", ell, map.m, half, share), np.zeros(map.m), centered)
+    return SKPCAState(map, fd_start(ell, map.m, half, share), np.zeros(map.m), centered)
 
 
 def skpca_update(state, X):
@@ -6412,20 +5675,15 @@ def skpca_update(state, X):
     Parameters:
         state : SKPCAState; it stays as it is, also where X is refused
         X : (n, d) array of further points
-    Returns: SKPCAState. n d m multiply-adds and n m cosines for the features, O(n m ell) time for the sketch; features
-        of 512 points, or 8 MB of them, are held at a time
+    Returns: SKPCAState. O(n m (d + ell)) time; features of 512 points, or 8 MB of them, are held at a time
     """
-    state, X = _checked_stream("skpca_update: state", state), _checked_points("skpca_update: X", X)
+    state, X = _as_skpca_state("skpca_update: state", state), _checked_points("skpca_update: X", X)
     _checked_map("skpca_update: state.map", state.map, X, "X")
-    return _streamed("skpca_update", state, X)
-
-
-def _streamed(function, state, X):
-    sketch, means, m = state.sketch, state.means.copy(), state.map.m
+    sketch, means = state.sketch, state.means.copy()
     # Long regions: features of many points, in whole blocks for as many threads, then what is serial.
-    rows = max(1, 2**20 // (_STREAM_ROWS * m)) * _STREAM_ROWS
+    rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
     for begin in range(0, len(X), rows):
-        Z = _map_points(function, X[begin:begin + rows], state.map).astype(np.float64, copy=False)
+        Z = _map_points("skpca_update", X[begin:begin + rows], state.map).astype(np.float64, copy=False)
         if state.centered:
             _deviations(Z, means, sketch.count)
         sketch = _absorb(sketch, Z)
@@ -6435,16 +5693,15 @@ def _streamed(function, state, X):
 def skpca_merge(a, b):
     """Streaming kernel PCA of the points of two states, as of `fd_merge` (SKPCA section 2).
 
-    Centred states get one more row, for the distance of their means, so that scatter about the common mean is kept
-    exactly. Merged with a state that has seen no point, the other stays as it is.
+    Centred states get one more row, for the distance of their means, so that scatter about the common mean is exact.
 
     Parameters:
         a, b : SKPCAState, started alike, with the same map
     Returns: SKPCAState
     """
-    a, b = _checked_stream("skpca_merge: a", a), _checked_stream("skpca_merge: b", b)
-    _require_mergeable("skpca_merge", a, b, _started_alike(a.sketch, b.sketch))
+    a, b = _as_skpca_state("skpca_merge: a", a), _as_skpca_state("skpca_merge: b", b)
     first, second, means, squares = a.sketch, b.sketch, a.means, 0.0
+    _require_mergeable("skpca_merge", a, b, first[6:] == second[6:] and first.columns.shape == second.columns.shape)
     rows, share = second.columns.T[:second.used].copy(), second.count / max(1.0, first.count + second.count)
     if a.centered:
         gap = b.means - a.means
@@ -6465,14 +5722,8 @@ def skpca_finish(state, k):
     Returns: Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the rank of the sketch are 0, with
         value 0
     """
-    state, k = _checked_stream("skpca_finish: state", state), _checked_whole("skpca_finish: k", k, 1)
-    return _leading("skpca_finish", state, k)
-
-
-def _leading(function, state, k):
-    if k > state.sketch.ell:
-        raise ValueError(f"{function}: k must be at most ell, the rows of the sketch, got {k} and {state.sketch.ell}")
-    sketch = _finished(state.sketch)
+    state = _as_skpca_state("skpca_finish: state", state)
+    k, sketch = _checked_whole("skpca_finish: k", k, 1, state.sketch.ell), fd_finish(state.sketch)
     return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, sketch.count)
 
 
@@ -6488,6 +5739,7 @@ def _subspace_of(state, columns, values, k, shrunk, count):
     return Subspace(state.map, basis, np.where(kept, values[:k], 0.0), means, shrunk, count)
 
 
+@_under_one_name
 def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     """Streaming kernel PCA of points at hand (SKPCA algorithm 1): start, update and finish in one.
 
@@ -6510,20 +5762,17 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     >>> bool(np.abs(found.values / exact.values - 1.0).max() < 0.1)
     True
     """
-    X, k = _checked_points("skpca: X", X), _checked_whole("skpca: k", k, 1)
+    X = _checked_points("skpca: X", X)
     _checked_stationary("skpca: kernel", kernel, X=X)
-    map = _new_map("skpca", kernel, X.shape[1], m, seed, _PLAIN, True, False)
-    sketch = _empty_sketch("skpca", ell, map.m, True, 1.0)
-    state = SKPCAState(map, sketch, np.zeros(map.m), _as_flag("skpca: centered", centered))
-    if k > sketch.ell:
-        raise ValueError(f"skpca: k must be at most ell, the rows of the sketch, got {k} and {sketch.ell}")
-    return _leading("skpca", _streamed("skpca", state, X), k)
+    state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered)
+    return skpca_finish(skpca_update(state, X), _checked_whole("skpca: k", k, 1, state.sketch.ell))
 
 
 def _along(function, X, subspace, residuals):
     """Features of points along a subspace, and the norms of what is off it, in slabs."""
     X = _checked_points(f"{function}: X", X)
-    found = _checked_subspace(function, subspace, X)
+    found = _as_subspace(f"{function}: subspace", subspace)
+    _checked_map(f"{function}: subspace.map", found.map, X)
     k, basis = found.values.size, found.basis.astype(X.dtype)
     out, rest = np.empty((len(X), k), X.dtype), np.empty(len(X))
     for begin in range(0, len(X), 8 * _STREAM_ROWS):
@@ -6557,8 +5806,7 @@ def skpca_residual(X, subspace):
     may follow the last points alone, which then pass for known: take fewer of them.
 
     Parameters:
-        X : (n, d) array of new points
-        subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
+        X, subspace : as of `skpca_transform`
     Returns: (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
 
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
@@ -6574,8 +5822,7 @@ def skpca_residual(X, subspace):
 class RNCAState(NamedTuple):
     """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
 
-    map; squares (m, m): sum of z z^T over the features so far, about their mean if centered; means (m,) of the
-    features; count: points; centered.
+    map; squares (m, m): sum of z z^T over the features so far, about their means (m,) if centered; count: points.
     """
     map: FourierMap
     squares: np.ndarray
@@ -6584,45 +5831,19 @@ class RNCAState(NamedTuple):
     centered: bool
 
 
-_as_rnca_state = _bringer(RNCAState, "an RNCAState, as rnca_start and rnca_update return it", squares=2, means=1)
-
-
-def _checked_rnca(name, state):
-    state = _as_rnca_state(name, state)
-    m = state.map.m
-    if not (_is_sound_map(state.map) and state.squares.shape == (m, m) and state.means.size == m
-            and 0 <= state.count < 2**62 and _all_below(state.squares, 1e300)
-            and _all_below(state.means.reshape(1, -1), 1e300)):
-        raise ValueError(f"{name} must be an RNCAState as rnca_start or rnca_update returned it")
-    return state
+_as_rnca_state = _bringer(
+    RNCAState, "an RNCAState, as rnca_start and rnca_update return it", lambda state: (
+        state.squares.shape == 2 * (state.map.m,) and state.means.size == state.map.m and 0 <= state.count < 2**62
+        and _all_below(state.squares, 1e300) and _all_below(state.means, 1e300)), squares=2, means=1)
 
 
 def _add_moments(a, squares, means, n):
-    """The state with squares and means of n points more.
-
-    Squares about 0 add up. The scatter about the common mean is the sum of both about their own means and count n /
-    (count + n) gap gap^T (Chan, Golub, LeVeque 1983).
-    """
+    """The state with squares and means of n points more. Scatter about the common mean: both about their own, and count
+    n / (count + n) gap gap^T (Chan, Golub, LeVeque 1983)."""
     gap, share, total = means - a.means, n / max(1.0, a.count + n), a.squares + squares
     if a.centered:
         total += a.count * share * np.outer(gap, gap)
     return a._replace(squares=total, means=means if share == 1.0 else a.means + share * gap, count=a.count + n)
-
-
-def _with_points(function, state, X):
-    """The state after more points, slab by slab.
-
-    Features less their slab's own means are small where features are nearly the same, and products of them lose no
-    digits, in float32 either.
-    """
-    for begin in range(0, len(X), 64 * _BLOCK):
-        Z = _map_points(function, X[begin:begin + 64 * _BLOCK], state.map)
-        means = Z.mean(0, np.float64)
-        if state.centered:
-            Z -= means
-        state = _add_moments(state, _column_products(Z, Z, True), means, len(Z))
-        del Z
-    return state
 
 
 def rnca_start(map, centered=False):
@@ -6647,9 +5868,16 @@ def rnca_update(state, X):
     Returns: RNCAState; that of all points at once but for the rounding of sums. O(n m (d + m)) time; features of 8192
         points
     """
-    state, X = _checked_rnca("rnca_update: state", state), _checked_points("rnca_update: X", X)
+    state, X = _as_rnca_state("rnca_update: state", state), _checked_points("rnca_update: X", X)
     _checked_map("rnca_update: state.map", state.map, X, "X")
-    return _with_points("rnca_update", state, X)
+    for begin in range(0, len(X), 64 * _BLOCK):        # features less the slab's own means lose no digits in float32
+        Z = _map_points("rnca_update", X[begin:begin + 64 * _BLOCK], state.map)
+        means = Z.mean(0, np.float64)
+        if state.centered:
+            Z -= means
+        state = _add_moments(state, _column_products(Z, Z, True), means, len(Z))
+        del Z
+    return state
 
 
 def rnca_merge(a, b):
@@ -6659,7 +5887,7 @@ def rnca_merge(a, b):
         a, b : RNCAState, started alike, with the same map
     Returns: RNCAState
     """
-    a, b = _checked_rnca("rnca_merge: a", a), _checked_rnca("rnca_merge: b", b)
+    a, b = _as_rnca_state("rnca_merge: a", a), _as_rnca_state("rnca_merge: b", b)
     _require_mergeable("rnca_merge", a, b, True)
     return _add_moments(a, b.squares, b.means, b.count)
 
@@ -6673,22 +5901,18 @@ def rnca_finish(state, k, seed=0):
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0
     """
-    state, k = _checked_rnca("rnca_finish: state", state), _checked_whole("rnca_finish: k", k, 1)
-    return _subspace_by_moments("rnca_finish", state, k, _checked_key("rnca_finish", seed, _START))
-
-
-def _subspace_by_moments(function, state, k, key):
-    if k > state.map.m:
-        raise ValueError(f"{function}: k must be at most m, the number of features, got {k} and {state.map.m}")
+    state, key = _as_rnca_state("rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
+    k = _checked_whole("rnca_finish: k", k, 1, state.map.m)
     eigen, _ = _lanczos(state.squares, k, key, 1e-12, 1000)
     return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, state.count)
 
 
+@_under_one_name
 def rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
 
-    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end. In a stream: `rnca_start`,
-    `rnca_update`, `rnca_merge` and `rnca_finish`.
+    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end. A stream has `rnca_start` and
+    so on.
 
     Parameters:
         X : (n, d) array
@@ -6698,19 +5922,16 @@ def rnca(X, map, k, seed=0, centered=False):
         centered : bool; about the mean of the features
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0. O(n m (d + m)) time, O(m^2) memory
     """
-    X, k, key = _checked_points("rnca: X", X), _checked_whole("rnca: k", k, 1), _checked_key("rnca", seed, _START)
-    map, m = _checked_map("rnca: map", map, X, "X"), getattr(map, "m", 0)
-    if k > m:
-        raise ValueError(f"rnca: k must be at most m, the number of features, got {k} and {m}")
-    state = RNCAState(map, np.zeros((m, m)), np.zeros(m), 0, _as_flag("rnca: centered", centered))
-    return _subspace_by_moments("rnca", _with_points("rnca", state, X), k, key)
+    state = rnca_start(map, centered)
+    k, seed = _checked_whole("rnca: k", k, 1, state.map.m), _as_seed("rnca: seed", seed)
+    return rnca_finish(rnca_update(state, X), k, seed)
 
 
 class ReservoirState(NamedTuple):
     """c independent reservoirs of one point each: made by `reservoir_start`, passed on by `reservoir_update`.
 
-    points (c, d); upcoming (c,) numbers of the points that come in next, counted from 0; replaced (c,) how often each
-    has changed; count: points so far; seed.
+    points (c, d); upcoming (c,) numbers, from 0 on, of the points that come in next; replaced (c,) how often each has
+    changed; count: points so far; seed.
     """
     points: np.ndarray
     upcoming: np.ndarray
@@ -6719,16 +5940,11 @@ class ReservoirState(NamedTuple):
     seed: int
 
 
-_as_reservoir = _bringer(ReservoirState, "a ReservoirState, as reservoir_start and reservoir_update return it",
-                         points=2, upcoming="whole", replaced="whole")
-
-
-def _checked_reservoir(name, state):
-    state = _as_reservoir(name, state)
-    if not (len(state.points) == state.upcoming.size == state.replaced.size and state.count >= 0):
-        raise ValueError(f"{name} must be a ReservoirState as reservoir_start or reservoir_update returned it")
-    _checked_points(f"{name}.points", state.points)
-    return state
+_as_reservoir = _bringer(
+    ReservoirState, "a ReservoirState, as reservoir_start and reservoir_update return it", lambda state: (
+        len(state.points) == state.upcoming.size == state.replaced.size > 0 and state.count >= 0
+        and state.points.size > 0 and _all_below(state.points, 1e150) and (state.upcoming >= state.count).all()),
+    points=2, upcoming="whole", replaced="whole")
 
 
 def reservoir_start(c, d, seed=0):
@@ -6762,19 +5978,17 @@ def reservoir_update(state, X):
     """The reservoirs after more points: each holds one of all points so far, with equal chances (SKPCA section 1.2).
 
     A reservoir that has taken point t - 1, of t, takes next the point number floor(t / u), u uniform: the chance that
-    it is beyond x is t / x, as by a coin of chance 1 / i for each point i. c ln n changes in all, and no coin for the
-    others.
+    it is beyond x is t / x, as by a coin of chance 1 / i for each point i. c ln n changes in all.
 
     Parameters:
         state : ReservoirState; it stays as it is
         X : (n, d) array of further points
     Returns: ReservoirState; O(c d) time for each change of a reservoir, O(c) for a call
     """
-    state = _checked_reservoir("reservoir_update: state", state)
+    state = _as_reservoir("reservoir_update: state", state)
     X = _checked_points("reservoir_update: X", X, columns=state.points.shape[1])
     points, upcoming, replaced = [array.copy() for array in state[:3]]
-    if upcoming.min() < state.count:
-        raise ValueError("reservoir_update: state.upcoming must be at least state.count")
+
     last = np.empty(len(upcoming), np.int64)
     _last_taken(upcoming, replaced, state.count + len(X), _key(state.seed, _RESERVOIRS), last)
     points[last >= 0] = X[last[last >= 0] - state.count]
@@ -6784,20 +5998,16 @@ def reservoir_update(state, X):
 def reservoir_merge(a, b):
     """The reservoirs of the points of two streams (SKPCA section 1.2): of each pair, one, with chances as their counts.
 
-    Each holds one of all points with equal chances, independent of the others if the seeds of both were different, and
-    goes on as `reservoir_update` has it: whatever a reservoir holds, the chance of no change up to point x of now t is
-    t / x.
+    Each goes on as `reservoir_update` has it: whatever it holds, the chance of no change from point t to x is t / x.
 
     Parameters:
         a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
     Returns: ReservoirState; its seed is made of both
     """
-    a, b = _checked_reservoir("reservoir_merge: a", a), _checked_reservoir("reservoir_merge: b", b)
-    if a.points.shape != b.points.shape:
-        raise ValueError("reservoir_merge: a and b must hold as many points with as many coordinates, got shapes "
-                         f"{a.points.shape} and {b.points.shape}")
-    if a.seed == b.seed:
-        raise ValueError("reservoir_merge: a and b must have been started with different seeds")
+    a, b = _as_reservoir("reservoir_merge: a", a), _as_reservoir("reservoir_merge: b", b)
+    _require(a.points.shape == b.points.shape, "reservoir_merge: a and b must hold as many points with as many "
+             f"coordinates, got shapes {a.points.shape} and {b.points.shape}")
+    _require(a.seed != b.seed, "reservoir_merge: a and b must have been started with different seeds")
     seed, count = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed), a.count + b.count
     keys = _words(_key(seed, _RESERVOIRS), np.arange(len(a.points)))
     points = np.where((_uniforms(keys, 0) * count < b.count)[:, None], b.points, a.points)
@@ -6820,39 +6030,31 @@ def reservoir_finish(state, kernel, k):
     Parameters:
         state : ReservoirState that has seen points
         kernel : Kernel, positive semidefinite, with one k(x, x) for all points
-        k : int from 1 to c; eigenvalues of W to keep
-    Returns: Expansion over the c points: `expand` gives the features of any points. Eigenvalues below c 2^-50 of the
-        largest are cut. O(c^2 d + c^3) time
+        k : int from 1 to c; eigenvalues of W to keep, but those below c 2^-50 of the largest
+    Returns: Expansion over the c points: `expand` gives the features of any points. O(c^2 d + c^3) time
     """
-    state = _checked_reservoir("reservoir_finish: state", state)
-    return _nystrom_of_reservoir("reservoir_finish", state, kernel, k)
-
-
-def _nystrom_of_reservoir(function, state, kernel, k):
-    points, c, k = state.points, len(state.points), _checked_whole(f"{function}: k", k, 1)
-    kernel = _checked_kernel(f"{function}: kernel", kernel, state=points)
-    if k > c:
-        raise ValueError(f"{function}: k must be at most c, the number of reservoirs, got {k} and {c}")
-    if state.count < 1:
-        raise ValueError(f"{function}: state must have seen a point")
+    name, state = "reservoir_finish", _as_reservoir("reservoir_finish: state", state)
+    points, k = state.points, _checked_whole(f"{name}: k", k, 1, len(state.points))
+    kernel = _checked_kernel(f"{name}: kernel", kernel, state=points)
+    _require(state.count >= 1, f"{name}: state must have seen a point")
     W = _gram(kernel, _prepare(kernel, points, points, True))
-    if not np.isfinite(W).all():
-        raise ValueError(f"{function}: kernel must be finite on the points of state")
+    _require(np.isfinite(W).all(), f"{name}: kernel must be finite on the points of state")
     if np.abs(W.diagonal() - W[0, 0]).max() > 1e-6 * abs(W[0, 0]):     # points may have been normed in float32
-        raise ValueError(f"{function}: kernel must have one k(x, x) for all points of state")
-    values, vectors = _small_eigen(W, c, False)
+        raise ValueError(f"{name}: kernel must have one k(x, x) for all points of state")
+    values, vectors = _small_eigen(W, len(W), False)
     values, vectors = values[:k], vectors[:, :k]
-    kept = values > c * 8.9e-16 * abs(values[0])
+    kept = values > len(W) * 8.9e-16 * abs(values[0])
     coef = np.where(kept, vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0)
     return Expansion(points, coef, np.where(kept, values, 0.0), np.zeros(k), kernel)
 
 
+@_under_one_name
 def reservoir_nystrom(X, kernel, c, k, seed=0):
     """Nystrom features by c points drawn with replacement from a stream, C W_k^+ C^T (SKPCA section 1).
 
     Parameters:
         X : (n, d) array
-        kernel : Kernel, positive semidefinite, with one k(x, x) for all points
+        kernel : as of `reservoir_finish`
         c : int, at least 1; points to keep
         k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
         seed : int from 0 to 2**64 - 1
@@ -6865,9 +6067,9 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     True
     """
     X, kernel = _points_and_kernel("reservoir_nystrom", X, kernel)
-    c = _checked_whole("reservoir_nystrom: c", c, 1, 2**31 - 1)
-    state = reservoir_update(reservoir_start(c, X.shape[1], _as_seed("reservoir_nystrom: seed", seed)), X)
-    return _nystrom_of_reservoir("reservoir_nystrom", state, kernel, k)
+    state = reservoir_start(c, X.shape[1], seed)
+    k = _checked_whole("reservoir_nystrom: k", k, 1, len(state.points))
+    return reservoir_finish(reservoir_update(state, X), kernel, k)
 
 
 # 11.5 The paper's own points
@@ -6959,6 +6161,8 @@ def _features_times(X, map, coef, used):
 
 
 _POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
+_START_POINTS = 2048                                   # points of the small problem
+_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
 
 
 def _values_of(function, X, map, coef, used):
@@ -7000,13 +6204,12 @@ class DSGDState(NamedTuple):
     """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
 
     task; map and coef (m, k) of the functions; other and other_coef of those of a second view; slices of targets;
-    moment (k, k): mean over the steps of the functions' moments, late ones weighing more; its diagonal converges to the
-    eigenvalues;
-    used: features so far; step: number of the next; feature_batch; theta0, theta1, ridge, centered: as at the start;
-    constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is exact); chosen:
-    whether theta0 was chosen here, so that small mini-batches take smaller steps; implicit: whether steps of canonical
-    correlations solve for where they lead: then moving and other_moving are what the steps move, and coef and
-    other_coef their means over the steps, late ones weighing more.
+    moment (k, k): mean over the steps, late ones weighing more, of the functions' moments, whose diagonal converges to
+    the eigenvalues; used: features so far; step: number of the next; feature_batch, theta0, theta1, ridge, centered: as
+    at the start; constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is
+    exact); chosen: whether theta0 was chosen here, so that small mini-batches take smaller steps; implicit: whether
+    steps of canonical correlations solve for where they lead: then moving and other_moving are what the steps move, and
+    coef and other_coef their means.
     """
     task: int
     map: FourierMap
@@ -7033,13 +6236,6 @@ _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     #
 
 
 _bringer(Slices, "Slices", edges=2, weights=2)
-_as_dsgd_state = _bringer(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", coef=2, other_coef=2,
-                          moment=2, constraint=2, moving=2, other_moving=2)
-
-
-def _can_be_drawn(map):
-    """Whether feature j is at hand without the others."""
-    return map.kind == _PLAIN or map.kind != _FASTFOOD and map.frequencies.shape[0] > 0
 
 
 def _has_second_map(task):
@@ -7052,10 +6248,10 @@ def _is_sound_descent(state):
     targets, cuts = state.slices.edges.shape
     rows = m if second else state.slices.weights.shape[1] if task == _SLICED else 0
     moving = ((m, k), (rows, k)) if state.implicit else (state.moving.shape, state.other_moving.shape)
-    return (all(map.m == m and _can_be_drawn(map) for map in views) and _is_sound_map(state.map)
-            and _is_sound_map(state.other) and _COMPONENTS <= task <= _SLICED and 1 <= state.used <= m
-            and 0 <= state.step < 2**62 and 1 <= state.feature_batch < 2**31 and 0.0 < state.theta0 < math.inf
-            and 0.0 <= state.theta1 < math.inf and 0.0 <= state.ridge < math.inf
+    return (all(map.m == m and (map.kind == _PLAIN or len(map.frequencies)) for map in views)
+            and _COMPONENTS <= task <= _SLICED and 1 <= state.used <= m and 0 <= state.step < 2**62
+            and 1 <= state.feature_batch < 2**31
+            and 0.0 < state.theta0 < math.inf and 0.0 <= state.theta1 < math.inf and 0.0 <= state.ridge < math.inf
             and (state.moment.shape, state.other_coef.shape) == ((k, k), (rows, k))
             and state.constraint.shape in ((k, k), (0, 0)) and (state.moving.shape, state.other_moving.shape) == moving
             and (task >= _CANONICAL if state.implicit else state.moving.size + state.other_moving.size == 0)
@@ -7064,39 +6260,24 @@ def _is_sound_descent(state):
                                                    state.moving, state.other_moving, state.slices.weights)))
 
 
-def _checked_descent(function, state):
-    state = _as_dsgd_state(f"{function}: state", state)
-    if not _is_sound_descent(state):
-        raise ValueError(f"{function}: state must be a DSGDState as dsgd_start or dsgd_update returned it")
-    return state
+_as_dsgd_state = _bringer(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _is_sound_descent,
+                          coef=2, other_coef=2, moment=2, constraint=2, moving=2, other_moving=2)
 
 
 def _checked_drawable(function, argument, map, X, points):
     """A map whose features can be drawn one by one, for these points."""
     map = _checked_map(f"{function}: {argument}", map, X, points)
-    if not _can_be_drawn(map):
+    if map.kind != _PLAIN and len(map.frequencies) == 0:
         raise ValueError(f"{function}: {argument} must be a map of fourier_features_map, or of another maker with "
                          "stored frequencies")
     return map
-
-
-def _checked_second(name, Y, X):
-    """Points of a second view, or targets, in float64."""
-    return _checked_points(name, _as_columns(name, Y), rows=len(X))
-
-
-def _checked_choice(name, value, low):
-    """A number from low to 1e150, or infinity for None (or infinity): to be chosen."""
-    return math.inf if value is None or value == math.inf else _checked_real(name, value, low, 1e150)
 
 
 # 12.3 Starts
 
 def _singular_pairs(C, k, least):
     """The k leading left and right singular vectors of C and all singular values, from C C^T: good to half the digits.
-
-    None in the place of the vectors, if C has no such rank, or if the last value is below the least.
-    """
+    None in the place of the vectors, if C has no such rank, or if the last value is below the least."""
     B = np.ascontiguousarray(C.T)
     values, U = _small_eigen(_transposed_times(B, B), len(C), False)
     values, U = np.sqrt(np.maximum(values, 0.0)), U[:, :k].copy()
@@ -7106,10 +6287,8 @@ def _singular_pairs(C, k, least):
 
 
 def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding; and the largest entry of D.
-
-    The ridge r is raised to this share of that entry, if it is smaller.
-    """
+    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding, r at least this share of the
+    largest entry of D; and that entry."""
     values, vectors = _small_eigen(_transposed_times(Z, Z) / len(Z), Z.shape[1], False)
     rank = np.count_nonzero(values > 1e-10 * values[0])
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
@@ -7142,22 +6321,19 @@ def _kernel_scale(task, map, other):
     return max(map.kernel.scale, other.kernel.scale)
 
 
-_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
-
-
 def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0,
            implicit=False, slices=2):
     """The state before the first step, by the small problem: the first features on these points."""
     X, second = _checked_points(f"{function}: X", X), "targets" if task == _SLICED else "Y"
     first_map, no_rank = "map_x" if _has_second_map(task) else "map", f"{function}: k must be at most the rank of the "
     map, k = _checked_drawable(function, first_map, map, X, "X"), _checked_whole(f"{function}: k", k, 1, 2**31 - 1)
-    Y = None if Y is None else _checked_second(f"{function}: {second}", Y, X)
+    name = f"{function}: {second}"
+    Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=len(X))
     other = _checked_drawable(function, "map_y", other, Y.astype(X.dtype), "Y") if _has_second_map(task) else map
-    if other.m != map.m:
-        raise ValueError(f"{function}: map_x and map_y must have as many features, got {map.m} and {other.m}")
+    _require(other.m == map.m, f"{function}: map_x and map_y must have as many features, got {map.m} and {other.m}")
     feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
-    theta0, theta1 = [_checked_choice(f"{function}: {name}", value, low) for name, value, low in
-                      (("theta0", theta0, 1e-150), ("theta1", theta1, 0.0))]
+    theta0, theta1 = [math.inf if value in (None, math.inf) else _checked_real(f"{function}: {name}", value, low, 1e150)
+                      for name, value, low in (("theta0", theta0, 1e-150), ("theta1", theta1, 0.0))]
     initial = min(_checked_whole(f"{function}: initial", initial, 1, 2**31 - 1), map.m)
     centered, implicit = _as_flag(f"{function}: centered", centered), _as_flag(f"{function}: implicit", implicit)
     ridge = _checked_real(f"{function}: ridge", ridge, 0.0)
@@ -7189,8 +6365,7 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
             B = _indicators(Y, edges)
             B = B - B.mean(0) if centered else B
             right, varied = _whitener(B, 0.0, 0.0)
-            if not varied > 1e-12:
-                raise ValueError(f"{function}: targets must not be constant")
+            _require(varied > 1e-12, f"{function}: targets must not be constant")
         cross = _dense_product(_transposed_times(Z, B) / len(Z), B.shape[1], right)
         U, V, _ = _singular_pairs(_transposed_times(left, cross), k, 1e-9)
         if U is None or not (varied and largest > _NO_VARIANCE * scale) or k > len(X):
@@ -7238,10 +6413,9 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
         theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
 
     with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
-    twentieth of its variance to a function in a step, and errors fall like 1 / t, for which
-    2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (DSGD theorem 1). Steps of a chosen theta0 are at most .6 n / k(x,
-    x) on a mini-batch of n points, and .005 n / k(x, x) of canonical correlations, which few points would drive apart
-    (implicit ones: as `dsgd_kcca_start` says).
+    twentieth of its variance to a function in a step, and errors fall like 1 / t, for which 2 (l_k - l_(k+1)) theta0 /
+    theta1 > 1 is needed (DSGD theorem 1). On a mini-batch of n points a chosen step is at most .6 n / k(x, x), and .005
+    n / k(x, x) of canonical correlations (implicit ones: as `dsgd_kcca_start` says).
 
     Parameters:
         X : (n, d) array, a few hundred or thousand points
@@ -7250,8 +6424,7 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
         individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
             together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
         feature_batch : int, at least 1; features a step
-        theta0 : float, positive, or None (or infinity): chosen as above
-        theta1 : float, not negative, or None (or infinity): chosen as above
+        theta0, theta1 : float, positive and not negative, or None (or infinity): chosen as above
         initial : int, at least 1; features of the small problem, cut to m
         centered : bool; about the mean, by the means of each mini-batch
     Returns: DSGDState, for `dsgd_update` and `dsgd_evaluate`; O(n initial (d + initial) + initial^3) time
@@ -7331,18 +6504,11 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
 # 12.4 Steps
 
 def _values_and_second(function, state, X, Y, coef, other_coef):
-    """Values of functions with these coefficients on a mini-batch, in both views; none of a second if there is none.
-
-    Of slices, the second view is what the whitened indicators give.
-    """
+    """Values of functions on a mini-batch in both views, or none of a second; of slices those of their indicators."""
     U = _values_of(function, X, state.map, coef, state.used)
     if _has_second_map(state.task):
         return U, _values_of(function, Y, state.other, other_coef, state.used)
-    return U, _whitened_slices(Y, state.slices) @ other_coef if state.task == _SLICED else U[:0]
-
-
-def _whitened_slices(targets, slices):
-    return _indicators(targets, slices.edges) @ slices.weights
+    return U, U[:0] if state.task != _SLICED else _indicators(Y, state.slices.edges) @ state.slices.weights @ other_coef
 
 
 def _centre_halves(U, half):
@@ -7360,10 +6526,8 @@ def _rayleigh_matrix(U, V, divisor):
 
 def _constraint(state, coef, other_coef, U, V, divisor):
     """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
-
-    The squared norm of sum_j coef_j phi_j in the space of the features is their number times sum_j coef_j^2. Indicators
-    have no ridge.
-    """
+    |sum_j coef_j phi_j|^2 in the space of the features is their number times sum_j coef_j^2. Indicators have no
+    ridge."""
     C, norms = (_transposed_times(U, U) + _transposed_times(V, V)) / divisor, state.ridge * state.used
     if norms > 0.0:
         for weights in [coef[:state.used]] if state.task == _SLICED else [coef[:state.used], other_coef[:state.used]]:
@@ -7372,10 +6536,8 @@ def _constraint(state, coef, other_coef, U, V, divisor):
 
 
 def _feature_block(state):
-    """Features of a step, (first, count), and what their gradient is divided by.
-
-    New ones as long as there are; then blocks of all, in a random order that changes with each round.
-    """
+    """Features of a step, (first, count), new ones as long as there are; and what their gradient is divided by. Then
+    blocks of all come again, in a random order that changes with each round."""
     m, b = state.map.m, min(state.feature_batch, state.map.m)
     if state.used < m:
         count = min(b, m - state.used)
@@ -7391,9 +6553,8 @@ def _step_size(state, n):
 
     One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
     PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
-    of n. Mini-batches of 512 points take the whole step. Implicit steps follow the noise of all directions whose
-    eigenvalues are above 1 / eta: measured for 3 to 20 functions, they are safe up to 3 n / k(x, x) from n = 12 k on,
-    up to a tenth of that for n = 2 k to 4 k.
+    of n. Implicit steps follow the noise of all directions whose eigenvalues are above 1 / eta: measured for 3 to 20
+    functions, they are safe up to 3 n / k(x, x) from n = 12 k on, up to a tenth of that for n = 2 k to 4 k.
     """
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     if not state.chosen:
@@ -7405,17 +6566,14 @@ def _step_size(state, n):
 
 
 def _require_converging(function, state, sound):
-    if not sound:
-        raise ValueError(f"{function}: theta0 must be smaller than {state.theta0:.2e}{' (chosen)' * state.chosen}, as "
-                         f"the steps diverged at step {state.step}")
+    _require(sound, f"{function}: theta0 must be smaller than {state.theta0:.2e}{' (chosen)' * state.chosen}, as the "
+             f"steps diverged at step {state.step}")
 
 
 def _are_moderate(state, U, V):
-    """Whether values of the functions are not far larger than they can be.
-
-    A function of norm 1 in the kernel's space is at most sqrt(k(x, x)), a variate has variance 1 (before centring its
-    mean has no limit). No noise explains a hundred times as much, and growth is cubic from there.
-    """
+    """Whether values of the functions are not far larger than they can be. A function of norm 1 in the kernel's space
+    is at most sqrt(k(x, x)), a variate has variance 1. No noise explains a hundred times as much, and growth is cubic
+    from there."""
     limit = state.map.kernel.scale + (state.other.kernel.scale if state.task == _SINGULAR else 0.0)
     if state.task >= _CANONICAL:
         limit = 1.0
@@ -7474,7 +6632,8 @@ def _gradient_step(function, state, X, Y):
     block, factor = slice(first, first + count), eta / (share * (n - half - lost))
     coef[block] += factor * _feature_gradient(function, X[half:], state.map, Gx, first, count)
     if task == _SLICED:                                # indicators of slices need no ridge
-        other_coef += eta / (n - half - lost) * _whitened_slices(Y[half:], state.slices).T @ Gy
+        indicators = _indicators(Y[half:], state.slices.edges) @ state.slices.weights
+        other_coef += eta / (n - half - lost) * indicators.T @ Gy
     elif len(V):
         other_coef[:state.used] = _dense_product(other_coef[:state.used], k, keep)
         other_coef[block] += factor * _feature_gradient(function, Y[half:], state.other, Gy, first, count)
@@ -7483,10 +6642,8 @@ def _gradient_step(function, state, X, Y):
 
 
 def _resolvent_step(F, G, lost, pull, level):
-    """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r, r = sqrt(rows - lost), by the smaller of both products.
-
-    With S = A A^T that is A^T (S + level I)^-1 (G / r - A pull / level) + pull / level.
-    """
+    """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r, r = sqrt(rows - lost), by the smaller of both products:
+    with S = A A^T that is A^T (S + level I)^-1 (G / r - A pull / level) + pull / level."""
     root = math.sqrt(len(F) - lost)
     A, G = F / root, G / root
     if len(A) > A.shape[1]:
@@ -7506,17 +6663,12 @@ def _implicit_coefficients(function, state, X, map, moving, G, M, eta, block, sh
     return _resolvent_step(F, G, 2 * state.centered, pull, 1.0 / eta + held) / root
 
 
-def _newton_schulz(C):
-    """I - (C - I) / 20 (less, if C is above 10): brings a C near the unit matrix a tenth of the way to it."""
-    return np.eye(len(C)) - 0.5 / max(10.0, np.abs(C).sum(1).max()) * (C - np.eye(len(C)))
-
-
 def _implicit_step(function, state, X, Y):
     """An implicit step of canonical correlations, which is ours (`dsgd_update` says what it solves).
 
     Each half of the mini-batch makes the regression M of one view's functions on the other's by which the other half's
-    residual V - U M is made. The functions wander about the solution, and their bases turn. Their mean does not wander;
-    before it takes a share of new ones it is turned to where these are, by their regression on it.
+    residual V - U M is made. The functions wander about the solution, and their mean does not; before it takes a share
+    of new ones it is turned to where these are, by their regression on it.
     """
     n, k, lost, eta = len(X), state.coef.shape[1], int(state.centered), _step_size(state, len(X))
     half, weight = n // 2, 2.0 / (state.step + 2.0)
@@ -7535,12 +6687,13 @@ def _implicit_step(function, state, X, Y):
         regressions.append(_solve_ridge(constraints[-1].copy(), _rayleigh_matrix(U[part], V[part], divisor), few))
     Gx, Gy = [np.concatenate([B[part] - _dense_product(A[part], k, M) for part, M in zip(parts, regressions[::-1])])
               for A, B in ((U, V), (V, U))]
-    keep, M = _newton_schulz(0.5 * sum(constraints)), 0.5 * sum(regressions)
+    C, M = 0.5 * sum(constraints), 0.5 * sum(regressions)
+    keep = np.eye(k) - 0.5 / max(10.0, np.abs(C).sum(1).max()) * (C - np.eye(k))       # a tenth of the way to C = I
     first, count, share = _feature_block(state)
     block, moving, other_moving = slice(first, first + count), state.moving.copy(), state.other_moving.copy()
     moving[block] += _implicit_coefficients(function, state, X, state.map, moving, Gx, M, eta, block, share)
     if state.task == _SLICED:
-        indicators = _whitened_slices(Y, state.slices)
+        indicators = _indicators(Y, state.slices.edges) @ state.slices.weights
         if state.centered:
             _centre_halves(indicators, half)
         other_moving += _resolvent_step(indicators, Gy, 2 * lost, np.zeros_like(other_moving), 1.0 / eta)
@@ -7568,9 +6721,9 @@ def dsgd_update(state, X, Y=None):
 
     With h the functions and phi the new features, on kernel PCA: coefficients eta phi(x) h(x)^T, means over points and
     features, are added, and all others lose eta h h^T of themselves. Features are new as long as there are, m in all;
-    then blocks of them come again in a random order. Of kernel SVD the results have to be multiplied by sqrt(2) for
-    unit functions, which `dsgd_evaluate` does; of canonical correlations, the first half of the mini-batch makes the
-    matrix by which the second half's gradient is made, as one mini-batch for both has a bias.
+    then blocks of them come again in a random order. Functions of kernel SVD have norm 1 / sqrt(2), which
+    `dsgd_evaluate` mends; of canonical correlations, the first half of the mini-batch makes the matrix by which the
+    second half's gradient is made, as one mini-batch for both has a bias.
 
     An implicit step (of canonical correlations, if the start says so; ours, not the paper's) changes the coefficients w
     of the block of features, for functions u, v of both views and their regression M, by
@@ -7580,8 +6733,7 @@ def dsgd_update(state, X, Y=None):
     C the covariance of the features on the mini-batch, in which a block stands for all, r the ridge: a direction of
     eigenvalue l goes l / (l + 1 / eta) of the way to the regression of v, for all l at once. Then all coefficients come
     a little nearer to variance 1. M comes from the other half of the mini-batch, but C from the points of the gradient
-    itself: that adds to the ridge what vanishes as mini-batches grow and steps fall (where 3e-4 was asked, it was
-    3.8e-4 after 3000 steps on 512 points).
+    itself: that adds to the ridge (where 3e-4 was asked, it was 3.8e-4 after 3000 steps on 512 points).
 
     Parameters:
         state : DSGDState; it stays as it is, also where a step is refused
@@ -7591,9 +6743,8 @@ def dsgd_update(state, X, Y=None):
     Returns: DSGDState. ValueError with the number of the step if steps diverge
     Cost: used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m
         k) memory. Of an implicit step k more multiply-adds for each feature and point, and n b min(n, b) + min(n, b)^3
-        / 3 a view with b = feature_batch; memory for n b numbers more. States of two streams are not merged: each step
-        moves all coefficients by what all before it have made of them, and a mean of two bases of one subspace, which
-        differ by a rotation, is none. Let one state see both streams.
+        / 3 a view with b = feature_batch. States of two streams are not merged: a mean of two bases of one subspace is
+        none.
 
     >>> X = np.random.default_rng(0).standard_normal((5000, 2))
     >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
@@ -7602,7 +6753,7 @@ def dsgd_update(state, X, Y=None):
     >>> state.used, state.step
     (1000, 9)
     """
-    state, X = _checked_descent("dsgd_update", state), _checked_points("dsgd_update: X", X)
+    state, X = _as_dsgd_state("dsgd_update: state", state), _checked_points("dsgd_update: X", X)
     _checked_map("dsgd_update: state.map", state.map, X, "X")
     task, second = state.task, _has_second_map(state.task)
     if len(X) < _least_batch(task, state.implicit, state.centered, state.coef.shape[1]):
@@ -7611,7 +6762,7 @@ def dsgd_update(state, X, Y=None):
     if (Y is None) == (second or task == _SLICED):
         raise ValueError("dsgd_update: Y must be given for two views, or targets, and not else")
     if Y is not None:
-        Y = _checked_second("dsgd_update: Y", Y, X)
+        Y = _checked_points("dsgd_update: Y", _as_columns("dsgd_update: Y", Y), rows=len(X))
         if Y.shape[1] != (state.other.d if second else len(state.slices.edges)):
             raise ValueError(f"dsgd_update: Y must have as many columns as at the start, got {Y.shape[1]}")
         if second:
@@ -7633,15 +6784,14 @@ def dsgd_evaluate(X, state, second=False):
         X : (n, d) array
         state : DSGDState, finished or not
         second : bool; the functions of the second view, X being points of it
-    Returns: (n, k) array of X's precision; the same bits whether frequencies are stored or drawn anew. n used (d + k)
-        multiply-adds and n used cosines; O(n k) memory
+    Returns: (n, k) array of X's precision; n used (d + k) multiply-adds and n used cosines; O(n k) memory
 
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
     >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
     True
     """
-    X, state = _checked_points("dsgd_evaluate: X", X), _checked_descent("dsgd_evaluate", state)
+    X, state = _checked_points("dsgd_evaluate: X", X), _as_dsgd_state("dsgd_evaluate: state", state)
     second = _as_flag("dsgd_evaluate: second", second)
     if second and not _has_second_map(state.task):
         raise ValueError("dsgd_evaluate: second must be False of one view")
@@ -7655,10 +6805,7 @@ def dsgd_evaluate(X, state, second=False):
 
 
 def _principal(state):
-    """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix.
-
-    With the constraint C = E D E^T: those of B^T M B for B = E D^-1/2, and B times their vectors.
-    """
+    """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix."""
     k, M = len(state.moment), state.moment
     if state.task == _SINGLE_COMPONENTS or state.step == 0:
         return M.diagonal().copy(), np.eye(k)
@@ -7673,30 +6820,27 @@ def _principal(state):
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
 
-    Eigenvalues of the weighted mean of W = G^T A G, weights growing with t: of kernel PCA and SVD, whose functions have
-    norm 1 in the limit and nothing a mini-batch could measure it by. Of canonical correlations against the mean of the
-    constraint, E u u^T + E v v^T and the ridge's part, on the same points: never above 1. Source: textbook (Rayleigh
-    quotients).
+    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W = G^T A G, weights growing with t. Of canonical
+    correlations against the mean of the constraint, on the same points: never above 1.
 
     Parameters:
         state : DSGDState
     Returns: (k,) float64 array, descending; of individual functions, of each. 0 before the first step
     """
-    return _principal(_checked_descent("dsgd_values", state))[0]
+    return _principal(_as_dsgd_state("dsgd_values: state", state))[0]
 
 
 def dsgd_finish(state):
     """The functions as single ones, in the order of their values: a rotation in the space that they span.
 
-    Source: textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
-    constraint on the way). Individual functions stay as they are but for signs: the coefficient of largest size is
-    positive.
+    Textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
+    constraint). Individual functions stay as they are but for signs: the coefficient of largest size is positive.
 
     Parameters:
         state : DSGDState; it stays as it is, and steps may go on from either
     Returns: DSGDState
     """
-    state = _checked_descent("dsgd_finish", state)
+    state = _as_dsgd_state("dsgd_finish: state", state)
     turn, k = _principal(state)[1], len(state.moment)
     coef = state.coef @ turn
     turn = turn * np.where(coef[np.abs(coef).argmax(0), np.arange(k)] < 0.0, -1.0, 1.0)
@@ -7706,18 +6850,6 @@ def dsgd_finish(state):
 
 
 # 12.6 In one line
-
-_START_POINTS = 2048                                   # points of the small problem
-
-
-def _plain_map(kernel, d, m, seed):
-    """What fourier_features_map(kernel, d, m, seed, False) returns."""
-    return FourierMap(kernel, d, m, seed, _PLAIN, np.empty((0, d)), False)
-
-
-def _other_seed(seed):
-    """Of the second view's features: another sequence."""
-    return _python_subkey(_key(seed, _FREQUENCIES), 2**62)
 
 
 def _start_rows(key, n):
@@ -7736,11 +6868,14 @@ def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps
     features = _checked_whole(f"{function}: features", features, 1, 2**31 - 1)
     k, (feature_batch, theta0, theta1, centered, *others) = _checked_whole(f"{function}: k", k, 1, 2**31 - 1), settings
     second = _has_second_map(task)
-    map = _plain_map(_checked_stationary(f"{function}: kernel{'_x' * second}", kernel, X=X), X.shape[1], features, seed)
-    if Y is not None:
-        Y = _checked_second(f"{function}: {'Y' if second else 'targets'}", Y, X)
-    other = _plain_map(_checked_stationary(f"{function}: kernel_y", other_kernel, X=X), Y.shape[1], features,
-                       _other_seed(seed)) if second else None
+    kernel, d, name = _checked_stationary(f"{function}: kernel{'_x' * second}", kernel, X=X), X.shape[1], (
+        f"{function}: {'Y' if second else 'targets'}")
+    Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=n)
+    map, other = FourierMap(kernel, d, features, seed, _PLAIN, np.empty((0, d))), None
+    if second:                                         # its features are those of another seed
+        kernel, d = _checked_stationary(f"{function}: kernel_y", other_kernel, X=X), Y.shape[1]
+        seed_y = _python_subkey(_key(seed, _FREQUENCIES), 2**62)
+        other = FourierMap(kernel, d, features, seed_y, _PLAIN, np.empty((0, d)))
     feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
     steps = max(200, 4 * -(-features // feature_batch)) if steps is None else _checked_whole(
         f"{function}: steps", steps, 1, 2**31 - 1)
@@ -7776,8 +6911,7 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
         steps : int, at least 1; None for each feature four times, 200 at least
         batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
         feature_batch, theta0, theta1, centered : as of `dsgd_start`
-    Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError with the number of
-        the step if steps diverge
+    Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError if steps diverge
     Cost: steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d +
         k; memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
 
@@ -7859,16 +6993,14 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
 # 13.1 The substitution
 
 class Landmarks(NamedTuple):
-    """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a point kept with probability p; evaluations: kernel
-    values computed to select them."""
+    """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a chance p of being kept; evaluations of kernels."""
     indices: np.ndarray
     weights: np.ndarray
     evaluations: int
 
 
 class LandmarkPoints(NamedTuple):
-    """Landmarks that were taken out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks.
-    """
+    """Landmarks out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks."""
     points: np.ndarray
     indices: np.ndarray
     weights: np.ndarray
@@ -7878,27 +7010,31 @@ class LandmarkPoints(NamedTuple):
 class NystromMap(NamedTuple):
     """What maps points to Nystrom features.
 
-    points (s, d), the landmarks, those that depend on the others last; factor (s, s),
-    lower triangular, factor factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel."""
+    points (s, d), the landmarks, those that depend on the others last; factor (s, s), lower triangular, factor
+    factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel.
+    """
     points: np.ndarray
     factor: np.ndarray
     rank: int
     kernel: Kernel
 
 
-_as_map = _bringer(NystromMap, "a NystromMap, as nystrom_map returns it", points="points", factor=2)
-
-
+_as_map = _bringer(
+    NystromMap, "a NystromMap, as nystrom_map returns it", lambda made: (
+        made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
+        and np.isfinite(made.factor).all()), points="points", factor=2)
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
+_SURVEYED = 2048                                       # points on which a residual is looked at before it is certified
+# Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
+# top, and for its levels; of a level: for the ridge, for its coins, and for a plain sample.
+_HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
+_TAIL, _COINS, _OTHERS = range(3)
 
 
 @_helper
 def _solve_corner(tile, first, corners, begin, end, columns):
-    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for.
-
-    An inverse of L here, instead of substitution, would cost K~ half of its digits where landmarks nearly depend on
-    each other.
-    """
+    """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for. An
+    inverse of L would cost K~ half of its digits where landmarks nearly depend on each other."""
     count, width = end - begin, columns.shape[1]
     for c in range(count):
         for r in range(width):
@@ -7929,10 +7065,7 @@ def _subtract_known(Y, count, below, begin, end, known, tile):
 
 
 def _panels(L, start, like):
-    """Rows of L from column `start` on: -L in panels; its diagonal blocks negated, with 1 / L_cc on the diagonal.
-
-    1 / 0 is taken as 0: a landmark left out, whose feature is 0.
-    """
+    """Rows of L from column `start` on: -L in panels; its diagonal blocks negated, with 1 / L_cc there, or 0."""
     m, columns = len(L), _whole_blocks(len(L))
     corners = _new_array((columns, _BLOCK), like.dtype)
     corners[:] = 0
@@ -7941,16 +7074,14 @@ def _panels(L, start, like):
         pivots = -corner.diagonal()
         np.fill_diagonal(corner, np.where(pivots != 0.0, 1.0 / np.where(pivots != 0.0, pivots, 1.0), 0.0))
         corners[begin:begin + _BLOCK, :len(corner)][:len(corner)] = corner
-    return _pack((-L).astype(like.dtype), _tile_width(like), columns), corners
+    return _pack((-L).astype(like.dtype), columns), corners
 
 
 @_core
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
-    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2.
-
-    pairs: points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks)
-    holds columns up to start, and receives the others; if it is empty, they are forgotten. 128 points a task.
-    """
+    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2. pairs:
+    points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks) holds
+    columns up to start, and receives the others; if it is empty, they are forgotten. 128 points a task."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], np.int64(index) * _BLOCK, below.shape[2]
@@ -7978,38 +7109,25 @@ def _substitute(kernel, X, Z, L, start, rows):
     return squares
 
 
-@_core_alone
-def _subtract_from_tile(Y, below, known, tile):
-    _subtract_known(Y, Y.shape[0], below, 0, Y.shape[0], known, tile)
-
-
 def _residual_gram(kernel, Z, Y, known):
     """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
-    count, tile = len(Z), _new_array((_BLOCK, _BLOCK + 64 // Z.itemsize), Z.dtype)
-    tile[:] = 0
-    tile[:count, :count] = _gram(kernel, _prepare(kernel, Z, Z, True))
-    _subtract_from_tile(Y, _pack(-Y[:, :known], _tile_width(Z), _BLOCK), known, tile)
-    return tile[:count, :count].astype(np.float64)
+    explained = _dense_product(Y, known, np.ascontiguousarray(Y[:, :known].T)) if known else 0.0
+    return (_gram(kernel, _prepare(kernel, Z, Z, True)) - explained).astype(np.float64)
 
 
 # 13.2 Pivots
 
-def _is_definite(kernel):
-    """Whether the kernel is positive semidefinite by its formula, so that nothing but rounding can speak against it."""
-    return kernel.kind != _CUSTOM and kernel.kind != _PRECOMPUTED
-
 
 def _require_definite(function, sound, where="X"):
-    if not sound:
-        raise ValueError(f"{function}: kernel must be finite and positive semidefinite on {where}")
+    _require(sound, f"{function}: kernel must be finite and positive semidefinite on {where}")
 
 
 def _rounding(kernel, X, m):
     """Error of a pivot of m terms, relative to the kernel value: roundings of the type add up like sqrt(m).
 
     Where squared distances may be expanded (`_prepare`) the values themselves err by up to .36 sqrt(d) steepness (|x|^2
-    + |y|^2) roundings (measured for d from 16 to 3000), so that copies of a point leave a residual. Inner products of d
-    terms err by sqrt(d), and their powers by as many times that.
+    + |y|^2) roundings (measured for d from 16 to 3000), so that copies of a point leave a residual; inner products by
+    sqrt(d), and their powers by as many times that.
     """
     of_values = 0.0
     if kernel.kind == _POLYNOMIAL:
@@ -8025,11 +7143,8 @@ def _rounding(kernel, X, m):
 
 def _draw_by_size(sizes, s, key):
     """s of more points drawn one after the other without replacement, in proportion to sizes; and inclusion chances.
-
     Exponential clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one,
-    point i was included with probability 1 - exp(-size_i time), which makes sums weighted by its inverse unbiased
-    (Cohen, Kaplan 2007).
-    """
+    chances are 1 - exp(-size_i time), and sums weighted by their inverse unbiased (Cohen, Kaplan 2007)."""
     sizes = np.maximum(sizes, 1e-290)
     clocks = -np.log(_uniforms(key, np.arange(sizes.size))) / sizes
     order = np.argpartition(clocks, s)
@@ -8039,7 +7154,12 @@ def _draw_by_size(sizes, s, key):
 
 @_core_alone
 def _choose(H, chances, floor, bar, chosen, columns):
-    """`_choose_pivots`: how many are chosen."""
+    """Pivots among candidates with residual Gram matrix H: how many, their numbers, and columns of the factor of H.
+
+    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
+    follow the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not
+    below the bar.
+    """
     count, greedy, found = H.shape[0], chances.shape[0] == 0, 0
     initial, column = np.empty(count), np.empty(count)
     for i in range(count):
@@ -8067,25 +7187,10 @@ def _choose(H, chances, floor, bar, chosen, columns):
     return found
 
 
-def _choose_pivots(H, chances, floor, bar):
-    """Pivots among candidates with residual Gram matrix H: their numbers, and the Cholesky factor of their part of H.
-
-    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
-    follow the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not
-    below the bar.
-    """
-    chosen, columns = np.empty(len(H), np.int64), np.zeros(H.shape)
-    chosen = chosen[:_choose(H, chances, floor, float(bar), chosen, columns)]
-    return chosen, columns[chosen, :chosen.size]
-
-
 def _candidates(rest, count, share, key):
     """Rows to choose pivots from, and the least residual to accept, so that no point outside could have come before.
-
-    share 1: the largest residuals, and each must exceed those outside. Below 1 it must exceed that share of them: then
-    a draw in proportion to the residuals finds many such at once, all over the data. share 0: one draw after the other,
-    as pivots are.
-    """
+    share 1: the largest residuals, each above those outside. Below 1: above that share of them, so that a draw in
+    proportion to the residuals finds many at once, all over the data. 0: one draw after the other, as pivots are."""
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -8106,11 +7211,9 @@ def _candidates(rest, count, share, key):
 
 @_core_alone
 def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
-    """Add the squared errors that new columns bring into the residuals, relative to k_ii.
-
-    They are 2 y_i sqrt(k_jj / (pivot_j k_ii)) roundings. They matter where diagonals differ: a pivot that has lost most
-    of its large k_jj passes the rounding of that on to small k_ii.
-    """
+    """Add the squared errors that new columns bring into the residuals, relative to k_ii. They are 2 y_i sqrt(k_jj /
+    (pivot_j k_ii)) roundings: a pivot that has lost most of a large k_jj passes on to small k_ii the rounding of
+    that."""
     growth = np.empty(new)
     for a in range(new):
         j = pivots[found + a]
@@ -8123,8 +7226,8 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
 
 
 class _Progress(NamedTuple):
-    """A factorisation of K + diag(shift) under way: what is left of the diagonal, rest, is that of K + diag(shift) -
-    F F^T; what is not above the floor, the error that rest has, is taken for 0; variances: its square, relative."""
+    """A factorisation of K + diag(shift) under way: rest is the diagonal of K + diag(shift) - F F^T; what is not above
+    the floor, its error, is taken for 0; variances: the square of that error, relative."""
     F: np.ndarray
     indices: np.ndarray
     diagonal: np.ndarray
@@ -8144,12 +7247,9 @@ def _begin_pivots(P, kernel, shift, s, like):
 
 
 def _sound_rest(function, progress, found, definite):
-    """Set to 0 what is rounding, and what pivots have left; refuse a residual not finite, or clearly negative.
-
-    Of a kernel that is positive definite by its formula a negative residual is rounding, however large: powers of inner
-    products from 1e11 to 1e21 in float32 left -.4 of a diagonal entry. Else a pivot of the size of the rounding passes
-    the square root of its error on.
-    """
+    """Set to 0 what is rounding, and what pivots have left; refuse a residual not finite, or clearly negative. Of a
+    kernel that is positive definite by its formula it is rounding (powers of inner products from 1e11 to 1e21 in
+    float32 left -.4 of a diagonal entry). Else a pivot of the size of the rounding passes the root of its error on."""
     diagonal, rest, floor = progress.diagonal, progress.rest, progress.floor
     rest[found] = 0.0
     sound = 0.0 <= diagonal.min() and diagonal.max() < math.inf and np.isfinite(rest).all()
@@ -8161,7 +7261,8 @@ def _sound_rest(function, progress, found, definite):
 def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key):
     """The factorisation with s pivots, several at a time; fewer where nothing is left."""
     F, _, diagonal, rest, floor, variances, turn, evaluations = progress
-    rounding, value_rounding, definite = _rounding(kernel, like, s), _rounding(kernel, like, 1), _is_definite(kernel)
+    rounding, value_rounding = _rounding(kernel, like, s), _rounding(kernel, like, 1)
+    definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED)              # by its formula, whatever rounding says
     indices, found = np.resize(progress.indices, s), progress.indices.size
     _sound_rest(function, progress, indices[:found], definite)
     while found < s:
@@ -8178,9 +7279,11 @@ def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, k
         H = _residual_gram(kernel, P[rows], Y, found) + np.diag(shift[rows])
         # What looks explained from here is: no endless proposals.
         rest[rows] = np.where(H.diagonal() <= floor[rows], 0.0, H.diagonal())
-        chosen, corner = _choose_pivots(H, chances, floor[rows], bar)
+        chosen, columns = np.empty(len(H), np.int64), np.zeros(H.shape)
+        chosen = chosen[:_choose(H, chances, floor[rows], float(bar), chosen, columns)]
         if chosen.size == 0:
             continue
+        corner = columns[chosen, :chosen.size]
         pivots, new = rows[chosen], slice(found, found + chosen.size)
         squares = _substitute(kernel, P, P[pivots], np.hstack([Y[chosen, :found], corner]), found, F)
         F[pivots, new], indices[new] = corner, pivots
@@ -8200,11 +7303,9 @@ def _pivoted(function, P, kernel, shift, s, block, share, like, key):
 
 
 def _factor(function, Z, kernel, shift):
-    """NystromMap for K(Z, Z) + diag(shift), and kernel values computed.
-
-    In the order of choice, each pivot at least a tenth of the largest. Without pivoting a sorted sample of a smooth
-    kernel extrapolates, and rounding errors grow by the squares of huge coefficients, to the size of K itself.
-    """
+    """NystromMap for K(Z, Z) + diag(shift), and kernel values computed. In the order of choice, each pivot at least a
+    tenth of the largest: without pivoting a sorted sample of a smooth kernel extrapolates, and rounding errors grow to
+    the size of K itself."""
     s = len(Z)
     found, F = _pivoted(function, np.array(Z, np.float64), kernel, shift, s, _BLOCK, 0.1, Z, np.uint64(0))
     rank, L = found.indices.size, np.zeros((s, s))
@@ -8216,13 +7317,12 @@ def _factor(function, Z, kernel, shift):
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
 def _unexplained(function, P, rows, Z, L, kernel):
-    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z.
-
-    At least a rounding of k(x, x), so that no ridge below it makes a score too small.
-    """
+    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z. At least a rounding of k(x, x), so that no ridge below
+    it makes a score too small."""
     # A kernel that is not definite shows by what is below 0; but where a pivot was rounding and got its floor, the
     # square root of that is an error, too.
-    bound = math.inf if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, Z, len(Z))) if len(Z) else 0.0
+    bound = 10.0 * math.sqrt(_rounding(kernel, Z, len(Z))) if len(Z) else 0.0
+    bound = bound if kernel.kind in (_CUSTOM, _PRECOMPUTED) else math.inf
     out = np.empty(rows.size)
     for begin in range(0, rows.size, _SLAB):
         slab = P[rows[begin:begin + _SLAB]].astype(Z.dtype)
@@ -8237,10 +7337,8 @@ def _unexplained(function, P, rows, Z, L, kernel):
 
 def _scores(function, P, rows, Z, shift, kernel, lam):
     """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1; kernel values.
-
     (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift). Points
-    in float32 are taken in float64 where lam does not stand clear of float32's rounding, a hundred times.
-    """
+    in float32 are taken in float64 where lam is not a hundred times above float32's rounding."""
     found, evaluations = _factor(function, np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
     rank = found.rank if found else 0                  # an empty sample, or a kernel that is 0 on it, explains nothing
     points, L = (found.points[:rank], found.factor[:rank, :rank].copy()) if rank else (P[:0], np.empty((0, 0)))
@@ -8267,19 +7365,16 @@ def ridge_leverage_scores(X, kernel, lam):
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
-    return _exact_scores("ridge_leverage_scores", X, kernel, lam)
-
-
-def _exact_scores(function, X, kernel, lam):
-    X, kernel = _points_and_kernel(function, X, kernel)
-    lam, n = _checked_real(f"{function}: lam", lam, 1e-300), len(X)
-    _fits(f"{function}: X", 8.0 * n**2)
+    X, kernel = _points_and_kernel("ridge_leverage_scores", X, kernel)
+    lam, n = _checked_real("ridge_leverage_scores: lam", lam, 1e-300), len(X)
+    _fits("ridge_leverage_scores: X", 8.0 * n**2)
     X = np.array(X, np.float64)
     K = _gram(kernel, _prepare(kernel, X, X, True))
-    _require_definite(function, np.isfinite(K).all())
+    _require_definite("ridge_leverage_scores", np.isfinite(K).all())
     size = max(np.abs(K).max(), 1e-290)                # LAPACK loses tiny and huge numbers
     values, vectors = np.linalg.eigh(K / size)
-    _require_definite(function, _is_definite(kernel) or values[0] >= -1e-6 * abs(values[-1]))
+    definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED) or values[0] >= -1e-6 * abs(values[-1])
+    _require_definite("ridge_leverage_scores", definite)
     values = size * np.maximum(values, 4.0 * math.sqrt(n) * 2.2e-16 * values[-1])
     return np.minimum(1.0, vectors**2 @ (values / (values + lam)))
 
@@ -8292,7 +7387,7 @@ def _as_landmarks(name, value, X):
         got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(value).__name__
         raise ValueError(f"{name} must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}")
     if rows.ndim == 2:
-        return _as_points(name, rows).astype(X.dtype, copy=False)
+        return _as_array(name, rows, 2).astype(X.dtype, copy=False)
     if rows.size == 0 or rows.min() < 0 or rows.max() >= X.shape[0]:
         raise ValueError(f"{name} must be row numbers from 0 to n - 1, at least one")
     return X[rows]
@@ -8321,28 +7416,16 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
         raise ValueError(f"{name}: weights must hold one positive number for each landmark")
     with np.errstate(over="ignore"):
         shift = lam / weights / weights
-    if not shift.max() < math.inf:
-        raise ValueError(f"{name}: weights must not be so small that lam / weights^2 overflows")
+    _require(shift.max() < math.inf, f"{name}: weights must not be so small that lam / weights^2 overflows")
     return _scores(name, X, np.arange(len(X)), Z, shift, kernel, lam)[0]
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
-def _checked_delta(function, delta, limit):
-    delta = _as_real(f"{function}: delta", delta)
-    if not 0.0 < delta < limit:
-        raise ValueError(f"{function}: delta must be between 0 and {'1' if limit == 1.0 else f'1/{1 / limit:.0f}'}, "
-                         f"got {delta}")
-    return delta
 
-
-def _checked_sampling(function, delta, limit, seed, oversampling):
-    return (_checked_delta(function, delta, limit), _checked_key(function, seed, _LANDMARKS),
+def _checked_sampling(function, delta, under, seed, oversampling):
+    return (_checked_between(f"{function}: delta", delta, 1, under), _checked_key(function, seed, _LANDMARKS),
             _checked_real(f"{function}: oversampling", oversampling, 1e-300))
-
-
-def _all_points(n):
-    return Landmarks(np.arange(n), np.ones(n), 0)
 
 
 def uniform_landmarks(n, s, seed=0):
@@ -8356,7 +7439,7 @@ def uniform_landmarks(n, s, seed=0):
     n, s = [_checked_whole(f"uniform_landmarks: {a}", value, 1) for a, value in (("n", n), ("s", s))]
     key = _checked_key("uniform_landmarks", seed, _LANDMARKS)
     if s >= n:
-        return _all_points(n)
+        return Landmarks(np.arange(n), np.ones(n), 0)
     return Landmarks(_draw_by_size(np.ones(n), s, key)[0], np.full(s, math.sqrt(n / s)), 0)
 
 
@@ -8372,23 +7455,19 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
         delta : float between 0 and 1/8, failure probability
         seed : int from 0 to 2**64 - 1
         oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
-    Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all is possible where the scores sum to
-        little. Their number is random, 16 log(max(sum l, 1) / delta) sum l on average at most
+    Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i): at most 16 log(max(sum l, 1) / delta) sum l on
+        average, and none at all where the scores sum to little
     """
-    scores, sampling = _checked_vector("sample_landmarks: scores", scores), _checked_sampling(
-        "sample_landmarks", delta, 0.125, seed, oversampling)
-    if not scores.min() >= 0.0:
-        raise ValueError("sample_landmarks: scores must not be negative")
-    return _sample_by(scores, *sampling)
-
-
-def _sample_by(scores, delta, key, oversampling):
+    scores = _checked_vector("sample_landmarks: scores", scores)
+    delta, key, oversampling = _checked_sampling("sample_landmarks", delta, 8, seed, oversampling)
+    _require(scores.min() >= 0.0, "sample_landmarks: scores must not be negative")
     with np.errstate(over="ignore"):
         p = np.minimum(1.0, oversampling * math.log(max(scores.sum(), 1.0) / delta) * scores)
     kept = np.flatnonzero(_uniforms(key, np.arange(p.size)) < p)
     return Landmarks(kept, 1.0 / np.sqrt(p[kept]), 0)
 
 
+@_under_one_name
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
@@ -8403,17 +7482,10 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     Returns: Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p).
         O(n^3) time, O(n^2) memory: `recursive_rls` does without the exact scores
     """
-    sampling = _checked_sampling("rls_nystrom", delta, 0.125, seed, oversampling)
-    scores = _exact_scores("rls_nystrom", X, kernel, lam)
-    found = _sample_by(scores, *sampling)
+    _checked_sampling("rls_nystrom", delta, 8, seed, oversampling)     # before the work
+    scores = ridge_leverage_scores(X, kernel, lam)
+    found = sample_landmarks(scores, delta, seed, oversampling)
     return found._replace(evaluations=scores.size * (scores.size + 1) // 2)
-
-
-def _depths(n, key):
-    """How many fair coins each point wins in a row: those with at least t are the points left after t halvings."""
-    words = _words(key, np.arange(n))
-    first_lost = ~words & (words + np.uint64(1))       # 2^depth
-    return np.frexp(np.maximum(first_lost, np.uint64(1)).astype(np.float64))[1] - 1
 
 
 def _largest_rank(size, constant, delta):
@@ -8425,11 +7497,8 @@ def _largest_rank(size, constant, delta):
 
 
 def _tail_ridge(kernel, Z, weights, k, key):
-    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace.
-
-    The trace less the Ritz values of 6 steps of orthogonal iteration: a few per cent too much at most, where sigma
-    falls slowly.
-    """
+    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace. The trace
+    less the Ritz values of 6 steps of orthogonal iteration: at most a few per cent too much."""
     Z = np.array(Z, np.float64)
     A, tail = _gram(kernel, _prepare(kernel, Z, Z, True)), 0.0
     with np.errstate(over="ignore", invalid="ignore"):                 # NaN and infinity are refused with the scores
@@ -8444,22 +7513,19 @@ def _tail_ridge(kernel, Z, weights, k, key):
     return float(max(tail / k, 2.2e-16 * trace, 1e-280)) if trace > 0.0 else 1.0
 
 
-# Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
-# top, and for its levels; of a level: for the ridge, for its coins, and for a plain sample.
-_HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
-_TAIL, _COINS, _OTHERS = range(3)
-
-
 def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, factor=1.0, oversampling=1.0,
                division=1.0, drawn=0):
     """RLS algorithm 2 (lam given) and RLS algorithm 3 (size s given, with c = constant), and their practical variants.
 
     Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
     scores to the points of its level, times `factor`, and they a new sample. At the top `drawn` landmarks are drawn
-    exactly, if it is not 0. An empty half of a few points is replaced by one of them. division: of delta at each level
-    down. Steps have the numbers of RLS algorithm 3, and those of RLS algorithm 2 in brackets where they differ.
+    exactly, if it is not 0. division: of delta at each level down. Steps have the numbers of RLS algorithm 3, and those
+    of RLS algorithm 2 in brackets where they differ.
     """
-    depth, bottom, given_ridge = _depths(len(X), _python_subkey(key, _HALVING)), 0, lam is not None
+    # How many fair coins each point wins in a row: those with at least t are the points left after t halvings.
+    words, bottom, given_ridge = _words(_python_subkey(key, _HALVING), np.arange(len(X))), 0, lam is not None
+    first_lost = ~words & (words + np.uint64(1))       # 2^depth
+    depth = np.frexp(np.maximum(first_lost, np.uint64(1)).astype(np.float64))[1] - 1
     while True:
         rows = np.flatnonzero(depth >= bottom)         # step 4, of all levels
         if rows.size <= (192.0 * math.log(1.0 / delta) if given_ridge else size):
@@ -8523,7 +7589,7 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """
     X, kernel = _points_and_kernel("recursive_rls", X, kernel)
     lam = _checked_real("recursive_rls: lam", lam, 1e-300)
-    delta, key, oversampling = _checked_sampling("recursive_rls", delta, 0.03125, seed, oversampling)
+    delta, key, oversampling = _checked_sampling("recursive_rls", delta, 32, seed, oversampling)
     return _recursive("recursive_rls", X, kernel, key, delta, lam, factor=1.5, oversampling=oversampling, division=3.0)
 
 
@@ -8532,12 +7598,10 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
 
     As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the
     largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
-    probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K)
-    (RLS theorem 10, by RLS fact 9).
-
-    Two departures from the printed algorithm. The tail sum comes from 6 steps of orthogonal iteration, and errs upward,
-    by a few per cent where sigma falls slowly. A sample of a level below the top that has at most k points, and so
-    shows no tail beyond k, is replaced by s points of its level at random.
+    probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (RLS
+    theorem 10, by RLS fact 9). Two departures from the printed algorithm: the tail sum comes from 6 steps of orthogonal
+    iteration, and errs upward by a few per cent at most; a sample of a level below the top that has at most k points,
+    and so shows no tail beyond k, is replaced by s points of its level at random.
 
     Parameters:
         X, kernel : as of `recursive_rls`
@@ -8546,13 +7610,12 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
         constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the
             theorem speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
         oversampling : as of `recursive_rls`
-    Returns: Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p). `recursive_rls_practical` has
-        smaller constants and returns exactly s landmarks
+    Returns: Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p)
     """
     name = "recursive_rls_fixed"
     X, kernel = _points_and_kernel(name, X, kernel)
     s, constant = _checked_whole(f"{name}: s", s, 1), _checked_real(f"{name}: constant", constant, 1e-300)
-    delta, key, oversampling = _checked_sampling(name, delta, 0.03125, seed, oversampling)
+    delta, key, oversampling = _checked_sampling(name, delta, 32, seed, oversampling)
     return _recursive(name, X, kernel, key, delta, size=s, constant=constant, factor=5.0, oversampling=oversampling,
                       division=3.0)
 
@@ -8562,9 +7625,9 @@ def _practical(function, X, kernel, s, seed, delta, accelerated):
     X, kernel = _points_and_kernel(function, X, kernel)
     s, n, key = _checked_whole(f"{function}: s", s, 1), len(X), _checked_key(function, seed, _LANDMARKS)
     # log(2 k / delta) is about the log(s) of the authors' program
-    delta = 0.5 / math.log(max(s, 8)) if delta is None else _checked_delta(function, delta, 1.0)
+    delta = 0.5 / math.log(max(s, 8)) if delta is None else _checked_between(f"{function}: delta", delta, 1)
     if s >= n:
-        return _all_points(n)
+        return Landmarks(np.arange(n), np.ones(n), 0)
     size = min(s, math.ceil(math.sqrt(s + s**3 / n))) if accelerated else s
     return _recursive(function, X, kernel, key, delta, size=size, constant=4.0, drawn=s)
 
@@ -8584,8 +7647,8 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
         seed : int from 0 to 2**64 - 1
         delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more
             points
-    Returns: Landmarks, indices ascending; weights make sums over all points unbiased: given the rest of the draw, 1 /
-        sqrt(chance). About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
+    Returns: Landmarks, indices ascending; weights, 1 / sqrt(chance given the rest of the draw), make sums over all
+        points unbiased. About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
 
     >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])         # ten unlike the others
     >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
@@ -8615,24 +7678,22 @@ def _landmarks_by_pivots(function, X, kernel, s, block, share, seed):
     s, n = _checked_whole(f"{function}: s", s, 1), len(X)
     block, key = _checked_whole(f"{function}: block", block, 1, 128), _checked_key(function, seed, _LANDMARKS)
     _fits(f"{function}: s", 8.0 * n * min(s, n))
-    return _all_points(n) if s >= n else _pivoted(function, X, kernel, np.zeros(n), s, block, share, X, key)[0]
+    if s >= n:
+        return Landmarks(np.arange(n), np.ones(n), 0)
+    return _pivoted(function, X, kernel, np.zeros(n), s, block, share, X, key)[0]
 
 
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
     Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection
-    (Epperly, Tropp, Webber 2025) give pivots of the same law, many for each pass over the points; block = 1 is the
-    simple algorithm.
+    (Epperly, Tropp, Webber 2025) give pivots of the same law, many for each pass over the points.
 
     Parameters:
-        X : (n, d) array
-        kernel : Kernel, positive semidefinite
-        s : int, at least 1; number of landmarks; n or more returns all points
-        seed : int from 0 to 2**64 - 1
-        block : int from 1 to 128, proposals at a time
-    Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding. n
-        (s + 1) kernel values and some for proposals, O(n s (d + s)) time, and n s numbers of memory
+        X, kernel, s, seed : as of `recursive_rls_practical`
+        block : int from 1 to 128, proposals at a time; 1 is the simple algorithm
+    Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
+        n (s + 1) kernel values and some for proposals, O(n s (d + s)) time, and n s numbers of memory
 
     >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
     >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())                   # one of those that are alike
@@ -8644,12 +7705,9 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
 def pivoted_cholesky(X, kernel, s, block=64):
     """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
 
-    The pivots are those of one choice after the other; a pass over the points takes as many as are certain.
-
     Parameters:
         X, kernel, s : as of `rpcholesky`
-        block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among residuals that
-            are equal
+        block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among equal residuals
     Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
         Several times slower than `rpcholesky`; outliers come first, which is rarely what kernel PCA wants
     """
@@ -8657,11 +7715,8 @@ def pivoted_cholesky(X, kernel, s, block=64):
 
 
 def _landmarks_joined(a, b, kernel, s, key):
-    """s landmarks of the union of two samples, by scores that the weighted union gives itself.
-
-    A point that was kept with chance p = 1 / weight^2 is kept on with chance q / p, q being that by its score: with
-    chance q in all, where p >= q.
-    """
+    """s landmarks of the union of two samples, by scores that the weighted union gives itself. A point that was kept
+    with chance p = 1 / weight^2 is kept on with chance q / p, q being that by its score."""
     union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3])], a[3] + b[3])
     points, weights, size = union.points, union.weights, union.indices.size
     if size <= s:
@@ -8699,12 +7754,11 @@ def nystrom_map(X, landmarks, kernel):
         landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of
             `kmeans_select`
         kernel : Kernel, positive semidefinite
-    Returns: NystromMap, its landmarks in an order of its own (that of pivots). Those whose residual is not above the
-        rounding of kernel values in X's type depend on the others: they come last, with features 0, and rank is the
-        number of others
+    Returns: NystromMap, its landmarks in the order of pivots. Those whose residual is not above the rounding of kernel
+        values in X's type come last, with features 0, and rank is the number of others
     Cost: s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
     """
-    X = _as_points("nystrom_map: X", X)
+    X = _as_array("nystrom_map: X", X, 2)
     Z, kernel = _checked_landmarks("nystrom_map", X, landmarks, kernel)
     return _map_of("nystrom_map", Z, kernel)
 
@@ -8721,14 +7775,6 @@ def _map_features(P, found):
     return F, bool(total < math.inf)
 
 
-def _features_by(function, X, found):
-    _fits(f"{function}: X", 1.0 * len(X) * len(found.points) * X.itemsize)
-    F, finite = _map_features(X, found)
-    if not finite:
-        raise ValueError(f"{function}: kernel must be finite on X")
-    return F
-
-
 def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
@@ -8742,26 +7788,23 @@ def nystrom_features(X, map):
     """
     name, map = "nystrom_features", _as_map("nystrom_features: map", map)
     X = _checked_points(f"{name}: X", X)
-    points = _checked_model(name, X, "map", map)
-    if map.factor.shape != 2 * (len(points),) or not 0 <= map.rank <= len(points):
-        raise ValueError(f"{name}: map.factor must have a row and a column for each landmark, and rank be from 0 to "
-                         "their number")
-    _checked_points(f"{name}: map.factor", map.factor)
-    return _features_by(name, X, map)
+    _checked_model(name, X, "map", map)
+    _fits(f"{name}: X", 1.0 * len(X) * len(map.points) * X.itemsize)
+    F, finite = _map_features(X, map)
+    _require(finite, f"{name}: kernel must be finite on X")
+    return F
 
 
+@_under_one_name
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
     Parameters:
         X : (n, d) array
-        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of
-            `kmeans_select`
-        kernel : Kernel, positive semidefinite
+        landmarks, kernel : as of `nystrom_map`
     Returns: (n, s) array of X's precision, its columns in the order of `nystrom_map`'s pivots: those beyond its rank
         are 0
-    Cost: n s + s^2 + s kernel values and some more to choose pivots, O(n s (d + s / 2)) time; memory for the result
-        and s^2.
+    Cost: That of `nystrom_map` and n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
 
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
@@ -8769,7 +7812,7 @@ def nystrom(X, landmarks, kernel):
     X = _checked_points("nystrom: X", X)
     Z, kernel = _checked_landmarks("nystrom", X, landmarks, kernel)
     _fits("nystrom: landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
-    return _features_by("nystrom", X, _map_of("nystrom", Z, kernel))
+    return nystrom_features(X, nystrom_map(X, Z, kernel))
 
 
 def _middle(found, wanted):
@@ -8777,19 +7820,18 @@ def _middle(found, wanted):
     return found.factor[:found.rank].sum(0) / max(found.rank, 1) if wanted else np.zeros(0)
 
 
-def _normal_equations(P, found, Y, like, middle):
-    """F^T F and F^T Y of the Nystrom factor F of the points, in the precision of `like`, slab by slab.
-
-    middle: what is taken off each row of F, if anything.
-    """
-    s = len(found.points)
-    squares, products = np.zeros((s, s)), np.zeros((s, Y.shape[1]))
+def _normal_equations(P, found, T, dtype=np.float64, middle=np.zeros(0)):
+    """F^T F and F^T T of the Nystrom factor of the points less `middle` in each row, slab by slab; without a map of P.
+    In float64, if nothing else is asked for: a small ridge is lost in the rounding of float32."""
+    squares = products = 0.0
     for begin in range(0, len(P), _SLAB):
-        F, _ = _map_features(P[begin:begin + _SLAB].astype(like.dtype, copy=False), found)
+        F = P[begin:begin + _SLAB].astype(dtype, copy=False)
+        if found:
+            F, _ = _map_features(F, found)
         if middle.size:
             F -= middle
-        squares += _column_products(F, F, True)
-        products += _transposed_product(F, s, Y[begin:begin + _SLAB].astype(F.dtype, copy=False))
+        squares = squares + _column_products(F, F, True)
+        products = products + _transposed_product(F, F.shape[1], T[begin:begin + _SLAB].astype(dtype, copy=False))
         del F
     return squares, products
 
@@ -8797,9 +7839,11 @@ def _normal_equations(P, found, Y, like, middle):
 def _expansion_by_map(found, V, values, mean=None):
     """Features V^T y(x), less those of a mean, as an expansion over the landmarks: L^T coef = V, 0 for those left out.
     """
-    C = np.array(V if mean is None else np.column_stack([V, mean]))
-    offset = np.zeros(len(values)) if mean is None else 0.0 - mean @ V
-    _solve_transposed(found.factor, C)
+    from scipy.linalg import solve_triangular          # .1 s to import
+    right, rank = V if mean is None else np.column_stack([V, mean]), found.rank
+    C, offset = np.zeros(right.shape), np.zeros(len(values)) if mean is None else 0.0 - mean @ V
+    if rank:
+        C[:rank] = solve_triangular(found.factor[:rank, :rank], right[:rank], 1, True, check_finite=False)
     with np.errstate(over="ignore"):                   # targets may be too large for float32: their function says so
         coef = np.ascontiguousarray(C[:, :len(values)], found.points.dtype)
     return Expansion(found.points, coef, values, offset, found.kernel,
@@ -8807,9 +7851,7 @@ def _expansion_by_map(found, V, values, mean=None):
 
 
 def _components_by_map(found, squares, sums, n, centered, k, key):
-    """Kernel PCA over the landmarks from F^T F and F^T 1 of the Nystrom factor F of n points, about `_middle` if
-    centred.
-    """
+    """Kernel PCA from F^T F and F^T 1 of the Nystrom factor F of n points, about `_middle` if centred."""
     mean, floor = None, 0.0
     if centered:
         middle, rounding = _middle(found, True), 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
@@ -8830,28 +7872,23 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
     Parameters:
         X : (n, d) array
-        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
-        kernel : Kernel, positive semidefinite
+        landmarks, kernel : as of `nystrom_map`
         k : int from 1 to the number of landmarks
         seed : int from 0 to 2**64 - 1
         centered : bool
-    Returns: Expansion over the landmarks only: s kernel values for each new point. values: eigenvalues of K~, or H K~
-        H, 0 beyond its rank
+    Returns: Expansion over the landmarks. values: eigenvalues of K~, or H K~ H, 0 beyond its rank
     Cost: n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
 
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
-    >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, centered=True)).round(12).tolist()
-    [[-0.5], [0.5]]
     """
     X, key = _checked_points("nystrom_kpca: X", X), _checked_key("nystrom_kpca", seed, _START)
     Z, kernel = _checked_landmarks("nystrom_kpca", X, landmarks, kernel)
     k, centered = _checked_whole("nystrom_kpca: k", k, 1, len(Z)), _as_flag("nystrom_kpca: centered", centered)
     found = _map_of("nystrom_kpca", Z, kernel)
-    squares, sums = _normal_equations(X, found, np.ones((len(X), 1)), X, _middle(found, centered))
-    if not np.isfinite(squares).all():
-        raise ValueError("nystrom_kpca: kernel must be finite on X")
+    squares, sums = _normal_equations(X, found, np.ones((len(X), 1)), X.dtype, _middle(found, centered))
+    _require(np.isfinite(squares).all(), "nystrom_kpca: kernel must be finite on X")
     return _components_by_map(found, squares, sums[:, 0], len(X), centered, k, key)
 
 
@@ -8859,42 +7896,14 @@ class CertifiedNystrom(NamedTuple):
     """A Nystrom factor and how near its K~ = factor factor^T is to K.
 
     landmarks; factor (n, s), a column a landmark in the order of choice; trace_left, (tr K - tr K~) / tr K;
-    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small, over seeds: 0 where it is by the trace, else 1e-6
-    for each time that the norm was looked at.
+    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small: 0 where it is by the trace, else 1e-6 for each look
+    at the norm.
     """
     landmarks: Landmarks
     factor: np.ndarray
     trace_left: float
     error_bound: float
     chance: float = math.nan
-
-
-_SURVEYED = 2048                                       # points on which a residual is looked at before it is certified
-
-
-def _squares_and_products(F, T):
-    """F^T F and F^T T in float64, slab by slab: a small ridge is lost in the rounding of float32."""
-    squares, products = 0.0, 0.0
-    for begin in range(0, len(F), _SLAB):
-        slab = F[begin:begin + _SLAB].astype(np.float64, copy=False)
-        squares = squares + _column_products(slab, slab, True)
-        products = products + _transposed_product(slab, F.shape[1], T[begin:begin + _SLAB])
-    return squares, products
-
-
-def _norm_from_below(F):
-    """At most |F F^T|_2: 20 steps of power iteration on F^T F, begun with its diagonal."""
-    if F.shape[1] == 0:
-        return 0.0
-    squares, _ = _squares_and_products(F, np.zeros((len(F), 1)))
-    x, norm = np.diag(squares), 0.0
-    for _ in range(20):
-        if not 0.0 < np.abs(x).max() < math.inf:
-            return 0.0
-        x = x / np.abs(x).max()                        # squares of values near 1e200, or 1e-200, are no numbers
-        x = x / np.linalg.norm(x)
-        x, norm = squares @ x, x @ squares @ x
-    return float(norm)
 
 
 def nystrom_to(X, kernel, error, seed=0, limit=0):
@@ -8912,8 +7921,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     Returns: CertifiedNystrom. trace_left is exact to rounding. error_bound is what block Lanczos from a random start
         proves of |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, about 1.1 times where
         its basis was full before that was sure; or the bound by the trace if that is smaller and the kernel is positive
-        semidefinite by its formula. chance: 0 by the trace, else 1e-6 for each look at the norm. Never below 4
-        roundings of X's type. It is above `error` where the limit, or that rounding, was met first: look at it
+        semidefinite by its formula. It is above `error` where the limit, or 4 roundings of X's type, was met first:
+        look at it
     Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
         kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
 
@@ -8934,10 +7943,9 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         found, left = progress.indices.size, progress.rest.sum()
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
         F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
-        norm, chance = _norm_from_below(F), 0.0
-        if not norm > 0.0:
-            raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
-        bound = (left + progress.floor.sum()) / norm if _is_definite(kernel) else math.inf
+        norm, chance = _norm(LowRank(F), start, 0.01, 1000)[0] if found else 0.0, 0.0
+        _require(norm > 0.0, "nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
+        bound = (left + progress.floor.sum()) / norm if kernel.kind not in (_CUSTOM, _PRECOMPUTED) else math.inf
         if bound > error:
             looked, _, finite = _norm(Difference(Implicit(X[some], kernel), LowRank(F[some])), start, 0.1, 1000)
             if finite and (last or looked * n <= error * norm * some.size):
@@ -8946,8 +7954,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
                                              0.01, 1000)
                 if certified / norm < bound:
                     bound, chance = certified / norm, _MISSED * looks
-            if not finite:
-                raise ValueError("nystrom_to: kernel must be finite on X")
+            _require(finite, "nystrom_to: kernel must be finite on X")
         if last or bound <= error:
             landmarks = Landmarks(progress.indices, np.ones(found), progress.evaluations)
             return CertifiedNystrom(landmarks, F, float(left / progress.diagonal.sum()),
@@ -8962,7 +7969,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
 def _checked_targets(name, Y, rows):
     """Targets as columns of float64; their largest sizes, or 1 for 0: divided by these they fit any precision."""
-    T = _checked_points(name, _in_columns(_as_targets(name, Y)), rows=rows).copy()
+    T = _checked_points(name, _as_columns(name, Y), rows=rows).copy()
     sizes = np.abs(T).max(0)
     return T, np.where(sizes > 0.0, sizes, 1.0)
 
@@ -8982,14 +7989,9 @@ def kernel_ridge(F, Y, lam):
     """
     F, lam = _checked_points("kernel_ridge: F", F), _checked_real("kernel_ridge: lam", lam, 1e-300)
     T, sizes = _checked_targets("kernel_ridge: Y", Y, len(F))
-    squares, products = _squares_and_products(F, T / sizes)
+    squares, products = _normal_equations(F, None, T / sizes)
     weights = _solve_ridge(squares, products, lam) * sizes
     return weights[:, 0].copy() if np.ndim(Y) == 1 else weights
-
-
-def _regression_by_map(found, squares, products, sizes, lam):
-    """Ridge regression over the landmarks from F^T F and F^T Y / sizes of the Nystrom factor F."""
-    return _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes)))
 
 
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
@@ -9000,12 +8002,11 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     Parameters:
         X : (n, d) array
         Y : (n,) or (n, t) array of targets
-        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points
-        kernel : Kernel, positive semidefinite
+        landmarks, kernel : as of `nystrom_map`
         lam : float, positive ridge, in the units of the eigenvalues of K
     Returns: Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
-    Cost: n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points. Features are worked on
-        in float64 whatever the type of X: a small ridge is lost in the rounding of float32.
+    Cost: n s kernel values, O(n s (d + s)) time in float64, as a small ridge is lost in the rounding of float32; memory
+        O(n + s^2) and features of 8192 points.
 
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
@@ -9015,11 +8016,9 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     T, sizes = _checked_targets("nystrom_ridge: Y", Y, len(X))
     Z, kernel = _checked_landmarks("nystrom_ridge", X, landmarks, kernel)
     found = _map_of("nystrom_ridge", Z, kernel)
-    T /= sizes
-    squares, products = _normal_equations(X, found, T, T, np.zeros(0))
-    if not np.isfinite(squares).all():
-        raise ValueError("nystrom_ridge: kernel must be finite on X")
-    expansion = _regression_by_map(found, squares, products, sizes, lam)
+    squares, products = _normal_equations(X, found, T / sizes)
+    _require(np.isfinite(squares).all(), "nystrom_ridge: kernel must be finite on X")
+    expansion = _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes)))
     if not np.isfinite(expansion.coef).all():
         raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
     return expansion
@@ -9068,9 +8067,7 @@ class Correlations(NamedTuple):
 
 def _ridge_basis(F, lam, squared):
     """B with F B = U D, U left singular vectors of F, D = s^2 / (s^2 + lam) or its square root; 0 where s is rounding.
-
-    The singular values are those of R in F = Q R: from F^T F, those below 1e-8 of the largest would be lost.
-    """
+    The singular values are those of R in F = Q R: from F^T F, those below 1e-8 of the largest would be lost."""
     n, r = F.shape
     _, s, rows = np.linalg.svd(np.linalg.qr(F, "r") if r < n else F, full_matrices=False)
     shares = s / (s * s + lam) if squared else 1.0 / np.sqrt(s * s + lam)
@@ -9088,14 +8085,12 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     sigma_1(P_x^(1/2) P_y^(1/2)) with P = K (K + lam)^-1, and not sigma_1(T).
 
     Parameters:
-        F : (n, r) array
-        G : (n, q) array
+        F, G : (n, r) and (n, q) arrays; views are not centred, centre their columns for that
         lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
         k : int from 1 to min(r, q)
         squared : bool, which program
     Returns: Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or
-        are 0 beyond the ranks of F and G
-    Cost: O(n (r + q)^2) time. Views are not centred: centre the columns of F and G for that.
+        are 0 beyond the ranks of F and G. O(n (r + q)^2) time
 
     >>> one = np.ones((1, 1))
     >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
@@ -9118,43 +8113,20 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
 # 15.1 Of matrices
 
-def _checked_pair(name, A, B, symmetric):
-    """Two operators of one size."""
-    A = _checked_operator(f"{name}: A", A, symmetric)
-    B = _checked_operator(f"{name}: B", B, symmetric)
-    if _size(A) != _size(B):
-        raise ValueError(f"{name}: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
-    return A, B
-
-
-def _finite_product(name, A, V):
-    product = _product(A, V).astype(np.float64, copy=False)
-    if not np.isfinite(product).all():
-        raise ValueError(f"{name} must be finite (no NaN or infinity)")
-    return product
-
 
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
 
     Parameters:
         A, B : (n, n) symmetric arrays or operators of the same size
-        seed : int from 0 to 2**64 - 1
-        tol : float, not negative; relative error of the result, with the chance that `spectral_norm` states. A
-            difference below the rounding of products with A and B comes out as such
-        max_iterations : int, at least 1; products of each with 16 vectors, of which a few are enough
+        seed, tol, max_iterations : as of `spectral_norm`. A difference below the rounding of products comes out as such
     Returns: float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
 
     >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
     2.0
     """
-    A, B = _checked_pair("spectral_error", A, B, True)
-    tol = _checked_real("spectral_error: tol", tol, 0.0)
-    max_iterations = _checked_whole("spectral_error: max_iterations", max_iterations, 1)
-    norm, _, finite = _norm(Difference(A, B), _checked_key("spectral_error", seed, _NORMS), tol, max_iterations)
-    if not finite:
-        raise ValueError("spectral_error: A and B must be finite (no NaN or infinity)")
-    return norm
+    D = Difference(*_checked_pair("spectral_error", A, B, True))
+    return _norm_of("spectral_error", D, seed, tol, max_iterations, "A and B")
 
 
 def frobenius_error(A, B):
@@ -9164,25 +8136,22 @@ def frobenius_error(A, B):
         A, B : (n, n) arrays or operators of the same size
     Returns: float
     """
-    A, B = _checked_pair("frobenius_error", A, B, False)
+    A, B = _checked_pair("frobenius_error", A, B)
     total, n = 0.0, _size(A)
     with np.errstate(over="ignore", invalid="ignore"):
         for first in range(0, n, _BLOCK):
             last = min(n, first + _BLOCK)
             total += float(np.square(_rows(A, first, last) - _rows(B, first, last)).sum())
-    if not total < math.inf:
-        raise ValueError("frobenius_error: A and B must be finite (no NaN or infinity)")
+    _require_finite("frobenius_error: A and B", total < math.inf)
     return math.sqrt(total)
 
 
 def _orthonormal(name, V, rows=None):
     """Orthonormal columns that span those of V, in float64."""
     V = _checked_points(name, V, rows=rows).astype(np.float64)
-    if V.shape[1] > V.shape[0]:
-        raise ValueError(f"{name} must not have more columns than rows, got shape {V.shape}")
+    _require(V.shape[1] <= V.shape[0], f"{name} must not have more columns than rows, got shape {V.shape}")
     Q, independent = _orthonormalize(V, np.uint64(0))  # half of LAPACK's time for few columns
-    if not independent:
-        raise ValueError(f"{name} must have independent columns")
+    _require(independent, f"{name} must have independent columns")
     return Q
 
 
@@ -9192,8 +8161,7 @@ def principal_angles(U, V):
     The measure behind AMS theorems 2 and 3. Small angles come from sines, large ones from cosines, each to rounding.
 
     Parameters:
-        U : (n, p) array of full column rank
-        V : (n, q) array of full column rank
+        U, V : (n, p) and (n, q) arrays of full column rank
     Returns: (min(p, q),) float64 array
     """
     P = _orthonormal("principal_angles: U", U)
@@ -9240,8 +8208,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
 def _eigenvalues(name, A):
     entries = _rows(A, 0, _size(A))
-    if not np.isfinite(entries).all():
-        raise ValueError(f"{name} must be finite (no NaN or infinity)")
+    _require_finite(name, np.isfinite(entries).all())
     return np.linalg.eigvalsh(entries)
 
 
@@ -9253,13 +8220,15 @@ def _random_signs(n, probes, key):
 
 def _trace_quadrature(name, A, f, Z, steps):
     """sum_q z_q^T f(A) z_q for the columns z_q of Z: Gauss quadrature by Lanczos with full orthogonalisation."""
+    from scipy.linalg import eigh_tridiagonal          # .1 s to import
     _fits(name, 8.0 * Z.size * steps)
     squares, probes = (Z**2).sum(0), Z.shape[1]
     basis, V = np.zeros((probes, steps, len(Z))), Z / np.sqrt(np.where(squares > 0.0, squares, 1.0))
     diagonal, beside, length = np.zeros((probes, steps)), np.zeros((probes, steps)), np.full(probes, steps)
     for step in range(steps):
         basis[:, step] = V.T
-        W = np.ascontiguousarray(_finite_product(name, A, V).T)
+        W = np.array(_product(A, V).T, np.float64, order="C")
+        _require_finite(name, np.isfinite(W).all())
         diagonal[:, step], sizes = np.einsum("qi,qi->q", basis[:, step], W), np.linalg.norm(W, axis=1)
         for q in range(probes):
             known = basis[q, :step + 1]
@@ -9271,8 +8240,7 @@ def _trace_quadrature(name, A, f, Z, steps):
         V = np.ascontiguousarray((W / np.where(ended, np.inf, beside[:, step])[:, None]).T)
     total = 0.0
     for q, many in enumerate(length):
-        off = np.diag(beside[q, :many - 1], 1)
-        nodes, vectors = np.linalg.eigh(np.diag(diagonal[q, :many]) + off + off.T)
+        nodes, vectors = eigh_tridiagonal(diagonal[q, :many], beside[q, :many - 1])
         total += squares[q] * float(vectors[0] ** 2 @ f(nodes))
     return total
 
@@ -9282,20 +8250,17 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
 
     |D|_* = tr D + 2 tr D_-, or -tr D + 2 tr D_+ if tr D < 0, D_- and D_+ the negative and the positive part. The trace
     is exact, the part estimated in the manner of Hutch++ (Meyer, Musco, Musco, Woodruff 2021): on the span of D^3 times
-    `probes` random vectors as it is, off it by random signs. For a Nystrom approximation (RLS (1)) K~ <= K the part is
-    0: exact to rounding.
+    `probes` random vectors as it is, off it by random signs. For a Nystrom approximation (RLS (1)) the part is 0.
 
     Parameters:
         A, B : (n, n) symmetric arrays or operators of the same size
         seed : int from 0 to 2**64 - 1
         probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
             sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the
-            result at worst, where a few more directions than `probes` make up all of it; a percent and less where many
-            do
+            result at worst, a percent and less where many directions make it up
         steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
     Returns: float, in the units of the entries, never below abs(tr A - tr B)
-    Cost: `steps` products of A and B with 2 `probes` vectors; memory O(n probes steps). Up to 512 rows solved
-        directly.
+    Cost: `steps` products of A and B with 2 `probes` vectors; memory O(n probes steps). Up to 512 rows solved directly.
     """
     name = "nuclear_error: A and B"
     A, B = _checked_pair("nuclear_error", A, B, True)
@@ -9309,14 +8274,14 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
         probes = min(probes, n // 2)
         V = _gaussian_matrix(n, probes, _python_subkey(key, 0))
         for _ in range(3):                             # near the leading eigenvectors
-            V = _finite_product(name, D, np.linalg.qr(V)[0])
+            V = _product(D, np.linalg.qr(V)[0]).astype(np.float64, copy=False)
+            _require_finite(name, np.isfinite(V).all())
         V = np.linalg.qr(V)[0]
         Z = _random_signs(n, probes, _python_subkey(key, 3)) / math.sqrt(probes)
         starts = np.column_stack([V, Z - V @ (V.T @ Z)])
         part = _trace_quadrature(name, D, lambda x: np.maximum(-x if trace >= 0.0 else x, 0.0), starts, min(steps, n))
         total = abs(trace) + 2.0 * part
-    if not total < math.inf:
-        raise ValueError(f"{name} must be finite (no NaN or infinity)")
+    _require_finite(name, total < math.inf)
     return float(max(total, abs(trace)))
 
 
@@ -9331,14 +8296,15 @@ def projection_cost(A, V):
         V : (n, k) array of independent columns; they are made orthonormal
     Returns: float, in the units of the entries
     """
-    A = _checked_operator("projection_cost: A", A, False)
+    A = _as_operator("projection_cost: A", A)
     Q = _orthonormal("projection_cost: V", V, _size(A))
-    return _trace(A) - float((Q * _finite_product("projection_cost: A", A, Q)).sum())
+    kept = float((Q * _product(A, Q)).sum())
+    _require_finite("projection_cost: A", abs(kept) < math.inf)
+    return _trace(A) - kept
 
 
 class Reliable(NamedTuple):
-    """count: leading components that stand clear of an error; angles (k,): for the span of the first j sketched
-    components, a bound of the largest angle to the exact one, in radians, pi / 2 where there is none."""
+    """count: leading components that stand clear of an error; angles (k,): see `reliable_components`."""
     count: int
     angles: np.ndarray
 
@@ -9351,12 +8317,11 @@ def reliable_components(values, error):
     theorem of Davis and Kahan (1970), and AMS theorem 3 with c = 1.
 
     Parameters:
-        values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question,
-            as the last has no gap that is known
+        values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question
         error : float, not negative; |A - K|_2 in the units of the values, or a bound of it: (1 + tol) times
             `spectral_error`, which comes from below
-    Returns: Reliable: count, the largest j with g_j > 2 error, 0 if there is none; angles (k,), of the spans of the
-        first j. A later j may stand clear where an earlier one does not
+    Returns: Reliable: count, the largest j with g_j > 2 error, or 0; angles (k,), in radians, of the spans of the first
+        j, pi / 2 where there is no bound. A later j may stand clear where an earlier one does not
 
     >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
     >>> found.count, np.degrees(found.angles).round(1).tolist()
@@ -9382,8 +8347,8 @@ def _of_length_1(E):
 
 
 def _as_double(model):
-    return model._replace(points=model.points.astype(np.float64), **{
-        name: getattr(model, name).astype(np.float64) for name in ("coef",) if hasattr(model, name)})
+    return model._replace(**{name: getattr(model, name).astype(np.float64) for name in {"points", "coef"} & {
+        *model._fields}})
 
 
 def residual(X, model):
@@ -9395,10 +8360,9 @@ def residual(X, model):
         X : (n, d) array of points
         model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of its
             features
-    Returns: (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen. Below
-        1e-7 is rounding; quantiles of known points tell what is novel. Above 1 for random features that are not paired,
-        whose lengths differ, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
-    Cost: Kernel values with the model's points, one product for all; for expansions also those among these, once.
+    Returns: (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen;
+        quantiles of known points tell what is novel. Below 1e-7 it is rounding. Above 1 for random features that are
+        not paired, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
 
     >>> X = np.array([[0.0], [1.0], [2.0]])
     >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
@@ -9431,19 +8395,16 @@ def explained_variance_ratio(X, expansion):
     """The share of the points' variance in feature space that each component explains, tr(H K H) being all (textbook).
 
     sum_i (f_j(x_i) - mean)^2 / tr(H K H) for components that are orthonormal in feature space, as exact ones are, about
-    the mean of X whether the model is centred or not; those of sketches, which are not, count for what they add to the
-    span of those before them.
+    the mean of X whether the model is centred or not; others count for what they add to the span of those before.
 
     Parameters:
         X : (n, d) array of points, those of training or others
         expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
-    Returns: (k,) float64 array, not negative; its sum is at most 1 but for rounding
-    Cost: n^2 kernel values for tr(H K H), but for a Subspace.
+    Returns: (k,) float64 array, not negative; its sum is at most 1 but for rounding. n^2 kernel values, or features
     """
     X, model = _checked_points("explained_variance_ratio: X", X).astype(np.float64), expansion
-    if not isinstance(model, (Expansion, NystromMap, Subspace)):
-        raise ValueError("explained_variance_ratio: expansion must be an Expansion, NystromMap or Subspace, got "
-                         f"{type(model).__name__}")
+    _require(isinstance(model, (Expansion, NystromMap, Subspace)), "explained_variance_ratio: expansion must be an "
+             f"Expansion, NystromMap or Subspace, got {type(model).__name__}")
     n, M, total, sums = len(X), None, 0.0, 0.0
     if isinstance(model, Subspace):                    # features that are not paired differ in length
         features = skpca_transform(X, model)
@@ -9459,8 +8420,7 @@ def explained_variance_ratio(X, expansion):
         else:
             model, M = _of_length_1(model)
             features = expand(X, model)
-    if not total > 0.0:
-        raise ValueError("explained_variance_ratio: X must have points that differ")
+    _require(total > 0.0, "explained_variance_ratio: X must have points that differ")
     features = features - features.mean(0)
     if M is None:
         return (features**2).sum(0) / total
@@ -9504,7 +8464,7 @@ def _one_feature(x, map, j):
         if map.frequencies.shape[0] > 0:
             angle += map.frequencies[j, t] * x[t]
         elif map.kernel.kind == _CITY_BLOCK:
-            angle += map.kernel.gamma * _cauchy(row, t) * x[t]
+            angle += map.kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5)) * x[t]
         else:
             angle += spread * _normal(row, t) * x[t]
     turn = _uniform(_subkey(key, _PHASES), pair) - (0.25 if map.paired and j % 2 == 1 else 0.0)
@@ -9603,7 +8563,7 @@ class Advice(NamedTuple):                              # here, as _TUPLES lists 
     reason: str
 
 
-_TUPLES = {name: value for name, value in globals().items() if name in __all__ and isinstance(value, type)}
+_TUPLES = {name: value for name, value in globals().items() if name[0] != "_" and hasattr(value, "_fields")}
 
 
 def _short(made):
@@ -9618,10 +8578,8 @@ for _made in {*_TUPLES.values()} - {Kernel}:           # which says its own
 
 
 def _write_whole(path, write):
-    """Have write(file) fill a file beside the target, which takes its place when all is on disk.
-
-    Until then, and after an error, the old one stays; a kill leaves NAME.*.part behind, too.
-    """
+    """Have write(file) fill a file beside the target, which takes its place when all is on disk. Until then, and after
+    an error, the old one stays; a kill leaves NAME.*.part behind, too."""
     place = pathlib.Path(os.path.realpath(path))
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
@@ -9643,9 +8601,7 @@ def _write_whole(path, write):
 
 def _arrays_in(path, mapped=None, kept=None):
     """The arrays of a .npz file by name, or "" for one alone, without pickles; what cannot be read is a ValueError.
-
-    mapped: numpy.load's mmap_mode; kept: of an archive, the names of the arrays that are read (others are None).
-    """
+    mapped: numpy.load's mmap_mode; kept: of an archive, the names of the arrays that are read (others are None)."""
     try:
         with contextlib.ExitStack() as stack:
             held = np.load(path if mapped or hasattr(path, "read") else stack.enter_context(open(path, "rb")), mapped)
@@ -9653,8 +8609,7 @@ def _arrays_in(path, mapped=None, kept=None):
                 return {"": held}
             read = [name for name in stack.enter_context(held) if kept is None or name in kept]
             size = sum(member.file_size for member in held.zip.infolist() if member.filename.split(".npy")[0] in read)
-            if size > _PHYSICAL_MEMORY:
-                raise ValueError(f"its arrays would take {_human(size)} of memory")
+            _require(size <= _PHYSICAL_MEMORY, f"its arrays would take {_human(size)} of memory")
             return {name: np.asarray(held[name]) if name in read else None for name in held}
     except OSError:
         raise
@@ -9665,8 +8620,7 @@ def _arrays_in(path, mapped=None, kept=None):
 
 def _as_arrays(model, name=""):
     """{name: array} of a tuple: a field each, kernel.scale of one inside; the class under its own name, or "class"."""
-    if type(model).__name__ not in _TUPLES:
-        raise ValueError(f"save: model must be a tuple of this module, got {type(model).__name__}")
+    _require(type(model).__name__ in _TUPLES, f"save: model must be a tuple of this module, got {type(model).__name__}")
     if isinstance(model, Kernel) and model.address:
         raise ValueError("save: model must not hold a kernel of custom(f): its code lives in this process")
     arrays = {name or "class": np.array(type(model).__name__)}
@@ -9685,8 +8639,7 @@ def _from_arrays(arrays, path, name=None):
     """The tuple that `_as_arrays` has written under a name; older files lack fields that are newer."""
     name = name or ("class" if "class" in arrays else "model")
     cls, fields = _TUPLES.get(str(arrays.get(name))), {}
-    if cls is None:
-        raise ValueError(f"{path} must be a file that save has written")
+    _require(cls is not None, f"{path} must be a file that save has written")
     for field, kind in cls.__annotations__.items():
         place = field if name == "class" else f"{name}.{field}"
         if place in arrays or field not in cls._field_defaults:
@@ -9755,16 +8708,6 @@ def _least_size(errors, wanted, ladder):
     return size, worst
 
 
-def _seconds_of(call):
-    """The least of three times: the first may compile, and other programs disturb."""
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Which sketch of the Gram matrix, and how large, for a wanted error in the spectral norm: the best one first.
 
@@ -9780,9 +8723,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         memory : bytes that the matrix may take; None for half of this machine's memory
         seed : int from 0 to 2**64 - 1, by default 0
         k : int from 1 to n; eigenpairs wanted
-    Returns: list of Advice, those that work first, by seconds of the matrix and its k leading eigenpairs; those below
-        one second come first, the smallest in bytes before the others. Seconds are measured, all else is the same in
-        each call
+    Returns: list of Advice, those that work first, by seconds (measured) of the matrix and its k leading eigenpairs;
+        those below one second come first, the smallest in bytes before the others
 
     >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
     >>> best.works, best.error <= 0.01
@@ -9796,8 +8738,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
     K, noise = gram(P, P, kernel), "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
     norm, rows = spectral_norm(K, seed), []
-    if not norm > 0.0:
-        raise ValueError("advise: kernel must not be 0 on all of X")
+    _require(norm > 0.0, "advise: kernel must not be 0 on all of X")
 
     def error_of(A):
         return spectral_error(K, A, seed, 0.05) / norm
@@ -9811,7 +8752,9 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
             flaw = f"more than the {_human(memory)} of memory; "
         elif method != "lanczos" and held >= n * n * X.itemsize:
             flaw = "no smaller than the matrix itself; "
-        seconds = math.nan if flaw else work * _seconds_of(lambda: block_lanczos(make(), min(k, few), seed))
+        times = [math.nan] if flaw else timeit.repeat(lambda: block_lanczos(make(), min(k, few), seed), "", repeat=3,
+                                                      number=1)        # the first may compile
+        seconds = work * min(times)
         rows.append(Advice(method, size, int(held), seconds, predicted, not flaw, flaw + source))
 
     consider("lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, "exact; time grows like n^2")
@@ -9832,7 +8775,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, draw), kernel))
 
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in (*_SAMPLERS, "skpca") if _is_stationary(kernel) else _SAMPLERS:
+    for method in (*_SAMPLERS, "skpca") if kernel.kind in _KINDS_WITH_LAWS else _SAMPLERS:
         size, predicted = _least_size(lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
                                       wanted, ladder)
         consider(method, size, n * size * X.itemsize, predicted, lambda: factor_of(method, size, seed), growth,
@@ -9961,8 +8904,7 @@ def _make_transformer():
             if many > n:
                 warnings.warn(f"{me}{many} landmarks of {n} points are all of them", stacklevel=2)
             given = [name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None]
-            if len(given) > 1:
-                raise ValueError(f"{me}only one of {' and '.join(given)} may be given")
+            _require(len(given) <= 1, f"{me}only one of {' and '.join(given)} may be given")
             if not isinstance(sampler, str) or sampler not in ("auto", "kmeans", *_SAMPLERS):
                 raise ValueError(f"{me}sampler must be auto, kmeans or one of {', '.join(_SAMPLERS)}, got {sampler!r}")
             if sampler == "auto":
@@ -10021,15 +8963,13 @@ def _dask(module="dask"):
 def _row_blocks(name, X):
     """(delayed blocks, the row that each begins with and at last n) of a dask array that is cut into runs of rows."""
     _dask("dask.array")
-    if not all(hasattr(type(X), own) for own in ("to_delayed", "chunks", "rechunk")):
-        raise ValueError(f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got "
-                         f"{type(X).__name__}")
+    _require(all(hasattr(type(X), own) for own in ("to_delayed", "chunks", "rechunk")),
+             f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got {type(X).__name__}")
     if X.ndim != 2 or X.dtype.kind not in "fiub" or 0 in X.shape:
         raise ValueError(f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
     if np.isnan(X.chunks[0]).any():
         raise ValueError(f"{name} must have known chunk sizes: its .compute_chunk_sizes() does it")
-    if len(X.chunks[1]) > 1:
-        raise ValueError(f"{name} must have all columns in one chunk: its .rechunk({{1: -1}}) has")
+    _require(len(X.chunks[1]) <= 1, f"{name} must have all columns in one chunk: its .rechunk({{1: -1}}) has")
     full = [(part, size) for part, size in zip(X.to_delayed().ravel(), X.chunks[0]) if size > 0]
     return [part for part, _ in full], np.cumsum([0] + [size for _, size in full]).tolist()
 
@@ -10252,9 +9192,8 @@ def _sums_of_features(block, first, Y, found, centered=False):
     """F^T [F Y] of the Nystrom features of a block; without Y, F^T [F 1], in the block's precision."""
     P = _checked_points("X", block)
     T = np.ones((len(P), 1)) if Y is None else np.array(_checked_points("Y", Y), np.float64)
-    squares, products = _normal_equations(P, found, T, P if Y is None else T, _middle(found, centered))
-    if not np.isfinite(squares).all():
-        raise ValueError("kernel must be finite on X")
+    squares, products = _normal_equations(P, found, T, P.dtype if Y is None else T.dtype, _middle(found, centered))
+    _require(np.isfinite(squares).all(), "kernel must be finite on X")
     return np.hstack([squares, products])
 
 
@@ -10291,15 +9230,14 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     (_, starts), lam = _row_blocks("X", X), _checked_real("lam", lam, 1e-300)
     Y = Y if hasattr(Y, "to_delayed") else _dask("dask.array").from_array(np.asarray(Y), chunks=-1)
     Y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
-    if len(Y) != len(X):
-        raise ValueError(f"X and Y must have the same number of rows, got {len(X)} and {len(Y)}")
+    _require(len(Y) == len(X), f"X and Y must have the same number of rows, got {len(X)} and {len(Y)}")
     Y = Y.rechunk((tuple(np.diff(starts).tolist()), -1))
     found = _landmark_map(X, landmarks, kernel)
     parts = _each_block(_sums_of_features, "X", X, _shared(found), beside=_row_blocks("Y", Y)[0])
     squares, products = np.split(_joined(operator.add, parts), [len(found.points)], axis=1)
-    expansion = _together(_regression_by_map, found, squares.copy(), products.copy(), np.ones(Y.shape[1]), lam)
-    if not np.isfinite(expansion.coef).all():
-        raise ValueError("Y must not be so large that coefficients overflow the type of X")
+    weights = _together(_solve_ridge, squares.copy(), products, lam)
+    expansion = _together(_expansion_by_map, found, weights, np.zeros(Y.shape[1]))
+    _require(np.isfinite(expansion.coef).all(), "Y must not be so large that coefficients overflow the type of X")
     return expansion
 
 
@@ -10408,8 +9346,7 @@ def _load_points(options, beside=None):
     """The points of a file, a .npy file's on disk until they are needed; beside: what is in the file of a model."""
     path, names, labels, kind = options.points, None, None, pathlib.Path(options.points).suffix.lower()
     wanted = beside["columns"].tolist() if beside and "columns" in beside else None
-    if kind not in (".npy", ".npz", ".csv"):
-        raise ValueError(f"{path} is not a .npy, .npz or .csv file")
+    _require(kind in (".npy", ".npz", ".csv"), f"{path} is not a .npy, .npz or .csv file")
     if (options.key and kind != ".npz") or (options.columns or options.header is not None) and kind != ".csv":
         raise ValueError(f"--key is for .npz files, --columns and --header for .csv files, and not for {path}")
     if kind == ".csv":
@@ -10419,8 +9356,7 @@ def _load_points(options, beside=None):
         name = options.key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
         if {"format", "shape", "data"} <= set(names):
             raise ValueError(f"{path} holds a sparse matrix of scipy.sparse, and points are dense: its .toarray()")
-        if name not in names:
-            raise ValueError(f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key")
+        _require(name in names, f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key")
         X, names = _arrays_in(path, "r" if kind == ".npy" else None, [name])[name], None
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
         raise ValueError(f"{path} must hold a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
@@ -10460,8 +9396,7 @@ def _load_csv(path, options, wanted):
     """(points, names of their columns or None, labels or None) of a CSV file, as --help says what one is."""
     rows = _csv_rows(path)
     ahead = list(itertools.islice(rows, 2))
-    if not ahead:
-        raise ValueError(f"{path} holds no numbers")
+    _require(ahead, f"{path} holds no numbers")
     first, (line, second) = ahead[0][1], ahead[-1]
     width, label = len(first), None
     if any(mark in ",".join(first) and mark in ",".join(second) for mark in ";\t"):
@@ -10509,12 +9444,7 @@ def _load_csv(path, options, wanted):
         if X[0, j] in (0.0, 1.0) and (X[:, j] - X[0, j] == np.arange(len(X))).all():
             raise ValueError(f"{path}, column {j + 1} numbers the rows: {_INDEX}")
     called = [(names or known)[j] for j in chosen] if names or options.columns else None
-    return X, called, None if label is None else _as_labels(labels)
-
-
-def _as_labels(fields):
-    """Labels as numbers, which are sorted as such, if all are."""
-    return np.array(fields, np.float64 if all(map(_is_number, fields)) else str)
+    return X, called, None if label is None else np.array(labels, np.float64 if all(map(_is_number, labels)) else str)
 
 
 def _load_labels(options, n):
@@ -10527,7 +9457,8 @@ def _load_labels(options, n):
     try:
         if path.lower().endswith(".csv"):
             fields = [field for _, (field,) in _csv_rows(path)]        # one column, maybe with a header
-            y = _as_labels(fields[len(fields) == n + 1 and not _is_number(fields[0]):])
+            fields = fields[len(fields) == n + 1 and not _is_number(fields[0]):]
+            y = np.array(fields, np.float64 if all(map(_is_number, fields)) else str)  # numbers are sorted as such
         else:
             held = _arrays_in(path, None, ("y", "labels", "label", "target", ""))
             y = next((value for value in held.values() if value is not None), None)
@@ -10624,16 +9555,14 @@ def _embed(options):
 
 def _check_files(options, read):
     """Refuse, before the work, results that cannot be written, or would be written over what belongs to the request; a
-    name without a suffix gets .npz, as numpy.savez has it.
-    """
+    name without a suffix gets .npz, as numpy.savez has it."""
     written = [name for name in ("o", "model", "state", "plot") if getattr(options, name, None)]
     for name in written:
         place, kinds = pathlib.Path(getattr(options, name)), {
             "o": (".npz", ".npy"), "plot": (".png", ".svg", ".pdf")}.get(name, (".npz",))
         if not place.suffix and name != "plot" and not place.exists():
             setattr(options, name, str(place := place.with_suffix(".npz")))
-        if place.suffix not in kinds:
-            raise ValueError(f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
+        _require(place.suffix in kinds, f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
         if place.is_dir() or not os.access(place if place.exists() else place.resolve().parent, os.W_OK):
             raise ValueError(f"cannot write {place}")
     read = {os.path.realpath(path) for path in (*read, options.labels) if path}
@@ -10651,10 +9580,8 @@ def _written_with(points):
 
 
 def _write_results(options, points, what, model, values, embedding=None):
-    """Model, embedding (or features by the model) and picture, as far as they are asked for.
-
-    With --residual the last column is how far each point is off the model: `off` in a .npz file.
-    """
+    """Model, embedding (or features by the model) and picture, as far as they are asked for. With --residual the last
+    column is how far each point is off the model: `off` in a .npz file."""
     n, k, dtype = len(points.X), len(values), np.float32 if points.X.dtype == np.float32 else np.float64
     off, alone = getattr(options, "residual", False), (options.o or "").endswith(".npy")
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
@@ -10726,8 +9653,7 @@ def _plot(options, embedding, values, labels, what):
 def _loaded(path, kinds, what):
     """(tuple, arrays) of a file that `save`, -o or --state has written."""
     model = _from_arrays(arrays := _arrays_in(path), path)
-    if not isinstance(model, tuple(kinds)):
-        raise ValueError(f"{path} must hold {what}, got {type(model).__name__}")
+    _require(isinstance(model, tuple(kinds)), f"{path} must hold {what}, got {type(model).__name__}")
     return model, arrays
 
 
@@ -10839,8 +9765,7 @@ def _advise(options):
         figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
         print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
     best, sigma, header = rows[0], _sigma_of(kernel), {None: [], True: ["--header"], False: ["--no-header"]}
-    if not best.works:
-        raise ValueError("nothing reaches that in this memory")
+    _require(best.works, "nothing reaches that in this memory")
     given = {name: getattr(options, name) for name in ("key", "kernel", *_OWN["kernel"][options.kernel], "k")}
     given |= {"sigma": sigma and f"{sigma:.6g}", "seed": options.seed or None, "method": best.method, "columns":
               options.columns, "m" if best.method == "skpca" else "s": best.size or None,
@@ -10948,6 +9873,10 @@ def main(argv=None):
         return 2
     return 0
 
+
+# What import * and the command line's words take for the file's own: each function and class without a `_`.
+__all__ = sorted(name for name, value in globals().items()
+                 if getattr(value, "__module__", "") == __name__ and name[0] != "_")
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":
     # Run from the module of that name, whose compiled code can be kept on disk; pasted into a notebook, nothing runs.

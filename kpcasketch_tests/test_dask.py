@@ -402,7 +402,7 @@ def test_arrays_that_are_no_runs_of_rows_are_refused_by_name(name):
 
 @pytest.mark.parametrize("name", ["dask_landmarks", "dask_nystrom_kpca", "dask_nystrom_ridge"])
 def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
-    for kernel, words in [(kp.precomputed(np.eye(1200)), "one column, of row numbers, with a precomputed kernel"),
+    for kernel, words in [(kp.precomputed(np.eye(1200)), "one column, of whole row numbers"),
                           ("gaussian", "Kernel"), (KERNEL._replace(gamma=np.nan), "kernel.gamma must be finite")]:
         with pytest.raises(ValueError, match=f"^{name}: .*{words}"):
             CALLS[name](spread(X), kernel)

@@ -167,7 +167,7 @@ def test_implicit_steps_go_on_from_files_and_finish(task, tmp_path):
     finished = kp.dsgd_finish(whole)
     assert np.all(np.isfinite(kp.dsgd_evaluate(X, finished))) and kp.dsgd_values(finished)[0] <= 1.0
     assert kp.dsgd_update(finished, X, other).step == 8
-    with pytest.raises(ValueError, match="state must be a DSGDState as dsgd_start"):
+    with pytest.raises(ValueError, match="state must be a DSGDState, as dsgd_start"):
         kp.dsgd_update(whole._replace(moving=np.empty((0, 0))), X, other)
 
 
@@ -349,13 +349,13 @@ def known(task):
     (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "X must have at least 2 points"),
     (lambda: kp.dsgd_update(known("kpca"), X[:0]), "X must have at least one row"),
     (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have 3 columns"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
     (lambda: kp.dsgd_update(known("kpca")._replace(step=-1), X), "state.step must be a whole number"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(moment=np.eye(3)), X), "state must be a DSGDState as"),
-    (lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(moment=np.eye(3)), X), "state must be a DSGDState"),
+    (lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y), "state must be a DSGDState"),
     (lambda: kp.dsgd_update(known("ksir")._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y),
-     "state must be a DSGDState as"),
+     "state must be a DSGDState"),
     (lambda: kp.dsgd_evaluate(X, known("kpca"), True), "second must be False"),
     (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have 3 columns"),
     (lambda: kp.dsgd_evaluate(FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))),
@@ -378,13 +378,13 @@ def known(task):
     (lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)), "X must be in float64"),
     (lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X), "state.used must be a whole number"),
     (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63), X), "state.step must be a whole number"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63 - 1), X), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63 - 1), X), "state must be a DSGDState"),
     (lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
      "state.slices must be Slices, got NoneType"),
     (lambda: kp.dsgd_update(known("kpca")._replace(task="x"), X), "state.task must be a whole number"),
     (lambda: kp.dsgd_update(known("kpca")._replace(centered="False"), X), "state.centered must be True or False"),
     (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X), "state.map.seed must be"),
-    (lambda: kp.dsgd_values(known("kpca")._replace(moment=np.full((2, 2), 1.7e308))), "state must be a DSGDState as"),
+    (lambda: kp.dsgd_values(known("kpca")._replace(moment=np.full((2, 2), 1.7e308))), "state must be a DSGDState"),
     (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
 ])
 def test_what_cannot_be_done_is_refused_by_name(call, words):

@@ -182,7 +182,7 @@ MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
     (kp.fourier_features_map, (KERNEL, 2**31 - 1, 2**31 - 1), "m"),
     (kp.orthogonal_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
     (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"), (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
-    (kp.fd_start, (2**31 - 1, 2**31 - 1), "m"), (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "d"),
+    (kp.fd_start, (2**31 - 1, 2**31 - 1), "ell"), (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "d"),
     (kp.random_noisy, (2**31 - 1, 2**31 - 1), "d"), (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
     (kp.gram, (MANY, MANY, KERNEL), "Y"),
     (kp.fourier_features, (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False)), "map.m"),

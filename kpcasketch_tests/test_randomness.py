@@ -49,7 +49,7 @@ def test_bits_are_splitmix64():
 
 
 @pytest.mark.parametrize("function, law", [
-    (kp._uniform, stats.uniform()), (kp._normal, stats.norm()), (kp._cauchy, stats.cauchy())])
+    (kp._uniform, stats.uniform()), (kp._normal, stats.norm())])
 @pytest.mark.parametrize("seed", [0, 2**63 + 7])
 def test_draws_follow_their_law(function, law, seed):
     assert stats.kstest(draw(function, key(seed, 1), N), law.cdf).pvalue > CHANCE

@@ -60,18 +60,17 @@ NEW_KERNEL = [                                         # the edits that a kernel
     ("\n _PRECOMPUTED) = range(10)\n", "\n _PRECOMPUTED, _TWIN) = range(11)\n"),
     ('"custom", "precomputed")', '"custom", "precomputed", "twin")'),
     ("def linear(", "def twin(sigma):\n    return _new_kernel(_TWIN, 0.5 / (sigma * sigma))\n\n\ndef linear("),
-    ("    elif kernel.kind == _POLYNOMIAL:\n        bases = np",
-     "    elif kernel.kind == _TWIN:\n        for i in range(rows):\n            values = tile[i]\n"
-     "            for j in range(_BLOCK):\n                values[j] = _decay((one + one) * gamma * values[j], far)\n"
-     "    elif kernel.kind == _POLYNOMIAL:\n        bases = np")]
+    ("        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
+     "        elif kernel.kind == _TWIN:\n            for j in range(_BLOCK):\n"
+     "                values[j] = _decay((one + one) * gamma * values[j], far)\n"
+     "        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]")]
 ITS_LAWS = [
     ("_KINDS_WITH_LAWS = (", "_KINDS_WITH_LAWS = (_TWIN, "),
     ("        return math.sqrt(2.0 * kernel.gamma)\n", "        return math.sqrt(2.0 * kernel.gamma)\n"
      "    if kernel.kind == _TWIN:\n        return math.sqrt(4.0 * kernel.gamma)\n"),
-    ("        return -math.expm1(-u)\n", "        return -math.expm1(-u)\n"
-     "    if kernel.kind == _TWIN:\n        return -math.expm1(-2.0 * u)\n"),
-    ("        return math.sqrt(2.0 * gamma / math.e)\n", "        return math.sqrt(2.0 * gamma / math.e)\n"
-     "    if kernel.kind == _TWIN:\n        return math.sqrt(4.0 * gamma / math.e)\n")]
+    ("        return -math.expm1(-a * r)\n", "        return -math.expm1(-a * r)\n"
+     "    if kernel.kind == _TWIN:\n        return -math.expm1(-2.0 * a * r)\n"),
+    ("    return {_GAUSSIAN: ", "    return {_TWIN: math.sqrt(4.0 * gamma / math.e), _GAUSSIAN: ")]
 IN_COMMANDS = [('    "linear": (linear, {}),', '    "linear": (linear, {}),\n    "twin": (twin, {"sigma": "median"}),')]
 TRIED = """
 import numpy as np, kpcasketch as kp
