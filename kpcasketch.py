@@ -1138,12 +1138,10 @@ def gaussian(sigma=None, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
     The kernel of the experiments of RSKPCA, SKPCA, DSGD and RLS (RSKPCA writes exp(-|x - y|^2 / sigma^2)).
-
     Parameters:
         sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150; median_bandwidth(X) to begin with
         gamma : float, 1 / (2 sigma^2), in the place of sigma, as scikit-learn has it; from 1e-301 to 1e300
     Returns: Kernel
-
     >>> X = np.array([[0.0, 0.0], [1.0, 1.0]])
     >>> gram(X, X, gaussian(1.0)).round(4).tolist() == gram(X, X, gaussian(gamma=0.5)).round(4).tolist()
     True
@@ -1159,7 +1157,6 @@ def laplacian(sigma, norm=2):
     """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm or that of the city block.
 
     Source: textbook; used by RSKPCA (18) beside the Gaussian. With the Euclidean norm equal to `matern(0.5, sigma)`.
-
     Parameters:
         sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
         norm : int, 2 for the Euclidean norm, 1 for the sum of the absolute differences
@@ -1173,7 +1170,6 @@ def matern(nu, sigma):
     """Matern kernel of smoothness nu, for the three values of nu with a closed form; a = sqrt(2 nu) |x - y| / sigma.
 
     nu = 0.5: exp(-a);  nu = 1.5: (1 + a) exp(-a);  nu = 2.5: (1 + a + a^2 / 3) exp(-a). Source: textbook.
-
     Parameters:
         nu : float, 0.5, 1.5 or 2.5
         sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
@@ -1234,11 +1230,9 @@ def precomputed(K):
     """A given symmetric matrix as a kernel; the points are then an (n, 1) array of row numbers.
 
     k(x, y) = K[x, y]. So whatever works on points and a kernel works on a matrix too, as AMS section 3 has it.
-
     Parameters:
         K : (N, N) array of finite real numbers, symmetric (checked to 1e-6 of its largest entry)
     Returns: Kernel; no copy of a C-ordered float64 array
-
     >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
     >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
     [[1.0], [2.0]]
@@ -1258,12 +1252,10 @@ def custom(f):
     Symmetry is yours to keep: a Gram matrix of points with themselves takes f(x, y) for one order and mirrors it. The
     function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
     section 6: a kernel is whatever behaves like an inner product.
-
     Parameters:
         f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number; pure, as several
             threads call it. An exception inside f cannot leave it: it is printed, and the value is 0
     Returns: Kernel that lives as long as the process; pickled, it takes f along, to be compiled where it is unpickled
-
     >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
     >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
     [[2.0]]
@@ -1634,7 +1626,6 @@ def kernel_value(kernel, x, y):
         x, y : (d,) arrays
     Returns: float, in float64 whatever the vectors are
     Cost: O(d) time, no memory. Nothing is checked: a vector that is too short is read beyond its end.
-
     >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     11.0
     """
@@ -1771,7 +1762,6 @@ def gram(X, Y, kernel):
         kernel : Kernel
     Returns: (n, m) array, float32 if both X and Y are float32, else float64. Kernel values are exact to a few
         roundings, see `_prepare`; those below 1e-300 (float32: 1e-37) of the largest are 0
-
     >>> X = np.array([[0.0], [1.0]])
     >>> gram(X, X, gaussian(1.0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
@@ -1932,7 +1922,6 @@ def gram_matmat(X, Y, V, kernel):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
     The product of orthogonal iteration (AMS section 2, step 2a) and of feature evaluation, O(d) memory a point.
-
     Parameters:
         X : (n, d) array
         Y : (m, d) array; passing X itself halves the kernel evaluations while the partial results stay below 128 MB (n
@@ -1958,7 +1947,6 @@ def median_bandwidth(X, seed=0):
         seed : int from 0 to 2**64 - 1
     Returns: float, in the units of X; the median of the positive distances if more than half of the distances are 0,
         and 1.0 if all of them are (so that constant data still has a kernel). Only the points drawn are read
-
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
     2.0
     """
@@ -2521,7 +2509,6 @@ def matmat(A, V):
         V : (n, p) or (n,) array; taken in the precision of A's data
     Returns: array of V's shape in the precision of A's data (Bits: of V). Time: dense O(n^2 p); CSR O(nnz p); Bits n^2
         / 8 table look-ups for every 16 float32 or 8 float64 columns; Implicit O(n^2 (d + p)); LowRank O(n r p)
-
     >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
@@ -2561,7 +2548,6 @@ def difference(A, B):
     Parameters:
         A, B : (n, n) arrays or operators of the same size
     Returns: Difference; a product costs one product of each
-
     >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
@@ -2574,7 +2560,6 @@ def center(A):
     Parameters:
         A : (n, n) symmetric array or operator
     Returns: Centered; its products cost O(n p) more than A's
-
     >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
     [[0.5, -0.5], [-0.5, 0.5]]
     """
@@ -2590,8 +2575,9 @@ def center(A):
 
 # 7.1 Small matrices
 #
-# Up to 256 rows without BLAS: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
-# eigenvalues of 8000 points: 0.60 s with numpy.linalg.eigh, 0.34 s without).
+# Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
+# eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without); scipy's eigh_tridiagonal takes 1.5 times as long for
+# the 50 rows of a stream.
 
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
@@ -2673,7 +2659,7 @@ def _largest_size(values):
     return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-@_core_alone
+@_helper
 def _tridiagonalize(A, d, e):
     """Householder reflections H of a symmetric A: diagonals d, e of H A H^T; the vectors of H stay in the rows of A."""
     n, w = A.shape[0], np.empty(A.shape[0])
@@ -2703,14 +2689,51 @@ def _tridiagonalize(A, d, e):
         d[n - 1] = A[n - 1, n - 1]
 
 
+@_helper
+def _diagonalize(d, e, Z):
+    """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
+    n = d.shape[0]
+    high = n - 1
+    while high > 0:
+        low = high
+        while low > 0 and abs(e[low - 1]) > 2.220446049250313e-16 * (abs(d[low - 1]) + abs(d[low])) + 1e-290:
+            low -= 1
+        if low == high:
+            high -= 1
+            continue
+        gap, b = 0.5 * (d[high - 1] - d[high]), e[high - 1]
+        root = math.hypot(gap, b)
+        x, z = d[low] - d[high] + b * (b / (gap + (root if gap >= 0.0 else -root))), e[low]
+        for i in range(low, high):
+            square = x * x + z * z
+            r = math.sqrt(square) if square > 1e-250 else math.hypot(x, z)     # a fifth of the time went into hypot
+            c, s = (x / r, z / r) if r > 0.0 else (1.0, 0.0)
+            if i > low:
+                e[i - 1] = r
+            first, b, second = d[i], e[i], d[i + 1]
+            d[i] = c * c * first + 2.0 * c * s * b + s * s * second
+            d[i + 1] = s * s * first - 2.0 * c * s * b + c * c * second
+            e[i] = c * s * (second - first) + (c * c - s * s) * b
+            if i < high - 1:
+                x, z = e[i], s * e[i + 1]
+                e[i + 1] *= c
+            p, q = Z[i], Z[i + 1]
+            for t in range(n):
+                p_t = p[t]
+                p[t] = c * p_t + s * q[t]
+                q[t] = c * q[t] - s * p_t
+
+
 @_core_alone
-def _reflect(A, Z):
-    """Each row z of Z becomes H^T z, for the reflections that `_tridiagonalize` has left in A."""
-    for j in range(A.shape[0] - 2, -1, -1):
+def _solve_small(A, values, beside, rows):
+    """Eigenvalues and, as rows, eigenvectors of a symmetric A, which is lost; rows: the unit matrix before."""
+    _tridiagonalize(A, values, beside)
+    _diagonalize(values, beside, rows)
+    for j in range(A.shape[0] - 2, -1, -1):            # each row z becomes H^T z
         v = A[j, j + 1:]
         square = _dot(v, v)
-        for q in range(Z.shape[0] if square > 0.0 else 0):
-            z = Z[q, j + 1:]
+        for q in range(rows.shape[0] if square > 0.0 else 0):
+            z = rows[q, j + 1:]
             factor = 2.0 / square * _dot(v, z)
             for t in range(v.shape[0]):
                 z[t] -= factor * v[t]
@@ -2718,19 +2741,15 @@ def _reflect(A, Z):
 
 def _small_eigen(H, size, by_size):
     """Eigenpairs of a symmetric matrix, the leading part of H, descending (by absolute value if by_size)."""
-    from scipy.linalg import eigh_tridiagonal          # .1 s to import; LAPACK does this in one thread
     A = H[:size, :size]
     scale = _largest_size(A)
     A = 0.5 * (A / scale + A.T / scale)                # squares of tiny entries would underflow
-    if 0 < size <= 256:
-        A, diagonal, beside = np.ascontiguousarray(A), np.zeros(size), np.zeros(size)
-        _tridiagonalize(A, diagonal, beside)
-        found, turned = eigh_tridiagonal(diagonal, beside[:-1], check_finite=False)
-        rows = np.ascontiguousarray(turned.T)
-        _reflect(A, rows)
-    else:
+    if size > 256:
         found, columns = np.linalg.eigh(A)
         rows = columns.T
+    else:
+        found, rows = np.zeros(size), np.eye(size)
+        _solve_small(np.ascontiguousarray(A), found, np.zeros(size), rows)
     order = np.argsort(-np.abs(found) if by_size else -found, kind="stable")
     return scale * found[order], np.ascontiguousarray(rows[order].T)
 
@@ -3034,7 +3053,6 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 
     AMS section 2 (footnote 1) prefers Lanczos to orthogonal iteration. Largest means algebraically largest: the
     sketched matrices of AMS section 3 are indefinite, and their negative edge does not enter.
-
     Parameters:
         A : (n, n) symmetric array or operator
         k : int from 1 to n
@@ -3048,7 +3066,6 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
         of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved
         directly. Where b values are equal to 1 %, the search goes on with a new random block, until that shows no more
         of them.
-
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
@@ -3062,7 +3079,6 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 
     `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator, a matrix on disk (AMS section
     2, footnote 1).
-
     Parameters:
         product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric. b is n,
             k rounded up to a multiple of 16, or 64. A product in float32 is taken to be rounded so
@@ -3070,7 +3086,6 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
         k : int from 1 to n
         seed, tol, max_iterations : as of `block_lanczos`
     Returns: Eigen, with the bits of `block_lanczos` where the products have those of `matmat`
-
     >>> A = np.diag(np.array([3.0, 1.0, 2.0]))
     >>> block_lanczos_of(lambda V: A @ V, 3, 2).values.round(12).tolist()
     [3.0, 2.0]
@@ -3086,7 +3101,6 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     1. Q: random orthonormal (n, k).  2. Until converged: (a) Q <- A Q, (b) Q <- orthonormalize(Q).
     The iteration by itself finds the eigenvalues largest in size. A sketched Gram matrix is indefinite, so where a Ritz
     value turns up negative, A is shifted by its size from then on, and the largest eigenvalues win.
-
     Parameters:
         A, k, seed, tol : as of `block_lanczos`; the subspace is invariant to tol
         max_iterations : int, at least 1; products with k vectors
@@ -3123,7 +3137,6 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 
     The stopping rule is a posteriori and needs no gap in the spectrum, in the manner of Kuczynski and Wozniakowski
     (1992). Never above the true norm but for rounding.
-
     Parameters:
         A : (n, n) symmetric array or operator
         seed : int from 0 to 2**64 - 1
@@ -3134,7 +3147,6 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
         max_iterations : int, at least 1; products with 16 vectors
     Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
         most 768 n numbers of memory. For n <= 256 the matrix is formed and solved directly
-
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
@@ -3209,7 +3221,6 @@ def kpca_from_eigen(X, kernel, eigen):
     f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n for eigenpairs
     of the Gram matrix itself; for those of a sketch A, f_n(x_i) differs from it by lambda_n^-1/2 ((K - A) a^n)_i
     (AMS theorem 4 bounds its size).
-
     Parameters:
         X : (n, d) array, the training points
         kernel : Kernel, of the Gram matrix
@@ -3217,7 +3228,6 @@ def kpca_from_eigen(X, kernel, eigen):
     Returns: Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
         not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, have value and
         coefficients 0
-
     >>> X = np.array([[1.0], [2.0]])
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
@@ -3253,7 +3263,6 @@ def kpca(X, kernel, k, seed=0):
     f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x) for the largest eigenvalues lambda_n of K and their vectors a^n. Scaled
     as those of scikit-learn's `KernelPCA`, which centres, as `centered_kpca` does. The entry of a^n of largest size is
     positive; a component that is rounding is 0, where scikit-learn keeps it.
-
     Parameters:
         X : (n, d) array
         kernel : Kernel
@@ -3262,7 +3271,6 @@ def kpca(X, kernel, k, seed=0):
     Returns: Expansion; see `kpca_from_eigen` for the components that are cut
     Cost: That of `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4
         k + 256)) memory (k up to 16). For eigenvectors, residuals or another tolerance, call it and `kpca_from_eigen`.
-
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
@@ -3281,11 +3289,9 @@ def centered_kpca(X, kernel, k, seed=0):
 
     The features of `kpca` for H K H, H = I - 1 1^T / n: on the training points they have mean 0. They are those of
     scikit-learn's `KernelPCA`, but for signs and for components that are rounding.
-
     Parameters:
         X, kernel, k, seed : as of `kpca`
     Returns: Expansion whose offset centres new points by the means of the training points
-
     >>> X = np.array([[1.0], [2.0], [6.0]])
     >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
@@ -3301,7 +3307,6 @@ def center_expansion(expansion):
 
     For eigenvectors a of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature of x by a constant,
     because sum_i a_i = 0: by its mean over the training points.
-
     Parameters:
         expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
     Returns: Expansion
@@ -3329,7 +3334,6 @@ def expand(X, expansion):
         expansion : Expansion over c points, of k components; it carries its kernel
     Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64. O(q c (d + k)) time,
         O((q + c) (d + k)) memory: the q x c Gram matrix is never formed
-
     >>> X = np.array([[0.0], [2.0]])
     >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))).round(4).tolist()
     [[1.1353], [1.1353]]
@@ -3390,7 +3394,6 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     whose image is nearer to that than its neighbours' are, or the nearest of the points where no point's is as near as
     0. ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
     expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
-
     Parameters:
         features : (m, k) array, as `expand` gives them
         expansion : Expansion over c points of k components; with ridge = 0, it knows its mean (those of this module do,
@@ -3399,7 +3402,6 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
         iterations : int, at least 1; steps of a fixed point at most
     Returns: (m, d) float64 array, one point for each row of features. ridge = 0: O(c d) time for each step of a point;
         ridge > 0: O(c^3 + c^2 d)
-
     >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
     >>> expansion = kpca(X, gaussian(1.0), 8)
     >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
@@ -3537,7 +3539,6 @@ def sample_gram(X, kernel, s, seed=0):
 
     K^_ij = s K_ij with probability 1 / s, else 0, independently for i <= j. E K^ = K, Var K^_ij = (s - 1) K_ij^2; the
     error has spectral norm near 2 sqrt((s - 1) n) max abs(K_ij) (AMS theorem 1 bounds it by twice that).
-
     Parameters:
         X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
         kernel : Kernel
@@ -3546,7 +3547,6 @@ def sample_gram(X, kernel, s, seed=0):
     Returns: CSR, symmetric, columns rising in each row, indices int32; data in X's precision
     Cost: Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time; 12 bytes an entry (8 in
         float32) and 536 n bytes of counts.
-
     >>> X = np.array([[0.0], [1.0]])
     >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
@@ -3559,7 +3559,6 @@ def sample_quantize_gram(X, kernel, s, seed=0):
 
     A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2. It
     is here as the paper has it; `quantize_gram` holds a bit an entry, `sample_gram` of the same size errs less.
-
     Parameters:
         X, kernel, s : as of `sample_gram`
         seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
@@ -3607,12 +3606,10 @@ def quantize_gram(X, kernel, seed=0):
     K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max abs(K_ij), independently for i <= j. E K^ = K,
     Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (AMS theorem 1 bounds it by 4 b
     sqrt(n)).
-
     Parameters:
         X, kernel, seed : as of `sample_gram`
     Returns: Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed kernels are evaluated
         on all pairs before, to find b
-
     >>> X = np.array([[0.0], [0.0]])
     >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -3638,7 +3635,6 @@ def round_expansion(coef, s, seed=0):
     0. So E a^ = a, and f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)),
     c >= abs(k). Other vectors are rounded as |a| times a unit vector. Columns share one uniform number for each i: each
     has the law above, and their survivors overlap as much as they can.
-
     Parameters:
         coef : (m,) or (m, k) array
         s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
@@ -3685,7 +3681,6 @@ def expand_rounded(X, expansion, s, seed=0):
     f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel
     values of the points that survive in any of them: 2.4 times the survivors of one of ten normal vectors (172 against
     70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their own, at the same error.
-
     Parameters:
         X : (q, d) array of new points
         expansion : Expansion over m points, of k features
@@ -3705,7 +3700,6 @@ def rounding_scale(m, c, eps, T):
     For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both
     trivial (at most T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x). The bound on the
     terms says something for T > 4 c / eps only, where it is below m.
-
     Parameters:
         m : int, at least 2, points of the expansion
         c : float, positive, bound of abs(k)
@@ -3776,13 +3770,11 @@ def rademacher_projection(X, s, seed=0):
     training and test points, n together, are kept to 1 +- eps and all their inner products to eps (|x|^2 + |y|^2) / 2
     with probability 1 - n^-beta. (The paper prints 1 / sqrt(d) for the scale, which is a misprint.) Sign (t, j) depends
     on the seed, t and j alone, so training and test points, or batches of rows, are projected alike.
-
     Parameters:
         X : (n, d) array
         s : int, at least 1
         seed : int from 0 to 2**64 - 1
     Returns: (n, s) array of X's precision; O(n d s) multiply-adds
-
     >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
     [[1.5, 1.5, 1.5, 1.5]]
     """
@@ -3801,7 +3793,6 @@ def projection_dimension(n, eps, beta):
     """Dimension that keeps distances between n points to 1 +- eps with probability 1 - n^-beta (AMS theorem 6).
 
     s = ceil((4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3)). Above d, keep the points as they are.
-
     Parameters:
         n : int, at least 2, training and test points together
         eps : float, above 0 and below 3 / 2
@@ -3833,7 +3824,6 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     """Sampled kernel: s k(x, y) with probability 1 / s, else 0; its mean is k(x, y) (AMS section 6).
 
     Calls with the draws of n (n + 1) / 2 pairs have the law of `sample_gram`.
-
     Parameters:
         x, y : (d,) arrays
         kernel : Kernel
@@ -3851,7 +3841,6 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b; its mean is k(x, y) (AMS section 6).
 
     Calls with the draws of n (n + 1) / 2 pairs and b = max abs(K_ij) have the law of `quantize_gram`.
-
     Parameters:
         x, y, kernel : as of `randomized_kernel_sample`
         bound : float, positive: b, at least abs(k(x, y))
@@ -3870,7 +3859,6 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 
     Where s abs(a) >= 1 it is k. Its mean is k(x, y), and a sum of a_i times such kernels has the law of a rounded
     expansion: see `round_expansion`. (The paper prints k / abs(a); the 1 / s is left out there.)
-
     Parameters:
         x, y, kernel : as of `randomized_kernel_sample`
         weight : float, a: the coefficient of the term in a unit vector; not 0
@@ -4143,14 +4131,12 @@ def shadow_select(X, eps):
 
     S_j = {x : |x - c_j| < eps} less the shadows before it; weights w_j = |S_j|. A single pass in data order; with
     eps = sigma / ell (`shadow_radius`) the errors of density, eigenvalues and operators are those of `shadow_bounds`.
-
     Parameters:
         X : (n, d) array; the order of the points matters
         eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
     Returns: ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n
     Cost: At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
         centers. O(n + m d) memory beside X in float64.
-
     >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
     ReducedSet(centers=array([[0. ],
            [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
@@ -4164,7 +4150,6 @@ def shadow_radius(sigma, ell):
     """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
 
     The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
-
     Parameters:
         sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
         ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
@@ -4179,7 +4164,6 @@ def shadow_labels(X, centers, eps):
 
     Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself: a later center
     never takes a point from an earlier one.
-
     Parameters:
         X : (n, d) array
         centers : (m, d) array, in their order
@@ -4253,7 +4237,6 @@ def shadow_bounds(kernel, eps):
     of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. RSKPCA theorem 5.2 as
     printed, 2 C eps^2 with the C that the paper quotes, is exceeded by exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the
     place of sqrt(kappa).
-
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
         eps : float, the radius
@@ -4272,7 +4255,6 @@ def shadow_projection_bound(kernel, eps, values, k):
 
     |P - P'| <= 2 sqrt(2 kappa (kappa - phi)) / delta in Hilbert-Schmidt norm, delta = (lambda_k - lambda_{k+1}) / 2,
     phi = k at distance eps, provided that 2 sqrt(2 kappa (kappa - phi)) < delta / 2.
-
     Parameters:
         kernel, eps : as of `shadow_bounds`
         values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
@@ -4378,14 +4360,12 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
 
     Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of
     this kind are those of Zhang, Tsang, Kwok (2008).
-
     Parameters:
         X : (n, d) array
         m : int from 1 to n, number of centers
         seed : int from 0 to 2**64 - 1
         restarts, max_iterations : int, at least 1; runs, and passes over the points in each
     Returns: ReducedSet; a center that lost all its points keeps its place, with weight 0. O(n m d) time an iteration
-
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
     [1.0, 2.0]
     """
@@ -4466,7 +4446,6 @@ def herd(X, m, kernel):
 
     x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet,
     the first of equals. Nothing is random.
-
     Parameters:
         X : (n, d) array
         m : int from 1 to n, number of centers, which are different points of X
@@ -4513,7 +4492,6 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     Today's rival of RSKPCA's reduced sets. KT-SPLIT with the kernel itself halves m 2^g points g times, g the largest
     with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
     to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
-
     Parameters:
         X, m, kernel : as of `herd`
         seed : int from 0 to 2**64 - 1
@@ -4607,7 +4585,6 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     W^(1/2) K^C W^(1/2) phi = lambda phi, W = diag(w), an m x m problem with the nonzero eigenvalues of the n x n Gram
     matrix of the quantized points; f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed there: W^(-1/2) with
     W = diag(w^(1/2)) for the eigenfunctions, where W^-1 is meant; they are f / lambda^(1/2) at the centers.
-
     Parameters:
         C : (m, d) array of centers
         w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
@@ -4616,7 +4593,6 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
         centered : bool; about the weighted mean in feature space
     Returns: Expansion over the centers. values: eigenvalues in the units of those of K, 0 for components that are cut
-
     >>> expansion = rskpca(np.array([[1.0], [2.0]]), np.array([3.0, 1.0]), linear(), 1)
     >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
     ([7.0], [[5.0]])
@@ -4630,7 +4606,6 @@ def reduced_density(X, C, w, kernel):
     """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
 
     Of the points themselves with weights 1 it is that of (8). Not normalised: the integral over x is that of k(x, 0).
-
     Parameters:
         X : (q, d) array of points where it is wanted
         C, w, kernel : as of `rskpca`
@@ -4666,7 +4641,6 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     The pairs of `rskpca` give u_i = lambda^-1 sum_j w_j^(1/2) phi_j k(x_i, c_j), an approximate eigenvector of K, and
     f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Equal weights n / m and points drawn at random make it the
     Nystrom method of Williams and Seeger (2001).
-
     Parameters:
         X : (n, d) array
         C : (m, d) array of centers, taken in the precision of X
@@ -4770,7 +4744,6 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
 
     The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, w_j of which lie
     at c_j, L = D - K, with f^T D f = 1.
-
     Parameters:
         C : (m, d) array of centers
         w : (m,) array of weights, as of `rskpca`; ones for plain points
@@ -4779,7 +4752,6 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
     Returns: Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
         roundings of kernel values are 0, and before that lose digits in proportion. O(m^2 (d + k)) time, O(m^2) memory
-
     >>> C = np.array([[0.0], [1.0], [5.0]])
     >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
@@ -4797,7 +4769,6 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
 
     P = D^-1 K_a with K_a = k / (q q')^alpha, q and D the sums of k and K_a over the n points, w_j of which lie at c_j.
     Coordinates mu^time psi, P psi = mu psi, with mean square 1 under P's stationary law; the constant is left out.
-
     Parameters:
         C, w, kernel, k, seed : as of `laplacian_eigenmap`
         alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
@@ -4817,7 +4788,6 @@ def normalized_cut(C, w, kernel, k, seed=0):
 
     The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k over the n points, w_j of which lie at c_j, with norm
     1 over the n points. The first is D^1/2 up to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
-
     Parameters:
         C, w, kernel : as of `laplacian_eigenmap`
         k : int from 1 to m; coordinates
@@ -4838,7 +4808,6 @@ def manifold_features(X, manifold):
         X : (q, d) array, the centers or new points
         manifold : Manifold over m points; it carries its kernel
     Returns: (q, k) array, float32 if both X and the points are float32, else float64
-
     >>> C = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
     >>> f = manifold_features(np.array([[0.2], [0.5], [0.8]]), diffusion_map(C, np.ones(9), gaussian(0.2), 1))
     >>> bool(abs(f[1, 0]) < 1e-9 and abs(f[0, 0] + f[2, 0]) < 1e-9)    # new points; the middle of a symmetric set is 0
@@ -4904,7 +4873,6 @@ def mmd(X, C, w, kernel):
     """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
 
     |(1/n) sum_i k(x_i, .) - (1/n) sum_j w_j k(c_j, .)| in feature space.
-
     Parameters:
         X : (n, d) array
         C : (m, d) array of centers
@@ -4912,7 +4880,6 @@ def mmd(X, C, w, kernel):
         kernel : Kernel, positive semidefinite
     Returns: float, in the units of the root of k. Of three sums of up to n^2 / 2 values, what is below some (2e-16 (10
         + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
-
     >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
     0.0
     """
@@ -4923,7 +4890,6 @@ def operator_distance(X, C, w, kernel):
     """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
 
     |(1/n) sum_i k_{x_i} (x) k_{x_i} - (1/n) sum_j w_j k_{c_j} (x) k_{c_j}|, whose square is that of `mmd` with k^2.
-
     Parameters:
         X, C, w, kernel : as of `mmd`
     Returns: float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding
@@ -4937,7 +4903,6 @@ def projection_distance(expansion, other):
     |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b, of components
     that are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them, and not
     cut.
-
     Parameters:
         expansion, other : Expansion, with the same kernel and no offset
     Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where eigenvalues are near rounding
@@ -5250,7 +5215,6 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j), r_j from the normalised spectral density of the kernel, gamma_j uniform
     on a circle, so that E z(x).z(y) = k(x, y). The densities: normal (gaussian), Student's t (laplacian, matern),
     mixtures of normal ones (rational_quadratic, cauchy), products of Cauchy ones (laplacian of the city-block norm).
-
     Parameters:
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
         d : int, at least 1; coordinates of a point
@@ -5261,7 +5225,6 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
             times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with r = x - y and
             k(0) = 1: for the gaussian kernel .40 and .70 at |r| = sigma, .05 and .52 at sigma / 2
     Returns: FourierMap of d m numbers (20 ns each), or of none
-
     >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
     >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
     >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
@@ -5276,7 +5239,6 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     Each frequency has the law that it has in `fourier_features_map`; those of a block are orthogonal, which lowers the
     variance. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .19 in 3 dimensions, .08 in
     10 and .07 in 30 (256 features, measured), where independent directions have .40 if paired.
-
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
         d, m, seed, stored, paired : as of `fourier_features_map`; features that are not paired lose most of that
@@ -5291,7 +5253,6 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     Normal quantiles of a Halton sequence, its digits permuted at random, so that features stay unbiased. For the
     gaussian kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1 dimension, .015 in 3, .11 in 10 and
     .3 in 30 (256 features, measured), where independent directions have .40 if paired.
-
     Parameters:
         kernel : as of `orthogonal_features_map`
         d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
@@ -5307,7 +5268,6 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     V = S H G P H B / sqrt(D) in the place of frequencies, block by block, D the power of two from d on: B random signs,
     P a random permutation, G normal, S lengths of normal vectors. SKPCA names it (section 1.2) and saw no gain at small
     d; it pays from d = 100 or so. Errors are those of `fourier_features_map`, up to twice its squares with few blocks.
-
     Parameters:
         kernel, d, m, seed, paired : as of `orthogonal_features_map`
     Returns: FourierMap without frequencies: the parts, 4 m numbers, are drawn anew in each call
@@ -5319,13 +5279,11 @@ def fourier_features(X, map):
     """Random Fourier features of points, z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j) (SKPCA section 2).
 
     Of paired maps gamma_(2 j + 1) = gamma_(2 j) - pi / 2 and r_(2 j + 1) = r_(2 j).
-
     Parameters:
         X : (n, d) array
         map : FourierMap; it carries its kernel
     Returns: (n, m) array Z of X's precision: Z Z^T is near the Gram matrix. Rows do not depend on what other points X
         holds. n d m multiply-adds and n m cosines (Fastfood: n m log d additions)
-
     >>> X = np.random.default_rng(0).standard_normal((50, 2))
     >>> Z = fourier_features(X, fourier_features_map(gaussian(1.0), 2, 4000))
     >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 0.1)
@@ -5507,14 +5465,12 @@ def fd_start(ell, m, half=True, share=1.0):
     When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
     ell / 2 of ell (`half`, as SKPCA has it), or of row ell of 2 ell. With share < 1 it is taken off that last share of
     the rows only (Desai, Ghashami, Phillips 2016), which does better on most data and keeps a weaker promise.
-
     Parameters:
         ell : int from 1 to m; rows of the result
         m : int, at least 1; length of a row
         half : bool; True holds ell rows, False 2 ell: half the error
         share : float above 0 and at most 1; 0.2 is what its authors use
     Returns: FDState, of O(m ell) memory
-
     >>> Z, state = np.random.default_rng(0).standard_normal((100, 8)), fd_start(6, 8)
     >>> for rows in (Z[:30], Z[30:]):
     ...     state = fd_update(state, rows)
@@ -5585,13 +5541,12 @@ def frequent_directions(Z, ell, half=True, share=1.0):
         Z : (n, m) array
         ell, half, share : as of `fd_start`
     Returns: Sketch; O(n m ell) time, O(m ell) memory beside Z
-
     >>> Z = np.random.default_rng(0).standard_normal((100, 8))
     >>> found = frequent_directions(Z, 6)
     >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
     True
     """
-    Z = _checked_points("frequent_directions: Z", Z)
+    Z = _as_array("frequent_directions: Z", Z, 2)
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
 
 
@@ -5694,7 +5649,6 @@ def skpca_merge(a, b):
     """Streaming kernel PCA of the points of two states, as of `fd_merge` (SKPCA section 2).
 
     Centred states get one more row, for the distance of their means, so that scatter about the common mean is exact.
-
     Parameters:
         a, b : SKPCAState, started alike, with the same map
     Returns: SKPCAState
@@ -5746,7 +5700,6 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     With m = O(log(n) / eps^2) features, which alone err by eps n (SKPCA theorem 3.1), and ell = 8 / eps rows the Gram
     matrix Z W W^T Z^T of the ell-dimensional features errs by eps n at most with high probability (SKPCA theorem 3.2;
     ell = 4 / eps where |Z|_F^2 <= n (1 + o(1))).
-
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
@@ -5756,7 +5709,6 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
         seed : int from 0 to 2**64 - 1
         centered : bool; about the mean of the features
     Returns: Subspace, for `skpca_transform` and `skpca_residual`. O(n m (d + ell)) time, O(m (d + ell)) memory
-
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
     >>> found, exact = skpca(X, gaussian(3.0), 2000, 50, 3), kpca(X, gaussian(3.0), 3)
     >>> bool(np.abs(found.values / exact.values - 1.0).max() < 0.1)
@@ -5804,11 +5756,9 @@ def skpca_residual(X, subspace):
 
     What is novel, quantiles of the known points' own residuals tell. Directions whose values are below subspace.shrunk
     may follow the last points alone, which then pass for known: take fewer of them.
-
     Parameters:
         X, subspace : as of `skpca_transform`
     Returns: (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
-
     >>> X = np.random.default_rng(0).standard_normal((200, 2))
     >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), skpca(X, gaussian(3.0), 300, 20, 5))
     >>> bool(near < 0.2 < 0.8 < far)
@@ -5913,7 +5863,6 @@ def rnca(X, map, k, seed=0, centered=False):
 
     C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end. A stream has `rnca_start` and
     so on.
-
     Parameters:
         X : (n, d) array
         map : FourierMap; it carries the kernel
@@ -5979,7 +5928,6 @@ def reservoir_update(state, X):
 
     A reservoir that has taken point t - 1, of t, takes next the point number floor(t / u), u uniform: the chance that
     it is beyond x is t / x, as by a coin of chance 1 / i for each point i. c ln n changes in all.
-
     Parameters:
         state : ReservoirState; it stays as it is
         X : (n, d) array of further points
@@ -5999,7 +5947,6 @@ def reservoir_merge(a, b):
     """The reservoirs of the points of two streams (SKPCA section 1.2): of each pair, one, with chances as their counts.
 
     Each goes on as `reservoir_update` has it: whatever it holds, the chance of no change from point t to x is t / x.
-
     Parameters:
         a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
     Returns: ReservoirState; its seed is made of both
@@ -6026,7 +5973,6 @@ def reservoir_finish(state, kernel, k):
     W is the Gram matrix of the c points, C that of all points and them. With k = c it is C W^-1 C^T (Williams, Seeger
     2001), a pseudo-inverse where points came in twice. The theorem's chances are proportional to k(x, x)^2, and those
     of reservoirs are equal: a kernel whose k(x, x) varies over the points is refused.
-
     Parameters:
         state : ReservoirState that has seen points
         kernel : Kernel, positive semidefinite, with one k(x, x) for all points
@@ -6059,7 +6005,6 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
         k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
         seed : int from 0 to 2**64 - 1
     Returns: Expansion over the c points
-
     >>> X = np.random.default_rng(0).standard_normal((400, 2))
     >>> expansion = reservoir_nystrom(X, gaussian(2.0), 100, 2)
     >>> values = 4.0 * expansion.values                                # of 100 points of 400
@@ -6078,7 +6023,6 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 
     S (n, signal) and F (n, d) standard normal, D_ii = 1 - (i - 1) / decay, U (signal, d) random orthonormal rows.
-
     Parameters:
         n, d : int, at least 1; points and coordinates (the paper: 20000 and 1000)
         seed : int from 0 to 2**64 - 1
@@ -6416,7 +6360,6 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     twentieth of its variance to a function in a step, and errors fall like 1 / t, for which 2 (l_k - l_(k+1)) theta0 /
     theta1 > 1 is needed (DSGD theorem 1). On a mini-batch of n points a chosen step is at most .6 n / k(x, x), and .005
     n / k(x, x) of canonical correlations (implicit ones: as `dsgd_kcca_start` says).
-
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
@@ -6428,7 +6371,6 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
         initial : int, at least 1; features of the small problem, cut to m
         centered : bool; about the mean, by the means of each mini-batch
     Returns: DSGDState, for `dsgd_update` and `dsgd_evaluate`; O(n initial (d + initial) + initial^3) time
-
     >>> X = np.random.default_rng(0).standard_normal((3000, 1))
     >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, 0, False), 1)
     >>> for rows in np.split(X, 10):
@@ -6445,7 +6387,6 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
 
     Initial functions and steps as of `dsgd_start`, by the singular values of the small problem; in the place of k(x, x)
     stands sqrt(k(x, x) l(y, y)), as each view moves in proportion to the other.
-
     Parameters:
         X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
         map_x, map_y : FourierMap for each view, with as many features and another seed
@@ -6468,7 +6409,6 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
     theta0 = 100 / l_1 and theta1 = .01, are at most 3 n / k(x, x) on mini-batches of n points (if theta0 is chosen;
     less below 12 k points), and the functions are means over the steps: of halves of digits, with 2048 features, the 50
     leading test correlations add up to 36.4 after 200 steps, with the paper's to 23.3 (at the start 21.6).
-
     Parameters:
         X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
         ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
@@ -6487,7 +6427,6 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
     Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
     C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets are put side by side and
     whitened.
-
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         targets : (n,) or (n, t) array, their targets
@@ -6734,7 +6673,6 @@ def dsgd_update(state, X, Y=None):
     eigenvalue l goes l / (l + 1 / eta) of the way to the regression of v, for all l at once. Then all coefficients come
     a little nearer to variance 1. M comes from the other half of the mini-batch, but C from the points of the gradient
     itself: that adds to the ridge (where 3e-4 was asked, it was 3.8e-4 after 3000 steps on 512 points).
-
     Parameters:
         state : DSGDState; it stays as it is, also where a step is refused
         X : (n, d) array, a mini-batch of independent points; any n, from 2 if centered and from 4 of canonical
@@ -6745,7 +6683,6 @@ def dsgd_update(state, X, Y=None):
         k) memory. Of an implicit step k more multiply-adds for each feature and point, and n b min(n, b) + min(n, b)^3
         / 3 a view with b = feature_batch. States of two streams are not merged: a mean of two bases of one subspace is
         none.
-
     >>> X = np.random.default_rng(0).standard_normal((5000, 2))
     >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
     >>> for t in range(9):
@@ -6779,13 +6716,11 @@ def dsgd_evaluate(X, state, second=False):
     Of kernel PCA they have norm 1 in the kernel's space (in the limit), so that squares have the eigenvalues as means;
     of kernel SVD too, where products u v have the singular values as means; of canonical variates the variance plus
     ridge times the squared norm is 1. Determined up to a constant if centered.
-
     Parameters:
         X : (n, d) array
         state : DSGDState, finished or not
         second : bool; the functions of the second view, X being points of it
     Returns: (n, k) array of X's precision; n used (d + k) multiply-adds and n used cosines; O(n k) memory
-
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
     >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
@@ -6822,7 +6757,6 @@ def dsgd_values(state):
 
     Rayleigh quotients (textbook): eigenvalues of the weighted mean of W = G^T A G, weights growing with t. Of canonical
     correlations against the mean of the constraint, on the same points: never above 1.
-
     Parameters:
         state : DSGDState
     Returns: (k,) float64 array, descending; of individual functions, of each. 0 before the first step
@@ -6835,7 +6769,6 @@ def dsgd_finish(state):
 
     Textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
     constraint). Individual functions stay as they are but for signs: the coefficient of largest size is positive.
-
     Parameters:
         state : DSGDState; it stays as it is, and steps may go on from either
     Returns: DSGDState
@@ -6901,7 +6834,6 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     With steps like c / t the space of the functions comes near to that of the k leading ones like 1 / t
     (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, with probability 1 - delta
     (DSGD theorem 4).
-
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
@@ -6914,7 +6846,6 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError if steps diverge
     Cost: steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d +
         k; memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
-
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
@@ -7354,14 +7285,12 @@ def ridge_leverage_scores(X, kernel, lam):
 
     They sum to the effective dimension. Eigenvalues below 4 sqrt(n) 2^-52 of the largest are lost in rounding, and
     count as that: so for a ridge near it or below, scores err upward, and no point that matters is left out.
-
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite
         lam : float, positive ridge, in the units of the eigenvalues of K
     Returns: (n,) float64 array of numbers from 0 to 1. O(n^3) time: `approximate_ridge_leverage_scores` is for more
         points
-
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
@@ -7399,7 +7328,6 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a
     sample with S S^T <= I they are at least the exact scores (RLS lemma 5); the cap mends that lemma's second part,
     which fails without.
-
     Parameters:
         X : (n, d) array
         landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
@@ -7449,7 +7377,6 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     Each point is kept independently with probability p_i = min(1, 16 l_i log(sum l / delta)). The sum counts as at
     least 1, as the proof of RLS lemma 11 assumes. For overestimates of the scores at lam, K~ <= K <= K~ + lam I with
     probability 1 - delta (RLS theorem 3; without the weights, corollary 13).
-
     Parameters:
         scores : (n,) array, not negative
         delta : float between 0 and 1/8, failure probability
@@ -7473,7 +7400,6 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
 
     K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3). `sample_landmarks` does the same from any
     overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
-
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite
@@ -7570,7 +7496,6 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     algorithm, with delta / 3.  3. Scores of all points from that sample (RLS lemma 6), times 3/2, capped at 1.  4. Each
     point kept with probability min(1, 16 l_i log(sum l / delta)), the sum counted as at least 1 (as in
     `sample_landmarks`). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorem 7, by RLS theorem 8).
-
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite
@@ -7580,7 +7505,6 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
         oversampling : float, positive; the 16 of the paper
     Returns: Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p). About 2 n
         s kernel values and O(n s (d + s)) time for s landmarks at a level; O(n + s^2) memory
-
     >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
     >>> found = recursive_rls(X, kernel, 50.0, 0.03)
     >>> error = spectral_error(LowRank(nystrom(X, found, kernel)), Implicit(X, kernel))
@@ -7602,7 +7526,6 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     theorem 10, by RLS fact 9). Two departures from the printed algorithm: the tail sum comes from 6 steps of orthogonal
     iteration, and errs upward by a few per cent at most; a sample of a level below the top that has at most k points,
     and so shows no tail beyond k, is replaced by s points of its level at random.
-
     Parameters:
         X, kernel : as of `recursive_rls`
         s : int, at least 1; sample size; n or more returns all points
@@ -7639,7 +7562,6 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     level, and at the top s points drawn without replacement in proportion to their probabilities. The authors' program
     has log(s) where the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice, and the default (s
     counted as at least 8). No theorem covers it.
-
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite
@@ -7649,7 +7571,6 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
             points
     Returns: Landmarks, indices ascending; weights, 1 / sqrt(chance given the rest of the draw), make sums over all
         points unbiased. About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
-
     >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])         # ten unlike the others
     >>> found = recursive_rls_practical(X, gaussian(0.3), 20)
     >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
@@ -7665,7 +7586,6 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     much as uniform Nystrom itself. At the top k is that of min(s, 4 r), since s points are drawn: errors fall by up to
     a fifth. So few points may show nothing of a small group far off: of 200 landmarks (r = 25) of 20,000 points, 3 % of
     them far off, the error was 4.4, of uniform ones 3.0, of `recursive_rls_practical` .52, of `rpcholesky` .00009.
-
     Parameters:
         X, kernel, s, seed, delta : as of `recursive_rls_practical`
     Returns: Landmarks, as of `recursive_rls_practical`; about 2 n r kernel values and n r (r + 2 d) multiplications
@@ -7688,13 +7608,11 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
 
     Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection
     (Epperly, Tropp, Webber 2025) give pivots of the same law, many for each pass over the points.
-
     Parameters:
         X, kernel, s, seed : as of `recursive_rls_practical`
         block : int from 1 to 128, proposals at a time; 1 is the simple algorithm
     Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
         n (s + 1) kernel values and some for proposals, O(n s (d + s)) time, and n s numbers of memory
-
     >>> X = np.concatenate([np.zeros((99, 1)), [[9.0]]])
     >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())                   # one of those that are alike
     [0.0, 9.0]
@@ -7779,7 +7697,6 @@ def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
     K~ = K S (S^T K S)^+ S^T K; the rows are those of K S (S^T K S)^(+/2) up to a rotation of the feature space.
-
     Parameters:
         X : (n, d) array, training or new points
         map : NystromMap; it carries its kernel
@@ -7805,7 +7722,6 @@ def nystrom(X, landmarks, kernel):
     Returns: (n, s) array of X's precision, its columns in the order of `nystrom_map`'s pivots: those beyond its rank
         are 0
     Cost: That of `nystrom_map` and n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
-
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
     """
@@ -7869,7 +7785,6 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     and for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps
     times what the best k directions lose. centered: of H K~ H, about the mean of the projected points, as
     `centered_kpca` has it, whose components these are where all points are landmarks.
-
     Parameters:
         X : (n, d) array
         landmarks, kernel : as of `nystrom_map`
@@ -7878,7 +7793,6 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
         centered : bool
     Returns: Expansion over the landmarks. values: eigenvalues of K~, or H K~ H, 0 beyond its rank
     Cost: n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
-
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
@@ -7911,7 +7825,6 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
     Pivots of `rpcholesky`, a fifth more of them at a time, never starting over. tr(K - K~) is known from the pivots;
     |K - K~|_2 <= error |K|_2 is looked at on 2048 points first, and where that looks well on all.
-
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
@@ -7925,7 +7838,6 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         look at it
     Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
         kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
-
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
     >>> found.landmarks.indices.size < 25, found.error_bound <= 1e-3
     (True, True)
@@ -7935,7 +7847,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     error, limit = _checked_real("nystrom_to: error", error, 1e-300), _checked_whole("nystrom_to: limit", limit, 0)
     key, start, norms = [_checked_key("nystrom_to", seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
     some = np.arange(n) if n <= _SURVEYED else _draw_by_size(np.ones(n), _SURVEYED, start)[0]
-    most, looks, shift = min(n, limit or n), 0, np.zeros(n)
+    most, looks, shift, norm, measured = min(n, limit or n), 0, np.zeros(n), 0.0, 0
     s = min(most, 16)
     progress = _begin_pivots(X, kernel, shift, s, X)
     while True:
@@ -7943,7 +7855,9 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         found, left = progress.indices.size, progress.rest.sum()
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
         F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
-        norm, chance = _norm(LowRank(F), start, 0.01, 1000)[0] if found else 0.0, 0.0
+        if found > 0 and found >= 2 * measured:        # what is not above |K~| is not above |K| later on, either
+            norm, measured = max(norm, _norm(LowRank(F), start, 0.01, 3)[0]), found
+        chance = 0.0
         _require(norm > 0.0, "nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
         bound = (left + progress.floor.sum()) / norm if kernel.kind not in (_CUSTOM, _PRECOMPUTED) else math.inf
         if bound > error:
@@ -7978,7 +7892,6 @@ def kernel_ridge(F, Y, lam):
     """Kernel ridge regression on a factor (RLS appendix C.1, (32)-(35)): w = (F^T F + lam I)^-1 F^T Y.
 
     F w = K~ (K~ + lam I)^-1 Y on the training points; nystrom_features(new, map) @ w on others.
-
     Parameters:
         F : (n, r) array, factor of K~ = F F^T
         Y : (n,) or (n, t) array of targets
@@ -7998,7 +7911,6 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
 
     f(x) = k(x, landmarks) (S^T K S)^+ S^T K (K~ + lam I)^-1 Y.
-
     Parameters:
         X : (n, d) array
         Y : (n,) or (n, t) array of targets
@@ -8007,7 +7919,6 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     Returns: Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
     Cost: n s kernel values, O(n s (d + s)) time in float64, as a small ridge is lost in the rounding of float32; memory
         O(n + s^2) and features of 8192 points.
-
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [[0.5], [1.0]]
@@ -8041,7 +7952,6 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
 
     The cost is tr(K~ - C C^T K~ C C^T) for K~ = F F^T and C the normalised indicators of the clusters.
-
     Parameters:
         F : (n, r) array, factor of K~ = F F^T
         k : int from 1 to n, number of clusters
@@ -8083,7 +7993,6 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     is sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the number of RLS theorem 18. Else: under the
     constraints as the paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is
     sigma_1(P_x^(1/2) P_y^(1/2)) with P = K (K + lam)^-1, and not sigma_1(T).
-
     Parameters:
         F, G : (n, r) and (n, q) arrays; views are not centred, centre their columns for that
         lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
@@ -8091,7 +8000,6 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
         squared : bool, which program
     Returns: Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or
         are 0 beyond the ranks of F and G. O(n (r + q)^2) time
-
     >>> one = np.ones((1, 1))
     >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
     (array([0.25]), array([0.5]))
@@ -8121,7 +8029,6 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
         A, B : (n, n) symmetric arrays or operators of the same size
         seed, tol, max_iterations : as of `spectral_norm`. A difference below the rounding of products comes out as such
     Returns: float, in the units of the entries; divide by spectral_norm(A, seed) for a relative error
-
     >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
     2.0
     """
@@ -8159,7 +8066,6 @@ def principal_angles(U, V):
     """Principal angles between column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
 
     The measure behind AMS theorems 2 and 3. Small angles come from sines, large ones from cosines, each to rounding.
-
     Parameters:
         U, V : (n, p) and (n, q) arrays of full column rank
     Returns: (min(p, q),) float64 array
@@ -8181,7 +8087,6 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
     Block Lanczos quadrature: tr f(A) is the mean over random signs z of z^T f(A) z, and that comes from the Lanczos
     matrix of z (Ubaru, Chen, Saad 2017). Operators of at most 512 rows are solved directly, without error.
-
     Parameters:
         A : (n, n) symmetric positive semidefinite array or operator
         lam : float, positive ridge, in the units of A's eigenvalues
@@ -8190,7 +8095,6 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
         steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
     Returns: float from 0 to n
     Cost: `steps` products of A with `probes` vectors; memory O(n probes steps) for their orthogonal bases.
-
     >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
     1.25
     """
@@ -8251,7 +8155,6 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     |D|_* = tr D + 2 tr D_-, or -tr D + 2 tr D_+ if tr D < 0, D_- and D_+ the negative and the positive part. The trace
     is exact, the part estimated in the manner of Hutch++ (Meyer, Musco, Musco, Woodruff 2021): on the span of D^3 times
     `probes` random vectors as it is, off it by random signs. For a Nystrom approximation (RLS (1)) the part is 0.
-
     Parameters:
         A, B : (n, n) symmetric arrays or operators of the same size
         seed : int from 0 to 2**64 - 1
@@ -8290,7 +8193,6 @@ def projection_cost(A, V):
 
     With the leading eigenvectors of a sketch it is the cost of kernel PCA, with normalised indicators of clusters that
     of kernel k-means. Landmarks by scores keep it for all V at once, but for a constant (RLS theorem 14).
-
     Parameters:
         A : (n, n) symmetric array or operator
         V : (n, k) array of independent columns; they are made orthonormal
@@ -8315,14 +8217,12 @@ def reliable_components(values, error):
     With E = A - K and a gap g_j = values_j - values_{j+1} above 2 |E|_2 in the spectrum of either matrix, the spans of
     the first j eigenvectors of A and of K make angles of at most arcsin(2 |E|_2 / g_j) / 2 < pi / 4: the sin 2 theta
     theorem of Davis and Kahan (1970), and AMS theorem 3 with c = 1.
-
     Parameters:
         values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question
         error : float, not negative; |A - K|_2 in the units of the values, or a bound of it: (1 + tol) times
             `spectral_error`, which comes from below
     Returns: Reliable: count, the largest j with g_j > 2 error, or 0; angles (k,), in radians, of the spans of the first
         j, pi / 2 where there is no bound. A later j may stand clear where an earlier one does not
-
     >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
     >>> found.count, np.degrees(found.angles).round(1).tolist()
     (3, [4.8, 90.0, 10.1, 90.0])
@@ -8355,7 +8255,6 @@ def residual(X, model):
     """How far points are off what a model explains: |f - P f| / sqrt(k(x, x)), f = phi(x) - mean (RLS 2.1; SKPCA 1).
 
     P projects on the span of the model's components, or landmarks; the mean is 0 where the model is not centred.
-
     Parameters:
         X : (n, d) array of points
         model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of its
@@ -8363,7 +8262,6 @@ def residual(X, model):
     Returns: (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen;
         quantiles of known points tell what is novel. Below 1e-7 it is rounding. Above 1 for random features that are
         not paired, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
-
     >>> X = np.array([[0.0], [1.0], [2.0]])
     >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
     [0.0, 1.0]
@@ -8396,7 +8294,6 @@ def explained_variance_ratio(X, expansion):
 
     sum_i (f_j(x_i) - mean)^2 / tr(H K H) for components that are orthonormal in feature space, as exact ones are, about
     the mean of X whether the model is centred or not; others count for what they add to the span of those before.
-
     Parameters:
         X : (n, d) array of points, those of training or others
         expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
@@ -8502,14 +8399,12 @@ def features_of(x, model, out):
     """Features of one point by a model, written to `out`: for loops of your own `@njit` code (RLS section 2.1).
 
     What `expand`, `nystrom_features`, `fourier_features` or `skpca_transform` give for it, but for rounding.
-
     Parameters:
         x : (d,) array
         model : Expansion, NystromMap, FourierMap (plain, or with stored frequencies) or Subspace
         out : (k,) array, as many numbers as the model has features
     Returns: None
     Cost: The time of its kernel values, or cosines; no memory. Sizes are not checked.
-
     >>> out = np.empty(1)
     >>> features_of(np.array([3.0]), nystrom_map(np.array([[2.0]]), np.array([0]), linear()), out)
     >>> out.tolist()
@@ -8658,14 +8553,12 @@ def save(path, model):
     """Write any tuple of this module to a .npz file, without pickles. Source: textbook.
 
     The file is the former one until the new one is whole, whatever happens, and for whoever reads it meanwhile.
-
     Parameters:
         path : str or path, as of numpy.savez; or a file that is open for writing
         model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it;
             not a kernel of `custom`, whose code lives in this process alone
     Returns: None. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "class" names the
         class
-
     >>> import io
     >>> file = io.BytesIO()
     >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
@@ -8715,7 +8608,6 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     entries of independent noise like sqrt(n) (AMS theorem 1), and with the s of sampling like its standard deviation;
     errors of landmarks and features (skpca: of `fourier_features`, or streamed) stay, for a given number of them up to
     1024. Small clusters that the pilot misses are missed: `nystrom_to` sees all points, certifies, and goes further.
-
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite
@@ -8725,7 +8617,6 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         k : int from 1 to n; eigenpairs wanted
     Returns: list of Advice, those that work first, by seconds (measured) of the matrix and its k leading eigenpairs;
         those below one second come first, the smallest in bytes before the others
-
     >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
     >>> best.works, best.error <= 0.01
     (True, True)
@@ -9056,7 +8947,6 @@ def dask_map(function, X, *model):
 
     function(block, *model) of each block of rows, for whatever treats a row by itself: expand, nystrom_features,
     fourier_features, skpca_transform, residual, manifold_features, dsgd_evaluate, shadow_labels.
-
     Parameters:
         function : one of these, or of your own; it gives an array with a row, or a number, for each row
         X : (n, d) dask array, chunked by rows
@@ -9064,7 +8954,6 @@ def dask_map(function, X, *model):
     Returns: (n, k) or (n,) dask array, of the chunks of X (without empty ones). What the function refuses of the model
         is raised at once, as it runs on one point for the type of the result; of a block when it is computed, with its
         rows' numbers
-
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
     ((4, 4, 1),)
@@ -9104,14 +8993,12 @@ def dask_fold(X, state, update, merge):
     dask_fold(X, skpca_start(map, ell), skpca_update, skpca_merge), for skpca_finish; likewise for frequent directions,
     rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the bound of one pass (SKPCA section 2;
     Ghashami, Liberty, Phillips, Woodruff 2016).
-
     Parameters:
         X : (n, d) dask array, chunked by rows
         state : what the stream's start returned, before any point; it goes, with its map, to each worker once
         update, merge : functions of the stream: update(state, block), merge(a, b)
     Returns: the state, the same bits for the same chunks, whatever the workers, each of which holds a block and three
         states
-
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> Z = da.random.default_rng(0).standard_normal((100, 8), chunks=(30, 8))          # doctest: +SKIP
     >>> fd_finish(dask_fold(Z, fd_start(6, 8), fd_update, fd_merge)).B.shape            # doctest: +SKIP
@@ -9155,14 +9042,12 @@ def dask_landmarks(X, kernel, s, seed=0):
     s landmarks of each block by `recursive_rls_accelerated`. Then two samples at a time: the weighted union gives its
     own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3), and s of them stay. The paper
     keeps points by independent coins at a given ridge; no theorem covers exactly s, as none covers RLS section 5.
-
     Parameters:
         X : (n, d) dask array, chunked by rows
         kernel : Kernel, positive semidefinite
         s : int, at least 1; number of landmarks; n or more returns all points
         seed : int from 0 to 2**64 - 1, by default 0
     Returns: LandmarkPoints, indices ascending, and its points wherever landmarks go. The same bits for the same chunks
-
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> X, kernel = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1)), gaussian(5.0)      # doctest: +SKIP
     >>> dask_nystrom_kpca(X, dask_landmarks(X, kernel, 20), kernel, 2).coef.shape       # doctest: +SKIP
