@@ -4512,45 +4512,6 @@ def _checked_weights(name, w, C, n=None):
     return w
 
 
-def _weigh(K, w, centered):
-    """p_i^(1/2) K_ij p_j^(1/2) in place, p = w / sum w; if centered, of K_ij - r_i - r_j + r with the weighted means
-    r_i of the rows and r of all. The roots of p, r_i and r, else 0."""
-    shares, means, mean = w / w.sum(), np.zeros(w.size), 0.0
-    roots = np.sqrt(shares)
-    if centered:
-        means = K @ shares
-        mean = float(shares @ means)
-        K -= means[:, None]
-        K += mean - means
-    K *= roots[:, None]
-    K *= roots
-    return roots, means, mean
-
-
-def _reduced_expansion(function, C, w, kernel, k, seed, centered):
-    """The expansion of `rskpca`, by a small matrix in float64.
-
-    About a mean, coefficients are made to sum to 0, and offsets give the features of the coefficients as they are
-    stored mean 0: coefficients have the size lambda^-1/2, features lambda^1/2, so that for small lambda a sum that is 0
-    but for rounding would shift the features by more than their size.
-    """
-    k, key = _checked_whole(f"{function}: k", k, 1, len(C)), _checked_key(function, seed, _START)
-    _fits(f"{function}: C", 8.0 * len(C)**2)
-    points, total = C.astype(np.float64, copy=False), w.sum()
-    K = _gram(kernel, _prepare(kernel, points, points, True))
-    _require(np.isfinite(K).all(), f"{function}: kernel must have finite values on C, in its precision")
-    roots, means, mean = _weigh(K, w, centered)
-    eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
-    found = _expansion_of(C, kernel, eigen, mean)
-    coef, shares = found.coef * roots[:, None], w / total if centered else np.empty(0)
-    offset = np.zeros(k)
-    if centered:
-        coef = (coef - np.outer(shares, coef.sum(0))).astype(C.dtype)
-        offset = -(means @ coef)
-    coef = coef.astype(C.dtype, copy=False)
-    return found._replace(coef=coef, values=found.values * total, offset=offset, mean=shares)
-
-
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
 
@@ -4571,7 +4532,29 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     """
     C = _checked_points("rskpca: C", C)
     w, kernel = _checked_weights("rskpca: w", w, C), _checked_kernel("rskpca: kernel", kernel, C=C)
-    return _reduced_expansion("rskpca", C, w, kernel, k, seed, _as_flag("rskpca: centered", centered))
+    k, key = _checked_whole("rskpca: k", k, 1, len(C)), _checked_key("rskpca", seed, _START)
+    centered, points, total = _as_flag("rskpca: centered", centered), C.astype(np.float64, copy=False), w.sum()
+    _fits("rskpca: C", 8.0 * len(C)**2)
+    K = _gram(kernel, _prepare(kernel, points, points, True))
+    _require(np.isfinite(K).all(), "rskpca: kernel must have finite values on C, in its precision")
+    shares, mean = w / total, 0.0
+    roots = np.sqrt(shares)
+    if centered:                                       # K_ij - r_i - r_j + r, with weighted means of rows and of all
+        means = K @ shares
+        mean = float(shares @ means)
+        K -= means[:, None]
+        K += mean - means
+    K *= roots[:, None]
+    K *= roots
+    eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
+    found = _expansion_of(C, kernel, eigen, mean)
+    coef, values = found.coef * roots[:, None], found.values * total
+    if not centered:
+        return found._replace(coef=coef.astype(C.dtype, copy=False), values=values)
+    # Coefficients have the size lambda^-1/2, features lambda^1/2: for small lambda a sum that is 0 but for rounding
+    # would shift the features by more than their size. So it is made 0, and the offset is that of what is stored.
+    coef = (coef - np.outer(shares, coef.sum(0))).astype(C.dtype)
+    return found._replace(coef=coef, values=values, offset=-(means @ coef), mean=shares)
 
 
 def reduced_density(X, C, w, kernel):
@@ -4592,6 +4575,7 @@ def reduced_density(X, C, w, kernel):
     return found[:, 0].copy()
 
 
+@_under_one_name
 def subsampled_kpca(X, m, kernel, k, seed=0):
     """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6: `rskpca` of `kde_pare`.
 
@@ -4602,11 +4586,11 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     Returns: Expansion over the m points; values: the eigenvalues times n / m, in the units of those of K
     """
     X, kernel = _points_and_kernel("subsampled_kpca", X, kernel)
-    m = _checked_whole("subsampled_kpca: m", m, 1, len(X))
-    drawn = kde_pare(X, m, _as_seed("subsampled_kpca: seed", seed))
-    return _reduced_expansion("subsampled_kpca", drawn.centers, drawn.weights, kernel, k, seed, False)
+    drawn = kde_pare(X, m, seed)
+    return rskpca(drawn.centers, drawn.weights, kernel, k, seed)
 
 
+@_under_one_name
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
 
@@ -4625,7 +4609,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
         raise ValueError("weighted_nystrom: C must be below 1e17 in size (float32)")
     C, w = C.astype(X.dtype, copy=False), _checked_weights("weighted_nystrom: w", w, C, len(X))
     kernel = _checked_kernel("weighted_nystrom: kernel", kernel, X=X, C=C)
-    found = _reduced_expansion("weighted_nystrom", C, w, kernel, k, seed, False)
+    found = rskpca(C, w, kernel, k, seed)
     features = _features(X, found)
     if not np.isfinite(features).all():
         raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
@@ -4969,17 +4953,11 @@ def _draw_frequencies(kernel, key, first, copies, W):
         _draw_frequency(kernel, key, (first + i) // copies, W[i])
 
 
-@_core_alone
-def _draw_gamma(key, shape, out):
-    for i in range(out.shape[0]):
-        out[i] = _gamma(key, i, shape)
-
-
 def _lengths_of_normal(key, size, count):
     """Lengths of normal vectors."""
     out = np.empty(count)
-    _draw_gamma(key, 0.5 * size, out)
-    return np.sqrt(2.0 * out)
+    _mixture_scales(_new_kernel(_RATIONAL, 1.0, 0.5 * size), key, out)
+    return out
 
 
 class _Fastfood(NamedTuple):
@@ -7201,37 +7179,32 @@ def _factor(function, Z, kernel, shift):
 
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
-def _unexplained(function, P, rows, Z, L, kernel):
-    """k(x, x) - |y(x)|^2 for x = P[rows], in the precision of Z. At least a rounding of k(x, x), so that no ridge below
-    it makes a score too small."""
-    # A kernel that is not definite shows by what is below 0; but where a pivot was rounding and got its floor, the
-    # square root of that is an error, too.
-    bound = 10.0 * math.sqrt(_rounding(kernel, Z, len(Z))) if len(Z) else 0.0
-    bound = bound if kernel.kind in (_CUSTOM, _PRECOMPUTED) else math.inf
-    out = np.empty(rows.size)
-    for begin in range(0, rows.size, _SLAB):
-        slab = P[rows[begin:begin + _SLAB]].astype(Z.dtype)
-        diagonal = _diagonal(slab, kernel).astype(np.float64)
-        with np.errstate(invalid="ignore"):            # infinite kernel values
-            rest = diagonal - (_substitute(kernel, slab, Z, L, 0, Z[:0]) if len(Z) else 0.0)
-            sound = np.isfinite(rest).all() and (rest >= -bound * diagonal)[diagonal != 0.0].all()
-        _require_definite(function, sound)
-        out[begin:begin + _SLAB] = np.maximum(rest, 2.2e-16 * diagonal)
-    return out
-
 
 def _scores(function, P, rows, Z, shift, kernel, lam):
     """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1; kernel values.
-    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift). Points
-    in float32 are taken in float64 where lam is not a hundred times above float32's rounding."""
+
+    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift), at
+    least a rounding of k_ii, so that no ridge below it makes a score too small. Points in float32 are taken in float64
+    where lam is not a hundred times above float32's rounding.
+    """
     found, evaluations = _factor(function, np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
     rank = found.rank if found else 0                  # an empty sample, or a kernel that is 0 on it, explains nothing
     points, L = (found.points[:rank], found.factor[:rank, :rank].copy()) if rank else (P[:0], np.empty((0, 0)))
     if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
         points = points.astype(Z.dtype)                # 1 / sqrt(lam) fits into float32, too
-    rest = _unexplained(function, P, rows, points, L, kernel)
-    _require_definite(function, rest.size == 0 or rest.min() >= 0.0)
-    return np.minimum(1.0, rest / lam), evaluations + rows.size * (rank + 1)
+    # A kernel that is not definite shows by what is below 0; but where a pivot was rounding and got its floor, the
+    # square root of that is an error, too.
+    bound = 10.0 * math.sqrt(_rounding(kernel, points, rank)) if rank else 0.0
+    bound, scores = bound if kernel.kind in (_CUSTOM, _PRECOMPUTED) else math.inf, np.empty(rows.size)
+    for begin in range(0, rows.size, _SLAB):
+        slab = P[rows[begin:begin + _SLAB]].astype(points.dtype)
+        diagonal = _diagonal(slab, kernel).astype(np.float64)
+        with np.errstate(invalid="ignore"):            # infinite kernel values
+            rest = diagonal - (_substitute(kernel, slab, points, L, 0, points[:0]) if rank else 0.0)
+            sound = np.isfinite(rest).all() and (rest >= -bound * diagonal)[diagonal != 0.0].all()
+        _require_definite(function, sound and diagonal.min() >= 0.0)
+        scores[begin:begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
+    return scores, evaluations + rows.size * (rank + 1)
 
 
 def ridge_leverage_scores(X, kernel, lam):
@@ -7603,12 +7576,6 @@ def _checked_landmarks(function, X, landmarks, kernel):
     return Z, _checked_kernel(f"{function}: kernel", kernel, X=X, landmarks=Z)
 
 
-def _map_of(function, Z, kernel):
-    """NystromMap of landmarks."""
-    _fits(f"{function}: landmarks", 8.0 * len(Z) ** 2)
-    return _factor(function, Z, kernel, np.zeros(len(Z)))[0]
-
-
 def nystrom_map(X, landmarks, kernel):
     """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
@@ -7622,7 +7589,8 @@ def nystrom_map(X, landmarks, kernel):
     """
     X = _as_array("nystrom_map: X", X, 2)
     Z, kernel = _checked_landmarks("nystrom_map", X, landmarks, kernel)
-    return _map_of("nystrom_map", Z, kernel)
+    _fits("nystrom_map: landmarks", 8.0 * len(Z) ** 2)
+    return _factor("nystrom_map", Z, kernel, np.zeros(len(Z)))[0]
 
 
 def _map_features(P, found):
@@ -7721,6 +7689,7 @@ def _components_by_map(found, squares, sums, n, centered, k, key):
     return _expansion_by_map(found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean)
 
 
+@_under_one_name
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
@@ -7743,7 +7712,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     X, key = _checked_points("nystrom_kpca: X", X), _checked_key("nystrom_kpca", seed, _START)
     Z, kernel = _checked_landmarks("nystrom_kpca", X, landmarks, kernel)
     k, centered = _checked_whole("nystrom_kpca: k", k, 1, len(Z)), _as_flag("nystrom_kpca: centered", centered)
-    found = _map_of("nystrom_kpca", Z, kernel)
+    found = nystrom_map(X, Z, kernel)
     squares, sums = _normal_equations(X, found, np.ones((len(X), 1)), X.dtype, _middle(found, centered))
     _require(np.isfinite(squares).all(), "nystrom_kpca: kernel must be finite on X")
     return _components_by_map(found, squares, sums[:, 0], len(X), centered, k, key)
@@ -7848,6 +7817,7 @@ def kernel_ridge(F, Y, lam):
     return weights[:, 0].copy() if np.ndim(Y) == 1 else weights
 
 
+@_under_one_name
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
 
@@ -7867,7 +7837,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     X, lam = _checked_points("nystrom_ridge: X", X), _checked_real("nystrom_ridge: lam", lam, 1e-300)
     T, sizes = _checked_targets("nystrom_ridge: Y", Y, len(X))
     Z, kernel = _checked_landmarks("nystrom_ridge", X, landmarks, kernel)
-    found = _map_of("nystrom_ridge", Z, kernel)
+    found = nystrom_map(X, Z, kernel)
     squares, products = _normal_equations(X, found, T / sizes)
     _require(np.isfinite(squares).all(), "nystrom_ridge: kernel must be finite on X")
     expansion = _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes)))
