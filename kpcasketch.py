@@ -70,10 +70,8 @@ ShadowState  of shadow_start and shadow_update, for shadow_finish
 ShadowBounds of shadow_bounds
 Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifold_features
 FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca, dsgd_start
-DSGDState    of the functions whose names begin with dsgd, for dsgd_update, dsgd_finish, dsgd_evaluate, dsgd_values;
-             its Slices are of targets
-FDState, SKPCAState, RNCAState, ReservoirState    of start, update and merge, for finish, which gives a Sketch, a
-             Subspace, a Subspace, an Expansion
+DSGDState    of the functions whose names begin with dsgd, for each other; its Slices are of targets
+FDState, SKPCAState, RNCAState, ReservoirState    of start, update and merge, for finish: Sketch, Subspace, Expansion
 Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
 Clustering, Correlations    of kernel_kmeans and kernel_cca
 LandmarkPoints of dask_landmarks, for dask_nystrom_kpca and dask_nystrom_ridge
@@ -350,7 +348,11 @@ def _while_compiling():
     Dask does, waited for ever (CPython issue 106883)."""
     name, begun, came, held = _public_function(), time.monotonic(), [], {}
     spent, main = _compiling_for.get(name, 0.0), threading.current_thread() is threading.main_thread()
-    note = threading.Timer(_PATIENCE - spent, _say_compiling, [name])
+    def say():
+        if not QUIET:
+            kept = "it is kept on disk" if _CACHED else "for this process"
+            print(f"kpcasketch: {name} is being compiled for this machine, once; {kept}", file=sys.stderr, flush=True)
+    note = threading.Timer(_PATIENCE - spent, say)
     note.daemon = True
     if main and (spent < _PATIENCE or name not in _compiling_for):
         note.start()
@@ -376,12 +378,6 @@ def _public_function():
         if frame.f_globals is globals() and frame.f_code.co_name in __all__:
             name = frame.f_code.co_name
     return name
-
-
-def _say_compiling(name):
-    if not QUIET:
-        kept = "it is kept on disk" if _CACHED else "for this process"
-        print(f"kpcasketch: {name} is being compiled for this machine, once; {kept}", file=sys.stderr, flush=True)
 
 
 # 1.2 Registers and memory
@@ -534,13 +530,13 @@ def _require(sound, message):
 
 
 def _under_one_name(function):
-    """Have what start, update and finish refuse begin with the name of the function that calls them in one."""
+    """Have whatever is refused in a function that calls others begin with its own name."""
     @functools.wraps(function)
     def named(*arguments, **by_name):
         try:
             return function(*arguments, **by_name)
         except ValueError as error:
-            raise ValueError(re.sub(r"^\w+: (state\.)?", f"{function.__name__}: ", str(error))) from None
+            raise ValueError(re.sub(r"^(\w+: )?(state\.)?", f"{function.__name__}: ", str(error))) from None
     return named
 
 
@@ -6119,17 +6115,14 @@ class DSGDState(NamedTuple):
 
 
 _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
+_TWO_VIEWS = (_SINGULAR, _CANONICAL)
 
 
 _bringer(Slices, "Slices", edges=2, weights=2)
 
 
-def _has_second_map(task):
-    return task == _SINGULAR or task == _CANONICAL
-
-
 def _is_sound_descent(state):
-    (m, k), task, second = state.coef.shape, state.task, _has_second_map(state.task)
+    (m, k), task, second = state.coef.shape, state.task, state.task in _TWO_VIEWS
     views = [state.map, state.other] if second else [state.map]
     targets, cuts = state.slices.edges.shape
     rows = m if second else state.slices.weights.shape[1] if task == _SLICED else 0
@@ -6211,11 +6204,11 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
            implicit=False, slices=2):
     """The state before the first step, by the small problem: the first features on these points."""
     X, second = _checked_points(f"{function}: X", X), "targets" if task == _SLICED else "Y"
-    first_map, no_rank = "map_x" if _has_second_map(task) else "map", f"{function}: k must be at most the rank of the "
+    first_map, no_rank = "map_x" if task in _TWO_VIEWS else "map", f"{function}: k must be at most the rank of the "
     map, k = _checked_drawable(function, first_map, map, X, "X"), _checked_whole(f"{function}: k", k, 1, 2**31 - 1)
     name = f"{function}: {second}"
     Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=len(X))
-    other = _checked_drawable(function, "map_y", other, Y.astype(X.dtype), "Y") if _has_second_map(task) else map
+    other = _checked_drawable(function, "map_y", other, Y.astype(X.dtype), "Y") if task in _TWO_VIEWS else map
     _require(other.m == map.m, f"{function}: map_x and map_y must have as many features, got {map.m} and {other.m}")
     feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
     theta0, theta1 = [math.inf if value in (None, math.inf) else _checked_real(f"{function}: {name}", value, low, 1e150)
@@ -6266,7 +6259,7 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
     if task <= _SINGULAR:                              # of two values that are nearly equal either will do
         gap = max(values[k - 1] - (values[k] if k < values.size else 0.0), 0.1 * values[k - 1])
     coef, other_coef = _as_coefficients(weights, map.m), other_weights.copy()
-    if _has_second_map(task):
+    if task in _TWO_VIEWS:
         other_coef = _as_coefficients(other_weights, map.m)
     bound = math.sqrt(0.05 * feature_batch) / _kernel_scale(task, map, other)
     chosen, step = theta0 == math.inf, 100.0 / largest if implicit else min(0.5 / largest, bound)
@@ -6386,7 +6379,7 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
 def _values_and_second(function, state, X, Y, coef, other_coef):
     """Values of functions on a mini-batch in both views, or none of a second; of slices those of their indicators."""
     U = _values_of(function, X, state.map, coef, state.used)
-    if _has_second_map(state.task):
+    if state.task in _TWO_VIEWS:
         return U, _values_of(function, Y, state.other, other_coef, state.used)
     return U, U[:0] if state.task != _SLICED else _indicators(Y, state.slices.edges) @ state.slices.weights @ other_coef
 
@@ -6629,7 +6622,7 @@ def dsgd_update(state, X, Y=None):
     """
     state, X = _as_dsgd_state("dsgd_update: state", state), _checked_points("dsgd_update: X", X)
     _checked_map("dsgd_update: state.map", state.map, X, "X")
-    task, second = state.task, _has_second_map(state.task)
+    task, second = state.task, state.task in _TWO_VIEWS
     if len(X) < _least_batch(task, state.implicit, state.centered, state.coef.shape[1]):
         raise ValueError("dsgd_update: X must have at least 2 points if centered, 4 for two halves of them, and for "
                          f"implicit steps more than there are functions, got {len(X)}")
@@ -6665,7 +6658,7 @@ def dsgd_evaluate(X, state, second=False):
     """
     X, state = _checked_points("dsgd_evaluate: X", X), _as_dsgd_state("dsgd_evaluate: state", state)
     second = _as_flag("dsgd_evaluate: second", second)
-    if second and not _has_second_map(state.task):
+    if second and state.task not in _TWO_VIEWS:
         raise ValueError("dsgd_evaluate: second must be False of one view")
     map = _checked_map("dsgd_evaluate: state.map", state.other if second else state.map, X, "X")
     values = _values_of("dsgd_evaluate", X, map, state.other_coef if second else state.coef, state.used)
@@ -6721,22 +6714,13 @@ def dsgd_finish(state):
 
 # 12.6 In one line
 
-def _start_rows(key, n):
-    """Numbers of the points of the small problem, drawn without replacement."""
-    return _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
-
-
-def _batch_rows(key, step, batch, n):
-    """Numbers of the points of a step, drawn independently: by the seed and the number of the step alone."""
-    return np.minimum((_uniforms(_python_subkey(key, step), np.arange(batch)) * n).astype(np.int64), n - 1)
-
 
 def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps, batch, *settings):
     """Start, all steps and finish; settings: what `_start` takes from feature_batch on, but initial."""
     X, n, seed = _checked_points(f"{function}: X", X), len(X), _as_seed(f"{function}: seed", seed)
     features = _checked_whole(f"{function}: features", features, 1, 2**31 - 1)
     k, (feature_batch, theta0, theta1, centered, *others) = _checked_whole(f"{function}: k", k, 1, 2**31 - 1), settings
-    second = _has_second_map(task)
+    second = task in _TWO_VIEWS
     kernel, d, name = _checked_stationary(f"{function}: kernel{'_x' * second}", kernel, X=X), X.shape[1], (
         f"{function}: {'Y' if second else 'targets'}")
     Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=n)
@@ -6753,12 +6737,12 @@ def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps
         raise ValueError(f"{function}: batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
                          f"steps more than k, got {batch}")
     key = _key(seed, _BATCHES)
-    rows = _start_rows(key, n)
+    rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = _start(function, task, X[rows], None if Y is None else Y[rows], map, other, k, feature_batch, theta0,
                    theta1, 256, centered, *others)
     Y = Y.astype(X.dtype, copy=False) if second else Y
     for _ in range(steps):
-        rows = _batch_rows(key, state.step, batch, n)
+        rows = np.minimum((_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64), n - 1)
         state = _gradient_step(function, state, X[rows], None if Y is None else Y[rows])
     return dsgd_finish(state)
 
@@ -6931,24 +6915,11 @@ def _subtract_known(Y, count, below, begin, end, known, tile):
                 _add_panel(Y, r, count - 1, deep, min(known, deep + _DEPTH), panel, tile, r, q * width - begin)
 
 
-def _panels(L, start, like):
-    """Rows of L from column `start` on: -L in panels; its diagonal blocks negated, with 1 / L_cc there, or 0."""
-    m, columns = len(L), _whole_blocks(len(L))
-    corners = _new_array((columns, _BLOCK), like.dtype)
-    corners[:] = 0
-    for begin in range(0, m, _BLOCK):
-        corner = -np.tril(L[begin:begin + _BLOCK, start + begin:start + min(m, begin + _BLOCK)])
-        pivots = -corner.diagonal()
-        np.fill_diagonal(corner, np.where(pivots != 0.0, 1.0 / np.where(pivots != 0.0, pivots, 1.0), 0.0))
-        corners[begin:begin + _BLOCK, :len(corner)][:len(corner)] = corner
-    return _pack((-L).astype(like.dtype), columns), corners
-
-
 @_core
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
     """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2. pairs:
-    points and the landmarks z from column `start` on; below, corners: of `_panels`. rows (n, start + landmarks) holds
-    columns up to start, and receives the others; if it is empty, they are forgotten. 128 points a task."""
+    points and the landmarks z from column `start` on; below: -L in panels; corners: of `_substitute`. rows (n, start +
+    landmarks) holds columns up to start, and receives the others; if it is empty, they are forgotten."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], np.int64(index) * _BLOCK, below.shape[2]
@@ -6970,8 +6941,16 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
 
 def _substitute(kernel, X, Z, L, start, rows):
     """`_forward_substitute` by the landmarks Z, whose rows of the Cholesky factor are L, from column `start` on."""
-    (below, corners), pairs, squares = _panels(L, start, Z), _prepare(kernel, X, Z, False), np.zeros(len(X))
-    work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * len(X) * len(Z) * (start + 0.5 * len(Z) + 32.0)
+    m, pairs, squares, columns = len(Z), _prepare(kernel, X, Z, False), np.zeros(len(X)), _whole_blocks(len(Z))
+    corners = _new_array((columns, _BLOCK), Z.dtype)   # diagonal blocks negated, with 1 / L_cc there, or 0
+    corners[:] = 0
+    for begin in range(0, m, _BLOCK):
+        corner = -np.tril(L[begin:begin + _BLOCK, start + begin:start + min(m, begin + _BLOCK)])
+        pivots = -corner.diagonal()
+        np.fill_diagonal(corner, np.where(pivots != 0.0, 1.0 / np.where(pivots != 0.0, pivots, 1.0), 0.0))
+        corners[begin:begin + _BLOCK, :len(corner)][:len(corner)] = corner
+    below = _pack((-L).astype(Z.dtype), columns)
+    work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * len(X) * m * (start + 0.5 * m + 32.0)
     _forward_substitute(work, kernel, pairs, below, corners, start, rows, squares)
     return squares
 
@@ -8825,17 +8804,6 @@ def _computed(task):
         return _dask().compute(task)[0]
 
 
-def _of_blocks(function):
-    """Have whatever is refused, here or on a worker, begin with the function's name."""
-    @functools.wraps(function)
-    def named(*arguments, **by_name):
-        try:
-            return function(*arguments, **by_name)
-        except ValueError as error:
-            raise ValueError(f"{function.__name__}: {error}") from None
-    return named
-
-
 def _gathered(X, numbers):
     """The rows of these numbers, in that order."""
     order = np.argsort(numbers)                        # Dask cuts rows that are out of order one by one
@@ -8913,7 +8881,7 @@ def dask_fold(X, state, update, merge):
                      map)
 
 
-@_of_blocks
+@_under_one_name
 def dask_median_bandwidth(X, seed=0):
     """Median distance between points of a dask array, over all pairs of at most 1000 points (textbook median trick).
 
@@ -8935,7 +8903,7 @@ def _landmarks_of(block, first, kernel, s, key):
     return LandmarkPoints(points, first + found.indices, found.weights, found.evaluations)
 
 
-@_of_blocks
+@_under_one_name
 def dask_landmarks(X, kernel, s, seed=0):
     """s landmarks of a dask array by ridge leverage scores, divide and conquer (Calandriello, Lazaric, Valko 2017).
 
@@ -8982,7 +8950,7 @@ def _sums_of_features(block, first, Y, found, centered=False):
     return np.hstack([squares, products])
 
 
-@_of_blocks
+@_under_one_name
 def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of a dask array over a few landmarks (RLS theorem 17): F^T F of the Nystrom features, block by block.
 
@@ -9000,7 +8968,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     return _together(_components_by_map, found, squares, sums[:, -1].copy(), len(X), centered, k, key)
 
 
-@_of_blocks
+@_under_one_name
 def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression of a dask array over a few landmarks (RLS theorem 15, (32)-(35)), for `expand`.
 

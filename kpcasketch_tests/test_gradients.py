@@ -216,8 +216,9 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
 def test_one_line_functions_are_start_steps_and_finish():
     state = kp.dsgd_kpca(X, G, 2, 300, 5, 9, 50, 70)
     key = kp._key(5, kp._BATCHES)
-    rows = [kp._batch_rows(key, t, 50, 700) for t in range(9)]
-    by_hand = kp.dsgd_start(X[kp._start_rows(key, 700)], kp.fourier_features_map(G, 3, 300, 5, False), 2, False, 70)
+    rows = [(kp._uniforms(kp._python_subkey(key, t), np.arange(50)) * 700).astype(int) for t in range(9)]
+    first = kp._draw_uniformly(700, 700, kp._python_subkey(key, 2**62))
+    by_hand = kp.dsgd_start(X[first], kp.fourier_features_map(G, 3, 300, 5, False), 2, False, 70)
     for t in range(9):
         by_hand = kp.dsgd_update(by_hand, X[rows[t]])
     by_hand = kp.dsgd_finish(by_hand)
