@@ -63,18 +63,15 @@ Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; t
 Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
 NystromMap   of nystrom_map, for nystrom_features
 CertifiedNystrom of nystrom_to: landmarks, their factor, and how near it is
-Advice, Reliable of advise and reliable_components
 ReducedSet   of shadow_select, kmeans_select, kde_pare, herd, kernel_thin: centers and weights for rskpca,
              weighted_nystrom, the manifolds and mmd; its centers are points, and so landmarks
-ShadowState  of shadow_start and shadow_update, for shadow_finish
-ShadowBounds of shadow_bounds
 Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifold_features
 FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca, dsgd_start
 DSGDState    of the functions whose names begin with dsgd, for each other; its Slices are of targets
-FDState, SKPCAState, RNCAState, ReservoirState    of start, update and merge, for finish: Sketch, Subspace, Expansion
+FDState, SKPCAState, RNCAState, ReservoirState, ShadowState    of start, update and merge, for finish
 Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
-Clustering, Correlations    of kernel_kmeans and kernel_cca
 LandmarkPoints of dask_landmarks, for dask_nystrom_kpca and dask_nystrom_ridge
+Sketch, Clustering, Correlations, Reliable, Advice, ShadowBounds    for people
 
 Which method, which s, which delta
 ----------------------------------
@@ -147,7 +144,7 @@ __version__ = "0.1.0"
 #
 # The cores by their algorithms: `_fill_gram`, `_add_tiles` (Gram matrices and their products), `_add_rows`,
 # `_add_columns`, `_add_panel_products` (dense products), `_multiply_rows` (sparse ones), `_look_up` (bits);
-# `_gram_schmidt`, `_tridiagonalize` (block Lanczos); `_write_kept`, `_round_words` (AMS 3), `_project_rows` (AMS 5);
+# `_gram_schmidt`, `_solve_small` (block Lanczos); `_write_kept`, `_round_words` (AMS 3), `_project_rows` (AMS 5);
 # `_find_shadows`, `_enter_batch` (RSKPCA algorithm 2), `_find_nearest` (k-means), `_sum_of_tiles` (mmd); `_fourier`,
 # `_fastfood`; `_enter_rows`, `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2);
 # `_forward_substitute`, `_choose` (RLS).
@@ -434,8 +431,7 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
 
     out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :]; or of the squares, or the sizes, of the differences
     X[i:i+rows, t] - panel[t, :]; transposed, with X^T in the place of X. Rows past `last` repeat row `last`. The sums
-    stay in registers over t; written as plain loops they go through memory and reach half the speed (40 against 76
-    billion multiply-adds a second, d = 54).
+    stay in registers over t; as plain loops they go through memory, at half the speed (40 against 76 billion, d = 54).
     """
     def in_python(X, i, last, start, stop, panel, out, r, c):
         rows_of_X = np.minimum(np.arange(i, i + rows), last)
@@ -658,12 +654,10 @@ def _checked_whole(name, value, low, high=2**63 - 1):
 
 
 def _as_seed(name, value):
-    """value as uint64."""
     return np.uint64(_checked_whole(name, value, 0, 2**64 - 1))
 
 
 def _as_real(name, value):
-    """value as a finite float."""
     number = _scalar(value)
     if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise ValueError(f"{name} must be a real number, got {_shown(value)}")
@@ -715,13 +709,15 @@ _bringers = {}                                         # of the classes of tuple
 _of_numbers = {int: lambda name, value: _checked_whole(name, value, 0), float: _as_real, bool: _as_flag}
 
 
-def _bringer(cls, what, sound=lambda made: True, **arrays):
-    """A function of a name and a value that brings a tuple of class cls to its form, and refuses anything else.
+def _checked_as(cls, name, value):
+    return _bringers[cls](name, value)
 
-    arrays: dimensions of the fields that are arrays of float64; "points" for those of float32 or float64, "like points"
-    for those of their precision, "whole" for whole numbers. Others go by annotations. sound: what must hold of it all.
-    """
-    def convert(name, value):
+
+def _validated(what, sound=lambda made: True, **arrays):
+    """Declare how tuples of a class are checked and brought to their form. what: what they are, in words; sound: what
+    holds of them; arrays: dimensions of the fields that are arrays of float64, "points" for those of float32 or
+    float64, "like points" for those of their precision, "whole" for whole numbers. Others go by their annotations."""
+    def convert(cls, name, value):
         fields = {}
         for field, kind in cls.__annotations__.items():
             given, form = getattr(value, field), arrays.get(field)
@@ -737,21 +733,24 @@ def _bringer(cls, what, sound=lambda made: True, **arrays):
                 fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
         return cls(**fields)
 
-    def bring(name, value):
+    def bring(cls, name, value):
         if not isinstance(value, cls):
             kind = type(value).__name__
             served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
             raise ValueError(f"{name} must be {what}, got {kind}{served}")
         try:
-            made = convert(name, value)
+            made = convert(cls, name, value)
         except (AttributeError, OverflowError, TypeError, ValueError) as error:     # a tuple that nobody's maker made
             if str(error).startswith(name):
                 raise
             raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
         _require(sound(made), f"{name} must be {what}")
         return made
-    _bringers[cls] = bring
-    return bring
+
+    def declared(cls):
+        _bringers[cls] = functools.partial(bring, cls)
+        return cls
+    return declared
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -862,25 +861,6 @@ def _log64(x):
     return result if not x < 0.0 else np.nan
 
 
-@_strict_helper
-def _log32(x):
-    """Natural logarithm, float32; error below 1 ulp."""
-    subnormal = x < np.float32(1.1754944e-38)
-    m, e = _split_exponent(x * np.float32(33554432.0) if subnormal else x)           # 2^25
-    e = e - np.float32(25.0) if subnormal else e
-    f = m - np.float32(1.0)
-    s = f / (np.float32(2.0) + f)
-    z = s * s
-    q = (np.float32(0.2358243763446808) * z + np.float32(0.28537294268608093)) * z + np.float32(0.4000033438205719)
-    q = q * z + np.float32(0.6666666269302368)
-    half = np.float32(0.5) * f * f
-    log_m = f - (half - s * (half + z * q))
-    result = e * np.float32(0.693115234375) + (log_m + e * np.float32(3.1946184945309415e-05))
-    result = result if x < np.float32(np.inf) else x
-    result = result if x != np.float32(0.0) else np.float32(-np.inf)
-    return result if not x < np.float32(0.0) else np.float32(np.nan)
-
-
 # cos x = -(-1)^k sin r with x = (k + 1/2) pi + r and abs(r) <= pi/2. The zeros of cos fall on r = 0, where sin is
 # relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its parts is exact.
 
@@ -921,7 +901,7 @@ def _by_precision(in_python, double, single):
 
 
 _exp = _by_precision(lambda x: np.exp(x), _exp64, _exp32)
-_log = _by_precision(lambda x: np.log(x), _log64, _log32)
+_log = _by_precision(lambda x: np.log(x), _log64, _log64)              # few need it in float32
 _cos = _by_precision(lambda x: np.cos(x), _cos64, _cos32)              # for abs(x) <= 2^20 (float64) or 2^13 (float32)
 
 
@@ -936,11 +916,9 @@ def _log_one_plus(t, one):
 # ----------------------------------------------------------------------------------------------------------------------
 # 4. Randomness
 #
-# A pure function of (seed, purpose, counter): SplitMix64 [1], read at any place of its sequence. No state, so a draw
-# can be made by any thread, in any order, and again later. Two purposes never share a key, so that different kinds of
-# draws from the same seed are independent.
-#
-# [1] Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+# A pure function of (seed, purpose, counter): SplitMix64 (Steele, Lea, Flood 2014), read at any place of its sequence.
+# No state, so a draw can be made by any thread, in any order, and again later. Two purposes never share a key, so that
+# different kinds of draws from the same seed are independent.
 # ----------------------------------------------------------------------------------------------------------------------
 
 (_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
@@ -971,7 +949,6 @@ def _subkey(key, number):
 
 
 def _python_subkey(key, number):
-    """`_subkey` in Python."""
     return np.uint64(_words(key, number)[0])
 
 
@@ -1065,8 +1042,6 @@ def _gaussian_matrix(n, p, key):
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 5. Kernels
-#
-# A kernel is a tuple of numbers, one table and one address, made by the functions below.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # Models on disk have these numbers. Up to _CAUCHY kernels are smooth functions of the squared distance, then up to
@@ -1082,6 +1057,7 @@ _custom_kernels = {}                                   # compiled kernels must o
 
 # 5.1 Makers
 
+@_validated("a Kernel, made by gaussian(sigma) or its companions", table=2)
 class Kernel(NamedTuple):
     """A kernel function as numbers: made by `gaussian` and its companions, read by everything else.
 
@@ -1242,8 +1218,7 @@ def custom(f):
     """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
 
     Symmetry is yours to keep: a Gram matrix of points with themselves takes f(x, y) for one order and mirrors it. The
-    function enters by its address, so that code compiled before serves it too (7 ns a pair, no recompilation). AMS
-    section 6: a kernel is whatever behaves like an inner product.
+    function enters by its address, so that code compiled before serves it too (7 ns a pair; AMS section 6).
     Parameters:
         f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number; pure, as several
             threads call it. An exception inside f cannot leave it: it is printed, and the value is 0
@@ -1299,12 +1274,8 @@ def _is_sound(kernel):
     return all(0.0 <= number < math.inf for number in (kernel.gamma, kernel.shape, kernel.offset))
 
 
-_as_kernel = _bringer(Kernel, "a Kernel, made by gaussian(sigma) or its companions", table=2)
-
-
 def _checked_kernel(name, kernel, **points):
-    """The kernel, which goes with these points."""
-    kernel, function = _as_kernel(name, kernel), name.split(": ")[0]
+    kernel, function = _checked_as(Kernel, name, kernel), name.split(": ")[0]
     _require(_is_sound(kernel), f"{name} must be a Kernel as its maker returned it, and of custom(f), in this process "
              "(call custom again where it was stored)")
     for argument, P in points.items():
@@ -1318,7 +1289,6 @@ def _checked_kernel(name, kernel, **points):
 
 
 def _points_and_kernel(function, X, kernel):
-    """Points, and the kernel, which goes with them."""
     X = _checked_points(f"{function}: X", X)
     return X, _checked_kernel(f"{function}: kernel", kernel, X=X)
 
@@ -1483,7 +1453,6 @@ def _blocks(n):
 
 
 def _whole_blocks(n):
-    """n rounded up to whole blocks."""
     return -(-n // _BLOCK) * _BLOCK
 
 
@@ -1533,8 +1502,7 @@ def _prepare(kernel, X, Y, symmetric):
 
     |x - y|^2 = |x|^2 + |y|^2 - 2 x.y costs half of summing (x - y)^2, but cancels. Its error, relative to the kernel
     value, is at most a few roundings of gamma (|x|^2 + |y|^2), norms taken about the mean of Y. Where that number stays
-    below 16 the direct sum is no better than by a small factor, and the expansion is used; else, for kernels with
-    a kink at 0, and where d < 16 makes it cheap, the direct sum.
+    below 16 the direct sum is hardly better; else, for kernels with a kink at 0, and where d < 16, it is taken.
     """
     gamma, X, Y = _at_scale(kernel, X, Y, symmetric)
     none = np.empty(0, X.dtype)
@@ -1918,8 +1886,7 @@ def gram_matmat(X, Y, V, kernel):
         Y : (m, d) array; passing X itself halves the kernel evaluations up to n p = 2^20 or so
         V : (m, p) array; taken in the precision of the points
         kernel : Kernel
-    Returns: (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, O((n + m) (d + p))
-        memory
+    Returns: (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, nothing of n x m
     """
     P, Q = _in_common_precision(*_checked_two("gram_matmat", X, "Y", Y))
     V = _checked_points("gram_matmat: V", V, rows=len(Q)).astype(P.dtype, copy=False)
@@ -1957,8 +1924,7 @@ def median_bandwidth(X, seed=0):
 # 6. Operators
 #
 # Symmetric n x n matrices in whatever form is cheapest: a dense array, or one of the tuples below. `matmat` multiplies
-# any of them; the eigensolvers and error measures see nothing else. A new operator is one tuple, its functions, and one
-# entry in `_OPERATORS`, which names them.
+# any of them; the eigensolvers and error measures see nothing else. `_OPERATORS` names what makes one.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
@@ -2447,7 +2413,6 @@ def _measured_product(A, V):
 
 
 def _largest_column(W):
-    """Largest Euclidean norm of a column."""
     unit = max(float(np.abs(W).max()), 1e-300)
     with np.errstate(invalid="ignore"):                # of what is not finite, which is refused by whoever calls
         return unit * math.sqrt(np.square(W / unit).sum(0).max())
@@ -2471,7 +2436,6 @@ def _checked_operator(name, A, symmetric=True):
 
 
 def _checked_pair(name, A, B, symmetric=False):
-    """Two operators of one size."""
     A, B = _checked_operator(f"{name}: A", A, symmetric), _checked_operator(f"{name}: B", B, symmetric)
     _require(_size(A) == _size(B), f"{name}: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
     return A, B
@@ -2560,6 +2524,7 @@ def center(A):
 # Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
 # eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without); scipy's eigh_tridiagonal takes 1.5 times as long.
 
+@_validated("an Eigen, as the eigensolvers return it", values=1, vectors=2, residual=1)
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
 
@@ -2874,16 +2839,14 @@ def _eigen_of(values, vectors, products, iterations, precision, summands):
     k, scale = vectors.shape[1], _largest_size(values)
     residual = np.sqrt(np.square((products - values[:k] * vectors) / scale).sum(0))
     _fix_signs(vectors)
-    return Eigen(values[:k].copy(), vectors, iterations,
-                 np.maximum(residual, precision * max(1.0, summands / scale)))
+    return Eigen(values[:k].copy(), vectors, iterations, np.maximum(residual, precision * max(1.0, summands / scale)))
 
 
 def _lanczos(A, k, key, tol, max_iterations):
     """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; and whether A is finite.
 
     Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. A block
-    finds a repeated eigenvalue no more often than it has vectors. The basis holds 2 k + 8 blocks; there must be room
-    for one block more, or all of A is formed.
+    finds a repeated eigenvalue no more often than it has vectors. The basis holds 2 k + 8 blocks, or A is formed.
     """
     n, block = _size(A), min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -3111,8 +3074,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size (textbook: Lanczos at both ends).
 
-    The stopping rule is a posteriori and needs no gap in the spectrum, in the manner of Kuczynski and Wozniakowski
-    (1992). Never above the true norm but for rounding.
+    The stopping rule is a posteriori and needs no gap (Kuczynski, Wozniakowski 1992). Never above but for rounding.
     Parameters:
         A : (n, n) symmetric array or operator
         seed : int from 0 to 2**64 - 1
@@ -3133,6 +3095,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 # 8. Kernel PCA
 # ----------------------------------------------------------------------------------------------------------------------
 
+@_validated("an Expansion", points="points", coef="like points", values=1, offset=1, mean=1)
 class Expansion(NamedTuple):
     """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
 
@@ -3148,8 +3111,6 @@ class Expansion(NamedTuple):
     mean: np.ndarray = np.empty(0)
 
 
-_as_eigen = _bringer(Eigen, "an Eigen, as the eigensolvers return it", values=1, vectors=2, residual=1)
-_as_expansion = _bringer(Expansion, "an Expansion", points="points", coef="like points", values=1, offset=1, mean=1)
 _DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
 
 
@@ -3165,7 +3126,7 @@ def _checked_model(function, X, argument, model):
 
 
 def _checked_expansion(name, expansion, X=None):
-    E, (function, argument) = _as_expansion(name, expansion), name.split(": ")
+    E, (function, argument) = _checked_as(Expansion, name, expansion), name.split(": ")
     points = _checked_model(function, X, argument, E)
     _checked_points(f"{name}.coef", E.coef)
     if len(E.coef) != len(points):
@@ -3194,21 +3155,19 @@ def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
 
     f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x). On the training points, f_n(x_i) = lambda_n^1/2 a_i^n for eigenpairs
-    of the Gram matrix itself; for those of a sketch A, f_n(x_i) differs from it by lambda_n^-1/2 ((K - A) a^n)_i
-    (AMS theorem 4 bounds its size).
+    of the Gram matrix itself; for those of a sketch A it differs by lambda_n^-1/2 ((K - A) a^n)_i (AMS theorem 4).
     Parameters:
         X : (n, d) array, the training points
         kernel : Kernel, of the Gram matrix
         eigen : Eigen of their Gram matrix
     Returns: Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
-        not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, have value and
-        coefficients 0
+        not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are set to 0
     >>> X = np.array([[1.0], [2.0]])
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
     """
     X, kernel = _points_and_kernel("kpca_from_eigen", X, kernel)
-    eigen = _as_eigen("kpca_from_eigen: eigen", eigen)
+    eigen = _checked_as(Eigen, "kpca_from_eigen: eigen", eigen)
     vectors = _checked_points("kpca_from_eigen: eigen.vectors", eigen.vectors)
     if not eigen.values.size == eigen.residual.size == vectors.shape[1]:
         raise ValueError("kpca_from_eigen: eigen.values and eigen.residual must hold one number for each vector")
@@ -3280,8 +3239,7 @@ def centered_kpca(X, kernel, k, seed=0):
 def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
-    For eigenvectors a of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature of x by a constant,
-    because sum_i a_i = 0: by its mean over the training points.
+    For eigenvectors of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature by its mean over points.
     Parameters:
         expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
     Returns: Expansion
@@ -3517,8 +3475,7 @@ def sample_gram(X, kernel, s, seed=0):
         s : float, at least 1
         seed : int from 0 to 2**64 - 1
     Returns: CSR, symmetric, columns rising in each row, indices int32; data in X's precision
-    Cost: Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time; 12 bytes an entry (8 in
-        float32) and 536 n bytes of counts.
+    Cost: Only kept pairs are evaluated, n (n + 1) / (2 s) expected: O(n d + n^2 d / s) time; 12 bytes an entry.
     >>> X = np.array([[0.0], [1.0]])
     >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
@@ -3651,12 +3608,10 @@ def expand_rounded(X, expansion, s, seed=0):
     values of the points that survive in any of them: 2.4 times the survivors of one of ten normal vectors (172 against
     70 of 1000 points, s = 3), so a quarter of the evaluations of ten supports of their own, at the same error.
     Parameters:
-        X : (q, d) array of new points
-        expansion : Expansion over m points, of k features
+        X, expansion : as of `expand`
         s : float, positive; `rounding_scale` for the s of AMS theorem 5
         seed : int from 0 to 2**64 - 1
-    Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64. For many batches of
-        points, `thin_expansion` once and `expand` for each
+    Returns: (q, k) array, as of `expand`; for many batches of points, `thin_expansion` once and `expand` for each
     """
     X = _checked_points("expand_rounded: X", X)
     E = _checked_expansion("expand_rounded: expansion", expansion, X)
@@ -3864,6 +3819,10 @@ class ReducedSet(NamedTuple):
 # micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of the coordinates does.
 # So cells, batches and threads leave no trace in the result.
 
+@_validated("a ShadowState, as shadow_start and shadow_update return it", lambda state: (
+    len(state.centers) == state.weights.size and state.centers.shape[1] > 0 and 0 <= state.count < 2**53
+    and (state.weights >= 1.0).all() and state.weights.sum() == state.count and 1e-150 <= state.eps <= 1e150
+    and _all_below(state.centers, 1e150)), centers=2, weights=1)
 class ShadowState(NamedTuple):
     """Shadows of a stream: centers (m, d); weights (m,) number of points in each; radius eps; count: points so far."""
     centers: np.ndarray
@@ -3915,7 +3874,6 @@ def _cell(cells, x):
 
 @_helper
 def _enter_cell(cells, x, number):
-    """Make a point center `number`."""
     width = cells.panels.shape[2]
     for t in range(x.shape[0]):
         cells.centers[number, t] = cells.panels[number // width, t, number % width] = x[t]
@@ -4055,7 +4013,6 @@ def _with_room(cells, count, capacity):
 
 
 def _empty_cells(X, known, eps, capacity):
-    """Cells for points and for the centers that are known."""
     low, ranges = X[0].copy(), X[0].copy()
     for P in (X, known):
         _widen(low, ranges, P)
@@ -4104,8 +4061,7 @@ def shadow_select(X, eps):
         X : (n, d) array; the order of the points matters
         eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
     Returns: ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n
-    Cost: At most n m distances by the micro-kernel, far fewer where cells of side eps of three coordinates separate the
-        centers. O(n + m d) memory beside X in float64.
+    Cost: At most n m distances, far fewer where cells of side eps of three coordinates separate the centers.
     >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
     ReducedSet(centers=array([[0. ],
            [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
@@ -4131,8 +4087,7 @@ def shadow_radius(sigma, ell):
 def shadow_labels(X, centers, eps):
     """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
 
-    Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself: a later center
-    never takes a point from an earlier one.
+    Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself.
     Parameters:
         X : (n, d) array
         centers : (m, d) array, in their order
@@ -4142,13 +4097,6 @@ def shadow_labels(X, centers, eps):
     X, centers = _checked_two("shadow_labels", X, "centers", centers)
     eps = _checked_real("shadow_labels: eps", eps, 1e-150, 1e150)
     return _shadows(X, centers.astype(np.float64, copy=False), eps, False)[1]
-
-
-_as_shadows = _bringer(                                # centers each have points, as many together as were seen
-    ShadowState, "a ShadowState, as shadow_start and shadow_update return it", lambda state: (
-        len(state.centers) == state.weights.size and state.centers.shape[1] > 0 and 0 <= state.count < 2**53
-        and (state.weights >= 1.0).all() and state.weights.sum() == state.count and 1e-150 <= state.eps <= 1e150
-        and _all_below(state.centers, 1e150)), centers=2, weights=1)
 
 
 def shadow_start(eps, d):
@@ -4171,7 +4119,7 @@ def shadow_update(state, X):
         X : (n, d) array of further points
     Returns: ShadowState; time as of `shadow_select`, and O(m d) for a call
     """
-    state = _as_shadows("shadow_update: state", state)
+    state = _checked_as(ShadowState, "shadow_update: state", state)
     X = _checked_points("shadow_update: X", X, columns=state.centers.shape[1])
     centers, labels = _shadows(X, state.centers, state.eps, True)
     weights = np.bincount(labels, minlength=len(centers)).astype(np.float64)
@@ -4186,7 +4134,7 @@ def shadow_finish(state):
         state : ShadowState that has seen points
     Returns: ReducedSet, in float64, which shares its arrays with the state
     """
-    state = _as_shadows("shadow_finish: state", state)
+    state = _checked_as(ShadowState, "shadow_finish: state", state)
     _require(state.count >= 1, "shadow_finish: state must have seen a point")
     return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
 
@@ -4227,8 +4175,7 @@ def shadow_projection_bound(kernel, eps, values, k):
         kernel, eps : as of `shadow_bounds`
         values : (q,) array, eigenvalues of K / n, falling; after the last, 0 is taken
         k : int from 1 to q
-    Returns: float; infinity where the condition is not met, which takes a radius of about sigma (lambda_k -
-        lambda_{k+1}) / 11 / kappa. Nothing exceeds sqrt(2 k)
+    Returns: float; infinity where the condition is not met. Nothing exceeds sqrt(2 k)
     """
     kernel = _checked_radial("shadow_projection_bound: kernel", kernel)
     values = _checked_vector("shadow_projection_bound: values", values)
@@ -4294,7 +4241,6 @@ def _spread_centers(X, k, key):
 
 @_core_alone
 def _cluster_sums(X, labels, sums):
-    """Add the points of each label to its row."""
     for i in range(X.shape[0]):
         total = sums[labels[i]]
         for t in range(X.shape[1]):
@@ -4326,8 +4272,7 @@ def _lloyd(X, k, key, restarts, max_iterations):
 def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
 
-    Lloyd's iteration from k-means++ starts, the best of `restarts` runs by the sum of squared distances; landmarks of
-    this kind are those of Zhang, Tsang, Kwok (2008).
+    Lloyd's iteration from k-means++ starts, the best of `restarts` runs; landmarks of Zhang, Tsang, Kwok (2008).
     Parameters:
         X : (n, d) array
         m : int from 1 to n, number of centers
@@ -4412,11 +4357,9 @@ def kde_pare(X, m, seed=0, nearest=False):
 def herd(X, m, kernel):
     """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
 
-    x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet,
-    the first of equals. Nothing is random.
+    x_{t+1} = argmax_x (1/n) sum_i k(x_i, x) - (1/(t+1)) sum_{s <= t} k(x_s, x), over the points of X not chosen yet.
     Parameters:
-        X : (n, d) array
-        m : int from 1 to n, number of centers, which are different points of X
+        X, m : as of `kde_pare`
         kernel : Kernel
     Returns: ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m;
         labels by the distance in feature space. n^2 / 2 + 2 n m kernel values, where the paper has O(n^2 m)
@@ -4576,8 +4519,7 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
     """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6: `rskpca` of `kde_pare`.
 
     Parameters:
-        X : (n, d) array
-        m : int from 1 to n, number of points
+        X, m : as of `kde_pare`
         kernel, k, seed : as of `rskpca`
     Returns: Expansion over the m points; values: the eigenvalues times n / m, in the units of those of K
     """
@@ -4591,8 +4533,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
 
     The pairs of `rskpca` give u_i = lambda^-1 sum_j w_j^(1/2) phi_j k(x_i, c_j), an approximate eigenvector of K, and
-    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points. Equal weights n / m and points drawn at random make it the
-    Nystrom method of Williams and Seeger (2001).
+    f(x) = lambda^-1/2 sum_i u_i k(x_i, x) over all n points; of random points it is that of Williams, Seeger (2001).
     Parameters:
         X : (n, d) array
         C : (m, d) array of centers, taken in the precision of X
@@ -4618,6 +4559,10 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 # Kernels g(x, y) k(x, y) with g from sums of k over the points. On a reduced set each sum has the weights of the
 # centers, and the eigenproblem their roots on both sides: the results are those on n points, w_j of which lie at c_j.
 
+@_validated("a Manifold, as laplacian_eigenmap returns it", lambda made: (
+    len(made.coef) == len(made.points) == made.degrees.size and 0.0 <= made.power <= 1.0
+    and np.isfinite(made.coef).all() and (made.degrees >= 0.0).all() and 1e-15 <= made.degrees.sum() <= 1e18),
+    points="points", coef="like points", values=1, degrees=1)
 class Manifold(NamedTuple):
     """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / (sum_j degrees[j] k(points[j], x))^power.
 
@@ -4630,13 +4575,6 @@ class Manifold(NamedTuple):
     power: float
     factor: float
     kernel: Kernel
-
-
-_as_manifold = _bringer(
-    Manifold, "a Manifold, as laplacian_eigenmap returns it", lambda made: (
-        len(made.coef) == len(made.points) == made.degrees.size and 0.0 <= made.power <= 1.0
-        and np.isfinite(made.coef).all() and (made.degrees >= 0.0).all() and 1e-15 <= made.degrees.sum() <= 1e18),
-    points="points", coef="like points", values=1, degrees=1)
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
@@ -4694,11 +4632,9 @@ def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, fac
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
 
-    The k smallest solutions but the constant of L f = lambda D f, D the sums of k over the n points, w_j of which lie
-    at c_j, L = D - K, with f^T D f = 1.
+    The k smallest solutions but the constant of L f = lambda D f, L = D - K, D the sums of k over the n points.
     Parameters:
-        C : (m, d) array of centers
-        w : (m,) array of weights, as of `rskpca`; ones for plain points
+        C, w : as of `rskpca`; ones for plain points
         kernel : Kernel with positive sums over the points
         k : int from 1 to m - 1; coordinates beside the constant one
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
@@ -4766,7 +4702,7 @@ def manifold_features(X, manifold):
     True
     """
     name, X = "manifold_features", _checked_points("manifold_features: X", X)
-    found = _as_manifold(f"{name}: manifold", manifold)
+    found = _checked_as(Manifold, f"{name}: manifold", manifold)
     X, points = _in_common_precision(X, _checked_model(name, X, "manifold", found))
     V, least = np.column_stack([found.coef, found.degrees]).astype(X.dtype), 1e-30 if X.itemsize == 4 else 1e-290
     sums = _gram_product(found.kernel, _prepare(found.kernel, X, points, False), V)
@@ -4826,9 +4762,7 @@ def mmd(X, C, w, kernel):
 
     |(1/n) sum_i k(x_i, .) - (1/n) sum_j w_j k(c_j, .)| in feature space.
     Parameters:
-        X : (n, d) array
-        C : (m, d) array of centers
-        w : (m,) array of weights, not negative, which sum to n
+        X, C, w : as of `weighted_nystrom`
         kernel : Kernel, positive semidefinite
     Returns: float, in the units of the root of k. Of three sums of up to n^2 / 2 values, what is below some (2e-16 (10
         + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
@@ -4885,6 +4819,10 @@ def projection_distance(expansion, other):
 
 # 11.1 Fourier features
 
+@_validated("a FourierMap, as its maker returned it", lambda map: (
+    _is_sound(map.kernel) and map.kernel.kind in _KINDS_WITH_LAWS and 1 <= min(map.d, map.m)
+    and max(map.d, map.m) < 2**31 and _PLAIN <= map.kind <= _FASTFOOD and _all_below(map.frequencies, math.inf)
+    and map.frequencies.shape in ((0, map.d), (map.m, map.d))), frequencies=2)
 class FourierMap(NamedTuple):
     """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
 
@@ -4905,19 +4843,9 @@ _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        #
 _SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
 
 
-def _is_sound_map(map):
-    sizes = map.d, map.m
-    return (_is_sound(map.kernel) and map.kernel.kind in _KINDS_WITH_LAWS and 1 <= min(sizes) <= max(sizes) < 2**31
-            and _PLAIN <= map.kind <= _FASTFOOD and _all_below(map.frequencies, math.inf)
-            and map.frequencies.shape in ((0, map.d), (map.m, map.d)))
-
-
-_as_fourier_map = _bringer(FourierMap, "a FourierMap, as its maker returned it", _is_sound_map, frequencies=2)
-
-
 def _checked_map(name, map, X=None, points="X"):
     """A map as its maker returned it, which goes with these points, called `points`."""
-    map, function = _as_fourier_map(name, map), name.split(": ")[0]
+    map, function = _checked_as(FourierMap, name, map), name.split(": ")[0]
     if X is not None and X.shape[1] != map.d:
         raise ValueError(f"{function}: {points} must have {map.d} columns, got shape {X.shape}")
     if X is not None and X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
@@ -4950,22 +4878,14 @@ def _draw_frequencies(kernel, key, first, copies, W):
 
 
 def _lengths_of_normal(key, size, count):
-    """Lengths of normal vectors."""
     out = np.empty(count)
     _mixture_scales(_new_kernel(_RATIONAL, 1.0, 0.5 * size), key, out)
     return out
 
 
-class _Fastfood(NamedTuple):
-    """The parts of V = S H G P H B, block by block, each (blocks, D) for the power of two D that holds a point."""
-    signs: np.ndarray                                  # B
-    order: np.ndarray                                  # P
-    weights: np.ndarray                                # G
-    lengths: np.ndarray                                # S
-
-
 def _fastfood_parts(kernel, d, m, key):
-    """Le, Sarlos, Smola (2013): G normal, P a permutation, S such that rows of V are as long as normal vectors."""
+    """B, P, G and S of V = S H G P H B, each (blocks, D) for the power of two D that holds a point (Le, Sarlos, Smola
+    2013): G normal, P a permutation, S such that rows of V are as long as normal vectors."""
     size = 1 << (d - 1).bit_length()
     blocks = -(-m // size)
     weights, spread = _gaussian_matrix(blocks, size, _python_subkey(key, _DIRECTIONS)), np.empty(blocks * size)
@@ -4977,7 +4897,7 @@ def _fastfood_parts(kernel, d, m, key):
     _mixture_scales(kernel, _python_subkey(key, _MIXTURES), spread)
     spread *= _lengths_of_normal(_python_subkey(key, _LENGTHS), size, blocks * size)
     lengths = spread.reshape(blocks, size) / np.sqrt(size * np.square(weights).sum(1))[:, None]
-    return _Fastfood(1.0 - 2.0 * (flips >> np.uint64(63)).astype(np.float64), order, weights, lengths)
+    return 1.0 - 2.0 * (flips >> np.uint64(63)).astype(np.float64), order, weights, lengths
 
 
 @_helper
@@ -5047,7 +4967,8 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
     """Features of 32 points a task, one or two of each frequency; how many of their angles are not finite."""
     for index in prange(infinite.shape[0]):
         _wide_vectors()
-        task, blocks, size, d, m = np.int64(index), parts.signs.shape[0], parts.signs.shape[1], X.shape[1], out.shape[1]
+        (signs, order, weights, lengths), d, m = parts, X.shape[1], out.shape[1]
+        task, blocks, size = np.int64(index), signs.shape[0], signs.shape[1]
         first, wide, count, near = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0, _near(X)
         last, points = min(X.shape[0], first + wide), np.zeros((size, wide), X.dtype)
         one, two = _aligned(size * wide, X).reshape(size, wide), _aligned(size * wide, X).reshape(size, wide)
@@ -5057,18 +4978,18 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
                 points[t, i - first] = X[i, t]
         for b in range(blocks):
             for t in range(size):
-                row, source, sign = one[t], points[t], X.dtype.type(parts.signs[b, t])
+                row, source, sign = one[t], points[t], X.dtype.type(signs[b, t])
                 for i in range(wide):
                     row[i] = source[i] * sign
             _hadamard(one)
             for t in range(size):
-                row, source, weight = two[t], one[parts.order[b, t]], X.dtype.type(parts.weights[b, t])
+                row, source, weight = two[t], one[order[b, t]], X.dtype.type(weights[b, t])
                 for i in range(wide):
                     row[i] = source[i] * weight
             _hadamard(two)
             for j in range(b * size * copies, min(m, (b + 1) * size * copies)):
                 t, far = j // copies - b * size, 0
-                row, length, phase = two[t], X.dtype.type(parts.lengths[b, t]), phases[j]
+                row, length, phase = two[t], X.dtype.type(lengths[b, t]), phases[j]
                 for i in range(wide):
                     angles[i] = row[i] * length + phase
                     far += not abs(angles[i]) <= near
@@ -5128,7 +5049,6 @@ def _drawn_frequencies(map):
 
 
 def _map_points(function, X, map):
-    """Fourier features of checked points."""
     factor, copies = math.sqrt(2.0 * map.kernel.scale / map.m), 2 if map.paired else 1
     if map.kind == _FASTFOOD:
         key, out = _key(map.seed, _FREQUENCIES), _new_array((len(X), map.m), X.dtype)
@@ -5242,6 +5162,11 @@ def fourier_features(X, map):
 
 # 11.2 Frequent directions
 
+@_validated("an FDState, as fd_start and fd_update return it", lambda state: (
+    state.ell >= 1 and state.columns.shape[1] == state.ell * (1 if state.half else 2)
+    and 0 <= state.settled <= state.used < state.columns.shape[1] and 0.0 < state.share <= 1.0 and state.count >= 0
+    and 0.0 <= state.shrunk < math.inf and 0.0 <= state.squares < math.inf and _all_below(state.columns, math.inf)),
+    columns=2)
 class FDState(NamedTuple):
     """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
 
@@ -5273,14 +5198,6 @@ class Sketch(NamedTuple):
     count: int
 
 
-def _is_sound_sketch(state):
-    room = state.ell if state.half else 2 * state.ell
-    return (state.ell >= 1 and state.columns.shape[1] == room and 0 <= state.settled <= state.used < room
-            and 0.0 < state.share <= 1.0 and state.count >= 0 and 0.0 <= state.shrunk < math.inf
-            and 0.0 <= state.squares < math.inf and _all_below(state.columns, math.inf))
-
-
-_as_fd_state = _bringer(FDState, "an FDState, as fd_start and fd_update return it", _is_sound_sketch, columns=2)
 _GRAM_SUFFICES = 1e-9                                  # share of the largest value from which Gram's digits are enough
 
 
@@ -5437,7 +5354,7 @@ def fd_update(state, Z):
         Z : (n, m) array
     Returns: FDState. O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem for each ell / 2 rows
     """
-    state = _as_fd_state("fd_update: state", state)
+    state = _checked_as(FDState, "fd_update: state", state)
     Z = _checked_points("fd_update: Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
     found = _absorb(state, Z)
     _require(found.squares < math.inf, "fd_update: Z must not be so large that its squares overflow")
@@ -5451,7 +5368,7 @@ def fd_merge(a, b):
         a, b : FDState, started alike; the rows of b enter a
     Returns: FDState
     """
-    a, b = _as_fd_state("fd_merge: a", a), _as_fd_state("fd_merge: b", b)
+    a, b = _checked_as(FDState, "fd_merge: a", a), _checked_as(FDState, "fd_merge: b", b)
     _require(a[6:] == b[6:] and a.columns.shape == b.columns.shape, "fd_merge: a and b must have been started alike")
     _require(a.squares + b.squares < math.inf, "fd_merge: b must not be so large that squares overflow")
     return _merged(a, b, b.columns.T[:b.used].copy())
@@ -5465,7 +5382,7 @@ def fd_finish(state):
     Returns: Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
         each k below the divisor (ell in the place of ell / 2 if not `half`)
     """
-    state = _as_fd_state("fd_finish: state", state)
+    state = _checked_as(FDState, "fd_finish: state", state)
     columns, shrunk, ell = state.columns.copy(), state.shrunk, state.ell
     size = columns.shape[1]
     if state.used > ell:
@@ -5495,6 +5412,8 @@ def frequent_directions(Z, ell, half=True, share=1.0):
 
 # 11.3 Streaming kernel PCA
 
+@_validated("an SKPCAState, as skpca_start and skpca_update return it", lambda state: np.isfinite(
+    state.means).all() and len(state.sketch.columns) == state.map.m == state.means.size, means=1)
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA under way: made by `skpca_start`, passed on by `skpca_update`.
 
@@ -5506,6 +5425,9 @@ class SKPCAState(NamedTuple):
     centered: bool
 
 
+@_validated("a Subspace, as skpca_finish returns it", lambda made: (
+    made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
+    and np.isfinite(made.basis).all() and np.isfinite(made.means).all()), basis=2, values=1, means=1)
 class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
 
@@ -5520,13 +5442,6 @@ class Subspace(NamedTuple):
     count: int
 
 
-_as_skpca_state = _bringer(
-    SKPCAState, "an SKPCAState, as skpca_start and skpca_update return it", lambda state: np.isfinite(
-        state.means).all() and len(state.sketch.columns) == state.map.m == state.means.size, means=1)
-_as_subspace = _bringer(
-    Subspace, "a Subspace, as skpca_finish returns it", lambda made: (
-        made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
-        and np.isfinite(made.basis).all() and np.isfinite(made.means).all()), basis=2, values=1, means=1)
 _STREAM_ROWS = 4 * _BLOCK                              # points whose features are held at a time
 
 
@@ -5574,7 +5489,7 @@ def skpca_update(state, X):
         X : (n, d) array of further points
     Returns: SKPCAState. O(n m (d + ell)) time; features of 512 points, or 8 MB of them, are held at a time
     """
-    state, X = _as_skpca_state("skpca_update: state", state), _checked_points("skpca_update: X", X)
+    state, X = _checked_as(SKPCAState, "skpca_update: state", state), _checked_points("skpca_update: X", X)
     _checked_map("skpca_update: state.map", state.map, X, "X")
     sketch, means = state.sketch, state.means.copy()
     # Long regions: features of many points, in whole blocks for as many threads, then what is serial.
@@ -5595,7 +5510,7 @@ def skpca_merge(a, b):
         a, b : SKPCAState, started alike, with the same map
     Returns: SKPCAState
     """
-    a, b = _as_skpca_state("skpca_merge: a", a), _as_skpca_state("skpca_merge: b", b)
+    a, b = _checked_as(SKPCAState, "skpca_merge: a", a), _checked_as(SKPCAState, "skpca_merge: b", b)
     first, second, means, squares = a.sketch, b.sketch, a.means, 0.0
     _require_mergeable("skpca_merge", a, b, first[6:] == second[6:] and first.columns.shape == second.columns.shape)
     rows, share = second.columns.T[:second.used].copy(), second.count / max(1.0, first.count + second.count)
@@ -5617,7 +5532,7 @@ def skpca_finish(state, k):
         k : int from 1 to ell; directions
     Returns: Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the sketch's rank are 0
     """
-    state = _as_skpca_state("skpca_finish: state", state)
+    state = _checked_as(SKPCAState, "skpca_finish: state", state)
     k, sketch = _checked_whole("skpca_finish: k", k, 1, state.sketch.ell), fd_finish(state.sketch)
     return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, sketch.count)
 
@@ -5664,7 +5579,7 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
 def _along(function, X, subspace, residuals):
     """Features of points along a subspace, and the norms of what is off it, in slabs."""
     X = _checked_points(f"{function}: X", X)
-    found = _as_subspace(f"{function}: subspace", subspace)
+    found = _checked_as(Subspace, f"{function}: subspace", subspace)
     _checked_map(f"{function}: subspace.map", found.map, X)
     k, basis = found.values.size, found.basis.astype(X.dtype)
     out, rest = np.empty((len(X), k), X.dtype), np.empty(len(X))
@@ -5710,6 +5625,9 @@ def skpca_residual(X, subspace):
 
 # 11.4 Rivals: random features with their covariance, and a stream's Nystrom method
 
+@_validated("an RNCAState, as rnca_start and rnca_update return it", lambda state: (
+    state.squares.shape == 2 * (state.map.m,) and state.means.size == state.map.m and 0 <= state.count < 2**62
+    and _all_below(state.squares, 1e300) and _all_below(state.means, 1e300)), squares=2, means=1)
 class RNCAState(NamedTuple):
     """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
 
@@ -5720,12 +5638,6 @@ class RNCAState(NamedTuple):
     means: np.ndarray
     count: int
     centered: bool
-
-
-_as_rnca_state = _bringer(
-    RNCAState, "an RNCAState, as rnca_start and rnca_update return it", lambda state: (
-        state.squares.shape == 2 * (state.map.m,) and state.means.size == state.map.m and 0 <= state.count < 2**62
-        and _all_below(state.squares, 1e300) and _all_below(state.means, 1e300)), squares=2, means=1)
 
 
 def _add_moments(a, squares, means, n):
@@ -5758,7 +5670,7 @@ def rnca_update(state, X):
         X : (n, d) array of further points
     Returns: RNCAState; that of all points at once but for rounding. O(n m (d + m)) time; features of 8192 points
     """
-    state, X = _as_rnca_state("rnca_update: state", state), _checked_points("rnca_update: X", X)
+    state, X = _checked_as(RNCAState, "rnca_update: state", state), _checked_points("rnca_update: X", X)
     _checked_map("rnca_update: state.map", state.map, X, "X")
     for begin in range(0, len(X), 64 * _BLOCK):        # features less the slab's own means lose no digits in float32
         Z = _map_points("rnca_update", X[begin:begin + 64 * _BLOCK], state.map)
@@ -5777,7 +5689,7 @@ def rnca_merge(a, b):
         a, b : RNCAState, started alike, with the same map
     Returns: RNCAState
     """
-    a, b = _as_rnca_state("rnca_merge: a", a), _as_rnca_state("rnca_merge: b", b)
+    a, b = _checked_as(RNCAState, "rnca_merge: a", a), _checked_as(RNCAState, "rnca_merge: b", b)
     _require_mergeable("rnca_merge", a, b, True)
     return _add_moments(a, b.squares, b.means, b.count)
 
@@ -5791,7 +5703,7 @@ def rnca_finish(state, k, seed=0):
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0
     """
-    state, key = _as_rnca_state("rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
+    state, key = _checked_as(RNCAState, "rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
     k = _checked_whole("rnca_finish: k", k, 1, state.map.m)
     eigen, _ = _lanczos(state.squares, k, key, 1e-12, 1000)
     return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, state.count)
@@ -5815,24 +5727,20 @@ def rnca(X, map, k, seed=0, centered=False):
     return rnca_finish(rnca_update(state, X), k, seed)
 
 
+@_validated("a ReservoirState, as reservoir_start and reservoir_update return it", lambda state: (
+    len(state.points) == state.upcoming.size == state.replaced.size > 0 and state.count >= 0
+    and state.points.size > 0 and _all_below(state.points, 1e150) and (state.upcoming >= state.count).all()),
+    points=2, upcoming="whole", replaced="whole")
 class ReservoirState(NamedTuple):
     """c independent reservoirs of one point each: made by `reservoir_start`, passed on by `reservoir_update`.
 
-    points (c, d); upcoming (c,) numbers, from 0 on, of the points that come in next; replaced (c,) how often each has
-    changed; count: points so far; seed.
+    points (c, d); upcoming (c,) numbers of the points that come in next; replaced (c,) how often; count: points so far.
     """
     points: np.ndarray
     upcoming: np.ndarray
     replaced: np.ndarray
     count: int
     seed: int
-
-
-_as_reservoir = _bringer(
-    ReservoirState, "a ReservoirState, as reservoir_start and reservoir_update return it", lambda state: (
-        len(state.points) == state.upcoming.size == state.replaced.size > 0 and state.count >= 0
-        and state.points.size > 0 and _all_below(state.points, 1e150) and (state.upcoming >= state.count).all()),
-    points=2, upcoming="whole", replaced="whole")
 
 
 def reservoir_start(c, d, seed=0):
@@ -5872,10 +5780,9 @@ def reservoir_update(state, X):
         X : (n, d) array of further points
     Returns: ReservoirState; O(c d) time for each change of a reservoir, O(c) for a call
     """
-    state = _as_reservoir("reservoir_update: state", state)
+    state = _checked_as(ReservoirState, "reservoir_update: state", state)
     X = _checked_points("reservoir_update: X", X, columns=state.points.shape[1])
     points, upcoming, replaced = [array.copy() for array in state[:3]]
-
     last = np.empty(len(upcoming), np.int64)
     _last_taken(upcoming, replaced, state.count + len(X), _key(state.seed, _RESERVOIRS), last)
     points[last >= 0] = X[last[last >= 0] - state.count]
@@ -5890,7 +5797,7 @@ def reservoir_merge(a, b):
         a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
     Returns: ReservoirState; its seed is made of both
     """
-    a, b = _as_reservoir("reservoir_merge: a", a), _as_reservoir("reservoir_merge: b", b)
+    a, b = _checked_as(ReservoirState, "reservoir_merge: a", a), _checked_as(ReservoirState, "reservoir_merge: b", b)
     _require(a.points.shape == b.points.shape, "reservoir_merge: a and b must hold as many points with as many "
              f"coordinates, got shapes {a.points.shape} and {b.points.shape}")
     _require(a.seed != b.seed, "reservoir_merge: a and b must have been started with different seeds")
@@ -5918,7 +5825,7 @@ def reservoir_finish(state, kernel, k):
         k : int from 1 to c; eigenvalues of W to keep, but those below c 2^-50 of the largest
     Returns: Expansion over the c points: `expand` gives the features of any points. O(c^2 d + c^3) time
     """
-    name, state = "reservoir_finish", _as_reservoir("reservoir_finish: state", state)
+    name, state = "reservoir_finish", _checked_as(ReservoirState, "reservoir_finish: state", state)
     points, k = state.points, _checked_whole(f"{name}: k", k, 1, len(state.points))
     kernel = _checked_kernel(f"{name}: kernel", kernel, state=points)
     _require(state.count >= 1, f"{name}: state must have seen a point")
@@ -5990,8 +5897,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 #
 # Eigenfunctions as sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
 # gamma_j), by steps that see a few points and a few features each. Feature j is drawn from the seed and j whenever it
-# is needed, so what is kept is k numbers a feature, whatever d. Small matrices are NumPy's; sums over points or
-# features are compiled: BLAS's threads spin for 25 ms after each product, and would keep the cores from the features'.
+# is needed, so what is kept is k numbers a feature, whatever d. Small matrices are NumPy's, sums over points compiled.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 12.1 Functions that are sums of features
@@ -6077,12 +5983,33 @@ def _some_features(function, X, map, first, count, divisor):
 
 # 12.2 States
 
+@_validated("Slices", edges=2, weights=2)
 class Slices(NamedTuple):
     """Slices of t targets, and what is made of them: edges (t, S - 1), ascending; weights (t S, q), of each slice."""
     edges: np.ndarray
     weights: np.ndarray
 
 
+def _is_sound_descent(state):
+    (m, k), task, second = state.coef.shape, state.task, state.task in _TWO_VIEWS
+    views = [state.map, state.other] if second else [state.map]
+    targets, cuts = state.slices.edges.shape
+    rows = m if second else state.slices.weights.shape[1] if task == _SLICED else 0
+    moving = ((m, k), (rows, k)) if state.implicit else (state.moving.shape, state.other_moving.shape)
+    return (all(map.m == m and (map.kind == _PLAIN or len(map.frequencies)) for map in views)
+            and _COMPONENTS <= task <= _SLICED and 1 <= state.used <= m and 0 <= state.step < 2**62
+            and 1 <= state.feature_batch < 2**31
+            and 0.0 < state.theta0 < math.inf and 0.0 <= state.theta1 < math.inf and 0.0 <= state.ridge < math.inf
+            and (state.moment.shape, state.other_coef.shape) == ((k, k), (rows, k))
+            and state.constraint.shape in ((k, k), (0, 0)) and (state.moving.shape, state.other_moving.shape) == moving
+            and (task >= _CANONICAL if state.implicit else state.moving.size + state.other_moving.size == 0)
+            and (task != _SLICED or targets > 0 and len(state.slices.weights) == targets * (cuts + 1))
+            and all(_all_below(A, 1e300) for A in (state.coef, state.other_coef, state.moment, state.constraint,
+                                                   state.moving, state.other_moving, state.slices.weights)))
+
+
+@_validated("a DSGDState, as dsgd_start and dsgd_update return it", _is_sound_descent, coef=2, other_coef=2, moment=2,
+      constraint=2, moving=2, other_moving=2)
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
 
@@ -6116,31 +6043,6 @@ class DSGDState(NamedTuple):
 
 _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
 _TWO_VIEWS = (_SINGULAR, _CANONICAL)
-
-
-_bringer(Slices, "Slices", edges=2, weights=2)
-
-
-def _is_sound_descent(state):
-    (m, k), task, second = state.coef.shape, state.task, state.task in _TWO_VIEWS
-    views = [state.map, state.other] if second else [state.map]
-    targets, cuts = state.slices.edges.shape
-    rows = m if second else state.slices.weights.shape[1] if task == _SLICED else 0
-    moving = ((m, k), (rows, k)) if state.implicit else (state.moving.shape, state.other_moving.shape)
-    return (all(map.m == m and (map.kind == _PLAIN or len(map.frequencies)) for map in views)
-            and _COMPONENTS <= task <= _SLICED and 1 <= state.used <= m and 0 <= state.step < 2**62
-            and 1 <= state.feature_batch < 2**31
-            and 0.0 < state.theta0 < math.inf and 0.0 <= state.theta1 < math.inf and 0.0 <= state.ridge < math.inf
-            and (state.moment.shape, state.other_coef.shape) == ((k, k), (rows, k))
-            and state.constraint.shape in ((k, k), (0, 0)) and (state.moving.shape, state.other_moving.shape) == moving
-            and (task >= _CANONICAL if state.implicit else state.moving.size + state.other_moving.size == 0)
-            and (task != _SLICED or targets > 0 and len(state.slices.weights) == targets * (cuts + 1))
-            and all(_all_below(A, 1e300) for A in (state.coef, state.other_coef, state.moment, state.constraint,
-                                                   state.moving, state.other_moving, state.slices.weights)))
-
-
-_as_dsgd_state = _bringer(DSGDState, "a DSGDState, as dsgd_start and dsgd_update return it", _is_sound_descent,
-                          coef=2, other_coef=2, moment=2, constraint=2, moving=2, other_moving=2)
 
 
 def _checked_drawable(function, argument, map, X, points):
@@ -6459,7 +6361,6 @@ def _remembered(state, W, constraint):
 
 
 def _stepped(function, state, first, count, **changed):
-    """The state after a step."""
     used = first + count if first == state.used else state.used
     _require_converging(function, state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef")))
     return state._replace(used=used, step=state.step + 1, **changed)
@@ -6471,8 +6372,7 @@ def _gradient_step(function, state, X, Y):
 
     With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
     lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
-    norms, the new ones are eta phi(x) (v - W u)^T, W from the first half of the mini-batch and the rest from the
-    second, and only a ridge makes others lose.
+    norms, the new ones are eta phi(x) (v - W u)^T, W from the mini-batch's first half, the rest from the second.
     """
     if state.implicit:
         return _implicit_step(function, state, X, Y)
@@ -6620,7 +6520,7 @@ def dsgd_update(state, X, Y=None):
     >>> state.used, state.step
     (1000, 9)
     """
-    state, X = _as_dsgd_state("dsgd_update: state", state), _checked_points("dsgd_update: X", X)
+    state, X = _checked_as(DSGDState, "dsgd_update: state", state), _checked_points("dsgd_update: X", X)
     _checked_map("dsgd_update: state.map", state.map, X, "X")
     task, second = state.task, state.task in _TWO_VIEWS
     if len(X) < _least_batch(task, state.implicit, state.centered, state.coef.shape[1]):
@@ -6656,7 +6556,7 @@ def dsgd_evaluate(X, state, second=False):
     >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
     True
     """
-    X, state = _checked_points("dsgd_evaluate: X", X), _as_dsgd_state("dsgd_evaluate: state", state)
+    X, state = _checked_points("dsgd_evaluate: X", X), _checked_as(DSGDState, "dsgd_evaluate: state", state)
     second = _as_flag("dsgd_evaluate: second", second)
     if second and state.task not in _TWO_VIEWS:
         raise ValueError("dsgd_evaluate: second must be False of one view")
@@ -6691,7 +6591,7 @@ def dsgd_values(state):
         state : DSGDState
     Returns: (k,) float64 array, descending; of individual functions, of each. 0 before the first step
     """
-    return _principal(_as_dsgd_state("dsgd_values: state", state))[0]
+    return _principal(_checked_as(DSGDState, "dsgd_values: state", state))[0]
 
 
 def dsgd_finish(state):
@@ -6703,7 +6603,7 @@ def dsgd_finish(state):
         state : DSGDState; it stays as it is, and steps may go on from either
     Returns: DSGDState
     """
-    state = _as_dsgd_state("dsgd_finish: state", state)
+    state = _checked_as(DSGDState, "dsgd_finish: state", state)
     turn, k = _principal(state)[1], len(state.moment)
     coef = state.coef @ turn
     turn = turn * np.where(coef[np.abs(coef).argmax(0), np.arange(k)] < 0.0, -1.0, 1.0)
@@ -6713,7 +6613,6 @@ def dsgd_finish(state):
 
 
 # 12.6 In one line
-
 
 def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps, batch, *settings):
     """Start, all steps and finish; settings: what `_start` takes from feature_batch on, but initial."""
@@ -6752,8 +6651,7 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
 
     With steps like c / t the space of the functions comes near to that of the k leading ones like 1 / t
-    (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, with probability 1 - delta
-    (DSGD theorem 4).
+    (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, by chance 1 - delta (theorem 4).
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
@@ -6779,8 +6677,7 @@ def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_bat
     """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
 
     Parameters:
-        X, kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
-        feature_batch, theta0, theta1, centered : as of `dsgd_start`
+        X, kernel, k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     return _in_one("dsgd_gha", _SINGLE_COMPONENTS, X, None, kernel, None, k, features, seed, steps, batch,
@@ -6794,9 +6691,7 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     Parameters:
         X, Y : (n, d) and (n, e) arrays, points in two views
         kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
-        k : int, at least 1; pairs of functions
-        features, seed, steps, batch : as of `dsgd_kpca`
-        feature_batch, theta0, theta1, centered : as of `dsgd_start`
+        k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     return _in_one("dsgd_ksvd", _SINGULAR, X, Y, kernel_x, kernel_y, k, features, seed, steps, batch, feature_batch,
@@ -6808,8 +6703,7 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
 
     Parameters:
-        X, Y, kernel_x, kernel_y, k : as of `dsgd_ksvd`
-        features, seed, steps, batch : as of `dsgd_kpca`
+        X, Y, kernel_x, kernel_y, k, features, seed, steps, batch : as of `dsgd_ksvd`
         feature_batch, theta0, theta1, ridge, centered, implicit : as of `dsgd_kcca_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
@@ -6822,8 +6716,7 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
     """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
 
     Parameters:
-        X : (n, d) array
-        targets : (n,) or (n, t) array
+        X, targets : (n, d) array, and (n,) or (n, t) array
         kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
         feature_batch, theta0, theta1, slices, ridge, centered, implicit : as of `dsgd_ksir_start`
     Returns: DSGDState, as of `dsgd_kpca`
@@ -6858,6 +6751,9 @@ class LandmarkPoints(NamedTuple):
     evaluations: int
 
 
+@_validated("a NystromMap, as nystrom_map returns it", lambda made: (
+    made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
+    and np.isfinite(made.factor).all()), points="points", factor=2)
 class NystromMap(NamedTuple):
     """What maps points to Nystrom features.
 
@@ -6870,10 +6766,6 @@ class NystromMap(NamedTuple):
     kernel: Kernel
 
 
-_as_map = _bringer(
-    NystromMap, "a NystromMap, as nystrom_map returns it", lambda made: (
-        made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
-        and np.isfinite(made.factor).all()), points="points", factor=2)
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
 _SURVEYED = 2048                                       # points on which a residual is looked at before it is certified
 # Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
@@ -7158,13 +7050,11 @@ def _factor(function, Z, kernel, shift):
 
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
-
 def _scores(function, P, rows, Z, shift, kernel, lam):
     """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1; kernel values.
 
     (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift), at
-    least a rounding of k_ii, so that no ridge below it makes a score too small. Points in float32 are taken in float64
-    where lam is not a hundred times above float32's rounding.
+    least a rounding of k_ii, so that no ridge makes a score too small; in float64 where lam is near float32's rounding.
     """
     found, evaluations = _factor(function, np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
     rank = found.rank if found else 0                  # an empty sample, or a kernel that is 0 on it, explains nothing
@@ -7271,8 +7161,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
         delta : float between 0 and 1/8, failure probability
         seed : int from 0 to 2**64 - 1
         oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
-    Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i): at most 16 log(max(sum l, 1) / delta) sum l on
-        average, and none at all where the scores sum to little
+    Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all where the scores sum to little
     """
     scores = _checked_vector("sample_landmarks: scores", scores)
     delta, key, oversampling = _checked_sampling("sample_landmarks", delta, 8, seed, oversampling)
@@ -7290,9 +7179,7 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3). `sample_landmarks` does the same from any
     overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
     Parameters:
-        X : (n, d) array
-        kernel : Kernel, positive semidefinite
-        lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
+        X, kernel, lam : as of `ridge_leverage_scores`; lam is the error allowed
         delta, seed, oversampling : as of `sample_landmarks`
     Returns: Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p).
         O(n^3) time, O(n^2) memory: `recursive_rls` does without the exact scores
@@ -7334,8 +7221,7 @@ def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, 
 
     Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
     scores to the points of its level, times `factor`, and they a new sample. At the top `drawn` landmarks are drawn
-    exactly, if it is not 0. division: of delta at each level down. Steps have the numbers of RLS algorithm 3, and those
-    of RLS algorithm 2 in brackets where they differ.
+    exactly, if it is not 0. division: of delta at each level down. Steps are those of RLS algorithm 3 (algorithm 2).
     """
     # How many fair coins each point wins in a row: those with at least t are the points left after t halvings.
     words, bottom, given_ridge = _words(_python_subkey(key, _HALVING), np.arange(len(X))), 0, lam is not None
@@ -7385,12 +7271,9 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     point kept with probability min(1, 16 l_i log(sum l / delta)), the sum counted as at least 1 (as in
     `sample_landmarks`). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorem 7, by RLS theorem 8).
     Parameters:
-        X : (n, d) array
-        kernel : Kernel, positive semidefinite
-        lam : float, positive ridge: the error allowed, in the units of the eigenvalues of K
+        X, kernel, lam : as of `ridge_leverage_scores`; lam is the error allowed
         delta : float between 0 and 1/32; failure probability is 3 delta
-        seed : int from 0 to 2**64 - 1
-        oversampling : float, positive; the 16 of the paper
+        seed, oversampling : as of `sample_landmarks`
     Returns: Landmarks, O(d_eff(lam) log(d_eff(lam) / delta)) of them, indices ascending, weights 1 / sqrt(p). About 2 n
         s kernel values and O(n s (d + s)) time for s landmarks at a level; O(n + s^2) memory
     >>> X, kernel = np.linspace(0.0, 9.0, 2000).reshape(-1, 1), gaussian(1.0)
@@ -7448,15 +7331,12 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
 
     `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each
     level, and at the top s points drawn without replacement in proportion to their probabilities. The authors' program
-    has log(s) where the paper's algorithm has log(2 k / delta): delta = 1 / (2 log s) is its choice, and the default (s
-    counted as at least 8). No theorem covers it.
+    has log(s) for log(2 k / delta): delta = 1 / (2 log s), with s at least 8, is the default. No theorem covers it.
     Parameters:
-        X : (n, d) array
-        kernel : Kernel, positive semidefinite
+        X, kernel : as of `recursive_rls`
         s : int, at least 1; number of landmarks; n or more returns all points
         seed : int from 0 to 2**64 - 1
-        delta : float between 0 and 1, or None for the authors' choice; a smaller one spreads the sample over more
-            points
+        delta : float between 0 and 1, None for the authors' choice; a smaller one spreads the sample over more points
     Returns: Landmarks, indices ascending; weights, 1 / sqrt(chance given the rest of the draw), make sums over all
         points unbiased. About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
     >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])         # ten unlike the others
@@ -7594,7 +7474,7 @@ def nystrom_features(X, map):
     Returns: (n, s) array, float32 if both X and the landmarks are float32, else float64
     Cost: n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
     """
-    name, map = "nystrom_features", _as_map("nystrom_features: map", map)
+    name, map = "nystrom_features", _checked_as(NystromMap, "nystrom_features: map", map)
     X = _checked_points(f"{name}: X", X)
     _checked_model(name, X, "map", map)
     _fits(f"{name}: X", 1.0 * len(X) * len(map.points) * X.itemsize)
@@ -7652,8 +7532,7 @@ def _expansion_by_map(found, V, values, mean=None):
         C[:rank] = solve_triangular(found.factor[:rank, :rank], right[:rank], 1, True, check_finite=False)
     with np.errstate(over="ignore"):                   # targets may be too large for float32: their function says so
         coef = np.ascontiguousarray(C[:, :len(values)], found.points.dtype)
-    return Expansion(found.points, coef, values, offset, found.kernel,
-                     np.zeros(0) if mean is None else C[:, -1].copy())
+    return Expansion(found.points, coef, values, offset, found.kernel, np.zeros(0) if mean is None else C[:, -1].copy())
 
 
 def _components_by_map(found, squares, sums, n, centered, k, key):
@@ -7701,8 +7580,7 @@ class CertifiedNystrom(NamedTuple):
     """A Nystrom factor and how near its K~ = factor factor^T is to K.
 
     landmarks; factor (n, s), a column a landmark in the order of choice; trace_left, (tr K - tr K~) / tr K;
-    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small: 0 where it is by the trace, else 1e-6 for each look
-    at the norm.
+    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small: 0 by the trace, else 1e-6 for each look at it.
     """
     landmarks: Landmarks
     factor: np.ndarray
@@ -7807,8 +7685,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
         landmarks, kernel : as of `nystrom_map`
         lam : float, positive ridge, in the units of the eigenvalues of K
     Returns: Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
-    Cost: n s kernel values, O(n s (d + s)) time in float64, as a small ridge is lost in the rounding of float32; memory
-        O(n + s^2) and features of 8192 points.
+    Cost: n s kernel values, O(n s (d + s)) time in float64; memory O(n + s^2) and features of 8192 points.
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [[0.5], [1.0]]
@@ -7888,8 +7765,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
         lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
         k : int from 1 to min(r, q)
         squared : bool, which program
-    Returns: Correlations; (F w_i).(G v_i) = values_i, and the weights meet the constraints of the program chosen, or
-        are 0 beyond the ranks of F and G. O(n (r + q)^2) time
+    Returns: Correlations; (F w_i).(G v_i) = values_i; weights meet the constraints, or are 0 beyond the ranks
     >>> one = np.ones((1, 1))
     >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
     (array([0.25]), array([0.5]))
@@ -8006,7 +7882,6 @@ def _eigenvalues(name, A):
 
 
 def _random_signs(n, probes, key):
-    """Columns of random signs."""
     words = _words(_words(key, np.arange(probes)), np.arange(n)[:, None])
     return 1.0 - 2.0 * (words >> np.uint64(63)).astype(np.float64)
 
@@ -8108,8 +7983,7 @@ def reliable_components(values, error):
     theorem of Davis and Kahan (1970), and AMS theorem 3 with c = 1.
     Parameters:
         values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question
-        error : float, not negative; |A - K|_2 in the units of the values, or a bound of it: (1 + tol) times
-            `spectral_error`, which comes from below
+        error : float, not negative; |A - K|_2 in the units of the values, or a bound: (1 + tol) times `spectral_error`
     Returns: Reliable: count, the largest j with g_j > 2 error, or 0; angles (k,), in radians, of the spans of the first
         j, pi / 2 where there is no bound. A later j may stand clear where an earlier one does not
     >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
@@ -8215,7 +8089,6 @@ def explained_variance_ratio(X, expansion):
 
 
 # 15.3 Of one point, for compiled code
-
 
 def _of_expansion(x, model, out):
     for q in range(out.shape[0]):
@@ -8459,8 +8332,7 @@ def load(path):
 
     Parameters:
         path : str or path of a .npz file; or a file that is open for reading
-    Returns: the tuple, of the class and with the types that it had. Pickles are never loaded; what the file holds is
-        checked by the functions that it is given to
+    Returns: the tuple, of its class and types. Pickles are never loaded; functions check what they are given
     """
     try:
         return _from_arrays(_arrays_in(path), path)
@@ -8504,7 +8376,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     >>> best.works, best.error <= 0.01
     (True, True)
     """
-    X, kernel = _checked_points("advise: X", X), _as_kernel("advise: kernel", kernel)
+    X, kernel = _checked_points("advise: X", X), _checked_as(Kernel, "advise: kernel", kernel)
     (n, d), seed, k = X.shape, int(_as_seed("advise: seed", seed)), _checked_whole("advise: k", k, 1, len(X))
     wanted = 0.8 * _checked_real("advise: error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
     memory = _checked_real("advise: memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
@@ -8654,8 +8526,7 @@ def _make_transformer():
                 points times landmarks on, as the first holds so many numbers; or "kmeans": centers of `kmeans_select`
             random_state : int, RandomState or None, as in scikit-learn
             centered : bool, components about the mean, as KernelPCA has them
-        After fit: kernel_, landmarks_ (row numbers; of kmeans the centers), map_ (NystromMap or Expansion),
-        n_features_in_.
+        After fit: kernel_, landmarks_ (rows; of kmeans centers), map_ (NystromMap or Expansion), n_features_in_.
         """
 
         def __init__(self, landmarks=300, n_components=None, kernel=None, sigma=None, gamma=None, sampler="auto",
@@ -8681,7 +8552,7 @@ def _make_transformer():
                 raise ValueError(f"{me}sampler must be auto, kmeans or one of {', '.join(_SAMPLERS)}, got {sampler!r}")
             if sampler == "auto":
                 sampler = "rpcholesky" if n * many < 10**8 else "rls-accelerated"
-            self.kernel_ = (_as_kernel(me + "kernel", self.kernel) if self.kernel is not None else
+            self.kernel_ = (_checked_as(Kernel, me + "kernel", self.kernel) if self.kernel is not None else
                             gaussian(self.sigma, self.gamma) if given else gaussian(median_bandwidth(X, seed)))
             if sampler == "kmeans" and self.kernel_.kind == _PRECOMPUTED:
                 raise ValueError(f"{me}sampler must not be kmeans: points of a precomputed kernel are row numbers")
@@ -8726,7 +8597,6 @@ def __getattr__(name):
 # 17.1 Blocks of rows
 
 def _dask(module="dask"):
-    """A part of Dask, whose functions this room calls."""
     if not _CACHED:
         raise ImportError("kpcasketch must be imported as a module, for workers to import it, too")
     return importlib.import_module(module)
@@ -8805,7 +8675,6 @@ def _computed(task):
 
 
 def _gathered(X, numbers):
-    """The rows of these numbers, in that order."""
     order = np.argsort(numbers)                        # Dask cuts rows that are out of order one by one
     return _checked_points("X", _computed(X[numbers[order]])[np.argsort(order)], None, numbers)
 
@@ -8860,8 +8729,7 @@ def dask_fold(X, state, update, merge):
     """The state of a stream after all rows of a dask array: of each block by itself, then joined two by two.
 
     dask_fold(X, skpca_start(map, ell), skpca_update, skpca_merge), for skpca_finish; likewise for frequent directions,
-    rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the bound of one pass (SKPCA section 2;
-    Ghashami, Liberty, Phillips, Woodruff 2016).
+    rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the bound of one pass (SKPCA section 2).
     Parameters:
         X : (n, d) dask array, chunked by rows
         state : what the stream's start returned, before any point; it goes, with its map, to each worker once
@@ -8912,16 +8780,14 @@ def dask_landmarks(X, kernel, s, seed=0):
     keeps points by independent coins at a given ridge; no theorem covers exactly s, as none covers RLS section 5.
     Parameters:
         X : (n, d) dask array, chunked by rows
-        kernel : Kernel, positive semidefinite
-        s : int, at least 1; number of landmarks; n or more returns all points
-        seed : int from 0 to 2**64 - 1, by default 0
+        kernel, s, seed : as of `recursive_rls_accelerated`
     Returns: LandmarkPoints, indices ascending, and its points wherever landmarks go. The same bits for the same chunks
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> X, kernel = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1)), gaussian(5.0)      # doctest: +SKIP
     >>> dask_nystrom_kpca(X, dask_landmarks(X, kernel, 20), kernel, 2).coef.shape       # doctest: +SKIP
     (20, 2)
     """
-    kernel, s = _shared(_as_kernel("kernel", kernel)), _checked_whole("s", s, 1)
+    kernel, s = _shared(_checked_as(Kernel, "kernel", kernel)), _checked_whole("s", s, 1)
     key = _key(_as_seed("seed", seed), _LANDMARKS)
     return _joined(_landmarks_joined, _each_block(_landmarks_of, "X", X, kernel, s, key), kernel, s, key)
 
@@ -8998,7 +8864,6 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 # ----------------------------------------------------------------------------------------------------------------------
 
 def _to_stderr(text):
-    """A line on stderr."""
     print("kpcasketch:", *text.splitlines(), file=sys.stderr)
 
 
