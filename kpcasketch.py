@@ -1328,7 +1328,8 @@ def _apply_kernel(kernel, gamma, tile, rows):
     """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns. The
     fixed length lets LLVM drop the loops for remainders: half of the code to compile."""
     _wide_vectors()
-    one, third = tile.dtype.type(1), tile.dtype.type(1 / 3)
+    one, second = tile.dtype.type(1), tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
+    first = tile.dtype.type(0 if kernel.kind == _EXPONENTIAL else 1)
     far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)       # exp(-far) is 1e-37, 1e-300
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
     gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
@@ -1344,17 +1345,10 @@ def _apply_kernel(kernel, gamma, tile, rows):
         elif kernel.kind == _CAUCHY:
             for j in range(_BLOCK):
                 values[j] = one / (one + gamma * values[j])
-        elif kernel.kind == _EXPONENTIAL:
-            for j in range(_BLOCK):
-                values[j] = _decay(gamma * np.sqrt(values[j]), far)
-        elif kernel.kind == _MATERN_3_2:
+        elif _EXPONENTIAL <= kernel.kind <= _MATERN_5_2:               # (1 + first a + second a^2) exp(-a)
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
-                values[j] = (one + a) * _decay(a, far)
-        elif kernel.kind == _MATERN_5_2:
-            for j in range(_BLOCK):
-                a = min(gamma * np.sqrt(values[j]), far)
-                values[j] = (one + a + third * a * a) * _decay(a, far)
+                values[j] = (one + first * a + second * a * a) * _decay(a, far)
         elif kernel.kind == _POLYNOMIAL:
             for j in range(_BLOCK):
                 bases[j] = gamma * values[j] + offset
@@ -2702,7 +2696,8 @@ def _small_eigen(H, size, by_size):
 
 @_core_alone
 def _solve_definite(A, W):
-    """W <- A^-1 W for a positive definite A, whose lower half becomes its Cholesky factor."""
+    """W <- A^-1 W for a positive definite A, whose lower half becomes its Cholesky factor. With LAPACK, whose threads
+    spin on, an implicit step takes twice as long."""
     r, t = W.shape
     for i in range(r):
         for j in range(i + 1):
@@ -8398,9 +8393,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
             flaw = f"more than the {_human(memory)} of memory; "
         elif method != "lanczos" and held >= n * n * X.itemsize:
             flaw = "no smaller than the matrix itself; "
-        times = [math.nan] if flaw else timeit.repeat(lambda: block_lanczos(make(), min(k, few), seed), "", repeat=3,
-                                                      number=1)        # the first may compile
-        seconds = work * min(times)
+        seconds = math.nan if flaw else work * min(timeit.repeat(      # of three: the first may compile
+            lambda: block_lanczos(make(), min(k, few), seed), repeat=3, number=1))
         rows.append(Advice(method, size, int(held), seconds, predicted, not flaw, flaw + source))
 
     consider("lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, "exact; time grows like n^2")
