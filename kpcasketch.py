@@ -189,8 +189,8 @@ _CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not i
 # Nanoseconds of one thread from which on all threads share the work of a core.
 _SHARED_FROM = 100_000
 # Where other programs keep the cores busy, each end of a parallel region waits until the system has run all threads:
-# of two processes at once with regions of .1 or 1 ms, each did one every 8 ms. So each region of less than 10 ms pays
-# in twice its work, and takes out its time; a debt of 8 ms leaves such regions to one thread for half a second. Those
+# of two processes at once with regions of .1 or 1 ms, each did one every 8 ms. So each region of less than 10 ms adds
+# its time, less twice its work, to a debt; one above 8 ms leaves such regions to one thread for half a second. Those
 # after a pause of 10 ms, when threads have to be woken, or while a twin is compiled, do not count.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
 # The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it in regions
@@ -1044,8 +1044,8 @@ def _gaussian_matrix(n, p, key):
 # 5. Kernels
 # ----------------------------------------------------------------------------------------------------------------------
 
-# Models on disk have these numbers. Up to _CAUCHY kernels are smooth functions of the squared distance, then up to
-# _CITY_BLOCK they have a kink at 0, and gamma for one over the bandwidth.
+# Models on disk have these numbers. Up to _CAUCHY kernels are smooth functions of the squared distance; then, up to
+# _CITY_BLOCK, they have a kink at 0, and gamma is sqrt(2 nu) / sigma (nu of Matern kernels, else 1 / sigma).
 (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,
  _PRECOMPUTED) = range(10)
 _KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 3/2", "matern 5/2",
@@ -2185,8 +2185,8 @@ def _fill_tables(V, first_row, first_column, table, twice):
 
 @_core
 def _look_up(words, scale, V, tasks, out):
-    """Bits times V: four look-ups of 8 bits each replace 32 multiply-adds. A task is a block of 4096 rows, which pays
-    for its tables, and one group of columns."""
+    """The 1-bit matrix of AMS section 3 times V: four look-ups of 8 bits each replace 32 multiply-adds. A task is a
+    block of 4096 rows, which pays for its tables, and one group of columns."""
     for index in prange(tasks):
         _wide_vectors()
         lanes, rows = 64 // V.itemsize, 4096
@@ -3808,10 +3808,10 @@ class ReducedSet(NamedTuple):
 
 # 10.1 Shadows (RSKPCA section 4)
 #
-# A point belongs to the first center within eps, and is a center if there is none: what the single pass of RSKPCA
-# algorithm 2 finds. Points pass in batches. Those of a batch meet the centers before it in parallel, by cells of side
-# eps around them or all centers in their order, whichever costs less; then each other, one by one. Distances by the
-# micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of the coordinates does.
+# A point belongs to the first center within eps, and is a center if there is none: what the single pass of
+# RSKPCA algorithm 2 finds. Points pass in batches. Those of a batch meet the centers before it in parallel, by cells of
+# side eps around them or all centers in their order, whichever costs less; then each other, one by one. Distances by
+# the micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of coordinates.
 # So cells, batches and threads leave no trace in the result.
 
 @_validated("a ShadowState, as shadow_start and shadow_update return it", lambda state: (
@@ -3970,7 +3970,7 @@ def _find_shadows(X, begin, end, cells, count, by_cells, limit, labels):
 
 @_core_alone
 def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
-    """Points without a label, one after the other: that of a center of this batch, or they are one; how many are."""
+    """RSKPCA algorithm 2 within a batch: points without a label join a center of it, or become one; how many do."""
     lowest = count
     for i in range(begin, end):
         if labels[i] >= 0:
@@ -4020,7 +4020,7 @@ def _empty_cells(X, known, eps, capacity):
 
 
 def _shadows(X, known, eps, grow):
-    """Centers and labels of points (in float64) after centers that are known; unless `grow`, -1 beyond their reach."""
+    """Centers and labels (RSKPCA algorithm 2) of points, after known centers; unless `grow`, -1 beyond their reach."""
     X, limit, labels = X.astype(np.float64, copy=False), eps * eps, np.empty(len(X), np.int64)
     begin, count, met, d = 0, len(known), len(known), X.shape[1]
     cells, size = _empty_cells(X, known, eps, count + _SHADOW_BATCH), _BLOCK
@@ -4959,7 +4959,7 @@ def _fourier(X, panels, phases, factor, infinite, out):
 
 @_core
 def _fastfood(X, parts, copies, phases, factor, infinite, out):
-    """Features of 32 points a task, one or two of each frequency; how many of their angles are not finite."""
+    """Features of the frequencies S H G P H B of Fastfood, 32 points a task; how many angles are not finite."""
     for index in prange(infinite.shape[0]):
         _wide_vectors()
         (signs, order, weights, lengths), d, m = parts, X.shape[1], out.shape[1]
@@ -4975,18 +4975,18 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
             for t in range(size):
                 row, source, sign = one[t], points[t], X.dtype.type(signs[b, t])
                 for i in range(wide):
-                    row[i] = source[i] * sign
-            _hadamard(one)
+                    row[i] = source[i] * sign          # B
+            _hadamard(one)                             # H
             for t in range(size):
                 row, source, weight = two[t], one[order[b, t]], X.dtype.type(weights[b, t])
                 for i in range(wide):
-                    row[i] = source[i] * weight
-            _hadamard(two)
+                    row[i] = source[i] * weight        # G P
+            _hadamard(two)                             # H
             for j in range(b * size * copies, min(m, (b + 1) * size * copies)):
                 t, far = j // copies - b * size, 0
                 row, length, phase = two[t], X.dtype.type(lengths[b, t]), phases[j]
                 for i in range(wide):
-                    angles[i] = row[i] * length + phase
+                    angles[i] = row[i] * length + phase                # S
                     far += not abs(angles[i]) <= near
                 count += _write_cosines(angles, far == 0, factor, cosines)
                 for i in range(first, last):
@@ -6318,7 +6318,7 @@ def _feature_block(state):
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t); where theta0 was chosen, at most what n points can bear.
+    """theta0 / (1 + theta1 t) (DSGD theorems 1 and 4); where theta0 was chosen, at most what n points can bear.
 
     One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
     PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
@@ -6646,7 +6646,7 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
 
     With steps like c / t the space of the functions comes near to that of the k leading ones like 1 / t
-    (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, by chance 1 - delta (theorem 4).
+    (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, by chance 1 - delta (DSGD theorem 4).
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
