@@ -526,7 +526,8 @@ def _require(sound, message):
 
 
 def _under_one_name(function):
-    """Have whatever is refused in a function that calls others begin with its own name."""
+    """Have whatever is refused in a function that calls others begin with its own name. The state of a stream, which
+    is none of its arguments, is not mentioned."""
     @functools.wraps(function)
     def named(*arguments, **by_name):
         try:
@@ -6318,7 +6319,8 @@ def _feature_block(state):
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t) (DSGD theorems 1 and 4); where theta0 was chosen, at most what n points can bear.
+    """theta0 / (1 + theta1 t), which falls like the c / t of DSGD theorems 1 and 4; at most what n points can bear,
+    unless the caller gave theta0.
 
     One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
     PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half

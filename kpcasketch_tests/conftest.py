@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import os
+import signal
 import zlib
 
 # before numpy: its threads and numba's on the same cores slow each other down
@@ -16,6 +17,8 @@ import kpcasketch
 
 hypothesis.settings.register_profile("repeatable", derandomize=True)
 hypothesis.settings.load_profile("repeatable")
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as of what a shell starts in the background: tests of Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)           # failed there, as their children inherit it
 
 
 @pytest.fixture
