@@ -178,9 +178,11 @@ _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy")
 # LLVM inlines helpers into cores. A helper of its own was there twice, alone and linked to a core, in code that rounds
-# otherwise where sums are reordered, and which of the two ran depended on what the process had compiled before.
-_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
-_strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
+# otherwise where sums are reordered, and which of the two ran depended on what the process had compiled before. Without
+# the code for calls from Python, which would end the process, first calls take 15 % less.
+_helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)
+_open_helper = njit(fastmath=_SUMS, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)        # for Python, too
+_strict_helper = njit(fastmath=_STRICT, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
 
 # Compiled code is kept on disk, by numba, where another process would import this very module by its name.
 _CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
@@ -193,10 +195,9 @@ _SHARED_FROM = 100_000
 # its time, less twice its work, to a debt; one above 8 ms leaves such regions to one thread for half a second. Those
 # after a pause of 10 ms, when threads have to be woken, or while a twin is compiled, do not count.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
-# The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it in regions
-# of less than 10 ms until they amount to 20 ms. Where the serial one is not there, the parallel one stands in for it,
-# which takes 10 to 50 us more, a thousand times.
-_WORTH_COMPILING, _CALLS_WORTH_COMPILING = 20_000_000, 1000
+# The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it until its
+# work amounts to this.
+_WORTH_COMPILING = 250_000_000
 _SAME = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
 
 
@@ -226,59 +227,58 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _keyed(arguments):
-    """What tells the types of arguments apart, and the arguments with views in the place of read-only arrays."""
-    key = _types_of(arguments)
-    if "read-only" in key or any(isinstance(part, tuple) and "read-only" in part for part in key):
-        arguments = [_writeable(value) for value in arguments]
-        key = _types_of(arguments)
-    return key, arguments
-
-
-def _types_of(arguments):
-    """A cheap key, where numba.typeof takes longer than a small core."""
-    key = []
-    for value in arguments:
-        if type(value) is np.ndarray:
-            key.append((value.dtype.num, value.ndim) if value.flags.writeable else "read-only")
-        else:
-            key.append(_types_of(value) if isinstance(value, tuple) else _SAME.get(type(value), type(value)))
-    return tuple(key)
-
-
 class _Lent:
-    """The memory of a read-only array as if it could be written to."""
+    """The memory of a read-only array as if it could be written to: for others numba would compile anew."""
 
     def __init__(self, array):
         self.array = array                             # whose memory it is
         self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
 
 
-def _writeable(value):
-    """An argument with views in the place of read-only arrays, for which numba would compile anew."""
-    if isinstance(value, np.ndarray) and not value.flags.writeable:
-        return np.asarray(_Lent(value)) if value.size else value.copy()
-    return type(value)(*map(_writeable, value)) if hasattr(value, "_fields") else value
+def _keyed(arguments):
+    """What tells the types of arguments apart, where numba.typeof takes longer than a small core; and the arguments."""
+    key, values = [], []
+    for value in arguments:
+        if type(value) is np.ndarray:
+            if not value.flags.writeable:
+                value = np.asarray(_Lent(value)) if value.size else value.copy()
+            key.append((value.dtype.num, value.ndim))
+        elif isinstance(value, tuple):
+            part, inside = _keyed(value)
+            key.append(part)
+            value = value._make(inside)
+        else:
+            key.append(_SAME.get(type(value), type(value)))
+        values.append(value)
+    return tuple(key), values
 
 
-def _first_call(function, name, parallel, arguments):
-    """The function compiled for the types of these arguments, or loaded from disk, and what it returns for them.
-
-    Under a name of its own, after which numba names its files: those of one function's signatures are numbered, and two
-    processes that save at once give one number to two (numba issue 9348). A file that cannot be written, or that is cut
-    short, raises before the core runs: it is removed, and the last try is made without files.
+def _twin(function, name, parallel, cached):
+    """The function as numba compiles it, under a name of its own, after which numba names its files: those of one
+    function's signatures are numbered, and two processes that save at once give one number to two (numba issue 9348).
     """
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
+    return njit(parallel=parallel, cache=cached, fastmath=_SUMS, no_cfunc_wrapper=True, **_OPTIONS)(named)
+
+
+def _files(twin, name):
+    return list(pathlib.Path(twin.stats.cache_path).glob(f"*{name}-*"))
+
+
+def _first_call(function, name, parallel, arguments):
+    """The function compiled for the types of these arguments, or loaded from disk, and what it returns for them. A file
+    that cannot be written, or that is cut short, raises before the core runs: it is removed, and the last try is made
+    without files."""
     for cached in [True, True, False] if _CACHED else [False]:
         twin = None
         try:
-            twin = njit(parallel=parallel, cache=cached, fastmath=_SUMS, **_OPTIONS)(named)
+            twin = _twin(function, name, parallel, cached)
             return twin, twin(*arguments)
         except Exception as error:
             if not cached or isinstance(error, numba.NumbaError):
                 raise
-            for file in pathlib.Path(twin.stats.cache_path).glob(f"*{name}-*") if twin else []:
+            for file in _files(twin, name) if twin else []:
                 with contextlib.suppress(OSError):
                     file.unlink()
 
@@ -291,21 +291,32 @@ def _core(function, alone=False):
     index of `prange` is unsigned, and np.int64(index) is the task's number: with signed ones it would become a float.
     alone: without a `prange`, and called without work.
     """
-    twins, stood_in = {}, [0.0, 0]                     # for the parallel twin, work; for the serial one, calls
+    twins, stood_in = {}, {}                           # by types of arguments; work of serial twins for parallel ones
+
+    def name_of(key, parallel):
+        return f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
 
     def run(key, arguments, parallel):
         if (key, parallel) in twins:
             return twins[key, parallel](*arguments)
         with _while_compiling():
-            name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
-            twins[key, parallel], result = _first_call(function, name, parallel, arguments)
+            twins[key, parallel], result = _first_call(function, name_of(key, parallel), parallel, arguments)
         return result
+
+    def worth_compiling(key, work):
+        """Whether the parallel twin is there, here or on disk, or its stand-in has worked for long enough."""
+        if key not in stood_in:
+            name = name_of(key, True)
+            stood_in[key] = math.inf if _CACHED and _files(_twin(function, name, True, True), name) else 0
+        stood_in[key] += work
+        return (key, True) in twins or stood_in[key] > _WORTH_COMPILING
 
     def core(work, *arguments):
         key, arguments = _keyed(arguments)
+        parallel = not _forked and (_SHARED_FROM < 0 or work > _SHARED_FROM and worth_compiling(key, work) and (
+            work > _SHORT or time.perf_counter_ns() > _account.alone_until))
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
-        parallel = not _forked and _chosen(key, work) and numba.get_num_threads() > 1
-        if not (parallel and _region.acquire(blocking=False)):
+        if not (parallel and numba.get_num_threads() > 1 and _region.acquire(blocking=False)):
             return run(key, arguments, False)
         begun = time.perf_counter_ns()
         try:
@@ -313,17 +324,6 @@ def _core(function, alone=False):
         finally:
             _account.note(begun, work)
             _region.release()
-
-    def _chosen(key, work):
-        """Whether all threads are to share the work."""
-        in_time, parallel = time.perf_counter_ns() > _account.alone_until, work > _SHARED_FROM
-        if parallel and 0 < _SHARED_FROM and work < _SHORT:
-            stood_in[0] += work
-            parallel = stood_in[0] > _WORTH_COMPILING and in_time
-        elif not parallel and _SHARED_FROM < math.inf and (key, False) not in twins and (key, True) in twins:
-            stood_in[1] += 1
-            parallel = stood_in[1] < _CALLS_WORTH_COMPILING and in_time
-        return parallel
 
     if numba.config.DISABLE_JIT:                       # then a reader can step through it
         plain = np.errstate(over="ignore")(function)
@@ -579,23 +579,9 @@ def _is_flat(value):
     return getattr(value, "ndim", 2) == 1
 
 
-@_core_alone
-def _count_below(X, limit):
-    """How many leading entries of a vector are below the limit in size; NaN is not. In runs, whose loops vectorise."""
-    for begin in range(0, X.shape[0], 4096):
-        run, bad = X[begin:begin + 4096], 0
-        for i in range(run.shape[0]):
-            bad += not abs(run[i]) < limit
-        if bad:
-            for i in range(run.shape[0]):
-                if not abs(run[i]) < limit:
-                    return begin + i
-    return X.shape[0]
-
-
 def _all_below(X, limit):
     """Whether abs(x) < limit for every entry; False for NaN."""
-    return _count_below(X.reshape(-1), float(limit)) == X.size
+    return -limit < float(X.min(initial=0.0)) and float(X.max(initial=0.0)) < limit
 
 
 def _checked_points(name, X, columns=None, numbers=None, rows=None):
@@ -604,9 +590,9 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
     _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
     _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got shape {P.shape}")
     _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got shape {P.shape}")
-    sound = _count_below(P.reshape(-1), 1e17 if P.itemsize == 4 else 1e150)        # squares beyond overflow
-    if sound < P.size:
-        row = sound // P.shape[1]
+    limit = 1e17 if P.itemsize == 4 else 1e150         # squares beyond overflow
+    if not _all_below(P, limit):
+        row = int(np.argmin((np.abs(P) < limit).all(1)))
         raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
                          f"{row if numbers is None else numbers[row]} is not")
     return P
@@ -706,52 +692,53 @@ def _fits(name, size):
 # Which function gives the features of points by which model.
 _FEATURES_BY = {"Expansion": "expand", "Subspace": "skpca_transform", "DSGDState": "dsgd_evaluate",
                 "Manifold": "manifold_features", "NystromMap": "nystrom_features", "FourierMap": "fourier_features"}
-_bringers = {}                                         # of the classes of tuples: what brings one to its form
 _of_numbers = {int: lambda name, value: _checked_whole(name, value, 0), float: _as_real, bool: _as_flag}
-
-
-def _checked_as(cls, name, value):
-    return _bringers[cls](name, value)
+_tuples = {}                                           # of each class, what `_validated` was told
 
 
 def _validated(what, sound=lambda made: True, **arrays):
     """Declare how tuples of a class are checked and brought to their form. what: what they are, in words; sound: what
     holds of them; arrays: dimensions of the fields that are arrays of float64, "points" for those of float32 or
     float64, "like points" for those of their precision, "whole" for whole numbers. Others go by their annotations."""
-    def convert(cls, name, value):
-        fields = {}
-        for field, kind in cls.__annotations__.items():
-            given, form = getattr(value, field), arrays.get(field)
-            if form == "whole":
-                fields[field] = np.array(given, np.int64)
-            elif form is not None:
-                fields[field] = _as_array(f"{name}.{field}", given, form if form in (1, 2) else 2,
-                                          _DOUBLE if form in (1, 2) else None)
-            else:
-                bring = _as_seed if field == "seed" else _bringers.get(kind) or _of_numbers[kind]
-                fields[field] = bring(f"{name}.{field}", given)
-            if form == "like points":
-                fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
-        return cls(**fields)
-
-    def bring(cls, name, value):
-        if not isinstance(value, cls):
-            kind = type(value).__name__
-            served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
-            raise ValueError(f"{name} must be {what}, got {kind}{served}")
-        try:
-            made = convert(cls, name, value)
-        except (AttributeError, OverflowError, TypeError, ValueError) as error:     # a tuple that nobody's maker made
-            if str(error).startswith(name):
-                raise
-            raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
-        _require(sound(made), f"{name} must be {what}")
-        return made
-
     def declared(cls):
-        _bringers[cls] = functools.partial(bring, cls)
+        _tuples[cls] = what, sound, arrays
         return cls
     return declared
+
+
+def _checked_as(cls, name, value):
+    """A tuple of this class in its form."""
+    what, sound, arrays = _tuples[cls]
+    if not isinstance(value, cls):
+        kind = type(value).__name__
+        served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
+        raise ValueError(f"{name} must be {what}, got {kind}{served}")
+    try:
+        fields = {}
+        for field, kind in cls.__annotations__.items():
+            fields[field] = _checked_field(f"{name}.{field}", getattr(value, field), kind, arrays.get(field), fields)
+        made = cls(**fields)
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:        # a tuple that nobody's maker made
+        if str(error).startswith(name):
+            raise
+        raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
+    _require(sound(made), f"{name} must be {what}")
+    return made
+
+
+def _checked_field(name, given, kind, form, before):
+    """A field of a tuple in its form; `form` as `_validated` was told, None for what goes by its annotation, `kind`;
+    before: the fields that stand before it."""
+    if form in (1, 2):
+        return _as_array(name, given, form, _DOUBLE)
+    if form == "whole":
+        return np.array(given, np.int64)
+    if form is not None:
+        array = _as_array(name, given, 2)
+        return array.astype(before["points"].dtype, copy=False) if form == "like points" else array
+    if kind in _tuples:
+        return _checked_as(kind, name, given)
+    return _as_seed(name, given) if name.endswith(".seed") else _of_numbers[kind](name, given)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -762,56 +749,21 @@ def _validated(what, sound=lambda made: True, **arrays):
 # Polynomials are minimax for relative error (Remez exchange at 60 digits). With NUMBA_DISABLE_JIT=1, NumPy's own.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23.
+# x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23. Shifts drop
+# the bits above it.
 _ROUND64, _ROUND32 = 6755399441055744.0, np.float32(12582912.0)
 
 
-def _float_format(float_type):
-    """(LLVM integer of the same width, bits of the mantissa, exponent bias, bits of the rounding constant)."""
-    if float_type == types.float64:
-        return ir.IntType(64), 52, 1023, 0x4338000000000000
-    return ir.IntType(32), 23, 127, 0x4B400000
+@_strict_helper
+def _power64(k):
+    """2^k, float64."""
+    return np.int64((k + 1023) << 52).view(np.float64)
 
 
-@_intrinsic(None)
-def _times_power_of_two(typing, p, rounded):
-    """p 2^k for the integer k in the low bits of `rounded`; two steps, so that subnormal results are rounded once."""
-    def codegen(context, builder, signature, args):
-        integer, mantissa, bias, _ = _float_format(signature.args[0])
-        bits = builder.bitcast(args[1], integer)       # k, and high bits that the shift drops
-        half = builder.ashr(bits, integer(1))
-        result = args[0]
-        for part in (half, builder.sub(bits, half)):
-            power = builder.add(builder.shl(part, integer(mantissa)), integer(bias << mantissa))
-            result = builder.fmul(result, builder.bitcast(power, args[0].type))
-        return result
-    return p(p, p), codegen
-
-
-@_intrinsic(None)
-def _negated_if_even(typing, p, rounded):
-    """-p when the integer in the low bits of `rounded` is even, p when it is odd."""
-    def codegen(context, builder, signature, args):
-        integer, mantissa, bias, offset = _float_format(signature.args[0])
-        even = builder.xor(builder.bitcast(args[1], integer), integer(1))
-        sign = builder.shl(even, integer(integer.width - 1))
-        return builder.bitcast(builder.xor(builder.bitcast(args[0], integer), sign), args[0].type)
-    return p(p, p), codegen
-
-
-@_intrinsic(None)
-def _split_exponent(typing, x):
-    """(m, e) with x = m 2^e and m in [sqrt(1/2), sqrt(2)), for positive normal x."""
-    def codegen(context, builder, signature, args):
-        integer, mantissa, bias, offset = _float_format(signature.args[0])
-        root_half = 0x3FE6A09E667F3BCD if integer.width == 64 else 0x3F3504F3
-        bits = builder.bitcast(args[0], integer)
-        e = builder.ashr(builder.sub(bits, integer(root_half)), integer(mantissa))
-        m = builder.bitcast(builder.sub(bits, builder.shl(e, integer(mantissa))), args[0].type)
-        magic = builder.bitcast(integer(offset), args[0].type)
-        e = builder.fsub(builder.bitcast(builder.add(e, integer(offset)), args[0].type), magic)
-        return context.make_tuple(builder, signature.return_type, (m, e))
-    return types.UniTuple(x, 2)(x), codegen
+@_strict_helper
+def _power32(k):
+    """2^k, float32."""
+    return np.int32((k + 127) << 23).view(np.float32)
 
 
 @_strict_helper
@@ -820,13 +772,15 @@ def _exp64(x):
     x = -746.0 if x < -746.0 else x                    # beyond, the result is 0 or infinity; NaN passes
     x = 710.0 if x > 710.0 else x
     rounded = x * 1.4426950408889634 + _ROUND64
-    k = rounded - _ROUND64
+    k = rounded - _ROUND64                             # e^x = 2^k e^r
     r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11       # ln 2 in 33 + 53 bits
     q = (2.5000005801868804e-08 * r + 2.763037842182758e-07) * r + 2.755758721521554e-06
     q = ((q * r + 2.4801492763392768e-05) * r + 0.00019841269504905712) * r + 0.0013888888943922068
     q = ((q * r + 0.008333333333495561) * r + 0.04166666666652919) * r + 0.1666666666666641
     q = q * r + 0.5000000000000011
-    return _times_power_of_two(1.0 + (r + r * r * q), rounded)
+    k = np.float64(rounded).view(np.int64)
+    half = k >> 1                                      # two steps, so that subnormal results are rounded once
+    return (1.0 + (r + r * r * q)) * _power64(half) * _power64(k - half)
 
 
 @_strict_helper
@@ -839,16 +793,19 @@ def _exp32(x):
     r = (x - k * np.float32(0.693115234375)) - k * np.float32(3.1946184945309415e-05)
     q = (np.float32(0.0013814462581649423) * r + np.float32(0.0083687799051404)) * r + np.float32(0.04166839271783829)
     q = (q * r + np.float32(0.1666651964187622)) * r + np.float32(0.4999999403953552)
-    return _times_power_of_two(np.float32(1.0) + (r + r * r * q), rounded)
+    k = np.float32(rounded).view(np.int32)
+    half = k >> 1
+    return (np.float32(1.0) + (r + r * r * q)) * _power32(half) * _power32(k - half)
 
 
 @_strict_helper
 def _log64(x):
     """Natural logarithm, float64; error below 1.3 ulp."""
     subnormal = x < 2.2250738585072014e-308
-    m, e = _split_exponent(x * 18014398509481984.0 if subnormal else x)              # 2^54
-    e = e - 54.0 if subnormal else e
-    f = m - 1.0
+    bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)      # 2^54
+    k = (bits - 0x3FE6A09E667F3BCD) >> 52              # x = 2^k (1 + f), 1 + f from sqrt(1/2) to sqrt(2)
+    e = np.int64(k + 0x4338000000000000).view(np.float64) - (_ROUND64 + 54.0 if subnormal else _ROUND64)
+    f = np.int64(bits - (k << 52)).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
     q = (0.1479625762932135 * z + 0.15314021458854346) * z + 0.18183565394586662
@@ -876,7 +833,8 @@ def _cos64(x):
     q = (2.7211569774915805e-15 * z - 7.642989817549199e-13) * z + 1.6058939643121507e-10
     q = ((q * z - 2.505210687158409e-08) * z + 2.7557319211124324e-06) * z - 0.00019841269841209145
     q = (q * z + 0.008333333333333194) * z - 0.16666666666666666
-    return _negated_if_even(r + r * z * q, rounded)
+    even = (np.float64(rounded).view(np.int64) ^ 1) << 63
+    return np.int64(np.float64(r + r * z * q).view(np.int64) ^ even).view(np.float64)
 
 
 @_strict_helper
@@ -889,7 +847,8 @@ def _cos32(x):
     z = r * r
     q = np.float32(2.605750751172309e-06) * z - np.float32(0.0001980959059437737)
     q = (q * z + np.float32(0.00833306647837162)) * z - np.float32(0.16666659712791443)
-    return _negated_if_even(r + r * z * q, rounded)
+    even = (np.float32(rounded).view(np.int32) ^ 1) << 31
+    return np.int32(np.float32(r + r * z * q).view(np.int32) ^ even).view(np.float32)
 
 
 def _by_precision(in_python, double, single):
@@ -1571,7 +1530,7 @@ def _from_distance(kernel, total):
     return kernel.scale * value
 
 
-@_helper
+@_open_helper
 def kernel_value(kernel, x, y):
     """k(x, y) of two vectors, for loops of your own `@njit` code, too (AMS section 2).
 
@@ -1602,12 +1561,6 @@ def _new_tile(like):
 def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
     X, Y = pairs.X, pairs.Y
-    if kernel.kind == _PRECOMPUTED:                    # unsigned numbers of columns: 4 ns a pair at random ones, not 13
-        for i in range(first, last):
-            row, values = kernel.table[np.int64(X[i, 0])], tile[i - first]
-            for j in range(begin, end):
-                values[j - begin] = kernel.scale * row[np.uint64(Y[j, 0])]
-        return
     if pairs.mode == _EVERY_PAIR:
         for i in range(first, last):
             for j in range(begin, end):
@@ -1743,14 +1696,22 @@ def gram_diagonal(X, kernel):
 
 
 @_core_alone
-def _fill_diagonal(X, kernel, out):
+def _call_diagonal(X, kernel, out):
     for i in range(X.shape[0]):
-        out[i] = kernel_value(kernel, X[i], X[i])
+        out[i] = _looked_up(kernel, X[i], X[i])
 
 
 def _diagonal(X, kernel):
-    out = np.empty(len(X), X.dtype)
-    _fill_diagonal(X, kernel, out)
+    out = np.full(len(X), kernel.scale, X.dtype)
+    if kernel.kind == _POLYNOMIAL:
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
+        values = np.full(len(X), kernel.scale)         # powers from there on, as in `_apply_kernel`
+        with np.errstate(over="ignore"):
+            for _ in range(int(kernel.shape)):
+                values *= kernel.gamma * squares + kernel.offset
+            out[:] = values
+    elif kernel.kind in (_CUSTOM, _PRECOMPUTED):
+        _call_diagonal(X, kernel, out)
     return out
 
 
@@ -2534,16 +2495,6 @@ class Eigen(NamedTuple):
 
 
 @_helper
-def _largest(values):
-    """max abs(value) of a vector, NaN if one is NaN; 0 for none."""
-    largest = 0.0
-    for value in values:
-        if not abs(value) <= largest:
-            largest = abs(value)
-    return largest
-
-
-@_helper
 def _dot(u, v):
     total = 0.0
     for i in range(u.shape[0]):
@@ -2552,40 +2503,35 @@ def _dot(u, v):
 
 
 @_core_alone
-def _gram_schmidt(V, key):
-    """Make the rows of V orthonormal, twice; True if all of them were independent. Others are replaced by random ones.
-    """
-    p, n, independent = V.shape[0], V.shape[1], True
-    for q in range(p):
-        v, attempt = V[q], 0
-        while True:
-            size = max(_largest(v), 1e-300)            # squares of tiny or huge entries would not fit
-            for i in range(n):
-                v[i] /= size
-            before = math.sqrt(_dot(v, v))
-            for _ in range(2):
-                for r in range(q):
-                    u = V[r]
-                    overlap = _dot(u, v)
-                    for i in range(n):
-                        v[i] -= overlap * u[i]
-            after = math.sqrt(_dot(v, v))
-            if after > 1e-13 * before and after > 1e-13:
-                break
-            independent = False
-            row = _subkey(key, attempt * p + q)
-            for i in range(n):
-                v[i] = _normal(row, i)
-            attempt += 1
-        for i in range(n):
+def _gram_schmidt(V, first):
+    """Make the rows of V orthonormal, twice, from row `first` on; the number of the first that depends on those before
+    it, where this ends, or that of all rows."""
+    for q in range(first, V.shape[0]):
+        v = V[q]
+        before = math.sqrt(_dot(v, v))
+        for _ in range(2):
+            for r in range(q):
+                u = V[r]
+                overlap = _dot(u, v)
+                for i in range(v.shape[0]):
+                    v[i] -= overlap * u[i]
+        after = math.sqrt(_dot(v, v))
+        if not (after > 1e-13 * before and after > 1e-13):
+            return q
+        for i in range(v.shape[0]):
             v[i] /= after
-    return independent
+    return V.shape[0]
 
 
 def _orthonormalize(W, key):
-    """Orthonormal columns spanning those of W, and whether all of them did span."""
+    """Orthonormal columns spanning those of W, and whether all of them did span; others are replaced by random ones."""
     V = np.array(W.T, order="C")
-    independent = _gram_schmidt(V, key)
+    V /= np.maximum(np.abs(V).max(1, keepdims=True), 1e-300)           # squares of tiny or huge entries would not fit
+    row, drawn = _gram_schmidt(V, 0), 0
+    independent = row == len(V)
+    while row < len(V):
+        V[row] = _gaussian_matrix(1, V.shape[1], _python_subkey(key, drawn))[0]
+        row, drawn = _gram_schmidt(V, row), drawn + 1
     return np.ascontiguousarray(V.T), independent
 
 
@@ -2602,20 +2548,19 @@ def _largest_size(values):
 
 @_helper
 def _tridiagonalize(A, d, e):
-    """Householder reflections H of a symmetric A: diagonals d, e of H A H^T; the vectors of H stay in the rows of A."""
-    n, w = A.shape[0], np.empty(A.shape[0])
-    for j in range(n - 1):
-        v, m = A[j, j + 1:], n - j - 1
-        d[j], size = A[j, j], _largest(v)
-        if size < 1e-290:                              # far below the rounding of A, whose largest entry is 1
+    """Householder reflections H of a symmetric A, whose largest entry is 1: diagonals d, e of H A H^T; the vectors of H
+    stay in the rows of A."""
+    w = np.empty(A.shape[0])
+    for j in range(A.shape[0]):
+        v = A[j, j + 1:]
+        m, square = v.shape[0], _dot(v, v)
+        d[j] = A[j, j]
+        if square < 1e-280:                            # far below the rounding of A
             for i in range(m):
                 v[i] = 0.0
             continue
-        for i in range(m):                             # squares of tiny entries would underflow, and beta be infinite
-            v[i] /= size
-        norm = math.sqrt(_dot(v, v))
-        v[0] += norm if v[0] > 0.0 else -norm          # I - beta v v^T takes the row to (e_j, 0, ..., 0)
-        e[j] = -size * norm if v[0] > 0.0 else size * norm
+        e[j] = -math.sqrt(square) if v[0] > 0.0 else math.sqrt(square)
+        v[0] -= e[j]                                   # I - beta v v^T takes the row to (e_j, 0, ..., 0)
         beta = 2.0 / _dot(v, v)
         for i in range(m):
             w[i] = beta * _dot(A[j + 1 + i, j + 1:], v)
@@ -2626,29 +2571,25 @@ def _tridiagonalize(A, d, e):
             row = A[j + 1 + i, j + 1:]
             for t in range(m):
                 row[t] -= v[i] * w[t] + w[i] * v[t]
-    if n > 0:
-        d[n - 1] = A[n - 1, n - 1]
 
 
 @_helper
 def _diagonalize(d, e, Z):
     """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
-    n = d.shape[0]
-    high = n - 1
+    n, high = d.shape[0], d.shape[0] - 1
     while high > 0:
         low = high
-        while low > 0 and abs(e[low - 1]) > 2.220446049250313e-16 * (abs(d[low - 1]) + abs(d[low])) + 1e-290:
+        while low > 0 and abs(e[low - 1]) > 2.220446049250313e-16 * (abs(d[low - 1]) + abs(d[low])) + 1e-120:
             low -= 1
         if low == high:
             high -= 1
             continue
         gap, b = 0.5 * (d[high - 1] - d[high]), e[high - 1]
-        root = math.hypot(gap, b)
+        root = math.sqrt(gap * gap + b * b)
         x, z = d[low] - d[high] + b * (b / (gap + (root if gap >= 0.0 else -root))), e[low]
         for i in range(low, high):
-            square = x * x + z * z
-            r = math.sqrt(square) if square > 1e-250 else math.hypot(x, z)     # a fifth of the time went into hypot
-            c, s = (x / r, z / r) if r > 0.0 else (1.0, 0.0)
+            r = math.sqrt(x * x + z * z)
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)        # of smaller ones squares are rounded
             if i > low:
                 e[i - 1] = r
             first, b, second = d[i], e[i], d[i + 1]
@@ -8061,22 +8002,23 @@ def explained_variance_ratio(X, expansion):
     X, model = _checked_points("explained_variance_ratio: X", X).astype(np.float64), expansion
     _require(isinstance(model, (Expansion, NystromMap, Subspace)), "explained_variance_ratio: expansion must be an "
              f"Expansion, NystromMap or Subspace, got {type(model).__name__}")
-    n, M, total, sums = len(X), None, 0.0, 0.0
+    n, M, size, sums = len(X), None, 0.0, 0.0
     if isinstance(model, Subspace):                    # features that are not paired differ in length
         features = skpca_transform(X, model)
         for begin in range(0, n, 4096):
             Z = fourier_features(X[begin:begin + 4096], model.map)
-            total, sums = total + (Z**2).sum(), sums + Z.sum(0)
-        total -= (sums**2).sum() / n
+            size, sums = size + (Z**2).sum(), sums + Z.sum(0)
+        total = size - (sums**2).sum() / n
     else:
         model, ones = _as_double(model), np.ones((n, 1))
-        total = gram_diagonal(X, model.kernel).sum() - gram_matmat(X, X, ones, model.kernel).sum() / n
+        size = gram_diagonal(X, model.kernel).sum()
+        total = size - gram_matmat(X, X, ones, model.kernel).sum() / n
         if isinstance(model, NystromMap):
             features = nystrom_features(X, model)
         else:
             model, M = _of_length_1(model)
             features = expand(X, model)
-    _require(total > 0.0, "explained_variance_ratio: X must have points that differ")
+    _require(total > 1e-14 * size, "explained_variance_ratio: X must have points that differ")
     features = features - features.mean(0)
     if M is None:
         return (features**2).sum(0) / total
@@ -8104,7 +8046,7 @@ def _of_landmarks(x, model, out):
         out[c] = total / model.factor[c, c] if c < model.rank else 0.0
 
 
-@_helper
+@_open_helper
 def _one_feature(x, map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) of a map that is stored, or plain."""
     if map.kind != _PLAIN and map.frequencies.shape[0] == 0:

@@ -280,3 +280,12 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
 def test_products_that_are_none_of_a_symmetric_matrix_are_refused(product, n, k, words):
     with pytest.raises(ValueError, match=f"^block_lanczos_of: .*{words}"):
         kp.block_lanczos_of(product, n, k)
+
+
+@pytest.mark.parametrize("n", [4, 100])
+def test_matrices_graded_to_300_digits_were_never_solved(n):
+    steps = 10.0 ** -np.linspace(0.0, 300.0, n)[:-1]
+    A = np.diag(steps, 1) + np.diag(steps, -1)
+    eigen = kp.block_lanczos(A, n)
+    assert np.abs(eigen.values - np.linalg.eigvalsh(A)[::-1]).max() < 1e-15
+    assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(n)).max() < 1e-14
