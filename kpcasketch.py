@@ -195,9 +195,9 @@ _SHARED_FROM = 100_000
 # its time, less twice its work, to a debt; one above 8 ms leaves such regions to one thread for half a second. Those
 # after a pause of 10 ms, when threads have to be woken, or while a twin is compiled, do not count.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
-# The parallel twin takes 2 to 4 s to compile, three times as long as the serial one, which stands in for it until its
-# work amounts to this.
-_WORTH_COMPILING = 250_000_000
+# The parallel twin takes 1 to 4 s to compile, twice as long as the serial one, which stands in for it until its work
+# amounts to this.
+_WORTH_COMPILING = 100_000_000
 _SAME = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
 
 
@@ -246,7 +246,7 @@ def _keyed(arguments):
         elif isinstance(value, tuple):
             part, inside = _keyed(value)
             key.append(part)
-            value = value._make(inside)
+            value = value._make(inside) if hasattr(value, "_make") else tuple(inside)
         else:
             key.append(_SAME.get(type(value), type(value)))
         values.append(value)
@@ -409,11 +409,14 @@ def _wide_vectors(typing):
 
 
 @_helper
-def _aligned(size, like):
-    """Uninitialised vector on a cache line boundary: a 64-byte load that crosses a line costs two."""
+def _aligned(shape, like):
+    """Uninitialised array on a cache line boundary: a 64-byte load that crosses a line costs two."""
+    size = 1
+    for length in shape:
+        size *= length
     raw = np.empty(size + 16, like.dtype)
     skip = (-raw.ctypes.data % 64) // raw.itemsize
-    return raw[skip:skip + size]
+    return raw[skip:skip + size].reshape(shape)
 
 
 def _new_array(shape, dtype):
@@ -755,18 +758,6 @@ _ROUND64, _ROUND32 = 6755399441055744.0, np.float32(12582912.0)
 
 
 @_strict_helper
-def _power64(k):
-    """2^k, float64."""
-    return np.int64((k + 1023) << 52).view(np.float64)
-
-
-@_strict_helper
-def _power32(k):
-    """2^k, float32."""
-    return np.int32((k + 127) << 23).view(np.float32)
-
-
-@_strict_helper
 def _exp64(x):
     """e^x, float64; error below 1.1 ulp."""
     x = -746.0 if x < -746.0 else x                    # beyond, the result is 0 or infinity; NaN passes
@@ -779,8 +770,9 @@ def _exp64(x):
     q = ((q * r + 0.008333333333495561) * r + 0.04166666666652919) * r + 0.1666666666666641
     q = q * r + 0.5000000000000011
     k = np.float64(rounded).view(np.int64)
-    half = k >> 1                                      # two steps, so that subnormal results are rounded once
-    return (1.0 + (r + r * r * q)) * _power64(half) * _power64(k - half)
+    half = k >> 1                                      # 2^k in two steps, so that subnormal results are rounded once
+    return (1.0 + (r + r * r * q)) * np.int64((half + 1023) << 52).view(np.float64) * np.int64(
+        (k - half + 1023) << 52).view(np.float64)
 
 
 @_strict_helper
@@ -795,7 +787,8 @@ def _exp32(x):
     q = (q * r + np.float32(0.1666651964187622)) * r + np.float32(0.4999999403953552)
     k = np.float32(rounded).view(np.int32)
     half = k >> 1
-    return (np.float32(1.0) + (r + r * r * q)) * _power32(half) * _power32(k - half)
+    return (np.float32(1.0) + (r + r * r * q)) * np.int32((half + 127) << 23).view(np.float32) * np.int32(
+        (k - half + 127) << 23).view(np.float32)
 
 
 @_strict_helper
@@ -861,7 +854,6 @@ def _by_precision(in_python, double, single):
 
 
 _exp = _by_precision(lambda x: np.exp(x), _exp64, _exp32)
-_log = _by_precision(lambda x: np.log(x), _log64, _log64)              # few need it in float32
 _cos = _by_precision(lambda x: np.cos(x), _cos64, _cos32)              # for abs(x) <= 2^20 (float64) or 2^13 (float32)
 
 
@@ -870,7 +862,7 @@ def _log_one_plus(t, one):
     """log(1 + t) for t >= 0, with what the rounding of 1 + t takes away put back; `one` is 1 in the precision of t."""
     u = one + t
     lost = (t - (u - one)) / u
-    return _log(u) + (lost if abs(lost) < one else one - one)           # t infinite: nothing was lost
+    return _log64(u) + (lost if abs(lost) < one else one - one)           # t infinite: nothing was lost
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -942,8 +934,8 @@ def _uniform(key, counter):
 def _normal(key, counter):
     """Standard normal (Box-Muller); uses elements 2 counter and 2 counter + 1."""
     first = 2 * np.int64(counter)
-    radius = math.sqrt(-2.0 * _log(_uniform(key, first)))
-    return radius * _cos(6.283185307179586 * _uniform(key, first + 1))
+    radius = math.sqrt(-2.0 * _log64(_uniform(key, first)))
+    return radius * _cos64(6.283185307179586 * _uniform(key, first + 1))
 
 
 @_strict_helper
@@ -966,7 +958,7 @@ def _gamma(key, counter, shape):
 @_strict_helper
 def _gap(key, counter, log_miss):
     """Failures before the next success of a coin whose failure has log-probability log_miss (geometric)."""
-    return np.int64(min(_log(_uniform(key, counter)) / log_miss, 4.0e18))      # cut before it overflows, rounded down
+    return np.int64(min(_log64(_uniform(key, counter)) / log_miss, 4.0e18))      # cut before it overflows, rounded down
 
 
 @_core_alone
@@ -1553,8 +1545,7 @@ _kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))     
 @_helper
 def _new_tile(like):
     """Buffer for one tile; rows are padded so that reading down a column does not fall on the same cache lines."""
-    stride = _BLOCK + 64 // like.itemsize
-    return _aligned(_BLOCK * stride, like).reshape(_BLOCK, stride)
+    return _aligned((_BLOCK, _BLOCK + 64 // like.itemsize), like)
 
 
 @_helper
@@ -1799,7 +1790,7 @@ def _add_tiles(kernel, pairs, places, p, panels, tasks, slots):
         slot, row = task % segments, task // segments * (0 if pairs.symmetric else _blocks(pairs.Y.shape[0]))
         columns = tiles if pairs.symmetric else _blocks(pairs.Y.shape[0])
         start, stop = row + slot * columns // segments, row + (slot + 1) * columns // segments
-        tile, product = _new_tile(panels), _aligned(_BLOCK * wide, panels).reshape(_BLOCK, wide)
+        tile, product = _new_tile(panels), _aligned((_BLOCK, wide), panels)
         for t in range(start, stop):
             first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
@@ -1941,7 +1932,7 @@ def _add_rows(A, m, p, panels, tasks, slots):
         columns = (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
         first, slot = task // segments * _BLOCK, task % segments
         last = min(A.shape[0], first + _BLOCK)
-        product = _aligned(_BLOCK * wide, panels).reshape(_BLOCK, wide)
+        product = _aligned((_BLOCK, wide), panels)
         for b in range(slot * columns // segments, (slot + 1) * columns // segments):
             product[:] = 0
             begin, end = b * _WIDE_BLOCK, min(m, b * _WIDE_BLOCK + _WIDE_BLOCK)
@@ -2079,7 +2070,7 @@ def _multiply_rows(data, indices, indptr, panels, out):
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
         block, lanes = np.int64(index), panels.shape[2]
-        total, only = _aligned(4 * lanes, panels).reshape(4, lanes), panels.reshape(panels.size)
+        total, only = _aligned((4, lanes), panels), panels.reshape(panels.size)
         for i in range(block * _BLOCK, min(out.shape[0], block * _BLOCK + _BLOCK)):
             begin, end = indptr[i], indptr[i + 1]
             if lanes == 1:
@@ -2155,9 +2146,9 @@ def _look_up(words, scale, V, tasks, out):
         task, groups = np.int64(index), (V.shape[1] + lanes - 1) // lanes
         first, column = task // groups * rows, task % groups * lanes
         last = min(out.shape[0], first + rows)
-        table = _aligned(1024 * lanes, V).reshape(1024, lanes)
-        twice = _aligned(8 * lanes, V).reshape(8, lanes)
-        total = _aligned(rows * lanes, V).reshape(rows, lanes)
+        table = _aligned((1024, lanes), V)
+        twice = _aligned((8, lanes), V)
+        total = _aligned((rows, lanes), V)
         total[:] = 0
         for chunk in range(words.shape[0]):
             _fill_tables(V, 32 * chunk, column, table, twice)
@@ -3612,8 +3603,8 @@ def _project_rows(X, s, key, count, width, out):
         _wide_vectors()
         d, scale, first = X.shape[1], X.dtype.type(1.0 / math.sqrt(s)), np.int64(index) * _WIDE_BLOCK
         last = min(X.shape[0], first + _WIDE_BLOCK)
-        panels = _aligned(count * _WIDE_BLOCK * width, X).reshape(count, _WIDE_BLOCK, width)
-        product = _aligned(_WIDE_BLOCK * count * width, X).reshape(_WIDE_BLOCK, count * width)
+        panels = _aligned((count, _WIDE_BLOCK, width), X)
+        product = _aligned((_WIDE_BLOCK, count * width), X)
         product[:] = 0
         for begin in range(0, d, _WIDE_BLOCK):
             end = min(d, begin + _WIDE_BLOCK)
@@ -3873,8 +3864,8 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
     """labels[first:last]: the first of `count` centers within the limit, or -1; a panel and four points at a time."""
     _wide_vectors()
     d, width, left = X.shape[1], cells.panels.shape[2], last - first
-    values, numbers = _aligned(4 * width, X), np.empty(left, np.int64)
-    tile, active = values.reshape(4, width), _aligned(left * d, X).reshape(left, d)
+    values, numbers = _aligned((4 * width,), X), np.empty(left, np.int64)
+    tile, active = values.reshape(4, width), _aligned((left, d), X)
     for r in range(left):
         numbers[r] = first + r
         for t in range(d):
@@ -4239,7 +4230,7 @@ def _unit(X):
 def _fill_similarities(kernel, gamma, X, i, out):
     for index in prange(_blocks(X.shape[0])):
         first = np.int64(index) * _BLOCK
-        columns, values = np.arange(first, min(X.shape[0], first + _BLOCK)), _aligned(_BLOCK, X)
+        columns, values = np.arange(first, min(X.shape[0], first + _BLOCK)), _aligned((_BLOCK,), X)
         _pair_values(kernel, gamma, X, i, X, columns, values)
         for c in range(columns.shape[0]):
             out[first + c] = values[c]
@@ -4908,8 +4899,8 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
         task, blocks, size = np.int64(index), signs.shape[0], signs.shape[1]
         first, wide, count, near = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0, _near(X)
         last, points = min(X.shape[0], first + wide), np.zeros((size, wide), X.dtype)
-        one, two = _aligned(size * wide, X).reshape(size, wide), _aligned(size * wide, X).reshape(size, wide)
-        angles, cosines = _aligned(wide, X), _aligned(wide, X)
+        one, two = _aligned((size, wide), X), _aligned((size, wide), X)
+        angles, cosines = _aligned((wide,), X), _aligned((wide,), X)
         for i in range(first, last):
             for t in range(d):
                 points[t, i - first] = X[i, t]
@@ -5159,7 +5150,7 @@ def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
         _wide_vectors()
         part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), 2 * _VECTOR_BYTES // 8
         count, size = slots.shape[2] // width, columns.shape[1]
-        panels = _aligned(count * _BLOCK * width, columns).reshape(count, _BLOCK, width)
+        panels = _aligned((count, _BLOCK, width), columns)
         panels[:] = 0
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
             first, last = b * _BLOCK, min(columns.shape[0], b * _BLOCK + _BLOCK)
@@ -5843,7 +5834,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 def _drawn_panels(X, kernel, frequencies, copies, key, first, count):
     """Panels of the frequencies of at most 128 features: stored ones, or drawn."""
     d, width = X.shape[1], _TILE_VECTORS * _VECTOR_BYTES // X.itemsize
-    panels, w = _aligned(_BLOCK * d, X).reshape(_BLOCK // width, d, width), np.zeros(d)
+    panels, w = _aligned((_BLOCK // width, d, width), X), np.zeros(d)
     for i in range(_BLOCK):
         if i < count and frequencies.shape[0] > 0:
             w = frequencies[first + i]
@@ -5860,7 +5851,7 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
     for index in prange(slots.shape[0]):
         _wide_vectors()
         task, segments, wide, used = np.int64(index), slots.shape[0], slots.shape[2], phases.shape[0]
-        angles, cosines, product = _new_tile(X), _new_tile(X), _aligned(_BLOCK * wide, X).reshape(_BLOCK, wide)
+        angles, cosines, product = _new_tile(X), _new_tile(X), _aligned((_BLOCK, wide), X)
         for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
             begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
             directions = _drawn_panels(X, kernel, frequencies, copies, key, begin, count)
@@ -6754,8 +6745,8 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
         _wide_vectors()
         n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], np.int64(index) * _BLOCK, below.shape[2]
         last = min(n, first + _BLOCK)
-        tile, columns = _new_tile(pairs.X), _aligned(_BLOCK * width, pairs.X).reshape(_BLOCK, width)
-        Y = rows[first:last] if rows.shape[0] > 0 else _aligned(_BLOCK * m, pairs.X).reshape(_BLOCK, m)
+        tile, columns = _new_tile(pairs.X), _aligned((_BLOCK, width), pairs.X)
+        Y = rows[first:last] if rows.shape[0] > 0 else _aligned((_BLOCK, m), pairs.X)
         for begin in range(0, m, _BLOCK):
             end = min(m, begin + _BLOCK)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
@@ -9081,7 +9072,7 @@ def _embed(options):
     elif options.noisy:
         points, source = _Points(random_noisy(*options.noisy, options.seed, 50, 10.0, 50)), "RandomNoisy points"
     else:
-        rng, labels = np.random.default_rng(0), np.repeat(np.arange(10), np.arange(645, 554, -10))
+        rng, labels = np.random.default_rng(0), np.repeat(np.arange(10), np.arange(345, 254, -10))
         X = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal((labels.size, 16))
         points, source = _Points(X, None, labels), "ten clusters"
         options.sigma = 6.0 if options.sigma is None and "sigma" in _OWN["kernel"][options.kernel] else options.sigma
@@ -9408,7 +9399,10 @@ def main(argv=None):
         argv : list of str, a command first, or None for the arguments of the process; none at all means demo
     Returns: int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 without a reader
     """
+    global _WORTH_COMPILING
     try:
+        if argv is None:                               # then the process ends before a twin would pay that is compiled
+            _WORTH_COMPILING = 1_000_000_000           # for less; those on disk are taken at once
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="backslashreplace")          # names of files beyond ASCII
         options = _parser().parse_args((sys.argv[1:] if argv is None else list(argv)) or ["demo"])

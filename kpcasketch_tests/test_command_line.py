@@ -433,7 +433,7 @@ def test_the_demo_has_points_of_its_own(capsys, command):
     more = ["--noisy", "300", "20"] if command == "noisy" else []
     out = done(capsys, "demo", "-k", "2", "--method", "rls", "-s", "20", "--no-errors", *more)
     assert out.startswith("RandomNoisy points: 300 points, 20 coordinates, float64; gaussian" if more else
-                          "ten clusters: 6000 points, 16 coordinates, float64; gaussian kernel, sigma 6; k = 2, seed 0")
+                          "ten clusters: 3000 points, 16 coordinates, float64; gaussian kernel, sigma 6; k = 2, seed 0")
 
 
 def test_kernels_take_their_options(points, tmp_path, capsys):

@@ -73,7 +73,7 @@ def test_work_decides_which_twin_runs(core, threads):
     assert twins_after(kp._WORTH_COMPILING) == ["s", "p"]
 
 
-def test_the_parallel_twin_is_compiled_when_its_stand_in_has_worked_for_250_ms(core):
+def test_the_parallel_twin_is_compiled_when_its_stand_in_has_worked_for_100_ms(core):
     _, twins_after = core
     assert [twins_after(0.4 * kp._WORTH_COMPILING) for _ in range(3)] == [["s"], ["s"], ["s", "p"]]
 

@@ -27,7 +27,7 @@ def ours(name, x, out):
                 out[i] = kp._cos(x[i])
         else:
             for i in range(x.shape[0]):
-                out[i] = kp._log(x[i])
+                out[i] = kp._log64(x[i])
 
 
 @numba.njit
