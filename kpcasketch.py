@@ -172,16 +172,15 @@ __version__ = "0.1.0"
 # Set it to True, or KPCASKETCH_QUIET in the environment, and nothing is said on stderr while functions are compiled.
 QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
-# Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning.
-_SUMS = {"contract", "reassoc", "nsz", "arcp"}
-# The order of operations stands as written: range reductions and hashes depend on it.
-_STRICT = {"contract"}
+# Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning. In strict helpers
+# the order of operations stands as written: range reductions and hashes depend on it.
+_SUMS, _STRICT = {"contract", "reassoc", "nsz", "arcp"}, {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy")
-# LLVM inlines helpers into cores. A helper of its own was there twice, alone and linked to a core, in code that rounds
-# otherwise where sums are reordered, and which of the two ran depended on what the process had compiled before. Without
-# the code for calls from Python, which would end the process, first calls take 15 % less.
+# LLVM inlines every helper into its cores. Where helpers were compiled by themselves as well, their sums were reordered
+# in two ways, and what a process had compiled before decided which of them a core called. Helpers cannot be called from
+# Python, which ends the process, but for open and strict ones: first calls take 15 % less.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)
-_open_helper = njit(fastmath=_SUMS, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)        # for Python, too
+_open_helper = njit(fastmath=_SUMS, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
 
 # Compiled code is kept on disk, by numba, where another process would import this very module by its name.
@@ -190,10 +189,10 @@ _CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not i
 
 # Nanoseconds of one thread from which on all threads share the work of a core.
 _SHARED_FROM = 100_000
-# Where other programs keep the cores busy, each end of a parallel region waits until the system has run all threads:
-# of two processes at once with regions of .1 or 1 ms, each did one every 8 ms. So each region of less than 10 ms adds
-# its time, less twice its work, to a debt; one above 8 ms leaves such regions to one thread for half a second. Those
-# after a pause of 10 ms, when threads have to be woken, or while a twin is compiled, do not count.
+# With other programs on the processor, the end of a parallel region waits until the system has run every thread: two
+# processes at once with regions of .1 or 1 ms each did one in 8 ms. So what a region of less than 10 ms takes beyond
+# twice its work is added to a debt, and from a debt of 8 ms on such regions run serially for half a second. Regions
+# after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
 # The parallel twin takes 1 to 4 s to compile, twice as long as the serial one, which stands in for it until its work
 # amounts to this.
@@ -214,17 +213,8 @@ class _Account:
         self.met = now
 
 
-_account, _forked = _Account(), False                  # in a forked child the threads of its parent are missing
+_account, _process = _Account(), os.getpid()           # in a forked child the threads of its parent are missing
 _region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
-
-
-def _after_fork():
-    global _forked, _region
-    _forked, _region = True, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Lent:
@@ -264,6 +254,12 @@ def _twin(function, name, parallel, cached):
 
 def _files(twin, name):
     return list(pathlib.Path(twin.stats.cache_path).glob(f"*{name}-*"))
+
+
+def _is_on_disk(function, name, parallel):
+    with contextlib.suppress(OSError, RuntimeError):   # where nothing can be written
+        return _CACHED and bool(_files(_twin(function, name, parallel, True), name))
+    return False
 
 
 def _first_call(function, name, parallel, arguments):
@@ -306,15 +302,14 @@ def _core(function, alone=False):
     def worth_compiling(key, work):
         """Whether the parallel twin is there, here or on disk, or its stand-in has worked for long enough."""
         if key not in stood_in:
-            name = name_of(key, True)
-            stood_in[key] = math.inf if _CACHED and _files(_twin(function, name, True, True), name) else 0
+            stood_in[key] = math.inf if _is_on_disk(function, name_of(key, True), True) else 0
         stood_in[key] += work
         return (key, True) in twins or stood_in[key] > _WORTH_COMPILING
 
     def core(work, *arguments):
         key, arguments = _keyed(arguments)
-        parallel = not _forked and (_SHARED_FROM < 0 or work > _SHARED_FROM and worth_compiling(key, work) and (
-            work > _SHORT or time.perf_counter_ns() > _account.alone_until))
+        parallel = os.getpid() == _process and (_SHARED_FROM < 0 or work > _SHARED_FROM and (
+            work > _SHORT or time.perf_counter_ns() > _account.alone_until) and worth_compiling(key, work))
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
         if not (parallel and numba.get_num_threads() > 1 and _region.acquire(blocking=False)):
             return run(key, arguments, False)

@@ -23,7 +23,7 @@ LOOPS = [(node.name, part) for node in TREE.body if isinstance(node, ast.Functio
          if isinstance(part, ast.For) and getattr(getattr(part.iter, "func", None), "id", "") == "prange"]
 X = np.random.default_rng(0).standard_normal((30, 3))
 g = kp.gaussian(2.0)
-GRAM = "import numpy as np, kpcasketch as kp; X = np.eye(5); print(kp.gram(X, X, kp.gaussian(1.0)).sum())"
+GRAM = "import numpy as np, kpcasketch as kp; X = np.eye(300); print(kp.gram(X, X, kp.gaussian(1.0)).sum())"
 
 
 def run(code, folder=FILE.parent, **environment):
@@ -203,7 +203,7 @@ def test_the_file_works_where_nothing_can_be_written(tmp_path):
     shutil.copy(FILE, tmp_path / "locked")
     nowhere = {"NUMBA_CACHE_DIR": "/dev/null/nowhere", "XDG_CACHE_HOME": "/dev/null", "HOME": "/dev/null"}
     assert run(GRAM, tmp_path / "locked", **nowhere)[0] == run(GRAM)[0]
-    pasted = (f"exec(compile(open({str(FILE)!r}).read(), '<cell>', 'exec'))\nX = np.eye(5)\n"
+    pasted = (f"exec(compile(open({str(FILE)!r}).read(), '<cell>', 'exec'))\nX = np.eye(300)\n"
               "print(gram(X, X, gaussian(1.0)).sum())")
     assert run(pasted, tmp_path)[0] == run(GRAM)[0]
 
