@@ -346,12 +346,12 @@ def _while_compiling():
             print(f"kpcasketch: {name} is being compiled for this machine, once; {kept}", file=sys.stderr, flush=True)
     note = threading.Timer(_PATIENCE - spent, say)
     note.daemon = True
-    if main and (spent < _PATIENCE or name not in _compiling_for):
-        note.start()
-    for number in signal.valid_signals() if main else ():
-        if callable(signal.getsignal(number)):
-            held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
     try:
+        for number in signal.valid_signals() if main else ():
+            if callable(signal.getsignal(number)):
+                held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
+        if main and (spent < _PATIENCE or name not in _compiling_for):
+            note.start()
         yield
     finally:
         note.cancel()
@@ -544,8 +544,8 @@ def _as_array(name, value, ndim, dtypes=None):
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be a plain array, got a masked one: fill or drop what is masked")
     if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):               # pandas, with its NA
+        pandas = "na_value" in inspect.signature(value.to_numpy).parameters
         try:
-            pandas = "na_value" in inspect.signature(value.to_numpy).parameters
             value = value.to_numpy(np.float64, na_value=np.nan) if pandas else np.asarray(value.to_numpy())
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be {what}, got columns that are not ({error})") from None
@@ -642,26 +642,20 @@ def _as_seed(name, value):
     return np.uint64(_checked_whole(name, value, 0, 2**64 - 1))
 
 
-def _as_real(name, value):
+def _checked_real(name, value, low=-math.inf, high=math.inf):
     number = _scalar(value)
     if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise ValueError(f"{name} must be a real number, got {_shown(value)}")
     if not abs(number) <= sys.float_info.max:          # NaN, or beyond the range of float64
         raise ValueError(f"{name} must be finite, got {number}")
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be from {low} {'on' if high == math.inf else f'to {high}'}, got {float(number)}")
     return float(number)
-
-
-def _checked_real(name, value, low, high=math.inf):
-    value = _as_real(name, value)
-    if not low <= value <= high:
-        limits = f"from {low} on" if high == math.inf else f"from {low} to {high}"
-        raise ValueError(f"{name} must be {limits}, got {value}")
-    return value
 
 
 def _checked_between(name, value, over, under=1):
     """A number between 0 and over / under, neither included."""
-    value = _as_real(name, value)
+    value = _checked_real(name, value)
     _require(0.0 < value < over / under, f"{name} must be between 0 and {over}{f'/{under}' * (under > 1)}, got {value}")
     return value
 
@@ -690,7 +684,7 @@ def _fits(name, size):
 # Which function gives the features of points by which model.
 _FEATURES_BY = {"Expansion": "expand", "Subspace": "skpca_transform", "DSGDState": "dsgd_evaluate",
                 "Manifold": "manifold_features", "NystromMap": "nystrom_features", "FourierMap": "fourier_features"}
-_of_numbers = {int: lambda name, value: _checked_whole(name, value, 0), float: _as_real, bool: _as_flag}
+_of_numbers = {int: lambda name, value: _checked_whole(name, value, 0), float: _checked_real, bool: _as_flag}
 _tuples = {}                                           # of each class, what `_validated` was told
 
 
@@ -1012,12 +1006,12 @@ class Kernel(NamedTuple):
     address of a `custom` kernel; table the matrix of a `precomputed` one.
     """
     kind: int
-    scale: float
-    gamma: float
-    shape: float
-    offset: float
-    address: int
-    table: np.ndarray
+    scale: float = 1.0
+    gamma: float = 0.0
+    shape: float = 0.0
+    offset: float = 0.0
+    address: int = 0
+    table: np.ndarray = np.empty((0, 0))
 
     def __reduce__(self):  # an address is another in each process: the function is sent, and compiled there
         if not self.address:
@@ -1030,8 +1024,8 @@ class Kernel(NamedTuple):
     def __repr__(self):
         name = _KIND_NAMES[self.kind] if 0 <= self.kind < len(_KIND_NAMES) else self.kind
         sigma = [f"sigma={math.sqrt(0.5 / self.gamma):.6g}"] if self.kind == _GAUSSIAN and self.gamma > 0.0 else []
-        numbers = [f"{field}={getattr(self, field):.6g}" for field, usual in
-                   (("scale", 1.0), ("gamma", 0.0), ("shape", 0.0), ("offset", 0.0)) if getattr(self, field) != usual]
+        numbers = [f"{field}={getattr(self, field):.6g}" for field in ("scale", "gamma", "shape", "offset")
+                   if getattr(self, field) != self._field_defaults[field]]
         table = [f"table {self.table.shape}"] if self.table.size else []
         return f"Kernel({', '.join([str(name), *sigma, *numbers, *table])})"
 
@@ -1043,10 +1037,6 @@ def _sigma_of(kernel):
         return 1.0 / math.sqrt(squared[kernel.kind] * kernel.gamma)
     roots = {_EXPONENTIAL: 1.0, _MATERN_3_2: 3.0, _MATERN_5_2: 5.0, _CITY_BLOCK: 1.0}
     return math.sqrt(roots[kernel.kind]) / kernel.gamma if kernel.kind in roots else None
-
-
-def _new_kernel(kind, gamma=0.0, shape=0.0, offset=0.0, address=0, table=None):
-    return Kernel(kind, 1.0, gamma, shape, offset, address, np.empty((0, 0)) if table is None else table)
 
 
 def gaussian(sigma=None, gamma=None):
@@ -1064,8 +1054,8 @@ def gaussian(sigma=None, gamma=None):
     if (sigma is None) == (gamma is None):
         raise ValueError("gaussian: either sigma or gamma must be given, and not both")
     if gamma is None:
-        return _new_kernel(_GAUSSIAN, 0.5 / _checked_real("gaussian: sigma", sigma, 1e-150, 1e150) ** 2)
-    return _new_kernel(_GAUSSIAN, _checked_real("gaussian: gamma", gamma, 1e-301, 1e300))
+        return Kernel(_GAUSSIAN, gamma=0.5 / _checked_real("gaussian: sigma", sigma, 1e-150, 1e150) ** 2)
+    return Kernel(_GAUSSIAN, gamma=_checked_real("gaussian: gamma", gamma, 1e-301, 1e300))
 
 
 def laplacian(sigma, norm=2):
@@ -1078,7 +1068,7 @@ def laplacian(sigma, norm=2):
     Returns: Kernel
     """
     kind = _EXPONENTIAL if _checked_whole("laplacian: norm", norm, 1, 2) == 2 else _CITY_BLOCK
-    return _new_kernel(kind, 1.0 / _checked_real("laplacian: sigma", sigma, 1e-150, 1e150))
+    return Kernel(kind, gamma=1.0 / _checked_real("laplacian: sigma", sigma, 1e-150, 1e150))
 
 
 def matern(nu, sigma):
@@ -1091,9 +1081,9 @@ def matern(nu, sigma):
     Returns: Kernel
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
-    nu = _as_real("matern: nu", nu)
+    nu = _checked_real("matern: nu", nu)
     _require(nu in kinds, f"matern: nu must be 0.5, 1.5 or 2.5, got {nu}")
-    return _new_kernel(kinds[nu], math.sqrt(2.0 * nu) / _checked_real("matern: sigma", sigma, 1e-150, 1e150))
+    return Kernel(kinds[nu], gamma=math.sqrt(2.0 * nu) / _checked_real("matern: sigma", sigma, 1e-150, 1e150))
 
 
 def rational_quadratic(alpha, sigma):
@@ -1106,7 +1096,7 @@ def rational_quadratic(alpha, sigma):
     """
     alpha = _checked_real("rational_quadratic: alpha", alpha, 1e-3, 1e6)
     sigma = _checked_real("rational_quadratic: sigma", sigma, 1e-140, 1e140)
-    return _new_kernel(_RATIONAL, 0.5 / (alpha * sigma * sigma), alpha)
+    return Kernel(_RATIONAL, gamma=0.5 / (alpha * sigma * sigma), shape=alpha)
 
 
 def cauchy(sigma):
@@ -1116,7 +1106,7 @@ def cauchy(sigma):
         sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
     Returns: Kernel
     """
-    return _new_kernel(_CAUCHY, 1.0 / _checked_real("cauchy: sigma", sigma, 1e-150, 1e150) ** 2)
+    return Kernel(_CAUCHY, gamma=1.0 / _checked_real("cauchy: sigma", sigma, 1e-150, 1e150) ** 2)
 
 
 def polynomial(degree, gamma, coef0):
@@ -1130,7 +1120,7 @@ def polynomial(degree, gamma, coef0):
     """
     degree = _checked_whole("polynomial: degree", degree, 1, 64)
     gamma = _checked_real("polynomial: gamma", gamma, 5e-324)
-    return _new_kernel(_POLYNOMIAL, gamma, float(degree), _checked_real("polynomial: coef0", coef0, 0.0))
+    return Kernel(_POLYNOMIAL, gamma=gamma, shape=float(degree), offset=_checked_real("polynomial: coef0", coef0, 0.0))
 
 
 def linear():
@@ -1138,7 +1128,7 @@ def linear():
 
     Returns: Kernel
     """
-    return _new_kernel(_POLYNOMIAL, 1.0, 1.0)
+    return Kernel(_POLYNOMIAL, gamma=1.0, shape=1.0)
 
 
 def precomputed(K):
@@ -1158,7 +1148,7 @@ def precomputed(K):
     for a in range(0, len(K), 1024):                   # by blocks, in little memory
         if not np.abs(K[a:a + 1024, :a + 1024] - K[:a + 1024, a:a + 1024].T).max() <= 1e-6 * largest:
             raise ValueError("precomputed: K must be symmetric")
-    return _new_kernel(_PRECOMPUTED, table=K)
+    return Kernel(_PRECOMPUTED, table=K)
 
 
 def custom(f):
@@ -1189,7 +1179,7 @@ def custom(f):
             reason = str(error).strip().splitlines()[0]
             raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
         _custom_kernels.setdefault(f, by_address)      # another thread may have been first
-    return _new_kernel(_CUSTOM, address=_custom_kernels[f].address)
+    return Kernel(_CUSTOM, address=_custom_kernels[f].address)
 
 
 def _custom_again(f, scale):
@@ -1402,16 +1392,18 @@ def _tile_width(like):
     return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
 
 
-def _pack(Y, columns=None):
-    """Panels (panels, d, width): panel q holds rows q width ... of Y transposed; zeros fill the last tile up."""
-    width, columns = _tile_width(Y), columns or _whole_blocks(len(Y))
-    panels = _new_array((columns // width, Y.shape[1], width), Y.dtype)
-    whole = len(Y) // width
-    panels[:whole] = Y[:whole * width].reshape(whole, width, Y.shape[1]).transpose(0, 2, 1)
-    panels[whole:] = 0
-    if whole * width < len(Y):
-        panels[whole, :, :len(Y) - whole * width] = Y[whole * width:].T
+def _packed(V, width, rows, columns):
+    """Panels (panels, rows, width) of the columns of V; zeros fill up so many rows and columns."""
+    count = -(-columns // width)
+    filled, panels = np.zeros((rows, count * width), V.dtype), _new_array((count, rows, width), V.dtype)
+    filled[:len(V), :V.shape[1]] = V
+    panels[:] = filled.reshape(rows, count, width).transpose(1, 0, 2)
     return panels
+
+
+def _pack(Y, columns=None):
+    """Panels of the points of Y, each a column; zeros fill the last tile up."""
+    return _packed(Y.T, _tile_width(Y), Y.shape[1], columns or _whole_blocks(len(Y)))
 
 
 def _squares(X):
@@ -1709,19 +1701,8 @@ def _diagonal(X, kernel):
 
 def _packed_vectors(V):
     """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
-    m, p, rows = len(V), V.shape[1], _whole_blocks(len(V))
-    if p <= 4:
-        panels = np.zeros((1, p, rows), V.dtype)
-        panels[0, :, :m] = V.T
-        return panels
-    width = 2 * _VECTOR_BYTES // V.itemsize
-    panels = _new_array((-(-p // width), rows, width), V.dtype)
-    panels[:, m:] = 0
-    for c, panel in enumerate(panels):
-        part = V[:, c * width:(c + 1) * width]
-        panel[:m, :part.shape[1]] = part
-        panel[:m, part.shape[1]:] = 0
-    return panels
+    p, rows = V.shape[1], _whole_blocks(len(V))
+    return _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, 2 * _VECTOR_BYTES // V.itemsize, rows, p)
 
 
 def _padded_width(p, like):
@@ -2215,7 +2196,7 @@ def _csr_symmetric(A):
 
 
 def _checked_bits(name, value):
-    words, scale, n = value.words, _as_real(f"{name}.scale", value.scale), _checked_whole(f"{name}.n", value.n, 1)
+    words, scale, n = value.words, _checked_real(f"{name}.scale", value.scale), _checked_whole(f"{name}.n", value.n, 1)
     if not isinstance(words, np.ndarray) or words.ndim != 2 or words.dtype != np.uint32:
         got = getattr(words, "dtype", _shown(words))
         raise ValueError(f"{name} must be Bits with words of uint32, in two dimensions, got {got}")
@@ -3714,7 +3695,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     Returns: float
     """
     value, u = _drawn_pair("randomized_kernel_round", x, y, kernel, seed, draw)
-    weight = _as_real("randomized_kernel_round: weight", weight)
+    weight = _checked_real("randomized_kernel_round: weight", weight)
     _require(weight != 0.0, "randomized_kernel_round: weight must not be 0")
     keep = min(1.0, _checked_real("randomized_kernel_round: s", s, 1e-300) * abs(weight))
     return value / keep if u < keep else 0.0
@@ -4802,7 +4783,7 @@ def _draw_frequencies(kernel, key, first, copies, W):
 
 def _lengths_of_normal(key, size, count):
     out = np.empty(count)
-    _mixture_scales(_new_kernel(_RATIONAL, 1.0, 0.5 * size), key, out)
+    _mixture_scales(Kernel(_RATIONAL, gamma=1.0, shape=0.5 * size), key, out)
     return out
 
 
@@ -5262,7 +5243,7 @@ def fd_start(ell, m, half=True, share=1.0):
     True
     """
     ell, m = _checked_whole("fd_start: ell", ell, 1, 2**31 - 1), _checked_whole("fd_start: m", m, 1, 2**31 - 1)
-    half, share = _as_flag("fd_start: half", half), _as_real("fd_start: share", share)
+    half, share = _as_flag("fd_start: half", half), _checked_real("fd_start: share", share)
     _require(ell <= m, f"fd_start: ell must be at most m, got {ell} and {m}")
     _require(0.0 < share <= 1.0, f"fd_start: share must be above 0 and at most 1, got {share}")
     _fits("fd_start: ell", 16.0 * ell * m)

@@ -274,7 +274,7 @@ def test_two_threads_of_a_process_ended_it_where_numba_has_but_its_own_threads()
 
 
 INTERRUPTED = """
-import os, signal
+import faulthandler, os, signal
 import numpy as np, kpcasketch as kp
 
 def resident():
@@ -287,12 +287,14 @@ state = kp.skpca_start(kp.fourier_features_map(g, 3, 50), 10)
 calls = [lambda: kp.kpca(X, g, 3), lambda: kp.skpca_update(state, X), lambda: kp.shadow_select(X, 0.3)]
 for call in calls:
     call()
+faulthandler.dump_traceback_later(300, exit=True)
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 before = resident()
 for i in range(500):
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, 10.0 ** rng.uniform(-5, -2))
+            # And again after a second: Python drops what comes while it frees an object.
+            signal.setitimer(signal.ITIMER_REAL, 10.0 ** rng.uniform(-5, -2), 1.0)
             while True:
                 calls[i % 3]()
         finally:
