@@ -59,7 +59,7 @@ def test_files_that_save_did_not_write_are_refused(tmp_path):
 NEW_KERNEL = [                                         # the edits that a kernel takes: exp(-2 gamma r^2)
     ("\n _PRECOMPUTED) = range(10)\n", "\n _PRECOMPUTED, _TWIN) = range(11)\n"),
     ('"custom", "precomputed")', '"custom", "precomputed", "twin")'),
-    ("def linear(", "def twin(sigma):\n    return _new_kernel(_TWIN, 0.5 / (sigma * sigma))\n\n\ndef linear("),
+    ("def linear(", "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\ndef linear("),
     ("        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
      "        elif kernel.kind == _TWIN:\n            for j in range(_BLOCK):\n"
      "                values[j] = _decay((one + one) * gamma * values[j], far)\n"
