@@ -851,7 +851,7 @@ def _log_one_plus(t, one):
     """log(1 + t) for t >= 0, with what the rounding of 1 + t takes away put back; `one` is 1 in the precision of t."""
     u = one + t
     lost = (t - (u - one)) / u
-    return _log64(u) + (lost if abs(lost) < one else one - one)           # t infinite: nothing was lost
+    return _log64(u) + (lost if abs(lost) < one else one - one)        # t infinite: nothing was lost
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1394,7 +1394,7 @@ def _tile_width(like):
 
 def _packed(V, width, rows, columns):
     """Panels (panels, rows, width) of the columns of V; zeros fill up so many rows and columns."""
-    count = -(-columns // width)
+    count = -(-columns // max(width, 1))
     filled, panels = np.zeros((rows, count * width), V.dtype), _new_array((count, rows, width), V.dtype)
     filled[:len(V), :V.shape[1]] = V
     panels[:] = filled.reshape(rows, count, width).transpose(1, 0, 2)
@@ -1682,11 +1682,11 @@ def _call_diagonal(X, kernel, out):
 def _diagonal(X, kernel):
     out = np.full(len(X), kernel.scale, X.dtype)
     if kernel.kind == _POLYNOMIAL:
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
         values = np.full(len(X), kernel.scale)         # powers from there on, as in `_apply_kernel`
         with np.errstate(over="ignore"):
+            bases = kernel.gamma * np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind") + kernel.offset
             for _ in range(int(kernel.shape)):
-                values *= kernel.gamma * squares + kernel.offset
+                values *= bases
             out[:] = values
     elif kernel.kind in (_CUSTOM, _PRECOMPUTED):
         _call_diagonal(X, kernel, out)
