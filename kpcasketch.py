@@ -966,19 +966,8 @@ def _draw_uniformly(n, size, key):
     return numbers[:size].copy()
 
 
-@_core_alone
-def _fill_normal(key, out):
-    """Standard normals; entry (i, j) depends on the key, i and j alone."""
-    for i in range(out.shape[0]):
-        row = _subkey(key, i)
-        for j in range(out.shape[1]):
-            out[i, j] = _normal(row, j)
-
-
 def _gaussian_matrix(n, p, key):
-    out = _new_array((n, p), np.float64)
-    _fill_normal(key, out)
-    return out
+    return np.random.default_rng(int(key)).standard_normal((n, p))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1266,26 +1255,27 @@ def _apply_kernel(kernel, gamma, tile, rows):
     fixed length lets LLVM drop the loops for remainders: half of the code to compile."""
     _wide_vectors()
     one, second = tile.dtype.type(1), tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
-    first = tile.dtype.type(0 if kernel.kind == _EXPONENTIAL else 1)
     far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)       # exp(-far) is 1e-37, 1e-300
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
     gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
-    bases = np.empty(_BLOCK, tile.dtype)
+    bases, steepness = np.empty(_BLOCK, tile.dtype), gamma
     for i in range(rows):
         values = tile[i]
-        if kernel.kind == _GAUSSIAN or kernel.kind == _CITY_BLOCK:
+        if kernel.kind == _RATIONAL:
+            steepness = shape
             for j in range(_BLOCK):
-                values[j] = _decay(gamma * values[j], far)
-        elif kernel.kind == _RATIONAL:
-            for j in range(_BLOCK):
-                values[j] = _decay(shape * _log_one_plus(gamma * values[j], one), far)
-        elif kernel.kind == _CAUCHY:
-            for j in range(_BLOCK):
-                values[j] = one / (one + gamma * values[j])
-        elif _EXPONENTIAL <= kernel.kind <= _MATERN_5_2:               # (1 + first a + second a^2) exp(-a)
+                values[j] = _log_one_plus(gamma * values[j], one)
+        elif _EXPONENTIAL <= kernel.kind <= _MATERN_5_2:               # (1 + a + second a^2) exp(-a), or exp(-a) alone
+            steepness = one
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
-                values[j] = (one + first * a + second * a * a) * _decay(a, far)
+                values[j], bases[j] = a, one + a + second * a * a
+        if kernel.kind == _CAUCHY:
+            for j in range(_BLOCK):
+                values[j] = one / (one + gamma * values[j])
+        elif kernel.kind <= _CITY_BLOCK:
+            for j in range(_BLOCK):
+                values[j] = _decay(steepness * values[j], far)
         elif kernel.kind == _POLYNOMIAL:
             for j in range(_BLOCK):
                 bases[j] = gamma * values[j] + offset
@@ -1294,6 +1284,9 @@ def _apply_kernel(kernel, gamma, tile, rows):
         else:                                          # of a kind without a formula, which is refused: not finite
             for j in range(_BLOCK):
                 values[j] = np.nan
+        if kernel.kind == _MATERN_3_2 or kernel.kind == _MATERN_5_2:
+            for j in range(_BLOCK):
+                values[j] *= bases[j]
         # A loop of its own: where sums are reordered, scale times a^2 would overflow before exp(-a) makes it small.
         if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:
             for j in range(_BLOCK):
@@ -2469,37 +2462,21 @@ def _dot(u, v):
     return total
 
 
-@_core_alone
-def _gram_schmidt(V, first):
-    """Make the rows of V orthonormal, twice, from row `first` on; the number of the first that depends on those before
-    it, where this ends, or that of all rows."""
-    for q in range(first, V.shape[0]):
-        v = V[q]
-        before = math.sqrt(_dot(v, v))
-        for _ in range(2):
-            for r in range(q):
-                u = V[r]
-                overlap = _dot(u, v)
-                for i in range(v.shape[0]):
-                    v[i] -= overlap * u[i]
-        after = math.sqrt(_dot(v, v))
-        if not (after > 1e-13 * before and after > 1e-13):
-            return q
-        for i in range(v.shape[0]):
-            v[i] /= after
-    return V.shape[0]
-
-
 def _orthonormalize(W, key):
-    """Orthonormal columns spanning those of W, and whether all of them did span; others are replaced by random ones."""
-    V = np.array(W.T, order="C")
-    V /= np.maximum(np.abs(V).max(1, keepdims=True), 1e-300)           # squares of tiny or huge entries would not fit
-    row, drawn = _gram_schmidt(V, 0), 0
-    independent = row == len(V)
-    while row < len(V):
-        V[row] = _gaussian_matrix(1, V.shape[1], _python_subkey(key, drawn))[0]
-        row, drawn = _gram_schmidt(V, row), drawn + 1
-    return np.ascontiguousarray(V.T), independent
+    """Orthonormal columns spanning those of W, and whether all of them did span; others are replaced by random ones. By
+    eigenvectors of W^T W, again until that is the unit matrix to rounding (Stathopoulos, Wu 2002), mostly twice."""
+    (n, p), independent, rng = W.shape, True, np.random.default_rng(int(key))
+    V = W / np.maximum(np.abs(W).max(0), 1e-300)       # squares of tiny or huge entries would not fit
+    for _ in range(10):
+        G = _transposed_product(V, p, V)
+        if np.abs(G - np.eye(p)).max() <= 1e-13:
+            break
+        V = _dense_product(V, p, _small_eigen(G, p, False)[1])
+        lengths = np.sqrt(np.square(V).sum(0))
+        lost = lengths <= 1e-13 * lengths.max()
+        V /= np.where(lost, 1.0, lengths)
+        V[:, lost], independent = rng.standard_normal((n, lost.sum())), independent and not lost.any()
+    return V, independent
 
 
 def _fix_signs(vectors):
@@ -2515,20 +2492,18 @@ def _largest_size(values):
 
 @_helper
 def _tridiagonalize(A, d, e):
-    """Householder reflections H of a symmetric A, whose largest entry is 1: diagonals d, e of H A H^T; the vectors of H
-    stay in the rows of A."""
+    """Householder reflections of a symmetric A, whose largest entry is 1: diagonals d, e of H A H^T. Of each reflection
+    I - beta v v^T, row j of A keeps beta on the diagonal, and v behind it."""
     w = np.empty(A.shape[0])
     for j in range(A.shape[0]):
         v = A[j, j + 1:]
         m, square = v.shape[0], _dot(v, v)
-        d[j] = A[j, j]
+        d[j], A[j, j] = A[j, j], 0.0
         if square < 1e-280:                            # far below the rounding of A
-            for i in range(m):
-                v[i] = 0.0
             continue
         e[j] = -math.sqrt(square) if v[0] > 0.0 else math.sqrt(square)
-        v[0] -= e[j]                                   # I - beta v v^T takes the row to (e_j, 0, ..., 0)
-        beta = 2.0 / _dot(v, v)
+        v[0] -= e[j]                                   # the reflection takes the row to (e_j, 0, ..., 0)
+        beta = -1.0 / (e[j] * v[0])
         for i in range(m):
             w[i] = beta * _dot(A[j + 1 + i, j + 1:], v)
         half = 0.5 * beta * _dot(w[:m], v)
@@ -2538,6 +2513,7 @@ def _tridiagonalize(A, d, e):
             row = A[j + 1 + i, j + 1:]
             for t in range(m):
                 row[t] -= v[i] * w[t] + w[i] * v[t]
+        A[j, j] = beta
 
 
 @_helper
@@ -2580,10 +2556,9 @@ def _solve_small(A, values, beside, rows):
     _diagonalize(values, beside, rows)
     for j in range(A.shape[0] - 2, -1, -1):            # each row z becomes H^T z
         v = A[j, j + 1:]
-        square = _dot(v, v)
-        for q in range(rows.shape[0] if square > 0.0 else 0):
+        for q in range(rows.shape[0] if A[j, j] > 0.0 else 0):
             z = rows[q, j + 1:]
-            factor = 2.0 / square * _dot(v, z)
+            factor = A[j, j] * _dot(v, z)
             for t in range(v.shape[0]):
                 z[t] -= factor * v[t]
 

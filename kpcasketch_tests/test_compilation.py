@@ -328,7 +328,7 @@ print(kp.kpca(X, kp.gaussian(2.0), 3).values.sum() > 0.0)
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no such signals here")
 def test_after_ctrl_c_while_it_compiled_numba_could_not_compile_any_more(tmp_path):
-    timer = "threading.Timer(3.0, lambda: signal.raise_signal(signal.SIGINT)).start()"
+    timer = "threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT)).start()"
     assert run(COMPILING.format(set_timer=timer), NUMBA_CACHE_DIR=str(tmp_path))[0] == "stopped\nTrue\n"
 
 
