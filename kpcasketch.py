@@ -116,6 +116,7 @@ import sys
 import threading
 import time
 import timeit
+import traceback
 import warnings
 import zlib
 from typing import NamedTuple
@@ -256,12 +257,6 @@ def _files(twin, name):
     return list(pathlib.Path(twin.stats.cache_path).glob(f"*{name}-*"))
 
 
-def _is_on_disk(function, name, parallel):
-    with contextlib.suppress(OSError, RuntimeError):   # where nothing can be written
-        return _CACHED and bool(_files(_twin(function, name, parallel, True), name))
-    return False
-
-
 def _first_call(function, name, parallel, arguments):
     """The function compiled for the types of these arguments, or loaded from disk, and what it returns for them. A file
     that cannot be written, or that is cut short, raises before the core runs: it is removed, and the last try is made
@@ -302,7 +297,10 @@ def _core(function, alone=False):
     def worth_compiling(key, work):
         """Whether the parallel twin is there, here or on disk, or its stand-in has worked for long enough."""
         if key not in stood_in:
-            stood_in[key] = math.inf if _is_on_disk(function, name_of(key, True), True) else 0
+            stood_in[key] = 0
+            with contextlib.suppress(OSError, RuntimeError):           # where nothing can be written
+                if _CACHED and _files(_twin(function, name_of(key, True), True, True), name_of(key, True)):
+                    stood_in[key] = math.inf
         stood_in[key] += work
         return (key, True) in twins or stood_in[key] > _WORTH_COMPILING
 
@@ -338,7 +336,9 @@ def _while_compiling():
     """Say so if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within. In the
     main thread only: a thread that starts another while Python collects garbage for sys._current_frames, as a worker of
     Dask does, waited for ever (CPython issue 106883)."""
-    name, begun, came, held = _public_function(), time.monotonic(), [], {}
+    begun, came, held = time.monotonic(), [], {}
+    codes = [frame.f_code.co_name for frame, _ in traceback.walk_stack(None) if frame.f_globals is globals()]
+    name = ["a function", *(code for code in codes if code in __all__)][-1]            # the public one that was called
     spent, main = _compiling_for.get(name, 0.0), threading.current_thread() is threading.main_thread()
     def say():
         if not QUIET:
@@ -361,15 +361,6 @@ def _while_compiling():
             signal.signal(number, handler)
         for number, frame in came:
             held[number](number, frame)
-
-
-def _public_function():
-    """The public function of this file that was called, whatever has called the compiler."""
-    frame, name = inspect.currentframe(), "a function"
-    while frame := frame.f_back:
-        if frame.f_globals is globals() and frame.f_code.co_name in __all__:
-            name = frame.f_code.co_name
-    return name
 
 
 # 1.2 Registers and memory
@@ -1236,12 +1227,6 @@ def _call_kernel(typing, address, x, y):
 # Euclidean distance among them, how far they drop and how steeply. Random features and shadows refuse others by name.
 
 @_strict_helper
-def _decay(a, far):
-    """exp(-a), and 0 from a = far on, where it is so small that a product with it takes a hundred times as long."""
-    return far - far if a >= far else _exp(-a)
-
-
-@_strict_helper
 def _multiply_often(values, bases, times):
     """Powers, from the scale on: in another order one twin of a core overflowed where the other did not."""
     for _ in range(times):
@@ -1254,8 +1239,9 @@ def _apply_kernel(kernel, gamma, tile, rows):
     """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns. The
     fixed length lets LLVM drop the loops for remainders: half of the code to compile."""
     _wide_vectors()
-    one, second = tile.dtype.type(1), tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
-    far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)       # exp(-far) is 1e-37, 1e-300
+    zero, one, second = tile.dtype.type(0), tile.dtype.type(1), tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
+    # From exp(-far) on, 1e-37 or 1e-300, values are 0: a product with them would take a hundred times as long.
+    far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
     gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
     bases, steepness = np.empty(_BLOCK, tile.dtype), gamma
@@ -1275,7 +1261,8 @@ def _apply_kernel(kernel, gamma, tile, rows):
                 values[j] = one / (one + gamma * values[j])
         elif kernel.kind <= _CITY_BLOCK:
             for j in range(_BLOCK):
-                values[j] = _decay(steepness * values[j], far)
+                a = steepness * values[j]
+                values[j] = zero if a >= far else _exp(-a)
         elif kernel.kind == _POLYNOMIAL:
             for j in range(_BLOCK):
                 bases[j] = gamma * values[j] + offset
@@ -2578,26 +2565,6 @@ def _small_eigen(H, size, by_size):
     return scale * found[order], np.ascontiguousarray(rows[order].T)
 
 
-@_core_alone
-def _solve_definite(A, W):
-    """W <- A^-1 W for a positive definite A, whose lower half becomes its Cholesky factor. With LAPACK, whose threads
-    spin on, an implicit step takes twice as long."""
-    r, t = W.shape
-    for i in range(r):
-        for j in range(i + 1):
-            rest = A[i, j] - _dot(A[i, :j], A[j, :j])
-            A[i, j] = rest / A[j, j] if j < i else math.sqrt(rest)
-        for j in range(i + 1):
-            for q in range(t):
-                W[i, q] = W[i, q] - A[i, j] * W[j, q] if j < i else W[i, q] / A[i, i]
-    for i in range(r - 1, -1, -1):
-        for q in range(t):
-            W[i, q] /= A[i, i]
-        for j in range(i):
-            for q in range(t):
-                W[j, q] -= A[i, j] * W[i, q]
-
-
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
     r, A, W = len(squares), squares.copy(), np.array(products, order="C")
@@ -2605,8 +2572,8 @@ def _solve_ridge(squares, products, lam):
     if r > 256:
         from scipy.linalg import cho_factor, cho_solve # .1 s to import
         return cho_solve(cho_factor(A, True, True, False), W, True, False)
-    _solve_definite(A, W)
-    return W
+    values, vectors = _small_eigen(A, r, False)
+    return _dense_product(vectors, r, _transposed_product(vectors, r, W) / values[:, None])
 
 
 # 7.2 Block Lanczos
@@ -2680,17 +2647,6 @@ def _square_norm(G):
     return max(float(_small_eigen(G, len(G), False)[0][0]), 0.0)
 
 
-def _resolvent_norms(values, first, last, S, level):
-    """|M|, |E_1^T (level - H)^-1| and |(level - H)^-1 E_j R^T|, for R^T R = S; first, last: E_1^T Y and E_j^T Y."""
-    share = 1.0 / (level - values)
-    F, left, right = [_dense_product(P * weight, share.size, np.ascontiguousarray(P_other.T)) for P, P_other, weight in
-                      ((first, last, share), (first, first, share * share), (last, last, share * share))]
-    reach = _dense_product(_dense_product(F, len(F), S), len(F), np.ascontiguousarray(F.T))
-    # |(level - H)^-1 E_j R^T|^2 is at most |right| |R|^2.
-    return [math.sqrt(square) for square in
-            (_square_norm(reach), _square_norm(left), _square_norm(right) * _square_norm(S))]
-
-
 def _nothing_missed(values, Y, known, first, block, R, level):
     """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `first` on. values,
     Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them."""
@@ -2703,10 +2659,15 @@ def _nothing_missed(values, Y, known, first, block, R, level):
     far = edge + 1.001 * math.sqrt(_square_norm(S)) / cosine
     of_start, of_last = Y[first:first + block, known:], Y[-block:, known:]
     for _ in range(_STEPS_BEYOND):
-        norm, left, right = _resolvent_norms(others, of_start, of_last, S, at)
+        share = 1.0 / (at - others)
+        reach, left, right = [_dense_product(P * weight, share.size, np.ascontiguousarray(P_other.T))
+                              for P, P_other, weight in ((of_start, of_last, share), (of_start, of_start, share**2),
+                                                         (of_last, of_last, share**2))]
+        norm = math.sqrt(_square_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy())))
         if not norm < cosine:
             return False
-        reached = sign * at + (cosine - norm) / (left * right) if left * right > 0.0 else math.inf
+        moves = math.sqrt(_square_norm(left) * _square_norm(right) * _square_norm(S))  # by no more than that times h
+        reached = sign * at + (cosine - norm) / moves if moves > 0.0 else math.inf
         if reached >= far:
             return True
         at = sign * reached
@@ -2785,35 +2746,19 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 # 7.3 The eigenvalue largest in size
 
-def _bound_by_start(values, Y, R, block):
-    """What the norm of A is not above, but for a chance, by its products with the random start block W_1. A^q W_1 = Q
-    H^q E_1 for q below the number of blocks, and some vector of norm 1 has that cosine with W_1 but for a chance, so
-    that |A|^q times the cosine is at most |A^q W_1|. With one block, A W_1 = W_1 H + R."""
-    cosine, scale, first = _start_cosine(len(R), block, _MISSED), _largest_size(values), Y[:block]
-    if len(Y) == block:
-        size = _largest_size(R)
-        S = _transposed_product(R / size, block, R / size)
-        return (abs(values[0]) + size * math.sqrt(_square_norm(S))) / cosine
-    least = math.inf
-    for q in range(1, len(Y) // block):
-        norm = math.sqrt(_square_norm((first * np.abs(values / scale) ** (2 * q)) @ first.T))
-        least = min(least, scale * math.exp(math.log(max(norm, 1e-300) / cosine) / q))
-    return least
-
-
 def _norm(A, key, tol, max_iterations):
     """Largest size of an eigenvalue of A, from below; what it is not above but for a chance; whether A is finite.
 
     The search ends when no eigenvalue above (1 + tol) norm can have been missed, and that is what it is not above;
-    where the basis was full before, or all is rounding, what powers of A on the start block show, some 10 % more. The
-    basis grows, to 512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in the
-    spectrum) it is started anew from the largest Ritz vectors, to end when the residual of the first is below tol.
+    where the basis was full before, or all is rounding, what the first product shows, much more. The basis grows, to
+    512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in the spectrum) it is
+    started anew from the largest Ritz vectors, to end when the residual of the first is below tol.
     """
     n, block = _size(A), _NORM_BLOCK
     W = np.eye(n) if n <= 256 else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
     limit = min(_NORM_COLUMNS, max(10 * block, 2**26 // n), n - block) // block * block
     Q, H = np.zeros((n, 10 * block if n > 256 else 0)), np.zeros((10 * block, 10 * block))
-    size, first, iterations, certified, most = 0, 0, 0, 0.0, 0.0
+    size, first, iterations, most = 0, 0, 0, 0.0
     while True:
         R, summands = _measured_product(A, W)
         if not _all_below(R, math.inf):
@@ -2823,6 +2768,8 @@ def _norm(A, key, tol, max_iterations):
         if n <= 256:
             norm = float(abs(_small_eigen(R, n, True)[0][0]))
             return norm, norm + rounding, True
+        if iterations == 1:                            # |A v| |W^T v| <= |A W| for every eigenvector v
+            certified = rounding + math.sqrt(block) * _largest_column(R) / _start_cosine(n, block, _MISSED)
         if size + block > Q.shape[1]:
             more = min(limit, 2 * Q.shape[1]) - Q.shape[1]
             Q, H = np.pad(Q, ((0, 0), (0, more))), np.pad(H, (0, more))
@@ -2838,12 +2785,8 @@ def _norm(A, key, tol, max_iterations):
             finished = sure or norm <= rounding or iterations >= max_iterations
             if not finished and first < 0:
                 finished = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(tol * norm, rounding)
-            if sure:
-                certified = beyond
-            elif first >= 0 and (finished or full):
-                certified = rounding + _bound_by_start(values, Y, R, block)
             if finished:
-                return norm, max(norm, float(certified)), True
+                return norm, beyond if sure else max(norm, certified), True
             if full:
                 size, first = 2 * block, -1
                 _keep_ritz_vectors(Q, H, values, Y, size)
@@ -7481,9 +7424,9 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         seed : int from 0 to 2**64 - 1
         limit : int, landmarks at most; 0 for no limit but n
     Returns: CertifiedNystrom. trace_left is exact to rounding. error_bound is what block Lanczos from a random start
-        proves of |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, about 1.1 times where
-        its basis was full before that was sure; or the bound by the trace if that is smaller and the kernel is positive
-        semidefinite by its formula. Above `error` where the limit, or 4 roundings of X's type, was met first
+        proves of |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, unless its basis was
+        full before that was sure; or the bound by the trace if that is smaller and the kernel is positive semidefinite
+        by its formula. Above `error` where the limit, or 4 roundings of X's type, was met first
     Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
         kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)

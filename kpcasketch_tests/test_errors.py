@@ -187,14 +187,9 @@ def test_norms_are_certified_on_hostile_spectra(rng, pytestconfig):
 
 
 def test_a_test_at_one_level_missed_what_is_larger():
-    # |E_1^T (lambda - H)^-1 E_2| is 4e-16 at 1.90 and .061 at 2.40: of blocks it may rise with lambda
     H = np.array([[0.0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 1]])
     values, Y = np.linalg.eigh(H)
     R = 1e-12 * np.random.default_rng(0).standard_normal((400, 2))
-    sizes = [kp._resolvent_norms(values, Y[:2], Y[2:], np.eye(2), level) for level in (1.9, 1.95, 2.4)]
-    assert sizes[1][1] < sizes[0][1] and sizes[2][1] < sizes[1][1] and sizes[2][2] < sizes[0][2]
-    expected = np.linalg.inv(2.4 * np.eye(4) - H)[:2, 2:]
-    assert sizes[2][0] == pytest.approx(np.linalg.norm(expected, 2), rel=1e-6)
     assert inner(kp._nothing_missed)(values, Y, 0, 0, 2, R, 2.5)
     assert not inner(kp._nothing_missed)(values, Y, 0, 0, 2, 1e12 * R, 2.5)
 

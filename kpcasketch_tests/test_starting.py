@@ -62,7 +62,7 @@ NEW_KERNEL = [                                         # the edits that a kernel
     ("def linear(", "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\ndef linear("),
     ("        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
      "        elif kernel.kind == _TWIN:\n            for j in range(_BLOCK):\n"
-     "                values[j] = _decay((one + one) * gamma * values[j], far)\n"
+     "                values[j] = _exp((one + one) * -gamma * values[j])\n"
      "        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]")]
 ITS_LAWS = [
     ("_KINDS_WITH_LAWS = (", "_KINDS_WITH_LAWS = (_TWIN, "),
