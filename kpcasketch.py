@@ -21,7 +21,7 @@ Functions by task
 -----------------
 kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear, custom, precomputed,
                    scaled
-Gram matrices      gram, gram_diagonal, gram_matmat, median_bandwidth
+Gram matrices      gram, gram_diagonal, gram_matmat
 sketches (AMS 3)   sample_gram, quantize_gram, sample_quantize_gram
 features (AMS 4)   round_expansion, thin_expansion, expand_rounded, rounding_scale, is_trivial
 projection (AMS 5) rademacher_projection, projection_dimension
@@ -29,7 +29,7 @@ kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomi
 operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
 eigenpairs         block_lanczos, block_lanczos_of any product, orthogonal_iteration, spectral_norm
 kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion; kernel_pca_preimage
-which, how large   advise, nystrom_to, reliable_components
+which, how large   median_bandwidth, advise, nystrom_to, reliable_components
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
                    recursive_rls_practical, recursive_rls_accelerated; rpcholesky, pivoted_cholesky
 leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
@@ -245,9 +245,8 @@ def _keyed(arguments):
 
 
 def _twin(function, name, parallel, cached):
-    """The function as numba compiles it, under a name of its own, after which numba names its files: those of one
-    function's signatures are numbered, and two processes that save at once give one number to two (numba issue 9348).
-    """
+    """The function as numba compiles it, under a name of its own, after which its files are named: signatures of one
+    function are numbered, and two processes that save at once give one number to two of them (numba issue 9348)."""
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
     return njit(parallel=parallel, cache=cached, fastmath=_SUMS, no_cfunc_wrapper=True, **_OPTIONS)(named)
@@ -515,8 +514,7 @@ def _require(sound, message):
 
 
 def _under_one_name(function):
-    """Have whatever is refused in a function that calls others begin with its own name. The state of a stream, which
-    is none of its arguments, is not mentioned."""
+    """Let what a function refuses by calling others begin with its own name, without `state.`, no argument of it."""
     @functools.wraps(function)
     def named(*arguments, **by_name):
         try:
@@ -637,8 +635,7 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
     number = _scalar(value)
     if not isinstance(number, (int, float)) or isinstance(number, bool):
         raise ValueError(f"{name} must be a real number, got {_shown(value)}")
-    if not abs(number) <= sys.float_info.max:          # NaN, or beyond the range of float64
-        raise ValueError(f"{name} must be finite, got {number}")
+    _require(abs(number) <= sys.float_info.max, f"{name} must be finite, got {number}")
     if not low <= number <= high:
         raise ValueError(f"{name} must be from {low} {'on' if high == math.inf else f'to {high}'}, got {float(number)}")
     return float(number)
@@ -675,14 +672,15 @@ def _fits(name, size):
 # Which function gives the features of points by which model.
 _FEATURES_BY = {"Expansion": "expand", "Subspace": "skpca_transform", "DSGDState": "dsgd_evaluate",
                 "Manifold": "manifold_features", "NystromMap": "nystrom_features", "FourierMap": "fourier_features"}
-_of_numbers = {int: lambda name, value: _checked_whole(name, value, 0), float: _checked_real, bool: _as_flag}
+_BY_ANNOTATION = {int: lambda name, value: _checked_whole(name, value, 0), float: _checked_real, bool: _as_flag}
+_WHOLE = {"whole": np.int64, "bits": np.uint32}
 _tuples = {}                                           # of each class, what `_validated` was told
 
 
 def _validated(what, sound=lambda made: True, **arrays):
-    """Declare how tuples of a class are checked and brought to their form. what: what they are, in words; sound: what
-    holds of them; arrays: dimensions of the fields that are arrays of float64, "points" for those of float32 or
-    float64, "like points" for those of their precision, "whole" for whole numbers. Others go by their annotations."""
+    """Declare how tuples of a class are brought to their form. what: what they are, in words; sound: what holds of
+    them; arrays: dimensions of fields in float64, "points" for float32 or float64, "like points" for their precision,
+    "whole" and "bits" for whole numbers. Other fields go by their annotations."""
     def declared(cls):
         _tuples[cls] = what, sound, arrays
         return cls
@@ -710,18 +708,17 @@ def _checked_as(cls, name, value):
 
 
 def _checked_field(name, given, kind, form, before):
-    """A field of a tuple in its form; `form` as `_validated` was told, None for what goes by its annotation, `kind`;
-    before: the fields that stand before it."""
+    """A field of a tuple in its form, as `_validated` was told, or None: by its annotation `kind`; before: fields."""
     if form in (1, 2):
         return _as_array(name, given, form, _DOUBLE)
-    if form == "whole":
-        return np.array(given, np.int64)
+    if form in _WHOLE:
+        return np.asarray(given).astype(_WHOLE[form], "C", "same_kind")
     if form is not None:
         array = _as_array(name, given, 2)
         return array.astype(before["points"].dtype, copy=False) if form == "like points" else array
     if kind in _tuples:
         return _checked_as(kind, name, given)
-    return _as_seed(name, given) if name.endswith(".seed") else _of_numbers[kind](name, given)
+    return _as_seed(name, given) if name.endswith(".seed") else _BY_ANNOTATION[kind](name, given)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -732,8 +729,7 @@ def _checked_field(name, given, kind, form, before):
 # Polynomials are minimax for relative error (Remez exchange at 60 digits). With NUMBA_DISABLE_JIT=1, NumPy's own.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23. Shifts drop
-# the bits above it.
+# x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23.
 _ROUND64, _ROUND32 = 6755399441055744.0, np.float32(12582912.0)
 
 
@@ -974,7 +970,6 @@ _KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 
 # They depend on x - y alone, and so are Fourier transforms of probability laws (Bochner).
 _KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
 _custom_kernels = {}                                   # compiled kernels must outlive the addresses taken of them
-
 
 # 5.1 Makers
 
@@ -1239,7 +1234,8 @@ def _apply_kernel(kernel, gamma, tile, rows):
     """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns. The
     fixed length lets LLVM drop the loops for remainders: half of the code to compile."""
     _wide_vectors()
-    zero, one, second = tile.dtype.type(0), tile.dtype.type(1), tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
+    zero, one = tile.dtype.type(0), tile.dtype.type(1)
+    second = tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
     # From exp(-far) on, 1e-37 or 1e-300, values are 0: a product with them would take a hundred times as long.
     far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
@@ -1413,9 +1409,9 @@ def _at_scale(kernel, X, Y, symmetric):
 def _prepare(kernel, X, Y, symmetric):
     """Choose how tiles compute, and bring both point sets to that form.
 
-    |x - y|^2 = |x|^2 + |y|^2 - 2 x.y costs half of summing (x - y)^2, but cancels. Its error, relative to the kernel
-    value, is at most a few roundings of gamma (|x|^2 + |y|^2), norms taken about the mean of Y. Where that number stays
-    below 16 the direct sum is hardly better; else, for kernels with a kink at 0, and where d < 16, it is taken.
+    |x - y|^2 = |x|^2 + |y|^2 - 2 x.y costs half of summing (x - y)^2, but errs, relative to the kernel value, by a few
+    roundings of gamma (|x|^2 + |y|^2), norms taken about the mean of Y. It is taken where that number stays below 16,
+    but not for kernels with a kink at 0, nor where d < 16.
     """
     gamma, X, Y = _at_scale(kernel, X, Y, symmetric)
     none = np.empty(0, X.dtype)
@@ -1458,8 +1454,7 @@ def _pair_sum(kind, x, y, zero):
 
 @_helper
 def _pair_values(kernel, gamma, X, i, Y, columns, values):
-    """values[c] = k(x_i, y_columns[c]) by pairs, points and gamma of `_at_scale`; `values` has room for whole blocks.
-    """
+    """values[c] = k(x_i, y_columns[c]), points and gamma of `_at_scale`; `values` has room for whole blocks."""
     x, count = X[i], columns.shape[0]
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         for c in range(count):
@@ -1557,9 +1552,8 @@ def _tile_work(kernel, pairs, more):
     if pairs.mode == _EVERY_PAIR:
         each = _value_work(kernel, d)
     else:
-        m, each = _whole_blocks(m), 1.0 + _MULTIPLY_ADD * d            # whole tiles are computed
-        if kernel.kind == _POLYNOMIAL:
-            each += 0.1 * kernel.shape                 # its degree
+        m, degree = _whole_blocks(m), kernel.shape if kernel.kind == _POLYNOMIAL else 0.0    # whole tiles
+        each = 1.0 + _MULTIPLY_ADD * d + 0.1 * degree
     return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
 
 
@@ -1607,15 +1601,11 @@ def _gram(kernel, pairs):
     return out
 
 
-def _value_limit(kernel, X, Y):
-    """What no abs(k(x, y)) exceeds, as far as that is known without evaluating it."""
+def _value_limit(kernel, *sets):
+    """What abs(k(x, y)) of points in these sets does not exceed (Cauchy, Schwarz); infinity where that is not known."""
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
         return math.inf
-    if kernel.kind == _POLYNOMIAL:
-        product = X.shape[1] * float(np.abs(X).max()) * float(np.abs(Y).max())
-        with np.errstate(over="ignore"):
-            return kernel.scale * float(np.float64(kernel.gamma * product + kernel.offset) ** kernel.shape)
-    return kernel.scale
+    return max(float(_diagonal(X, kernel).max()) for X in sets)
 
 
 def gram(X, Y, kernel):
@@ -1799,30 +1789,6 @@ def gram_matmat(X, Y, V, kernel):
     return product
 
 
-def median_bandwidth(X, seed=0):
-    """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
-
-    Parameters:
-        X : (n, d) array
-        seed : int from 0 to 2**64 - 1
-    Returns: float, in the units of X; the median of the positive distances if more than half of the distances are 0,
-        and 1.0 if all of them are (so that constant data still has a kernel). Only the points drawn are read
-    >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
-    2.0
-    """
-    from scipy.spatial.distance import pdist           # .1 s to import
-    X, key = _as_array("median_bandwidth: X", X, 2), _checked_key("median_bandwidth", seed, _PAIRS)
-    _require(X.size != 0, f"median_bandwidth: X must have at least one row and one column, got shape {X.shape}")
-    rows = _draw_uniformly(len(X), min(len(X), 1000), key)
-    P = _checked_points("median_bandwidth: X", X[rows], numbers=rows).astype(np.float64)
-    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # squares of tiny gaps would be 0
-    distances = pdist(P / unit)
-    if not distances.any():
-        return 1.0
-    middle = np.median(distances)
-    return float(unit * (middle if middle > 0.0 else np.median(distances[distances > 0.0])))
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # 6. Operators
 #
@@ -1839,6 +1805,8 @@ class CSR(NamedTuple):
     indptr: np.ndarray
 
 
+@_validated("Bits with words of uint32, in ceil(n / 32) rows and n columns, n at least 1", lambda made: (
+    made.words.shape == (-(-made.n // 32), made.n)), words="bits")
 class Bits(NamedTuple):
     """Matrix of entries +scale and -scale, a bit each: with bit r of words[c, j] set, entry (32 c + r, j) is +scale."""
     words: np.ndarray
@@ -1857,12 +1825,14 @@ class LowRank(NamedTuple):
     F: np.ndarray
 
 
+@_validated("a Difference of operators of the same size", lambda made: _size(made.A) == _size(made.B))
 class Difference(NamedTuple):
     """A - B of two operators; made by `difference`."""
     A: tuple
     B: tuple
 
 
+@_validated("a Centered, with a mean for each row of A", lambda made: made.means.size == _size(made.A), means=1)
 class Centered(NamedTuple):
     """H A H with H = I - 1 1^T / n, and the row means of A; made by `center`."""
     A: tuple
@@ -1974,9 +1944,11 @@ def _add_panel_products(left, right, places, out):
                 out[i, j] += tile[i - first, j - begin]
 
 
-def _column_products(F, G, symmetric):
-    """F^T G in float64 (G is F, if symmetric); sums of 2048 rows in the factors' precision."""
-    out, width = np.zeros((F.shape[1], G.shape[1])), _tile_width(F)
+def _column_products(F, G):
+    """F^T G in float64; beyond what BLAS does, sums of 2048 rows in the factors' precision."""
+    if F.size * G.shape[1] < _BY_BLAS:
+        return np.matmul(F.T, G, dtype=np.float64)
+    out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _tile_width(F), F is G
     places, padded = _tile_places(out, out.T, symmetric), -(-out.shape[1] // width) * width # whole panels are taken
     for start in range(0, len(F), _RUN):
         stop = min(len(F), start + _RUN)
@@ -1985,11 +1957,6 @@ def _column_products(F, G, symmetric):
         work = _MULTIPLY_ADD * (stop - start) * len(out) * padded * (0.6 if symmetric else 1.0)
         _add_panel_products(work, left, right, places, out)
     return np.triu(out) + np.triu(out, 1).T if symmetric else out
-
-
-def _transposed_times(A, B):
-    """A^T B in float64."""
-    return A.T @ B if A.size * B.shape[1] < _BY_BLAS else _column_products(A, B, A is B)
 
 
 # 6.3 Products with sparse matrices and with bits
@@ -2134,8 +2101,7 @@ def _epsilon(A):
 
 def _checked_array(name, A):
     A = _as_array(name, A, 2)
-    if A.shape[0] != A.shape[1] or A.shape[0] == 0:
-        raise ValueError(f"{name} must be square, with at least one row, got shape {A.shape}")
+    _require(A.shape[0] == A.shape[1] > 0, f"{name} must be square, with at least one row, got shape {A.shape}")
     return A
 
 
@@ -2175,16 +2141,6 @@ def _csr_symmetric(A):
     return not abs(gaps.sum()) > 100.0 * _epsilon(A.data) * np.abs(gaps).sum()
 
 
-def _checked_bits(name, value):
-    words, scale, n = value.words, _checked_real(f"{name}.scale", value.scale), _checked_whole(f"{name}.n", value.n, 1)
-    if not isinstance(words, np.ndarray) or words.ndim != 2 or words.dtype != np.uint32:
-        got = getattr(words, "dtype", _shown(words))
-        raise ValueError(f"{name} must be Bits with words of uint32, in two dimensions, got {got}")
-    if words.shape != ((n + 31) // 32, n):
-        raise ValueError(f"{name}.words must have ceil(n / 32) rows and n columns, n at least 1, got {words.shape}")
-    return Bits(np.require(words, np.uint32, ["C", "A"]), scale, n)
-
-
 def _bits_rows(A, first, last):
     i = np.arange(first, last)
     return np.where(A.words[i // 32] >> (i % 32).astype(np.uint32)[:, None] & np.uint32(1), A.scale, -A.scale)
@@ -2199,19 +2155,6 @@ def _bits_trace(A):
 def _checked_implicit(name, value):
     X = _checked_points(f"{name}.X", value.X)
     return Implicit(X, _checked_kernel(f"{name}.kernel", value.kernel, **{f"{name.split(': ')[-1]}.X": X}))
-
-
-def _checked_difference(name, value):
-    A, B = _as_operator(f"{name}.A", value.A), _as_operator(f"{name}.B", value.B)
-    _require(_size(A) == _size(B), f"{name}.A and {name.split(': ')[-1]}.B must be of the same size, got {_size(A)} "
-             f"and {_size(B)} rows")
-    return Difference(A, B)
-
-
-def _checked_centered(name, value):
-    A, means = _as_operator(f"{name}.A", value.A), _as_array(f"{name}.means", value.means, 1, _DOUBLE)
-    _require(means.size == _size(A), f"{name}.means must hold one number for each row of {name.split(': ')[-1]}.A")
-    return Centered(A, means)
 
 
 def _centered_product(A, V):
@@ -2236,7 +2179,7 @@ class _ByProducts:
     def measured(self, V):
         R = _as_array("block_lanczos_of: product(V)", self.product(V.copy()), 2)
         _require(R.shape == V.shape, f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
-        _require_finite("block_lanczos_of: product(V)", _all_below(R, math.inf))
+        _require(_all_below(R, math.inf), "block_lanczos_of: product(V) must be finite (no NaN or infinity)")
         W = np.array(R, np.float64)
         if self.precision is None:                     # products in half precision pass
             G, self.precision = _transposed_product(V, V.shape[1], W), _epsilon(R)
@@ -2268,8 +2211,8 @@ _OPERATORS = {
         lambda A: float(A.data[np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr)) == A.indices].sum(
             dtype=np.float64)), lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes, _csr_symmetric),
     Bits: _Form(
-        _checked_bits, lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product, _bits_rows, _bits_trace,
-        lambda A: A.words.nbytes),
+        functools.partial(_checked_as, Bits), lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product, _bits_rows,
+        _bits_trace, lambda A: A.words.nbytes),
     Implicit: _Form(
         _checked_implicit, lambda A: len(A.X), lambda A: _epsilon(A.X), lambda A, V: _gram_product(
             A.kernel, _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
@@ -2284,13 +2227,13 @@ _OPERATORS = {
         lambda A, first, last: _dense_product(A.F[first:last].astype(np.float64), A.F.shape[1], A.F.T.astype(
             np.float64, "C")), lambda A: float(np.square(A.F, dtype=np.float64).sum()), lambda A: A.F.nbytes),
     Difference: _Form(
-        _checked_difference, lambda A: _size(A.A), lambda A: max(_precision(A.A), _precision(A.B)),
-        lambda A, V: _product(A.A, V) - _product(A.B, V),
+        functools.partial(_checked_as, Difference), lambda A: _size(A.A),
+        lambda A: max(_precision(A.A), _precision(A.B)), lambda A, V: _product(A.A, V) - _product(A.B, V),
         lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
         lambda A: _trace(A.A) - _trace(A.B), lambda A: _held(A.A) + _held(A.B),
         lambda A: _symmetric(A.A) and _symmetric(A.B)),
     Centered: _Form(
-        _checked_centered, lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product,
+        functools.partial(_checked_as, Centered), lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product,
         lambda A, first, last: _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means),
         lambda A: _trace(A.A) - float(A.means.sum()), lambda A: _held(A.A) + A.means.nbytes,
         lambda A: _symmetric(A.A)),
@@ -2299,8 +2242,6 @@ _OPERATORS = {
 _size, _precision, _product, _rows, _trace, _symmetric, _held = [
     (lambda name: lambda A, *others: getattr(_OPERATORS[type(A)], name)(A, *others))(name)
     for name in ("size", "precision", "product", "rows", "trace", "symmetric", "held")]
-_OPERATORS_IN_WORDS = ("a square array of real numbers or an operator "
-                       f"({', '.join(t.__name__ for t in [*_OPERATORS][1:-1])})")
 
 
 def _measured_product(A, V):
@@ -2326,8 +2267,13 @@ def _as_operator(name, value):
     plain = isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy")
     form = _OPERATORS.get(np.ndarray if plain else type(value))
     if form is None or form.checked is None:
-        raise ValueError(f"{name} must be {_OPERATORS_IN_WORDS}, got {type(value).__name__}")
+        names = ", ".join(cls.__name__ for cls in [*_OPERATORS][1:-1])
+        raise ValueError(f"{name} must be a square array of real numbers or an operator ({names}), got "
+                         f"{type(value).__name__}")
     return form.checked(name, value)
+
+
+_BY_ANNOTATION.update({tuple: _as_operator})           # the A and B of a Difference
 
 
 def _checked_operator(name, A, symmetric=True):
@@ -2342,10 +2288,6 @@ def _checked_pair(name, A, B, symmetric=False):
     A, B = _checked_operator(f"{name}: A", A, symmetric), _checked_operator(f"{name}: B", B, symmetric)
     _require(_size(A) == _size(B), f"{name}: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
     return A, B
-
-
-def _require_finite(name, finite):
-    _require(finite, f"{name} must be finite (no NaN or infinity)")
 
 
 # 6.5 Functions of operators
@@ -2377,7 +2319,7 @@ def dense(A):
     A = _as_operator("dense: A", A)
     _fits("dense: A", 8.0 * _size(A) ** 2)
     entries = _rows(A, 0, _size(A))
-    _require_finite("dense: A", _all_below(entries, math.inf))
+    _require(_all_below(entries, math.inf), "dense: A must be finite (no NaN or infinity)")
     return entries
 
 
@@ -2414,7 +2356,7 @@ def center(A):
     """
     A = _as_operator("center: A", A)
     sums = _product(A, np.ones((_size(A), 1)))
-    _require_finite("center: A", _all_below(sums, math.inf))
+    _require(_all_below(sums, math.inf), "center: A must be finite (no NaN or infinity)")
     return Centered(A, sums[:, 0].astype(np.float64) / len(sums))
 
 
@@ -2519,7 +2461,7 @@ def _diagonalize(d, e, Z):
         x, z = d[low] - d[high] + b * (b / (gap + (root if gap >= 0.0 else -root))), e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)        # of smaller ones squares are rounded
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)        # squares of less are rounded: so 1e-120 above
             if i > low:
                 e[i - 1] = r
             first, b, second = d[i], e[i], d[i + 1]
@@ -2623,10 +2565,9 @@ def _keep_ritz_vectors(Q, H, values, Y, kept):
 # What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j
 # with A Q = Q H + R E_j^T, y = Q^T v solves (lambda - H) y = E_j R^T v, so that W_1^T v = M(lambda) v with M(lambda) =
 # E_1^T (lambda - H)^-1 E_j R^T. If the norm of that matrix is below the cosine |W_1^T v| that a random start block has
-# with any given v, there is no such v. The bound needs no gap (it is the a posteriori form of Kuczynski, Wozniakowski
-# 1992), and comes early where there is one. Of blocks the norm may rise with lambda, so that it is followed from the
-# least lambda that matters on: as |E_1^T (lambda - H)^-1| and |(lambda - H)^-1 E_j R^T| fall, the norm moves by less
-# than h times their product from lambda to lambda + h. Beyond, |R| / (lambda - the largest value) bounds it.
+# with any given v, there is no such v (the a posteriori form of Kuczynski, Wozniakowski 1992, which needs no gap). The
+# norm is followed from the least lambda that matters on: as |E_1^T (lambda - H)^-1| and |(lambda - H)^-1 E_j R^T| fall,
+# it moves by less than h times their product from lambda to lambda + h; and it is below |R| / (lambda - largest value).
 
 _MISSED = 1e-6  # chance that a start block is nearer to orthogonal to v than assumed
 _STEPS_BEYOND = 200                                    # of a proof; then the search goes on, with a larger basis
@@ -2635,8 +2576,7 @@ _NORM_BLOCK, _NORM_COLUMNS = 16, 768  # 768: what 1 % takes without any gap for 
 
 def _start_cosine(n, block, chance):
     """What the cosine between a vector and the span of `block` random ones in n dimensions exceeds but for a chance.
-    Its square has the law Beta(block / 2, (n - block) / 2), whose distribution function is at most x^a / (a B(a,
-    b))."""
+    Its square has the law Beta(a, b), a = block / 2, b = (n - block) / 2: P(square <= x) <= x^a / (a B(a, b))."""
     a, b = 0.5 * block, 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     return math.exp(0.5 / a * (math.log(chance) + math.log(a) + log_beta))
@@ -2685,8 +2625,8 @@ def _eigen_of(values, vectors, products, iterations, precision, summands):
 def _lanczos(A, k, key, tol, max_iterations):
     """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; and whether A is finite.
 
-    Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. A block
-    finds a repeated eigenvalue no more often than it has vectors. The basis holds 2 k + 8 blocks, or A is formed.
+    Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. The
+    basis holds 2 k + 8 blocks, or A is formed.
     """
     n, block = _size(A), min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -2750,9 +2690,8 @@ def _norm(A, key, tol, max_iterations):
     """Largest size of an eigenvalue of A, from below; what it is not above but for a chance; whether A is finite.
 
     The search ends when no eigenvalue above (1 + tol) norm can have been missed, and that is what it is not above;
-    where the basis was full before, or all is rounding, what the first product shows, much more. The basis grows, to
-    512 MB at most but at least to 160 columns. Where that is not enough (a small tol, and no gap in the spectrum) it is
-    started anew from the largest Ritz vectors, to end when the residual of the first is below tol.
+    where the basis was full before, or all is rounding, what the first product shows, much more. A full basis (512 MB,
+    or 160 columns) is started anew from the largest Ritz vectors; then the residual of the first must fall below tol.
     """
     n, block = _size(A), _NORM_BLOCK
     W = np.eye(n) if n <= 256 else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
@@ -2803,14 +2742,6 @@ def _checked_search(function, A, k, seed, tol, max_iterations):
             _checked_whole(f"{function}: max_iterations", max_iterations, 1))
 
 
-def _norm_of(function, A, seed, tol, max_iterations, what="A"):
-    """The spectral norm of an operator, whatever else is checked."""
-    key, tol = _checked_key(function, seed, _NORMS), _checked_real(f"{function}: tol", tol, 0.0)
-    norm, _, finite = _norm(A, key, tol, _checked_whole(f"{function}: max_iterations", max_iterations, 1))
-    _require_finite(f"{function}: {what}", finite)
-    return norm
-
-
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
 
@@ -2832,7 +2763,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     [3.0, 2.0]
     """
     eigen, finite = _lanczos(*_checked_search("block_lanczos", A, k, seed, tol, max_iterations))
-    _require_finite("block_lanczos: A", finite)
+    _require(finite, "block_lanczos: A must be finite (no NaN or infinity)")
     return eigen
 
 
@@ -2876,7 +2807,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     while True:
         Z = _product(A, Q).astype(np.float64, copy=False)
         iterations += 1
-        _require_finite("orthogonal_iteration: A", _all_below(Z, math.inf))
+        _require(_all_below(Z, math.inf), "orthogonal_iteration: A must be finite (no NaN or infinity)")
         T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
         residual = _residual_norms(Z - _dense_product(Q, k, T), Y, k, _largest_size(values))
@@ -2902,15 +2833,18 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
         seed : int from 0 to 2**64 - 1
         tol : float, not negative; relative error. The true norm is below (1 + tol) times the result, or above it by 16
             roundings of a product, but for a chance of 1e-6 over seeds, unless the basis was full before that was sure,
-            or max_iterations were over: then some eigenvalue is as near as |A v - value v| <= tol |value| says. 768
-            columns suffice for 1 % without any gap up to n near 87,000 (beyond, 512 MB hold fewer)
+            or max_iterations were over: then some eigenvalue is as near as |A v - value v| <= tol |value| says
         max_iterations : int, at least 1; products with 16 vectors
     Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
         most 768 n numbers of memory. For n <= 256 the matrix is formed and solved directly
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
-    return _norm_of("spectral_norm", _checked_operator("spectral_norm: A", A), seed, tol, max_iterations)
+    A, tol = _checked_operator("spectral_norm: A", A), _checked_real("spectral_norm: tol", tol, 0.0)
+    max_iterations = _checked_whole("spectral_norm: max_iterations", max_iterations, 1)
+    norm, _, finite = _norm(A, _checked_key("spectral_norm", seed, _NORMS), tol, max_iterations)
+    _require(finite, "spectral_norm: A must be finite (no NaN or infinity)")
+    return norm
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -3255,7 +3189,7 @@ def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, 
 def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
     if kernel.kind not in (_CUSTOM, _PRECOMPUTED):
-        return float(np.abs(_diagonal(X, kernel)).max())
+        return _value_limit(kernel, X)
     return float(np.max([np.abs(_gram(kernel, _prepare(kernel, X[a:a + _BLOCK], X, False))).max()
                          for a in range(0, len(X), _BLOCK)]))
 
@@ -5499,7 +5433,7 @@ def rnca_update(state, X):
         means = Z.mean(0, np.float64)
         if state.centered:
             Z -= means
-        state = _add_moments(state, _column_products(Z, Z, True), means, len(Z))
+        state = _add_moments(state, _column_products(Z, Z), means, len(Z))
         del Z
     return state
 
@@ -5791,7 +5725,7 @@ def _feature_gradient(function, X, map, G, first, count):
     out = np.zeros((count, G.shape[1]))
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
         features = _some_features(function, X[begin:begin + _POINTS_AT_A_TIME], map, first, count, 1.0)
-        out += _transposed_times(features, G[begin:begin + _POINTS_AT_A_TIME])
+        out += _column_products(features, G[begin:begin + _POINTS_AT_A_TIME])
     return out
 
 
@@ -5882,7 +5816,7 @@ def _singular_pairs(C, k, least):
     """The k leading left and right singular vectors of C and all singular values, from C C^T: good to half the digits.
     None in the place of the vectors, if C has no such rank, or if the last value is below the least."""
     B = np.ascontiguousarray(C.T)
-    values, U = _small_eigen(_transposed_times(B, B), len(C), False)
+    values, U = _small_eigen(_column_products(B, B), len(C), False)
     values, U = np.sqrt(np.maximum(values, 0.0)), U[:, :k].copy()
     if k > min(C.shape) or not values[k - 1] > max(1e-6 * values[0], least):
         return None, None, values
@@ -5892,7 +5826,7 @@ def _singular_pairs(C, k, least):
 def _whitener(Z, ridge, share):
     """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding, r at least this share of the
     largest entry of D; and that entry."""
-    values, vectors = _small_eigen(_transposed_times(Z, Z) / len(Z), Z.shape[1], False)
+    values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     rank = np.count_nonzero(values > 1e-10 * values[0])
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
@@ -5946,14 +5880,14 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
     Z, scale = _small_features(function, X, map, initial, centered), map.kernel.scale
     kept, other_weights, gap = Slices(np.empty((0, 0)), np.empty((0, 0))), np.zeros((0, k)), 0.0
     if task < _SINGULAR:
-        values, vectors = _small_eigen(_transposed_times(Z, Z) / len(Z), initial, False)
+        values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), initial, False)
         if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * scale):
             raise ValueError(no_rank + "features on X: give more points, or fewer k")
         largest, weights = values[0], vectors[:, :k]
     elif task == _SINGULAR:
         B, least = _small_features(function, Y.astype(X.dtype), other, initial, centered), _NO_VARIANCE * _kernel_scale(
             task, map, other)
-        U, V, values = _singular_pairs(_transposed_times(Z, B) / len(Z), k, least)
+        U, V, values = _singular_pairs(_column_products(Z, B) / len(Z), k, least)
         if U is None or k > len(X):
             raise ValueError(no_rank + "products of the features on X and Y")
         largest, weights, other_weights = values[0], math.sqrt(0.5) * U, math.sqrt(0.5) * V
@@ -5969,8 +5903,8 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
             B = B - B.mean(0) if centered else B
             right, varied = _whitener(B, 0.0, 0.0)
             _require(varied > 1e-12, f"{function}: targets must not be constant")
-        cross = _dense_product(_transposed_times(Z, B) / len(Z), B.shape[1], right)
-        U, V, _ = _singular_pairs(_transposed_times(left, cross), k, 1e-9)
+        cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
+        U, V, _ = _singular_pairs(_column_products(left, cross), k, 1e-9)
         if U is None or not (varied and largest > _NO_VARIANCE * scale) or k > len(X):
             whose = "products of the features on X and Y" if task == _CANONICAL else "products of features and slices"
             raise ValueError(no_rank + whose)
@@ -6117,17 +6051,17 @@ def _centre_halves(U, half):
 
 def _rayleigh_matrix(U, V, divisor):
     """W = G^T A G: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
-    products = _transposed_times(U, V if len(V) else U) / divisor
+    products = _column_products(U, V if len(V) else U) / divisor
     return products + products.T if len(V) else products
 
 
 def _constraint(state, coef, other_coef, U, V, divisor):
     """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
     |sum_j coef_j phi_j|^2 in the space of the features is their number times sum_j coef_j^2; indicators have none."""
-    C, norms = (_transposed_times(U, U) + _transposed_times(V, V)) / divisor, state.ridge * state.used
+    C, norms = (_column_products(U, U) + _column_products(V, V)) / divisor, state.ridge * state.used
     if norms > 0.0:
         for weights in [coef[:state.used]] if state.task == _SLICED else [coef[:state.used], other_coef[:state.used]]:
-            C += norms * _transposed_times(weights, weights)
+            C += norms * _column_products(weights, weights)
     return C
 
 
@@ -6241,10 +6175,10 @@ def _resolvent_step(F, G, lost, pull, level):
     root = math.sqrt(len(F) - lost)
     A, G = F / root, G / root
     if len(A) > A.shape[1]:
-        return _solve_ridge(_transposed_times(A, A), _transposed_times(A, G) + pull, level)
+        return _solve_ridge(_column_products(A, A), _column_products(A, G) + pull, level)
     B, rest = np.ascontiguousarray(A.T), pull / level
     right = G - _dense_product(A, A.shape[1], rest)
-    return rest + _dense_product(B, len(A), _solve_ridge(_transposed_times(B, B), right, level))
+    return rest + _dense_product(B, len(A), _solve_ridge(_column_products(B, B), right, level))
 
 
 def _implicit_coefficients(function, state, X, map, moving, G, M, eta, block, share):
@@ -6295,7 +6229,7 @@ def _implicit_step(function, state, X, Y):
         other_moving[block] += _implicit_coefficients(function, state, Y, state.other, other_moving, Gy, M, eta, block,
                                                       share)
     moving, other_moving = [_dense_product(A, k, keep) for A in (moving, other_moving)]
-    shared = [_transposed_times(P, A) + _transposed_times(Q, B) for A, B in ((P, Q), (U, V))]
+    shared = [_column_products(P, A) + _column_products(Q, B) for A, B in ((P, Q), (U, V))]
     turn = _solve_ridge(*shared, 0.001 * n) @ keep
     moment, constraint = _remembered(state, _rayleigh_matrix(P, Q, n - 2 * lost),
                                      _constraint(state, state.coef, state.other_coef, P, Q, n - 2 * lost))
@@ -7339,7 +7273,7 @@ def _normal_equations(P, found, T, dtype=np.float64, middle=np.zeros(0)):
             F, _ = _map_features(F, found)
         if middle.size:
             F -= middle
-        squares = squares + _column_products(F, F, True)
+        squares = squares + _column_products(F, F)
         products = products + _transposed_product(F, F.shape[1], T[begin:begin + _SLAB].astype(dtype, copy=False))
         del F
     return squares, products
@@ -7610,6 +7544,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
 # 15.1 Of matrices
 
+@_under_one_name
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
 
@@ -7621,7 +7556,7 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     2.0
     """
     D = Difference(*_checked_pair("spectral_error", A, B, True))
-    return _norm_of("spectral_error", D, seed, tol, max_iterations, "A and B")
+    return spectral_norm(D, seed, tol, max_iterations)
 
 
 def frobenius_error(A, B):
@@ -7637,7 +7572,7 @@ def frobenius_error(A, B):
         for first in range(0, n, _BLOCK):
             last = min(n, first + _BLOCK)
             total += float(np.square(_rows(A, first, last) - _rows(B, first, last)).sum())
-    _require_finite("frobenius_error: A and B", total < math.inf)
+    _require(total < math.inf, "frobenius_error: A and B must be finite (no NaN or infinity)")
     return math.sqrt(total)
 
 
@@ -7700,7 +7635,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
 def _eigenvalues(name, A):
     entries = _rows(A, 0, _size(A))
-    _require_finite(name, np.isfinite(entries).all())
+    _require(np.isfinite(entries).all(), f"{name} must be finite (no NaN or infinity)")
     return np.linalg.eigvalsh(entries)
 
 
@@ -7719,7 +7654,7 @@ def _trace_quadrature(name, A, f, Z, steps):
     for step in range(steps):
         basis[:, step] = V.T
         W = np.array(_product(A, V).T, np.float64, order="C")
-        _require_finite(name, np.isfinite(W).all())
+        _require(np.isfinite(W).all(), f"{name} must be finite (no NaN or infinity)")
         diagonal[:, step], sizes = np.einsum("qi,qi->q", basis[:, step], W), np.linalg.norm(W, axis=1)
         for q in range(probes):
             known = basis[q, :step + 1]
@@ -7765,13 +7700,13 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
         V = _gaussian_matrix(n, probes, _python_subkey(key, 0))
         for _ in range(3):                             # near the leading eigenvectors
             V = _product(D, np.linalg.qr(V)[0]).astype(np.float64, copy=False)
-            _require_finite(name, np.isfinite(V).all())
+            _require(np.isfinite(V).all(), f"{name} must be finite (no NaN or infinity)")
         V = np.linalg.qr(V)[0]
         Z = _random_signs(n, probes, _python_subkey(key, 3)) / math.sqrt(probes)
         starts = np.column_stack([V, Z - V @ (V.T @ Z)])
         part = _trace_quadrature(name, D, lambda x: np.maximum(-x if trace >= 0.0 else x, 0.0), starts, min(steps, n))
         total = abs(trace) + 2.0 * part
-    _require_finite(name, total < math.inf)
+    _require(total < math.inf, f"{name} must be finite (no NaN or infinity)")
     return float(max(total, abs(trace)))
 
 
@@ -7788,7 +7723,7 @@ def projection_cost(A, V):
     A = _as_operator("projection_cost: A", A)
     Q = _orthonormal("projection_cost: V", V, _size(A))
     kept = float((Q * _product(A, Q)).sum())
-    _require_finite("projection_cost: A", abs(kept) < math.inf)
+    _require(abs(kept) < math.inf, "projection_cost: A must be finite (no NaN or infinity)")
     return _trace(A) - kept
 
 
@@ -8164,7 +8099,31 @@ def load(path):
         raise ValueError(f"load: {error}") from None
 
 
-# 16.3 Which sketch, and how large
+# 16.3 Which bandwidth, which sketch, and how large
+
+def median_bandwidth(X, seed=0):
+    """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
+
+    Parameters:
+        X : (n, d) array
+        seed : int from 0 to 2**64 - 1
+    Returns: float, in the units of X; the median of the positive distances if more than half of the distances are 0,
+        and 1.0 if all of them are (so that constant data still has a kernel). Only the points drawn are read
+    >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
+    2.0
+    """
+    from scipy.spatial.distance import pdist           # .1 s to import
+    X, key = _as_array("median_bandwidth: X", X, 2), _checked_key("median_bandwidth", seed, _PAIRS)
+    _require(X.size != 0, f"median_bandwidth: X must have at least one row and one column, got shape {X.shape}")
+    rows = _draw_uniformly(len(X), min(len(X), 1000), key)
+    P = _checked_points("median_bandwidth: X", X[rows], numbers=rows).astype(np.float64)
+    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # squares of tiny gaps would be 0
+    distances = pdist(P / unit)
+    if not distances.any():
+        return 1.0
+    middle = np.median(distances)
+    return float(unit * (middle if middle > 0.0 else np.median(distances[distances > 0.0])))
+
 
 _PILOT_POINTS, _LADDER = 4096, [round(16 * 2 ** (rung / 2)) for rung in range(13)]   # landmarks, or features, to try
 

@@ -140,7 +140,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
      "matmat: A.indices must be"),
     (lambda: kp.matmat(kp.CSR(np.ones(1), np.array([0]), np.array([0, 2])), np.ones((1, 1))),
      "matmat: A.indptr must rise"),
-    (lambda: kp.matmat(kp.Bits(np.zeros((1, 3), np.uint32), 1.0, 4), np.ones((4, 1))), "matmat: A.words must have"),
+    (lambda: kp.matmat(kp.Bits(np.zeros((1, 3), np.uint32), 1.0, 4), np.ones((4, 1))), "matmat: A must be Bits with"),
     (lambda: kp.matmat(kp.LowRank(np.ones(3)), np.ones((3, 1))), "matmat: A.F must be a 2-D array"),
     (lambda: kp.difference(K, K[:3, :3]), "difference: A and B must be of the same size"),
     (lambda: kp.block_lanczos(K, 0, 0), "block_lanczos: k must be a whole number from 1 to 9"),
