@@ -712,7 +712,7 @@ def _checked_field(name, given, kind, form, before):
     if form in (1, 2):
         return _as_array(name, given, form, _DOUBLE)
     if form in _WHOLE:
-        return np.asarray(given).astype(_WHOLE[form], "C", "same_kind")
+        return np.asarray(given).astype(_WHOLE[form], "C", "same_kind", copy=False)
     if form is not None:
         array = _as_array(name, given, 2)
         return array.astype(before["points"].dtype, copy=False) if form == "like points" else array
