@@ -4919,7 +4919,7 @@ def fourier_features(X, map):
 # 11.2 Frequent directions
 
 @_validated("an FDState, as fd_start and fd_update return it", lambda state: (
-    state.ell >= 1 and state.columns.shape[1] == state.ell * (1 if state.half else 2)
+    1 <= state.ell <= state.columns.shape[1] <= 2 * state.ell
     and 0 <= state.settled <= state.used < state.columns.shape[1] and 0.0 < state.share <= 1.0 and state.count >= 0
     and 0.0 <= state.shrunk < math.inf and 0.0 <= state.squares < math.inf and _all_below(state.columns, math.inf)),
     columns=2)
@@ -5013,12 +5013,14 @@ def _enter(columns, used, settled, Z, begin, end):
     return G
 
 
-def _shrink(columns, G, place, spared):
+def _shrink(columns, G, place, spared, ell):
     """Columns with the same A A^T, orthogonal and falling in length, less the squared length of the one at `place`,
-    which is taken off all but the first `spared` (none is at a `place` beyond the last). G = A^T A.
+    which is taken off all but the first `spared` (none is at a `place` beyond the last). Where all from column `ell` on
+    are rounding, nothing but these is lost. G = A^T A.
 
-    The squared lengths before, and how many columns are left. By eigenvectors of G, whose error is the rounding of its
-    largest value; where the value at `place` is not well above that, by a singular value decomposition.
+    The squared lengths before, how many columns are left, and what was taken off. By eigenvectors of G, whose error is
+    the rounding of its largest value; where the value at `place` is not well above that, by a singular value
+    decomposition.
     """
     size, rank, trace = columns.shape[1], np.count_nonzero(G.diagonal()), G.trace()
     fits = 1e-200 < trace < 1e250                      # squares of tiny or huge numbers do not
@@ -5030,38 +5032,49 @@ def _shrink(columns, G, place, spared):
         rows, sizes, _ = np.linalg.svd(columns / unit, full_matrices=False)
         values = np.zeros(size)
         values[:sizes.size] = sizes**2
-    taken = max(values[place], 0.0) if place < size else 0.0
-    left = np.count_nonzero(values[:place] > taken)
+    taken, rounding = max(values[place], 0.0) if place < size else 0.0, 4.5e-16 * size * values[0]
+    if ell < size and values[ell] <= rounding:
+        left = spared = np.count_nonzero(values[:ell] > rounding)
+        taken = max(values[left], 0.0)
+    else:
+        left = np.count_nonzero(values[:place] > taken)
     weights = np.ones(left)
     weights[spared:] = np.sqrt(1.0 - taken / values[spared:left])
     if accurate and left > 0:
         V, wide = turn[:, :left] * weights, _padded_width(left, turn)
         _turn_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, _packed_vectors(V), left, wide)
-        return np.maximum(values, 0.0), left
+        return np.maximum(values, 0.0), left, float(taken)
     columns[:, left:] = 0.0
     if left > 0:
         columns[:, :left] = rows[:, :left] * (unit * sizes[:left] * weights)
-    return values if accurate else values * unit * unit, left
+    square = 1.0 if accurate else unit * unit
+    return values * square, left, float(taken * square)
 
 
 def _places(state):
     """Which column is taken off the others, and how many of these are spared (Algorithm 1: half of ell, rounded up)."""
     j = (state.ell + 1) // 2 if state.half else state.ell
-    return j - 1, min(int((1.0 - state.share) * j), j - 1)
+    return j - 1 if state.half else j, min(int((1.0 - state.share) * j), j - 1)
+
+
+def _sketch_columns(ell, half):
+    """Columns that a sketch holds; more than ell, or what has rank ell would be cut."""
+    return ell + max(1, ell // 4) if half else 2 * ell
 
 
 @np.errstate(over="ignore", invalid="ignore")          # squares that overflow are refused by whoever calls
 def _absorb(state, Z):
     """The state after the rows of Z, by blocks as they fit in."""
-    columns, used, settled, shrunk, begin = state.columns.copy(), state.used, state.settled, state.shrunk, 0
-    place, spared = _places(state)
+    used, settled, shrunk, begin, (place, spared) = state.used, state.settled, state.shrunk, 0, _places(state)
+    columns = np.zeros((len(state.columns), _sketch_columns(state.ell, state.half)))   # older states hold fewer
+    columns[:, :state.columns.shape[1]] = state.columns
     while begin < len(Z):
         end = min(len(Z), begin + columns.shape[1] - used)
         G = _enter(columns, used, settled, Z, begin, end)
         used, begin = used + end - begin, end
         if used == columns.shape[1]:
-            values, used = _shrink(columns, G, place, spared)
-            settled, shrunk = used, float(shrunk + values[place])
+            _, used, taken = _shrink(columns, G, place, spared, state.ell)
+            settled, shrunk = used, shrunk + taken
     # One after the other: the same bits for all rows at once and for runs of them in turn.
     squares = np.cumsum(np.append(state.squares, np.einsum("ij,ij->i", Z, Z)))[-1]
     return state._replace(columns=columns, used=used, settled=settled, shrunk=shrunk, squares=float(squares),
@@ -5080,12 +5093,13 @@ def fd_start(ell, m, half=True, share=1.0):
     """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
     When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
-    ell / 2 of ell (`half`, as SKPCA has it), or of row ell of 2 ell. With share < 1 it is taken off that last share of
-    the rows only (Desai, Ghashami, Phillips 2016), which does better on most data and keeps a weaker promise.
+    ell / 2 (`half`, as SKPCA has it), or of row ell + 1. Rows of rank ell stay as they are. With share < 1 it is taken
+    off that last share of the rows only (Desai, Ghashami, Phillips 2016), which does better on most data and keeps a
+    weaker promise.
     Parameters:
         ell : int from 1 to m; rows of the result
         m : int, at least 1; length of a row
-        half : bool; True holds ell rows, False 2 ell: half the error
+        half : bool; True holds 5 ell / 4 rows, False 2 ell: half the error
         share : float above 0 and at most 1; 0.2 is what its authors use
     Returns: FDState, of O(m ell) memory
     >>> Z, state = np.random.default_rng(0).standard_normal((100, 8)), fd_start(6, 8)
@@ -5099,7 +5113,7 @@ def fd_start(ell, m, half=True, share=1.0):
     _require(ell <= m, f"fd_start: ell must be at most m, got {ell} and {m}")
     _require(0.0 < share <= 1.0, f"fd_start: share must be above 0 and at most 1, got {share}")
     _fits("fd_start: ell", 16.0 * ell * m)
-    return FDState(np.zeros((m, ell if half else 2 * ell)), 0, 0, 0.0, 0.0, 0, ell, half, share)
+    return FDState(np.zeros((m, _sketch_columns(ell, half))), 0, 0, 0.0, 0.0, 0, ell, half, share)
 
 
 def fd_update(state, Z):
@@ -5136,16 +5150,16 @@ def fd_finish(state):
     Parameters:
         state : FDState; it stays as it is, and the stream may go on
     Returns: Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
-        each k below the divisor (ell in the place of ell / 2 if not `half`)
+        each k below the divisor (ell in the place of ell / 2 if not `half`); where the rank of Z is at most ell, B^T B
+        is Z^T Z to rounding
     """
     state = _checked_as(FDState, "fd_finish: state", state)
     columns, shrunk, ell = state.columns.copy(), state.shrunk, state.ell
     size = columns.shape[1]
     if state.used > ell:
-        place, spared = _places(state)
-        values, _ = _shrink(columns, _enter(columns, size, state.settled, columns, 0, 0), place, spared)
-        shrunk = float(shrunk + values[place])
-    values, _ = _shrink(columns, _enter(columns, size, 0, columns, 0, 0), size, 0)
+        spared = _places(state)[1]
+        shrunk += _shrink(columns, _enter(columns, size, state.settled, columns, 0, 0), ell, spared, ell)[2]
+    values = _shrink(columns, _enter(columns, size, 0, columns, 0, 0), size, 0, size)[0]
     return Sketch(columns.T[:ell].copy(), values[:ell].copy(), shrunk, 0.5 * shrunk, state.squares, state.count)
 
 
@@ -6864,7 +6878,8 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a
-    sample with S S^T <= I they are at least the exact scores (RLS lemma 5); the cap mends that lemma's second part.
+    sample with S S^T <= I they are at least the exact scores (RLS lemma 5). Without the cap that lemma's second part, a
+    bound on the sum of probabilities, is false; with it, it held in all examples tried.
     Parameters:
         X : (n, d) array
         landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
@@ -6917,7 +6932,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
         scores : (n,) array, not negative
         delta : float between 0 and 1/8, failure probability
         seed : int from 0 to 2**64 - 1
-        oversampling : float, positive; the 16 of the paper. Less than that voids the theorem, and often does as well
+        oversampling : float, positive; the 16 of the paper. With less no theorem holds, if often as small an error
     Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all where the scores sum to little
     """
     scores = _checked_vector("sample_landmarks: scores", scores)
@@ -6957,17 +6972,20 @@ def _largest_rank(size, constant, delta):
 
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace. The trace
-    less the Ritz values of 6 steps of orthogonal iteration: at most a few per cent too much."""
+    less the largest Ritz values of 3 steps of orthogonal iteration on 8 vectors more than k: with k it was too much by
+    a quarter where a start was nearly orthogonal to a leading eigenvector."""
     Z = np.array(Z, np.float64)
     A, tail = _gram(kernel, _prepare(kernel, Z, Z, True)), 0.0
     with np.errstate(over="ignore", invalid="ignore"):                 # NaN and infinity are refused with the scores
         A *= weights[:, None] * weights
         trace = A.trace()
     if k < len(A) and trace < math.inf:
-        Q, _ = _orthonormalize(_gaussian_matrix(len(A), k, _python_subkey(key, 0)), _python_subkey(key, 1))
-        for step in range(6):
+        p = min(len(A), k + 8)
+        Q, _ = _orthonormalize(_gaussian_matrix(len(A), p, _python_subkey(key, 0)), _python_subkey(key, 1))
+        for step in range(3):
             Q, _ = _orthonormalize(_dense_product(A, len(A), Q), _python_subkey(key, step + 2))
-        tail = trace - (Q * _dense_product(A, len(A), Q)).sum()
+        G = _transposed_product(Q, p, _dense_product(A, len(A), Q))
+        tail = trace - _small_eigen(G, p, False)[0][:k].sum()
     # Of denormal numbers the inverse is infinite.
     return float(max(tail / k, 2.2e-16 * trace, 1e-280)) if trace > 0.0 else 1.0
 
@@ -7051,9 +7069,10 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the
     largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
     probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (RLS
-    theorem 10, by RLS fact 9). Two departures from the printed algorithm: the tail sum comes from 6 steps of orthogonal
-    iteration, and errs upward by a few per cent at most; a sample of a level below the top that has at most k points,
-    and so shows no tail beyond k, is replaced by s points of its level at random.
+    theorem 10, by RLS fact 9). Departures from the printed algorithm: scores are capped at 1; the tail sum comes from 3
+    steps of orthogonal iteration, and errs upward by 1 % or so at most; a sample of a level below the top that has at
+    most k points, and so shows no tail beyond k, is replaced by s points of its level at random; an empty half, by one
+    point.
     Parameters:
         X, kernel : as of `recursive_rls`
         s : int, at least 1; sample size; n or more returns all points
@@ -7087,13 +7106,14 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
 
     `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each
-    level, and at the top s points drawn without replacement in proportion to their probabilities. The authors' program
-    has log(s) for log(2 k / delta): delta = 1 / (2 log s), with s at least 8, is the default. No theorem covers it.
+    level, and at the top s points drawn without replacement in proportion to their probabilities. The default delta, 1
+    / (2 log s) with s at least 8, comes near to the log(s) that the authors' program has for log(2 k / delta); it draws
+    the top by scores alone, and differs in details. No theorem covers it.
     Parameters:
         X, kernel : as of `recursive_rls`
         s : int, at least 1; number of landmarks; n or more returns all points
         seed : int from 0 to 2**64 - 1
-        delta : float between 0 and 1, None for the authors' choice; a smaller one spreads the sample over more points
+        delta : float between 0 and 1, None for 1 / (2 log s); a smaller one spreads the sample over more points
     Returns: Landmarks, indices ascending; weights, 1 / sqrt(chance given the rest of the draw), make sums over all
         points unbiased. About 2 n s kernel values and n s (s + 2 d) multiplications; O(n + s^2) memory
     >>> X = np.concatenate([np.zeros((990, 1)), np.arange(10.0).reshape(-1, 1)])         # ten unlike the others

@@ -198,7 +198,7 @@ def city_block(X, Y, sigma):
 
 def frequent_directions(Z, ell, half=True, share=1.0):
     """(B, sum of what was taken off): a row at a time, and a singular value decomposition whenever no row is free."""
-    room, j = (ell, (ell + 1) // 2) if half else (2 * ell, ell)
+    room, j, number = (ell + max(1, ell // 4), (ell + 1) // 2, (ell + 1) // 2) if half else (2 * ell, ell, ell + 1)
     spared, B, used, shrunk = min(int((1 - share) * j), j - 1), np.zeros((room, Z.shape[1])), 0, 0.0
 
     def decomposed(B):
@@ -207,19 +207,22 @@ def frequent_directions(Z, ell, half=True, share=1.0):
         squares[:len(lengths)], rows[:len(V)] = lengths ** 2, V
         return squares, rows
 
-    def shrink(B):
+    def shrink(B, number):
         squares, rows = decomposed(B)
-        kept = np.maximum(squares - squares[j - 1], 0)
-        kept[:spared], kept[j - 1:] = squares[:spared], 0
-        return np.sqrt(kept)[:, None] * rows, squares[j - 1], np.count_nonzero(kept)
+        if squares[ell] <= 1e-14 * squares[0]:         # of rank ell
+            squares[ell:] = 0
+            return np.sqrt(squares)[:, None] * rows, 0.0, np.count_nonzero(squares > 1e-14 * squares[0])
+        kept = np.maximum(squares - squares[number - 1], 0)
+        kept[:spared], kept[number - 1:] = squares[:spared], 0
+        return np.sqrt(kept)[:, None] * rows, squares[number - 1], np.count_nonzero(kept)
 
     for z in Z:
         B[used], used = z, used + 1
         if used == room:
-            B, taken, used = shrink(B)
+            B, taken, used = shrink(B, number)
             shrunk += taken
     if used > ell:
-        B, taken, used = shrink(B)
+        B, taken, used = shrink(B, ell + 1)
         shrunk += taken
     squares, rows = decomposed(B)
     return (np.sqrt(squares)[:, None] * rows)[:ell], shrunk

@@ -678,3 +678,13 @@ def test_centred_components_over_landmarks_have_preimages(rng):
     X = rng.standard_normal((200, 2)) * [3.0, 0.1]
     model = kp.nystrom_kpca(X, kp.rpcholesky(X, kp.gaussian(2.0), 40), kp.gaussian(2.0), 8, 0, True)
     assert np.abs(kp.kernel_pca_preimage(kp.expand(X[:9], model), model) - X[:9]).max() < 0.3
+
+
+@pytest.mark.parametrize("k", [1, 9, 20])
+def test_a_tail_was_a_quarter_too_large_where_a_start_was_unlucky(k):
+    values = 0.6 ** np.arange(200)
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((200, 200)))[0]
+    kernel = kp.precomputed((turn * values) @ turn.T)
+    rows, exact = np.arange(200.0)[:, None], 0.6 ** k * (1 - 0.6 ** (200 - k)) / 0.4 / k       # a geometric series
+    found = [kp._tail_ridge(kernel, rows, np.ones(200), k, np.uint64(seed)) / exact for seed in range(100)]
+    assert 1 - 1e-9 < min(found) <= max(found) < 1.001

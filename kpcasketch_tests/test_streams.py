@@ -176,6 +176,38 @@ def test_the_last_rows_were_lost_without_a_last_decomposition():
 
 
 @pytest.mark.parametrize("half", [True, False])
+@pytest.mark.parametrize("n, m, ell, rank", [(6, 2, 2, 2), (5, 5, 5, 5), (1, 1, 1, 1), (300, 40, 12, 12),
+                                             (300, 40, 12, 3), (2000, 12, 12, 12), (17, 40, 17, 17), (300, 40, 1, 1)])
+def test_what_fits_exactly_was_shrunk_to_zeros(n, m, ell, rank, half, rng):
+    Z = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, m))
+    parts = [kp.fd_update(kp.fd_start(ell, m, half), part) for part in np.array_split(Z, min(n, 3))]
+    merged = parts[0]
+    for part in parts[1:]:
+        merged = kp.fd_merge(merged, part)
+    for found in (kp.frequent_directions(Z, ell, half), kp.fd_finish(merged)):
+        assert np.abs(found.B.T @ found.B - Z.T @ Z).max() <= 1e-12 * np.linalg.norm(Z) ** 2
+        assert found.shrunk <= 1e-12 * found.squares and found.B.shape == (ell, m)
+
+
+def test_rows_beyond_the_rank_that_fits_are_paid_for(rng):     # the control, by Liberty's bound for the best k
+    Z = rng.standard_normal((300, 13)) @ rng.standard_normal((13, 40))
+    tail = np.linalg.svd(Z, compute_uv=False)[:12] ** 2
+    for half, rows in ((True, 6), (False, 12)):
+        found = kp.frequent_directions(Z, 12, half)
+        error = np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2)
+        assert 1e-6 * found.squares < error <= found.shrunk * (1 + 1e-12)
+        assert error <= min((found.squares - tail[:k].sum()) / (rows - k) for k in range(rows))
+
+
+def test_a_stream_under_way_from_before_sketches_held_more_goes_on(rng):
+    Z, start = rng.standard_normal((100, 30)), kp.fd_start(12, 30)
+    assert start.columns.shape == (30, 15)
+    older = kp.fd_update(start, Z[:9])
+    older = older._replace(columns=older.columns[:, :12].copy())
+    assert np.array_equal(kp.fd_finish(kp.fd_update(older, Z[9:])).B, kp.frequent_directions(Z, 12).B)
+
+
+@pytest.mark.parametrize("half", [True, False])
 def test_a_stream_has_the_same_bits_however_it_is_cut(half, rng):
     Z = rng.standard_normal((301, 40))
     whole = kp.fd_update(kp.fd_start(10, 40, half), Z)
@@ -294,7 +326,7 @@ def test_reservoir_nystrom_is_c_w_c():
     (lambda: kp.fd_update(kp.fd_start(2, 5), np.full((1, 5), np.nan)), "fd_update: Z must be finite"),
     (lambda: kp.fd_update(kp.fd_start(2, 5), X[:0]), "fd_update: Z must have at least one row"),
     (lambda: kp.fd_update(X, X), "fd_update: state must be an FDState"),
-    (lambda: kp.fd_update(kp.fd_start(2, 5)._replace(used=2), X), "fd_update: state must be an FDState"),
+    (lambda: kp.fd_update(kp.fd_start(2, 5)._replace(used=3), X), "fd_update: state must be an FDState"),
     (lambda: kp.fd_merge(kp.fd_start(2, 5), kp.fd_start(3, 5)), "fd_merge: a and b must have been started alike"),
     (lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4), "skpca_start: ell must be at most m"),
     (lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]),
