@@ -337,7 +337,7 @@ def _while_compiling():
     Dask does, waited for ever (CPython issue 106883)."""
     begun, came, held = time.monotonic(), [], {}
     codes = [frame.f_code.co_name for frame, _ in traceback.walk_stack(None) if frame.f_globals is globals()]
-    name = ["a function", *(code for code in codes if code in __all__)][-1]            # the public one that was called
+    name = ["a function", *(code for code in codes if code in __all__ and code != "main")][-1]     # the public one
     spent, main = _compiling_for.get(name, 0.0), threading.current_thread() is threading.main_thread()
     def say():
         if not QUIET:
@@ -7979,6 +7979,9 @@ _SAMPLERS, _REDUCED_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky"
 
 # 16.2 Files
 
+_STANDARDIZED = ("standardized.mean", "standardized.scale")            # beside models of the command line
+
+
 class Advice(NamedTuple):                              # here, as _TUPLES lists it
     """One way to the k leading eigenpairs of a Gram matrix, as predicted.
 
@@ -8111,12 +8114,17 @@ def load(path):
 
     Parameters:
         path : str or path of a .npz file; or a file that is open for reading
-    Returns: the tuple, of its class and types. Pickles are never loaded; functions check what they are given
+    Returns: the tuple, of its class and types. Pickles are never loaded; functions check what they are given. A model
+        of `--standardize` serves (X - mean) / scale: a warning says where in the file these are
     """
     try:
-        return _from_arrays(_arrays_in(path), path)
+        made = _from_arrays(arrays := _arrays_in(path), path)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"load: {error}") from None
+    if _STANDARDIZED[0] in arrays:
+        warnings.warn(f"load: this model serves points (X - mean) / scale, which numpy.load(path) has as "
+                      f"{_STANDARDIZED[0]!r} and {_STANDARDIZED[1]!r}", stacklevel=2)
+    return made
 
 
 # 16.3 Which bandwidth, which sketch, and how large
@@ -8196,7 +8204,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         """A row of advice; what works is timed on the pilot's points, and all points take `work` times as long."""
         flaw = ""
         if predicted > wanted * (1.0 + 1e-3):          # sizes are rounded
-            flaw = "error too large; "
+            flaw = "error too large, or too near to what is allowed (to a fifth); "
         elif held > memory:
             flaw = f"more than the {_human(memory)} of memory; "
         elif method != "lanczos" and held >= n * n * X.itemsize:
@@ -8701,7 +8709,6 @@ _OWN = {"kernel": {name: own for name, (_, own) in _KERNELS.items()},  # options
         "method": {name: method.options for name, method in _METHODS.items()},
         "stream": {name: stream.options for name, stream in _STREAMS.items()}}
 _REMEMBERED = ("kernel", "sigma", "nu", "alpha", "seed", "center", "standardize", "m", "ell", "theta0", "theta1")
-_STANDARDIZED = ("standardized.mean", "standardized.scale")            # in files
 _INDEX = "an index? Write it with index=False, or choose with --columns"
 
 
@@ -8783,6 +8790,10 @@ def _load_points(options, beside=None):
     if moments and moments[0].size != X.shape[1]:
         raise ValueError(f"{path} has {X.shape[1]} columns, and the points before had {moments[0].size}")
     points = _Points(X, names or wanted, _load_labels(options, len(X)) if labels is None else labels, moments, path)
+    if beside is None and kind == ".csv" and not options.standardize:
+        scales = points.rows(slice(8192)).std(0)
+        if scales.max() > 1e3 * scales[scales > 0.0].min(initial=math.inf):
+            _to_stderr(f"columns of {path} differ in scale by more than 1000: --standardize brings them to one")
     return points.standardized() if options.standardize and beside is None else points
 
 
@@ -8838,7 +8849,8 @@ def _load_csv(path, options, wanted):
         asked = None                                   # names of a model, for columns without: by their places
     if asked:
         if missing := [name for name in asked if known.count(name) != 1]:
-            raise ValueError(f"{path} must have one column {', '.join(missing)}: it has {', '.join(names) or width}")
+            raise ValueError(f"{path} must have one column {', '.join(map(repr, missing))}: it has "
+                             f"{', '.join(map(repr, names)) or width}; names, or numbers from 1, with commas between")
         chosen = [known.index(name) for name in asked]
     elif "" in names:
         raise ValueError(f"{path}, line 1, column {names.index('') + 1} has no name: {_INDEX}")
@@ -8856,7 +8868,9 @@ def _load_csv(path, options, wanted):
         except ValueError:
             line, j, field = next((line, j, row[j]) for line, row in block for j in chosen if not _is_number(row[j]))
             what = f"holds {field!r}, which is no number" if field.strip() else "is empty"
-            raise ValueError(f"{path}, line {line}, column {j + 1} {what}") from None
+            named = f"column {j + 1}" + (f", {names[j]!r}," if names else "")
+            raise ValueError(f"{path}, line {line}, {named} {what}: --columns chooses others; rows that lack numbers "
+                             "are filled or dropped beforehand") from None
         labels += [row[label] for _, row in block] if label is not None else []
     X = np.concatenate(blocks)
     for j in range(width) if not names and asked is None and width > 1 and len(X) > 2 else ():
@@ -8884,6 +8898,8 @@ def _load_labels(options, n):
         if y is None and not options.labels or y is not None and y.size == n:
             return y if y is None else y.ravel()
         reason = f"they are {np.size(y)} for {n} points"
+    except FileNotFoundError:
+        reason = "there is no such file, nor a column of that name in a header of the points"
     except Exception as error:
         reason = "they are Python objects: save labels.astype(str)" if "Python objects" in str(error) else error
     raise ValueError(f"cannot take labels of {path}: {reason}")

@@ -102,7 +102,7 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
 
 
 @pytest.mark.parametrize("content, words, text", [
-    ("1,2\n#DIV/0!,4\n5,6\n", [], "line 2, column 1 holds '#DIV/0!', which is no number"),   # the row was dropped
+    ("1,2\n#DIV/0!,4\n5,6\n", [], "line 2, column 1 holds '#DIV/0!', which is no number: --columns"),  # it was dropped
     (",a,b\n0,1,2\n1,3,4\n", [], "line 1, column 1 has no name: an index? Write it with index=False"),
     ("0,1.5,2.5\n1,3.5,4\n2,5,6\n", [], "column 1 numbers the rows: an index?"),
     ("1,1.5\n2,3.5\n3,5\n", [], "column 1 numbers the rows"),                              # R's, without names
@@ -114,18 +114,18 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
     ("a,b\n1,2,\n3,4,\n", [], "or commas in or after numbers"),
     ("5\n\n7\n", [], "line 2 is blank"), ("a,b\n1,2\n\n3,4\n", [], "line 3 is blank"),
     ("\n1,2\n", [], "line 1 is blank"),
-    ('a\n1\n""\n', [], "line 3, column 1 is empty"), ("1,2\n3,\n", [], "line 2, column 2 is empty"),
+    ('a\n1\n""\n', [], "line 3, column 1, 'a', is empty: --columns"), ("1,2\n3,\n", [], "line 2, column 2 is empty"),
     ("1,2\n3\n", [], "line 2 has 1 fields, and line 1 2"),
     ("a,b\n1,2\n3,4,5\n", [], "line 3 has 3 fields, and line 1 2"),
-    ("a,b\n1,2\n3,x\n", [], "line 3, column 2 holds 'x', which is no number"),
-    ("a,b\n1,2\n3,NA\n", [], "line 3, column 2 holds 'NA'"),
+    ("a,b\n1,2\n3,x\n", [], "line 3, column 2, 'b', holds 'x', which is no number"),
+    ("a,b\n1,2\n3,NA\n", [], "line 3, column 2, 'b', holds 'NA'"),
     ("1,2\n" * 5000 + "1,oops\n", [], "line 5001, column 2 holds 'oops'"),
-    ('a,b\n"1,5",2\n3,4\n', [], "line 2, column 1 holds '1,5'"),
+    ('a,b\n"1,5",2\n3,4\n', [], "line 2, column 1, 'a', holds '1,5'"),
     ("1.0,2.O\n3,4\n", ["--no-header"], "line 1, column 2 holds"),
     ("a,a\n1,2\n", [], "line 1 has names that occur twice"),
-    ("a,b\n1,2\n", ["--columns", "a,c"], "must have one column c: it has a, b"),
-    ("a,a\n1,2\n", ["--columns", "a"], "must have one column a: it has a, a"),
-    ("1,2\n", ["--columns", "3"], "must have one column 3: it has 2"), ("", [], "holds no numbers"),
+    ("a,b\n1,2\n", ["--columns", "a,c"], "must have one column 'c': it has 'a', 'b'; names"),
+    ("a,a\n1,2\n", ["--columns", "a"], "must have one column 'a': it has 'a', 'a'"),
+    ("1,2\n", ["--columns", "3"], "must have one column '3': it has 2"), ("", [], "holds no numbers"),
     ("a,b\n", [], "2-D array of real numbers, got float64 of shape (0, 2)"),
     ("a,b\nnan,2\n3,4\n", [], "row 0 is not"), ("a,b\n3,4\ninf,2\n", [], "row 1 is not"),
     ("a,b\n3,4\n1e200,2\n", ["--standardize"], "row 1 is not"),
@@ -156,7 +156,7 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
     assert np.array_equal(read(tmp_path, capsys, (tmp_path / "good.csv").read_bytes())[0], X[:20])
     frame.iloc[3, 1] = np.nan
     frame.to_csv(tmp_path / "hole.csv", index=False)
-    assert "line 5, column 2 is empty" in refused(capsys, "embed", tmp_path / "hole.csv", "-k", "1")
+    assert "line 5, column 2, 'b', is empty" in refused(capsys, "embed", tmp_path / "hole.csv", "-k", "1")
 
 
 def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
@@ -170,7 +170,7 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     done(capsys, "apply", model, csv_file(tmp_path, rows, "plain.csv"), "-o", out)         # without names, by places
     assert np.array_equal(np.load(out), expected)
     lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
-    assert "must have one column b: it has a, c" in refused(capsys, "apply", model, lacking, "-o", out)
+    assert "must have one column 'b': it has 'a', 'c'" in refused(capsys, "apply", model, lacking, "-o", out)
     state = tmp_path / "s.npz"
     stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
     done(capsys, "stream", csv_file(tmp_path, "a,b,c\n" + rows), *stream)
@@ -195,12 +195,12 @@ def test_columns_of_a_model_were_guessed(tmp_path, capsys):
     done(capsys, "embed", csv_file(tmp_path, table(X, "id,1,2")), "--columns", "1,2", *words)
     expected = kp.expand(X[:, 1:], kp.load(model))
     assert np.array_equal(of_model(tmp_path, capsys, table(X[:, [1, 0, 2]], "1,id,2")), expected)
-    assert "must have one column 1: it has id, 2, 3" in refused(
+    assert "must have one column '1': it has 'id', '2', '3'" in refused(
         capsys, "apply", model, csv_file(tmp_path, table(X, "id,2,3")), "-o", tmp_path / "f.npy")
     # of two columns of one name the first was taken twice
     done(capsys, "embed", csv_file(tmp_path, table(X, "a,a,b")), "--columns", "1,2", *words)
     expected = kp.expand(X[:, :2].copy(), kp.load(model))
-    assert "must have one column a, a: it has a, a, b" in refused(
+    assert "must have one column 'a', 'a': it has 'a', 'a', 'b'" in refused(
         capsys, "apply", model, csv_file(tmp_path, table(X, "a,a,b")), "-o", tmp_path / "f.npy")
     assert np.array_equal(of_model(tmp_path, capsys, table(X, "a,a,b"), "--columns", "1,2"), expected)
     # a header of years, the model's own, was a point
@@ -288,7 +288,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
     kinds, model, picture = np.array(["cat", "dog"])[np.arange(150) % 2], tmp_path / "m.npz", tmp_path / "p.svg"
     rows = "\n".join(",".join([kind, *map(repr, map(float, row))]) for kind, row in zip(kinds, X))
     path = csv_file(tmp_path, "species,a,b,c\n" + rows)
-    assert "line 2, column 1 holds 'cat'" in refused(capsys, "embed", path, "-k", "1")
+    assert "line 2, column 1, 'species', holds 'cat'" in refused(capsys, "embed", path, "-k", "1")
     error = refused(capsys, "embed", path, "--columns", "a,b", "--labels", "kind")
     assert "--labels is for --plot, or names a column" in error
     words = ["embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--labels", "species", "--model", model]
@@ -547,7 +547,9 @@ def test_a_model_on_disk_maps_new_points(tmp_path, capsys, method, words, center
                 assert np.abs(np.load(out) - held["embedding"]).max() < 1e-6
     done(capsys, "apply", model, tmp_path / "new.npy", "-o", out)
     Z = (new * [1, 5, 1] - (X * [1, 5, 1] + [0, 0, 7]).mean(0)) / (X * [1, 5, 1]).std(0)
-    assert np.abs(np.load(out) - kp._TRANSFORMS[type(kp.load(model))](Z, kp.load(model))).max() < 1e-9
+    with pytest.warns(UserWarning, match="standardized.mean"):
+        loaded = kp.load(model)
+    assert np.abs(np.load(out) - kp._TRANSFORMS[type(loaded)](Z, loaded)).max() < 1e-9
 
 
 def test_what_apply_refuses(points, tmp_path, capsys):
@@ -1068,3 +1070,25 @@ def test_random_noisy_has_the_spectrum_of_its_description():
     expected = np.append((1 - np.arange(20) / 20) ** 2, np.zeros(40)) + 0.01
     assert np.allclose(variances, expected, rtol=0.12, atol=0.02)
     assert np.array_equal(A[:9], kp.random_noisy(4000, 60, 3, 20, 10.0, 20)[:9])
+
+
+def test_a_model_of_standardized_points_was_loaded_without_a_word(tmp_path, capsys):
+    points = np.random.default_rng(0).standard_normal((60, 3)) * [1.0, 1e5, 1.0] + [0.0, 1e6, 0.0]
+    np.savetxt(tmp_path / "points.csv", points, "%.17g", ",", header="a,b,c", comments="")
+    words = ["embed", str(tmp_path / "points.csv"), "-k", "2", "--model", str(tmp_path / "m.npz")]
+    kp.main([*words, "--standardize"])
+    assert "differ in scale" not in capsys.readouterr().err
+    with pytest.warns(UserWarning, match="'standardized.mean' and 'standardized.scale'"):
+        model = kp.load(tmp_path / "m.npz")
+    file = np.load(tmp_path / "m.npz")
+    kp.main(["apply", str(tmp_path / "m.npz"), str(tmp_path / "points.csv"), "-o", str(tmp_path / "out.npy")])
+    found = kp.expand((points - file["standardized.mean"]) / file["standardized.scale"], model)
+    assert np.abs(found - np.load(tmp_path / "out.npy")).max() < 1e-9
+    kp.main(words)
+    assert "columns of" in capsys.readouterr().err and kp.load(tmp_path / "m.npz").points.shape == (60, 3)
+
+
+def test_labels_that_are_neither_a_file_nor_a_column_are_told_so(tmp_path, capsys):
+    (tmp_path / "points.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n")
+    assert "nor a column of that name" in refused(capsys, "embed", tmp_path / "points.csv", "--labels", "kin", "--plot",
+                                                  tmp_path / "p.png", "--columns", "a,b", "-k", "1")

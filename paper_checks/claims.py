@@ -312,7 +312,7 @@ def mean_limit(tests):
 
 
 def in_short(paper):
-    """Where a paper's text and the mathematics differ, by kind, for the README; steps of proofs by themselves, as they
+    """Where a paper's text and the mathematics differ, by kind; steps of proofs by themselves, as they
     say nothing against what is proved."""
     words = {"false": "False as typed",
              "step": "Steps of proofs that do not follow (the results are not contradicted)",
