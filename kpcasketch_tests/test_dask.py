@@ -468,7 +468,7 @@ def test_the_walk_of_the_readme(tmp_path):
     walk = next(snippet for snippet in snippets("Walks") if "dask" in snippet)
     walk = walk.replace("Client()",
                         "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)")
-    code = walk + "\n    print(streamed.count, found.indices.size)"
+    code = walk + "\n    print(state.sketch.count, found.indices.size)"
     (tmp_path / "walk.py").write_text(code)
     run = subprocess.run([sys.executable, "walk.py"], capture_output=True, text=True, cwd=tmp_path, timeout=300,
                          env={**os.environ, "PYTHONPATH": str(FILE.parent), "KPCASKETCH_QUIET": "1"})
