@@ -144,20 +144,22 @@ __version__ = "0.1.0"
 # multiply-adds: its threads spin on for 25 ms, and the next core waits for them.
 #
 # The cores by their algorithms: `_fill_gram`, `_add_tiles` (Gram matrices and their products), `_add_rows`,
-# `_add_columns`, `_add_panel_products` (dense products), `_multiply_rows` (sparse ones), `_look_up` (bits);
-# `_gram_schmidt`, `_solve_small` (block Lanczos); `_write_kept`, `_round_words` (AMS 3), `_project_rows` (AMS 5);
+# `_add_columns`, `_add_panel_products` (dense products), `_multiply_rows` (sparse ones), `_multiply_bits` (bits);
+# `_solve_small` (block Lanczos); `_write_kept`, `_round_words` (AMS 3), `_project_rows` (AMS 5);
 # `_find_shadows`, `_enter_batch` (RSKPCA algorithm 2), `_find_nearest` (k-means), `_sum_of_tiles` (mmd); `_fourier`,
 # `_fastfood`; `_enter_rows`, `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2);
-# `_forward_substitute`, `_choose` (RLS).
+# `_forward_substitute`, `_choose_pivots` (RLS).
 #
-# A new public function: it stands in the head's table and the README's, and its arguments have names that `_calls`
-# knows; tests miss what is forgotten. A new kernel: the next number behind _PRECOMPUTED (numbers are in files), its
-# name in _KIND_NAMES, a maker, a branch in each function of 5.2, in `_from_distance` (5.4) and in `_sigma_of`, its
-# number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); where the kernel has a kink at 0, a branch also where
-# _CITY_BLOCK has one. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.4). A new sampler of
-# landmarks: a function that returns `Landmarks`, a row in `_METHODS` and a name in `_SAMPLERS` (16.1). A new stream:
-# start, update and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS` and its options
-# in `_ARGUMENTS` (18.7). A new purpose of random numbers: a name beside _START.
+# A new public function: it stands in the head's table, and its arguments have names that `_calls` knows. A new kernel
+# that is a function of the distance: the next number behind _PRECOMPUTED (numbers are in files), its name in
+# _KIND_NAMES, a maker, a branch in `_apply_kernel`, `_mixture_scale`, `_drop` and `_steepest` (5.2), in
+# `_from_distance` (5.4) and `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0,
+# also where _CITY_BLOCK stands, else where `_prepare` and `_rounding` have _CAUCHY. A new operator: a tuple, its
+# functions and an entry in `_OPERATORS` (6.4). A new sampler of landmarks: a function that returns `Landmarks`, all
+# points if s is n or more; a row in `_METHODS`, and its key there in `_SAMPLERS` (16.1). A new stream: start, update
+# and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS`, its options in `_ARGUMENTS`
+# (18.7). Tests of all kernels, samplers and streams have lists of them: KERNELS in test_kernels.py and test_laws.py,
+# ROOM in test_leverage_scores.py; what is in none of these is not tested.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -178,47 +180,47 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 _SUMS, _STRICT = {"contract", "reassoc", "nsz", "arcp"}, {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy")
 # LLVM inlines every helper into its cores. Where helpers were compiled by themselves as well, their sums were reordered
-# in two ways, and what a process had compiled before decided which of them a core called. Helpers cannot be called from
-# Python, which ends the process, but for open and strict ones: first calls take 15 % less.
+# in two ways, and what a process had compiled before decided which of them a core called. Without wrappers for calls
+# from Python first calls take 15 % less, but such a call ends the process; open and strict helpers have them.
 _helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
 
-# Compiled code is kept on disk, by numba, where another process would import this very module by its name.
+# Numba keeps compiled code on disk where another process can import this module by the same name.
 _CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
            and os.path.isfile(globals().get("__file__", "")))
 
 # Nanoseconds of one thread from which on all threads share the work of a core.
 _SHARED_FROM = 100_000
-# With other programs on the processor, the end of a parallel region waits until the system has run every thread: two
-# processes at once with regions of .1 or 1 ms each did one in 8 ms. So what a region of less than 10 ms takes beyond
-# twice its work is added to a debt, and from a debt of 8 ms on such regions run serially for half a second. Regions
-# after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
+# With other programs on the processor, a parallel region ends when the system has run every thread: of two processes
+# with regions of .1 or 1 ms, each finished one region in 8 ms. So the time of a region of less than 10 ms beyond twice
+# its work is added to a debt; at a debt of 8 ms short regions run serially for half a second, and half of the debt
+# stays. Regions after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
 # The parallel twin takes 1 to 4 s to compile, twice as long as the serial one, which stands in for it until its work
 # amounts to this.
 _WORTH_COMPILING = 100_000_000
-_SAME = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
+_PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
 
 
 class _Account:
     """What late threads have cost, until when short regions are left to one thread, and when the last region ended."""
-    debt, alone_until, met = 0.0, 0, 0
+    debt, alone_until, ended = 0.0, 0, 0
 
     def note(self, begun, work):
         now = time.perf_counter_ns()
-        if work < _SHORT and begun - self.met < _PAUSE:
+        if work < _SHORT and begun - self.ended < _PAUSE:
             self.debt = max(0.0, self.debt + (now - begun) - 2.0 * work)
             if self.debt > _DEBT:
                 self.debt, self.alone_until = 0.5 * _DEBT, now + _HOLD
-        self.met = now
+        self.ended = now
 
 
 _account, _process = _Account(), os.getpid()           # in a forked child the threads of its parent are missing
 _region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
 
 
-class _Lent:
+class _Writeable:
     """The memory of a read-only array as if it could be written to: for others numba would compile anew."""
 
     def __init__(self, array):
@@ -226,20 +228,20 @@ class _Lent:
         self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
 
 
-def _keyed(arguments):
+def _with_types(arguments):
     """What tells the types of arguments apart, where numba.typeof takes longer than a small core; and the arguments."""
     key, values = [], []
     for value in arguments:
         if type(value) is np.ndarray:
             if not value.flags.writeable:
-                value = np.asarray(_Lent(value)) if value.size else value.copy()
+                value = np.asarray(_Writeable(value)) if value.size else value.copy()
             key.append((value.dtype.num, value.ndim))
         elif isinstance(value, tuple):
-            part, inside = _keyed(value)
+            part, inside = _with_types(value)
             key.append(part)
             value = value._make(inside) if hasattr(value, "_make") else tuple(inside)
         else:
-            key.append(_SAME.get(type(value), type(value)))
+            key.append(_PLAIN_TYPES.get(type(value), type(value)))
         values.append(value)
     return tuple(key), values
 
@@ -278,7 +280,7 @@ def _core(function, alone=False):
 
     work, the nanoseconds that one thread takes, roughly, decides; but in a forked child and beside a parallel region of
     another thread it is done serially. Tasks of the loop write to places of their own, so the bits are the same. The
-    index of `prange` is unsigned, and np.int64(index) is the task's number: with signed ones it would become a float.
+    index of `prange` is unsigned; np.int64(index) is the task's number, as numba makes floats of mixed integers.
     alone: without a `prange`, and called without work.
     """
     twins, stood_in = {}, {}                           # by types of arguments; work of serial twins for parallel ones
@@ -304,7 +306,7 @@ def _core(function, alone=False):
         return (key, True) in twins or stood_in[key] > _WORTH_COMPILING
 
     def core(work, *arguments):
-        key, arguments = _keyed(arguments)
+        key, arguments = _with_types(arguments)
         parallel = os.getpid() == _process and (_SHARED_FROM < 0 or work > _SHARED_FROM and (
             work > _SHORT or time.perf_counter_ns() > _account.alone_until) and worth_compiling(key, work))
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
@@ -320,7 +322,7 @@ def _core(function, alone=False):
     if numba.config.DISABLE_JIT:                       # then a reader can step through it
         plain = np.errstate(over="ignore")(function)
         return plain if alone else functools.wraps(function)(lambda work, *arguments: plain(*arguments))
-    call = functools.wraps(function)((lambda *arguments: run(*_keyed(arguments), False)) if alone else core)
+    call = functools.wraps(function)((lambda *arguments: run(*_with_types(arguments), False)) if alone else core)
     call.twins = twins
     return call
 
@@ -354,7 +356,7 @@ def _while_compiling():
         yield
     finally:
         note.cancel()
-        _account.met = 0
+        _account.ended = 0
         _compiling_for[name] = spent + time.monotonic() - begun
         for number, handler in held.items():
             signal.signal(number, handler)
@@ -364,9 +366,9 @@ def _while_compiling():
 
 # 1.2 Registers and memory
 #
-# One vector register: 64 bytes with AVX-512, 32 elsewhere, and the columns of a register tile that leave no spill
-# (4 rows x 4 vectors fill 16 of 32 registers; 4 rows x 2 vectors 8 of 16). Products with few vectors have panels of two
-# registers, and rows to match: 36 against 31 billion multiply-adds a second for 8 rows and 4.
+# One vector register: 64 bytes with AVX-512, 32 elsewhere; and vectors of a register tile, as many as stay in
+# registers (4 rows x 4 vectors fill 16 of 32; 4 rows x 2 vectors 8 of 16). Products with few vectors have panels of two
+# registers and tiles of 8 or 4 rows (36 billion multiply-adds a second with 8 rows, 31 with 4).
 try:
     _AVX512 = bool(llvm.get_host_cpu_features().get("avx512f", False))
 except RuntimeError:
@@ -961,8 +963,8 @@ def _gaussian_matrix(n, p, key):
 # 5. Kernels
 # ----------------------------------------------------------------------------------------------------------------------
 
-# Models on disk have these numbers. Up to _CAUCHY kernels are smooth functions of the squared distance; then, up to
-# _CITY_BLOCK, they have a kink at 0, and gamma is sqrt(2 nu) / sigma (nu of Matern kernels, else 1 / sigma).
+# Models on disk have these numbers. Kernels up to _CAUCHY are smooth functions of the squared distance. Those from
+# _EXPONENTIAL (`laplacian`) to _CITY_BLOCK have a kink at 0; their gamma is sqrt(2 nu) / sigma, or 1 / sigma.
 (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,
  _PRECOMPUTED) = range(10)
 _KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 3/2", "matern 5/2",
@@ -1219,11 +1221,11 @@ def _call_kernel(typing, address, x, y):
 # 5.2 What is known of each kernel
 #
 # Its values; and for those of x - y, which _KINDS_WITH_LAWS lists, the law of their frequencies; for those of the
-# Euclidean distance among them, how far they drop and how steeply. Random features and shadows refuse others by name.
+# Euclidean distance among them, how far they drop and how steeply. Random features and shadows refuse other kernels.
 
 @_strict_helper
 def _multiply_often(values, bases, times):
-    """Powers, from the scale on: in another order one twin of a core overflowed where the other did not."""
+    """Powers, from the scale on; in another order the serial core overflowed where the parallel one did not."""
     for _ in range(times):
         for j in range(_BLOCK):
             values[j] *= bases[j]
@@ -1338,7 +1340,7 @@ def _steepest(kernel):
 
 _BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cache
 _WIDE_BLOCK = 4 * _BLOCK  # columns in a row: memory is read 1.8 times as fast as by 128
-_PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANSION, _EVERY_PAIR = range(5)
+_PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANDED, _EVERY_PAIR = range(5)
 _EXPANDED_BELOW = 16.0
 
 
@@ -1422,7 +1424,7 @@ def _prepare(kernel, X, Y, symmetric):
         x_squares, y_squares = _squares(P), _squares(Q)
         steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
         if steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW:
-            return _Pairs(_EXPANSION, gamma, P, Q, x_squares, y_squares, _pack(Q), symmetric)
+            return _Pairs(_EXPANDED, gamma, P, Q, x_squares, y_squares, _pack(Q), symmetric)
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
         return _Pairs(_EVERY_PAIR, gamma, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
     mode = _PRODUCTS if kernel.kind == _POLYNOMIAL else _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
@@ -1432,7 +1434,7 @@ def _prepare(kernel, X, Y, symmetric):
 # 5.4 Tiles
 
 @_helper
-def _looked_up(kernel, x, y):
+def _pair_value(kernel, x, y):
     """k(x, y) of a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
         return kernel.scale * _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
@@ -1458,7 +1460,7 @@ def _pair_values(kernel, gamma, X, i, Y, columns, values):
     x, count = X[i], columns.shape[0]
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         for c in range(count):
-            values[c] = _looked_up(kernel, x, Y[columns[c]])
+            values[c] = _pair_value(kernel, x, Y[columns[c]])
         return
     for c in range(count):
         values[c] = _pair_sum(kernel.kind, x, Y[columns[c]], x.dtype.type(0))
@@ -1497,7 +1499,7 @@ def kernel_value(kernel, x, y):
     11.0
     """
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        return _looked_up(kernel, x, y)
+        return _pair_value(kernel, x, y)
     return _from_distance(kernel, _pair_sum(kernel.kind, x, y, 0.0))
 
 
@@ -1517,7 +1519,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     if pairs.mode == _EVERY_PAIR:
         for i in range(first, last):
             for j in range(begin, end):
-                tile[i - first, j - begin] = _looked_up(kernel, X[i], Y[j])
+                tile[i - first, j - begin] = _pair_value(kernel, X[i], Y[j])
         return
     width, d = pairs.panels.shape[2], X.shape[1]
     for q in range(_BLOCK // width):
@@ -1529,7 +1531,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
                 _sums_of_sizes(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
             else:
                 _inner_products(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
-    if pairs.mode == _EXPANSION:
+    if pairs.mode == _EXPANDED:
         y_squares = pairs.y_squares[begin:begin + _BLOCK]
         for i in range(first, last):
             values, x_square = tile[i - first], pairs.x_squares[i]
@@ -1646,7 +1648,7 @@ def gram_diagonal(X, kernel):
 @_core_alone
 def _call_diagonal(X, kernel, out):
     for i in range(X.shape[0]):
-        out[i] = _looked_up(kernel, X[i], X[i])
+        out[i] = _pair_value(kernel, X[i], X[i])
 
 
 def _diagonal(X, kernel):
@@ -1666,8 +1668,8 @@ def _diagonal(X, kernel):
 # 5.6 Products
 #
 # Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
-# micro-kernel on panels of 2 registers. Sums run in the data's precision within a block (a run of blocks in
-# `_transposed_product`), in float64 across.
+# micro-kernel on panels of 2 registers. Sums within a block (in `_transposed_product`, a run of blocks) are in the
+# data's precision, sums of blocks in float64.
 
 def _packed_vectors(V):
     """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
@@ -1844,7 +1846,7 @@ class Centered(NamedTuple):
 # By BLAS up to 2^18 multiply-adds, which one thread of it does. Beyond, its threads spin on for 25 ms after a product,
 # beside those of the core that comes next, and its bits depend on their number.
 
-_BY_BLAS = 2**18
+_BLAS_BELOW = 2**18
 _DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
 _RUN = 8 * _DEPTH                                      # rows whose products are added in the factors' precision
 
@@ -1870,7 +1872,7 @@ def _add_rows(A, m, p, panels, tasks, slots):
 def _dense_product(A, m, V):
     """A[:, :m] V for a C-ordered array."""
     n, p = len(A), V.shape[1]
-    if n * V.size < _BY_BLAS:
+    if n * V.size < _BLAS_BELOW:
         return A[:, :m] @ V
     rows, wide, panels = -(-n // _BLOCK), _padded_width(p, V), _packed_vectors(V)
     segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))           # few rows are cut into 64 tasks
@@ -1894,7 +1896,7 @@ def _add_columns(U, m, p, panels, slots):
 def _transposed_product(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
     p = V.shape[1]
-    if m * V.size < _BY_BLAS:
+    if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
     rows, wide = -(-m // _PRODUCT_ROWS) * _PRODUCT_ROWS, _padded_width(p, V)
     slots = np.zeros((min(64, -(-len(U) // _BLOCK)), rows, wide), V.dtype)
@@ -1946,7 +1948,7 @@ def _add_panel_products(left, right, places, out):
 
 def _column_products(F, G):
     """F^T G in float64; beyond what BLAS does, sums of 2048 rows in the factors' precision."""
-    if F.size * G.shape[1] < _BY_BLAS:
+    if F.size * G.shape[1] < _BLAS_BELOW:
         return np.matmul(F.T, G, dtype=np.float64)
     out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _tile_width(F), F is G
     places, padded = _tile_places(out, out.T, symmetric), -(-out.shape[1] // width) * width # whole panels are taken
@@ -2060,7 +2062,7 @@ def _fill_tables(V, first_row, first_column, table, twice):
 
 
 @_core
-def _look_up(words, scale, V, tasks, out):
+def _multiply_bits(words, scale, V, tasks, out):
     """The 1-bit matrix of AMS section 3 times V: four look-ups of 8 bits each replace 32 multiply-adds. A task is a
     block of 4096 rows, which pays for its tables, and one group of columns."""
     for index in prange(tasks):
@@ -2089,7 +2091,7 @@ def _look_up(words, scale, V, tasks, out):
 
 def _bits_product(A, V):
     out, groups = _new_array(V.shape, V.dtype), -(-V.shape[1] // (64 // V.itemsize))
-    _look_up(2.5 * A.words.size * groups, A.words, A.scale, V, -(-A.n // 4096) * groups, out)
+    _multiply_bits(2.5 * A.words.size * groups, A.words, A.scale, V, -(-A.n // 4096) * groups, out)
     return out
 
 
@@ -2245,7 +2247,7 @@ _size, _precision, _product, _rows, _trace, _symmetric, _held = [
 
 
 def _measured_product(A, V):
-    """A V in float64, and the largest column norm of what was added up to it: the result may be but its rounding."""
+    """A V in float64, and the largest column norm of its summands, by which its rounding errors go."""
     if isinstance(A, Difference):
         (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
@@ -2660,12 +2662,11 @@ def _lanczos(A, k, key, tol, max_iterations):
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
         converged = enough and (best * scale <= margin or stalled)
         if converged and first >= 0 and size + block <= limit and not stalled and (tol > 1e-4 or known > 0):
-            # The search goes on until vectors that the start block hardly saw have had the time to show, as long as
-            # the basis has room. With a smaller tol they have had it: a residual of tol leaves eigenvalues to hide that
-            # are larger by tol sqrt(n / block) at most.
+            # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
+            # basis has room. Not for a small tol: what such a vector hides is then below tol sqrt(n / block).
             above = np.count_nonzero(values > values[k - 1] + 0.5 * margin)
             converged = _nothing_missed(values, Y, above, first, block, R, values[k - 1] + margin)
-        # `block` values equal to 1 %, and others behind them: then more copies may have been missed.
+        # Where `block` values are equal to 1 %, more copies of them may have been missed.
         found, more = sum(values[:k]), max(k - block, 0)
         again = (converged and (known == 0 or found > total + max(tol, 16.0 * precision) * scale)
                  and (values[:more] - values[block - 1:block - 1 + more] <= 0.01 * np.abs(values[:more])).any())
@@ -2687,10 +2688,10 @@ def _lanczos(A, k, key, tol, max_iterations):
 # 7.3 The eigenvalue largest in size
 
 def _norm(A, key, tol, max_iterations):
-    """Largest size of an eigenvalue of A, from below; what it is not above but for a chance; whether A is finite.
+    """A lower bound of |A|, an upper bound that fails with chance _MISSED, and whether A is finite.
 
-    The search ends when no eigenvalue above (1 + tol) norm can have been missed, and that is what it is not above;
-    where the basis was full before, or all is rounding, what the first product shows, much more. A full basis (512 MB,
+    The search ends when no eigenvalue above (1 + tol) norm can have been missed: that is the upper bound. Where the
+    basis was full before, or all is rounding, it is a much larger one, from the first product. A full basis (512 MB,
     or 160 columns) is started anew from the largest Ritz vectors; then the residual of the first must fall below tol.
     """
     n, block = _size(A), _NORM_BLOCK
@@ -2831,9 +2832,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     Parameters:
         A : (n, n) symmetric array or operator
         seed : int from 0 to 2**64 - 1
-        tol : float, not negative; relative error. The true norm is below (1 + tol) times the result, or above it by 16
-            roundings of a product, but for a chance of 1e-6 over seeds, unless the basis was full before that was sure,
-            or max_iterations were over: then some eigenvalue is as near as |A v - value v| <= tol |value| says
+        tol : float, not negative; relative error. With probability 1 - 1e-6 over seeds the norm is at most (1 + tol)
+            times the result (or above it by 16 roundings of a product). If the basis was full before, or max_iterations
+            were over, there is an eigenvalue as near to the result as |A v - value v| <= tol |value| says
         max_iterations : int, at least 1; products with 16 vectors
     Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
         most 768 n numbers of memory. For n <= 256 the matrix is formed and solved directly
@@ -6538,11 +6539,11 @@ class NystromMap(NamedTuple):
 
 
 _SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
-_SURVEYED = 2048                                       # points on which a residual is looked at before it is certified
+_CHECKED_FIRST = 2048                                  # points on which a residual is looked at before it is certified
 # Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
 # top, and for its levels; of a level: for the ridge, for its coins, and for a plain sample.
 _HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
-_TAIL, _COINS, _OTHERS = range(3)
+_TAIL, _COINS, _AT_RANDOM = range(3)
 
 
 @_helper
@@ -6661,7 +6662,7 @@ def _draw_by_size(sizes, s, key):
 
 
 @_core_alone
-def _choose(H, chances, floor, bar, chosen, columns):
+def _choose_pivots(H, chances, floor, bar, chosen, columns):
     """Pivots among candidates with residual Gram matrix H: how many, their numbers, and columns of the factor of H.
 
     With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
@@ -6786,7 +6787,7 @@ def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, k
         # What looks explained from here is: no endless proposals.
         rest[rows] = np.where(H.diagonal() <= floor[rows], 0.0, H.diagonal())
         chosen, columns = np.empty(len(H), np.int64), np.zeros(H.shape)
-        chosen = chosen[:_choose(H, chances, floor[rows], float(bar), chosen, columns)]
+        chosen = chosen[:_choose_pivots(H, chances, floor[rows], float(bar), chosen, columns)]
         if chosen.size == 0:
             continue
         corner = columns[chosen, :chosen.size]
@@ -7032,7 +7033,7 @@ def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, 
             rows, chances = rows[kept], chances[kept]  # step 11 (9)
             if not given_ridge and rows.size <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers of its own.
-                plain, _ = _draw_by_size(np.ones(level_rows.size), size, _python_subkey(level_key, _OTHERS))
+                plain, _ = _draw_by_size(np.ones(level_rows.size), size, _python_subkey(level_key, _AT_RANDOM))
                 rows, chances = level_rows[plain], np.full(size, size / level_rows.size)
         weights = 1.0 / np.sqrt(chances)
     return Landmarks(rows, weights, evaluations)
@@ -7391,7 +7392,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     kernel, n = _checked_kernel("nystrom_to: kernel", kernel, X=X), len(X)
     error, limit = _checked_real("nystrom_to: error", error, 1e-300), _checked_whole("nystrom_to: limit", limit, 0)
     key, start, norms = [_checked_key("nystrom_to", seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
-    some = np.arange(n) if n <= _SURVEYED else _draw_by_size(np.ones(n), _SURVEYED, start)[0]
+    some = np.arange(n) if n <= _CHECKED_FIRST else _draw_by_size(np.ones(n), _CHECKED_FIRST, start)[0]
     most, looks, shift, norm, measured = min(n, limit or n), 0, np.zeros(n), 0.0, 0
     s = min(most, 16)
     progress = _begin_pivots(X, kernel, shift, s, X)
@@ -8272,8 +8273,8 @@ def warm_up():
 
     Returns: float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
-    global QUIET, _SHARED_FROM, _BY_BLAS
-    before, QUIET, _BY_BLAS = (QUIET, _SHARED_FROM, _BY_BLAS), True, 0      # the line of progress says enough
+    global QUIET, _SHARED_FROM, _BLAS_BELOW
+    before, QUIET, _BLAS_BELOW = (QUIET, _SHARED_FROM, _BLAS_BELOW), True, 0      # the line of progress says enough
     try:
         with _ProgressLine("compiling") as line:
             for number, (dtype, limit) in enumerate(itertools.product((np.float64, np.float32), (math.inf, -1.0))):
@@ -8283,7 +8284,7 @@ def warm_up():
                     line.text, line.share = f"compiling {function.__name__}", (number + done / len(calls)) / 4.0
                     function(*arguments)
     finally:
-        QUIET, _SHARED_FROM, _BY_BLAS = before
+        QUIET, _SHARED_FROM, _BLAS_BELOW = before
     return time.perf_counter() - line.start
 
 

@@ -87,8 +87,8 @@ def test_one_point_tells_the_two_programs_apart():
 @pytest.mark.parametrize("n, r, q", [(1, 1, 1), (3, 2, 5), (300, 130, 40), (2500, 33, 129)])
 def test_moments_are_the_product_of_the_factors(n, r, q, rng, monkeypatch):
     A, B = rng.standard_normal((n, r)), rng.standard_normal((n, q))
-    for beyond in (kp._BY_BLAS, 0):
-        monkeypatch.setattr(kp, "_BY_BLAS", beyond)
+    for beyond in (kp._BLAS_BELOW, 0):
+        monkeypatch.setattr(kp, "_BLAS_BELOW", beyond)
         assert np.abs(kp._column_products(A, B) - A.T @ B).max() < 1e-11
         symmetric = kp._column_products(A, A)
         assert np.abs(symmetric - A.T @ A).max() < 1e-11 and np.array_equal(symmetric, symmetric.T)

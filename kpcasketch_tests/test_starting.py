@@ -4,6 +4,7 @@
 import inspect
 import pathlib
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -56,9 +57,11 @@ def test_files_that_save_did_not_write_are_refused(tmp_path):
         kp.save(tmp_path / "x.npz", X)
 
 
+KINDS = re.search(r"\n (_PRECOMPUTED.*)\) = range", FILE.read_text())[1].split(", ")
 NEW_KERNEL = [                                         # the edits that a kernel takes: exp(-2 gamma r^2)
-    ("\n _PRECOMPUTED) = range(10)\n", "\n _PRECOMPUTED, _TWIN) = range(11)\n"),
-    ('"custom", "precomputed")', '"custom", "precomputed", "twin")'),
+    (re.search(r"\n _PRECOMPUTED.*\) = range\(\d+\)\n", FILE.read_text())[0], "\n " + ", ".join(
+        [*KINDS, f"_TWIN) = range({len(kp._KIND_NAMES) + 1})\n"])),
+    (f'"{kp._KIND_NAMES[-1]}")', f'"{kp._KIND_NAMES[-1]}", "twin")'),
     ("def linear(", "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\ndef linear("),
     ("        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
      "        elif kernel.kind == _TWIN:\n            for j in range(_BLOCK):\n"
