@@ -6,17 +6,6 @@ objects, and no random state is kept: the same seed gives the same bits, whateve
 unless given. A call that has to be compiled first says so on stderr (QUIET = True, or KPCASKETCH_QUIET in the
 environment, keeps it silent); `warm_up()` compiles everything at once.
 
-    import numpy as np
-    import kpcasketch as kp
-
-    rng = np.random.default_rng(0)                      # ten clusters in 16 dimensions
-    X = (3.0 * rng.standard_normal((10, 16)))[rng.integers(10, size=6000)] + 0.5 * rng.standard_normal((6000, 16))
-    kernel = kp.gaussian(6.0)
-    K = kp.quantize_gram(X, kernel)                     # one bit an entry
-    eigen = kp.block_lanczos(K, 10)                     # largest eigenvalues, vectors, residuals
-    features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
-    print(kp.spectral_error(K, kp.Implicit(X, kernel)) / eigen.values[0])
-
 Functions by task
 -----------------
 kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear, custom, precomputed,
@@ -72,6 +61,17 @@ FDState, SKPCAState, RNCAState, ReservoirState, ShadowState    of start, update 
 Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
 LandmarkPoints of dask_landmarks, for dask_nystrom_kpca and dask_nystrom_ridge
 Sketch, Clustering, Correlations, Reliable, Advice, ShadowBounds    for people
+
+    import numpy as np
+    import kpcasketch as kp
+
+    rng = np.random.default_rng(0)                      # ten clusters in 16 dimensions
+    X = (3.0 * rng.standard_normal((10, 16)))[rng.integers(10, size=6000)] + 0.5 * rng.standard_normal((6000, 16))
+    kernel = kp.gaussian(6.0)
+    K = kp.quantize_gram(X, kernel)                     # one bit an entry
+    eigen = kp.block_lanczos(K, 10)                     # largest eigenvalues, vectors, residuals
+    features = kp.expand(X, kp.kpca_from_eigen(X, kernel, eigen))
+    print(kp.spectral_error(K, kp.Implicit(X, kernel)) / eigen.values[0])
 
 Which method, which s, which delta
 ----------------------------------
@@ -7754,7 +7754,7 @@ class Reliable(NamedTuple):
 
 
 def reliable_components(values, error):
-    """How many leading components of a sketch stand clear of its spectral error, and how well (AMS theorems 2 and 3).
+    """How many leading components of a sketch stand clear of its spectral error at worst (AMS theorems 2 and 3).
 
     With E = A - K and a gap g_j = values_j - values_{j+1} above 2 |E|_2 in the spectrum of either matrix, the spans of
     the first j eigenvectors of A and of K make angles of at most arcsin(2 |E|_2 / g_j) / 2 < pi / 4: the sin 2 theta

@@ -21,6 +21,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as of what a shell star
     signal.signal(signal.SIGINT, signal.default_int_handler)           # failed there, as their children inherit it
 
 
+skipped = []                                           # tests, for want of a package or of threads
+
+
 @pytest.fixture
 def rng(request):
     """Random numbers of a test's own, by a checksum of its name: the same in any order, process and selection."""
@@ -71,6 +74,19 @@ def pytest_addoption(parser):
     parser.addoption("--attacks", type=int, default=12,
                      help="random data sets for each test of test_attack.py (default %(default)s)")
     parser.addoption("--attack-seed", type=int, default=0, help="the first of their seeds (default %(default)s)")
+    parser.addoption("--skipped-to", help="write the tests that were skipped to this file, a line each")
+
+
+def pytest_runtest_logreport(report):
+    if report.skipped and not report.when == "teardown":
+        skipped.append(report.nodeid)
+
+
+def pytest_sessionfinish(session):
+    path = session.config.getoption("--skipped-to")
+    if path and not hasattr(session.config, "workerinput"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{test}\n" for test in skipped)
 
 
 def pytest_configure(config):

@@ -12,7 +12,7 @@ from scipy import stats
 
 import kpcasketch as kp
 from paper_checks import __main__ as command
-from paper_checks import claims, data, headlines, report, rls2017, rskpca2013, skpca2015, tools
+from paper_checks import claims, data, headlines, report, rls2017_experiments, rskpca2013, skpca2015, tools
 
 
 def test_failure_counts_are_judged_by_exact_tails():
@@ -114,8 +114,8 @@ def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
 
 
 def test_every_claim_and_figure_can_be_followed():
-    for paper, *_ in claims.PAPERS.values():
-        importlib.import_module(f"paper_checks.{paper}")
+    for paper in claims.PAPERS:
+        claims.register(paper)
     names = {claim.name for claim in claims.CLAIMS}
     assert len(names) == len(claims.CLAIMS) and all(claim.measures for claim in claims.CLAIMS)
     assert {name for figure in claims.FIGURES for name in figure.claims} <= names
@@ -230,11 +230,11 @@ def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
     np.savez(tmp_path / "covtype.npz", X=X, part=np.arange(50) % 2)
     np.savez(tmp_path / "cpu_act.npz", X=X)
     options = argparse.Namespace(data_dir=tmp_path, data=None, seed=0)
-    (first, points, _), (second, everything, _) = rls2017.data_sets(options)
+    (first, points, _), (second, everything, _) = rls2017_experiments.data_sets(options)
     assert (first, second) == ("Covertype", "cpu_act") and points.shape == (25, 2) and everything.shape == (50, 2)
     assert np.allclose(everything.mean(0), 0) and np.allclose(points.std(0), 1)
     options.data_dir = None
-    assert [name for name, _, _ in rls2017.data_sets(options)] == ["uneven", "rough"]
+    assert [name for name, _, _ in rls2017_experiments.data_sets(options)] == ["uneven", "rough"]
 
 
 def test_sets_of_images_and_of_the_folder_are_found(tmp_path):

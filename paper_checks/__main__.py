@@ -124,7 +124,7 @@ def main(argv=None):
         return 0
     papers = [options.paper] if options.paper else list(claims.PAPERS)
     for paper in papers:
-        importlib.import_module(f"paper_checks.{claims.PAPERS[paper][0]}")
+        claims.register(paper)
     if options.errata or options.sets or options.index:
         print(*(claims.in_short(paper) for paper in papers) if options.errata else
               data.table(papers) if options.sets else claims.index(papers), sep="\n")

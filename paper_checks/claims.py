@@ -10,9 +10,12 @@ that measures (mathematics in short functions above it) and ends in one of the c
 `bounded` for a bound or an identity, `probability` for failures allowed with probability delta, `rate` for exponents,
 `counterexample` for a statement that is wrong as printed. What a paper's own runs show is an `@experiment`, and ends in
 `observation`. A bound is given its trivial one (`trivial=`), or the decorator one of the reasons for none
-(`no_trivial=`); numbers of the text come from the run. A new paper: one entry in PAPERS.
+(`no_trivial=`); numbers of the text come from the run. `options` has seed, full, data (the user's
+points) and data_dir; `--claim NAME` judges one. A new paper: one entry in PAPERS.
 """
 
+import importlib
+import importlib.util
 import itertools
 import math
 import re
@@ -309,6 +312,14 @@ def standard_errors(draws, target, variance):
 def mean_limit(tests):
     """Standard errors that the largest of `tests` means exceeds with probability about 1e-6, and never below 5."""
     return max(5.0, float(stats.norm.isf(0.5e-6 / tests)))
+
+
+def register(paper):
+    """Import the claims of a paper, and its experiments where these have a file of their own."""
+    name = f"paper_checks.{PAPERS[paper][0]}"
+    importlib.import_module(name)
+    if importlib.util.find_spec(f"{name}_experiments"):
+        importlib.import_module(f"{name}_experiments")
 
 
 def in_short(paper):

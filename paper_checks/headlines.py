@@ -21,7 +21,7 @@ import numpy as np
 from scipy import linalg, stats
 
 import kpcasketch as kp
-from paper_checks import data, dsgd2015, rskpca2013
+from paper_checks import data, dsgd2015, dsgd2015_experiments, rskpca2013
 from paper_checks.tools import fourier, hermite, sin2, timed
 
 HEADLINES = {}
@@ -143,11 +143,12 @@ def latent_at_size(run):
     """Figure 3: one million points, 8192 features, mini-batches of 512 and 256; rivals of equal memory, all five seeds,
     and of 2048 features, two. What is measured is the largest angle of the span of both functions of one view."""
     features, batch_size, places = 8192, 512, np.linspace(-4, 10, 300)[:, None]
-    kernel, truth, steps = kp.gaussian(0.5), dsgd2015.density_embeddings(places), run.size(1_000_000 // 512, 8)
+    kernel, truth = kp.gaussian(0.5), dsgd2015_experiments.density_embeddings(places)
+    steps = run.size(1_000_000 // 512, 8)
     errors, times = {}, []
     for r in range(5 if run.scale == 1 else 1):
         def batch(t, r=r):
-            return run.points(f"latent {r}", t, batch_size, dsgd2015.latent)
+            return run.points(f"latent {r}", t, batch_size, dsgd2015_experiments.latent)
 
         def start(r=r):
             maps = [kp.fourier_features_map(kernel, 1, features, 2 * r + view) for view in (0, 1)]
@@ -203,7 +204,8 @@ def molecules_at_size(run):
         H -= H.mean(0)
         linear = (X - X.mean(0)) @ linalg.eigh(np.cov(X.T))[1][:, ::-1][:, :2]
         exact = kp.expand(X, kp.centered_kpca(X, kernel, 2, run.seed))
-        return {"sin2": sin2(exact - exact.mean(0), H), "crowding": [dsgd2015.crowding(Z) for Z in (linear, H)],
+        return {"sin2": sin2(exact - exact.mean(0), H),
+                "crowding": [dsgd2015_experiments.crowding(Z) for Z in (linear, H)],
                 "rank correlation": float(stats.spearmanr(np.linalg.norm(H / H.std(0), axis=1), y).statistic)}
     measured = run.piece("compared", compared)
     return [("sin^2 from exact kernel PCA's plane", "", f"{measured['sin2']:.2g}"),
@@ -285,15 +287,15 @@ def correlations_at_size(run):
         return halves_of(deformed(images[:9000], run.seed, t * batch_size, batch_size))
 
     def total(views, transform):
-        return {"sum": dsgd2015.correlation_sum(*transform(views))}
+        return {"sum": dsgd2015_experiments.correlation_sum(*transform(views))}
 
     def linear(ridge):
-        weights = dsgd2015.cca(*first, k, ridge)
+        weights = dsgd2015_experiments.cca(*first, k, ridge)
         return lambda views: [view @ w for view, w in zip(views, weights)]
 
     def fixed(kind, m, ridge):
-        of = dsgd2015.makers(kernels, len(first[0]))[kind](first, m, run.seed)
-        weights = dsgd2015.cca(*of(first), k, ridge)
+        of = dsgd2015_experiments.makers(kernels, len(first[0]))[kind](first, m, run.seed)
+        weights = dsgd2015_experiments.cca(*of(first), k, ridge)
         return lambda views: [F @ w for F, w in zip(of(views), weights)]
     paper = {("linear", 0): "27.4",
              **dict(zip([("Fourier", 2 ** i) for i in range(8, 13)], ("25.2", "30.7", "35.3", "38.8", "41.5"))),
@@ -450,11 +452,11 @@ def regressed(run, name, X, Y, k=7, slices=20):
     for kind in ("Fourier", "Nystrom"):
         for m in (m for m in ((512, 1024, 2048, 4096) if full else (64, 128)) if m <= near.stop - near.start):
             def fixed(kind=kind, m=m):
-                of = dsgd2015.makers([kernel], near.stop - near.start)[kind]([X[near]], m, run.seed)
+                of = dsgd2015_experiments.makers([kernel], near.stop - near.start)[kind]([X[near]], m, run.seed)
                 F = of([X[near]])[0]
 
                 def fit(ridge):
-                    w = dsgd2015.cca(F, one, k, ridge)[0]
+                    w = dsgd2015_experiments.cca(F, one, k, ridge)[0]
                     return lambda new: np.concatenate([of([new[i:i + 20_000]])[0] @ w
                                                        for i in range(0, len(new), 20_000)])
                 return validated({ridge: fit(ridge) for ridge in RIDGES})

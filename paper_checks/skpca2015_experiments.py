@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Experiments and pictures of Ghashami, Perry, Phillips, Streaming Kernel Principal Component Analysis
+(AISTATS 2016), section 4."""
+
+import functools
+import math
+
+import numpy as np
+
+import kpcasketch as kp
+from paper_checks import data
+from paper_checks.claims import experiment, figure, observation
+from paper_checks.skpca2015 import blob, counted, sketched
+from paper_checks.tools import draw_ranges, finish, fourier, seeds, shorter
+
+
+SIZES = (10, 20, 50, 100, 200, 500, 1000)              # m = c: features, and points of the Nystrom method
+ROWS = (2, 5, 10, 20, 30, 50)                          # of the sketch, l
+DATA = ("RandomNoisy", "cpu_act", "Adult", "Covertype")             # figures 1 to 4
+FROBENIUS, SPECTRAL, SPACE, TRAIN, TEST = range(5)     # columns of what is measured
+NORMS = [FROBENIUS, SPECTRAL]
+
+
+def sets(options):
+    return [name for name in DATA if name == "RandomNoisy" or data.load(options.data_dir, name, 1) is not None]
+
+
+def on_sets(options):
+    return f"sizes {SIZES[0]} to {SIZES[-1]}, sigma half the median distance; {', '.join(sets(options))}"
+
+
+def curves(options, name):
+    return measured_curves(name, options.data_dir, options.full, options.seed)
+
+
+@functools.lru_cache(maxsize=4)
+def measured_curves(name, folder, full, seed):
+    """{method: (sizes, 5)}: |G - G'|_F/n^2, |G - G'|_2/n, numbers held, seconds to train, and to test a point; of
+    Nystrom all directions, and ("Nystrom, 50") as many as the others have.
+
+    By default 3000 points, 400 for testing; full, the paper's sizes (Covertype: 9,264 of 523,910), 1000 for testing.
+    """
+    tested = (800 if name == "cpu_act" else 1000) if full else 400
+    n = 20_000 if full else 3000
+    X = kp.random_noisy(n + tested, 1000, seed) if name == "RandomNoisy" else data.load(folder, name)[0]
+    X = X[np.random.default_rng(seed).permutation(len(X))[:n + tested]]
+    points, new = X[tested:].copy(), X[:tested].copy()
+    n, d = points.shape
+    kernel = kp.gaussian(kp.median_bandwidth(points, seed) / 2)
+    K, found = kp.gram(points, points, kernel), {}
+
+    def measure(method, place, train, transform, held, factor=None):
+        if place == 0:
+            transform(new, train())                    # compiled before it is timed
+        model, training = shorter(train)
+        _, testing = shorter(lambda: transform(new, model))
+        A = kp.LowRank(transform(points, model) if factor is None else factor())
+        errors = kp.frobenius_error(A, K) / n ** 2, kp.spectral_error(A, K, 0, 1e-2) / n
+        found.setdefault(method, np.full((len(SIZES), 5), np.nan))[place] = (*errors, held, training, testing / tested)
+    for place, size in enumerate(SIZES):
+        features = kp.fourier_features_map(kernel, d, size, seed)
+        for method, rank in (("Nystrom", size), ("Nystrom, 50", min(50, size))):
+            measure(method, place, lambda: kp.reservoir_nystrom(points, kernel, size, rank, seed), kp.expand,
+                    size ** 2 + size * d)
+        measure("RNCA", place, lambda: kp.rnca(points, features, min(50, size)), kp.skpca_transform,
+                size ** 2 + size * d, lambda: kp.fourier_features(points, features))
+        for ell in (rows for rows in ROWS if rows <= size):
+            measure(f"l = {ell}", place, lambda: kp.skpca(points, kernel, size, ell, ell, seed), kp.skpca_transform,
+                    size * d + size * ell)
+    found["trivial"] = np.array([np.linalg.norm(K) / n ** 2, kp.spectral_norm(K) / n])
+    return found
+
+
+def sketches(found):
+    return [method for method in found if method.startswith("l = ")]
+
+
+@experiment("SKPCA-Fig-small", "skpca", "Section 4: for small sample size Nystrom performs quite well under all error "
+            "measures; all methods have errors typically below .01.", measures="error of Nystrom over the best other")
+def nystrom_is_good_when_small(options):
+    worst, below, zero, small = 0.0, {}, [], [place for place, size in enumerate(SIZES) if size <= 100]
+    for name in sets(options):
+        found = curves(options, name)
+        others = np.nanmin([found[method][:, NORMS] for method in ("RNCA", *sketches(found))], 0)
+        worst = max(worst, (found["Nystrom"][:, NORMS] / others)[small].max())
+        errors = np.concatenate([found[method][:, NORMS] for method in ("Nystrom", "RNCA", *sketches(found))])
+        below[name] = np.mean(errors[~np.isnan(errors[:, 0])] < 0.01, 0)
+        zero.append(f"{found['trivial'][FROBENIUS]:.2g}")
+    typical = np.mean([b for _, b in below.values()])
+    return observation({"Nystrom within 1.5 of the best when small": worst <= 1.5,
+                        "spectral errors typically below .01": typical > 0.5},
+                       f"Largest error of Nystrom over the best of the others with as many features, sizes to 100, "
+                       f"both norms: {worst:.3g}. Shares of |G - G'|_F/n^2 and of |G - G'|_2/n below .01: "
+                       f"{', '.join(f'{name} {a:.2g}, {b:.2g}' for name, (a, b) in below.items())}; but the first "
+                       f"measure is at most 3/n for Fourier features, and {', '.join(zero)} for G' = 0, so that its "
+                       f"being small says nothing. The paper's bandwidth is not given; larger ones err less.",
+                       on_sets(options), measured=worst, bound=1.5)
+
+
+def of_rank(K, rows, k):
+    """Factor of C W_k^+ C^T, the Nystrom method as the paper writes it, W_k the best approximation of rank k."""
+    values, V = np.linalg.eigh(K[np.ix_(rows, rows)])
+    values, V = values[::-1][:k], V[:, ::-1][:, :k]
+    kept = values > 1e-12 * values[0]
+    return K[:, rows] @ (V[:, kept] / np.sqrt(values[kept]))
+
+
+WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)                    # bandwidths over the median distance
+
+
+@functools.lru_cache(maxsize=2)
+def crossings(seed):
+    """{(norm, k, rival): by width, the size from which on the rival errs less than C W_k^+ C^T, if not from the start;
+    infinity if none}."""
+    n, sizes = 1000, (50, 100, 200, 400, 800)
+    X = np.random.default_rng(seed).standard_normal((n, 10))
+    found, median = {}, kp.median_bandwidth(X)
+    for width in WIDTHS:
+        kernel = kp.gaussian(width * median)
+        K, errors = kp.gram(X, X, kernel), {}
+        for m, draw in ((m, draw) for m in sizes for draw in range(2)):
+            rows = np.random.default_rng([seed, draw]).integers(n, size=m)             # with replacement
+            rivals = {"RNCA": fourier(X, kernel, m, 2 * seed + draw),
+                      "SKPCA": kp.skpca_transform(X, kp.skpca(X, kernel, m, 50, 50, 2 * seed + draw))}
+            for name, F in {**{k: of_rank(K, rows, k) for k in (5, 10, 50)}, **rivals}.items():
+                both = np.linalg.norm(K - F @ F.T), kp.spectral_error(K, kp.LowRank(F), 0, 0.05)
+                errors[name, m] = errors.get((name, m), 0.0) + np.array(both)
+        for column, norm_of in enumerate(("Frobenius", "spectral")):
+            for k, rival in ((k, rival) for k in (5, 10, 50) for rival in ("RNCA", "SKPCA")):
+                above = [m for m in sizes if errors[rival, m][column] >= errors[k, m][column]]
+                after = [m for m in sizes if m > max(above, default=math.inf)]
+                found.setdefault((norm_of, k, rival), []).append(min(after, default=math.inf))
+    return found
+
+
+def told(found, norm_of):
+    return "; ".join(f"k = {k}, {rival}: {', '.join('none' if math.isinf(m) else str(m) for m in sizes)}"
+                     for (norm, k, rival), sizes in found.items() if norm == norm_of)
+
+
+def without(found, norm_of, rival):
+    """Bandwidths of which no size has a crossing at k = 5."""
+    return sum(math.isinf(m) for m in found[norm_of, 5, rival])
+
+
+@experiment("SKPCA-Fig-cross", "skpca", "Section 4: for the Frobenius error there typically is a size from which RNCA "
+            "and often most versions of SKPCA are better than Nystrom.",
+            measures="bandwidths (of 5) without a size from which RNCA errs less than C W_k^+ C^T, k = 5")
+def sizes_where_errors_cross(options):
+    found, full = crossings(options.seed), math.inf
+    for name in sets(options):                         # against all of W, which leaves no floor
+        measured = curves(options, name)
+        rivals = [measured[method][:, FROBENIUS] for method in ("RNCA", *sketches(measured))]
+        full = min(full, np.nanmin(rivals / measured["Nystrom"][:, FROBENIUS]))
+    # E |Z Z^T - G|_F^2 = (1/m) sum_ij (1 + k(2 x)/2 - k(x)^2)
+    X, kernel = blob(options, 300)
+    K, doubled, m, maps = kp.gram(X, X, kernel), kp.gram(2 * X, 2 * X, kernel), 40, 400
+    squares = [((Z @ Z.T - K) ** 2).sum() for seed in seeds(options, maps) for Z in [fourier(X, kernel, m, seed)]]
+    score = abs(np.mean(squares) - (1 + doubled / 2 - K ** 2).sum() / m) / (np.std(squares, ddof=1) / math.sqrt(maps))
+    if score > 5:
+        raise ValueError(f"the error of random features is {score:.2g} standard errors from its law")
+    missing = {rival: without(found, "Frobenius", rival) for rival in ("RNCA", "SKPCA")}
+    return observation({f"{rival} crosses at most bandwidths, k = 5": count <= 2 for rival, count in missing.items()},
+                       f"Sizes from which on random features err less than C W_k^+ C^T, the Nystrom method of section "
+                       f"1.1, on 1000 normal points in 10 dimensions, for bandwidths of {', '.join(map(str, WIDTHS))} "
+                       f"times the median distance (SKPCA with 50 rows): {told(found, 'Frobenius')}. With rank k "
+                       f"Nystrom keeps |G - G_k| however many points it draws, while E |Z Z^T - G|_F^2 = (1/m) sum_ij "
+                       f"(1 + k(2 x_ij)/2 - k(x_ij)^2) falls (checked: {score:.2g} standard errors); so they cross "
+                       f"where the rank is small for the spectrum. k = 5, 10, 50 are ours: for its figures the paper "
+                       f"names none, and section 1.2 notes k = n, that is all of W. Against that, random features err "
+                       f"at least {full:.3g} times as much up to m = {SIZES[-1]} on {', '.join(sets(options))}.",
+                       "sizes 50 to 800, means of 2 draws", measured=missing["RNCA"], bound=2.5)
+
+
+@experiment("SKPCA-Fig-cross-spectral", "skpca", "Section 4: for the spectral error often there is such a size for "
+            "SKPCA, but not for RNCA.",
+            measures="bandwidths (of 5) without a size from which SKPCA errs less than C W_k^+ C^T, k = 5")
+def sizes_where_spectral_errors_cross(options):
+    found = crossings(options.seed)
+    skpca, rnca = (without(found, "spectral", rival) for rival in ("SKPCA", "RNCA"))
+    both = sum(not math.isinf(a) and not math.isinf(b) for a, b in zip(found["spectral", 5, "SKPCA"],
+                                                                      found["spectral", 5, "RNCA"]))
+    return observation({"SKPCA crosses at some bandwidths": skpca < 5, "RNCA at fewer": rnca > skpca},
+                       f"As SKPCA-Fig-cross, in spectral norm: {told(found, 'spectral')}. At k = 5 SKPCA crosses at "
+                       f"{5 - skpca} of 5 bandwidths, RNCA at {5 - rnca}, both at {both}.",
+                       "sizes 50 to 800, means of 2 draws", measured=skpca, bound=4.5,
+                       lacking="For its figures the paper names no rank.")
+
+
+@experiment("SKPCA-Fig-rnca", "skpca", "Section 4: SKPCA has as good or better error than RNCA for the same size, for "
+            "smaller sizes where l is smaller; more so for the same space.",
+            measures="error of SKPCA over that of RNCA")
+def sketches_are_as_good_as_all_directions(options):
+    worst, reach, same_space = 0.0, [], []
+    for ell in ROWS[1:]:
+        quotients = [(curves(options, name)[f"l = {ell}"] / curves(options, name)["RNCA"])[:, NORMS].max(1)
+                     for name in sets(options)]
+        near = [place for place, size in enumerate(SIZES) if ell <= size <= 2 * ell]
+        worst = max([worst, *np.array(quotients)[:, near].ravel()])
+        reach.append(min(int(np.argmax(np.append(found > 1.15, True))) for found in quotients))
+    for name in sets(options):
+        ours, theirs = curves(options, name)["l = 50"][2:], curves(options, name)["RNCA"]
+        inside = (theirs[:, SPACE] >= ours[0, SPACE]) & (theirs[:, SPACE] <= ours[-1, SPACE])
+        for column in NORMS:
+            at = np.exp(np.interp(np.log(theirs[inside, SPACE]), np.log(ours[:, SPACE]), np.log(ours[:, column])))
+            same_space.append(float((at / theirs[inside, column])[-1]))
+    to = ", ".join(f"{SIZES[place - 1] if place else 0} (l = {ell})" for ell, place in zip(ROWS[1:], reach))
+    return observation({"as good (within 15 %) for m from l to 2 l": worst <= 1.15,
+                        "farther for more rows": reach == sorted(reach) and reach[-1] > reach[0],
+                        "for the same space": max(same_space) <= 1.05},
+                       f"Largest quotient of the errors, both norms, m from l to 2 l, l = 5 to 50: {worst:.3g}; within "
+                       f"15 % up to m = {to}. At the largest space that both curves have, l = 50: quotients "
+                       f"{', '.join(f'{q:.2g}' for q in same_space)}.", on_sets(options), measured=worst, bound=1.15)
+
+
+@experiment("SKPCA-Fig-train", "skpca",
+            "Section 4: RNCA is the slowest to train; all versions of SKPCA are among the fastest.",
+            measures="seconds of the slowest other over those of RNCA")
+def sketches_train_fast(options):
+    slowest, rows, agree = math.inf, [], True
+    for name in sets(options):
+        found = curves(options, name)
+        last = {method: row[-1, TRAIN] for method, row in found.items() if method != "trivial"}
+        sketched_last = max(last[method] for method in sketches(found))
+        slowest = min(slowest, last["RNCA"] / max(sketched_last, last["Nystrom"]))
+        d = found["RNCA"][-1, SPACE] / SIZES[-1] - SIZES[-1]
+        n = 20_000 if options.full else 3000
+        factor = min(counts["RNCA"][0] / counts["SKPCA"][0]
+                     for counts in (counted(n, d, SIZES[-1], ell, ell) for ell in ROWS))
+        agree &= factor > 1
+        rows.append(f"{name} {last['RNCA']:.2g}, {last['Nystrom']:.2g}, {sketched_last:.2g} (counted {factor:.2g})")
+    return observation({"by multiply-adds": agree, "by seconds here": slowest > 1},
+                       f"Seconds of RNCA, Nystrom, slowest SKPCA, and least quotient of the multiply-adds of RNCA and "
+                       f"SKPCA by table 1: {'; '.join(rows)}. Of order n m^2 + m^3 against n c + c^3 and n m l.",
+                       f"m = c = {SIZES[-1]}; the shorter of two runs each", measured=1 / slowest, bound=1.0,
+                       lacking="" if agree else "At these sizes the counts do not tell the methods apart.")
+
+
+@experiment("SKPCA-Fig-test", "skpca", "Section 4: Nystrom is the slowest to test, by several orders of magnitude; "
+            "RNCA and SKPCA map a point in O(d m).",
+            measures="seconds of Nystrom over those of SKPCA, all c directions")
+def nystrom_tests_slowly(options):
+    rows, largest, slowest, equal, at_error = [], 0.0, [], [], []
+    for name in sets(options):
+        found = curves(options, name)
+        last = {method: row[-1, TEST] for method, row in found.items() if method != "trivial"}
+        ours = last["l = 50"]
+        largest, slowest = max(largest, last["Nystrom"] / ours), slowest + [last["Nystrom"] / max(ours, last["RNCA"])]
+        equal.append(last["Nystrom, 50"] / ours)
+        # the fewest points with which 50 directions of Nystrom err as little as SKPCA with all features
+        enough = np.flatnonzero(found["Nystrom, 50"][:, SPECTRAL] <= found["l = 50"][-1, SPECTRAL])
+        at_error.append(found["Nystrom, 50"][enough[0], TEST] / ours if enough.size else math.inf)
+        rows.append(f"{name} {1e6 * last['Nystrom']:.3g}, {1e6 * last['Nystrom, 50']:.3g}, {1e6 * last['RNCA']:.3g}, "
+                    f"{1e6 * ours:.3g}"
+                    + (f"; for an error as small as SKPCA's, {SIZES[enough[0]]} points and {at_error[-1]:.2g} of its "
+                       f"time" if enough.size else "; its error is not reached"))
+    d, c = 21, SIZES[-1]
+    return observation({"slowest with all c directions": min(slowest) > 1,
+                        "by several orders of magnitude": largest > 100},
+                       f"Microseconds a point of Nystrom with all {c} directions, Nystrom with 50, RNCA with 50, SKPCA "
+                       f"with l = 50: {'. '.join(rows)}. With all directions table 1 has (c d + 2 c^2)/(c (d + 50)) = "
+                       f"{(d + 2 * c) / (d + 50):.3g} times the multiply-adds of SKPCA, at d = {d}: orders more can "
+                       f"only be in an implementation. For 50 directions the c x 50 matrix can be had before, and both "
+                       f"take c (d + 50) = {c * (d + 50):,}; at equal dimension Nystrom takes "
+                       f"{', '.join(f'{q:.2g}' for q in equal)} times SKPCA's time.",
+                       f"m = c = {c}; the shorter of two runs each", measured=largest, bound=100.0)
+
+
+@figure("skpca-bounds", "skpca", "Sections 2 and 3: |G - G^|/n of Fourier features against their number, and |G^ - "
+        "G~|/n of frequent directions against their rows (m = 2000), for 1500 normal points; means and ranges of 6 "
+        "draws. Dashed: lemma 3.1 as printed and in its sharp form (n = 1500, delta = .1), and 2/l, what Algorithm 1 "
+        "keeps.", claims=["SKPCA-L3.1", "SKPCA-T3.1", "SKPCA-L3.3"], columns=2)
+def draw_bounds(axes, options):
+    n, delta, draws = 1500, 0.1, 6
+    X, kernel = blob(options, n)
+    K, log = kp.gram(X, X, kernel), math.log(2 * n / delta)
+    numbers, rows = np.array([25, 50, 100, 200, 400, 800, 1600]), np.array([4, 8, 16, 32, 64, 128])
+    drawn = [fourier(X, kernel, 2000, seed) for seed in seeds(options, draws)]
+    left, right = np.ravel(axes)
+    draw_ranges(left, numbers, [[kp.spectral_error(kp.LowRank(fourier(X, kernel, m, seed)), K, 0, 0.01) / n
+                                 for seed in seeds(options, draws)] for m in numbers], "measured")
+    draw_ranges(right, rows, [[sketched(Z, int(ell)) / n for Z in drawn] for ell in rows], "measured")
+    for a, b, style, label in ((9, 8, "--", "lemma 3.1"), (2, 4 / 3, ":", "sharp form")):  # m eps^2 = (a + b eps) log
+        left.plot(numbers, (b * log + np.sqrt((b * log) ** 2 + 4 * a * log * numbers)) / (2 * numbers), "k" + style,
+                  lw=1, label=label)
+    right.plot(rows, 2 / rows, "k--", lw=1, label="2 / l")
+    finish(left, "xy", xlabel="features m", ylabel="|G - G^| / n")
+    finish(right, "xy", xlabel="rows l", ylabel="|G^ - G~| / n")
+
+
+def draw_curves(axes, options, name):
+    panels = (("|G - G'|_F / n^2", None, FROBENIUS), ("|G - G'|_2 / n", None, SPECTRAL),
+              ("seconds to train", None, TRAIN), ("|G - G'|_F / n^2", SPACE, FROBENIUS),
+              ("|G - G'|_2 / n", SPACE, SPECTRAL), ("seconds to test a point", None, TEST))
+    for method, row in curves(options, name).items():
+        if method == "trivial":
+            continue
+        style = {"Nystrom": "k^-", "Nystrom, 50": "kv:", "RNCA": "rs-"}.get(method, "o-")
+        color = {} if style != "o-" else {"color": f"C{ROWS.index(int(method[4:]))}"}
+        for axis, (_, x, column) in zip(axes.ravel(), panels):
+            axis.plot(SIZES if x is None else row[:, x], row[:, column], style, ms=4, label=method, **color)
+    for axis, (title, x, _) in zip(axes.ravel(), panels):
+        finish(axis, "xy", title=title, xlabel="sample size, m or c" if x is None else "space (numbers)")
+
+
+for number, each in enumerate(DATA, 1):
+    figure(f"skpca-{number}", "skpca", f"Figure {number}: {each}. Errors, seconds to train and to test against sample "
+           f"size and space, sigma half the median distance.",
+           claims=["SKPCA-Fig-small", "SKPCA-Fig-cross", "SKPCA-Fig-rnca", "SKPCA-Fig-train", "SKPCA-Fig-test"], rows=2,
+           columns=lambda options, name=each: 3 if name in sets(options) else 0)(functools.partial(draw_curves,
+                                                                                                  name=each))
