@@ -1807,7 +1807,7 @@ class CSR(NamedTuple):
 
 
 @_validated("Bits with words of uint32, in ceil(n / 32) rows and n columns, n at least 1", lambda made: (
-    made.words.shape == (-(-made.n // 32), made.n)), words="bits")
+    made.n > 0 and made.words.shape == (-(-made.n // 32), made.n)), words="bits")
 class Bits(NamedTuple):
     """Matrix of entries +scale and -scale, a bit each: with bit r of words[c, j] set, entry (32 c + r, j) is +scale."""
     words: np.ndarray
