@@ -5016,11 +5016,9 @@ def _enter(columns, used, settled, Z, begin, end):
 def _shrink(columns, G, place, spared, ell):
     """Columns with the same A A^T, orthogonal and falling in length, less the squared length of the one at `place`,
     which is taken off all but the first `spared` (none is at a `place` beyond the last). Where all from column `ell` on
-    are rounding, nothing but these is lost. G = A^T A.
-
-    The squared lengths before, how many columns are left, and what was taken off. By eigenvectors of G, whose error is
-    the rounding of its largest value; where the value at `place` is not well above that, by a singular value
-    decomposition.
+    are rounding, nothing but these is lost. Squared lengths before, columns left, and what was taken off. By
+    eigenvectors of G = A^T A, whose error is the rounding of its largest value; where the value at `place` is not well
+    above that, by a singular value decomposition.
     """
     size, rank, trace = columns.shape[1], np.count_nonzero(G.diagonal()), G.trace()
     fits = 1e-200 < trace < 1e250                      # squares of tiny or huge numbers do not
