@@ -1089,6 +1089,7 @@ def test_a_model_of_standardized_points_was_loaded_without_a_word(tmp_path, caps
 
 
 def test_labels_that_are_neither_a_file_nor_a_column_are_told_so(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
     (tmp_path / "points.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n")
     assert "nor a column of that name" in refused(capsys, "embed", tmp_path / "points.csv", "--labels", "kin", "--plot",
                                                   tmp_path / "p.png", "--columns", "a,b", "-k", "1")
