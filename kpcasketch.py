@@ -7176,8 +7176,8 @@ def pivoted_cholesky(X, kernel, s, block=64):
 
 
 def _landmarks_joined(a, b, kernel, s, key):
-    """s landmarks of the union of two samples, by scores that the weighted union gives itself. A point that was kept
-    with chance p = 1 / weight^2 is kept on with chance q / p, q being that by its score."""
+    """s landmarks of the union of two samples, by scores that the weighted union gives itself. Points that were kept
+    with chance p = 1 / weight^2 are drawn in proportion to q / p, q the chance that their score asks for."""
     union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3])], a[3] + b[3])
     points, weights, size = union.points, union.weights, union.indices.size
     if size <= s:
@@ -7422,7 +7422,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         progress = progress._replace(F=room)
 
 
-# 13.6 Ridge regression (RLS section 1.1)
+# 13.6 Ridge regression (RLS appendix C.1)
 
 def _checked_targets(name, Y, rows):
     """Targets as columns of float64; their largest sizes, or 1 for 0: divided by these they fit any precision."""
@@ -9163,8 +9163,10 @@ def _stream(options):
     print(f"{n - at} points, {(n - at) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
           + " ".join(f"{value:.4g}" for value in values[:10]))
     if isinstance(model, Subspace):
-        print(f"no direction has lost more than {model.shrunk / max(model.count, 1):.3g} of a point's mean squared "
-              "length; components below that may follow the last points alone: take a larger --ell")
+        lost = model.shrunk / max(model.count, 1)
+        unsure = np.count_nonzero(model.values / max(model.count, 1) < lost)
+        hint = f"; the last {unsure} are below that, and may follow the last points: take a larger --ell"
+        print(f"no direction has lost more than {lost:.3g} of a point's mean squared length{hint if unsure else ''}")
     if options.state:
         print(f"wrote {options.state} ({sum(taken for taken, _ in {**sources, name: [n, None]}.values())} points)")
     _write_results(options, points, options.method, model, getattr(model, "values", values))

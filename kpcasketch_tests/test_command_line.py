@@ -789,9 +789,12 @@ def test_components_below_what_was_lost_did_not_say_so(tmp_path, capsys):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "X.npy", np.concatenate([0.1 * rng.standard_normal((3000, 4)), 9 * rng.standard_normal((4, 4))]))
     out = done(capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "12", "--sigma", "1", "-k", "8")
-    lost = float(re.search(r"lost more than (\S+) of a point's mean squared length; components below that", out)[1])
+    lost, unsure = re.search(r"more than (\S+) of a point's mean squared length; the last (\d+) are", out).groups()
     shown = [float(value) for value in re.search(r"eigenvalues / n: (.*)", out)[1].split()]
-    assert shown[0] > lost > shown[-1] > 0.0
+    assert shown[0] > float(lost) > shown[-1] > 0.0 and sum(value < float(lost) for value in shown) == int(unsure)
+    np.save(tmp_path / "X.npy", 0.1 * rng.standard_normal((300, 4)))
+    out = done(capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "60", "--sigma", "1", "-k", "2")
+    assert "of a point's mean squared length\n" in out and "larger --ell" not in out
 
 
 # Advice
