@@ -7328,8 +7328,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
     Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space,
     and for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps
-    times what the best k directions lose. centered: of H K~ H, about the mean of the projected points, as
-    `centered_kpca` has it, whose components these are where all points are landmarks.
+    times what the best k directions lose, if K <= K~ + lam I (RLS theorem 3). centered: of H K~ H, about the mean of
+    the projected points, as `centered_kpca` has it, whose components these are where all points are landmarks.
     Parameters:
         X : (n, d) array
         landmarks, kernel : as of `nystrom_map`
