@@ -4596,6 +4596,7 @@ class FourierMap(NamedTuple):
 
 _PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)      # kinds of directions
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        # their random numbers
+_UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)          # its frequencies are normal vectors
 _SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
 
 
@@ -4633,6 +4634,13 @@ def _draw_frequencies(kernel, key, first, copies, W):
         _draw_frequency(kernel, key, (first + i) // copies, W[i])
 
 
+def _frequencies(kernel, key, first, copies, shape):
+    """`_draw_frequencies`, not NumPy's numbers, which may be others one day: models on disk have but a map's seed."""
+    W = np.empty(shape)
+    _draw_frequencies(kernel, key, first, copies, W)
+    return W
+
+
 def _lengths_of_normal(key, size, count):
     out = np.empty(count)
     _mixture_scales(Kernel(_RATIONAL, gamma=1.0, shape=0.5 * size), key, out)
@@ -4644,7 +4652,7 @@ def _fastfood_parts(kernel, d, m, key):
     2013): G normal, P a permutation, S such that rows of V are as long as normal vectors."""
     size = 1 << (d - 1).bit_length()
     blocks = -(-m // size)
-    weights, spread = _gaussian_matrix(blocks, size, _python_subkey(key, _DIRECTIONS)), np.empty(blocks * size)
+    weights, spread = _frequencies(_UNIT_GAUSSIAN, key, 0, 1, (blocks, size)), np.empty(blocks * size)
     flips = _words(_words(_python_subkey(key, _FLIPS), np.arange(blocks))[:, None], np.arange(size))
     order = np.empty((blocks, size), np.int64)
     for b in range(blocks):
@@ -4762,18 +4770,12 @@ def _phases_of(X, key, first, count, paired):
     return (2.0 * math.pi * (turns - (0.25 * (j % 2) if paired else 0.0))).astype(X.dtype)
 
 
-def _plain_frequencies(map, first, count):
-    """Frequencies first ... first + count - 1 of a plain map."""
-    W = np.empty((count, map.d))
-    _draw_frequencies(map.kernel, _key(map.seed, _FREQUENCIES), first, 2 if map.paired else 1, W)
-    return W
-
-
 @np.errstate(over="ignore", invalid="ignore")          # angles that are not finite are counted
 def _features_from(X, map, first, count, factor, alone=True):
     """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and if they are numbers; alone: on
     one thread. The map is plain or stored."""
-    W = map.frequencies[first:first + count] if len(map.frequencies) else _plain_frequencies(map, first, count)
+    W = map.frequencies[first:first + count] if len(map.frequencies) else _frequencies(
+        map.kernel, _key(map.seed, _FREQUENCIES), first, 2 if map.paired else 1, (count, map.d))
     out, infinite = _new_array((len(X), count), X.dtype), np.empty(-(-len(X) // _BLOCK), np.int64)
     phases = _phases_of(X, _key(map.seed, _FREQUENCIES), first, count, map.paired)
     work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
@@ -4786,11 +4788,11 @@ def _drawn_frequencies(map):
     of d, each as long as a normal vector; quasi-random ones are normal quantiles of a Halton sequence whose digits are
     permuted at random."""
     if map.kind == _PLAIN:
-        return _plain_frequencies(map, 0, map.m)
+        return _frequencies(map.kernel, _key(map.seed, _FREQUENCIES), 0, 2 if map.paired else 1, (map.m, map.d))
     key, d, count = _key(map.seed, _FREQUENCIES), map.d, (map.m + 1) // 2 if map.paired else map.m
     directions, spread = _python_subkey(key, _DIRECTIONS), np.empty(count)
     if map.kind == _ORTHOGONAL:
-        Z = _gaussian_matrix(-(-count // d) * d, d, directions).reshape(-1, d, d)
+        Z = _frequencies(_UNIT_GAUSSIAN, key, 0, 1, (-(-count // d) * d, d)).reshape(-1, d, d)
         Q, R = np.linalg.qr(Z.transpose(0, 2, 1))      # uniform over rotations where R has a positive diagonal
         W = (Q * np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]).transpose(0, 2, 1).reshape(-1, d)[:count]
         W = W * _lengths_of_normal(_python_subkey(key, _LENGTHS), d, count)[:, None]
@@ -6876,8 +6878,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
     l_i = (1 / lam) (K - K S (S^T K S + lam I)^-1 S^T K)_ii, S with one column weights_j e_j for each landmark. For a
-    sample with S S^T <= I they are at least the exact scores (RLS lemma 5). Without the cap that lemma's second part, a
-    bound on the sum of probabilities, is false; with it, it held in all examples tried.
+    sample with S S^T <= I they are at least the exact scores (RLS lemma 5, whose second part is false without the cap).
     Parameters:
         X : (n, d) array
         landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
@@ -6970,8 +6971,8 @@ def _largest_rank(size, constant, delta):
 
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace. The trace
-    less the largest Ritz values of 3 steps of orthogonal iteration on 8 vectors more than k: with k it was too much by
-    a quarter where a start was nearly orthogonal to a leading eigenvector."""
+    less the largest Ritz values of 3 steps of orthogonal iteration on k + 8 vectors: with k, unlucky starts erred by
+    a quarter."""
     Z = np.array(Z, np.float64)
     A, tail = _gram(kernel, _prepare(kernel, Z, Z, True)), 0.0
     with np.errstate(over="ignore", invalid="ignore"):                 # NaN and infinity are refused with the scores
@@ -7068,9 +7069,8 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
     probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (RLS
     theorem 10, by RLS fact 9). Departures from the printed algorithm: scores are capped at 1; the tail sum comes from 3
-    steps of orthogonal iteration, and errs upward by 1 % or so at most; a sample of a level below the top that has at
-    most k points, and so shows no tail beyond k, is replaced by s points of its level at random; an empty half, by one
-    point.
+    steps of orthogonal iteration, and errs upward by 1 % or so at most; a sample below the top of at most k points,
+    which shows no tail beyond k, is replaced by s points of its level at random; an empty half, by one point.
     Parameters:
         X, kernel : as of `recursive_rls`
         s : int, at least 1; sample size; n or more returns all points

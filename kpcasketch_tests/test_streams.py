@@ -580,3 +580,12 @@ def test_reservoirs_took_kernels_whose_chances_they_do_not_have():
         kp.reservoir_finish(state, kp.linear(), 2)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert kp.reservoir_nystrom(unit, kp.linear(), 5, 5).values.size == 5
+
+
+@pytest.mark.parametrize("maker, expected", [
+    (kp.fourier_features_map, [-0.16027180003767233, 0.2125194684902951, 0.1658641836055895]),
+    (kp.orthogonal_features_map, [-0.1042118345293307, -0.20783153658212086, 0.13190619955945032]),
+    (kp.fastfood_features_map, [-0.21349436495692117, 0.09205547341519141, 0.04027608017954631])])
+def test_maps_on_disk_have_a_seed_alone_and_would_have_drawn_other_features(maker, expected):
+    found = kp.fourier_features(np.arange(5.0)[None] / 5, maker(kp.gaussian(2.0), 5, 37, 3))
+    assert found[0, :3] == pytest.approx(expected, rel=1e-12)
