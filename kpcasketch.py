@@ -197,9 +197,9 @@ _SHARED_FROM = 100_000
 # its work is added to a debt; at a debt of 8 ms short regions run serially for half a second, and half of the debt
 # stays. Regions after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
 _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
-# The parallel twin takes 1 to 4 s to compile, twice as long as the serial one, which stands in for it for so long.
+# The parallel twin takes 1 to 4 s to compile, twice as long as the serial one, which stands in for so much work (ns).
 _WORTH_COMPILING = 100_000_000
-_PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}             # for numba
+_PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}      # for numba
 
 
 class _Account:

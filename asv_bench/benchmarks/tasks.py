@@ -18,17 +18,13 @@ from .common import normal, size
 
 THREADS = (2, 8, 16, 64)
 KERNEL = kp.gaussian(10 ** 0.5)
-BLOCKS = {"_pack_columns": lambda panels, **_: panels.shape[1], "_multiply_rows": lambda out, **_: len(out),
-          "_find_nearest": lambda X, **_: len(X), "_come_closer": lambda X, **_: len(X),
-          "_fill_similarities": lambda X, **_: len(X), "_turn_rows": lambda columns, **_: len(columns),
+BLOCKS = {"_pack_columns": lambda panels, **_: panels.shape[1], "_turn_rows": lambda columns, **_: len(columns),
           "_forward_substitute": lambda pairs, **_: len(pairs.X)}
-LENGTHS = {  # of the loop over `prange` of each core, as its first line has it
+LENGTHS = {  # of the loops over `prange`, as the first line of each core has it; of the cores that the works call
     **{name: lambda of=of, **given: -(-of(**given) // 128) for name, of in BLOCKS.items()},
     **{name: lambda tasks, **_: tasks for name in ("_add_tiles", "_add_rows", "_multiply_bits")},
-    **{name: lambda slots, **_: len(slots) for name in ("_add_columns", "_enter_rows", "_sum_of_tiles")},
-    **{name: lambda infinite, **_: len(infinite) for name in ("_fourier", "_fastfood", "_add_features")},
-    **{name: lambda places, **_: len(places) for name in ("_add_panel_products", "_round_words")},
-    **{name: lambda **_: 64 for name in ("_count_kept", "_write_kept")},
+    **{name: lambda slots, **_: len(slots) for name in ("_add_columns", "_enter_rows")},
+    "_fourier": lambda infinite, **_: len(infinite), "_add_panel_products": lambda places, **_: len(places),
     "_fill_gram": lambda places, **_: -(-len(places) // 4)}
 
 
