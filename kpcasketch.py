@@ -98,6 +98,7 @@ import argparse
 import collections
 import contextlib
 import csv
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -119,6 +120,7 @@ import timeit
 import traceback
 import warnings
 import zlib
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numba
@@ -153,7 +155,7 @@ __version__ = "0.1.0"
 # A new public function: it stands in the head's table, and its arguments have names that `_calls` knows. A new kernel
 # that is a function of the distance: the next number behind _PRECOMPUTED (numbers are in files), its name in
 # _KIND_NAMES, a maker, a branch in `_apply_kernel`, `_mixture_scale`, `_drop` and `_steepest` (5.2), in
-# `_from_distance` (5.4) and `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0,
+# `kernel_value` (5.4) and `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0,
 # also where _CITY_BLOCK stands, else where `_prepare` and `_rounding` have _CAUCHY. A new operator: a tuple, its
 # functions and an entry in `_OPERATORS` (6.4). A new sampler of landmarks: a function that returns `Landmarks`, all
 # points if s is n or more; a row in `_METHODS`, and its key there in `_SAMPLERS` (16.1). A new stream: start, update
@@ -219,21 +221,15 @@ _account, _process = _Account(), os.getpid()           # in a forked child the t
 _region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
 
 
-class _Writeable:
-    """The memory of a read-only array as if it could be written to: for others numba would compile anew."""
-
-    def __init__(self, array):
-        self.array = array                             # whose memory it is
-        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
-
-
 def _with_types(arguments):
     """What tells the types of arguments apart, where numba.typeof takes longer than a small core; and the arguments."""
     key, values = [], []
     for value in arguments:
         if type(value) is np.ndarray:
-            if not value.flags.writeable:
-                value = np.asarray(_Writeable(value)) if value.size else value.copy()
+            if not value.flags.writeable:              # for read-only memory numba would compile anew
+                shown = value.__array_interface__
+                value = np.asarray(SimpleNamespace(array=value, __array_interface__={
+                    **shown, "data": (shown["data"][0], False)})) if value.size else value.copy()
             key.append((value.dtype.num, value.ndim))
         elif isinstance(value, tuple):
             part, inside = _with_types(value)
@@ -450,9 +446,6 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
             def row_of(array, row):
                 return builder.gep(array.data, [builder.mul(row, builder.extract_value(array.shape, 1))])
 
-            def entry(row, t):
-                return builder.gep(row_of(X, t), [row]) if transposed else builder.gep(row_of(X, row), [t])
-
             def at(pointer, offset):
                 return builder.bitcast(builder.gep(pointer, [index(offset)]), vector.as_pointer())
 
@@ -469,7 +462,8 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
                 columns = builder.gep(panel.data, [builder.mul(builder.sub(t, start), index(vectors * lanes))])
                 ys = [builder.load(at(columns, v * lanes), align=itemsize) for v in range(vectors)]
                 for k in range(rows):
-                    x, empty = builder.load(entry(numbers[k], t)), vector(ir.Undefined)
+                    row, column = (t, numbers[k]) if transposed else (numbers[k], t)
+                    x, empty = builder.load(builder.gep(row_of(X, row), [column])), vector(ir.Undefined)
                     x = builder.shuffle_vector(builder.insert_element(empty, x, ir.IntType(32)(0)), empty, splat)
                     for v in range(vectors):
                         gap = builder.fsub(x, ys[v])
@@ -556,15 +550,11 @@ def _as_array(name, value, ndim, dtypes=None):
 
 def _as_columns(name, value, dtypes=_DOUBLE):
     """value as a 2-D array of float64; a vector is one column."""
-    A = _as_array(name, value, 1 if _is_flat(value) else 2, dtypes)
-    return A[:, None] if A.ndim == 1 else A
-
-
-def _is_flat(value):
-    """Whether value is a vector: of one dimension, or a list without lists in it."""
+    flat = getattr(value, "ndim", 2) == 1
     if isinstance(value, list):
-        return not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
-    return getattr(value, "ndim", 2) == 1
+        flat = not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value)
+    A = _as_array(name, value, 1 if flat else 2, dtypes)
+    return A[:, None] if flat else A
 
 
 def _all_below(X, limit):
@@ -871,10 +861,7 @@ def _random_word(key, counter):
     return _mix(np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
 
 
-@_strict_helper
-def _subkey(key, number):
-    """Start of a sequence of its own, for part `number` of what `key` is for; a sub-key may have sub-keys."""
-    return _random_word(key, np.uint64(number))
+_subkey = _random_word  # of a key and a number: start of the sequence for a part of what the key is for
 
 
 def _python_subkey(key, number):
@@ -1277,16 +1264,12 @@ def _apply_kernel(kernel, gamma, tile, rows):
                 values[j] *= scale
 
 
-def _checked_stationary(name, kernel, **points):
+def _checked_stationary(name, kernel, radial=False, **points):
+    """A kernel of x - y; radial: of the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
     if kernel.kind not in _KINDS_WITH_LAWS:
         raise ValueError(f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy")
-    return kernel
-
-
-def _checked_radial(name, kernel):
-    kernel = _checked_stationary(name, kernel)
-    _require(kernel.kind != _CITY_BLOCK, f"{name} must depend on the Euclidean distance")
+    _require(not radial or kernel.kind != _CITY_BLOCK, f"{name} must depend on the Euclidean distance")
     return kernel
 
 
@@ -1390,8 +1373,10 @@ def _squares(X):
     return out
 
 
-def _minus_row(X, centre):
-    return np.subtract(X, centre, out=np.empty_like(X), casting="same_kind")
+def _minus_row(X, row=None):
+    """X less a row in each row, or less the mean of its rows."""
+    row = X.mean(0, np.float64) if row is None else row
+    return np.subtract(X, row, out=np.empty_like(X), casting="same_kind")
 
 
 def _at_scale(kernel, X, Y, symmetric):
@@ -1466,25 +1451,6 @@ def _pair_values(kernel, gamma, X, i, Y, columns, values):
     _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
 
 
-@_helper
-def _from_distance(kernel, total):
-    """One value from a squared distance, sum of sizes or inner product, as `_apply_kernel` has it for tiles."""
-    value, a, kind = np.nan, min(kernel.gamma * math.sqrt(abs(total)), 1e3), kernel.kind       # exp(-1e3) is 0
-    if kind == _POLYNOMIAL:
-        value = kernel.scale
-        for _ in range(np.int64(kernel.shape)):        # from the scale on, as `_apply_kernel` has it
-            value *= kernel.gamma * total + kernel.offset
-        return value
-    if kind == _GAUSSIAN or kind == _CITY_BLOCK:
-        value = math.exp(-kernel.gamma * total)
-    elif kind == _RATIONAL or kind == _CAUCHY:
-        value = math.exp(-(kernel.shape if kind == _RATIONAL else 1.0) * math.log1p(kernel.gamma * total))
-    elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
-        factor = 1.0 if kind == _EXPONENTIAL else 1.0 + a + (a * a / 3.0 if kind == _MATERN_5_2 else 0.0)
-        value = factor * math.exp(-a)
-    return kernel.scale * value
-
-
 @_open_helper
 def kernel_value(kernel, x, y):
     """k(x, y) of two vectors, for loops of your own `@njit` code, too (AMS section 2).
@@ -1499,7 +1465,21 @@ def kernel_value(kernel, x, y):
     """
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         return _pair_value(kernel, x, y)
-    return _from_distance(kernel, _pair_sum(kernel.kind, x, y, 0.0))
+    kind, total, value = kernel.kind, _pair_sum(kernel.kind, x, y, 0.0), np.nan
+    a = min(kernel.gamma * math.sqrt(abs(total)), 1e3) # exp(-1e3) is 0
+    if kind == _POLYNOMIAL:
+        value = kernel.scale
+        for _ in range(np.int64(kernel.shape)):        # from the scale on, as `_apply_kernel` has it
+            value *= kernel.gamma * total + kernel.offset
+        return value
+    if kind == _GAUSSIAN or kind == _CITY_BLOCK:
+        value = math.exp(-kernel.gamma * total)
+    elif kind == _RATIONAL or kind == _CAUCHY:
+        value = math.exp(-(kernel.shape if kind == _RATIONAL else 1.0) * math.log1p(kernel.gamma * total))
+    elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
+        factor = 1.0 if kind == _EXPONENTIAL else 1.0 + a + (a * a / 3.0 if kind == _MATERN_5_2 else 0.0)
+        value = factor * math.exp(-a)
+    return kernel.scale * value
 
 
 _kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))     # for calls from Python
@@ -2106,18 +2086,16 @@ def _checked_array(name, A):
     return A
 
 
-def _as_indices(name, value):
-    """value as a contiguous vector of whole numbers: int32 if it is that, else int64."""
-    if not isinstance(value, np.ndarray) or value.ndim != 1 or value.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be a vector of whole numbers, got {getattr(value, 'dtype', _shown(value))}")
-    return np.require(value, np.int32 if value.dtype == np.int32 else np.int64, ["C", "A"])
-
-
 def _checked_rows(name, value, square=False):
     """A CSR, square or not."""
     _require(isinstance(value, CSR), f"{name} must be a CSR with integer indices, got {type(value).__name__}")
-    A = CSR(_as_array(f"{name}.data", value.data, 1), _as_indices(f"{name}.indices", value.indices),
-            _as_indices(f"{name}.indptr", value.indptr).astype(np.int64))
+    for field, found in (("indices", value.indices), ("indptr", value.indptr)):
+        if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
+            raise ValueError(f"{name}.{field} must be a vector of whole numbers, got "
+                             f"{getattr(found, 'dtype', _shown(found))}")
+    A = CSR(_as_array(f"{name}.data", value.data, 1), np.require(
+        value.indices, np.int32 if value.indices.dtype == np.int32 else np.int64, ["C", "A"]), np.require(
+        value.indptr, np.int64, ["C", "A"]))
     argument, p = name.split(": ")[-1], A.indptr
     if p.size < 2 or p[0] != 0 or not p[-1] == A.data.size == A.indices.size or (p[1:] < p[:-1]).any():
         raise ValueError(f"{name}.indptr must rise from 0 to the length of {argument}.data and {argument}.indices, in "
@@ -2158,11 +2136,6 @@ def _checked_implicit(name, value):
     return Implicit(X, _checked_kernel(f"{name}.kernel", value.kernel, **{f"{name.split(': ')[-1]}.X": X}))
 
 
-def _centered_product(A, V):
-    W = _product(A.A, _minus_row(V, V.mean(0, np.float64)))
-    return _minus_row(W, W.mean(0, np.float64))
-
-
 def _dense_symmetric(A):
     """Whether entries are those of the transpose, at 4096 places."""
     u = _uniforms(_key(0, _PROBES), np.arange(8192))
@@ -2171,11 +2144,12 @@ def _dense_symmetric(A):
         return not np.abs(A[i, j] - A[j, i]).max() > 1e-5 * np.abs(A[i, j]).max()
 
 
+@dataclasses.dataclass
 class _ByProducts:
     """A symmetric operator of n rows that is known by its products, of a function of the caller's."""
-
-    def __init__(self, product, n):
-        self.product, self.n, self.precision = product, n, None
+    product: object
+    n: int
+    precision: float = None
 
     def measured(self, V):
         R = _as_array("block_lanczos_of: product(V)", self.product(V.copy()), 2)
@@ -2234,7 +2208,8 @@ _OPERATORS = {
         lambda A: _trace(A.A) - _trace(A.B), lambda A: _held(A.A) + _held(A.B),
         lambda A: _symmetric(A.A) and _symmetric(A.B)),
     Centered: _Form(
-        functools.partial(_checked_as, Centered), lambda A: _size(A.A), lambda A: _precision(A.A), _centered_product,
+        functools.partial(_checked_as, Centered), lambda A: _size(A.A), lambda A: _precision(A.A),
+        lambda A, V: _minus_row(_product(A.A, _minus_row(V))),
         lambda A, first, last: _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means),
         lambda A: _trace(A.A) - float(A.means.sum()), lambda A: _held(A.A) + A.means.nbytes,
         lambda A: _symmetric(A.A)),
@@ -2251,8 +2226,8 @@ def _measured_product(A, V):
         (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
     if isinstance(A, Centered):
-        W, size = _measured_product(A.A, _minus_row(V, V.mean(0, np.float64)))
-        return _minus_row(W, W.mean(0, np.float64)), size
+        W, size = _measured_product(A.A, _minus_row(V))
+        return _minus_row(W), size
     W = A.measured(V) if isinstance(A, _ByProducts) else _product(A, V).astype(np.float64, copy=False)
     return W, _largest_column(W)
 
@@ -2263,30 +2238,25 @@ def _largest_column(W):
         return unit * math.sqrt(np.square(W / unit).sum(0).max())
 
 
-def _as_operator(name, value):
-    """The operator `value` with arrays in C order, which no product can trip over."""
+def _as_operator(name, value, symmetric=False):
+    """The operator `value` with arrays in C order, which no product can trip over; if asked, symmetric, as far as that
+    shows."""
     plain = isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy")
     form = _OPERATORS.get(np.ndarray if plain else type(value))
     if form is None or form.checked is None:
         names = ", ".join(cls.__name__ for cls in [*_OPERATORS][1:-1])
         raise ValueError(f"{name} must be a square array of real numbers or an operator ({names}), got "
                          f"{type(value).__name__}")
-    return form.checked(name, value)
+    A = form.checked(name, value)
+    _require(not symmetric or _symmetric(A), f"{name} must be symmetric")
+    return A
 
 
 _BY_ANNOTATION.update({tuple: _as_operator})           # the A and B of a Difference
 
 
-def _checked_operator(name, A, symmetric=True):
-    """An operator that is symmetric, too, as far as that shows."""
-    A = _as_operator(name, A)
-    if symmetric and not _symmetric(A):
-        raise ValueError(f"{name} must be symmetric")
-    return A
-
-
 def _checked_pair(name, A, B, symmetric=False):
-    A, B = _checked_operator(f"{name}: A", A, symmetric), _checked_operator(f"{name}: B", B, symmetric)
+    A, B = _as_operator(f"{name}: A", A, symmetric), _as_operator(f"{name}: B", B, symmetric)
     _require(_size(A) == _size(B), f"{name}: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
     return A, B
 
@@ -2307,7 +2277,7 @@ def matmat(A, V):
     A, columns = _as_operator("matmat: A", A), _as_columns("matmat: V", V, None)
     product = _product(A, _checked_points("matmat: V", columns, rows=_size(A)))
     _require(_all_below(product, math.inf), "matmat: A must be finite, and so must A V")
-    return product[:, 0] if _is_flat(V) else product
+    return product.reshape(np.shape(V))
 
 
 def dense(A):
@@ -2735,7 +2705,7 @@ def _norm(A, key, tol, max_iterations):
 # 7.4 Solvers
 
 def _checked_search(function, A, k, seed, tol, max_iterations):
-    A = A if isinstance(A, _ByProducts) else _checked_operator(f"{function}: A", A)
+    A = A if isinstance(A, _ByProducts) else _as_operator(f"{function}: A", A, True)
     k = _checked_whole(f"{function}: k", k, 1, _size(A))
     _fits(f"{function}: k", 8.0 * _size(A) * min(2 * k, _size(A)))     # a search holds twice as many vectors
     return (A, k, _checked_key(function, seed, _START), _checked_real(f"{function}: tol", tol, 0.0),
@@ -2840,7 +2810,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
-    A, tol = _checked_operator("spectral_norm: A", A), _checked_real("spectral_norm: tol", tol, 0.0)
+    A, tol = _as_operator("spectral_norm: A", A, True), _checked_real("spectral_norm: tol", tol, 0.0)
     max_iterations = _checked_whole("spectral_norm: max_iterations", max_iterations, 1)
     norm, _, finite = _norm(A, _checked_key("spectral_norm", seed, _NORMS), tol, max_iterations)
     _require(finite, "spectral_norm: A must be finite (no NaN or infinity)")
@@ -2939,7 +2909,7 @@ def _components(function, X, kernel, k, seed, centered):
     _fits(f"{function}: k", 8.0 * n * min(2 * k, n))
     G = X
     if centered and kernel.kind == _POLYNOMIAL and kernel.shape == 1.0:                # centring is exact on the points
-        G = _minus_row(X, X.mean(0, np.float64))
+        G = _minus_row(X)
     A = _gram(kernel, _prepare(kernel, G, G, True)) if n <= _DENSE_POINTS else Implicit(G, kernel)
     taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n if centered else 0.0
     eigen, finite = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000)
@@ -2968,12 +2938,6 @@ def kpca(X, kernel, k, seed=0):
     return _expansion_of(*_components("kpca", X, kernel, k, seed, False))
 
 
-def _with_mean_zero(E):
-    """The expansion with the offset that gives its features mean 0 over its own points."""
-    means = _features(E.points, E._replace(offset=np.zeros(1)), np.float64).mean(0)
-    return E._replace(offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
-
-
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
 
@@ -2989,7 +2953,7 @@ def centered_kpca(X, kernel, k, seed=0):
     found = _expansion_of(*_components("centered_kpca", X, kernel, k, seed, True))
     # Sums of 0 to the last bit: large kernel values multiply them.
     coef = (found.coef - found.coef.mean(0, np.float64)).astype(found.coef.dtype)
-    return _with_mean_zero(found._replace(coef=coef))
+    return center_expansion(found._replace(coef=coef))
 
 
 def center_expansion(expansion):
@@ -3000,7 +2964,9 @@ def center_expansion(expansion):
         expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
     Returns: Expansion
     """
-    return _with_mean_zero(_checked_expansion("center_expansion: expansion", expansion))
+    E = _checked_expansion("center_expansion: expansion", expansion)
+    means = _features(E.points, E._replace(offset=np.zeros(1)), np.float64).mean(0)
+    return E._replace(offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
 @np.errstate(over="ignore", invalid="ignore")          # features that are not finite are refused by whoever calls
@@ -3674,20 +3640,6 @@ def _seen_in_cells(cells, X, begin, end):
 
 
 @_helper
-def _without_negative(numbers, rows, count):
-    """Of the leading numbers, and of the rows that go with them, those that are not negative move up; how many are."""
-    kept = 0
-    for r in range(count):
-        if numbers[r] >= 0:
-            if kept < r:
-                numbers[kept] = numbers[r]
-                for t in range(rows.shape[1]):
-                    rows[kept, t] = rows[r, t]
-            kept += 1
-    return kept
-
-
-@_helper
 def _first_in_order(X, first, last, cells, count, limit, labels):
     """labels[first:last]: the first of `count` centers within the limit, or -1; a panel and four points at a time."""
     _wide_vectors()
@@ -3713,8 +3665,14 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
                     if value < surely or value < perhaps and _is_within(active, row, cells.centers, j, limit):
                         labels[numbers[row]], numbers[row], found = j, -1, found + 1
                         break
-        if found > 0:
-            left = _without_negative(numbers, active, left)
+        kept = 0
+        for r in range(left if found > 0 else 0):      # points that have a label make room
+            if numbers[r] >= 0:
+                numbers[kept] = numbers[r]
+                for t in range(d):
+                    active[kept, t] = active[r, t]
+                kept += 1
+        left = kept if found > 0 else left
 
 
 @_core
@@ -3914,7 +3872,7 @@ def shadow_bounds(kernel, eps):
         eps : float, the radius
     Returns: ShadowBounds(mmd, eigenvalues, operator), floats
     """
-    kernel = _checked_radial("shadow_bounds: kernel", kernel)
+    kernel = _checked_stationary("shadow_bounds: kernel", kernel, True)
     eps, kappa = _checked_real("shadow_bounds: eps", eps, 1e-150, 1e150), kernel.scale
     drop = _drop(kernel, eps)
     spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
@@ -3933,7 +3891,7 @@ def shadow_projection_bound(kernel, eps, values, k):
         k : int from 1 to q
     Returns: float; infinity where the condition is not met. Nothing exceeds sqrt(2 k)
     """
-    kernel = _checked_radial("shadow_projection_bound: kernel", kernel)
+    kernel = _checked_stationary("shadow_projection_bound: kernel", kernel, True)
     values = _checked_vector("shadow_projection_bound: values", values)
     k = _checked_whole("shadow_projection_bound: k", k, 1, values.size)
     moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, _checked_real(
@@ -4054,39 +4012,30 @@ def _unit(X):
     return X.dtype.type(unit)
 
 
-@_core
-def _fill_similarities(kernel, gamma, X, i, out):
-    for index in prange(_blocks(X.shape[0])):
-        first = np.int64(index) * _BLOCK
-        columns, values = np.arange(first, min(X.shape[0], first + _BLOCK)), _aligned((_BLOCK,), X)
-        _pair_values(kernel, gamma, X, i, X, columns, values)
-        for c in range(columns.shape[0]):
-            out[first + c] = values[c]
-
-
-def _similarities(kernel, gamma, X, i):
-    """k(x_j, x_i) for all j, X and gamma of `_at_scale`."""
-    out = np.empty(len(X), X.dtype)
-    _fill_similarities(_value_work(kernel, X.shape[1]) * len(X), kernel, gamma, X, i, out)
-    return out
+def _similarities(kernel, pairs, rows):
+    """k(x_i, x_j) for the i in rows and all j, from pairs of points with themselves."""
+    squares = pairs.x_squares[rows] if pairs.mode == _EXPANDED else pairs.x_squares
+    return _gram(kernel, pairs._replace(X=pairs.X[rows], x_squares=squares, symmetric=False))
 
 
 def _mean_similarities(function, kernel, X):
-    """(1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed."""
+    """Pairs of the points, and (1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed."""
     shares = np.full((len(X), 1), 1.0 / len(X), X.dtype)
-    means = _gram_product(kernel, _prepare(kernel, X, X, _use_symmetry(len(X), 1, X)), shares)[:, 0]
+    pairs = _prepare(kernel, X, X, _use_symmetry(len(X), 1, X))
+    means = _gram_product(kernel, pairs, shares)[:, 0]
     _require(np.isfinite(means).all(), f"{function}: kernel must have finite values on X, in the precision of X")
-    return means.astype(np.float64)
+    return pairs, means.astype(np.float64)
 
 
-def _herd_of(X, kernel, gamma, P, chosen):
+def _herd_of(X, kernel, pairs, chosen):
     """The reduced set of these rows of X, equal weights; labels by k(c, c) - 2 k(x, c), the first of equals."""
     labels, gaps = np.zeros(len(X), np.int64), np.full(len(X), np.inf)
-    for label, i in enumerate(chosen):
-        values = _similarities(kernel, gamma, P, i).astype(np.float64)
-        gap = values[i] - 2.0 * values
-        labels[gap < gaps] = label
-        np.minimum(gaps, gap, out=gaps)
+    for begin in range(0, len(chosen), 16):
+        rows = chosen[begin:begin + 16]
+        for label, (i, values) in enumerate(zip(rows, _similarities(kernel, pairs, rows)), begin):
+            gap = values[i] - 2.0 * values.astype(np.float64)
+            labels[gap < gaps] = label
+            np.minimum(gaps, gap, out=gaps)
     return ReducedSet(X[chosen], np.full(len(chosen), len(X) / len(chosen)), labels)
 
 
@@ -4122,14 +4071,13 @@ def herd(X, m, kernel):
     """
     X, kernel = _points_and_kernel("herd", X, kernel)
     m, kernel = _checked_whole("herd: m", m, 1, len(X)), kernel._replace(scale=1.0)    # the choice has no scale
-    means, sums, chosen = _mean_similarities("herd", kernel, X), np.zeros(len(X)), []
-    gamma, P, _ = _at_scale(kernel, X, X, True)
+    (pairs, means), sums, chosen = _mean_similarities("herd", kernel, X), np.zeros(len(X)), []
     for t in range(m):
         i = int((means - sums / (t + 1)).argmax())
-        sums += _similarities(kernel, gamma, P, i)
+        sums += _similarities(kernel, pairs, [i])[0]
         sums[i] = math.inf                             # it is not chosen again
         chosen.append(i)
-    return _herd_of(X, kernel, gamma, P, chosen)
+    return _herd_of(X, kernel, pairs, chosen)
 
 
 def _halve(kernel, X, rows, key, log_inverse):
@@ -4169,8 +4117,7 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     n, m, key = len(X), _checked_whole("kernel_thin: m", m, 1, len(X)), _checked_key("kernel_thin", seed, _THINNED)
     delta = 0.5 if delta is None else _checked_between("kernel_thin: delta", delta, 1)
     rounds, kernel = int(math.log2(n // m)), kernel._replace(scale=1.0)
-    means = _mean_similarities("kernel_thin", kernel, X)
-    gamma, P, _ = _at_scale(kernel, X, X, True)
+    pairs, means = _mean_similarities("kernel_thin", kernel, X)
     lists = [_draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))]
     candidates = [lists[0][:m].copy()]                 # standard thinning, the baseline
     for level in range(rounds):
@@ -4186,12 +4133,12 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
     diagonal, inside = _diagonal(X, kernel).astype(np.float64), np.zeros(n, bool)
     inside[best] = True
     for t in range(m):                                 # KT-SWAP
-        lead -= _similarities(kernel, gamma, P, best[t])
+        lead -= _similarities(kernel, pairs, best[t:t + 1])[0]
         inside[best[t]] = False
         best[t] = np.where(inside, np.inf, (2.0 * lead + diagonal) / m - 2.0 * means).argmin()
         inside[best[t]] = True
-        lead += _similarities(kernel, gamma, P, best[t])
-    return _herd_of(X, kernel, gamma, P, best)
+        lead += _similarities(kernel, pairs, best[t:t + 1])[0]
+    return _herd_of(X, kernel, pairs, best)
 
 
 # 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
@@ -4600,13 +4547,15 @@ _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)          # its frequencies are nor
 _SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
 
 
-def _checked_map(name, map, X=None, points="X"):
-    """A map as its maker returned it, which goes with these points, called `points`."""
+def _checked_map(name, map, X=None, points="X", drawable=False):
+    """A map as its maker returned it, which goes with these points, called `points`; drawable: a feature by itself."""
     map, function = _checked_as(FourierMap, name, map), name.split(": ")[0]
     if X is not None and X.shape[1] != map.d:
         raise ValueError(f"{function}: {points} must have {map.d} columns, got shape {X.shape}")
     if X is not None and X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
         raise ValueError(f"{function}: {points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
+    if drawable and map.kind != _PLAIN and len(map.frequencies) == 0:
+        raise ValueError(f"{name} must be a map of fourier_features_map, or of another maker with stored frequencies")
     return map
 
 
@@ -4823,7 +4772,7 @@ def _map_points(function, X, map):
 
 
 def _new_map(function, kernel, d, m, seed, kind, stored, paired):
-    kernel = (_checked_stationary if kind == _PLAIN else _checked_radial)(f"{function}: kernel", kernel)
+    kernel = _checked_stationary(f"{function}: kernel", kernel, kind != _PLAIN)
     d, m = [_checked_whole(f"{function}: {name}", value, 1, 2**31 - 1) for name, value in (("d", d), ("m", m))]
     stored, paired = _as_flag(f"{function}: stored", stored), _as_flag(f"{function}: paired", paired)
     map = FourierMap(kernel, d, m, _as_seed(f"{function}: seed", seed), kind, np.empty((0, d)), paired)
@@ -5815,15 +5764,6 @@ _COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     #
 _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 
 
-def _checked_drawable(function, argument, map, X, points):
-    """A map whose features can be drawn one by one, for these points."""
-    map = _checked_map(f"{function}: {argument}", map, X, points)
-    if map.kind != _PLAIN and len(map.frequencies) == 0:
-        raise ValueError(f"{function}: {argument} must be a map of fourier_features_map, or of another maker with "
-                         "stored frequencies")
-    return map
-
-
 # 12.3 Starts
 
 def _singular_pairs(C, k, least):
@@ -5877,10 +5817,10 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
     """The state before the first step, by the small problem: the first features on these points."""
     X, second = _checked_points(f"{function}: X", X), "targets" if task == _SLICED else "Y"
     first_map, no_rank = "map_x" if task in _TWO_VIEWS else "map", f"{function}: k must be at most the rank of the "
-    map, k = _checked_drawable(function, first_map, map, X, "X"), _checked_whole(f"{function}: k", k, 1, 2**31 - 1)
-    name = f"{function}: {second}"
+    map, name = _checked_map(f"{function}: {first_map}", map, X, "X", True), f"{function}: {second}"
+    k = _checked_whole(f"{function}: k", k, 1, 2**31 - 1)
     Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=len(X))
-    other = _checked_drawable(function, "map_y", other, Y.astype(X.dtype), "Y") if task in _TWO_VIEWS else map
+    other = _checked_map(f"{function}: map_y", other, Y.astype(X.dtype), "Y", True) if task in _TWO_VIEWS else map
     _require(other.m == map.m, f"{function}: map_x and map_y must have as many features, got {map.m} and {other.m}")
     feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
     theta0, theta1 = [math.inf if value in (None, math.inf) else _checked_real(f"{function}: {name}", value, low, 1e150)
@@ -7640,7 +7580,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     1.25
     """
     name = "effective_dimension"
-    A, lam = _checked_operator(f"{name}: A", A), _checked_real(f"{name}: lam", lam, 1e-300)
+    A, lam = _as_operator(f"{name}: A", A, True), _checked_real(f"{name}: lam", lam, 1e-300)
     probes, steps = _checked_whole(f"{name}: probes", probes, 1), _checked_whole(f"{name}: steps", steps, 1)
     key, n = _checked_key(name, seed, _PROBES), _size(A)
 
@@ -7778,16 +7718,16 @@ def reliable_components(values, error):
 
 # 15.2 Of any model
 
-def _of_length_1(E):
-    """An expansion with components of length 1 in feature space, and their products there, coef^T K coef."""
-    M = E.coef.T @ gram_matmat(E.points, E.points, E.coef, E.kernel)
-    scale = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
-    return E._replace(coef=E.coef * scale, offset=E.offset * scale), 0.5 * (M + M.T) * np.outer(scale, scale)
-
-
-def _as_double(model):
-    return model._replace(**{name: getattr(model, name).astype(np.float64) for name in {"points", "coef"} & {
+def _in_double(model):
+    """An Expansion or NystromMap in float64; components of length 1 in feature space, and their products coef^T K coef.
+    """
+    model = model._replace(**{name: getattr(model, name).astype(np.float64) for name in {"points", "coef"} & {
         *model._fields}})
+    if isinstance(model, NystromMap):
+        return model, None
+    M = model.coef.T @ gram_matmat(model.points, model.points, model.coef, model.kernel)
+    scale, M = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0)), 0.5 * (M + M.T)
+    return model._replace(coef=model.coef * scale, offset=model.offset * scale), M * np.outer(scale, scale)
 
 
 def residual(X, model):
@@ -7809,14 +7749,13 @@ def residual(X, model):
         return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
     if not isinstance(model, (Expansion, NystromMap)):
         raise ValueError(f"residual: model must be an Expansion, NystromMap or Subspace, got {type(model).__name__}")
-    P, model = X.astype(np.float64), _as_double(model)
+    if isinstance(model, Expansion) and model.offset.any() and (model.mean.size == 0 or np.isnan(model.mean).any()):
+        raise ValueError("residual: model must know the mean that its offset stands for")
+    P, (model, M) = X.astype(np.float64), _in_double(model)
     sizes = gram_diagonal(P, model.kernel)
-    if isinstance(model, NystromMap):
+    if M is None:
         squares = sizes - (nystrom_features(P, model) ** 2).sum(1)
     else:
-        if model.offset.any() and (model.mean.size == 0 or np.isnan(model.mean).any()):
-            raise ValueError("residual: model must know the mean that its offset stands for")
-        model, M = _of_length_1(model)
         e, inverse = expand(P, model), np.linalg.pinv(M, 1e-10, hermitian=True)
         squares = sizes - ((e @ inverse) * e).sum(1)
         if model.mean.size > 0:                        # |phi(x) - mean|^2
@@ -7848,14 +7787,10 @@ def explained_variance_ratio(X, expansion):
             size, sums = size + (Z**2).sum(), sums + Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
-        model, ones = _as_double(model), np.ones((n, 1))
+        model, M = _in_double(model)
         size = gram_diagonal(X, model.kernel).sum()
-        total = size - gram_matmat(X, X, ones, model.kernel).sum() / n
-        if isinstance(model, NystromMap):
-            features = nystrom_features(X, model)
-        else:
-            model, M = _of_length_1(model)
-            features = expand(X, model)
+        total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
+        features = nystrom_features(X, model) if M is None else expand(X, model)
     _require(total > 1e-14 * size, "explained_variance_ratio: X must have points that differ")
     features = features - features.mean(0)
     if M is None:
@@ -8239,30 +8174,27 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
 # 16.4 Every function at once
 
-class _ProgressLine:
-    """A line on stderr, if that is a terminal, from two seconds on: what is under way, and how long the rest takes."""
-
-    def __init__(self, text):
-        self.text, self.share, self.ended, self.start = text, 0.0, threading.Event(), time.perf_counter()
-        self.thread = threading.Thread(target=self._show, daemon=True)
-
-    def __enter__(self):
-        if sys.stderr is not None and sys.stderr.isatty():
-            self.thread.start()
-        return self
-
-    def _show(self):
-        while not self.ended.wait(0.5):
-            taken = time.perf_counter() - self.start
-            rest = f", {taken / self.share - taken:,.0f} s left" if self.share > 0.0 else ""
+@contextlib.contextmanager
+def _progress(text):
+    """A line on stderr, if that is a terminal, from two seconds on: what is under way, and how long the rest takes. The
+    text and the share of the work that is done are fields of what it gives, beside the start."""
+    line, ended = SimpleNamespace(text=text, share=0.0, start=time.perf_counter()), threading.Event()
+    def show():
+        while not ended.wait(0.5):
+            taken = time.perf_counter() - line.start
+            rest = f", {taken / line.share - taken:,.0f} s left" if line.share > 0.0 else ""
             if taken > 2.0:
-                print(f"\r\033[K{self.text} ... {taken:,.0f} s{rest}\r", end="", file=sys.stderr, flush=True)
+                print(f"\r\033[K{line.text} ... {taken:,.0f} s{rest}\r", end="", file=sys.stderr, flush=True)
         print("\r\033[K", end="", file=sys.stderr, flush=True)
-
-    def __exit__(self, *_):
-        self.ended.set()
-        if self.thread.is_alive():
-            self.thread.join()
+    thread = threading.Thread(target=show, daemon=True)
+    if sys.stderr is not None and sys.stderr.isatty():
+        thread.start()
+    try:
+        yield line
+    finally:
+        ended.set()
+        if thread.is_alive():
+            thread.join()
 
 
 def warm_up():
@@ -8273,7 +8205,7 @@ def warm_up():
     global QUIET, _SHARED_FROM, _BLAS_BELOW
     before, QUIET, _BLAS_BELOW = (QUIET, _SHARED_FROM, _BLAS_BELOW), True, 0      # the line of progress says enough
     try:
-        with _ProgressLine("compiling") as line:
+        with _progress("compiling") as line:
             for number, (dtype, limit) in enumerate(itertools.product((np.float64, np.float32), (math.inf, -1.0))):
                 _SHARED_FROM = limit                 # all cores serially, and all by all threads
                 calls = _calls(np.random.default_rng(0).standard_normal((20, 3)).astype(dtype))
@@ -8427,16 +8359,16 @@ def _row_blocks(name, X):
 _at_work = threading.Lock()                            # one task at a time in a process, by all threads that it has
 
 
-@contextlib.contextmanager
-def _alone():
-    """Compute one task at a time, by as many threads as this worker has: numba's workqueue admits one loop at once."""
+def _together(function, *values):
+    """function(*values), one task at a time, by as many threads as this worker has: numba's workqueue admits one loop
+    at once."""
     before = threads = numba.get_num_threads()
     with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
         threads = min(numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed").get_worker().state.nthreads)
     with _at_work:
         numba.set_num_threads(threads)
         try:
-            yield
+            return function(*values)
         finally:
             numba.set_num_threads(before)
 
@@ -8447,11 +8379,6 @@ def _on_rows(function, block, first, *held):
         return _together(function, block, first, *held)
     except ValueError as error:
         raise ValueError(f"{error}; in rows {first} to {first + block.shape[0] - 1}") from None
-
-
-def _together(function, *values):
-    with _alone():
-        return function(*values)
 
 
 def _shared(value):
@@ -8507,8 +8434,7 @@ def dask_map(function, X, *model):
     _, starts = _row_blocks("dask_map: X", X)
     rows = [points for points in (getattr(part, "points", part) for part in model)
             if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == X.shape[1]]
-    with _alone():
-        like = function(np.array(rows[0][:1] if rows else np.ones((1, X.shape[1])), X.dtype), *model)
+    like = _together(function, np.array(rows[0][:1] if rows else np.ones((1, X.shape[1])), X.dtype), *model)
     if not isinstance(like, np.ndarray) or like.shape[:1] != (1,):
         raise ValueError(f"dask_map: function must give an array with a row for each of X's, got {type(like).__name__}")
 
@@ -8970,7 +8896,7 @@ def _embed(options):
     print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'error':>11}{'within 10 deg':>16}{'of best %':>12}"
           f"{'explained %':>13}")
     for done, name in enumerate(names, 1):
-        with _ProgressLine(f"{name}, {done} of {len(names)}") as line:
+        with _progress(f"{name}, {done} of {len(names)}") as line:
             model, features, held, matrix = _fitted(name, X, kernel, options)
             seconds = time.perf_counter() - line.start
             error, right, kept, explained = judged(model, features, matrix) if judged else 4 * [math.nan]
@@ -9031,7 +8957,7 @@ def _write_results(options, points, what, model, values, embedding=None):
         blocks, told = [], {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (n, k + off)}
         if alone:                                      # block by block: it may be larger than memory
             np.lib.format.write_array_header_1_0(file, told)
-        with _ProgressLine("embedding") as line:
+        with _progress("embedding") as line:
             for begin in range(0, n, 8192):
                 rows = np.ascontiguousarray(features(slice(begin, begin + 8192)), dtype)
                 (file.write if alone else blocks.append)(rows)
@@ -9139,7 +9065,7 @@ def _stream(options):
 
     here, saved = (state, at), time.perf_counter()
     try:
-        with _ProgressLine(options.method) as line:
+        with _progress(options.method) as line:
             while here[1] < n:
                 end = here[1] + size if n - here[1] > size + 1 else n          # a last point alone cannot be centred
                 here = stream.update(here[0], points.rows(slice(here[1], end))), end   # no interrupt falls between
@@ -9193,7 +9119,7 @@ def _advise(options):
     points = _load_points(options)
     kernel = _chosen_kernel(options, points)
     _print_head(options, points, options.points, kernel, f", error {options.error:g}")
-    with _ProgressLine("trying sketches on 4096 points"):
+    with _progress("trying sketches on 4096 points"):
         rows = advise(points.rows(), kernel, options.error, options.memory, options.seed, options.k)
     print(f"{'method':16}{'size':>9}{'bytes':>10}{'seconds':>10}{'error':>10}  what it rests on")
     for row in rows:

@@ -61,7 +61,7 @@ def judge(chosen, options, written):
     bad, on_users, start = 0, 0, time.perf_counter()
     verdicts = claims.run(chosen, options)
     for one in chosen:
-        with kp._ProgressLine(f"judging {one.name}"):
+        with kp._progress(f"judging {one.name}"):
             _, verdict = next(verdicts)
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial

@@ -147,7 +147,7 @@ class Report:
         for figure in claims.FIGURES:
             if seen & set(figure.claims) and (figure.columns is None or figure.columns(self.options)):
                 print(f"drawing {figure.name}", flush=True)
-                with kp._ProgressLine(f"drawing {figure.name}"):
+                with kp._progress(f"drawing {figure.name}"):
                     self.pictures.append((figure, draw(figure, self.options)))
                 (self.directory / f"{figure.name}.png").write_bytes(self.pictures[-1][1])
                 self.write()
