@@ -612,8 +612,9 @@ def _shown(value):
 
 
 def _checked_whole(name, value, low, high=2**63 - 1):
-    number, top = _scalar(value), {2**63 - 1: "on", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
+    number = _scalar(value)
     if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
+        top = {2**63 - 1: "on", 2**64 - 1: "to 2**64 - 1"}.get(high, f"to {high}")
         raise ValueError(f"{name} must be a whole number from {low} {top}, got {_shown(value)}")
     return number
 

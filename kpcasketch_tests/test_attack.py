@@ -841,7 +841,7 @@ def interrupt(folder, seed, count):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_files_are_the_old_or_the_new_ones_after_kills_and_full_disks(tmp_path, pytestconfig):
     seed, count = (pytestconfig.getoption(name) for name in ("--attack-seed", "--attacks"))
-    command = f"from kpcasketch_tests.test_attack import interrupt; interrupt({str(tmp_path)!r}, {seed}, {2 * count})"
+    command = f"from kpcasketch_tests.test_attack import interrupt; interrupt({str(tmp_path)!r}, {seed}, {count})"
     root = str(pathlib.Path(kp.__file__).parent)
     run = subprocess.run([sys.executable, "-c", command], cwd=root, capture_output=True, text=True,
                          env={**os.environ, "NUMBA_NUM_THREADS": "1", "PYTHONPATH": root, "KPCASKETCH_QUIET": "1"})

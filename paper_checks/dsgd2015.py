@@ -482,7 +482,7 @@ DELTAS = (0.3, 0.05)
 def judged_quantiles(options, which, what, text="", good=HOLDS):
     """Quantiles of level 1 - delta over the runs, at each place by itself: they must fall like ln(t / delta) / t, with
     a constant that does not grow with t."""
-    runs, steps = (200, 1500) if options.full else (100, 480)
+    runs, steps = (200, 1500) if options.full else (60, 480)
     columns, exponents, growths, constants = {H_POTENTIAL: [0], COMPANION: [1], ERROR: [2, 3, 4, 5],
                                               NOISE: [6, 7, 8, 9]}[which], {}, {}, {}
 
