@@ -7293,10 +7293,11 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
 
 class CertifiedNystrom(NamedTuple):
-    """A Nystrom factor and how near its K~ = factor factor^T is to K.
+    """A factor of few columns and how near its K~ = factor factor^T is to K.
 
-    landmarks; factor (n, s), a column a landmark in the order of choice; trace_left, (tr K - tr K~) / tr K;
-    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small: 0 by the trace, else 1e-6 for each look at it.
+    landmarks, in the order of choice; factor (n, r), orthogonal columns in falling order of length: the r leading
+    components of the landmarks' Nystrom factor; trace_left, (tr K - tr K~) / tr K; error_bound, of |K - K~|_2 / |K|_2;
+    chance that it is too small: 0 by the trace, else 1e-6 for each look at it.
     """
     landmarks: Landmarks
     factor: np.ndarray
@@ -7305,25 +7306,37 @@ class CertifiedNystrom(NamedTuple):
     chance: float = math.nan
 
 
-def nystrom_to(X, kernel, error, seed=0, limit=0):
-    """Landmarks until the Nystrom approximation is as near to K as was asked for, with a certificate of it (RLS (1)).
+_RANK_KEPT = 1.3                                       # components that are kept, over the least that can have an error
 
-    Pivots of `rpcholesky`, a fifth more of them at a time, never starting over. tr(K - K~) is known from the pivots;
-    |K - K~|_2 <= error |K|_2 is looked at on 2048 points first, and where that looks well on all.
+
+def _rest_norm(X, kernel, F, key, tol):
+    """Bounds of |K - F F^T|, as of `_norm`."""
+    low, high, finite = _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000)
+    _require(finite, "nystrom_to: kernel must be finite on X")
+    return low, high
+
+
+def nystrom_to(X, kernel, error, seed=0, limit=0):
+    """Landmarks until their leading components are as near to K as was asked for, with a certificate of it (RLS (1)).
+
+    Pivots of `rpcholesky`, a fifth more of them at a time, never starting over, until their K~ looks near enough on
+    2048 points. As K~ <= K, no rank below the number r of eigenvalues of K~ above error |K|_2 has that error; 1.3 r
+    components of K~ (or those of 0.9 of that size) are looked at on all points, and if they have not, landmarks go on.
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
         error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
         seed : int from 0 to 2**64 - 1
         limit : int, landmarks at most; 0 for no limit but n
-    Returns: CertifiedNystrom. trace_left is exact to rounding. error_bound is what block Lanczos from a random start
-        proves of |K - K~|_2 but for a chance, over a lower bound of |K|_2: 1.01 times the norm, unless its basis was
-        full before that was sure; or the bound by the trace if that is smaller and the kernel is positive semidefinite
-        by its formula. Above `error` where the limit, or 4 roundings of X's type, was met first
+    Returns: CertifiedNystrom; `nystrom_kpca` over its landmarks has the components for new points. trace_left is exact
+        to rounding. error_bound is what block Lanczos from a random start proves of |K - K~|_2 but for a chance, over a
+        lower bound of |K|_2: 1.01 times the norm, unless its basis was full before that was sure; or that by the trace
+        where this is enough and the kernel is positive semidefinite by its formula. Above `error` where the limit, or
+        4 roundings of X's type, was met first
     Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
         kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
-    >>> found.landmarks.indices.size < 25, found.error_bound <= 1e-3
+    >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
     (True, True)
     """
     X = _checked_points("nystrom_to: X", X)
@@ -7336,26 +7349,32 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     progress = _begin_pivots(X, kernel, shift, s, X)
     while True:
         progress = _pivots_up_to("nystrom_to", s, progress, X, kernel, shift, 64, 0.0, X, key)
-        found, left = progress.indices.size, progress.rest.sum()
+        found, left, chance = progress.indices.size, progress.rest.sum(), 0.0
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
         F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
         if found > 0 and found >= 2 * measured:        # what is not above |K~| is not above |K| later on, either
             norm, measured = max(norm, _norm(LowRank(F), start, 0.01, 3)[0]), found
-        chance = 0.0
         _require(norm > 0.0, "nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
         bound = (left + progress.floor.sum()) / norm if kernel.kind not in (_CUSTOM, _PRECOMPUTED) else math.inf
-        if bound > error:
-            looked, _, finite = _norm(Difference(Implicit(X[some], kernel), LowRank(F[some])), start, 0.1, 1000)
-            if finite and (last or looked * n <= error * norm * some.size):
-                looks += 1                             # a start block of its own, so that chances add up
-                _, certified, finite = _norm(Difference(Implicit(X, kernel), LowRank(F)), _python_subkey(norms, looks),
-                                             0.01, 1000)
-                if certified / norm < bound:
-                    bound, chance = certified / norm, _MISSED * looks
-            _require(finite, "nystrom_to: kernel must be finite on X")
-        if last or bound <= error:
+        by_trace, done = bound <= error, False
+        if last or by_trace or (
+                _rest_norm(X[some], kernel, F[some], start, 0.1)[0] <= error * norm * some.size / n):
+            values, V = _small_eigen(_column_products(F, F), found, False)
+            least, near = [max(1, np.count_nonzero(values > share * error * norm)) for share in (1.0, 0.9)]
+            if by_trace:                               # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
+                rank = max(1, np.count_nonzero(values > (error - bound) * norm))
+                C, bound = _combined(F, V.astype(X.dtype), rank), bound + values[rank:].max(initial=0.0) / norm
+                done |= rank <= _RANK_KEPT * least
+            for rank in [] if by_trace else [min(found, max(int(_RANK_KEPT * least), near)), found][:1 + last]:
+                C, looks = _combined(F, V.astype(X.dtype), rank), looks + 1
+                bound = _rest_norm(X, kernel, C, _python_subkey(norms, looks), 0.01)[1] / norm
+                chance = _MISSED * looks               # start blocks differ, so chances add up
+                if done := bound <= error:
+                    break
+            done |= last
+        if done:
             landmarks = Landmarks(progress.indices, np.ones(found), progress.evaluations)
-            return CertifiedNystrom(landmarks, F, float(left / progress.diagonal.sum()),
+            return CertifiedNystrom(landmarks, C, float((left + values[rank:].sum()) / progress.diagonal.sum()),
                                     float(max(bound, 4.0 * np.finfo(X.dtype).eps)), chance)
         s = min(most, s + max(16, s // 5))
         room = np.empty((n, s), X.dtype)

@@ -551,11 +551,27 @@ def test_nystrom_to_reaches_the_error_and_certifies_it(n, error):
     largest = np.linalg.norm(rest, 2) if n < 1000 else abs(scipy.sparse.linalg.eigsh(rest, 1, tol=1e-6)[0][0])
     assert largest / values[0] <= found.error_bound + 1e-14 and found.error_bound <= error
     assert np.trace(rest) / np.trace(K) == pytest.approx(found.trace_left, rel=1e-6, abs=1e-13)
-    assert F.shape == (n, found.landmarks.indices.size) and len(set(found.landmarks.indices.tolist())) == F.shape[1]
+    rank, rows = F.shape[1], found.landmarks.indices
+    assert len(F) == n and rank <= rows.size == len(set(rows.tolist())) and (np.diff(np.square(F).sum(0)) <= 1e-9).all()
     if error > 1e-6:                                       # below, a pseudo-inverse has lost the digits
-        assert np.abs(F @ F.T - naive.nystrom(K, found.landmarks.indices)).max() < 1e-7
-    if error == 1e-2 and n == 2500:                        # not many more than the best of that error
-        assert F.shape[1] < 4 * (values > error * values[0]).sum()
+        leading = np.linalg.eigvalsh(naive.nystrom(K, rows))[::-1][:rank]      # its components, and no other
+        assert np.abs(F.T @ F - np.diag(leading)).max() < 1e-7 * max(values[0], 1.0)
+    best = (values > error * values[0]).sum()
+    if 1e-11 < error < 0.3 and n == 2500:                  # not many more than the best of that error
+        assert rank <= 1.3 * best
+
+
+def test_columns_of_a_certified_factor_were_three_times_the_best_rank(rng):
+    # they were the landmarks; where the trace is the certificate, too
+    X = rng.standard_normal((2000, 3))
+    for kernel, error, by_trace in ((kp.gaussian(0.7), 1e-2, False), (kp.laplacian(1.4), 1e-1, False),
+                                    (kp.gaussian(6.0), 1e-3, True)):
+        found = kp.nystrom_to(X, kernel, error)
+        K = kp.gram(X, X, kernel)
+        values = np.linalg.eigvalsh(K)[::-1]
+        true = np.linalg.norm(K - found.factor @ found.factor.T, 2) / values[0]
+        assert true <= found.error_bound <= error and (found.chance == 0) == by_trace
+        assert found.factor.shape[1] <= 1.3 * (values > error * values[0]).sum()
 
 
 def test_nystrom_to_stops_at_its_limit_and_says_so():

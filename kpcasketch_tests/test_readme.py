@@ -31,7 +31,7 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "readme"}
     exec(compile("\n".join(snippets("In a notebook")), "README", "exec"), names)
-    assert "(6000, 138) 0.0073" in capsys.readouterr().out
+    assert "(6000, 13) 0.0082" in capsys.readouterr().out
     for snippet in snippets("Walks"):
         if "dask" in snippet or "sklearn" in snippet and importlib.util.find_spec("sklearn") is None:
             continue                                   # a script has a test of its own
