@@ -2,6 +2,7 @@
 """How cores are compiled, kept on disk and called: by threads, in forked children, between signals, and as Python."""
 
 import ast
+import inspect
 import os
 import pathlib
 import pickle
@@ -217,6 +218,12 @@ def test_a_long_first_call_says_once_what_it_waits_for(tmp_path):
     assert run(GRAM, KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[1] == ""
 
 
+def test_warm_up_calls_every_function():
+    functions = {name for name in kp.__all__ if callable(getattr(kp, name)) and not inspect.isclass(getattr(kp, name))}
+    others = {name for name in functions if name.startswith("dask_")} | {"advise", "load", "main", "save", "warm_up"}
+    assert {function.__name__ for function, _ in kp._calls(X)} == functions - others
+
+
 @pytest.mark.slow
 def test_warm_up_runs_every_function_in_both_precisions_and_both_twins():
     quiet, numbers = kp.QUIET, (np.float64, np.float32)
@@ -340,3 +347,27 @@ def test_cores_run_as_python_where_numba_does_not_compile():
             "    print(kp.gram_matmat(X, X[:70], X[:70], kernel).sum())")
     compiled, plain = [np.array(run(code, NUMBA_DISABLE_JIT=jit)[0].split(), float) for jit in ("", "1")]
     assert np.abs(compiled - plain).max() < 1e-9
+
+
+WRITES = """
+import os, sys
+import numba, numpy, llvmlite.binding
+
+seen = []
+
+def watch(event, arguments):
+    if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+        seen.append((event, arguments[0]))
+    elif event in ("os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.utime", "shutil.rmtree", "tempfile.mkstemp"):
+        seen.append((event, *arguments[:1]))
+
+sys.dont_write_bytecode = True
+sys.addaudithook(watch)
+import kpcasketch as kp
+print(seen)
+"""
+
+
+@pytest.mark.slow
+def test_importing_made_458_directories_and_files(tmp_path):
+    assert run(WRITES, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0] == "[]\n"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Error measures against dense linear algebra."""
+"""Error measures against dense linear algebra, what holds of any model, and both from compiled code."""
 
 import functools
 import math
 
+import numba
 import numpy as np
 import pytest
 import scipy.linalg
@@ -349,3 +350,68 @@ def test_the_size_of_a_component_changed_what_it_explains(rng):
 def test_models_that_tell_nothing_are_refused(call, text, rng):
     with pytest.raises(ValueError, match=text):
         call(rng.standard_normal((9, 2)))
+
+
+# From compiled code of one's own
+
+@numba.njit
+def scored(points, model, out):
+    for i in range(len(points)):
+        kp.features_of(points[i], model, out[i])
+    return out
+
+
+@numba.njit
+def values(kernel, P, Q):
+    out = np.empty((len(P), len(Q)))
+    for i in range(len(P)):
+        for j in range(len(Q)):
+            out[i, j] = kp.kernel_value(kernel, P[i], Q[j])
+    return out
+
+
+@pytest.mark.parametrize("kernel", [
+    kp.gaussian(1.5), kp.laplacian(1.5), kp.laplacian(1.5, 1), kp.matern(1.5, 2.0), kp.matern(2.5, 2.0),
+    kp.rational_quadratic(1.5, 2.0), kp.cauchy(2.0), kp.polynomial(3, 0.5, 1.0), kp.linear(),
+    kp.scaled(kp.gaussian(1.0), 7.0), kp.custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))], ids=str)
+def test_kernel_values_of_pairs_are_those_of_the_gram_matrix(kernel, rng):
+    P, Q = rng.standard_normal((30, 4)), rng.standard_normal((20, 4))
+    expected = kp.gram(P, Q, kernel)
+    assert np.allclose(values(kernel, P, Q), expected, rtol=1e-12, atol=1e-300)
+    assert kp.kernel_value(kernel, P[0], Q[0]) == pytest.approx(expected[0, 0], rel=1e-12)
+    assert np.allclose(values(kernel, P.astype(np.float32), Q), kp.gram(P.astype(np.float32).astype(float), Q, kernel))
+
+
+def test_a_precomputed_kernel_is_looked_up_by_pairs():
+    table = kp.precomputed(np.array([[2.0, 1.0], [1.0, 3.0]]))
+    assert values(table, np.array([[0.0], [1.0]]), np.array([[1.0]])).tolist() == [[1.0], [3.0]]
+
+
+def test_features_of_one_point_are_those_of_all(rng):
+    X, new, kernel = rng.standard_normal((90, 3)), rng.standard_normal((40, 3)), kp.gaussian(1.5)
+    for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-4)):
+        P = X.astype(dtype)
+        maps = [kp.fourier_features_map(k, 3, 33, 5, stored, paired)
+                for k in (kernel, kp.laplacian(1.0, 1), kp.cauchy(1.0)) for stored in (True, False)
+                for paired in (True, False)]
+        maps += [kp.orthogonal_features_map(kernel, 3, 32), kp.quasi_features_map(kernel, 3, 9)]
+        models = [(kp.centered_kpca(P, kernel, 4), kp.expand),
+                  (kp.kpca(P, kernel, 4)._replace(offset=np.empty(0)), kp.expand),
+                  (kp.nystrom_map(P, np.r_[:20, 3], kernel), kp.nystrom_features),
+                  (kp.skpca(P, kernel, 40, 20, 4, centered=True), kp.skpca_transform),
+                  *((map, kp.fourier_features) for map in maps)]
+        for model, features in models:
+            expected = features(new, model)
+            assert np.allclose(scored(new, model, np.full(expected.shape, np.nan)), expected, atol=tolerance), model
+    out = np.empty(4)
+    assert kp.features_of(new[0], models[0][0], out) is None
+    assert np.allclose(out, kp.expand(new[:1], models[0][0])[0], atol=2e-4)
+
+
+def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
+    kernel = kp.gaussian(1.0)
+    for model in (kp.fastfood_features_map(kernel, 3, 8), kp.quasi_features_map(kernel, 3, 8, 0, False)):
+        with pytest.raises(ValueError, match="features_of: model must be a plain map, or have stored frequencies"):
+            kp.features_of(np.zeros(3), model, np.empty(8))
+    with pytest.raises(Exception, match="features_of|_features_into|No implementation"):
+        kp.features_of(np.zeros(3), (1, 2), np.empty(8))

@@ -127,3 +127,9 @@ def test_tests_that_share_a_generator_depended_on_what_ran_before_them():
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                 assert getattr(node.value.func, "attr", "") != "default_rng", f"{path.name}:{node.lineno}"
+
+
+def test_seeds_are_0_unless_given():
+    for name in kp.__all__:
+        parameters = {} if inspect.isclass(getattr(kp, name)) else inspect.signature(getattr(kp, name)).parameters
+        assert "seed" not in parameters or parameters["seed"].default == 0, name

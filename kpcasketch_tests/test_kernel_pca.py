@@ -137,3 +137,98 @@ def test_small_components_of_spectra_with_a_large_mean_were_rounding_in_float32(
     features = kp.expand(spectra, found)
     assert features.dtype == np.float32
     assert np.abs(np.abs(features[:, :3]) - np.abs(U[:, :3] * sizes[:3])).max() < 1e-4 * sizes[0]
+
+
+# Pre-images
+
+def denoised_circle():
+    angles = np.linspace(0.0, 6.2, 150)
+    clean = 3.0 * np.column_stack([np.cos(angles), np.sin(angles)])
+    return clean, clean + 0.25 * np.random.default_rng(2).standard_normal(clean.shape)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_preimages_are_stationary_points_and_denoise(centered):
+    clean, noisy = denoised_circle()
+    expansion = (kp.centered_kpca if centered else kp.kpca)(noisy, kp.gaussian(1.5), 8)
+    features = kp.expand(noisy, expansion)
+    found = kp.kernel_pca_preimage(features, expansion)
+    radii = np.linalg.norm(found, axis=1)
+    assert np.abs(radii - 3.0).mean() < 0.75 * np.abs(np.linalg.norm(noisy, axis=1) - 3.0).mean()
+    gammas = features @ expansion.coef.T + (1.0 / 150 if centered else 0.0)
+
+    def height(z):                                         # <phi(z), sum gamma_i phi(x_i)>
+        return (gammas * naive.gaussian(z, noisy, 1.5)).sum(1)
+    for shift in np.concatenate([np.eye(2), -np.eye(2)]):
+        assert (height(found + 1e-3 * shift) <= height(found) + 1e-9).all()
+    assert (height(found) >= height(noisy) - 1e-9).mean() > 0.95
+
+
+def test_learned_preimages_are_those_of_kernel_ridge_regression():
+    _, noisy = denoised_circle()
+    for kernel, of in [(kp.gaussian(1.5), lambda A, B: naive.gaussian(A, B, 1.5)),
+                       (kp.polynomial(3, 0.5, 1.0), lambda A, B: (0.5 * A @ B.T + 1) ** 3)]:
+        expansion = kp.kpca(noisy, kernel, 5)
+        F, new = kp.expand(noisy, expansion), kp.expand(noisy[:7] + 0.1, expansion)
+        expected = of(new, F) @ np.linalg.solve(of(F, F) + 0.2 * np.eye(150), noisy)
+        assert np.abs(kp.kernel_pca_preimage(new, expansion, 0.2) - expected).max() < 1e-6
+
+
+def test_learned_preimages_are_scikit_learns():
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    _, noisy = denoised_circle()
+    peer = decomposition.KernelPCA(6, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.5).fit(noisy)
+    expansion = kp.centered_kpca(noisy, kp.gaussian(np.sqrt(0.5 / 0.3)), 6)
+    ours = kp.kernel_pca_preimage(kp.expand(noisy + 0.1, expansion), expansion, 0.5)
+    assert np.abs(ours - peer.inverse_transform(peer.transform(noisy + 0.1))).max() < 1e-6
+
+
+def test_preimages_of_far_features_and_odd_kernels():
+    _, noisy = denoised_circle()
+    expansion = kp.kpca(noisy, kp.gaussian(1e-3), 4)
+    for features in (np.zeros((2, 4)), np.full((2, 4), 1e9), np.full((2, 4), -1e-9)):
+        assert np.isfinite(kp.kernel_pca_preimage(features, expansion)).all()
+    assert kp.kernel_pca_preimage(np.zeros((1, 4), np.float32), expansion).dtype == np.float64
+    with pytest.raises(ValueError, match="features must have as many columns"):
+        kp.kernel_pca_preimage(np.zeros((2, 3)), expansion)
+    with pytest.raises(ValueError, match="ridge must be positive unless"):
+        kp.kernel_pca_preimage(np.zeros((2, 4)), kp.kpca(noisy, kp.laplacian(1.0), 4))
+    table = kp.kpca(np.arange(5.0).reshape(-1, 1), kp.precomputed(np.eye(5)), 2)
+    with pytest.raises(ValueError, match="precomputed or custom"):
+        kp.kernel_pca_preimage(np.zeros((2, 2)), table, 1.0)
+
+
+def test_preimages_guessed_from_an_offset_whether_a_model_was_centred():
+    # of symmetric points the offset is 0; of weighted centers the mean is not that of equal weights
+    two = kp.centered_kpca(np.array([[-1.0], [1.0]]), kp.gaussian(1.0), 1)
+    assert two.offset[0] == 0.0
+    assert np.allclose(kp.kernel_pca_preimage(kp.expand(two.points, two), two), two.points, atol=1e-8)
+    three = kp.rskpca(np.array([[0.0], [1.0], [3.0]]), np.array([10.0, 1.0, 1.0]), kp.gaussian(1.0), 2, 0, True)
+    assert np.allclose(kp.kernel_pca_preimage(kp.expand(three.points, three), three), three.points, atol=1e-8)
+
+
+def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
+    X = rng.standard_normal((30, 2))
+    model = kp.centered_kpca(X, kp.gaussian(1.0), 2)
+    features = kp.expand(X, model)
+    thinned = kp.thin_expansion(model, kp.round_expansion(model.coef, 2.0, 0))
+    for unknown in (thinned, model._replace(mean=np.empty(0)), model._replace(mean=np.array([np.nan]))):
+        with pytest.raises(ValueError,
+                           match="kernel_pca_preimage: ridge must be positive where expansion has an offset"):
+            kp.kernel_pca_preimage(features, unknown)
+        assert np.isfinite(kp.kernel_pca_preimage(features, unknown, 0.1)).all()
+    with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty, hold one number"):
+        kp.kernel_pca_preimage(features, model._replace(mean=np.ones(29)))
+    for mean in (np.full(30, np.inf), np.append(np.nan, np.ones(29))):
+        with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty"):
+            kp.kernel_pca_preimage(features, model._replace(mean=mean))
+
+
+def test_preimages_went_to_infinity_where_every_point_is_worse_than_none():
+    X = np.array([[-0.573], [0.019], [-0.112]])
+    for k in (1, 2, 3):
+        for make in (kp.kpca, kp.centered_kpca):
+            model = make(X, kp.gaussian(1.0), k)
+            for factor in (-1.0, -1e3, 1e3):
+                found = kp.kernel_pca_preimage(factor * kp.expand(X, model), model)
+                assert np.isfinite(found).all() and np.abs(found).max() < 100

@@ -3,6 +3,7 @@
 
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
+from kpcasketch_tests.test_compilation import run
 
+FILE = pathlib.Path(kp.__file__)
 KERNELS = {
     "gaussian": (kp.gaussian(1.7), lambda X, Y: naive.gaussian(X, Y, 1.7)),
     "laplacian": (kp.laplacian(1.7), lambda X, Y: naive.laplacian(X, Y, 1.7)),
@@ -307,3 +310,58 @@ def test_two_threads_made_kernels_of_one_function_that_were_refused():
     for thread in threads:
         thread.join()
     assert [kp.gram(np.eye(2), np.eye(2), kernel)[0, 0] for kernel in made] == [1.0, 1.0]
+
+
+# What a new kernel takes
+
+KINDS = re.search(r"\n (_PRECOMPUTED.*)\) = range", FILE.read_text())[1].split(", ")
+NEW_KERNEL = [                                         # the edits that a kernel takes: exp(-2 gamma r^2)
+    (re.search(r"\n _PRECOMPUTED.*\) = range\(\d+\)\n", FILE.read_text())[0], "\n " + ", ".join(
+        [*KINDS, f"_TWIN) = range({len(kp._KIND_NAMES) + 1})\n"])),
+    (f'"{kp._KIND_NAMES[-1]}")', f'"{kp._KIND_NAMES[-1]}", "twin")'),
+    ("def linear(", "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\ndef linear("),
+    ("        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
+     "        elif kernel.kind == _TWIN:\n            for j in range(_BLOCK):\n"
+     "                values[j] = _exp((one + one) * -gamma * values[j])\n"
+     "        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]")]
+ITS_LAWS = [
+    ("_KINDS_WITH_LAWS = (", "_KINDS_WITH_LAWS = (_TWIN, "),
+    ("        return math.sqrt(2.0 * kernel.gamma)\n", "        return math.sqrt(2.0 * kernel.gamma)\n"
+     "    if kernel.kind == _TWIN:\n        return math.sqrt(4.0 * kernel.gamma)\n"),
+    ("        return -math.expm1(-a * r)\n", "        return -math.expm1(-a * r)\n"
+     "    if kernel.kind == _TWIN:\n        return -math.expm1(-2.0 * a * r)\n"),
+    ("    return {_GAUSSIAN: ", "    return {_TWIN: math.sqrt(4.0 * gamma / math.e), _GAUSSIAN: ")]
+IN_COMMANDS = [('    "linear": (linear, {}),', '    "linear": (linear, {}),\n    "twin": (twin, {"sigma": "median"}),')]
+TRIED = """
+import numpy as np, kpcasketch as kp
+X = np.random.default_rng(0).standard_normal((40, 3))
+new, same = kp.twin(2.0), kp.gaussian(2.0 / np.sqrt(2.0))
+assert np.abs(kp.gram(X, X, new) - kp.gram(X, X, same)).max() < 1e-15
+def found(kernel):
+    bounds = kp.shadow_bounds(kernel, 0.1)
+    return [kp.fourier_features(X, kp.fourier_features_map(kernel, 3, 8)), np.array(bounds),
+            np.array(kp.shadow_projection_bound(kernel, 1e-3, np.array([0.6, 0.2]), 1))]
+try:
+    print(max(np.abs(a - b).max() for a, b in zip(found(new), found(same))) < 1e-12)
+except ValueError as error:
+    print(error)
+try:
+    options = kp._parser().parse_args(["embed", "X.npy", "--kernel", "twin", "--sigma", "2"])
+    print(kp._chosen_kernel(options, kp._Points(X))[:6] == new[:6])
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edits, laws, command", [
+    (NEW_KERNEL, "shadow_bounds: kernel must be shift-invariant", "--kernel: invalid choice: 'twin'"),
+    (NEW_KERNEL + ITS_LAWS + IN_COMMANDS, "True", "True")], ids=["values alone", "in full"])
+def test_a_new_kernel_got_the_laws_of_others_without_a_word(edits, laws, command, tmp_path):
+    source = FILE.read_text()
+    for old, new in edits:
+        assert source.count(old) == 1, old
+        source = source.replace(old, new)
+    (tmp_path / "kpcasketch.py").write_text(source)
+    lines = run(TRIED, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].splitlines()
+    assert lines[0].startswith(laws) and lines[1].startswith(command)
