@@ -2365,7 +2365,8 @@ def _dot(u, v):
 
 def _orthonormalize(W, key):
     """Orthonormal columns spanning those of W, and whether all of them did span; others are replaced by random ones. By
-    eigenvectors of W^T W, again until that is the unit matrix to rounding (Stathopoulos, Wu 2002), mostly twice."""
+    eigenvectors of W^T W, again until that is the unit matrix to rounding (Stathopoulos, Wu 2002), mostly twice; ten
+    times at most, after which a departure from it is the rounding of sums over very many rows."""
     (n, p), independent, rng = W.shape, True, np.random.default_rng(int(key))
     V = W / np.maximum(np.abs(W).max(0), 1e-300)       # squares of tiny or huge entries would not fit
     for _ in range(10):
@@ -2559,17 +2560,17 @@ def _square_norm(G):
     return max(float(_small_eigen(G, len(G), False)[0][0]), 0.0)
 
 
-def _nothing_missed(values, Y, known, first, block, R, level):
-    """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `first` on. values,
-    Y: all Ritz pairs, of which the first `known` are not to be counted; level above all others, or below them."""
+def _nothing_missed(values, Y, skipped, start_at, block, R, level):
+    """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `start_at` on.
+    values, Y: all Ritz pairs, of which the first `skipped` do not count; level above all others, or below them."""
     scale, size = _largest_size(values), float(np.abs(R).max()) or 1e-300
-    unit, others = R / size, values[known:] / scale    # squares of tiny or huge entries would not fit
+    unit, others = R / size, values[skipped:] / scale    # squares of tiny or huge entries would not fit
     S = _transposed_product(unit, block, unit) * ((size / scale) * (size / scale))
     cosine, at = _start_cosine(len(R), block, _MISSED), level / scale
     sign = -1.0 if (others > at).any() else 1.0
     edge = (sign * others).max(initial=-math.inf)      # of the values, on the side of the level
     far = edge + 1.001 * math.sqrt(_square_norm(S)) / cosine
-    of_start, of_last = Y[first:first + block, known:], Y[-block:, known:]
+    of_start, of_last = Y[start_at:start_at + block, skipped:], Y[-block:, skipped:]
     for _ in range(_STEPS_BEYOND):
         share = 1.0 / (at - others)
         reach, left, right = [_dense_product(P * weight, share.size, np.ascontiguousarray(P_other.T))
@@ -2610,10 +2611,10 @@ def _lanczos(A, k, key, tol, max_iterations):
         return _eigen_of(values, Y[:, :k].copy(), _combined(R, Y, k), 1, _precision(A), summands), True
     Q, AQ, H = np.zeros((n, limit)), np.zeros((n, limit)), np.zeros((limit, limit))
     W = _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
-    # first: where the random start block stands in Q, or -1 after a restart; known: Ritz vectors that had converged
-    # before it was drawn, of which `total` is the sum of values.
-    size = first = known = iterations = improved = 0
-    total, best = 0.0, math.inf
+    # start_at: where the random start block stands in Q, or -1 after a restart; settled: Ritz vectors that had converged
+    # before it was drawn; their_sum: of their values.
+    size = start_at = settled = iterations = improved = 0
+    their_sum, best = 0.0, math.inf
     while True:
         R, summands = _measured_product(A, W)
         if not _all_below(R, math.inf):
@@ -2631,26 +2632,27 @@ def _lanczos(A, k, key, tol, max_iterations):
         stalled = best < 1e-9 and iterations - improved >= 10          # what is left is the rounding of A's products
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
         converged = enough and (best * scale <= margin or stalled)
-        if converged and first >= 0 and size + block <= limit and not stalled and (tol > 1e-4 or known > 0):
+        if converged and start_at >= 0 and size + block <= limit and not stalled and (tol > 1e-4 or settled > 0):
             # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
             # basis has room. Not for a small tol: what such a vector hides is then below tol sqrt(n / block).
             above = np.count_nonzero(values > values[k - 1] + 0.5 * margin)
-            converged = _nothing_missed(values, Y, above, first, block, R, values[k - 1] + margin)
+            converged = _nothing_missed(values, Y, above, start_at, block, R, values[k - 1] + margin)
         # Where `block` values are equal to 1 %, more copies of them may have been missed.
         found, more = sum(values[:k]), max(k - block, 0)
-        again = (converged and (known == 0 or found > total + max(tol, 16.0 * precision) * scale)
-                 and (values[:more] - values[block - 1:block - 1 + more] <= 0.01 * np.abs(values[:more])).any())
-        if enough and iterations >= max_iterations or converged and not again:
+        look_again = (
+            converged and (settled == 0 or found > their_sum + max(tol, 16.0 * precision) * scale)
+            and (values[:more] - values[block - 1:block - 1 + more] <= 0.01 * np.abs(values[:more])).any())
+        if enough and iterations >= max_iterations or converged and not look_again:
             return _eigen_of(values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands), True
         kept = k if converged else k + block if size + block > limit else 0
         if kept:
             AQ[:, :kept] = _combined(AQ, Y, kept)
             _keep_ritz_vectors(Q, H, values, Y, kept)
-            size, first = kept, -1
+            size, start_at = kept, -1
         if converged:
             # More copies of a repeated eigenvalue may exist than the start block had vectors: another one shows them.
-            first = known = k
-            improved, total, best = iterations, found, math.inf
+            start_at = settled = k
+            improved, their_sum, best = iterations, found, math.inf
             R = _gaussian_matrix(n, block, _python_subkey(_python_subkey(key, iterations), 2))
         W = _next_block(Q, size, R, _python_subkey(key, iterations))
 

@@ -100,7 +100,7 @@ def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
     written.add(first, claims.Verdict(claims.REFUTED, 2.0, 1.0, "because <of this>"))
     early = (tmp_path / "new" / "report.md").read_text()
     assert "1 of 2 claims, 1 still to come" in early and "line.png" not in early
-    written.add(second, claims.Verdict(claims.HOLDS, 0.5, 1.0, "", trivial=4.0, control="above"))
+    written.add(second, claims.Verdict(claims.HOLDS, 0.5, 1.0, "", trivial=4.0, from_control="above"))
     paths = written.finish()
     text, page = paths[0].read_text(), paths[1].read_text()
     assert "norms \\|A\\| <= 1" in text and "**refuted as stated**: 1; **holds**: 1" in text and "](line.png)" in text

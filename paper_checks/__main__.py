@@ -70,7 +70,7 @@ def judge(chosen, options, written):
         if not options.quiet:
             why = one.no_trivial if math.isinf(verdict.trivial) and one.control else ""
             for label, text in (("says", one.statement), ("found", verdict.text),
-                                ("control", f"{one.control}: {verdict.control}" if verdict.control else ""),
+                                ("control", f"{one.control}: {verdict.from_control}" if verdict.from_control else ""),
                                 ("measures", one.measures), ("with", verdict.parameters), ("data", verdict.data),
                                 ("no trivial bound", why)):
                 for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:

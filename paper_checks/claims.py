@@ -78,7 +78,7 @@ class Verdict:
     text: str
     parameters: str = ""
     trivial: float = math.inf                          # the bound that holds without any theorem
-    control: str = ""                                  # what the control gave
+    from_control: str = ""                             # what the control gave
     compared: bool = True                              # whether measured / bound says anything: exponents' does not
     data: str = ""                                     # whose points, if the user gave some
 
@@ -272,7 +272,7 @@ def rate(exponent, low, high, control, text, parameters="", *, needs=None, good=
     verdict, missing = _told(good if low <= exponent <= high else VIOLATED, [not low <= control <= high], needs,
                              VIOLATED)
     nearer = high if math.isinf(low) or high - exponent < exponent - low else low
-    return Verdict(verdict, exponent, nearer, text + missing, parameters, control=f"{control:.3g}", compared=False)
+    return Verdict(verdict, exponent, nearer, text + missing, parameters, from_control=f"{control:.3g}", compared=False)
 
 
 def counterexample(printed, stated, text, parameters="", *, mended=None, needs=None, good=REFUTED, trivial=math.inf):

@@ -244,8 +244,9 @@ class Report:
         return [form.heading(3, f"{claim.name}: {form.plain(verdict.verdict)}", claim.name),
                 form.paragraph(f"{form.strong('Says')}: {form.plain(claim.statement)}"),
                 form.paragraph(f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict)),
-                *([form.paragraph(f"{form.strong('Control')}: {form.plain(f'{claim.control}: {verdict.control}')}.")]
-                  if verdict.control else []),
+                *([form.paragraph(f"{form.strong('Control')}: "
+                                  f"{form.plain(f'{claim.control}: {verdict.from_control}')}.")]
+                  if verdict.from_control else []),
                 *([form.paragraph(f"{form.strong('With')}: {form.plain(told)}.")] if told else [])]
 
 
