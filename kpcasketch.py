@@ -2611,8 +2611,8 @@ def _lanczos(A, k, key, tol, max_iterations):
         return _eigen_of(values, Y[:, :k].copy(), _combined(R, Y, k), 1, _precision(A), summands), True
     Q, AQ, H = np.zeros((n, limit)), np.zeros((n, limit)), np.zeros((limit, limit))
     W = _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
-    # start_at: where the random start block stands in Q, or -1 after a restart; settled: Ritz vectors that had converged
-    # before it was drawn; their_sum: of their values.
+    # start_at: where the random start block stands in Q, or -1 after a restart; settled: Ritz vectors that had
+    # converged before it was drawn; their_sum: of their values.
     size = start_at = settled = iterations = improved = 0
     their_sum, best = 0.0, math.inf
     while True:
