@@ -704,3 +704,43 @@ def test_a_tail_was_a_quarter_too_large_where_a_start_was_unlucky(k):
     rows, exact = np.arange(200.0)[:, None], 0.6 ** k * (1 - 0.6 ** (200 - k)) / 0.4 / k       # a geometric series
     found = [kp._tail_ridge(kernel, rows, np.ones(200), k, np.uint64(seed)) / exact for seed in range(100)]
     assert 1 - 1e-9 < min(found) <= max(found) < 1.001
+
+
+# Ridge regression on all points
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-7), (np.float32, 1e-4)])
+@pytest.mark.parametrize("n, s", [(1, 1), (2, 1), (40, 300), (300, 1), (300, 60)])
+def test_ridge_regression_on_all_points_solves_its_system(n, s, dtype, tolerance, rng):
+    X = rng.standard_normal((n, 3)).astype(dtype)
+    Y = np.column_stack([np.sin(X[:, 0]), 1e8 * X[:, 1], np.zeros(n)])
+    K = naive.gaussian(X.astype(float), X.astype(float), 1.5)
+    expected = np.linalg.solve(K + 0.1 * np.eye(n), Y)
+    found = kp.kernel_ridge_cg(X, Y, kp.gaussian(1.5), 0.1, s, tol=1e-12)
+    sizes = np.abs(expected).max(0) + 1e-300
+    assert (np.abs(found.coef - expected) / sizes).max() < tolerance and found.coef.dtype == dtype
+    assert found.values.max() < tolerance and found.values[2] == 0 and not found.coef[:, 2].any()
+    alone = kp.kernel_ridge_cg(X, Y[:, 0], kp.gaussian(1.5), 0.1, s, tol=1e-12)
+    assert np.abs(kp.expand(X, alone) - K @ expected[:, :1]).max() < 10 * tolerance
+
+
+def test_ridge_regression_on_points_far_apart_divides_by_the_diagonal():
+    X, Y = 100.0 * np.arange(30.0)[:, None], np.arange(30.0) - 7
+    found = kp.kernel_ridge_cg(X, Y, kp.scaled(kp.gaussian(1.0), 3.0), 0.5, 4)
+    assert np.allclose(found.coef[:, 0], Y / 3.5, atol=1e-12) and found.values[0] < 1e-12
+
+
+def test_ridge_regression_on_all_points_stops_early_and_says_so(monkeypatch, rng):
+    X, kernel = rng.standard_normal((500, 2)), kp.gaussian(0.5)
+    Y = rng.standard_normal(500)
+    early = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 50, max_iterations=3)
+    K = naive.gaussian(X, X, 0.5)
+    rest = np.linalg.norm(Y - K @ early.coef[:, 0] - 1e-3 * early.coef[:, 0]) / np.linalg.norm(Y)
+    assert early.values[0] == pytest.approx(rest, rel=1e-9) and rest > 1e-8
+    stored = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 100)
+    monkeypatch.setattr(kp, "_DENSE_POINTS", 499)          # the Gram matrix is never formed
+    implicit = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 100)
+    assert np.abs(implicit.coef - stored.coef).max() < 1e-5 * np.abs(stored.coef).max()
+    with pytest.raises(ValueError, match="kernel_ridge_cg: kernel must be finite and positive semidefinite"):
+        kp.kernel_ridge_cg(np.arange(4.0)[:, None], np.ones(4), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1)
+    with pytest.raises(ValueError, match="kernel_ridge_cg: Y must have 500 rows"):
+        kp.kernel_ridge_cg(X, Y[:-1], kernel, 0.1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiments and pictures of Musco, Musco, Recursive Sampling for the Nystrom Method (NIPS 2017), section 5."""
+"""Experiments and pictures of Musco, Musco, Recursive Sampling for the Nystrom Method (NIPS 2017), section 5; and what
+is proved of later rivals."""
 
 import argparse
 import functools
@@ -9,7 +10,7 @@ import numpy as np
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import experiment, figure, observation
+from paper_checks.claims import QUOTIENT, bounded, claim, experiment, figure, observation
 from paper_checks.rls2017 import far_sites, risk_growth, rough, uneven, worst_target
 from paper_checks.tools import draw_ranges, finish, fourier, interval, nystrom_error, p_value, seeds, timed
 
@@ -329,3 +330,63 @@ def draw_learning(axes, options):
         for method, found in errors.items():
             draw_ranges(axis, LEARNERS, found, method)
         finish(axis, "x", LEARNERS, title=name, ylabel=what, xlabel="landmarks or features")
+
+
+# Rivals that came later
+
+@claim("RLS-RPCholesky", "rls", "Chen, Epperly, Tropp, Webber 2025: s pivots of randomly pivoted Cholesky have "
+       "E tr(K - K~) <= tr Phi^s(K), Phi(A) = A - A^2 / tr A.",
+       measures="mean of tr(K - K~) and four standard errors, over the bound",
+       control="uniform landmarks, less four standard errors", no_trivial=QUOTIENT)
+def expected_trace_of_random_pivots(options):
+    # One pivot leaves A - A e_j e_j^T A / A_jj, with chance A_jj / tr A: the mean is Phi(A). Phi rises with A and is
+    # concave in the order of matrices, and so is each iterate: E Phi^(s-1)(A_1) <= Phi^(s-1)(E A_1).
+    rng, n, draws = np.random.default_rng(options.seed), 600, 200
+    X = np.repeat(30 * rng.standard_normal((9, 2)), [440] + 8 * [20], 0) + 0.1 * rng.standard_normal((n, 2))
+
+    def left(kernel, sample):
+        rest = [n - np.square(kp.nystrom(X, sample(seed), kernel)).sum() for seed in range(draws)]
+        return np.mean(rest), 4 * np.std(rest) / math.sqrt(draws)
+    quotients, controls, bounds = [], [], []
+    for kernel in (kp.gaussian(1.0), kp.laplacian(3.0), kp.laplacian(1.0)):
+        values = np.linalg.eigvalsh(kp.gram(X, X, kernel)).clip(0)
+        for _ in range(30):
+            values = values - values ** 2 / values.sum()
+        mean, error = left(kernel, lambda seed: kp.rpcholesky(X, kernel, 30, seed))
+        uniform, uncertain = left(kernel, lambda seed: kp.uniform_landmarks(n, 30, seed))
+        quotients.append((mean + error) / values.sum())
+        controls.append((uniform - uncertain) / values.sum())
+        bounds.append(values.sum() / n)
+    return bounded(max(quotients), 1.0, controls, f"mean of {draws} seeds with four standard errors, over the bound: "
+                   f"{', '.join(f'{q:.3g} (bound {b:.2g} of tr K)' for q, b in zip(quotients, bounds))}. One pivot's "
+                   "mean is Phi(A), and each iterate of Phi rises and is concave.",
+                   "600 points in nine clusters, 440 in one; 30 pivots, three kernels")
+
+
+@claim("RLS-CG", "rls", "Diaz, Epperly, Frangella, Tropp, Webber 2023, as derived here: behind F F^T + lam I, F of s "
+       "pivots, t steps of conjugate gradients have |a - a_t| <= 2 ((r - 1)/(r + 1))^t |a| in the norm of K + lam I, "
+       "r^2 = 1 + |K - F F^T|/lam.",
+       measures="largest |a - a_t| over the bound, t = 1 ... 12", control="one pivot, by the bound of 100",
+       no_trivial=QUOTIENT)
+def steps_behind_a_preconditioner(options):
+    # F F^T + lam <= K + lam <= F F^T + lam + |K - F F^T| <= r^2 (F F^T + lam), and the rest is Chebyshev's polynomial.
+    rng, n, lam = np.random.default_rng(options.seed), 500, 1e-3
+    X, kernel = rng.standard_normal((n, 2)), kp.gaussian(0.7)
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+    A = kp.gram(X, X, kernel) + lam * np.eye(n)
+    exact = np.linalg.solve(A, y)
+
+    def errors(s, steps):
+        found = [kp.kernel_ridge_cg(X, y, kernel, lam, s, options.seed, 0.0, t).coef[:, 0] - exact for t in steps]
+        return np.sqrt([e @ A @ e for e in found] / (exact @ A @ exact))
+    steps, quotients, roots = np.arange(1, 13), {}, {}
+    for s in (60, 100, 140):
+        F = kp.nystrom(X, kp.rpcholesky(X, kernel, s, options.seed), kernel)
+        roots[s] = math.sqrt(1 + np.linalg.norm(A - lam * np.eye(n) - F @ F.T, 2) / lam)
+        bounds = 2 * ((roots[s] - 1) / (roots[s] + 1)) ** steps
+        quotients[s] = (errors(s, steps) / np.maximum(bounds, 1e-9)).max()
+        if s == 100:
+            control = (errors(1, steps) / np.maximum(bounds, 1e-9)).max()
+    words = ", ".join(f"{quotients[s]:.3g} with {s} pivots (r = {roots[s]:.3g})" for s in quotients)
+    return bounded(max(quotients.values()), 1.0, control, f"largest quotients: {words}.",
+                   f"{n} points in the plane, lam = {lam}")
