@@ -20,7 +20,8 @@ eigenpairs         block_lanczos, block_lanczos_of any product, orthogonal_itera
 kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion; kernel_pca_preimage
 which, how large   median_bandwidth, advise, nystrom_to, reliable_components
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
-                   recursive_rls_practical, recursive_rls_accelerated; rpcholesky, pivoted_cholesky
+                   recursive_rls_practical, recursive_rls_accelerated; rpcholesky, pivoted_cholesky; of a stream
+                   rls_start, rls_update, rls_merge, rls_finish
 leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
 Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
 reduced sets       shadow_select, shadow_radius, shadow_labels, shadow_start, shadow_update, shadow_finish,
@@ -58,9 +59,9 @@ ReducedSet   of shadow_select, kmeans_select, kde_pare, herd, kernel_thin: cente
 Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifold_features
 FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca, dsgd_start
 DSGDState    of the functions whose names begin with dsgd, for each other; its Slices are of targets
-FDState, SKPCAState, RNCAState, ReservoirState, ShadowState    of start, update and merge, for finish
+FDState, SKPCAState, RNCAState, ReservoirState, RLSState, ShadowState  of start, update and merge, for finish
 Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
-LandmarkPoints of dask_landmarks, for dask_nystrom_kpca and dask_nystrom_ridge
+LandmarkPoints of rls_finish and dask_landmarks, wherever landmarks go
 Sketch, Clustering, Correlations, Reliable, Advice, ShadowBounds    for people
 
     import numpy as np
@@ -7142,12 +7143,109 @@ def _landmarks_joined(a, b, kernel, s, key):
     return LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
 
 
+@_validated("an RLSState, as rls_start and rls_update return it", lambda state: (
+    len(state.points) == state.indices.size == state.weights.size <= state.s and state.points.shape[1] > 0
+    and state.indices.size <= state.count < 2**62 and _all_below(state.points, 1e150) and _is_sound(state.kernel)
+    and (state.weights > 0.0).all() and np.isfinite(state.weights).all()),
+    points="points", indices="whole", weights=1)
+class RLSState(NamedTuple):
+    """Landmarks of a stream under way: made by `rls_start`, passed on by `rls_update`.
+
+    points (m, d), at most s; indices (m,), their numbers in the stream; weights and evaluations as of Landmarks;
+    kernel; s; count: points so far; seed.
+    """
+    points: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    evaluations: int
+    kernel: Kernel
+    s: int
+    count: int
+    seed: int
+
+
+def _with_landmarks(state, more, count):
+    """The state after `count` points, of which `more` are landmarks, numbered from the first of these."""
+    more = more._replace(indices=state.count + more.indices)
+    union = more if state.count == 0 else _landmarks_joined(
+        LandmarkPoints(*state[:4]), more, state.kernel, state.s, _key(state.seed, _LANDMARKS))
+    return RLSState(*union, state.kernel, state.s, state.count + count, state.seed)
+
+
+def rls_start(kernel, s, d, seed=0):
+    """Landmarks of a stream that has not begun, by ridge leverage scores (Calandriello, Lazaric, Valko 2017; RLS).
+
+    Parameters:
+        kernel : Kernel, positive semidefinite
+        s : int, at least 1; landmarks to keep
+        d : int, at least 1; coordinates of a point
+        seed : int from 0 to 2**64 - 1
+    Returns: RLSState
+    """
+    kernel, s = _checked_kernel("rls_start: kernel", kernel), _checked_whole("rls_start: s", s, 1)
+    d, none = _checked_whole("rls_start: d", d, 1, 2**31 - 1), np.zeros(0)
+    return RLSState(np.zeros((0, d)), none.astype(np.int64), none, 0, kernel, s, 0, _as_seed("rls_start: seed", seed))
+
+
+@_under_one_name
+def rls_update(state, X):
+    """Landmarks after more points: s of these by `recursive_rls_accelerated`, and s of their union with those before.
+
+    The weighted union gives its own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3),
+    and s of them stay. Calandriello, Lazaric, Valko (2017) keep points by independent coins at a given ridge; no
+    theorem covers exactly s, as none covers RLS section 5.
+    Parameters:
+        state : RLSState; it stays as it is
+        X : (n, d) array of further points, best 2 s or more at a time
+    Returns: RLSState. Time of `recursive_rls_accelerated`, and O(s^3 + s^2 d) for a call
+    >>> X, kernel = np.linspace(0.0, 9.0, 4000).reshape(-1, 1), gaussian(1.0)
+    >>> state = rls_start(kernel, 40, 1)
+    >>> for rows in np.split(X, 4):
+    ...     state = rls_update(state, rows)
+    >>> error = spectral_error(LowRank(nystrom(X, rls_finish(state), kernel)), Implicit(X, kernel))
+    >>> bool(error < 1e-4 * 4000)
+    True
+    """
+    state = _checked_as(RLSState, "rls_update: state", state)
+    X = _checked_points("rls_update: X", X, columns=state.points.shape[1])
+    seed = int(_python_subkey(_key(state.seed, _LANDMARKS), state.count))
+    found = recursive_rls_accelerated(X, state.kernel, state.s, seed)
+    return _with_landmarks(state, LandmarkPoints(X[found.indices], *found), len(X))
+
+
+@_under_one_name
+def rls_merge(a, b):
+    """Landmarks of the points of two streams, those of b after those of a (Calandriello, Lazaric, Valko 2017; RLS).
+
+    Parameters:
+        a, b : RLSState with one kernel and as many landmarks
+    Returns: RLSState
+    """
+    a, b = _checked_as(RLSState, "rls_merge: a", a), _checked_as(RLSState, "rls_merge: b", b)
+    same = a.kernel[:-1] == b.kernel[:-1] and np.array_equal(a.kernel.table, b.kernel.table)
+    alike = same and a.s == b.s and a.points.shape[1] == b.points.shape[1]
+    _require(alike, "rls_merge: a and b must have been started alike")
+    return a if b.count == 0 else _with_landmarks(a, LandmarkPoints(*b[:4]), b.count)
+
+
+def rls_finish(state):
+    """The landmarks of a stream (Calandriello, Lazaric, Valko 2017; RLS).
+
+    Parameters:
+        state : RLSState that has seen points
+    Returns: LandmarkPoints, in the order of the stream
+    """
+    state = _checked_as(RLSState, "rls_finish: state", state)
+    _require(state.count >= 1, "rls_finish: state must have seen a point")
+    return LandmarkPoints(*state[:4])
+
+
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 def _checked_landmarks(function, X, landmarks, kernel):
     """Landmarks as points of X's precision (rows of X, or points themselves), and the kernel, which goes with both."""
     name, rows = f"{function}: landmarks", landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
-    rows = np.asarray(rows) if isinstance(rows, list) else rows
+    rows = np.asarray(rows) if isinstance(rows, list) else rows.points if isinstance(rows, LandmarkPoints) else rows
     numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
     if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
         got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(landmarks).__name__
@@ -8305,7 +8403,8 @@ def _calls(X):
     K, map, E = gram(X, X, kernel), fourier_features_map(kernel, d, 8), kpca(X, kernel, 2)
     streams = {"fd": fd_update(fd_start(2, d), X), "skpca": skpca_update(skpca_start(map, 2), X),
                "rnca": rnca_update(rnca_start(map), X), "reservoir": reservoir_update(reservoir_start(2, d), X),
-               "shadow": shadow_update(shadow_start(1.0, d), X), "dsgd": dsgd_start(X, map, 1)}
+               "shadow": shadow_update(shadow_start(1.0, d), X), "rls": rls_update(rls_start(kernel, 5, d), X),
+               "dsgd": dsgd_start(X, map, 1)}
     usual = {name: value for names, value in (
         ("A K", K), ("C F G U V X Y Z centers coef", X), ("x", X[0]), ("y", X[1]), ("n", n), ("d", d), ("nu", 1.5),
         ("T alpha beta bound coef0 gamma lam lam_x lam_y sigma weight", 1.0), ("kernel kernel_x kernel_y", kernel),
@@ -8580,20 +8679,11 @@ def dask_median_bandwidth(X, seed=0):
 
 # 17.3 Landmarks
 
-def _landmarks_of(block, first, kernel, s, key):
-    """Landmarks of one block, with the numbers that its rows have among all."""
-    found = recursive_rls_accelerated(block, kernel, s, int(_python_subkey(key, first)))
-    points = _checked_points("X", block)[found.indices]
-    return LandmarkPoints(points, first + found.indices, found.weights, found.evaluations)
-
-
 @_under_one_name
 def dask_landmarks(X, kernel, s, seed=0):
     """s landmarks of a dask array by ridge leverage scores, divide and conquer (Calandriello, Lazaric, Valko 2017).
 
-    s landmarks of each block by `recursive_rls_accelerated`. Then two samples at a time: the weighted union gives its
-    own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3), and s of them stay. The paper
-    keeps points by independent coins at a given ridge; no theorem covers exactly s, as none covers RLS section 5.
+    `dask_fold` of `rls_start`, `rls_update` and `rls_merge` (RLS section 5).
     Parameters:
         X : (n, d) dask array, chunked by rows
         kernel, s, seed : as of `recursive_rls_accelerated`
@@ -8603,9 +8693,8 @@ def dask_landmarks(X, kernel, s, seed=0):
     >>> dask_nystrom_kpca(X, dask_landmarks(X, kernel, 20), kernel, 2).coef.shape       # doctest: +SKIP
     (20, 2)
     """
-    kernel, s = _shared(_checked_as(Kernel, "kernel", kernel)), _checked_whole("s", s, 1)
-    key = _key(_as_seed("seed", seed), _LANDMARKS)
-    return _joined(_landmarks_joined, _each_block(_landmarks_of, "X", X, kernel, s, key), kernel, s, key)
+    _row_blocks("X", X)
+    return rls_finish(dask_fold(X, rls_start(kernel, s, X.shape[1], seed), rls_update, rls_merge))
 
 
 def _landmark_map(X, landmarks, kernel):

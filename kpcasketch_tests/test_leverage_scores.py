@@ -744,3 +744,67 @@ def test_ridge_regression_on_all_points_stops_early_and_says_so(monkeypatch, rng
         kp.kernel_ridge_cg(np.arange(4.0)[:, None], np.ones(4), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1)
     with pytest.raises(ValueError, match="kernel_ridge_cg: Y must have 500 rows"):
         kp.kernel_ridge_cg(X, Y[:-1], kernel, 0.1)
+
+
+# Landmarks of a stream
+
+def arriving_clusters(n):
+    """Points of a broad cluster, and then of eight small ones far off, one after the other."""
+    rng = np.random.default_rng(0)
+    few = n // 40
+    centers = 40.0 * rng.standard_normal((8, 4))
+    return np.concatenate([rng.standard_normal((n - 8 * few, 4)), np.repeat(centers, few, 0)
+                           + 0.3 * rng.standard_normal((8 * few, 4))])
+
+
+def stream_of_landmarks(X, kernel, s, seed, block):
+    state = kp.rls_start(kernel, s, X.shape[1], seed)
+    for begin in range(0, len(X), block):
+        state = kp.rls_update(state, X[begin:begin + block])
+    return state
+
+
+def test_landmarks_of_a_stream_keep_clusters_that_arrive_one_after_the_other():
+    X, kernel = arriving_clusters(8000), kp.gaussian(2.0)
+    K = kp.gram(X, X, kernel)
+
+    def error(landmarks):
+        F = kp.nystrom(X, landmarks, kernel)
+        return kp.spectral_error(K, kp.LowRank(F))
+    errors = np.mean([[error(kp.rls_finish(stream_of_landmarks(X, kernel, 150, seed, 500))),
+                       error(kp.recursive_rls_accelerated(X, kernel, 150, seed)),
+                       error(kp.uniform_landmarks(len(X), 150, seed))] for seed in range(5)], 0)
+    assert errors[0] < 1.5 * errors[1] and errors[0] < 0.8 * errors[2]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_landmarks_of_a_stream_are_points_of_it_with_unbiased_weights(dtype):
+    X, kernel = arriving_clusters(2000).astype(dtype), kp.laplacian(3.0)
+    found = [kp.rls_finish(stream_of_landmarks(X, kernel, 60, seed, 301)) for seed in range(60)]
+    for one in found:
+        assert np.array_equal(one.points, X[one.indices]) and one.points.dtype == dtype and one.indices.size == 60
+        assert (np.diff(one.indices) > 0).all() and one.weights.min() >= 1 - 1e-12
+    sums = [np.square(one.weights).sum() for one in found]             # each an estimate of the number of points
+    assert abs(np.mean(sums) - 2000) < 5 * np.std(sums) / np.sqrt(60)
+    halves = [stream_of_landmarks(part, kernel, 60, seed, 301) for seed, part in enumerate((X[:900], X[900:]))]
+    merged = kp.rls_merge(*halves)
+    points, rows = merged.points, merged.indices
+    assert merged.count == 2000 and np.array_equal(points, X[rows]) and (rows >= 900).any() and (rows < 900).any()
+
+
+def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
+    X, kernel = np.random.default_rng(0).standard_normal((20, 3)), kp.gaussian(1.0)
+    state = stream_of_landmarks(X, kernel, 25, 0, 7)
+    found = kp.rls_finish(state)
+    assert np.array_equal(found.points, X) and (found.weights == 1).all() and found.indices.tolist() == list(range(20))
+    assert np.array_equal(kp.nystrom(X, found, kernel), kp.nystrom(X, X, kernel))
+    kp.save(tmp_path / "state.npz", state)
+    assert np.array_equal(kp.rls_update(kp.load(tmp_path / "state.npz"), X).points, kp.rls_update(state, X).points)
+    assert np.array_equal(kp.rls_merge(kp.rls_start(kernel, 25, 3), state).points, X)
+    for call, words in ((lambda: kp.rls_finish(kp.rls_start(kernel, 5, 3)), "rls_finish: state must have seen a point"),
+                        (lambda: kp.rls_update(state, X[:, :2]), "rls_update: X must have 3 columns"),
+                        (lambda: kp.rls_merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)), "rls_merge: a and b must"),
+                        (lambda: kp.rls_start(kernel, 0, 3), "rls_start: s must be a whole number from 1 on"),
+                        (lambda: kp.rls_update(state._replace(s=3), X), "rls_update: state must be an RLSState")):
+        with pytest.raises(ValueError, match=words):
+            call()

@@ -10,7 +10,7 @@ import numpy as np
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import QUOTIENT, bounded, claim, experiment, figure, observation
+from paper_checks.claims import CHANCE, QUOTIENT, bounded, claim, experiment, figure, observation
 from paper_checks.rls2017 import far_sites, risk_growth, rough, uneven, worst_target
 from paper_checks.tools import draw_ranges, finish, fourier, interval, nystrom_error, p_value, seeds, timed
 
@@ -390,3 +390,26 @@ def steps_behind_a_preconditioner(options):
     words = ", ".join(f"{quotients[s]:.3g} with {s} pivots (r = {roots[s]:.3g})" for s in quotients)
     return bounded(max(quotients.values()), 1.0, control, f"largest quotients: {words}.",
                    f"{n} points in the plane, lam = {lam}")
+
+
+@claim("RLS-Stream", "rls", "As derived here: sums over the landmarks of a stream, each point by its weight squared, have "
+       "the sums over all points as means, however samples were merged (Calandriello, Lazaric, Valko 2017 merge so).",
+       measures="largest deviation of a mean, in standard errors", control="equal weights", no_trivial=CHANCE)
+def sums_over_a_stream(options):
+    # A point stays with a chance that is known given the rest of the draw, and its weight is divided by the root of it.
+    rng, n, s, draws = np.random.default_rng(options.seed), 900, 40, 400
+    X = np.concatenate([rng.standard_normal((800, 2)), 8 + rng.standard_normal((100, 2))])
+    kernel, of = kp.gaussian(1.5), np.column_stack([np.ones(n), X[:, 0] > 4, np.sin(X), X[:, 0] ** 2])
+    sums, equal = np.zeros((2, draws, of.shape[1]))
+    for draw in range(draws):
+        parts = [kp.rls_start(kernel, s, 2, draws * options.seed + 2 * draw + part) for part in range(2)]
+        for j, rows in enumerate(np.split(X, [150, 420, 700])):        # two states of two blocks each, merged
+            parts[j // 2] = kp.rls_update(parts[j // 2], rows)
+        found = kp.rls_finish(kp.rls_merge(*parts))
+        sums[draw] = found.weights ** 2 @ of[found.indices]
+        equal[draw] = n / s * of[found.indices].sum(0)
+    off, wrong = [np.abs(some.mean(0) - of.sum(0)) / (some.std(0) / math.sqrt(draws) + 1e-9)
+                  for some in (sums, equal)]
+    return bounded(off.max(), 5.0, wrong[1:].max(), f"means of {draws} streams, for 1, the indicator of a far cluster "
+                   f"of 100, two sines and a square: {', '.join(f'{z:.2g}' for z in off)} standard errors off.",
+                   f"{n} points in four blocks, two states merged, {s} landmarks")

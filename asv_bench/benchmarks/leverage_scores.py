@@ -246,6 +246,47 @@ class FullRidge:
         return of(found, data)[3]
 
 
+class Arriving:
+    """200 landmarks of 20,000 points whose eight far clusters arrive at the end, in blocks of 2000; five seeds."""
+    params = [["stream", "accelerated", "reservoir"]]
+    param_names = ["method"]
+
+    def features(self, method, X, kernel, seed):
+        if method == "reservoir":
+            return kp.expand(X, kp.reservoir_nystrom(X, kernel, 200, 200, seed))
+        if method == "accelerated":
+            return kp.nystrom(X, kp.recursive_rls_accelerated(X, kernel, 200, seed), kernel)
+        state = kp.rls_start(kernel, 200, X.shape[1], seed)
+        for begin in range(0, len(X), 2000):
+            state = kp.rls_update(state, X[begin:begin + 2000])
+        return kp.nystrom(X, kp.rls_finish(state), kernel)
+
+    def measured(self, method):
+        """Mean spectral error over the largest eigenvalue, and seconds with the features."""
+        rng, n = np.random.default_rng(0), size(20_000)
+        few = n // 80
+        X = np.concatenate([normal(n - 8 * few, 4), np.repeat(40.0 * rng.standard_normal((8, 4)), few, 0)
+                            + 0.3 * normal(8 * few, 4, 1)])
+        kernel = kp.gaussian(2.0)
+        K = kp.Implicit(X, kernel)
+        errors = [kp.spectral_error(K, kp.LowRank(self.features(method, X, kernel, seed))) for seed in range(5)]
+        taken, = seconds(lambda: self.features(method, X, kernel, 0), repeat=3)
+        return float(np.mean(errors)) / kp.spectral_norm(K), taken
+
+    def setup_cache(self):
+        return measured_once(self.measured, [(method,) for method in self.params[0]])
+
+    setup_cache.timeout = 1200
+
+    @unit("spectral error over the largest eigenvalue")
+    def track_error(self, found, method):
+        return of(found, method)[0]
+
+    @unit("s")
+    def track_seconds(self, found, method):
+        return of(found, method)[1]
+
+
 class Uneven:
     """Landmarks and time until every one of 5 samples has a small error: a cloud, and a far cluster of 1 point in 200
     or 500."""
