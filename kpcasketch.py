@@ -1907,13 +1907,6 @@ def _pack_columns(F, start, panels):
                     row[c] = 0
 
 
-def _column_panels(F, start, stop):
-    width = _tile_width(F)
-    panels = _new_array((_whole_blocks(F.shape[1]) // width, stop - start, width), F.dtype)
-    _pack_columns(0.7 * panels.size, F, start, panels)
-    return panels
-
-
 @_core
 def _add_panel_products(left, right, places, out):
     """out += the products of columns in panels, tile by tile (of the upper half, if both are the same)."""
@@ -1940,11 +1933,12 @@ def _column_products(F, G):
     out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _tile_width(F), F is G
     places, padded = _tile_places(out, out.T, symmetric), -(-out.shape[1] // width) * width # whole panels are taken
     for start in range(0, len(F), _RUN):
-        stop = min(len(F), start + _RUN)
-        left = _column_panels(F, start, stop)
-        right = left if symmetric else _column_panels(G, start, stop)
-        work = _MULTIPLY_ADD * (stop - start) * len(out) * padded * (0.6 if symmetric else 1.0)
-        _add_panel_products(work, left, right, places, out)
+        rows, panels = min(_RUN, len(F) - start), []
+        for A in (F,) if symmetric else (F, G):
+            panels.append(_new_array((_whole_blocks(A.shape[1]) // width, rows, width), A.dtype))
+            _pack_columns(0.7 * panels[-1].size, A, start, panels[-1])
+        work = _MULTIPLY_ADD * rows * len(out) * padded * (0.6 if symmetric else 1.0)
+        _add_panel_products(work, panels[0], panels[-1], places, out)
     return np.triu(out) + np.triu(out, 1).T if symmetric else out
 
 
@@ -5702,12 +5696,14 @@ def _feature_gradient(function, X, map, G, first, count):
     return out
 
 
-def _some_features(function, X, map, first, count, divisor):
-    """The features first ... first + count - 1 over the root of a divisor, in float64."""
+def _some_features(function, X, map, first, count, divisor, centered=False):
+    """The features first ... first + count - 1 over the root of a divisor, in float64; less their means, if centered.
+    """
     factor = math.sqrt(2.0 * map.kernel.scale / divisor)
     features, finite = _features_from(X, map, first, count, factor)
     _require_finite_angles(function, finite, "X (or Y)")
-    return features.astype(np.float64, copy=False)
+    features = features.astype(np.float64, copy=False)
+    return features - features.mean(0) if centered else features
 
 
 # 12.2 States
@@ -5841,7 +5837,7 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
     slices = _checked_whole(f"{function}: slices", slices, 2, 10000)
     if k > min(initial, len(X)) and task < _SINGULAR:
         raise ValueError(f"{function}: k must be at most the number of points, and initial, or 256, got {k}")
-    Z, scale = _small_features(function, X, map, initial, centered), map.kernel.scale
+    Z, scale = _some_features(function, X, map, 0, initial, initial, centered), map.kernel.scale
     kept, other_weights, gap = Slices(np.empty((0, 0)), np.empty((0, 0))), np.zeros((0, k)), 0.0
     if task < _SINGULAR:
         values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), initial, False)
@@ -5849,8 +5845,8 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
             raise ValueError(no_rank + "features on X: give more points, or fewer k")
         largest, weights = values[0], vectors[:, :k]
     elif task == _SINGULAR:
-        B, least = _small_features(function, Y.astype(X.dtype), other, initial, centered), _NO_VARIANCE * _kernel_scale(
-            task, map, other)
+        B = _some_features(function, Y.astype(X.dtype), other, 0, initial, initial, centered)
+        least = _NO_VARIANCE * _kernel_scale(task, map, other)
         U, V, values = _singular_pairs(_column_products(Z, B) / len(Z), k, least)
         if U is None or k > len(X):
             raise ValueError(no_rank + "products of the features on X and Y")
@@ -5858,7 +5854,7 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
     else:
         left, largest = _whitener(Z, ridge, 0.001)
         if task == _CANONICAL:
-            B = _small_features(function, Y.astype(X.dtype), other, initial, centered)
+            B = _some_features(function, Y.astype(X.dtype), other, 0, initial, initial, centered)
             right, largest_y = _whitener(B, ridge, 0.001)
             varied = largest_y > _NO_VARIANCE * other.kernel.scale
         else:
@@ -5890,12 +5886,6 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
                      float(theta0 * gap) if theta1 == math.inf else theta1, ridge, centered, chosen=chosen,
                      implicit=implicit, moving=coef.copy() if implicit else np.empty((0, 0)),
                      other_moving=other_coef.copy() if implicit else np.empty((0, 0)))
-
-
-def _small_features(function, X, map, initial, centered):
-    """The first features, divided by the square root of their number."""
-    Z = _some_features(function, X, map, 0, initial, initial)
-    return Z - Z.mean(0) if centered else Z
 
 
 def _as_coefficients(weights, m):
@@ -7125,24 +7115,6 @@ def pivoted_cholesky(X, kernel, s, block=64):
     return _landmarks_by_pivots("pivoted_cholesky", X, kernel, s, block, 1.0, 0)
 
 
-def _landmarks_joined(a, b, kernel, s, key):
-    """s landmarks of the union of two samples, by scores that the weighted union gives itself. Points that were kept
-    with chance p = 1 / weight^2 are drawn in proportion to q / p, q the chance that their score asks for."""
-    union = LandmarkPoints(*[np.concatenate(pair) for pair in zip(a[:3], b[:3])], a[3] + b[3])
-    points, weights, size = union.points, union.weights, union.indices.size
-    if size <= s:
-        return union
-    k = _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
-    # No two unions begin with the same point and have cost the same so far.
-    key = _python_subkey(_python_subkey(key, int(union.indices[0])), int(union.evaluations))
-    lam = _tail_ridge(kernel, points, weights, k, _python_subkey(key, _TAIL))
-    scores, computed = _scores("landmarks", points, np.arange(size), points, lam / weights**2, kernel, lam)
-    wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
-    chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
-    evaluations = union.evaluations + computed + size * (size + 1) // 2
-    return LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
-
-
 @_validated("an RLSState, as rls_start and rls_update return it", lambda state: (
     len(state.points) == state.indices.size == state.weights.size <= state.s and state.points.shape[1] > 0
     and state.indices.size <= state.count < 2**62 and _all_below(state.points, 1e150) and _is_sound(state.kernel)
@@ -7165,11 +7137,26 @@ class RLSState(NamedTuple):
 
 
 def _with_landmarks(state, more, count):
-    """The state after `count` points, of which `more` are landmarks, numbered from the first of these."""
+    """The state after `count` points, of which `more` are landmarks, numbered from the first of these: s of the union,
+    by scores that the weighted union gives itself. Points that were kept with chance p = 1 / weight^2 are drawn in
+    proportion to q / p, q the chance that their score asks for."""
+    kernel, s = state.kernel, state.s
     more = more._replace(indices=state.count + more.indices)
-    union = more if state.count == 0 else _landmarks_joined(
-        LandmarkPoints(*state[:4]), more, state.kernel, state.s, _key(state.seed, _LANDMARKS))
-    return RLSState(*union, state.kernel, state.s, state.count + count, state.seed)
+    union = more if state.count == 0 else LandmarkPoints(
+        *[np.concatenate(pair) for pair in zip(state[:3], more[:3])], state.evaluations + more.evaluations)
+    points, weights, size = union.points, union.weights, union.indices.size
+    if size > s:
+        k = _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
+        # No two unions begin with the same point and have cost the same so far.
+        key = _python_subkey(_key(state.seed, _LANDMARKS), int(union.indices[0]))
+        key = _python_subkey(key, int(union.evaluations))
+        lam = _tail_ridge(kernel, points, weights, k, _python_subkey(key, _TAIL))
+        scores, computed = _scores("landmarks", points, np.arange(size), points, lam / weights**2, kernel, lam)
+        wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
+        chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
+        evaluations = union.evaluations + computed + size * (size + 1) // 2
+        union = LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
+    return RLSState(*union, kernel, s, state.count + count, state.seed)
 
 
 def rls_start(kernel, s, d, seed=0):

@@ -392,8 +392,8 @@ def steps_behind_a_preconditioner(options):
                    f"{n} points in the plane, lam = {lam}")
 
 
-@claim("RLS-Stream", "rls", "As derived here: sums over the landmarks of a stream, each point by its weight squared, have "
-       "the sums over all points as means, however samples were merged (Calandriello, Lazaric, Valko 2017 merge so).",
+@claim("RLS-Stream", "rls", "As derived here: sums over the landmarks of a stream, each point by its weight squared, "
+       "have the sums over all points as means, however samples were merged (as Calandriello, Lazaric, Valko 2017 do).",
        measures="largest deviation of a mean, in standard errors", control="equal weights", no_trivial=CHANCE)
 def sums_over_a_stream(options):
     # A point stays with a chance that is known given the rest of the draw, and its weight is divided by the root of it.
