@@ -4876,13 +4876,15 @@ def fourier_features(X, map):
 @_validated("an FDState, as fd_start and fd_update return it", lambda state: (
     1 <= state.ell <= state.columns.shape[1] <= 2 * state.ell
     and 0 <= state.settled <= state.used < state.columns.shape[1] and 0.0 < state.share <= 1.0 and state.count >= 0
+    and (state.forget == 0.0 or state.forget >= 1.0)
     and 0.0 <= state.shrunk < math.inf and 0.0 <= state.squares < math.inf and _all_below(state.columns, math.inf)),
     columns=2)
 class FDState(NamedTuple):
     """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
 
     columns (m, rows that fit): the sketch's rows as columns, of which `used` hold something and the first `settled` are
-    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; ell, half, share.
+    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; ell, half, share; forget:
+    rows after which a row has half of its weight, 0 if none loses any.
     """
     columns: np.ndarray
     used: int
@@ -4893,6 +4895,7 @@ class FDState(NamedTuple):
     ell: int
     half: bool
     share: float
+    forget: float = 0.0
 
 
 class Sketch(NamedTuple):
@@ -4910,6 +4913,20 @@ class Sketch(NamedTuple):
 
 
 _GRAM_SUFFICES = 1e-9                                  # share of the largest value from which Gram's digits are enough
+
+
+def _checked_forget(name, forget):
+    return 0.0 if forget is None else _checked_real(name, forget, 1.0)
+
+
+def _left(forget, age):
+    """The weight of what is so many points old, where it halves every `forget` points (0: never)."""
+    return np.exp2(-age / forget) if forget else 1.0 + 0.0 * age
+
+
+def _mass(forget, count):
+    """The sum of the weights of `count` points."""
+    return math.expm1(-count * math.log(2.0) / forget) / math.expm1(-math.log(2.0) / forget) if forget else float(count)
 
 
 @_core
@@ -5021,17 +5038,23 @@ def _absorb(state, Z):
     used, settled, shrunk, begin, (place, spared) = state.used, state.settled, state.shrunk, 0, _places(state)
     columns = np.zeros((len(state.columns), _sketch_columns(state.ell, state.half)))   # older states hold fewer
     columns[:, :state.columns.shape[1]] = state.columns
-    while begin < len(Z):
-        end = min(len(Z), begin + columns.shape[1] - used)
-        G = _enter(columns, used, settled, Z, begin, end)
+    forget, n = state.forget, len(Z)
+    while begin < n:
+        end = min(n, begin + columns.shape[1] - used)
+        rows = Z[begin:end]
+        if forget:
+            rows = rows * np.sqrt(_left(forget, np.arange(len(rows))[::-1, None]))
+            columns *= math.sqrt(_left(forget, len(rows)))
+            shrunk *= _left(forget, len(rows))
+        G = _enter(columns, used, settled, rows, 0, len(rows))
         used, begin = used + end - begin, end
         if used == columns.shape[1]:
             _, used, taken = _shrink(columns, G, place, spared, state.ell)
             settled, shrunk = used, shrunk + taken
     # One after the other: the same bits for all rows at once and for runs of them in turn.
-    squares = np.cumsum(np.append(state.squares, np.einsum("ij,ij->i", Z, Z)))[-1]
-    return state._replace(columns=columns, used=used, settled=settled, shrunk=shrunk, squares=float(squares),
-                          count=state.count + len(Z))
+    lengths = np.append(state.squares, np.einsum("ij,ij->i", Z, Z)) * _left(forget, np.append(n, np.arange(n)[::-1]))
+    return state._replace(columns=columns, used=used, settled=settled, shrunk=float(shrunk), count=state.count + n,
+                          squares=float(np.cumsum(lengths)[-1]))
 
 
 def _merged(a, b, rows):
@@ -5042,7 +5065,7 @@ def _merged(a, b, rows):
     return found._replace(shrunk=found.shrunk + b.shrunk, squares=a.squares + b.squares, count=a.count + b.count)
 
 
-def fd_start(ell, m, half=True, share=1.0):
+def fd_start(ell, m, half=True, share=1.0, forget=None):
     """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
     When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
@@ -5054,6 +5077,8 @@ def fd_start(ell, m, half=True, share=1.0):
         m : int, at least 1; length of a row
         half : bool; True holds 5 ell / 4 rows, False 2 ell: half the error
         share : float above 0 and at most 1; 0.2 is what its authors use
+        forget : float, at least 1, or None; rows after which a row counts by half. The promises are then those of the
+            rows z_i 2^(-(n - i) / (2 forget)), whatever the blocks but for rounding, and such states are not merged
     Returns: FDState, of O(m ell) memory
     >>> Z, state = np.random.default_rng(0).standard_normal((100, 8)), fd_start(6, 8)
     >>> for rows in (Z[:30], Z[30:]):
@@ -5066,7 +5091,8 @@ def fd_start(ell, m, half=True, share=1.0):
     _require(ell <= m, f"fd_start: ell must be at most m, got {ell} and {m}")
     _require(0.0 < share <= 1.0, f"fd_start: share must be above 0 and at most 1, got {share}")
     _fits("fd_start: ell", 16.0 * ell * m)
-    return FDState(np.zeros((m, _sketch_columns(ell, half))), 0, 0, 0.0, 0.0, 0, ell, half, share)
+    forget = _checked_forget("fd_start: forget", forget)
+    return FDState(np.zeros((m, _sketch_columns(ell, half))), 0, 0, 0.0, 0.0, 0, ell, half, share, forget)
 
 
 def fd_update(state, Z):
@@ -5093,6 +5119,7 @@ def fd_merge(a, b):
     """
     a, b = _checked_as(FDState, "fd_merge: a", a), _checked_as(FDState, "fd_merge: b", b)
     _require(a[6:] == b[6:] and a.columns.shape == b.columns.shape, "fd_merge: a and b must have been started alike")
+    _require(a.forget == 0.0, "fd_merge: a and b must not forget: each does by its own rows")
     _require(a.squares + b.squares < math.inf, "fd_merge: b must not be so large that squares overflow")
     return _merged(a, b, b.columns.T[:b.used].copy())
 
@@ -5155,7 +5182,8 @@ class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
 
     map; basis (m, k) orthonormal; values (k,): squared lengths of all training features along them, about the
-    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: what a squared length has lost at most; count.
+    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: what a squared length has lost at most; count:
+    points, or the sum of their weights, where the stream forgets.
     """
     map: FourierMap
     basis: np.ndarray
@@ -5168,8 +5196,9 @@ class Subspace(NamedTuple):
 _STREAM_ROWS = 4 * _BLOCK                              # points whose features are held at a time
 
 
-def _require_mergeable(function, a, b, alike):
+def _require_mergeable(function, a, b, alike, forget):
     """Two streams with one map: kernel, sizes, seed and kind make its frequencies."""
+    _require(forget == 0.0, f"{function}: a and b must not forget: each does by its own points")
     _require(alike and a.centered == b.centered, f"{function}: a and b must have been started alike")
     first, second = a.map._replace(frequencies=None), b.map._replace(frequencies=None)
     if first.kernel[:4] != second.kernel[:4] or first[1:] != second[1:]:
@@ -5177,10 +5206,12 @@ def _require_mergeable(function, a, b, alike):
 
 
 @_core_alone
-def _deviations(Z, means, count):
-    """Rows become sqrt(n / (n + 1)) (z - mean): their scatter about 0 is that about the mean, which moves on."""
+def _deviations(Z, means, mass, kept):
+    """Rows become sqrt(n / (n + 1)) (z - mean): their scatter about 0 is that about the mean, which moves on. n: the
+    mass of the points before, of which a share is kept at each point."""
     for i in range(Z.shape[0]):
-        n, z = np.float64(count + i), Z[i]
+        n, z = kept * mass, Z[i]
+        mass = n + 1.0
         factor, step = math.sqrt(n / (n + 1.0)), 1.0 / (n + 1.0)
         for t in range(z.shape[0]):
             gap = z[t] - means[t]
@@ -5189,19 +5220,19 @@ def _deviations(Z, means, count):
 
 
 @_under_one_name
-def skpca_start(map, ell, centered=False, half=True, share=1.0):
+def skpca_start(map, ell, centered=False, half=True, share=1.0, forget=None):
     """Streaming kernel PCA before the first point (SKPCA algorithm 1): random features into frequent directions.
 
     Parameters:
         map : FourierMap; it carries the kernel
         ell : int from 1 to m; rows of the sketch
         centered : bool; about the mean of the features, which is kept exactly
-        half, share : as of `fd_start`
+        half, share, forget : as of `fd_start`
     Returns: SKPCAState
     """
     map = _checked_map("skpca_start: map", map)
     centered = _as_flag("skpca_start: centered", centered)
-    return SKPCAState(map, fd_start(ell, map.m, half, share), np.zeros(map.m), centered)
+    return SKPCAState(map, fd_start(ell, map.m, half, share, forget), np.zeros(map.m), centered)
 
 
 def skpca_update(state, X):
@@ -5220,7 +5251,7 @@ def skpca_update(state, X):
     for begin in range(0, len(X), rows):
         Z = _map_points("skpca_update", X[begin:begin + rows], state.map).astype(np.float64, copy=False)
         if state.centered:
-            _deviations(Z, means, sketch.count)
+            _deviations(Z, means, _mass(sketch.forget, sketch.count), float(_left(sketch.forget, 1)))
         sketch = _absorb(sketch, Z)
     return state._replace(sketch=sketch, means=means)
 
@@ -5235,7 +5266,8 @@ def skpca_merge(a, b):
     """
     a, b = _checked_as(SKPCAState, "skpca_merge: a", a), _checked_as(SKPCAState, "skpca_merge: b", b)
     first, second, means, squares = a.sketch, b.sketch, a.means, 0.0
-    _require_mergeable("skpca_merge", a, b, first[6:] == second[6:] and first.columns.shape == second.columns.shape)
+    alike = first[6:] == second[6:] and first.columns.shape == second.columns.shape
+    _require_mergeable("skpca_merge", a, b, alike, first.forget)
     rows, share = second.columns.T[:second.used].copy(), second.count / max(1.0, first.count + second.count)
     if a.centered:
         gap = b.means - a.means
@@ -5257,7 +5289,8 @@ def skpca_finish(state, k):
     """
     state = _checked_as(SKPCAState, "skpca_finish: state", state)
     k, sketch = _checked_whole("skpca_finish: k", k, 1, state.sketch.ell), fd_finish(state.sketch)
-    return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, sketch.count)
+    mass = _mass(state.sketch.forget, sketch.count)
+    return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, math.ceil(mass))
 
 
 def _subspace_of(state, columns, values, k, shrunk, count):
@@ -5350,39 +5383,46 @@ def skpca_residual(X, subspace):
 
 @_validated("an RNCAState, as rnca_start and rnca_update return it", lambda state: (
     state.squares.shape == 2 * (state.map.m,) and state.means.size == state.map.m and 0 <= state.count < 2**62
-    and _all_below(state.squares, 1e300) and _all_below(state.means, 1e300)), squares=2, means=1)
+    and _all_below(state.squares, 1e300) and _all_below(state.means, 1e300)
+    and (state.forget == 0.0 or state.forget >= 1.0)), squares=2, means=1)
 class RNCAState(NamedTuple):
     """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
 
-    map; squares (m, m): sum of z z^T over the features so far, about their means (m,) if centered; count: points.
+    map; squares (m, m): sum of z z^T over the features so far, about their means (m,) if centered; count: points;
+    forget, as of FDState.
     """
     map: FourierMap
     squares: np.ndarray
     means: np.ndarray
     count: int
     centered: bool
+    forget: float = 0.0
 
 
-def _add_moments(a, squares, means, n):
-    """The state with squares and means of n points more. Scatter about the common mean: both about their own, and count
-    n / (count + n) gap gap^T (Chan, Golub, LeVeque 1983)."""
-    gap, share, total = means - a.means, n / max(1.0, a.count + n), a.squares + squares
+def _add_moments(a, squares, means, mass, n):
+    """The state with squares and means of n points more, of this mass. Scatter about the common mean: both about their
+    own, and before mass / (before + mass) gap gap^T (Chan, Golub, LeVeque 1983)."""
+    left = float(_left(a.forget, n))
+    before = left * _mass(a.forget, a.count)
+    gap, share, total = means - a.means, mass / max(1.0, before + mass), left * a.squares + squares
     if a.centered:
-        total += a.count * share * np.outer(gap, gap)
+        total += before * share * np.outer(gap, gap)
     return a._replace(squares=total, means=means if share == 1.0 else a.means + share * gap, count=a.count + n)
 
 
-def rnca_start(map, centered=False):
+def rnca_start(map, centered=False, forget=None):
     """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Parameters:
         map : FourierMap; it carries the kernel
         centered : bool; about the mean of the features
+        forget : as of `fd_start`
     Returns: RNCAState, of O(m^2) memory
     """
     map = _checked_map("rnca_start: map", map)
     _fits("rnca_start: map.m", 8.0 * map.m**2)
-    return RNCAState(map, np.zeros((map.m, map.m)), np.zeros(map.m), 0, _as_flag("rnca_start: centered", centered))
+    centered, forget = _as_flag("rnca_start: centered", centered), _checked_forget("rnca_start: forget", forget)
+    return RNCAState(map, np.zeros((map.m, map.m)), np.zeros(map.m), 0, centered, forget)
 
 
 def rnca_update(state, X):
@@ -5397,10 +5437,13 @@ def rnca_update(state, X):
     _checked_map("rnca_update: state.map", state.map, X, "X")
     for begin in range(0, len(X), 64 * _BLOCK):        # features less the slab's own means lose no digits in float32
         Z = _map_points("rnca_update", X[begin:begin + 64 * _BLOCK], state.map)
-        means = Z.mean(0, np.float64)
+        weights = _left(state.forget, np.arange(len(Z))[::-1])
+        means = np.average(Z, 0, weights) if state.forget else Z.mean(0, np.float64)
         if state.centered:
             Z -= means
-        state = _add_moments(state, _column_products(Z, Z), means, len(Z))
+        if state.forget:
+            Z *= np.sqrt(weights)[:, None]
+        state = _add_moments(state, _column_products(Z, Z), means, weights.sum(), len(Z))
         del Z
     return state
 
@@ -5413,8 +5456,8 @@ def rnca_merge(a, b):
     Returns: RNCAState
     """
     a, b = _checked_as(RNCAState, "rnca_merge: a", a), _checked_as(RNCAState, "rnca_merge: b", b)
-    _require_mergeable("rnca_merge", a, b, True)
-    return _add_moments(a, b.squares, b.means, b.count)
+    _require_mergeable("rnca_merge", a, b, a.forget == b.forget, a.forget)
+    return _add_moments(a, b.squares, b.means, b.count, b.count)
 
 
 def rnca_finish(state, k, seed=0):
@@ -5429,7 +5472,7 @@ def rnca_finish(state, k, seed=0):
     state, key = _checked_as(RNCAState, "rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
     k = _checked_whole("rnca_finish: k", k, 1, state.map.m)
     eigen, _ = _lanczos(state.squares, k, key, 1e-12, 1000)
-    return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, state.count)
+    return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, math.ceil(_mass(state.forget, state.count)))
 
 
 @_under_one_name
@@ -5452,44 +5495,52 @@ def rnca(X, map, k, seed=0, centered=False):
 
 @_validated("a ReservoirState, as reservoir_start and reservoir_update return it", lambda state: (
     len(state.points) == state.upcoming.size == state.replaced.size > 0 and state.count >= 0
-    and state.points.size > 0 and _all_below(state.points, 1e150) and (state.upcoming >= state.count).all()),
+    and state.points.size > 0 and _all_below(state.points, 1e150) and (state.upcoming >= state.count).all()
+    and (state.forget == 0.0 or state.forget >= 1.0)),
     points=2, upcoming="whole", replaced="whole")
 class ReservoirState(NamedTuple):
     """c independent reservoirs of one point each: made by `reservoir_start`, passed on by `reservoir_update`.
 
-    points (c, d); upcoming (c,) numbers of the points that come in next; replaced (c,) how often; count: points so far.
+    points (c, d); upcoming (c,) numbers of the points that come in next; replaced (c,) how often; count: points so far;
+    seed; forget, as of FDState.
     """
     points: np.ndarray
     upcoming: np.ndarray
     replaced: np.ndarray
     count: int
     seed: int
+    forget: float = 0.0
 
 
-def reservoir_start(c, d, seed=0):
+def reservoir_start(c, d, seed=0, forget=None):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
     Parameters:
         c : int, at least 1; points to keep, drawn with replacement
         d : int, at least 1; coordinates of a point
         seed : int from 0 to 2**64 - 1
+        forget : as of `fd_start`: chances of points are as their weights
     Returns: ReservoirState
     """
     c, d = [_checked_whole(f"reservoir_start: {name}", value, 1, 2**31 - 1) for name, value in (("c", c), ("d", d))]
     _fits("reservoir_start: d", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("reservoir_start: seed", seed))
+    seed, forget = _as_seed("reservoir_start: seed", seed), _checked_forget("reservoir_start: forget", forget)
+    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, seed, forget)
 
 
 @_core_alone
-def _last_taken(upcoming, replaced, count, key, last):
+def _last_taken(upcoming, replaced, count, key, forget, last):
     """Number of the last point, of the first `count`, that each reservoir takes from now on, or -1; they move on."""
     for j in range(upcoming.shape[0]):
         last[j] = -1
         while upcoming[j] < count:
             last[j] = upcoming[j]
-            u = _uniform(_subkey(key, j), replaced[j])
-            upcoming[j] = np.int64(min((upcoming[j] + 1) / u, 9e18))
+            u, t = _uniform(_subkey(key, j), replaced[j]), upcoming[j] + 1
+            beyond = t / u                             # with weights: 2^(-(x - t) / forget) mass(t) / mass(x) = u
+            if forget > 0.0:
+                beyond = t + forget / math.log(2.0) * math.log((1.0 - 2.0 ** (-t / forget) * (1.0 - u)) / u)
+            upcoming[j] = np.int64(min(beyond, 9e18))
             replaced[j] += 1
 
 
@@ -5507,9 +5558,9 @@ def reservoir_update(state, X):
     X = _checked_points("reservoir_update: X", X, columns=state.points.shape[1])
     points, upcoming, replaced = [array.copy() for array in state[:3]]
     last = np.empty(len(upcoming), np.int64)
-    _last_taken(upcoming, replaced, state.count + len(X), _key(state.seed, _RESERVOIRS), last)
+    _last_taken(upcoming, replaced, state.count + len(X), _key(state.seed, _RESERVOIRS), state.forget, last)
     points[last >= 0] = X[last[last >= 0] - state.count]
-    return ReservoirState(points, upcoming, replaced, state.count + len(X), state.seed)
+    return ReservoirState(points, upcoming, replaced, state.count + len(X), state.seed, state.forget)
 
 
 def reservoir_merge(a, b):
@@ -5523,6 +5574,7 @@ def reservoir_merge(a, b):
     a, b = _checked_as(ReservoirState, "reservoir_merge: a", a), _checked_as(ReservoirState, "reservoir_merge: b", b)
     _require(a.points.shape == b.points.shape, "reservoir_merge: a and b must hold as many points with as many "
              f"coordinates, got shapes {a.points.shape} and {b.points.shape}")
+    _require(a.forget == b.forget == 0.0, "reservoir_merge: a and b must not forget: each does by its own points")
     _require(a.seed != b.seed, "reservoir_merge: a and b must have been started with different seeds")
     seed, count = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed), a.count + b.count
     keys = _words(_key(seed, _RESERVOIRS), np.arange(len(a.points)))

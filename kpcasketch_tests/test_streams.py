@@ -589,3 +589,93 @@ def test_reservoirs_took_kernels_whose_chances_they_do_not_have():
 def test_maps_on_disk_have_a_seed_alone_and_would_have_drawn_other_features(maker, expected):
     found = kp.fourier_features(np.arange(5.0)[None] / 5, maker(kp.gaussian(2.0), 5, 37, 3))
     assert found[0, :3] == pytest.approx(expected, rel=1e-12)
+
+
+# Streams that forget
+
+def weights_of(n, forget):
+    return 0.5 ** (np.arange(n)[::-1] / forget)
+
+
+def in_blocks(update, state, X, block):
+    for begin in range(0, len(X), block):
+        state = update(state, X[begin:begin + block])
+    return state
+
+
+@pytest.mark.parametrize("half, share", [(True, 1.0), (False, 1.0), (True, 0.3)])
+@pytest.mark.parametrize("block", [1, 7, 400])
+def test_rows_of_a_sketch_that_forgets_halve_in_weight(half, share, block, rng):
+    Z = rng.standard_normal((400, 12)) * 0.8 ** np.arange(12) + np.linspace(0, 2, 400)[:, None]
+    state = in_blocks(kp.fd_update, kp.fd_start(6, 12, half, share, 50.0), Z, block)
+    found = kp.fd_finish(state)
+    weighted = np.sqrt(weights_of(400, 50.0))[:, None] * Z
+    values = np.linalg.eigvalsh(weighted.T @ weighted - found.B.T @ found.B)
+    assert found.squares == pytest.approx(np.square(weighted).sum(), rel=1e-12) and found.count == 400
+    assert -1e-9 * found.squares < values[0] and values[-1] <= found.shrunk * (1 + 1e-9) < found.squares
+    whole = kp.fd_finish(kp.fd_update(kp.fd_start(6, 12, half, share, 50.0), Z))
+    assert np.abs(found.B.T @ found.B - whole.B.T @ whole.B).max() < 1e-9 * found.squares
+    exact = kp.fd_finish(kp.fd_update(kp.fd_start(12, 12, half, share, 50.0), Z)).B            # of full rank
+    assert np.abs(exact.T @ exact - weighted.T @ weighted).max() < 1e-10 * found.squares
+
+
+@pytest.mark.parametrize("centered", [False, True])
+@pytest.mark.parametrize("block", [1, 150, 600])
+def test_moments_of_features_that_are_forgotten_are_weighted_ones(centered, block, rng):
+    X = rng.standard_normal((600, 3)) + np.linspace(0, 3, 600)[:, None]
+    map, w = kp.fourier_features_map(kp.gaussian(2.0), 3, 24), weights_of(600, 80.0)
+    Z = kp.fourier_features(X, map)
+    means = w @ Z / w.sum()
+    centred = Z - means * centered
+    C = (w[:, None] * centred).T @ centred
+    moments = in_blocks(kp.rnca_update, kp.rnca_start(map, centered, 80.0), X, block)
+    sketch = in_blocks(kp.skpca_update, kp.skpca_start(map, 24, centered, forget=80.0), X, block)
+    assert np.abs(moments.squares - C).max() < 1e-10 and np.abs(moments.means - means).max() < 1e-12
+    B = kp.fd_finish(sketch.sketch).B
+    assert np.abs(B.T @ B - C).max() < 1e-10 and (not centered or np.abs(sketch.means - means).max() < 1e-12)
+    for found in (kp.rnca_finish(moments, 3), kp.skpca_finish(sketch, 3)):
+        assert np.allclose(found.values, np.linalg.eigvalsh(C)[::-1][:3], rtol=1e-10)
+        assert found.count == math.ceil(w.sum())
+
+
+def test_points_of_reservoirs_that_forget_have_chances_as_their_weights():
+    X, c = np.arange(120.0)[:, None], 40_000
+    state = in_blocks(kp.reservoir_update, kp.reservoir_start(c, 1, 3, 15.0), X, 29)
+    counts, w = np.bincount(state.points[:, 0].astype(int), minlength=120), weights_of(120, 15.0)
+    recent = slice(40, 120)                                # expected numbers of five and more
+    expected = c * w[recent] / w.sum()
+    assert stats.chisquare(counts[recent], expected * counts[recent].sum() / expected.sum()).pvalue > 1e-6
+    assert counts[:40].sum() < 5 * c * w[:40].sum() / w.sum()
+    assert np.array_equal(state.points, kp.reservoir_update(kp.reservoir_start(c, 1, 3, 15.0), X).points)
+
+
+def test_a_stream_that_forgets_follows_its_subspace_within_two_half_lives(rng):
+    first, second = [rng.standard_normal((4000, 6)) * scales + 0.05 * rng.standard_normal((4000, 6))
+                     for scales in ([3, 2, 1, 0, 0, 0], [0, 0, 0, 3, 2, 1])]
+    angles = {}
+    for forget in (None, 500.0):
+        state = kp.fd_update(kp.fd_update(kp.fd_start(6, 6, False, 1.0, forget), first), second[:1000])
+        angles[forget] = np.degrees(kp.principal_angles(kp.fd_finish(state).B[:2].T, np.eye(6)[:, 3:5])[0])
+    assert angles[500.0] < 20 and angles[None] > 80
+
+
+def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
+    map, X = kp.fourier_features_map(kp.gaussian(1.0), 2, 8), np.random.default_rng(0).standard_normal((30, 2))
+    for start, update, merge, name in (
+            (lambda **more: kp.fd_start(2, 2, **more), kp.fd_update, kp.fd_merge, "fd_merge"),
+            (lambda **more: kp.skpca_start(map, 3, **more), kp.skpca_update, kp.skpca_merge, "skpca_merge"),
+            (lambda **more: kp.rnca_start(map, **more), kp.rnca_update, kp.rnca_merge, "rnca_merge"),
+            (lambda **more: kp.reservoir_start(4, 2, **more), kp.reservoir_update, kp.reservoir_merge,
+             "reservoir_merge")):
+        with pytest.raises(ValueError, match=f"^{name}: a and b must not forget"):
+            merge(start(forget=9.0), start(forget=9.0))
+        for wrong in (0.5, -1.0, np.nan, "5"):
+            with pytest.raises(ValueError, match="forget must be"):
+                start(forget=wrong)
+        plain, slow = update(start(), X), update(start(forget=1e12), X)
+        kp.save(tmp_path / "state.npz", slow)
+        again = kp.load(tmp_path / "state.npz")
+        assert again[-1] == slow[-1] and type(again) is type(slow)
+        first = [part for part in (plain.sketch if name == "skpca_merge" else plain) if isinstance(part, np.ndarray)][0]
+        other = [part for part in (slow.sketch if name == "skpca_merge" else slow) if isinstance(part, np.ndarray)][0]
+        assert np.allclose(first, other, rtol=1e-9, atol=1e-9)

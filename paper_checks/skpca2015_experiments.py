@@ -9,7 +9,7 @@ import numpy as np
 
 import kpcasketch as kp
 from paper_checks import data
-from paper_checks.claims import experiment, figure, observation
+from paper_checks.claims import SHARP, bounded, claim, experiment, figure, observation
 from paper_checks.skpca2015 import blob, counted, sketched
 from paper_checks.tools import draw_ranges, finish, fourier, seeds, shorter
 
@@ -264,6 +264,53 @@ def nystrom_tests_slowly(options):
                        f"take c (d + 50) = {c * (d + 50):,}; at equal dimension Nystrom takes "
                        f"{', '.join(f'{q:.2g}' for q in equal)} times SKPCA's time.",
                        f"m = c = {c}; the shorter of two runs each", measured=largest, bound=100.0)
+
+
+def switching(options, n, switch):
+    """n rows in 20 dimensions whose three strong directions are others from row `switch` on."""
+    Z = np.random.default_rng(options.seed).standard_normal((n, 20)) * 0.1
+    strong = np.random.default_rng(options.seed + 1).standard_normal((n, 3)) * [3, 2.5, 2]
+    Z[:switch, :3] += strong[:switch]
+    Z[switch:, 3:6] += strong[switch:]
+    return Z
+
+
+@claim("SKPCA-Forget", "skpca", "As derived here: of rows z_i 2^(-(n - i)/(2 h)) frequent directions that forget with "
+       "half-life h keep 0 <= Z^T Z - B^T B <= shrunk <= |Z - Z_k|_F^2/(l - k), all k < l, at any time.",
+       measures="largest of both quotients", control="the sketch that does not forget", no_trivial=SHARP)
+def forgotten_rows(options):
+    # Decay multiplies Z^T Z, B^T B and what was shrunk by one number, between steps of Algorithm 1 that keep the bound.
+    Z, half_life, ell, worst, least, control = switching(options, 3000, 1500), 200.0, 8, 0.0, math.inf, 0.0
+    states = [kp.fd_start(ell, 20, False, 1.0, forget) for forget in (half_life, None)]
+    for end in range(250, 3001, 250):
+        states = [kp.fd_update(state, Z[end - 250:end]) for state in states]
+        weighted = np.exp2(-np.arange(end)[::-1] / (2 * half_life))[:, None] * Z[:end]
+        values = np.linalg.eigvalsh(weighted.T @ weighted)[::-1].clip(0)
+        bound = min(values[k:].sum() / (ell - k) for k in range(ell))
+        found = kp.fd_finish(states[0])
+        rest = np.linalg.eigvalsh(weighted.T @ weighted - found.B.T @ found.B)
+        worst, least = max(worst, rest[-1] / found.shrunk, found.shrunk / bound), min(least, rest[0] / values[0])
+        B = kp.fd_finish(states[1]).B
+        control = max(control, np.linalg.norm(weighted.T @ weighted - B.T @ B, 2) / bound)
+    return bounded(worst, 1.0, control, f"largest quotient at twelve times; least eigenvalue of Z^T Z - B^T B "
+                   f"{least:.1g} of |Z|^2.",
+                   f"3000 rows in R^20, another subspace from 1500 on; h = {half_life:g}, l = {ell}",
+                   needs={"0 <= Z^T Z - B^T B": least > -1e-12})
+
+
+@figure("skpca-forget", "skpca", "A stream whose three strong directions change (rows in 20 dimensions, ell = 10): the "
+        "largest angle of the sketch's three leading directions to the new ones, against rows since the change in "
+        "half-lives of 500 rows.", claims=["SKPCA-Forget"])
+def draw_forgetting(axes, options):
+    axis, Z, new = np.ravel(axes)[0], switching(options, 8000, 4000), np.eye(20)[:, 3:6]
+    ends = np.arange(4050, 8001, 50)
+    for label, forget in (("half-life 500", 500.0), ("half-life 2000", 2000.0), ("none forgotten", None)):
+        state, angles = kp.fd_update(kp.fd_start(10, 20, True, 1.0, forget), Z[:4000]), []
+        for end in ends:
+            state = kp.fd_update(state, Z[end - 50:end])
+            angles.append(np.degrees(kp.principal_angles(kp.fd_finish(state).B[:3].T, new)[0]))
+        axis.plot((ends - 4000) / 500, angles, label=label)
+    finish(axis, xlabel="rows since the change / 500", ylabel="angle, degrees")
 
 
 @figure("skpca-bounds", "skpca", "Sections 2 and 3: |G - G^|/n of Fourier features against their number, and |G^ - "

@@ -123,6 +123,33 @@ class Streaming:
         return 1e6 * seconds(lambda: kp.expand(self.X[:5000], found))[0] / len(self.X[:5000])
 
 
+class Forgetting:
+    """Streams of 20,000 points, the last 1000 in another place, that forget with a half-life of 500 or not at all."""
+    params = [[None, 500.0]]
+    param_names = ["forget"]
+
+    def points(self):
+        X = normal(size(20_000), 10)
+        X[-size(1000):, :5] += 8.0
+        return X
+
+    def state(self, X, forget):
+        map = kp.fourier_features_map(kp.gaussian(4.0), 10, 500)
+        return kp.skpca_update(kp.skpca_start(map, 50, forget=forget), X)
+
+    @unit("mean novelty of new points of the last place")
+    def track_error(self, forget):
+        X = self.points()
+        found = kp.skpca_finish(self.state(X[:-size(200)], forget), 10)
+        return float(kp.residual(X[-size(200):], found).mean())
+
+    @unit("time over that of a stream that does not forget")
+    def track_ratio(self, forget):
+        X = self.points()
+        plain, other = seconds(lambda: self.state(X, None), lambda: self.state(X, forget))
+        return other / plain
+
+
 class RowsPerSecond:
     """Rows a second and memory must not depend on how many came before."""
     params = [[10_000, 100_000, 1_000_000]]
