@@ -25,8 +25,9 @@ landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_r
 leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
 Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
 reduced sets       shadow_select, shadow_radius, shadow_labels, shadow_start, shadow_update, shadow_finish,
-(RSKPCA)           shadow_bounds, shadow_projection_bound; kmeans_select, kde_pare, herd, kernel_thin; rskpca,
-                   subsampled_kpca, weighted_nystrom; reduced_density, mmd, operator_distance, projection_distance
+(RSKPCA)           shadow_bounds, shadow_projection_bound; kmeans_select, kde_pare, herd, kernel_thin,
+                   compress_thin; rskpca, subsampled_kpca, weighted_nystrom; reduced_density, mmd,
+                   operator_distance, projection_distance
 manifolds (RSKPCA) laplacian_eigenmap, diffusion_map, normalized_cut, manifold_features
 random features    fourier_features of fourier_features_map, orthogonal_features_map, quasi_features_map,
 (SKPCA)            fastfood_features_map
@@ -54,8 +55,8 @@ Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; t
 Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
 NystromMap   of nystrom_map, for nystrom_features
 CertifiedNystrom of nystrom_to: landmarks, their factor, and how near it is
-ReducedSet   of shadow_select, kmeans_select, kde_pare, herd, kernel_thin: centers and weights for rskpca,
-             weighted_nystrom, the manifolds and mmd; its centers are points, and so landmarks
+ReducedSet   of shadow_select, kmeans_select, kde_pare, herd, kernel_thin, compress_thin: centers and weights for
+             rskpca, weighted_nystrom, the manifolds and mmd; its centers are points, and so landmarks
 Manifold     of laplacian_eigenmap, diffusion_map and normalized_cut, for manifold_features
 FourierMap   of the makers of maps, for fourier_features, skpca_start, rnca, dsgd_start
 DSGDState    of the functions whose names begin with dsgd, for each other; its Slices are of targets
@@ -4094,10 +4095,10 @@ def _halve(kernel, X, rows, key, log_inverse):
             K = _gram(kernel, _prepare(kernel, P[x:x + _BLOCK], P, False)).astype(np.float64, copy=False)
         of_x, of_y = K[inside], K[inside + 1]
         square = max(0.0, of_x[x] + of_y[y] - 2.0 * of_x[y])
-        limit = max(math.sqrt(2.0 * square * spread * log_inverse), square)
+        limit = max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square)
         swap = False
         if limit > 0.0:
-            spread += max(0.0, square * (1.0 + (square - 2.0 * limit) * spread / (limit * limit)))
+            spread += max(0.0, square * (1.0 + (square / limit - 2.0) * (spread / limit)))
             swap = coins[p] < min(1.0, 0.5 * max(0.0, 1.0 - (lead[x] - lead[y]) / limit))
         lead += of_x - of_y if swap else of_y - of_x
         if swap:
@@ -4105,23 +4106,18 @@ def _halve(kernel, X, rows, key, log_inverse):
     return first, second
 
 
-def kernel_thin(X, m, kernel, seed=0, delta=None):
-    """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
+def _compressed(kernel, X, rows, least, key, log_inverse):
+    """Rows that stand for these: of up to `least` all, else half of what four parts of them leave."""
+    if rows.size <= least:
+        return rows
+    parts = [_compressed(kernel, X, rows[j::4], least, _python_subkey(key, j), log_inverse) for j in range(4)]
+    return _halve(kernel, X, np.concatenate(parts), _python_subkey(key, 4), log_inverse)[0]
 
-    Today's rival of RSKPCA's reduced sets. KT-SPLIT with the kernel itself halves m 2^g points g times, g the largest
-    with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
-    to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
-    Parameters:
-        X, m, kernel : as of `herd`
-        seed : int from 0 to 2**64 - 1
-        delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
-    Returns: ReducedSet: equal weights n / m; labels by the distance in feature space. About 2 n^2 kernel values
-    """
-    X, kernel = _points_and_kernel("kernel_thin", X, kernel)
-    n, m, key = len(X), _checked_whole("kernel_thin: m", m, 1, len(X)), _checked_key("kernel_thin", seed, _THINNED)
-    delta = 0.5 if delta is None else _checked_between("kernel_thin: delta", delta, 1)
-    rounds, kernel = int(math.log2(n // m)), kernel._replace(scale=1.0)
-    pairs, means = _mean_similarities("kernel_thin", kernel, X)
+
+def _thinned(function, X, m, kernel, key, delta):
+    """Pairs of the points, and m row numbers by KT-SPLIT and KT-SWAP."""
+    n, rounds = len(X), int(math.log2(len(X) // m))
+    pairs, means = _mean_similarities(function, kernel, X)
     lists = [_draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))]
     candidates = [lists[0][:m].copy()]                 # standard thinning, the baseline
     for level in range(rounds):
@@ -4142,7 +4138,50 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
         best[t] = np.where(inside, np.inf, (2.0 * lead + diagonal) / m - 2.0 * means).argmin()
         inside[best[t]] = True
         lead += _similarities(kernel, pairs, best[t:t + 1])[0]
-    return _herd_of(X, kernel, pairs, best)
+    return pairs, best
+
+
+def kernel_thin(X, m, kernel, seed=0, delta=None):
+    """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
+
+    Today's rival of RSKPCA's reduced sets. KT-SPLIT with the kernel itself halves m 2^g points g times, g the largest
+    with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
+    to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
+    Parameters:
+        X, m, kernel : as of `herd`
+        seed : int from 0 to 2**64 - 1
+        delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
+    Returns: ReducedSet: equal weights n / m; labels by the distance in feature space. About 2 n^2 kernel values
+    """
+    X, kernel = _points_and_kernel("kernel_thin", X, kernel)
+    m, key = _checked_whole("kernel_thin: m", m, 1, len(X)), _checked_key("kernel_thin", seed, _THINNED)
+    delta = 0.5 if delta is None else _checked_between("kernel_thin: delta", delta, 1)
+    kernel = kernel._replace(scale=1.0)
+    pairs, chosen = _thinned("kernel_thin", X, m, kernel, key, delta)
+    return _herd_of(X, kernel, pairs, chosen)
+
+
+def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
+    """m points whose mean in feature space is that of all, of a million (Compress++; Shetty, Dwivedi, Mackey 2022).
+
+    For more points than RSKPCA's reduced sets look at. The points, in random order, are cut into four, each of these is
+    compressed alike, and KT-SPLIT halves what they leave, until it is some 2^g m points, or half as many. `kernel_thin`
+    chooses m of them.
+    Parameters:
+        X, m, kernel : as of `herd`
+        seed : int from 0 to 2**64 - 1
+        g : int from 2 to 16; every one more halves the error of compressing, and takes four times as long
+        delta : as of `kernel_thin`
+    Returns: ReducedSet, as of `kernel_thin`. O(4^g m^2 log n) kernel values, and n m for labels
+    """
+    X, kernel = _points_and_kernel("compress_thin", X, kernel)
+    m, key = _checked_whole("compress_thin: m", m, 1, len(X)), _checked_key("compress_thin", seed, _THINNED)
+    g, kernel = _checked_whole("compress_thin: g", g, 2, 16), kernel._replace(scale=1.0)
+    delta, n = 0.5 if delta is None else _checked_between("compress_thin: delta", delta, 1), len(X)
+    rows = _draw_uniformly(n, n, _python_subkey(key, 1))
+    rows = _compressed(kernel, X, rows, max(1.0, 4.0**g * m * m / n), _python_subkey(key, 2), math.log(4.0 * n / delta))
+    chosen = rows[_thinned("compress_thin", X[rows], m, kernel, _python_subkey(key, 3), delta)[1]]
+    return _herd_of(X, kernel, _prepare(kernel, X, X, True), chosen)
 
 
 # 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
@@ -6751,7 +6790,7 @@ def _sound_rest(function, progress, found, definite):
     diagonal, rest, floor = progress.diagonal, progress.rest, progress.floor
     rest[found] = 0.0
     sound = 0.0 <= diagonal.min() and diagonal.max() < math.inf and np.isfinite(rest).all()
-    _require_definite(function, sound and (definite or (rest >= -10.0 * np.sqrt(floor * diagonal)).all()))
+    _require_definite(function, sound and (definite or (rest >= -10.0 * np.sqrt(floor) * np.sqrt(diagonal)).all()))
     rest[rest <= floor] = 0.0
 
 
@@ -6835,7 +6874,8 @@ def _scores(function, P, rows, Z, shift, kernel, lam):
             rest = diagonal - (_substitute(kernel, slab, points, L, 0, points[:0]) if rank else 0.0)
             sound = np.isfinite(rest).all() and (rest >= -bound * diagonal)[diagonal != 0.0].all()
         _require_definite(function, sound and diagonal.min() >= 0.0)
-        scores[begin:begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
+        with np.errstate(over="ignore"):
+            scores[begin:begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
     return scores, evaluations + rows.size * (rank + 1)
 
 
@@ -7170,8 +7210,8 @@ def pivoted_cholesky(X, kernel, s, block=64):
 @_validated("an RLSState, as rls_start and rls_update return it", lambda state: (
     len(state.points) == state.indices.size == state.weights.size <= state.s and state.points.shape[1] > 0
     and state.indices.size <= state.count < 2**62 and _all_below(state.points, 1e150) and _is_sound(state.kernel)
-    and (state.weights > 0.0).all() and np.isfinite(state.weights).all()),
-    points="points", indices="whole", weights=1)
+    and (0 <= state.indices).all() and (state.indices < state.count).all()
+    and (state.weights > 0.0).all() and (state.weights < 1e150).all()), points="points", indices="whole", weights=1)
 class RLSState(NamedTuple):
     """Landmarks of a stream under way: made by `rls_start`, passed on by `rls_update`.
 
@@ -7188,6 +7228,7 @@ class RLSState(NamedTuple):
     seed: int
 
 
+@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused with the scores
 def _with_landmarks(state, more, count):
     """The state after `count` points, of which `more` are landmarks, numbered from the first of these: s of the union,
     by scores that the weighted union gives itself. Points that were kept with chance p = 1 / weight^2 are drawn in
@@ -7477,7 +7518,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         to rounding. error_bound is what block Lanczos from a random start proves of |K - K~|_2 but for a chance, over a
         lower bound of |K|_2: 1.01 times the norm, unless its basis was full before that was sure; or that by the trace
         where this is enough and the kernel is positive semidefinite by its formula. Above `error` where the limit, or
-        4 roundings of X's type, was met first
+        what rounding in X's type leaves (4e-16 or more, 5e-7 to 2e-5 in float32), was met first
     Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
         kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
@@ -7498,8 +7539,11 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
         F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
         if found > 0 and found >= 2 * measured:        # what is not above |K~| is not above |K| later on, either
-            norm, measured = max(norm, _norm(LowRank(F), start, 0.01, 3)[0]), found
-        _require(norm > 0.0, "nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
+            low, _, finite = _norm(LowRank(F), start, 0.01, 3)
+            _require(finite, "nystrom_to: kernel must not be so large that products overflow the type of X")
+            norm, measured = max(norm, low), found
+        if not norm > (1e-36 if X.itemsize == 4 else 1e-300):          # below, values have lost digits
+            raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
         bound = (left + progress.floor.sum()) / norm if kernel.kind not in (_CUSTOM, _PRECOMPUTED) else math.inf
         by_trace, done = bound <= error, False
         if last or by_trace or (
@@ -7582,6 +7626,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     return expansion
 
 
+@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused
 def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by preconditioned conjugate gradients.
 
@@ -7617,10 +7662,15 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     found, F = _pivoted(name, P, kernel, np.zeros(n), s, 64, 0.0, P, key)
     F = np.ascontiguousarray(F[:, :found.indices.size])
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
-    C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + lam), F.shape[1])   # (F F^T + lam I)^-1 = (I - C C^T) / lam
+    # (F F^T + lam I)^-1 = (I - C C^T) / lam; with a ridge below rounding nothing would be left of I - C C^T.
+    C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + max(lam, 1e-13 * values[0])), F.shape[1])
     a, R, lengths, direction, before = np.zeros(T.shape), T, np.sqrt(np.square(T).sum(0)), 0.0, math.inf
-    for _ in range(max_iterations):
-        if (np.sqrt(np.square(R).sum(0)) <= tol * lengths).all():
+    lengths, least = np.maximum(lengths, 1e-300), math.inf
+    for iteration in range(max_iterations + 1):
+        rest = np.sqrt(np.square(R).sum(0)) / lengths
+        if rest.max() < least:                         # where lam is below rounding, steps may go astray
+            least, best = rest.max(), a
+        if (rest <= tol).all() or iteration == max_iterations:
             break
         Z = R - _dense_product(C, C.shape[1], _transposed_product(C, C.shape[1], R))
         length = (R * Z).sum(0)
@@ -7630,9 +7680,10 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         _require(np.isfinite(curvature).all(), f"{name}: kernel must be finite on X")
         step = np.divide(length, curvature, out=np.zeros(len(sizes)), where=curvature > 0.0)
         a, R = a + step * direction, R - step * Q
-    coef = np.ascontiguousarray(a * sizes, X.dtype)
+    coef = np.ascontiguousarray(best * sizes, X.dtype)
+    _require(np.isfinite(coef).all(), f"{name}: Y must not be so large that coefficients overflow the type of X")
     a = coef / sizes
-    rest = np.sqrt(np.square(T - _product(A, a) - lam * a).sum(0)) / np.maximum(lengths, 1e-300)
+    rest = np.sqrt(np.square(T - _product(A, a) - lam * a).sum(0)) / lengths
     return Expansion(X, coef, rest, np.zeros(len(sizes)), kernel)
 
 
@@ -7937,6 +7988,21 @@ def reliable_components(values, error):
 
 # 15.2 Of any model
 
+def _checked_any(function, argument, X, model):
+    """An Expansion, NystromMap or Subspace that goes with these points."""
+    name = f"{function}: {argument}"
+    if isinstance(model, Expansion):
+        return _checked_expansion(name, model, X)
+    _require(isinstance(model, (NystromMap, Subspace)), f"{name} must be an Expansion, NystromMap or Subspace, got "
+             f"{type(model).__name__}")
+    model = _checked_as(type(model), name, model)
+    if isinstance(model, NystromMap):
+        _checked_model(function, X, argument, model)
+    else:
+        _checked_map(f"{name}.map", model.map, X)
+    return model
+
+
 def _in_double(model):
     """An Expansion or NystromMap in float64; components of length 1 in feature space, and their products coef^T K coef.
     """
@@ -7964,10 +8030,9 @@ def residual(X, model):
     [0.0, 1.0]
     """
     X = _checked_points("residual: X", X)
+    model = _checked_any("residual", "model", X, model)
     if isinstance(model, Subspace):
         return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
-    if not isinstance(model, (Expansion, NystromMap)):
-        raise ValueError(f"residual: model must be an Expansion, NystromMap or Subspace, got {type(model).__name__}")
     if isinstance(model, Expansion) and model.offset.any() and (model.mean.size == 0 or np.isnan(model.mean).any()):
         raise ValueError("residual: model must know the mean that its offset stands for")
     P, (model, M) = X.astype(np.float64), _in_double(model)
@@ -7995,9 +8060,8 @@ def explained_variance_ratio(X, expansion):
         expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
     Returns: (k,) float64 array, not negative; its sum is at most 1 but for rounding. n^2 kernel values, or features
     """
-    X, model = _checked_points("explained_variance_ratio: X", X).astype(np.float64), expansion
-    _require(isinstance(model, (Expansion, NystromMap, Subspace)), "explained_variance_ratio: expansion must be an "
-             f"Expansion, NystromMap or Subspace, got {type(model).__name__}")
+    X = _checked_points("explained_variance_ratio: X", X).astype(np.float64)
+    model = _checked_any("explained_variance_ratio", "expansion", X, expansion)
     n, M, size, sums = len(X), None, 0.0, 0.0
     if isinstance(model, Subspace):                    # features that are not paired differ in length
         features = skpca_transform(X, model)

@@ -415,3 +415,17 @@ def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
             kp.features_of(np.zeros(3), model, np.empty(8))
     with pytest.raises(Exception, match="features_of|_features_into|No implementation"):
         kp.features_of(np.zeros(3), (1, 2), np.empty(8))
+
+
+def test_models_of_other_columns_or_without_an_offset_broke_within(rng):
+    X, kernel = rng.standard_normal((50, 2)), kp.gaussian(1.0)
+    plain = kp.kpca(X, kernel, 3)
+    bare = plain._replace(offset=np.empty(0))
+    assert np.array_equal(kp.residual(X, bare), kp.residual(X, plain))
+    assert np.array_equal(kp.explained_variance_ratio(X, bare), kp.explained_variance_ratio(X, plain))
+    for model in (plain, kp.nystrom_map(X, np.arange(5), kernel), kp.skpca(X, kernel, 20, 5, 2)):
+        for function in (kp.residual, kp.explained_variance_ratio):
+            with pytest.raises(ValueError, match=f"^{function.__name__}: X .*columns"):
+                function(np.ones((3, 3)), model)
+    with pytest.raises(ValueError, match="^residual: model.coef must be a 2-D array"):
+        kp.residual(X, plain._replace(coef=None))

@@ -808,3 +808,35 @@ def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
                         (lambda: kp.rls_update(state._replace(s=3), X), "rls_update: state must be an RLSState")):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_a_ridge_below_rounding_left_nothing_of_the_preconditioner(rng):
+    # I - C C^T cancelled: .08 of the targets was left where the matrix has condition 3; and steps went astray to 1e24
+    X, y = rng.standard_normal((300, 5)), rng.standard_normal(300)
+    for lam in (1e-13, 1e-15, 1e-300):
+        assert kp.kernel_ridge_cg(X, y, kp.laplacian(0.3), lam).values[0] < 1e-8
+    for kernel in (kp.linear(), kp.gaussian(1e6)):
+        assert kp.kernel_ridge_cg(X, y, kernel, 1e-15).values[0] <= 1 + 1e-9
+
+
+def test_coefficients_of_all_points_overflowed_without_a_word(rng):
+    X = rng.standard_normal((10, 3))
+    for points, kernel, lam in ((X.astype(np.float32), kp.gaussian(1.0), 1e-12),
+                                (X, kp.scaled(kp.gaussian(1.0), 1e-200), 1e-250)):
+        with pytest.raises(ValueError, match="kernel_ridge_cg: Y must not be so large that coefficients overflow"):
+            kp.kernel_ridge_cg(points, np.full(10, 1e149), kernel, lam)
+
+
+def test_certificates_of_values_without_digits_were_below_the_error(rng):
+    Z = (rng.standard_normal((5, 1)) * 1e-3).astype(np.float32)
+    with pytest.raises(ValueError, match="nystrom_to: kernel must not be 0, or too small for the type of X"):
+        kp.nystrom_to(Z, kp.scaled(kp.polynomial(4, 1.0, 0.0), 1e-30), 1e-7)
+    far = (rng.standard_normal((500, 1)) + 1e6).astype(np.float32)
+    with pytest.raises(ValueError, match="nystrom_to: kernel must not be so large that products overflow"):
+        kp.nystrom_to(far, kp.polynomial(3, 2.95, 1.0), 1e-3)
+
+
+def test_tables_of_tiny_numbers_were_refused_as_indefinite(rng):
+    X = rng.standard_normal((200, 2))
+    table = kp.precomputed(1e-200 * kp.gram(X, X, kp.gaussian(1.0)))
+    assert kp.rpcholesky(np.arange(200.0)[:, None], table, 150).indices.size <= 150

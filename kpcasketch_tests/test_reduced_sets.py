@@ -703,3 +703,44 @@ def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
     assert kp.shadow_projection_bound(kernel, 0.5, values, 1) == math.inf
     scaled = kp.shadow_projection_bound(kp.scaled(kernel, 7.0), 0.01, 7 * values, 1)
     assert scaled == pytest.approx(kp.shadow_projection_bound(kernel, 0.01, values, 1))
+
+
+# Reduced sets of very many points
+
+def test_compressed_points_are_nearly_as_good_as_thinned_ones(rng):
+    X, kernel = rng.standard_normal((4096, 2)) + 3 * rng.integers(2, size=(4096, 1)), kp.gaussian(1.5)
+
+    def distance(found):
+        return kp.mmd(X, found.centers, found.weights, kernel)
+    compressed, thinned, drawn = np.mean([[distance(choose(seed)) for choose in (
+        lambda seed: kp.compress_thin(X, 64, kernel, seed), lambda seed: kp.kernel_thin(X, 64, kernel, seed),
+        lambda seed: kp.kde_pare(X, 64, seed))] for seed in range(4)], 0)
+    assert thinned / 2 < compressed < 4 * thinned < drawn
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n, m", [(1, 1), (2, 1), (5, 2), (100, 1), (1023, 31), (1024, 32), (1025, 32), (700, 700)])
+def test_compressed_points_are_different_points_of_all(n, m, dtype, rng):
+    X = rng.standard_normal((n, 3)).astype(dtype)
+    for g in (2, 3):
+        found = kp.compress_thin(X, m, kp.laplacian(1.0), 5, g)
+        rows = [int(np.flatnonzero((X == center).all(1))[0]) for center in found.centers]
+        assert len(set(rows)) == m and found.weights.sum() == pytest.approx(n) and found.centers.dtype == dtype
+        nearest = naive.laplacian(X.astype(float), found.centers.astype(float), 1.0).argmax(1)
+        assert (found.labels == nearest).mean() > 0.99
+    for g in (1, 17, 2.5):
+        with pytest.raises(ValueError, match="compress_thin: g must be a whole number from 2 to 16"):
+            kp.compress_thin(X, m, kp.gaussian(1.0), 0, g)
+
+
+def test_compressed_points_follow_order_and_duplicates(same_bits, rng):
+    X = np.repeat(rng.standard_normal((40, 2)), 30, 0)
+    same_bits(kp.compress_thin, X, 20, kp.gaussian(1.0), 3)
+    assert np.isfinite(kp.mmd(X, *kp.compress_thin(X, 20, kp.gaussian(1.0), 3)[:2], kp.gaussian(1.0)))
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e140])
+def test_thinning_far_from_1_overflowed(unit, rng):
+    X = rng.standard_normal((150, 2))
+    near, far = [kp.kernel_thin(factor * X, 4, kp.linear(), 1).labels for factor in (1.0, unit)]
+    assert np.array_equal(near, far)

@@ -165,3 +165,30 @@ class Rivals:
     @unit("seconds for herding")
     def track_herd_seconds(self):
         return seconds(lambda: kp.herd(self.X, self.m, self.kernel), repeat=1)[0]
+
+
+class Compressed:
+    """sqrt(n) points of n in four clusters of the plane, by Compress++ and by the method inside it; means of ten."""
+    params = [[10_000, 16_384, 100_000, 1_000_000]]
+    param_names = ["n"]
+    timeout = 600
+
+    def points(self, n):
+        n, rng = size(n), np.random.default_rng(1)
+        X = 3.0 * np.array([[-1, 0], [0, 1], [1, 0], [0, -1]])[rng.integers(4, size=n)] + rng.standard_normal((n, 2))
+        return X, int(n ** 0.5), kp.gaussian(2.0)
+
+    @unit("s")
+    def track_seconds(self, n):
+        X, m, kernel = self.points(n)
+        return seconds(lambda: kp.compress_thin(X, m, kernel), repeat=1)[0]
+
+    @unit("distance of the means over that of the inner method")
+    def track_error(self, n):
+        if n > 20_000:
+            raise NotImplementedError                  # which looks at all pairs
+        X, m, kernel = self.points(n)
+        distances = [[kp.mmd(X, found.centers, found.weights, kernel) for found in (
+            kp.compress_thin(X, m, kernel, seed), kp.kernel_thin(X, m, kernel, seed))] for seed in range(10)]
+        compressed, thinned = np.mean(distances, 0)
+        return compressed / thinned
