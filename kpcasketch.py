@@ -1475,7 +1475,7 @@ def kernel_value(kernel, x, y):
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         return _pair_value(kernel, x, y)
     kind, total, value = kernel.kind, _pair_sum(kernel.kind, x, y, 0.0), np.nan
-    a = min(kernel.gamma * math.sqrt(abs(total)), 1e3) # exp(-1e3) is 0
+    a = min(kernel.gamma * math.sqrt(abs(total)), 1e3)                 # exp(-1e3) is 0
     if kind == _POLYNOMIAL:
         value = kernel.scale
         for _ in range(np.int64(kernel.shape)):        # from the scale on, as `_apply_kernel` has it
@@ -7506,8 +7506,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Landmarks until their leading components are as near to K as was asked for, with a certificate of it (RLS (1)).
 
     Pivots of `rpcholesky`, a fifth more of them at a time, never starting over, until their K~ looks near enough on
-    2048 points. As K~ <= K, no rank below the number r of eigenvalues of K~ above error |K|_2 has that error; 1.3 r
-    components of K~ (or those of 0.9 of that size) are looked at on all points, and if they have not, landmarks go on.
+    2048 points. As K~ <= K, no rank below the number r of eigenvalues of K~ above error |K|_2 has that error. So 1.3 r
+    components of K~ (or those above .9 error |K|_2) are looked at on all points; landmarks go on if they have it not.
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
@@ -7553,15 +7553,15 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             if by_trace:                               # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
                 rank = max(1, np.count_nonzero(values > (error - bound) * norm))
                 C, bound = _combined(F, V.astype(X.dtype), rank), bound + values[rank:].max(initial=0.0) / norm
-                done |= rank <= _RANK_KEPT * least
-            for rank in [] if by_trace else [min(found, max(int(_RANK_KEPT * least), near)), found][:1 + last]:
-                C, looks = _combined(F, V.astype(X.dtype), rank), looks + 1
-                bound = _rest_norm(X, kernel, C, _python_subkey(norms, looks), 0.01)[1] / norm
-                chance = _MISSED * looks               # start blocks differ, so chances add up
-                if done := bound <= error:
-                    break
-            done |= last
-        if done:
+                done = rank <= _RANK_KEPT * least
+            else:
+                for rank in [min(found, max(int(_RANK_KEPT * least), near)), found][:1 + last]:
+                    C, looks = _combined(F, V.astype(X.dtype), rank), looks + 1
+                    bound = _rest_norm(X, kernel, C, _python_subkey(norms, looks), 0.01)[1] / norm
+                    chance = _MISSED * looks           # start blocks differ, so chances add up
+                    if done := bound <= error:
+                        break
+        if done or last:
             landmarks = Landmarks(progress.indices, np.ones(found), progress.evaluations)
             return CertifiedNystrom(landmarks, C, float((left + values[rank:].sum()) / progress.diagonal.sum()),
                                     float(max(bound, 4.0 * np.finfo(X.dtype).eps)), chance)
@@ -7663,7 +7663,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     F = np.ascontiguousarray(F[:, :found.indices.size])
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
     # (F F^T + lam I)^-1 = (I - C C^T) / lam; with a ridge below rounding nothing would be left of I - C C^T.
-    C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + max(lam, 1e-13 * values[0])), F.shape[1])
+    C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + max(lam, 1e-13 * values.max(initial=0.0))), F.shape[1])
     a, R, lengths, direction, before = np.zeros(T.shape), T, np.sqrt(np.square(T).sum(0)), 0.0, math.inf
     lengths, least = np.maximum(lengths, 1e-300), math.inf
     for iteration in range(max_iterations + 1):

@@ -817,6 +817,8 @@ def test_a_ridge_below_rounding_left_nothing_of_the_preconditioner(rng):
         assert kp.kernel_ridge_cg(X, y, kp.laplacian(0.3), lam).values[0] < 1e-8
     for kernel in (kp.linear(), kp.gaussian(1e6)):
         assert kp.kernel_ridge_cg(X, y, kernel, 1e-15).values[0] <= 1 + 1e-9
+    nothing = kp.kernel_ridge_cg(np.zeros((9, 2)), y[:9], kp.linear(), 0.5)
+    assert np.allclose(nothing.coef[:, 0], y[:9] / 0.5) and nothing.values[0] < 1e-12
 
 
 def test_coefficients_of_all_points_overflowed_without_a_word(rng):
