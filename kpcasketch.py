@@ -313,7 +313,7 @@ def _core(function, alone=False):
             return run(key, arguments, False)
         begun = time.perf_counter_ns()
         try:
-            if threads > _PROCESSORS:                  # others would wait for these: 16 on 2 took 1.6 times as long
+            if threads > _PROCESSORS:                  # more would wait for each other: 16 on 2 took 1.6 times as long
                 numba.set_num_threads(_PROCESSORS)
             return run(key, arguments, True)
         finally:
@@ -4162,11 +4162,11 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
 
 
 def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
-    """m points whose mean in feature space is that of all, of a million (Compress++; Shetty, Dwivedi, Mackey 2022).
+    """m points whose mean in feature space is that of very many (Compress++; Shetty, Dwivedi, Mackey 2022).
 
-    For more points than RSKPCA's reduced sets look at. The points, in random order, are cut into four, each of these is
-    compressed alike, and KT-SPLIT halves what they leave, until it is some 2^g m points, or half as many. `kernel_thin`
-    chooses m of them.
+    A rival of RSKPCA's reduced sets for a million points. These, in random order, are cut into four, each part is
+    compressed alike, and KT-SPLIT halves what the parts leave, some 2^g m points in the end, or half as many.
+    `kernel_thin` chooses m of them.
     Parameters:
         X, m, kernel : as of `herd`
         seed : int from 0 to 2**64 - 1
@@ -4958,12 +4958,12 @@ def _checked_forget(name, forget):
     return 0.0 if forget is None else _checked_real(name, forget, 1.0)
 
 
-def _left(forget, age):
+def _weight_at(forget, age):
     """The weight of what is so many points old, where it halves every `forget` points (0: never)."""
     return np.exp2(-age / forget) if forget else 1.0 + 0.0 * age
 
 
-def _mass(forget, count):
+def _total_weight(forget, count):
     """The sum of the weights of `count` points."""
     return math.expm1(-count * math.log(2.0) / forget) / math.expm1(-math.log(2.0) / forget) if forget else float(count)
 
@@ -5082,18 +5082,19 @@ def _absorb(state, Z):
         end = min(n, begin + columns.shape[1] - used)
         rows = Z[begin:end]
         if forget:
-            rows = rows * np.sqrt(_left(forget, np.arange(len(rows))[::-1, None]))
-            columns *= math.sqrt(_left(forget, len(rows)))
-            shrunk *= _left(forget, len(rows))
+            rows = rows * np.sqrt(_weight_at(forget, np.arange(len(rows))[::-1, None]))
+            columns *= math.sqrt(_weight_at(forget, len(rows)))
+            shrunk *= _weight_at(forget, len(rows))
         G = _enter(columns, used, settled, rows, 0, len(rows))
         used, begin = used + end - begin, end
         if used == columns.shape[1]:
             _, used, taken = _shrink(columns, G, place, spared, state.ell)
             settled, shrunk = used, shrunk + taken
     # One after the other: the same bits for all rows at once and for runs of them in turn.
-    lengths = np.append(state.squares, np.einsum("ij,ij->i", Z, Z)) * _left(forget, np.append(n, np.arange(n)[::-1]))
+    ages = np.append(n, np.arange(n)[::-1])
+    squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z)) * _weight_at(forget, ages)
     return state._replace(columns=columns, used=used, settled=settled, shrunk=float(shrunk), count=state.count + n,
-                          squares=float(np.cumsum(lengths)[-1]))
+                          squares=float(np.cumsum(squares)[-1]))
 
 
 def _merged(a, b, rows):
@@ -5290,7 +5291,7 @@ def skpca_update(state, X):
     for begin in range(0, len(X), rows):
         Z = _map_points("skpca_update", X[begin:begin + rows], state.map).astype(np.float64, copy=False)
         if state.centered:
-            _deviations(Z, means, _mass(sketch.forget, sketch.count), float(_left(sketch.forget, 1)))
+            _deviations(Z, means, _total_weight(sketch.forget, sketch.count), float(_weight_at(sketch.forget, 1)))
         sketch = _absorb(sketch, Z)
     return state._replace(sketch=sketch, means=means)
 
@@ -5328,7 +5329,7 @@ def skpca_finish(state, k):
     """
     state = _checked_as(SKPCAState, "skpca_finish: state", state)
     k, sketch = _checked_whole("skpca_finish: k", k, 1, state.sketch.ell), fd_finish(state.sketch)
-    mass = _mass(state.sketch.forget, sketch.count)
+    mass = _total_weight(state.sketch.forget, sketch.count)
     return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, math.ceil(mass))
 
 
@@ -5441,8 +5442,8 @@ class RNCAState(NamedTuple):
 def _add_moments(a, squares, means, mass, n):
     """The state with squares and means of n points more, of this mass. Scatter about the common mean: both about their
     own, and before mass / (before + mass) gap gap^T (Chan, Golub, LeVeque 1983)."""
-    left = float(_left(a.forget, n))
-    before = left * _mass(a.forget, a.count)
+    left = float(_weight_at(a.forget, n))
+    before = left * _total_weight(a.forget, a.count)
     gap, share, total = means - a.means, mass / max(1.0, before + mass), left * a.squares + squares
     if a.centered:
         total += before * share * np.outer(gap, gap)
@@ -5476,7 +5477,7 @@ def rnca_update(state, X):
     _checked_map("rnca_update: state.map", state.map, X, "X")
     for begin in range(0, len(X), 64 * _BLOCK):        # features less the slab's own means lose no digits in float32
         Z = _map_points("rnca_update", X[begin:begin + 64 * _BLOCK], state.map)
-        weights = _left(state.forget, np.arange(len(Z))[::-1])
+        weights = _weight_at(state.forget, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.forget else Z.mean(0, np.float64)
         if state.centered:
             Z -= means
@@ -5511,7 +5512,7 @@ def rnca_finish(state, k, seed=0):
     state, key = _checked_as(RNCAState, "rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
     k = _checked_whole("rnca_finish: k", k, 1, state.map.m)
     eigen, _ = _lanczos(state.squares, k, key, 1e-12, 1000)
-    return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, math.ceil(_mass(state.forget, state.count)))
+    return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, math.ceil(_total_weight(state.forget, state.count)))
 
 
 @_under_one_name
