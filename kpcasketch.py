@@ -5330,7 +5330,7 @@ def skpca_finish(state, k):
     state = _checked_as(SKPCAState, "skpca_finish: state", state)
     k, sketch = _checked_whole("skpca_finish: k", k, 1, state.sketch.ell), fd_finish(state.sketch)
     mass = _total_weight(state.sketch.forget, sketch.count)
-    return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, math.ceil(mass))
+    return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, round(mass))
 
 
 def _subspace_of(state, columns, values, k, shrunk, count):
@@ -5512,7 +5512,7 @@ def rnca_finish(state, k, seed=0):
     state, key = _checked_as(RNCAState, "rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
     k = _checked_whole("rnca_finish: k", k, 1, state.map.m)
     eigen, _ = _lanczos(state.squares, k, key, 1e-12, 1000)
-    return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, math.ceil(_total_weight(state.forget, state.count)))
+    return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, round(_total_weight(state.forget, state.count)))
 
 
 @_under_one_name
@@ -5579,7 +5579,8 @@ def _last_taken(upcoming, replaced, count, key, forget, last):
             u, t = _uniform(_subkey(key, j), replaced[j]), upcoming[j] + 1
             beyond = t / u                             # with weights: 2^(-(x - t) / forget) mass(t) / mass(x) = u
             if forget > 0.0:
-                beyond = t + forget / math.log(2.0) * math.log((1.0 - 2.0 ** (-t / forget) * (1.0 - u)) / u)
+                gained = -math.expm1(-math.log(2.0) * t / forget)
+                beyond = t + forget / math.log(2.0) * math.log1p(gained * (1.0 - u) / u)
             upcoming[j] = np.int64(min(beyond, 9e18))
             replaced[j] += 1
 
