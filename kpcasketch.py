@@ -157,14 +157,13 @@ __version__ = "0.1.0"
 #
 # A new public function: it stands in the head's table, and its arguments have names that `_calls` knows. A new kernel
 # that is a function of the distance: the next number behind _PRECOMPUTED (numbers are in files), its name in
-# _KIND_NAMES, a maker, a branch in `_apply_kernel`, `_mixture_scale`, `_drop` and `_steepest` (5.2), in
+# _KIND_NAMES, a maker, a branch in `_apply_kernel`, `_mixture_scale` and `_drop_and_slope` (5.2), in
 # `kernel_value` (5.4) and `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0,
 # also where _CITY_BLOCK stands, else where `_prepare` and `_rounding` have _CAUCHY. A new operator: a tuple, its
 # functions and an entry in `_OPERATORS` (6.4). A new sampler of landmarks: a function that returns `Landmarks`, all
 # points if s is n or more; a row in `_METHODS`, and its key there in `_SAMPLERS` (16.1). A new stream: start, update
 # and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS`, its options in `_ARGUMENTS`
-# (18.7). Tests of all kernels, samplers and streams have lists of them: KERNELS in test_kernels.py and test_laws.py,
-# ROOM in test_leverage_scores.py; what is in none of these is not tested.
+# (18.7). Tests have lists: KERNELS in test_kernels.py and test_laws.py, ROOM in test_leverage_scores.py.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -245,31 +244,31 @@ def _with_types(arguments):
     return tuple(key), values
 
 
-def _twin(function, name, parallel, cached):
+def _twin(function, key, parallel, cached):
     """The function as numba compiles it, under a name of its own, after which its files are named: signatures of one
     function are numbered, and two processes that save at once give one number to two of them (numba issue 9348)."""
+    name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
     return njit(parallel=parallel, cache=cached, fastmath=_SUMS, no_cfunc_wrapper=True, **_OPTIONS)(named)
 
 
-def _files(twin, name):
-    return list(pathlib.Path(twin.stats.cache_path).glob(f"*{name}-*"))
+def _files(twin):
+    return list(pathlib.Path(twin.stats.cache_path).glob(f"*{twin.__name__}-*"))
 
 
-def _first_call(function, name, parallel, arguments):
-    """The function compiled for the types of these arguments, or loaded from disk, and what it returns for them. A file
-    that cannot be written, or that is cut short, raises before the core runs: it is removed, and the last try is made
-    without files."""
+def _first_call(function, key, parallel, arguments):
+    """The function compiled for the types of these arguments, or loaded from disk, and what it returns. A file that
+    cannot be written, or is cut short, raises before the core runs: it is removed; the last try is without files."""
     for cached in [True, True, False] if _CACHED else [False]:
         twin = None
         try:
-            twin = _twin(function, name, parallel, cached)
+            twin = _twin(function, key, parallel, cached)
             return twin, twin(*arguments)
         except Exception as error:
             if not cached or isinstance(error, numba.NumbaError):
                 raise
-            for file in _files(twin, name) if twin else []:
+            for file in _files(twin) if twin else []:
                 with contextlib.suppress(OSError):
                     file.unlink()
 
@@ -284,14 +283,11 @@ def _core(function, alone=False):
     """
     twins, stood_in = {}, {}                           # by types of arguments; work of serial twins for parallel ones
 
-    def name_of(key, parallel):
-        return f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
-
     def run(key, arguments, parallel):
         if (key, parallel) in twins:
             return twins[key, parallel](*arguments)
         with _while_compiling():
-            twins[key, parallel], result = _first_call(function, name_of(key, parallel), parallel, arguments)
+            twins[key, parallel], result = _first_call(function, key, parallel, arguments)
         return result
 
     def worth_compiling(key, work):
@@ -299,7 +295,7 @@ def _core(function, alone=False):
         if key not in stood_in:
             stood_in[key] = 0
             with contextlib.suppress(OSError, RuntimeError):           # where nothing can be written
-                if _CACHED and _files(_twin(function, name_of(key, True), True, True), name_of(key, True)):
+                if _CACHED and _files(_twin(function, key, True, True)):
                     stood_in[key] = math.inf
         stood_in[key] += work
         return (key, True) in twins or stood_in[key] > _WORTH_COMPILING
@@ -344,17 +340,15 @@ def _while_compiling():
     codes = [frame.f_code.co_name for frame, _ in traceback.walk_stack(None) if frame.f_globals is globals()]
     name = ["a function", *(code for code in codes if code in __all__ and code != "main")][-1]     # the public one
     spent, main = _compiling_for.get(name, 0.0), threading.current_thread() is threading.main_thread()
-    def say():
-        if not QUIET:
-            kept = "it is kept on disk" if _CACHED else "for this process"
-            print(f"kpcasketch: {name} is being compiled for this machine, once; {kept}", file=sys.stderr, flush=True)
-    note = threading.Timer(_PATIENCE - spent, say)
+    kept = "it is kept on disk" if _CACHED else "for this process"
+    note = threading.Timer(_PATIENCE - spent, print, [
+        f"kpcasketch: {name} is being compiled for this machine, once; {kept}"], {"file": sys.stderr, "flush": True})
     note.daemon = True
     try:
         for number in signal.valid_signals() if main else ():
             if callable(signal.getsignal(number)):
                 held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
-        if main and (spent < _PATIENCE or name not in _compiling_for):
+        if main and not QUIET and (spent < _PATIENCE or name not in _compiling_for):
             note.start()
         yield
     finally:
@@ -672,8 +666,13 @@ def _fits(name, size):
 # Which function gives the features of points by which model.
 _FEATURES_BY = {"Expansion": "expand", "Subspace": "skpca_transform", "DSGDState": "dsgd_evaluate",
                 "Manifold": "manifold_features", "NystromMap": "nystrom_features", "FourierMap": "fourier_features"}
-_BY_ANNOTATION = {int: lambda name, value: _checked_whole(name, value, 0), float: _checked_real, bool: _as_flag}
-_WHOLE = {"whole": np.int64, "bits": np.uint32}
+# What brings a field to its form: by its annotation, by its name, or as `_validated` was told.
+_FORMS = {
+    int: functools.partial(_checked_whole, low=0), float: _checked_real, bool: _as_flag, "seed": _as_seed,
+    1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE), 2: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
+    "points": functools.partial(_as_array, ndim=2), "like points": functools.partial(_as_array, ndim=2),
+    "whole": lambda name, value: np.asarray(value).astype(np.int64, "C", "same_kind", copy=False),
+    "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False)}
 _tuples = {}                                           # of each class, what `_validated` was told
 
 
@@ -697,7 +696,11 @@ def _checked_as(cls, name, value):
     try:
         fields = {}
         for field, kind in cls.__annotations__.items():
-            fields[field] = _checked_field(f"{name}.{field}", getattr(value, field), kind, arrays.get(field), fields)
+            form, given = arrays.get(field, "seed" if field == "seed" else kind), getattr(value, field)
+            brought = _FORMS[form] if form in _FORMS else functools.partial(_checked_as, kind)
+            fields[field] = brought(f"{name}.{field}", given)
+            if form == "like points":
+                fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
         made = cls(**fields)
     except (AttributeError, OverflowError, TypeError, ValueError) as error:        # a tuple that nobody's maker made
         if str(error).startswith(name):
@@ -705,20 +708,6 @@ def _checked_as(cls, name, value):
         raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
     _require(sound(made), f"{name} must be {what}")
     return made
-
-
-def _checked_field(name, given, kind, form, before):
-    """A field of a tuple in its form, as `_validated` was told, or None: by its annotation `kind`; before: fields."""
-    if form in (1, 2):
-        return _as_array(name, given, form, _DOUBLE)
-    if form in _WHOLE:
-        return np.asarray(given).astype(_WHOLE[form], "C", "same_kind", copy=False)
-    if form is not None:
-        array = _as_array(name, given, 2)
-        return array.astype(before["points"].dtype, copy=False) if form == "like points" else array
-    if kind in _tuples:
-        return _checked_as(kind, name, given)
-    return _as_seed(name, given) if name.endswith(".seed") else _BY_ANNOTATION[kind](name, given)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -820,17 +809,10 @@ def _cos32(x):
     return np.int32(np.float32(r + r * z * q).view(np.int32) ^ even).view(np.float32)
 
 
-def _by_precision(in_python, double, single):
-    """Have a function of Python do in compiled code what one of two does, by the type of its argument."""
-    @overload(in_python)
-    def choose(x):
-        function = single if x == types.float32 else double
-        return lambda x: function(x)
-    return in_python
-
-
-_exp = _by_precision(lambda x: np.exp(x), _exp64, _exp32)
-_cos = _by_precision(lambda x: np.cos(x), _cos64, _cos32)              # for abs(x) <= 2^20 (float64) or 2^13 (float32)
+# In Python NumPy's; in compiled code one of those above, by the type of the argument.
+_exp, _cos = lambda x: np.exp(x), lambda x: np.cos(x)
+overload(_exp)(lambda x: (lambda x: _exp32(x)) if x == types.float32 else lambda x: _exp64(x))
+overload(_cos)(lambda x: (lambda x: _cos32(x)) if x == types.float32 else lambda x: _cos64(x))
 
 
 @_strict_helper
@@ -895,6 +877,12 @@ def _words(keys, counters):
 def _uniforms(keys, counters):
     """`_uniform` on arrays of NumPy."""
     return ((_words(keys, counters) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.220446049250313e-16
+
+
+def _random_signs(n, count, key):
+    """Independent +1 and -1, (n, count)."""
+    words = _words(_words(key, np.arange(count)), np.arange(n)[:, None])
+    return 1.0 - 2.0 * (words >> np.uint64(63)).astype(np.float64)
 
 
 @_strict_helper
@@ -1303,28 +1291,22 @@ def _mixture_scales(kernel, key, out):
         out[j] = _mixture_scale(kernel, key, j)
 
 
-def _drop(kernel, r):
-    """1 - k(r) / k(0) of a kernel of the distance, without cancellation."""
-    from scipy.special import gammainc                 # exp(-a) sum_{n >= order} a^n / n!
-    a = kernel.gamma * r
-    if kernel.kind == _GAUSSIAN:
-        return -math.expm1(-a * r)
-    if kernel.kind in (_RATIONAL, _CAUCHY):
-        return -math.expm1(-(kernel.shape if kernel.kind == _RATIONAL else 1.0) * math.log1p(a * r))
-    order = {_EXPONENTIAL: 1, _MATERN_3_2: 2, _MATERN_5_2: 3}[kernel.kind]
-    return float(gammainc(order, a)) + (min(a, 1e3) ** 2 * math.exp(-a) / 6.0 if order == 3 else 0.0)
-
-
-def _steepest(kernel):
-    """The largest abs(d k / d r) / k(0) of a kernel of the distance r."""
+def _drop_and_slope(kernel, r):
+    """1 - k(r) / k(0) of a kernel of the distance, without cancellation, and the largest abs(d k / d r) / k(0)."""
     gamma, golden = kernel.gamma, 0.5 * (1.0 + math.sqrt(5.0))
-    if kernel.kind in (_RATIONAL, _CAUCHY):            # at gamma r^2 = u
+    if kernel.kind == _GAUSSIAN:
+        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)
+    if kernel.kind in (_RATIONAL, _CAUCHY):            # steepest at gamma r^2 = u
         alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
         u = 1.0 / (2.0 * alpha + 1.0)
-        return 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-    # Of a = gamma r: a exp(-a) at 1, and (a + a^2) exp(-a) / 3 where a is golden.
-    return {_GAUSSIAN: math.sqrt(2.0 * gamma / math.e), _EXPONENTIAL: gamma, _MATERN_3_2: gamma / math.e,
-            _MATERN_5_2: gamma * (golden + golden**2) * math.exp(-golden) / 3.0}[kernel.kind]
+        slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
+        return -math.expm1(-alpha * math.log1p(gamma * r * r)), slope
+    from scipy.special import gammainc                 # exp(-a) sum_{n >= order} a^n / n! for a = gamma r
+    # Steepest where a exp(-a) is, at 1, and (a + a^2) exp(-a) / 3, where a is golden.
+    order, slope = {_EXPONENTIAL: (1, gamma), _MATERN_3_2: (2, gamma / math.e), _MATERN_5_2: (
+        3, gamma * (golden + golden**2) * math.exp(-golden) / 3.0)}[kernel.kind]
+    a = min(gamma * r, 1e3)
+    return float(gammainc(order, a)) + (a * a * math.exp(-a) / 6.0 if order == 3 else 0.0), slope
 
 
 # 5.3 Points made ready
@@ -1445,19 +1427,6 @@ def _pair_sum(kind, x, y, zero):
         else:
             total += abs(a - b) if kind == _CITY_BLOCK else (a - b) * (a - b)
     return total
-
-
-@_helper
-def _pair_values(kernel, gamma, X, i, Y, columns, values):
-    """values[c] = k(x_i, y_columns[c]), points and gamma of `_at_scale`; `values` has room for whole blocks."""
-    x, count = X[i], columns.shape[0]
-    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        for c in range(count):
-            values[c] = _pair_value(kernel, x, Y[columns[c]])
-        return
-    for c in range(count):
-        values[c] = _pair_sum(kernel.kind, x, Y[columns[c]], x.dtype.type(0))
-    _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
 
 
 @_open_helper
@@ -2123,15 +2092,9 @@ def _csr_symmetric(A):
     return not abs(gaps.sum()) > 100.0 * _epsilon(A.data) * np.abs(gaps).sum()
 
 
-def _bits_rows(A, first, last):
-    i = np.arange(first, last)
-    return np.where(A.words[i // 32] >> (i % 32).astype(np.uint32)[:, None] & np.uint32(1), A.scale, -A.scale)
-
-
-def _bits_trace(A):
-    i = np.arange(A.n)
-    signs = A.words[i // 32, i] >> (i % 32).astype(np.uint32) & np.uint32(1)
-    return A.scale * (2.0 * int(signs.sum()) - A.n)
+def _bits_at(A, i, j):
+    """Entries of Bits, for arrays of row and column numbers."""
+    return np.where(A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale)
 
 
 def _checked_implicit(name, value):
@@ -2189,8 +2152,9 @@ _OPERATORS = {
         lambda A: float(A.data[np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr)) == A.indices].sum(
             dtype=np.float64)), lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes, _csr_symmetric),
     Bits: _Form(
-        functools.partial(_checked_as, Bits), lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product, _bits_rows,
-        _bits_trace, lambda A: A.words.nbytes),
+        functools.partial(_checked_as, Bits), lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product,
+        lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
+        lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()), lambda A: A.words.nbytes),
     Implicit: _Form(
         _checked_implicit, lambda A: len(A.X), lambda A: _epsilon(A.X), lambda A, V: _gram_product(
             A.kernel, _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
@@ -2242,8 +2206,7 @@ def _largest_column(W):
 
 
 def _as_operator(name, value, symmetric=False):
-    """The operator `value` with arrays in C order, which no product can trip over; if asked, symmetric, as far as that
-    shows."""
+    """The operator `value` with arrays in C order, which no product can trip over; if asked, symmetric as it looks."""
     plain = isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy")
     form = _OPERATORS.get(np.ndarray if plain else type(value))
     if form is None or form.checked is None:
@@ -2255,7 +2218,7 @@ def _as_operator(name, value, symmetric=False):
     return A
 
 
-_BY_ANNOTATION.update({tuple: _as_operator})           # the A and B of a Difference
+_FORMS.update({tuple: _as_operator})                   # the A and B of a Difference
 
 
 def _checked_pair(name, A, B, symmetric=False):
@@ -3032,19 +2995,6 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
     return z, w.sum()
 
 
-def _fixed_points(E, Y, F, iterations):
-    """Pre-images of the features Y, each climbed to from the point whose features F are the nearest. Where the sum is
-    not positive at the end, every point is farther than one infinitely far: the start is the answer."""
-    centre, out = E.points.mean(0, np.float64), np.empty((len(Y), E.points.shape[1]))
-    Q, C, mean = E.points - centre, E.coef.astype(np.float64), E.mean if E.mean.size else 0.0
-    squares = np.square(Q).sum(1)
-    for row, y in zip(out, Y):
-        start = Q[np.square(F - y).sum(1).argmin()]
-        found, total = _climb(C @ y + mean, Q, squares, E.kernel.gamma, start, iterations)
-        row[:] = centre + (found if total > 0.0 else start)
-    return out
-
-
 def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
@@ -3078,7 +3028,15 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     if ridge == 0.0:
         if np.isnan(E.mean[0]) if E.mean.size else E.offset.any():
             raise ValueError(f"{name}: ridge must be positive where expansion has an offset and its mean is not known")
-        return _fixed_points(E, Y, F, iterations)
+        centre, out = E.points.mean(0, np.float64), np.empty((len(Y), E.points.shape[1]))
+        Q, C, mean = E.points - centre, E.coef.astype(np.float64), E.mean if E.mean.size else 0.0
+        squares = np.square(Q).sum(1)
+        for row, y in zip(out, Y):                     # from the point whose features are the nearest
+            start = Q[np.square(F - y).sum(1).argmin()]
+            found, total = _climb(C @ y + mean, Q, squares, kernel.gamma, start, iterations)
+            # A sum that is not positive at the end: every point is farther than one infinitely far.
+            row[:] = centre + (found if total > 0.0 else start)
+        return out
     K = _gram(kernel, _prepare(kernel, F, F, True))
     _require(_all_below(K, 1e300), f"{name}: expansion must have a kernel that is finite on its features")
     out = _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points.astype(np.float64), ridge))
@@ -3137,14 +3095,20 @@ def _count_kept(keep, log_miss, n, upper, lower):
 
 @_core
 def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr):
-    """Evaluate what each band of rows keeps, and write each entry and its mirror image."""
+    """Evaluate what each band of rows keeps, X and gamma of `_at_scale`, and write each entry and its mirror image."""
     for index in prange(_BANDS):
         _wide_vectors()
         band, n = np.int64(index), X.shape[0]
         columns, values, place = np.empty(n, np.int64), np.empty(_blocks(n) * _BLOCK, X.dtype), lower[band]
         for i in range(_band_start(band, n), _band_start(band + 1, n)):
             count = min(_kept(keep, i, log_miss, n, columns), upper[i])
-            _pair_values(kernel, gamma, X, i, X, columns[:count], values)
+            for c in range(count):
+                if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
+                    values[c] = _pair_value(kernel, X[i], X[columns[c]])
+                else:
+                    values[c] = _pair_sum(kernel.kind, X[i], X[columns[c]], X.dtype.type(0))
+            if kernel.kind != _CUSTOM and kernel.kind != _PRECOMPUTED:
+                _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
             row, at = _subkey(coin, i), indptr[i + 1] - count
             for c in range(count):
                 j, value = columns[c], s * values[c]
@@ -3382,22 +3346,9 @@ def is_trivial(features, m, T):
 
 # 9.5 Projections by signs (AMS section 5)
 
-@_helper
-def _fill_signs(key, begin, end, panels):
-    """panels[c, t - begin, j] = sign of coordinate t in column c width + j: 64 columns from one word."""
-    width = panels.shape[2]
-    for t in range(begin, end):
-        coordinate = _subkey(key, t)
-        for c in range(panels.shape[0]):
-            word = _random_word(coordinate, c * width // 64) >> np.uint64(c * width % 64)
-            signs = panels[c, t - begin]
-            for j in range(width):
-                signs[j] = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(j)) & np.uint64(1)))
-
-
 @_core
 def _project_rows(X, s, key, count, width, out):
-    """X P / sqrt(s), 512 rows a task; the signs P in `count` panels of `width` columns."""
+    """X P / sqrt(s), 512 rows a task; the signs P in `count` panels of `width` columns, 64 of them from one word."""
     for index in prange((X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK):
         _wide_vectors()
         d, scale, first = X.shape[1], X.dtype.type(1.0 / math.sqrt(s)), np.int64(index) * _WIDE_BLOCK
@@ -3407,7 +3358,13 @@ def _project_rows(X, s, key, count, width, out):
         product[:] = 0
         for begin in range(0, d, _WIDE_BLOCK):
             end = min(d, begin + _WIDE_BLOCK)
-            _fill_signs(key, begin, end, panels)
+            for t in range(begin, end):
+                coordinate = _subkey(key, t)
+                for c in range(count):
+                    signs = panels[c, t - begin]
+                    word = _random_word(coordinate, c * width // 64) >> np.uint64(c * width % 64)
+                    for j in range(width):
+                        signs[j] = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(j)) & np.uint64(1)))
             _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
         for i in range(first, last):
             for j in range(s):
@@ -3600,22 +3557,6 @@ def _cell(cells, x):
 
 
 @_helper
-def _enter_cell(cells, x, number):
-    width = cells.panels.shape[2]
-    for t in range(x.shape[0]):
-        cells.centers[number, t] = cells.panels[number // width, t, number % width] = x[t]
-    code = _cell(cells, x)
-    bucket = np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
-    cells.codes[number], cells.before[number], cells.heads[bucket] = code, cells.heads[bucket], number
-
-
-@_core_alone
-def _enter_cells(cells, points):
-    for j in range(points.shape[0]):
-        _enter_cell(cells, points[j], j)
-
-
-@_helper
 def _first_in_cells(cells, X, i, lowest, limit):
     """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
     found, seen, code, directions = -1, 0, _cell(cells, X[i]), cells.axes.shape[0]
@@ -3707,7 +3648,11 @@ def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
                     labels[i] = j
                     break
         if labels[i] < 0:
-            _enter_cell(cells, X[i], count)
+            width, code = cells.panels.shape[2], _cell(cells, X[i])
+            for t in range(X.shape[1]):
+                cells.centers[count, t] = cells.panels[count // width, t, count % width] = X[i, t]
+            bucket = np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
+            cells.codes[count], cells.before[count], cells.heads[bucket] = code, cells.heads[bucket], count
             labels[i] = count
             count += 1
     return count
@@ -3727,7 +3672,7 @@ def _with_room(cells, count, capacity):
     panels = np.full((-(-capacity // width), d, width), 1e160)         # far from all points, where no center is
     larger = cells._replace(centers=np.empty((capacity, d)), panels=panels, codes=np.empty(capacity, np.int64),
                             before=np.empty(capacity, np.int64), heads=np.full(buckets, -1))
-    _enter_cells(larger, cells.centers[:count])
+    _enter_batch(cells.centers, 0, count, larger, 0, True, 0.0, np.full(count, -1))    # nothing is within 0 of another
     return larger
 
 
@@ -3879,8 +3824,8 @@ def shadow_bounds(kernel, eps):
     """
     kernel = _checked_stationary("shadow_bounds: kernel", kernel, True)
     eps, kappa = _checked_real("shadow_bounds: eps", eps, 1e-150, 1e150), kernel.scale
-    drop = _drop(kernel, eps)
-    spread = min(math.sqrt(2.0) * _steepest(kernel) * eps, 1.0)        # no entry of K changes by more than kappa
+    drop, slope = _drop_and_slope(kernel, eps)
+    spread = min(math.sqrt(2.0) * slope * eps, 1.0)    # no entry of K changes by more than kappa
     return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
                         kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
 
@@ -3945,19 +3890,6 @@ def _come_closer(X, center, distances):
             distances[i] = min(distances[i], total)
 
 
-def _spread_centers(X, k, key):
-    """k-means++ (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
-    n, centers, distances = len(X), np.empty((k, X.shape[1]), X.dtype), np.full(len(X), np.inf)
-    for c, u in enumerate(_uniforms(key, np.arange(k))):
-        i = int(u * n)                                 # the first; and where all points are centers already
-        if c > 0:
-            _come_closer((1.0 + _SCALAR * X.shape[1]) * n, X, centers[c - 1], distances)
-            sums = np.cumsum(distances)
-            i = int(np.searchsorted(sums, u * sums[-1], "right")) if sums[-1] > 0.0 else i
-        centers[c] = X[min(i, n - 1)]
-    return centers
-
-
 @_core_alone
 def _cluster_sums(X, labels, sums):
     for i in range(X.shape[0]):
@@ -3967,10 +3899,18 @@ def _cluster_sums(X, labels, sums):
 
 
 def _lloyd(X, k, key, restarts, max_iterations):
-    """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances."""
-    best = (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
+    """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances. k-means++ begins them
+    (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
+    n, best = len(X), (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
     for restart in range(restarts):
-        centers, labels, cost = _spread_centers(X, k, _python_subkey(key, restart)), np.empty(0, np.int64), 0.0
+        centers, distances, labels, cost = np.empty((k, X.shape[1]), X.dtype), np.full(n, np.inf), np.empty(0, int), 0.0
+        for c, u in enumerate(_uniforms(_python_subkey(key, restart), np.arange(k))):
+            i = int(u * n)                             # the first; and where all points are centers already
+            if c > 0:
+                _come_closer((1.0 + _SCALAR * X.shape[1]) * n, X, centers[c - 1], distances)
+                sums = np.cumsum(distances)
+                i = int(np.searchsorted(sums, u * sums[-1], "right")) if sums[-1] > 0.0 else i
+            centers[c] = X[min(i, n - 1)]
         for _ in range(max_iterations):
             before, labels = labels, _nearest(X, centers)[0]
             if np.array_equal(labels, before):
@@ -4323,46 +4263,38 @@ class Manifold(NamedTuple):
     kernel: Kernel
 
 
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
-def _normalise(K, w, alpha, leave_first):
-    """D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, in place of K (float64).
-
-    K_a = k / (q q')^alpha, q the weighted sums of k, D those of K_a. Returns first_j = (p_j D_j / total)^1/2, degrees_j
-    = p_j / q_j^alpha and total = sum_j p_j D_j, or 0 where a sum is not positive. first is the eigenvector of
-    eigenvalue 1, which is taken off to be left out. A center of weight 0 stands for no point, and its sums may be 0.
-    """
-    shares, used = w / w.sum(), w > 0.0
-    sums = K @ shares
-    powers = sums**alpha
-    degrees = np.where(used, shares / powers, 0.0)
-    D = K @ degrees / powers
-    positive = [(0.0 < values) & (values < np.inf) for values in (sums, D * powers)]
-    if not (positive[0] | (sums == 0.0) & ~used).all() or not positive[1][used].all():
-        return shares, degrees, 0.0
-    total = float((shares * D)[used].sum())
-    factors, first = np.where(used, np.sqrt(shares / D) / powers, 0.0), np.where(used, np.sqrt(shares * D / total), 0.0)
-    K *= factors[:, None]
-    K *= factors
-    if leave_first:
-        K -= np.outer(first, first)
-    return first, degrees, total
-
-
 def _checked_centers(function, C, w, kernel):
     C = _checked_points(f"{function}: C", C)
     _fits(f"{function}: C", 8.0 * len(C)**2)
     return C, _checked_weights(f"{function}: w", w, C), _checked_kernel(f"{function}: kernel", kernel, C=C)
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
 def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, factor, powers):
-    """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself. factor: of
-    total and the sum of w; powers: of the eigenvalues. What an eigenvector has of the first is rounding, which the
-    extension divides by its eigenvalue. Below 100 (or m) roundings of K nothing is left of a coordinate."""
+    """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
+
+    That of D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, K_a = k / (q q')^alpha, q the
+    weighted sums of k and D those of K_a; first_j = (p_j D_j / total)^1/2 has eigenvalue 1. factor: of total, the sum
+    of all p_j D_j, and of w; powers: of the eigenvalues. A center of weight 0 stands for no point, its sums may be 0.
+    What an eigenvector has of the first is rounding, which the extension divides by its eigenvalue. Below 100 (or m)
+    roundings of K nothing is left of a coordinate.
+    """
     key, own = _checked_key(function, seed, _START), kernel._replace(scale=1.0)
     K = _gram(own, _prepare(own, C, C, True)).astype(np.float64, copy=False)
-    first, degrees, total = _normalise(K, w, alpha, leave_first)
-    if not (total > 0.0 and np.isfinite(K).all()):
+    shares, used = w / w.sum(), w > 0.0
+    sums = K @ shares
+    degrees = np.where(used, shares / sums**alpha, 0.0)
+    D = K @ degrees / sums**alpha
+    positive, within = [(0.0 < values) & (values < np.inf) for values in (sums, D * sums**alpha)]
+    total = float((shares * D)[used].sum())
+    factors, first = [np.where(used, np.sqrt(values), 0.0) for values in (shares / D, shares * D / total)]
+    factors = factors / np.where(used, sums**alpha, 1.0)
+    K *= factors[:, None]
+    K *= factors
+    if not ((positive | (sums == 0.0) & ~used).all() and within[used].all() and np.isfinite(K).all()):
         raise ValueError(f"{function}: kernel must have finite values with positive sums over C")
+    if leave_first:
+        K -= np.outer(first, first)
     eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
     values, vectors = eigen.values, eigen.vectors
     if leave_first:
@@ -4645,7 +4577,7 @@ def _fastfood_parts(kernel, d, m, key):
     size = 1 << (d - 1).bit_length()
     blocks = -(-m // size)
     weights, spread = _frequencies(_UNIT_GAUSSIAN, key, 0, 1, (blocks, size)), np.empty(blocks * size)
-    flips = _words(_words(_python_subkey(key, _FLIPS), np.arange(blocks))[:, None], np.arange(size))
+    flips = np.ascontiguousarray(_random_signs(size, blocks, _python_subkey(key, _FLIPS)).T)
     order = np.empty((blocks, size), np.int64)
     for b in range(blocks):
         order[b] = np.arange(size)
@@ -4653,7 +4585,7 @@ def _fastfood_parts(kernel, d, m, key):
     _mixture_scales(kernel, _python_subkey(key, _MIXTURES), spread)
     spread *= _lengths_of_normal(_python_subkey(key, _LENGTHS), size, blocks * size)
     lengths = spread.reshape(blocks, size) / np.sqrt(size * np.square(weights).sum(1))[:, None]
-    return 1.0 - 2.0 * (flips >> np.uint64(63)).astype(np.float64), order, weights, lengths
+    return flips, order, weights, lengths
 
 
 @_helper
@@ -4777,8 +4709,7 @@ def _features_from(X, map, first, count, factor, alone=True):
 
 def _drawn_frequencies(map):
     """Frequencies (m, d), one for each feature, of a map that is not Fastfood's. Orthogonal directions come in blocks
-    of d, each as long as a normal vector; quasi-random ones are normal quantiles of a Halton sequence whose digits are
-    permuted at random."""
+    of d, as long as normal vectors; quasi-random ones are normal quantiles of a Halton sequence of permuted digits."""
     if map.kind == _PLAIN:
         return _frequencies(map.kernel, _key(map.seed, _FREQUENCIES), 0, 2 if map.paired else 1, (map.m, map.d))
     key, d, count = _key(map.seed, _FREQUENCIES), map.d, (map.m + 1) // 2 if map.paired else map.m
@@ -4954,10 +4885,6 @@ class Sketch(NamedTuple):
 _GRAM_SUFFICES = 1e-9                                  # share of the largest value from which Gram's digits are enough
 
 
-def _checked_forget(name, forget):
-    return 0.0 if forget is None else _checked_real(name, forget, 1.0)
-
-
 def _weight_at(forget, age):
     """The weight of what is so many points old, where it halves every `forget` points (0: never)."""
     return np.exp2(-age / forget) if forget else 1.0 + 0.0 * age
@@ -5131,7 +5058,7 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
     _require(ell <= m, f"fd_start: ell must be at most m, got {ell} and {m}")
     _require(0.0 < share <= 1.0, f"fd_start: share must be above 0 and at most 1, got {share}")
     _fits("fd_start: ell", 16.0 * ell * m)
-    forget = _checked_forget("fd_start: forget", forget)
+    forget = 0.0 if forget is None else _checked_real("fd_start: forget", forget, 1.0)
     return FDState(np.zeros((m, _sketch_columns(ell, half))), 0, 0, 0.0, 0.0, 0, ell, half, share, forget)
 
 
@@ -5461,7 +5388,8 @@ def rnca_start(map, centered=False, forget=None):
     """
     map = _checked_map("rnca_start: map", map)
     _fits("rnca_start: map.m", 8.0 * map.m**2)
-    centered, forget = _as_flag("rnca_start: centered", centered), _checked_forget("rnca_start: forget", forget)
+    forget = 0.0 if forget is None else _checked_real("rnca_start: forget", forget, 1.0)
+    centered = _as_flag("rnca_start: centered", centered)
     return RNCAState(map, np.zeros((map.m, map.m)), np.zeros(map.m), 0, centered, forget)
 
 
@@ -5565,8 +5493,8 @@ def reservoir_start(c, d, seed=0, forget=None):
     c, d = [_checked_whole(f"reservoir_start: {name}", value, 1, 2**31 - 1) for name, value in (("c", c), ("d", d))]
     _fits("reservoir_start: d", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
-    seed, forget = _as_seed("reservoir_start: seed", seed), _checked_forget("reservoir_start: forget", forget)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, seed, forget)
+    forget = 0.0 if forget is None else _checked_real("reservoir_start: forget", forget, 1.0)
+    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("reservoir_start: seed", seed), forget)
 
 
 @_core_alone
@@ -5752,31 +5680,25 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                 _add_block(product, rows, slots[task], first)
 
 
-@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by whoever calls
-def _features_times(X, map, coef, used):
-    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, and whether all angles are finite."""
-    (n, d), V, key = X.shape, coef[:used].astype(X.dtype), _key(map.seed, _FREQUENCIES)
-    wide, segments = _padded_width(V.shape[1], V), min(16, -(-used // _BLOCK))
-    slots, infinite = np.zeros((segments, _whole_blocks(n), wide)), np.zeros(segments, np.int64)
-    work = used * (n * (1.0 + _MULTIPLY_ADD * (d + wide)) + (2.0 if len(map.frequencies) else 25.0) * d)
-    _add_features(work, X, map.kernel, key, map.frequencies, 2 if map.paired else 1,
-                  _phases_of(X, key, 0, used, map.paired), math.sqrt(2.0 * map.kernel.scale), V.shape[1],
-                  _packed_vectors(V), infinite, slots)
-    return _sum_of_slots(slots, n, V.shape[1], np.float64), not infinite.any()
-
-
 _POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
 _START_POINTS = 2048                                   # points of the small problem
 _NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
 
 
 def _values_of(function, X, map, coef, used):
-    """The same for any number of points, by slabs."""
-    out = np.empty((len(X), coef.shape[1]))
+    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, by slabs."""
+    d, k, out, key = X.shape[1], coef.shape[1], np.empty((len(X), coef.shape[1])), _key(map.seed, _FREQUENCIES)
+    with np.errstate(over="ignore", invalid="ignore"):                 # what is not finite is refused by whoever calls
+        panels = _packed_vectors(coef[:used].astype(X.dtype))
+    phases, segments, wide = _phases_of(X, key, 0, used, map.paired), min(16, -(-used // _BLOCK)), _padded_width(k, X)
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
-        slab = slice(begin, begin + _POINTS_AT_A_TIME)
-        out[slab], finite = _features_times(X[slab], map, coef, used)
-        _require_finite_angles(function, finite, "X (or Y)")
+        P, infinite = X[begin:begin + _POINTS_AT_A_TIME], np.zeros(segments, np.int64)
+        slots = np.zeros((segments, _whole_blocks(len(P)), wide))
+        work = used * (len(P) * (1.0 + _MULTIPLY_ADD * (d + wide)) + (2.0 if len(map.frequencies) else 25.0) * d)
+        _add_features(work, P, map.kernel, key, map.frequencies, 2 if map.paired else 1, phases,
+                      math.sqrt(2.0 * map.kernel.scale), k, panels, infinite, slots)
+        _require_finite_angles(function, not infinite.any(), "X (or Y)")
+        out[begin:begin + _POINTS_AT_A_TIME] = _sum_of_slots(slots, len(P), k, np.float64)
     return out
 
 
@@ -5790,8 +5712,7 @@ def _feature_gradient(function, X, map, G, first, count):
 
 
 def _some_features(function, X, map, first, count, divisor, centered=False):
-    """The features first ... first + count - 1 over the root of a divisor, in float64; less their means, if centered.
-    """
+    """Features first ... first + count - 1 over the root of a divisor, in float64; less their means, if centered."""
     factor = math.sqrt(2.0 * map.kernel.scale / divisor)
     features, finite = _features_from(X, map, first, count, factor)
     _require_finite_angles(function, finite, "X (or Y)")
@@ -5877,8 +5798,7 @@ def _singular_pairs(C, k, least):
 
 
 def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without directions that are rounding, r at least this share of the
-    largest entry of D; and that entry."""
+    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without rounding, r at least this share of max D; and max D."""
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     rank = np.count_nonzero(values > 1e-10 * values[0])
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
@@ -6600,17 +6520,6 @@ def _solve_corner(tile, first, corners, begin, end, columns):
             tile[first + r, c] = columns[c, r]
 
 
-@_helper
-def _subtract_known(Y, count, below, begin, end, known, tile):
-    """tile -= Y[:count, :known] L[begin:end, :known]^T; below holds -L, its panels cut to what stays in the cache."""
-    width = below.shape[2]
-    for deep in range(0, known, _DEPTH):
-        for q in range(begin // width, (end + width - 1) // width):
-            panel = below[q, deep:min(known, deep + _DEPTH)]
-            for r in range(0, count, 4):
-                _add_panel(Y, r, count - 1, deep, min(known, deep + _DEPTH), panel, tile, r, q * width - begin)
-
-
 @_core
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
     """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2. pairs:
@@ -6625,7 +6534,11 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
         for begin in range(0, m, _BLOCK):
             end = min(m, begin + _BLOCK)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            _subtract_known(Y, last - first, below, begin, end, start + begin, tile)
+            for deep in range(0, start + begin, _DEPTH):               # less what earlier landmarks explain
+                stop = min(start + begin, deep + _DEPTH)
+                for q in range(begin // width, (end + width - 1) // width):
+                    for r in range(0, last - first, 4):                # a panel that stays in the cache
+                        _add_panel(Y, r, last - first - 1, deep, stop, below[q, deep:stop], tile, r, q * width - begin)
             for r in range(0, last - first, width):
                 _solve_corner(tile, r, corners, begin, end, columns)
             for r in range(last - first):
@@ -7004,9 +6917,8 @@ def _largest_rank(size, constant, delta):
 
 
 def _tail_ridge(kernel, Z, weights, k, key):
-    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below the rounding of its trace. The trace
-    less the largest Ritz values of 3 steps of orthogonal iteration on k + 8 vectors: with k, unlucky starts erred by
-    a quarter."""
+    """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below rounding of the trace: the trace less
+    Ritz values of 3 steps of orthogonal iteration on k + 8 vectors (with k, unlucky starts erred by a quarter)."""
     Z = np.array(Z, np.float64)
     A, tail = _gram(kernel, _prepare(kernel, Z, Z, True)), 0.0
     with np.errstate(over="ignore", invalid="ignore"):                 # NaN and infinity are refused with the scores
@@ -7427,8 +7339,7 @@ def _normal_equations(P, found, T, dtype=np.float64, middle=np.zeros(0)):
 
 
 def _expansion_by_map(found, V, values, mean=None):
-    """Features V^T y(x), less those of a mean, as an expansion over the landmarks: L^T coef = V, 0 for those left out.
-    """
+    """Features V^T y(x), less those of a mean, as an expansion over landmarks: L^T coef = V, 0 for those left out."""
     from scipy.linalg import solve_triangular          # .1 s to import
     right, rank = V if mean is None else np.column_stack([V, mean]), found.rank
     C, offset = np.zeros(right.shape), np.zeros(len(values)) if mean is None else 0.0 - mean @ V
@@ -7869,11 +7780,6 @@ def _eigenvalues(name, A):
     return np.linalg.eigvalsh(entries)
 
 
-def _random_signs(n, probes, key):
-    words = _words(_words(key, np.arange(probes)), np.arange(n)[:, None])
-    return 1.0 - 2.0 * (words >> np.uint64(63)).astype(np.float64)
-
-
 def _trace_quadrature(name, A, f, Z, steps):
     """sum_q z_q^T f(A) z_q for the columns z_q of Z: Gauss quadrature by Lanczos with full orthogonalisation."""
     from scipy.linalg import eigh_tridiagonal          # .1 s to import
@@ -8006,8 +7912,7 @@ def _checked_any(function, argument, X, model):
 
 
 def _in_double(model):
-    """An Expansion or NystromMap in float64; components of length 1 in feature space, and their products coef^T K coef.
-    """
+    """An Expansion or NystromMap in float64; components of length 1 in feature space, and products coef^T K coef."""
     model = model._replace(**{name: getattr(model, name).astype(np.float64) for name in {"points", "coef"} & {
         *model._fields}})
     if isinstance(model, NystromMap):
@@ -8162,9 +8067,7 @@ def features_of(x, model, out):
     _FEATURES_OF[kind](x, model, out)
 
 
-@overload(features_of)
-def _features_by_type(x, model, out):
-    return _FEATURES_OF.get(getattr(model, "instance_class", None))
+overload(features_of)(lambda x, model, out: _FEATURES_OF.get(getattr(model, "instance_class", None)))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -8646,8 +8549,7 @@ _at_work = threading.Lock()                            # one task at a time in a
 
 
 def _together(function, *values):
-    """function(*values), one task at a time, by as many threads as this worker has: numba's workqueue admits one loop
-    at once."""
+    """function(*values) by as many threads as this worker has, one task at once: numba's workqueue admits one loop."""
     before = threads = numba.get_num_threads()
     with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
         threads = min(numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed").get_worker().state.nthreads)

@@ -85,7 +85,7 @@ def test_late_threads_are_left_out_of_short_regions_for_half_a_second(core, monk
     monkeypatch.setattr(kp, "_account", account)
     monkeypatch.setattr(kp, "_WORTH_COMPILING", 0)
     monkeypatch.setattr(kp.time, "perf_counter_ns", lambda: now[0])
-    monkeypatch.setattr(kp, "_first_call", lambda function, name, parallel, arguments: (
+    monkeypatch.setattr(kp, "_first_call", lambda function, key, parallel, arguments: (
         lambda *_: (ran.append(parallel), now.__setitem__(0, now[0] + took)), None))
     took = 5_000_000                                   # five times what one thread would have taken
     for _ in range(60):

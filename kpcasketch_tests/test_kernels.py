@@ -328,9 +328,9 @@ ITS_LAWS = [
     ("_KINDS_WITH_LAWS = (", "_KINDS_WITH_LAWS = (_TWIN, "),
     ("        return math.sqrt(2.0 * kernel.gamma)\n", "        return math.sqrt(2.0 * kernel.gamma)\n"
      "    if kernel.kind == _TWIN:\n        return math.sqrt(4.0 * kernel.gamma)\n"),
-    ("        return -math.expm1(-a * r)\n", "        return -math.expm1(-a * r)\n"
-     "    if kernel.kind == _TWIN:\n        return -math.expm1(-2.0 * a * r)\n"),
-    ("    return {_GAUSSIAN: ", "    return {_TWIN: math.sqrt(4.0 * gamma / math.e), _GAUSSIAN: ")]
+    ("        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)\n",
+     "        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)\n    if kernel.kind == _TWIN:\n"
+     "        return -math.expm1(-2.0 * gamma * r * r), math.sqrt(4.0 * gamma / math.e)\n")]
 IN_COMMANDS = [('    "linear": (linear, {}),', '    "linear": (linear, {}),\n    "twin": (twin, {"sigma": "median"}),')]
 TRIED = """
 import numpy as np, kpcasketch as kp
