@@ -18,7 +18,7 @@ kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomi
 operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
 eigenpairs         block_lanczos, block_lanczos_of any product, orthogonal_iteration, spectral_norm
 kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion; kernel_pca_preimage
-which, how large   median_bandwidth, advise, nystrom_to, reliable_components
+which, how large   median_bandwidth, advise, nystrom_to; how wrong sketch_error, reliable_components
 landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
                    recursive_rls_practical, recursive_rls_accelerated; rpcholesky, pivoted_cholesky; of a stream
                    rls_start, rls_update, rls_merge, rls_finish
@@ -63,7 +63,7 @@ DSGDState    of the functions whose names begin with dsgd, for each other; its S
 FDState, SKPCAState, RNCAState, ReservoirState, RLSState, ShadowState  of start, update and merge, for finish
 Subspace     of skpca_finish, skpca, rnca_finish and rnca, for skpca_transform and skpca_residual
 LandmarkPoints of rls_finish and dask_landmarks, wherever landmarks go
-Sketch, Clustering, Correlations, Reliable, Advice, ShadowBounds    for people
+Sketch, Clustering, Correlations, Reliable, SketchError, Advice, ShadowBounds    for people
 
     import numpy as np
     import kpcasketch as kp
@@ -84,9 +84,9 @@ sample_gram spares kernel values that are dear, and errs by sqrt(s) times that. 
 of new ones, take landmarks: rpcholesky while n s numbers fit into memory (of the samplers the smallest error on nearly
 every data set tried; a hundred centers of kmeans_select err less still), recursive_rls_practical or the cheaper
 recursive_rls_accelerated where they do not, uniform_landmarks where clusters are even. advise tells how many, from a
-pilot; nystrom_to takes them until the error is what was asked for; reliable_components says which components an error
-leaves standing. delta: leave it None; for the promise of a theorem instead, recursive_rls with lam, the error allowed,
-and a delta below 1/32 for its chance of failure.
+pilot; nystrom_to takes them until the error is what was asked for; sketch_error estimates how wrong eigenvalues and
+directions of any sketch are, reliable_components bounds it. delta: leave it None; for the promise of a theorem instead,
+recursive_rls with lam, the error allowed, and a delta below 1/32 for its chance of failure.
 
 Papers, by the short names used below
 -------------------------------------
@@ -7990,6 +7990,82 @@ def explained_variance_ratio(X, expansion):
     return np.maximum(np.diff(spans, prepend=0.0), 0.0) / total
 
 
+class SketchError(NamedTuple):
+    """values (k,): those of a sketch less the exact ones; angles (k,) between the spans: see `sketch_error`."""
+    values: np.ndarray
+    angles: np.ndarray
+
+
+def _directions(name, sketch, X, k, key):
+    """Eigenvalues and directions of a sketch on its points, as columns: all that a model has, 2 k + 8 of a matrix."""
+    if isinstance(sketch, Eigen):
+        sketch = _checked_as(Eigen, f"{name}: sketch", sketch)
+        return sketch.values, _checked_points(f"{name}: sketch.vectors", sketch.vectors, rows=len(X))
+    if isinstance(sketch, NystromMap):
+        sketch = LowRank(nystrom_features(X, _checked_any(name, "sketch", X, sketch)))
+    if isinstance(sketch, (Expansion, Subspace)):
+        model = _checked_any(name, "sketch", X, sketch)
+        return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
+    A = _as_operator(f"{name}: sketch", sketch, True)
+    _require(_size(A) == len(X), f"{name}: sketch must have a row for each point of X, got {_size(A)} for {len(X)}")
+    eigen, finite = _lanczos(A, min(len(X), 2 * k + 8), key, 1e-8, 1000)
+    _require(finite, f"{name}: sketch must be finite (no NaN or infinity)")
+    return eigen.values, eigen.vectors
+
+
+def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
+    """Estimate of how wrong leading eigenpairs of a sketch are, from a few rows of the Gram matrix (textbook theory).
+
+    For orthonormal directions U of the sketch, twice as many as are judged, (K U)_S = U_S T + E by least squares at
+    rows S drawn at random. T stands for U^T K U, with eigenvalues mu_i and vectors y_i; E for what K U has off the span
+    of U. It adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to the direction U y_i (Stewart,
+    Sun 1990); nu, half the last mu, is amid the values that are left. Where the k-th value and the next are nearly
+    equal, few rows do not tell the directions apart, and angles are too large.
+    Parameters:
+        sketch : a matrix in the place of K (Bits, CSR, LowRank, any operator) or NystromMap; or an Eigen, Expansion or
+            Subspace of at least 2 k components, as the first k mix with the next ones most of all
+        X : (n, d) array, the points that the sketch is of
+        kernel : Kernel of the exact matrix K
+        k : number of components to judge, by default half of those that there are, 10 of a matrix
+        seed : int from 0 to 2**64 - 1
+        rows : rows of K that are evaluated, more than there are components; n * rows kernel values
+        centered : whether the exact matrix is H K H, about the mean in feature space, as the sketch is then
+    Returns: SketchError: values (k,), those of the sketch less the exact ones; angles (k,), the principal angles
+        between the spans of k directions, in radians, largest first. Not bounds: `reliable_components` has those
+    >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
+    >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
+    """
+    name, (X, kernel) = "sketch_error", _points_and_kernel("sketch_error", X, kernel)
+    n, key, matrix = len(X), _checked_key(name, seed, _PROBES), not isinstance(sketch, (Eigen, Expansion, Subspace))
+    k = min(10, n) if k is None and matrix else k if k is None else _checked_whole(f"{name}: k", k, 1, n)
+    rows, centered = _checked_whole(f"{name}: rows", rows, 1), _as_flag(f"{name}: centered", centered)
+    values, V = _directions(name, sketch, X, k, key)
+    V = V - V.mean(0, np.float64) if centered else V.astype(np.float64)
+    U, R = np.linalg.qr(V / np.maximum(np.abs(V).max(0), 1e-300))
+    new = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(R).sum(0))
+    count = min(values.size, int(np.append(new, False).argmin()))      # up to a column that is 0, or depends on others
+    k = count // 2 if k is None else k
+    if not 1 <= k <= count or 2 * k > count < n - centered:
+        raise ValueError(f"{name}: sketch must have at least 2 k components that are not 0, got {count} for k = {k}")
+    _require(count + centered < rows or n <= rows, f"{name}: rows must be above {count + centered}, got {rows}")
+    drawn, U = _draw_uniformly(n, min(n, rows), _python_subkey(key, 1)), np.ascontiguousarray(U[:, :count])
+    P = X.astype(np.float64, copy=False)
+    B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
+    _require(np.isfinite(B).all(), f"{name}: kernel must be finite on X")
+    terms = np.column_stack([U[drawn], np.ones((len(drawn), int(centered)))])          # H takes off a constant
+    T = np.linalg.lstsq(terms, B, rcond=None)[0]
+    mu, Y = _small_eigen(T, count, False)
+    gaps = mu - 0.5 * max(mu[-1], 0.0)
+    gaps = np.maximum(gaps, 1e-12 * max(gaps[0], 1e-300))
+    E = (B - terms @ T) @ Y / gaps
+    # E^T E of all rows, from those that least squares leaves free.
+    W = E.T @ E * (n / (len(drawn) - terms.shape[1] * (1.0 - len(drawn) / n)))
+    squares, turn = _small_eigen(W, k, False)
+    exact = np.vstack([Y[:, :k], np.sqrt(squares.clip(0.0))[:, None] * turn.T])        # of U, and of directions off it
+    angles = principal_angles(np.eye(count + k, k), exact)
+    return SketchError(values[:k] - (mu + W.diagonal() * gaps)[:k], angles)
+
+
 # 15.3 Of one point, for compiled code
 
 def _of_expansion(x, model, out):
@@ -8418,7 +8494,7 @@ def _calls(X):
         ("T alpha beta bound coef0 gamma lam lam_x lam_y sigma weight", 1.0), ("kernel kernel_x kernel_y", kernel),
         ("map map_x map_y", map), ("expansion model other", E), ("scores w weights", one), ("degree c ell", 2),
         ("features m", 8), ("eps error", 0.1), ("s", 5), ("k", 1), ("delta", 0.01), ("kappa", 2.0), ("landmarks", rows),
-        ("values", -rows[:2]), ("out", np.empty(2)), ("B", LowRank(X)), ("eigen", block_lanczos(K, 2)),
+        ("values", -rows[:2]), ("out", np.empty(2)), ("B sketch", LowRank(X)), ("eigen", block_lanczos(K, 2)),
         ("product", K.dot), ("f", njit(lambda x, y: x[0] * y[0])), ("targets", X[:, 0].copy()),
         ("manifold", laplacian_eigenmap(X, one, kernel, 1)), ("rounded", round_expansion(E.coef, 2.0)),
         ("subspace", skpca_finish(streams["skpca"], 1))) for name in names.split()}

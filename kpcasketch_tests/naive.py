@@ -107,6 +107,17 @@ def principal_angles(U, V):
     return np.sort(np.arccos(np.clip(cosines, -1, 1)))[::-1]
 
 
+def sketch_error(K, values, vectors, k):
+    """Eigenpairs of K to second order from orthonormal vectors, against the first k of these."""
+    mu, Y = np.linalg.eigh(vectors.T @ K @ vectors)
+    mu, Y = mu[::-1], Y[:, ::-1]
+    inside = vectors @ Y
+    outside = K @ inside - inside * mu
+    gaps = mu - 0.5 * max(mu[-1], 0.0)
+    exact = mu + (outside**2).sum(0) / gaps
+    return values[:k] - exact[:k], principal_angles(vectors[:, :k], (inside + outside / gaps)[:, :k])
+
+
 def effective_dimension(K, lam):
     return np.trace(K @ np.linalg.inv(K + lam * np.eye(len(K))))
 

@@ -224,6 +224,124 @@ def test_reliable_components_of_an_error_from_below():
     assert found.count >= 1
 
 
+# How wrong a sketch is, from a few rows of K
+
+def sketches(points, kernel, centered):
+    """Each kind of sketch that `sketch_error` takes, with its eigenvalues and directions."""
+    made = {"bits": kp.quantize_gram(points, kernel), "sampled": kp.sample_gram(points, kernel, 2.0)}
+    made = {name: kp.center(A) if centered else A for name, A in made.items()}
+    made["eigen"] = kp.block_lanczos(made["sampled"], 12)
+    rows = kp.uniform_landmarks(len(points), 30)
+    made["expansion"] = kp.nystrom_kpca(points, rows, kernel, 12, centered=centered)
+    made["subspace"] = kp.skpca(points, kernel, 500, 40, 12, centered=centered)
+    F = kp.nystrom(points, rows, kernel)
+    made["factor"] = kp.LowRank(F - F.mean(0) if centered else F)
+    if not centered:
+        made["map"] = kp.nystrom_map(points, rows, kernel)
+    for name, A in made.items():
+        if isinstance(A, kp.Eigen):
+            yield name, A, A.values, A.vectors
+        elif isinstance(A, (kp.Expansion, kp.Subspace)):
+            yield name, A, A.values, (kp.expand if isinstance(A, kp.Expansion) else kp.skpca_transform)(points, A)
+        else:
+            found = kp.block_lanczos(kp.LowRank(F) if name == "map" else A, 12)
+            yield name, A, found.values, found.vectors
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_all_rows_tell_the_errors_of_a_sketch_to_a_tenth(centered):
+    exact = naive.centered(K) if centered else K
+    true_values, true_vectors = naive.eigenpairs(exact, 3)
+    for name, sketch, values, V in sketches(X, KERNEL, centered):
+        found = kp.sketch_error(sketch, X, KERNEL, 3, 0, 600, centered)
+        assert found.values == pytest.approx(values[:3] - true_values, rel=0.02, abs=1e-3), name
+        assert found.angles == pytest.approx(kp.principal_angles(true_vectors, V[:, :3].copy()), rel=0.1), name
+
+
+def test_sketch_error_is_that_of_naive_on_all_rows():
+    for centered in (False, True):
+        A = naive.centered(K) if centered else K
+        eigen = kp.block_lanczos(kp.center(bits()) if centered else bits(), 10)
+        found = kp.sketch_error(eigen, X, KERNEL, 4, 0, 10**6, centered)
+        values, angles = naive.sketch_error(A, eigen.values, eigen.vectors, 4)
+        assert found.values == pytest.approx(values, abs=1e-8) and found.angles == pytest.approx(angles, abs=1e-7)
+
+
+def test_sketch_error_of_directions_turned_within_their_span_is_the_turn():
+    # K is diagonal, and two of the sketch's directions are turned by .3: nothing is off the span, so this is exact
+    table, turn = np.diag([4.0, 3.0, 0.5, 0.25, 0.1]), np.eye(5)
+    turn[:2, :2] = [[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]]
+    sketch = kp.Eigen(np.array([5.0, 2.0, 0.5]), turn[:, :3], 1, np.zeros(3))
+    found = kp.sketch_error(sketch, np.arange(5.0)[:, None], kp.precomputed(table), 1)
+    assert found.values == pytest.approx([1.0], abs=1e-12) and found.angles == pytest.approx([0.3], abs=1e-12)
+
+
+def test_sketch_error_of_a_direction_turned_off_the_span_is_the_turn_to_second_order():
+    table, turn, phi = np.diag([4.0, 3.0, 0.0, 0.0]), np.eye(4), 1e-3
+    turn[[0, 0, 3, 3], [0, 3, 0, 3]] = np.cos(phi), -np.sin(phi), np.sin(phi), np.cos(phi)
+    sketch = kp.Eigen(np.array([4.0, 3.0, 0.0]), turn[:, :3].copy(), 1, np.zeros(3))
+    found = kp.sketch_error(sketch, np.arange(4.0)[:, None], kp.precomputed(table), 1)
+    assert found.angles == pytest.approx([phi], rel=1e-5) and abs(found.values[0]) < 4 * phi**4
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shift", [0.0, 1000.0])
+def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
+    points = (rng.standard_normal((3000, 4)) * [2.0, 1.4, 1.0, 0.7] + shift).astype(dtype)
+    kernel, exact = kp.gaussian(2.0), kp.block_lanczos(kp.gram(*2 * [points.astype(float)], kp.gaussian(2.0)), 3)
+    for sketch in (kp.block_lanczos(kp.quantize_gram(points, kernel), 14), kp.rnca(points, kp.fourier_features_map(
+            kernel, 4, 400), 14)):
+        V = sketch.vectors if isinstance(sketch, kp.Eigen) else kp.skpca_transform(points, sketch).astype(float)
+        found = kp.sketch_error(sketch, points, kernel, 3)
+        largest = np.abs(sketch.values[:3] - exact.values).max()
+        assert 0.8 < found.angles[0] / kp.principal_angles(V[:, :3].copy(), exact.vectors)[0] < 1.25
+        assert 0.7 < np.abs(found.values).max() / largest < 1.4
+
+
+def test_without_the_next_components_an_angle_would_be_a_guess():
+    # .4 to 1.7 times the truth on real data: it is refused
+    model = kp.rnca(X, kp.fourier_features_map(KERNEL, 3, 100), 12)
+    few = model._replace(basis=model.basis[:, :4], values=model.values[:4])
+    whole = kp.sketch_error(model, X, KERNEL, 4, 0, 600).angles[0]
+    true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.skpca_transform(X, few))[0]
+    alone = naive.sketch_error(K, few.values, np.linalg.qr(kp.skpca_transform(X, few))[0], 4)[1][0]
+    assert abs(whole / true - 1.0) < 0.1 and abs(alone / true - 1.0) > 0.5
+    with pytest.raises(ValueError, match="^sketch_error: sketch must have at least 2 k components.*got 4 for k = 4"):
+        kp.sketch_error(few, X, KERNEL, 4)
+    assert kp.sketch_error(few, X, KERNEL).angles.size == 2
+
+
+def test_sketch_error_of_an_exact_matrix_is_rounding():
+    for sketch in (K, kp.Implicit(X, KERNEL), kp.kpca(X, KERNEL, 20)):
+        found = kp.sketch_error(sketch, X, KERNEL)
+        assert found.values.size == 10 and np.abs(found.values).max() < 1e-6 and found.angles.max() < 1e-4
+    all_of = kp.sketch_error(kp.block_lanczos(K[:9, :9], 9), X[:9], KERNEL, 9)         # nothing is left off the span
+    assert all_of.angles.max() < 1e-6 and np.abs(all_of.values).max() < 1e-12
+
+
+def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
+    order = rng.permutation(600)
+    eigen = kp.block_lanczos(bits(), 10)
+    turned = eigen._replace(vectors=eigen.vectors[order])
+    a, b = kp.sketch_error(eigen, X, KERNEL, 5, 0, 600), kp.sketch_error(turned, X[order], KERNEL, 5, 3, 600)
+    assert np.allclose(a.values, b.values, atol=1e-9) and np.allclose(a.angles, b.angles, atol=1e-9)
+    scaled = kp.sketch_error(eigen._replace(values=eigen.values * 7.0), X, kp.scaled(KERNEL, 7.0), 5, 0, 600)
+    assert np.allclose(scaled.values, 7.0 * a.values) and np.allclose(scaled.angles, a.angles)
+
+
+@pytest.mark.parametrize("change, told", [
+    ({"sketch": kp.linear()}, "must be a square array"), ({"sketch": K[:9, :9]}, "must have a row for each point"),
+    ({"k": 0}, "k must be a whole number from 1"), ({"k": 700}, "k must be"), ({"rows": 20}, "rows must be above 24"),
+    ({"rows": 0.5}, "rows must be a whole"), ({"centered": 1}, "centered must be True"), ({"seed": -1}, "seed"),
+    ({"kernel": None}, "kernel must be a Kernel"), ({"X": X[:, :0]}, "X must have"),
+    ({"sketch": kp.kpca(X[:, :2], KERNEL, 20)}, "same number of columns"),
+    ({"sketch": kp.kpca(X, KERNEL, 1), "k": None}, "at least 2 k components that are not 0, got 1 for k = 0")])
+def test_what_sketch_error_refuses(change, told):
+    given = {"sketch": K, "X": X, "kernel": KERNEL, "k": 8, **change}
+    with pytest.raises(ValueError, match=f"^sketch_error: .*{told}"):
+        kp.sketch_error(**given)
+
+
 # How far points are off a model, and what its components explain
 
 def explicit(Z):
