@@ -8037,12 +8037,12 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """
     name, (X, kernel) = "sketch_error", _points_and_kernel("sketch_error", X, kernel)
     n, key, matrix = len(X), _checked_key(name, seed, _PROBES), not isinstance(sketch, (Eigen, Expansion, Subspace))
-    k = min(10, n) if k is None and matrix else k if k is None else _checked_whole(f"{name}: k", k, 1, n)
     rows, centered = _checked_whole(f"{name}: rows", rows, 1), _as_flag(f"{name}: centered", centered)
+    k = min(10, n - centered) if k is None and matrix else k if k is None else _checked_whole(f"{name}: k", k, 1, n)
     values, V = _directions(name, sketch, X, k, key)
-    V = V - V.mean(0, np.float64) if centered else V.astype(np.float64)
-    U, R = np.linalg.qr(V / np.maximum(np.abs(V).max(0), 1e-300))
-    new = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(R).sum(0))
+    V = V / np.maximum(np.abs(V).max(0), 1e-300, dtype=np.float64)
+    U, R = np.linalg.qr(V - V.mean(0) if centered else V)
+    new = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))
     count = min(values.size, int(np.append(new, False).argmin()))      # up to a column that is 0, or depends on others
     k = count // 2 if k is None else k
     if not 1 <= k <= count or 2 * k > count < n - centered:

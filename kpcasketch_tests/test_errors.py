@@ -319,6 +319,12 @@ def test_sketch_error_of_an_exact_matrix_is_rounding():
     assert all_of.angles.max() < 1e-6 and np.abs(all_of.values).max() < 1e-12
 
 
+def test_a_direction_that_centring_takes_away_was_rounding_made_large():
+    # three points have two directions about their mean; the third is 1, and its rounding was one more
+    found = kp.sketch_error(kp.center(np.eye(3)), np.eye(3), kp.gaussian(1.0), centered=True)
+    assert found.values == pytest.approx(2 * [np.exp(-1.0)]) and found.angles.max() < 1e-12
+
+
 def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
     order = rng.permutation(600)
     eigen = kp.block_lanczos(bits(), 10)

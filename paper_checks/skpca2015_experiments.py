@@ -328,6 +328,44 @@ def features_for_a_reconstruction(options):
                        measured=max(mean[160] for mean in at.values()), bound=1.1)
 
 
+@experiment("SKPCA-Estimate", "skpca", "What `sketch_error` estimates, and does not bound: errors of five eigenvalues "
+            "and the angle of five directions, of 1-bit Gram matrices, streams, features and landmarks, by 512 rows.",
+            measures="median of estimate over truth, the farthest from 1")
+def estimates_of_errors(options):
+    n, k, draws, rng = 1000, 5, 500 if options.full else 8, np.random.default_rng(options.seed)
+    clusters = 4 * rng.standard_normal((30, 6))[rng.integers(30, size=n)] + rng.standard_normal((n, 6))
+    medians, worst_case = {}, []
+    for where, X, kernel in (("one cloud", rng.standard_normal((n, 3)) * [2, 1.4, 1], kp.gaussian(1.5)),
+                             ("clusters", clusters, kp.laplacian(8.0))):
+        K = kp.gram(X, X, kernel)
+        exact = kp.block_lanczos(K, k)
+        for sketch, made in (("bits", lambda seed: kp.block_lanczos(kp.quantize_gram(X, kernel, seed), 2 * k + 8)),
+                             ("stream", lambda seed: kp.skpca(X, kernel, 600, 60, 4 * k, seed)),
+                             ("features", lambda seed: kp.rnca(X, kp.fourier_features_map(
+                                 kernel, X.shape[1], 600, seed), 4 * k)),
+                             ("landmarks", lambda seed: kp.nystrom_kpca(
+                                 X, kp.uniform_landmarks(n, 100, seed), kernel, 4 * k))):
+            ratios = []
+            for seed in seeds(options, draws):
+                found = made(seed)
+                V = (found.vectors if sketch == "bits" else kp.expand(X, found) if sketch == "landmarks" else
+                     kp.skpca_transform(X, found))[:, :k].copy()
+                told, angle = kp.sketch_error(found, X, kernel, k, seed), kp.principal_angles(exact.vectors, V)[0]
+                ratios.append((told.angles[0] / angle, np.abs(told.values).max()
+                               / np.abs(found.values[:k] - exact.values).max()))
+            medians[sketch, where] = np.median(ratios, 0)
+            if sketch == "bits":                       # of the last draw
+                error = kp.spectral_error(kp.quantize_gram(X, kernel, seed), K)
+                worst_case.append(kp.reliable_components(found.values[:k + 1], error).angles[k - 1] / angle)
+    farthest = max((value for pair in medians.values() for value in pair), key=lambda value: abs(math.log(value)))
+    return observation({"all medians within .7 and 1.4": 0.7 < farthest < 1.4,
+                        "bounds of the worst case are others": min(worst_case) > 1.4},
+                       "angle, values: " + "; ".join(f"{' of '.join(name)} {angle:.2f}, {values:.2f}"
+                                                     for name, (angle, values) in medians.items()) + ".",
+                       f"{n} points, {draws} seeds, twice as many components as are judged or more", measured=farthest,
+                       bound=1.4)
+
+
 @figure("skpca-plateau", "skpca", "What the five leading directions of random features lose of 1500 points in the "
         "kernel's space, over what the best five lose; means and ranges of six draws.", claims=["SKPCA-Plateau"])
 def draw_plateau(axes, options):
