@@ -5685,11 +5685,11 @@ _START_POINTS = 2048                                   # points of the small pro
 _NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
 
 
+@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by whoever calls
 def _values_of(function, X, map, coef, used):
     """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, by slabs."""
     d, k, out, key = X.shape[1], coef.shape[1], np.empty((len(X), coef.shape[1])), _key(map.seed, _FREQUENCIES)
-    with np.errstate(over="ignore", invalid="ignore"):                 # what is not finite is refused by whoever calls
-        panels = _packed_vectors(coef[:used].astype(X.dtype))
+    panels = _packed_vectors(coef[:used].astype(X.dtype))
     phases, segments, wide = _phases_of(X, key, 0, used, map.paired), min(16, -(-used // _BLOCK)), _padded_width(k, X)
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
         P, infinite = X[begin:begin + _POINTS_AT_A_TIME], np.zeros(segments, np.int64)
@@ -8013,14 +8013,14 @@ def _directions(name, sketch, X, k, key):
     return eigen.values, eigen.vectors
 
 
+@_under_one_name
 def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """Estimate of how wrong leading eigenpairs of a sketch are, from a few rows of the Gram matrix (textbook theory).
 
     For orthonormal directions U of the sketch, twice as many as are judged, (K U)_S = U_S T + E by least squares at
     rows S drawn at random. T stands for U^T K U, with eigenvalues mu_i and vectors y_i; E for what K U has off the span
-    of U. It adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to the direction U y_i (Stewart,
-    Sun 1990); nu, half the last mu, is amid the values that are left. Where the k-th value and the next are nearly
-    equal, few rows do not tell the directions apart, and angles are too large.
+    of U. It adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i (Stewart, Sun 1990); nu,
+    half the last mu, is amid the values left. Angles come out too large where value k and the next are nearly equal.
     Parameters:
         sketch : a matrix in the place of K (Bits, CSR, LowRank, any operator) or NystromMap; or an Eigen, Expansion or
             Subspace of at least 2 k components, as the first k mix with the next ones most of all

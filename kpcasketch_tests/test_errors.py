@@ -341,6 +341,7 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
     ({"rows": 0.5}, "rows must be a whole"), ({"centered": 1}, "centered must be True"), ({"seed": -1}, "seed"),
     ({"kernel": None}, "kernel must be a Kernel"), ({"X": X[:, :0]}, "X must have"),
     ({"sketch": kp.kpca(X[:, :2], KERNEL, 20)}, "same number of columns"),
+    ({"sketch": kp.kpca(X, KERNEL, 20)._replace(kernel=kp.polynomial(64, 1e9, 0.0))}, "must give finite features"),
     ({"sketch": kp.kpca(X, KERNEL, 1), "k": None}, "at least 2 k components that are not 0, got 1 for k = 0")])
 def test_what_sketch_error_refuses(change, told):
     given = {"sketch": K, "X": X, "kernel": KERNEL, "k": 8, **change}
