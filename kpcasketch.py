@@ -3641,7 +3641,7 @@ def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
         if labels[i] >= 0:
             continue
         if by_cells:
-            labels[i] = _first_in_cells(cells, X, i, lowest, limit)[0]
+            labels[i] = _first_in_cells(cells, X, i, lowest, limit)[0] if limit > 0.0 else -1
         else:
             for j in range(lowest, count):
                 if _is_within(X, i, cells.centers, j, limit):
@@ -7996,21 +7996,20 @@ class SketchError(NamedTuple):
     angles: np.ndarray
 
 
-def _directions(name, sketch, X, k, key):
+def _directions(name, sketch, X, k, seed, centered):
     """Eigenvalues and directions of a sketch on its points, as columns: all that a model has, 2 k + 8 of a matrix."""
-    if isinstance(sketch, Eigen):
-        sketch = _checked_as(Eigen, f"{name}: sketch", sketch)
-        return sketch.values, _checked_points(f"{name}: sketch.vectors", sketch.vectors, rows=len(X))
-    if isinstance(sketch, NystromMap):
-        sketch = LowRank(nystrom_features(X, _checked_any(name, "sketch", X, sketch)))
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any(name, "sketch", X, sketch)
         return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
+    if isinstance(sketch, Eigen):
+        return _checked_as(Eigen, f"{name}: sketch", sketch)[:2]
+    if isinstance(sketch, NystromMap):
+        sketch = LowRank(nystrom_features(X, _checked_any(name, "sketch", X, sketch)))
     A = _as_operator(f"{name}: sketch", sketch, True)
     _require(_size(A) == len(X), f"{name}: sketch must have a row for each point of X, got {_size(A)} for {len(X)}")
-    eigen, finite = _lanczos(A, min(len(X), 2 * k + 8), key, 1e-4, 1000)               # the last may be noise, and slow
-    _require(finite, f"{name}: sketch must be finite (no NaN or infinity)")
-    return eigen.values, eigen.vectors
+    A = center(A) if centered else A                   # the others need not be exact, and may be noise, which is slow
+    first, more = [block_lanczos(A, min(len(X), size), seed, tol) for size, tol in ((k, 1e-4), (2 * k + 8, 1e-2))]
+    return np.append(first.values, more.values[k:]), np.column_stack([first.vectors, more.vectors[:, k:]])
 
 
 @_under_one_name
@@ -8020,7 +8019,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     For orthonormal directions U of the sketch, twice as many as are judged, (K U)_S = U_S T + E by least squares at
     rows S drawn at random. T stands for U^T K U, with eigenvalues mu_i and vectors y_i; E for what K U has off the span
     of U. It adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i (Stewart, Sun 1990); nu,
-    half the last mu, is amid the values left. Angles come out too large where value k and the next are nearly equal.
+    half the last mu, is amid the values left. Angles come out too large where value k and the next are nearly equal. An
+    eigenvector that no direction of the sketch touches, as of a far cluster without landmarks, leaves no trace in E.
     Parameters:
         sketch : a matrix in the place of K (Bits, CSR, LowRank, any operator) or NystromMap; or an Eigen, Expansion or
             Subspace of at least 2 k components, as the first k mix with the next ones most of all
@@ -8028,42 +8028,42 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
         kernel : Kernel of the exact matrix K
         k : number of components to judge, by default half of those that there are, 10 of a matrix
         seed : int from 0 to 2**64 - 1
-        rows : rows of K that are evaluated, more than there are components; n * rows kernel values
-        centered : whether the exact matrix is H K H, about the mean in feature space, as the sketch is then
+        rows : rows of K that are evaluated, so many that they tell the components apart; n * rows kernel values
+        centered : whether the exact matrix is H K H, about the mean in feature space, and the model or Eigen centred
     Returns: SketchError: values (k,), those of the sketch less the exact ones; angles (k,), the principal angles
         between the spans of k directions, in radians, largest first. Not bounds: `reliable_components` has those
     >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
     >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
     """
     name, (X, kernel) = "sketch_error", _points_and_kernel("sketch_error", X, kernel)
-    n, key, matrix = len(X), _checked_key(name, seed, _PROBES), not isinstance(sketch, (Eigen, Expansion, Subspace))
-    rows, centered = _checked_whole(f"{name}: rows", rows, 1), _as_flag(f"{name}: centered", centered)
-    k = min(10, n - centered) if k is None and matrix else k if k is None else _checked_whole(f"{name}: k", k, 1, n)
-    values, V = _directions(name, sketch, X, k, key)
-    V = V / np.maximum(np.abs(V).max(0), 1e-300, dtype=np.float64)
+    n, rows, key = len(X), _checked_whole(f"{name}: rows", rows, 1), _checked_key(name, seed, _PROBES)
+    k, centered = k if k is None else _checked_whole(f"{name}: k", k, 1, n), _as_flag(f"{name}: centered", centered)
+    values, V = _directions(name, sketch, X, k or 10, seed, centered)
+    values, V = _checked_vector(f"{name}: sketch.values", values), _checked_points(f"{name}: sketch.vectors", V, rows=n)
+    m = min(values.size, V.shape[1], n)
+    V = V[:, :m] / np.maximum(np.abs(V[:, :m]).max(0), 1e-300, dtype=np.float64)
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
-    new = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))
-    count = min(values.size, int(np.append(new, False).argmin()))      # up to a column that is 0, or depends on others
-    k = count // 2 if k is None else k
-    if not 1 <= k <= count or 2 * k > count < n - centered:
-        raise ValueError(f"{name}: sketch must have at least 2 k components that are not 0, got {count} for k = {k}")
-    _require(count + centered < rows or n <= rows, f"{name}: rows must be above {count + centered}, got {rows}")
-    drawn, U = _draw_uniformly(n, min(n, rows), _python_subkey(key, 1)), np.ascontiguousarray(U[:, :count])
-    P = X.astype(np.float64, copy=False)
+    new = (np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))) & (values[:m] > 1e-13 * values.max())
+    count = int(np.append(new, False).argmin())        # before one that is rounding, or depends on those before
+    k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10) if k is None else k
+    if not 1 <= k <= count or 2 * k > m < n - centered:
+        raise ValueError(f"{name}: sketch must have k components that are not 0, of 2 k; got {count} of {m}, k = {k}")
+    rows, P, U = min(n, rows), X.astype(np.float64, copy=False), np.ascontiguousarray(U[:, new])
+    drawn = _draw_uniformly(n, rows, key)
+    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])                # H takes off a constant
+    spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
+    if rows < n and spread < 0.3 * math.sqrt(rows / n):                # 1 - (columns / rows)^(1/2) if they are even
+        raise ValueError(f"{name}: rows must be more, to tell {U.shape[1]} directions apart, got {rows}")
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
     _require(np.isfinite(B).all(), f"{name}: kernel must be finite on X")
-    terms = np.column_stack([U[drawn], np.ones((len(drawn), int(centered)))])          # H takes off a constant
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
-    mu, Y = _small_eigen(T, count, False)
-    gaps = mu - 0.5 * max(mu[-1], 0.0)
-    gaps = np.maximum(gaps, 1e-12 * max(gaps[0], 1e-300))
+    mu, Y = _small_eigen(T, U.shape[1], False)
+    gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
     E = (B - terms @ T) @ Y / gaps
-    # E^T E of all rows, from those that least squares leaves free.
-    W = E.T @ E * (n / (len(drawn) - terms.shape[1] * (1.0 - len(drawn) / n)))
+    W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))     # of all rows, by those that the fit leaves free
     squares, turn = _small_eigen(W, k, False)
     exact = np.vstack([Y[:, :k], np.sqrt(squares.clip(0.0))[:, None] * turn.T])        # of U, and of directions off it
-    angles = principal_angles(np.eye(count + k, k), exact)
-    return SketchError(values[:k] - (mu + W.diagonal() * gaps)[:k], angles)
+    return SketchError(values[:k] - (mu + W.diagonal() * gaps)[:k], principal_angles(np.eye(len(exact), k), exact))
 
 
 # 15.3 Of one point, for compiled code

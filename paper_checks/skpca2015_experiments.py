@@ -330,7 +330,7 @@ def features_for_a_reconstruction(options):
 
 @experiment("SKPCA-Estimate", "skpca", "What `sketch_error` estimates, and does not bound: errors of five eigenvalues "
             "and the angle of five directions, of 1-bit Gram matrices, streams, features and landmarks, by 512 rows.",
-            measures="median of estimate over truth, the farthest from 1")
+            measures="median of estimate over truth, or its inverse, the largest")
 def estimates_of_errors(options):
     n, k, draws, rng = 1000, 5, 500 if options.full else 8, np.random.default_rng(options.seed)
     clusters = 4 * rng.standard_normal((30, 6))[rng.integers(30, size=n)] + rng.standard_normal((n, 6))
@@ -357,8 +357,9 @@ def estimates_of_errors(options):
             if sketch == "bits":                       # of the last draw
                 error = kp.spectral_error(kp.quantize_gram(X, kernel, seed), K)
                 worst_case.append(kp.reliable_components(found.values[:k + 1], error).angles[k - 1] / angle)
-    farthest = max((value for pair in medians.values() for value in pair), key=lambda value: abs(math.log(value)))
-    return observation({"all medians within .7 and 1.4": 0.7 < farthest < 1.4,
+    every = np.array([*medians.values()])
+    farthest = max(every.max(), 1 / every.min())
+    return observation({"all medians within .7 and 1.4": 0.7 < every.min() <= every.max() < 1.4,
                         "bounds of the worst case are others": min(worst_case) > 1.4},
                        "angle, values: " + "; ".join(f"{' of '.join(name)} {angle:.2f}, {values:.2f}"
                                                      for name, (angle, values) in medians.items()) + ".",
