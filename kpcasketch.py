@@ -8007,8 +8007,8 @@ def _directions(name, sketch, X, k, seed, centered):
         sketch = LowRank(nystrom_features(X, _checked_any(name, "sketch", X, sketch)))
     A = _as_operator(f"{name}: sketch", sketch, True)
     _require(_size(A) == len(X), f"{name}: sketch must have a row for each point of X, got {_size(A)} for {len(X)}")
-    A = center(A) if centered else A                   # the others need not be exact, and may be noise, which is slow
-    first, more = [block_lanczos(A, min(len(X), size), seed, tol) for size, tol in ((k, 1e-4), (2 * k + 8, 1e-2))]
+    A = center(A) if centered else A                   # those beyond k may be noise, on which a search takes long
+    first, more = [block_lanczos(A, min(len(X), size), seed, 1e-5, most) for size, most in ((k, 1000), (2 * k + 8, 12))]
     return np.append(first.values, more.values[k:]), np.column_stack([first.vectors, more.vectors[:, k:]])
 
 
