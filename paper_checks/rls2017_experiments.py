@@ -397,7 +397,7 @@ def steps_behind_a_preconditioner(options):
        measures="largest deviation of a mean, in standard errors", control="equal weights", no_trivial=CHANCE)
 def sums_over_a_stream(options):
     # A point stays with a chance that is known given the rest of the draw, and its weight is divided by the root of it.
-    rng, n, s, draws = np.random.default_rng(options.seed), 900, 40, 400
+    rng, n, s, draws = np.random.default_rng(options.seed), 900, 40, 250
     X = np.concatenate([rng.standard_normal((800, 2)), 8 + rng.standard_normal((100, 2))])
     kernel, of = kp.gaussian(1.5), np.column_stack([np.ones(n), X[:, 0] > 4, np.sin(X), X[:, 0] ** 2])
     sums, equal = np.zeros((2, draws, of.shape[1]))

@@ -18,7 +18,7 @@ import kpcasketch as kp
 from .advice import FOLDER
 from .common import SIZE, measured_once, normal, of, size, unit
 
-JUDGED, COMPONENTS, POINTS, SEEDS = 5, 20, size(4000), max(10, int(500 * SIZE))
+JUDGED, COMPONENTS, POINTS, SEEDS = 5, 20, size(4000), max(3, int(500 * SIZE**2))
 SKETCHES = ["quantize_gram", "skpca", "rnca", "nystrom_kpca"]
 NAMES = [name for name in ("pendigits.npz", "cpu_act.npz", "usps.npz", "covtype.npz")
          if FOLDER and (pathlib.Path(FOLDER) / name).exists()]
