@@ -7997,7 +7997,7 @@ class SketchError(NamedTuple):
 
 
 def _directions(name, sketch, X, k, seed, centered):
-    """Eigenvalues and directions of a sketch on its points, as columns: all that a model has, 2 k + 8 of a matrix."""
+    """Eigenvalues and directions of a sketch: all of a model, 2 k + 8 of a matrix, in 12 steps if they are noise."""
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any(name, "sketch", X, sketch)
         return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
@@ -8007,7 +8007,7 @@ def _directions(name, sketch, X, k, seed, centered):
         sketch = LowRank(nystrom_features(X, _checked_any(name, "sketch", X, sketch)))
     A = _as_operator(f"{name}: sketch", sketch, True)
     _require(_size(A) == len(X), f"{name}: sketch must have a row for each point of X, got {_size(A)} for {len(X)}")
-    A = center(A) if centered else A                   # those beyond k may be noise, on which a search takes long
+    A = center(A) if centered else A
     first, more = [block_lanczos(A, min(len(X), size), seed, 1e-5, most) for size, most in ((k, 1000), (2 * k + 8, 12))]
     return np.append(first.values, more.values[k:]), np.column_stack([first.vectors, more.vectors[:, k:]])
 
