@@ -373,6 +373,7 @@ except RuntimeError:
 _VECTOR_BYTES = 64 if _AVX512 else 32
 _TILE_VECTORS = 4 if _AVX512 else 2
 _PRODUCT_ROWS = 8 if _AVX512 else 4
+_TILE_BYTES, _PANEL_BYTES = _TILE_VECTORS * _VECTOR_BYTES, 2 * _VECTOR_BYTES           # rows of panels, in bytes
 # Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
 _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
 
@@ -916,12 +917,6 @@ def _gamma(key, counter, shape):
     return d * v
 
 
-@_strict_helper
-def _gap(key, counter, log_miss):
-    """Failures before the next success of a coin whose failure has log-probability log_miss (geometric)."""
-    return np.int64(min(_log64(_uniform(key, counter)) / log_miss, 4.0e18))      # cut before it overflows, rounded down
-
-
 @_core_alone
 def _shuffle(numbers, size, key):
     """The first `size` steps of a Fisher-Yates shuffle."""
@@ -1338,11 +1333,6 @@ def _whole_blocks(n):
     return -(-n // _BLOCK) * _BLOCK
 
 
-def _tile_width(like):
-    """Columns of one panel: what the micro-kernel holds in registers."""
-    return _TILE_VECTORS * _VECTOR_BYTES // like.itemsize
-
-
 def _packed(V, width, rows, columns):
     """Panels (panels, rows, width) of the columns of V; zeros fill up so many rows and columns."""
     count = -(-columns // max(width, 1))
@@ -1354,7 +1344,7 @@ def _packed(V, width, rows, columns):
 
 def _pack(Y, columns=None):
     """Panels of the points of Y, each a column; zeros fill the last tile up."""
-    return _packed(Y.T, _tile_width(Y), Y.shape[1], columns or _whole_blocks(len(Y)))
+    return _packed(Y.T, _TILE_BYTES // Y.itemsize, Y.shape[1], columns or _whole_blocks(len(Y)))
 
 
 def _squares(X):
@@ -1631,12 +1621,12 @@ def _diagonal(X, kernel):
 def _packed_vectors(V):
     """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
     p, rows = V.shape[1], _whole_blocks(len(V))
-    return _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, 2 * _VECTOR_BYTES // V.itemsize, rows, p)
+    return _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, _PANEL_BYTES // V.itemsize, rows, p)
 
 
 def _padded_width(p, like):
     """Columns of a buffer that `_multiply_add` can write to."""
-    width = 2 * _VECTOR_BYTES // like.itemsize
+    width = _PANEL_BYTES // like.itemsize
     return p if p <= 4 else -(-p // width) * width
 
 
@@ -1900,7 +1890,7 @@ def _column_products(F, G):
     """F^T G in float64; beyond what BLAS does, sums of 2048 rows in the factors' precision."""
     if F.size * G.shape[1] < _BLAS_BELOW:
         return np.matmul(F.T, G, dtype=np.float64)
-    out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _tile_width(F), F is G
+    out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _TILE_BYTES // F.itemsize, F is G
     places, padded = _tile_places(out, out.T, symmetric), -(-out.shape[1] // width) * width # whole panels are taken
     for start in range(0, len(F), _RUN):
         rows, panels = min(_RUN, len(F) - start), []
@@ -2052,12 +2042,6 @@ def _epsilon(A):
     return np.finfo(A.dtype).eps.item()
 
 
-def _checked_array(name, A):
-    A = _as_array(name, A, 2)
-    _require(A.shape[0] == A.shape[1] > 0, f"{name} must be square, with at least one row, got shape {A.shape}")
-    return A
-
-
 def _checked_rows(name, value, square=False):
     """A CSR, square or not."""
     _require(isinstance(value, CSR), f"{name} must be a CSR with integer indices, got {type(value).__name__}")
@@ -2075,13 +2059,6 @@ def _checked_rows(name, value, square=False):
     if square and A.indices.size and not 0 <= A.indices.min() <= A.indices.max() < p.size - 1:
         raise ValueError(f"{name}.indices must be from 0 to n - 1")
     return A
-
-
-def _csr_rows(A, first, last):
-    out, entries = np.zeros((last - first, A.indptr.size - 1)), slice(A.indptr[first], A.indptr[last])
-    rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first:last + 1]))
-    np.add.at(out, (rows, A.indices[entries]), A.data[entries])
-    return out
 
 
 def _csr_symmetric(A):
@@ -2143,12 +2120,16 @@ class _Form(NamedTuple):
 
 _OPERATORS = {
     np.ndarray: _Form(
-        _checked_array, len, _epsilon, lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
+        functools.partial(_as_array, ndim=2), len, _epsilon,
+        lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
         lambda A, first, last: A[first:last].astype(np.float64), lambda A: float(A.trace(dtype=np.float64)),
         lambda A: A.nbytes, _dense_symmetric),
     CSR: _Form(
         functools.partial(_checked_rows, square=True), lambda A: A.indptr.size - 1, lambda A: _epsilon(A.data),
-        _csr_product, _csr_rows,
+        _csr_product,
+        lambda A, first, last: importlib.import_module("scipy.sparse").csr_array((
+            A.data[A.indptr[first]:A.indptr[last]].astype(np.float64), A.indices[A.indptr[first]:A.indptr[last]],
+            A.indptr[first:last + 1] - A.indptr[first]), (last - first, A.indptr.size - 1)).toarray(),
         lambda A: float(A.data[np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr)) == A.indices].sum(
             dtype=np.float64)), lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes, _csr_symmetric),
     Bits: _Form(
@@ -2214,6 +2195,8 @@ def _as_operator(name, value, symmetric=False):
         raise ValueError(f"{name} must be a square array of real numbers or an operator ({names}), got "
                          f"{type(value).__name__}")
     A = form.checked(name, value)
+    if plain and not A.shape[0] == A.shape[1] > 0:
+        raise ValueError(f"{name} must be square, with at least one row, got shape {A.shape}")
     _require(not symmetric or _symmetric(A), f"{name} must be symmetric")
     return A
 
@@ -2344,12 +2327,6 @@ def _orthonormalize(W, key):
         V /= np.where(lost, 1.0, lengths)
         V[:, lost], independent = rng.standard_normal((n, lost.sum())), independent and not lost.any()
     return V, independent
-
-
-def _fix_signs(vectors):
-    """Make the entry of largest size in each column positive (the first of equals)."""
-    largest = np.abs(vectors).argmax(0)
-    vectors *= np.where(vectors[largest, np.arange(largest.size)] < 0.0, -1.0, 1.0)
 
 
 def _largest_size(values):
@@ -2553,15 +2530,16 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
 
 
 def _eigen_of(values, vectors, products, iterations, precision, summands):
-    """The first pairs with their residuals, which come from A times the vectors, whatever led to these."""
-    k, scale = vectors.shape[1], _largest_size(values)
+    """The first pairs, in each vector the entry of largest size positive (the first of equals), with their residuals,
+    which come from A times the vectors, whatever led to these."""
+    k, scale, largest = vectors.shape[1], _largest_size(values), np.abs(vectors).argmax(0)
     residual = np.sqrt(np.square((products - values[:k] * vectors) / scale).sum(0))
-    _fix_signs(vectors)
+    vectors = vectors * np.where(vectors[largest, np.arange(k)] < 0.0, -1.0, 1.0)
     return Eigen(values[:k].copy(), vectors, iterations, np.maximum(residual, precision * max(1.0, summands / scale)))
 
 
-def _lanczos(A, k, key, tol, max_iterations):
-    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; and whether A is finite.
+def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or infinity)"):
+    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; flaw: what refuses A.
 
     Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. The
     basis holds 2 k + 8 blocks, or A is formed.
@@ -2570,10 +2548,9 @@ def _lanczos(A, k, key, tol, max_iterations):
     limit = 2 * k + 8 * block
     if n <= limit + block:
         R, summands = _measured_product(A, np.eye(n))
-        if not _all_below(R, math.inf):
-            return None, False
+        _require(_all_below(R, math.inf), flaw)
         values, Y = _small_eigen(R, n, False)
-        return _eigen_of(values, Y[:, :k].copy(), _combined(R, Y, k), 1, _precision(A), summands), True
+        return _eigen_of(values, Y[:, :k], _combined(R, Y, k), 1, _precision(A), summands)
     Q, AQ, H = np.zeros((n, limit)), np.zeros((n, limit)), np.zeros((limit, limit))
     W = _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
     # start_at: where the random start block stands in Q, or -1 after a restart; settled: Ritz vectors that had
@@ -2582,8 +2559,7 @@ def _lanczos(A, k, key, tol, max_iterations):
     their_sum, best = 0.0, math.inf
     while True:
         R, summands = _measured_product(A, W)
-        if not _all_below(R, math.inf):
-            return None, False
+        _require(_all_below(R, math.inf), flaw)
         precision, iterations = _precision(A), iterations + 1
         AQ[:, size:size + block] = R
         _extend_basis(Q, H, size, W, R)
@@ -2608,7 +2584,7 @@ def _lanczos(A, k, key, tol, max_iterations):
             converged and (settled == 0 or found > their_sum + max(tol, 16.0 * precision) * scale)
             and (values[:more] - values[block - 1:block - 1 + more] <= 0.01 * np.abs(values[:more])).any())
         if enough and iterations >= max_iterations or converged and not look_again:
-            return _eigen_of(values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands), True
+            return _eigen_of(values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands)
         kept = k if converged else k + block if size + block > limit else 0
         if kept:
             AQ[:, :kept] = _combined(AQ, Y, kept)
@@ -2624,8 +2600,8 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 # 7.3 The eigenvalue largest in size
 
-def _norm(A, key, tol, max_iterations):
-    """A lower bound of |A|, an upper bound that fails with chance _MISSED, and whether A is finite.
+def _norm(A, key, tol, max_iterations, flaw):
+    """A lower bound of |A|, and an upper bound that fails with chance _MISSED; flaw: what refuses A that is not finite.
 
     The search ends when no eigenvalue above (1 + tol) norm can have been missed: that is the upper bound. Where the
     basis was full before, or all is rounding, it is a much larger one, from the first product. A full basis (512 MB,
@@ -2638,13 +2614,12 @@ def _norm(A, key, tol, max_iterations):
     size, first, iterations, most = 0, 0, 0, 0.0
     while True:
         R, summands = _measured_product(A, W)
-        if not _all_below(R, math.inf):
-            return 0.0, math.inf, False
+        _require(_all_below(R, math.inf), flaw)
         iterations, most = iterations + 1, max(most, summands)
         rounding = 16.0 * _precision(A) * most
         if n <= 256:
             norm = float(abs(_small_eigen(R, n, True)[0][0]))
-            return norm, norm + rounding, True
+            return norm, norm + rounding
         if iterations == 1:                            # |A v| |W^T v| <= |A W| for every eigenvector v
             certified = rounding + math.sqrt(block) * _largest_column(R) / _start_cosine(n, block, _MISSED)
         if size + block > Q.shape[1]:
@@ -2663,7 +2638,7 @@ def _norm(A, key, tol, max_iterations):
             if not finished and first < 0:
                 finished = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(tol * norm, rounding)
             if finished:
-                return norm, beyond if sure else max(norm, certified), True
+                return norm, beyond if sure else max(norm, certified)
             if full:
                 size, first = 2 * block, -1
                 _keep_ritz_vectors(Q, H, values, Y, size)
@@ -2700,9 +2675,8 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
-    eigen, finite = _lanczos(*_checked_search("block_lanczos", A, k, seed, tol, max_iterations))
-    _require(finite, "block_lanczos: A must be finite (no NaN or infinity)")
-    return eigen
+    return _lanczos(*_checked_search("block_lanczos", A, k, seed, tol, max_iterations),
+                    "block_lanczos: A must be finite (no NaN or infinity)")
 
 
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
@@ -2722,7 +2696,7 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     """
     name, n = "block_lanczos_of", _checked_whole("block_lanczos_of: n", n, 1, 2**31 - 1)
     _require(callable(product), f"{name}: product must be a function of an (n, b) array, got {type(product).__name__}")
-    return _lanczos(*_checked_search(name, _ByProducts(product, n), k, seed, tol, max_iterations))[0]
+    return _lanczos(*_checked_search(name, _ByProducts(product, n), k, seed, tol, max_iterations))
 
 
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
@@ -2751,9 +2725,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         residual = _residual_norms(Z - _dense_product(Q, k, T), Y, k, _largest_size(values))
         settled, worst = -values[k - 1] <= shift * (1.0 + 1e-6), residual.max()
         if settled and worst <= max(tol, 16.0 * precision) or iterations >= max_iterations:
-            vectors = _dense_product(Q, k, Y)
-            _fix_signs(vectors)
-            return Eigen(values, vectors, iterations, np.maximum(residual, precision))
+            return _eigen_of(values, _dense_product(Q, k, Y), _dense_product(Z, k, Y), iterations, precision, 0.0)
         shift = max(shift, -values[k - 1])
         if worst < 0.9 * best:
             best, improved = worst, iterations
@@ -2780,9 +2752,8 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """
     A, tol = _as_operator("spectral_norm: A", A, True), _checked_real("spectral_norm: tol", tol, 0.0)
     max_iterations = _checked_whole("spectral_norm: max_iterations", max_iterations, 1)
-    norm, _, finite = _norm(A, _checked_key("spectral_norm", seed, _NORMS), tol, max_iterations)
-    _require(finite, "spectral_norm: A must be finite (no NaN or infinity)")
-    return norm
+    return _norm(A, _checked_key("spectral_norm", seed, _NORMS), tol, max_iterations,
+                 "spectral_norm: A must be finite (no NaN or infinity)")[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -2880,8 +2851,8 @@ def _components(function, X, kernel, k, seed, centered):
         G = _minus_row(X)
     A = _gram(kernel, _prepare(kernel, G, G, True)) if n <= _DENSE_POINTS else Implicit(G, kernel)
     taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n if centered else 0.0
-    eigen, finite = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000)
-    _require(finite, f"{function}: the Gram matrix must be finite (no NaN or infinity)")
+    eigen = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000,
+                     f"{function}: the Gram matrix must be finite (no NaN or infinity)")
     return X, kernel, eigen, taken
 
 
@@ -3063,14 +3034,15 @@ def _band_start(band, n):
     return np.int64(n * (1.0 - math.sqrt(1.0 - band / _BANDS)))
 
 
-@_helper
+@_strict_helper
 def _kept(key, i, log_miss, n, columns):
-    """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps."""
+    """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps, the
+    failures before the next success of a coin whose failure has log-probability log_miss."""
     row, j, count = _subkey(key, i), i, 0
     while j < n:
         end = min(n, count + _GAPS)
         for c in range(count, end):
-            columns[c] = _gap(row, c, log_miss)
+            columns[c] = np.int64(min(_log64(_uniform(row, c)) / log_miss, 4.0e18))        # cut before it overflows
         for c in range(count, end):
             j += columns[c]
             if j >= n:
@@ -3388,7 +3360,7 @@ def rademacher_projection(X, s, seed=0):
     """
     X, s = _checked_points("rademacher_projection: X", X), _checked_whole("rademacher_projection: s", s, 1, 2**31 - 1)
     _fits("rademacher_projection: s", 1.0 * X.itemsize * len(X) * s)
-    projected, width = _new_array((len(X), s), X.dtype), 2 * _VECTOR_BYTES // X.itemsize
+    projected, width = _new_array((len(X), s), X.dtype), _PANEL_BYTES // X.itemsize
     work = _MULTIPLY_ADD * X.size * s + 2.0 * -(-len(X) // _WIDE_BLOCK) * X.shape[1] * s
     key = _checked_key("rademacher_projection", seed, _SIGNS)
     _project_rows(work, X, s, key, -(-s // width), width, projected)
@@ -3516,7 +3488,7 @@ class ShadowState(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range. centers
+    """Centers and the cells that they lie in, of (at most three) coordinates that vary most in a few points. centers
     (capacity, d), and in panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,) the center
     that came before into the same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin, side."""
     centers: np.ndarray
@@ -3658,17 +3630,9 @@ def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
     return count
 
 
-@_core_alone
-def _widen(low, high, X):
-    """Let the box hold the rows of X, too: row by row, where NumPy's minima of columns take four times as long."""
-    for i in range(X.shape[0]):
-        for t in range(X.shape[1]):
-            low[t], high[t] = min(low[t], X[i, t]), max(high[t], X[i, t])
-
-
 def _with_room(cells, count, capacity):
     """The same cells and `count` centers, with room for more."""
-    d, width, buckets = cells.centers.shape[1], _TILE_VECTORS * _VECTOR_BYTES // 8, 64 << (capacity // 32).bit_length()
+    d, width, buckets = cells.centers.shape[1], _TILE_BYTES // 8, 64 << (capacity // 32).bit_length()
     panels = np.full((-(-capacity // width), d, width), 1e160)         # far from all points, where no center is
     larger = cells._replace(centers=np.empty((capacity, d)), panels=panels, codes=np.empty(capacity, np.int64),
                             before=np.empty(capacity, np.int64), heads=np.full(buckets, -1))
@@ -3676,23 +3640,16 @@ def _with_room(cells, count, capacity):
     return larger
 
 
-def _empty_cells(X, known, eps, capacity):
-    low, ranges = X[0].copy(), X[0].copy()
-    for P in (X, known):
-        _widen(low, ranges, P)
-    ranges -= low
-    axes = np.argsort(-ranges, kind="stable")[:3]
-    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
-    side, none = max(1.00001 * eps, ranges[axes[0]] / _CELLS_ON_AXIS), np.empty(0, np.int64)
-    cells = _Cells(known, np.empty((0, 0, 0)), none, none, none, axes, low[axes], float(side))
-    return _with_room(cells, len(known), capacity)
-
-
 def _shadows(X, known, eps, grow):
     """Centers and labels (RSKPCA algorithm 2) of points, after known centers; unless `grow`, -1 beyond their reach."""
     X, limit, labels = X.astype(np.float64, copy=False), eps * eps, np.empty(len(X), np.int64)
-    begin, count, met, d = 0, len(known), len(known), X.shape[1]
-    cells, size = _empty_cells(X, known, eps, count + _SHADOW_BATCH), _BLOCK
+    begin, count, met, d, size = 0, len(known), len(known), X.shape[1], _BLOCK
+    axes = np.argsort(-np.ptp(X[::-(-len(X) // _SHADOW_BATCH)], axis=0), kind="stable")[:3]        # of 2048 points
+    span = max(X.max(), known.max(initial=-math.inf)) - min(X.min(), known.min(initial=math.inf))
+    # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
+    side, none = float(max(1.00001 * eps, span / _CELLS_ON_AXIS)), np.empty(0, np.int64)
+    cells = _Cells(known, np.empty((0, 0, 0)), none, none, none, axes, X[0, axes], side)
+    cells = _with_room(cells, count, count + _SHADOW_BATCH)
     while begin < len(X):
         end = min(len(X), begin + size)
         if grow and count + end - begin > len(cells.codes):
@@ -3871,7 +3828,7 @@ def _find_nearest(X, panels, count, labels, distances):
 
 
 def _nearest(X, centers):
-    labels, distances, width = np.empty(len(X), np.int64), np.empty(len(X), X.dtype), _tile_width(X)
+    labels, distances, width = np.empty(len(X), np.int64), np.empty(len(X), X.dtype), _TILE_BYTES // X.itemsize
     panels = _pack(centers, -(-len(centers) // width) * width)
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
     _find_nearest(work, X, panels, len(centers), labels, distances)
@@ -3890,18 +3847,11 @@ def _come_closer(X, center, distances):
             distances[i] = min(distances[i], total)
 
 
-@_core_alone
-def _cluster_sums(X, labels, sums):
-    for i in range(X.shape[0]):
-        total = sums[labels[i]]
-        for t in range(X.shape[1]):
-            total[t] += X[i, t]
-
-
 def _lloyd(X, k, key, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances. k-means++ begins them
     (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
-    n, best = len(X), (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
+    from scipy.sparse import csr_array                 # .1 s to import
+    n, P, best = len(X), X.astype(np.float64, copy=False), (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
     for restart in range(restarts):
         centers, distances, labels, cost = np.empty((k, X.shape[1]), X.dtype), np.full(n, np.inf), np.empty(0, int), 0.0
         for c, u in enumerate(_uniforms(_python_subkey(key, restart), np.arange(k))):
@@ -3916,9 +3866,7 @@ def _lloyd(X, k, key, restarts, max_iterations):
             if np.array_equal(labels, before):
                 break
             counts = np.bincount(labels, minlength=k).astype(np.float64)
-            sums = np.zeros((k, X.shape[1]))
-            _cluster_sums(X, labels, sums)
-            moved = sums / np.maximum(counts, 1.0)[:, None]
+            moved = csr_array((np.ones(n), labels, np.arange(n + 1)), (n, k)).T @ P / np.maximum(counts, 1.0)[:, None]
             centers = np.where(counts[:, None] > 0.0, moved, centers).astype(X.dtype)      # one without points stays
         for begin in range(0, len(X), _SHADOW_BATCH):
             slab = slice(begin, begin + _SHADOW_BATCH)
@@ -4171,7 +4119,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
         K += mean - means
     K *= roots[:, None]
     K *= roots
-    eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
+    eigen = _lanczos(K, k, key, 1e-13, 1000)
     found = _expansion_of(C, kernel, eigen, mean)
     coef, values = found.coef * roots[:, None], found.values * total
     if not centered:
@@ -4263,12 +4211,6 @@ class Manifold(NamedTuple):
     kernel: Kernel
 
 
-def _checked_centers(function, C, w, kernel):
-    C = _checked_points(f"{function}: C", C)
-    _fits(f"{function}: C", 8.0 * len(C)**2)
-    return C, _checked_weights(f"{function}: w", w, C), _checked_kernel(f"{function}: kernel", kernel, C=C)
-
-
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
 def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, factor, powers):
     """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
@@ -4279,7 +4221,11 @@ def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, fac
     What an eigenvector has of the first is rounding, which the extension divides by its eigenvalue. Below 100 (or m)
     roundings of K nothing is left of a coordinate.
     """
-    key, own = _checked_key(function, seed, _START), kernel._replace(scale=1.0)
+    C = _checked_points(f"{function}: C", C)
+    _fits(f"{function}: C", 8.0 * len(C)**2)
+    w, kernel = _checked_weights(f"{function}: w", w, C), _checked_kernel(f"{function}: kernel", kernel, C=C)
+    k, key = _checked_whole(f"{function}: k", k, 1, len(C) - leave_first), _checked_key(function, seed, _START)
+    own = kernel._replace(scale=1.0)
     K = _gram(own, _prepare(own, C, C, True)).astype(np.float64, copy=False)
     shares, used = w / w.sum(), w > 0.0
     sums = K @ shares
@@ -4295,7 +4241,7 @@ def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, fac
         raise ValueError(f"{function}: kernel must have finite values with positive sums over C")
     if leave_first:
         K -= np.outer(first, first)
-    eigen, _ = _lanczos(K, k, key, 1e-13, 1000)
+    eigen = _lanczos(K, k, key, 1e-13, 1000)
     values, vectors = eigen.values, eigen.vectors
     if leave_first:
         vectors = vectors - np.outer(first, first @ vectors)
@@ -4323,11 +4269,9 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
     True
     """
-    C, w, kernel = _checked_centers("laplacian_eigenmap", C, w, kernel)
-    k, scale = _checked_whole("laplacian_eigenmap: k", k, 1, len(C) - 1), math.sqrt(kernel.scale)
     found = _manifold_of("laplacian_eigenmap", C, w, kernel, k, seed, 0.0, True, 1.0,
-                         lambda total, n: 1.0 / (math.sqrt(total) * scale * n), np.ones_like)
-    return found._replace(values=1.0 - found.values)
+                         lambda total, n: 1.0 / (math.sqrt(total) * n), np.ones_like)
+    return found._replace(values=1.0 - found.values, factor=found.factor / math.sqrt(kernel.scale))
 
 
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
@@ -4341,8 +4285,6 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
         time : float, not negative; steps of diffusion
     Returns: Manifold, as of `laplacian_eigenmap`; values: mu, falling
     """
-    C, w, kernel = _checked_centers("diffusion_map", C, w, kernel)
-    k = _checked_whole("diffusion_map: k", k, 1, len(C) - 1)
     alpha = _checked_real("diffusion_map: alpha", alpha, 0.0, 1.0)
     time = _checked_real("diffusion_map: time", time, 0.0, 1e9)
     return _manifold_of("diffusion_map", C, w, kernel, k, seed, alpha, True, 1.0, lambda total, n: 1.0,
@@ -4360,8 +4302,6 @@ def normalized_cut(C, w, kernel, k, seed=0):
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
     Returns: Manifold, for `manifold_features`; values: eigenvalues of I - D^-1/2 K D^-1/2, rising
     """
-    C, w, kernel = _checked_centers("normalized_cut", C, w, kernel)
-    k = _checked_whole("normalized_cut: k", k, 1, len(C))
     found = _manifold_of("normalized_cut", C, w, kernel, k, seed, 0.0, False, 0.5,
                          lambda total, n: 1.0 / math.sqrt(total * n), np.ones_like)
     return found._replace(values=1.0 - found.values)
@@ -4914,7 +4854,7 @@ def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
     """Rows begin to end - 1 of Z become columns; what `_enter` adds up, by runs of rows."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
-        part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), 2 * _VECTOR_BYTES // 8
+        part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), _PANEL_BYTES // 8
         count, size = slots.shape[2] // width, columns.shape[1]
         panels = _aligned((count, _BLOCK, width), columns)
         panels[:] = 0
@@ -4938,7 +4878,7 @@ def _enter(columns, used, settled, Z, begin, end):
     """Rows begin to end - 1 of Z become columns, from column `used` on; A^T A of the columns, if they are full. The
     first `settled` are orthogonal: but for their lengths, nothing is computed. One pass for both, or the columns go
     from one core's memory to another's in between: twice the time, for 50 columns of 2000."""
-    (m, size), width = columns.shape, 2 * _VECTOR_BYTES // 8
+    (m, size), width = columns.shape, _PANEL_BYTES // 8
     full, rows = used + end - begin == size, -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = -(-(size - settled) // width) * width if full else 0
     slots = np.zeros((min(64, -(-m // _BLOCK)), rows, wide))
@@ -4993,18 +4933,11 @@ def _places(state):
     return j - 1 if state.half else j, min(int((1.0 - state.share) * j), j - 1)
 
 
-def _sketch_columns(ell, half):
-    """Columns that a sketch holds; more than ell, or what has rank ell would be cut."""
-    return ell + max(1, ell // 4) if half else 2 * ell
-
-
 @np.errstate(over="ignore", invalid="ignore")          # squares that overflow are refused by whoever calls
 def _absorb(state, Z):
     """The state after the rows of Z, by blocks as they fit in."""
     used, settled, shrunk, begin, (place, spared) = state.used, state.settled, state.shrunk, 0, _places(state)
-    columns = np.zeros((len(state.columns), _sketch_columns(state.ell, state.half)))   # older states hold fewer
-    columns[:, :state.columns.shape[1]] = state.columns
-    forget, n = state.forget, len(Z)
+    columns, forget, n = state.columns.copy(), state.forget, len(Z)
     while begin < n:
         end = min(n, begin + columns.shape[1] - used)
         rows = Z[begin:end]
@@ -5059,7 +4992,8 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
     _require(0.0 < share <= 1.0, f"fd_start: share must be above 0 and at most 1, got {share}")
     _fits("fd_start: ell", 16.0 * ell * m)
     forget = 0.0 if forget is None else _checked_real("fd_start: forget", forget, 1.0)
-    return FDState(np.zeros((m, _sketch_columns(ell, half))), 0, 0, 0.0, 0.0, 0, ell, half, share, forget)
+    size = ell + max(1, ell // 4) if half else 2 * ell # more than ell, or what has rank ell would be cut
+    return FDState(np.zeros((m, size)), 0, 0, 0.0, 0.0, 0, ell, half, share, forget)
 
 
 def fd_update(state, Z):
@@ -5439,7 +5373,7 @@ def rnca_finish(state, k, seed=0):
     """
     state, key = _checked_as(RNCAState, "rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
     k = _checked_whole("rnca_finish: k", k, 1, state.map.m)
-    eigen, _ = _lanczos(state.squares, k, key, 1e-12, 1000)
+    eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
     return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, round(_total_weight(state.forget, state.count)))
 
 
@@ -5649,7 +5583,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 @_helper
 def _drawn_panels(X, kernel, frequencies, copies, key, first, count):
     """Panels of the frequencies of at most 128 features: stored ones, or drawn."""
-    d, width = X.shape[1], _TILE_VECTORS * _VECTOR_BYTES // X.itemsize
+    d, width = X.shape[1], _TILE_BYTES // X.itemsize
     panels, w = _aligned((_BLOCK // width, d, width), X), np.zeros(d)
     for i in range(_BLOCK):
         if i < count and frequencies.shape[0] > 0:
@@ -5680,7 +5614,7 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                 _add_block(product, rows, slots[task], first)
 
 
-_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
+_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums are held
 _START_POINTS = 2048                                   # points of the small problem
 _NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
 
@@ -5699,15 +5633,6 @@ def _values_of(function, X, map, coef, used):
                       math.sqrt(2.0 * map.kernel.scale), k, panels, infinite, slots)
         _require_finite_angles(function, not infinite.any(), "X (or Y)")
         out[begin:begin + _POINTS_AT_A_TIME] = _sum_of_slots(slots, len(P), k, np.float64)
-    return out
-
-
-def _feature_gradient(function, X, map, G, first, count):
-    """Phi^T G for the features first ... first + count - 1 on the points, by slabs."""
-    out = np.zeros((count, G.shape[1]))
-    for begin in range(0, len(X), _POINTS_AT_A_TIME):
-        features = _some_features(function, X[begin:begin + _POINTS_AT_A_TIME], map, first, count, 1.0)
-        out += _column_products(features, G[begin:begin + _POINTS_AT_A_TIME])
     return out
 
 
@@ -5889,9 +5814,10 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
         largest, theta1 = largest + ridge, theta1 if theta1 < math.inf else 0.01 if implicit else 0.001
     if task <= _SINGULAR:                              # of two values that are nearly equal either will do
         gap = max(values[k - 1] - (values[k] if k < values.size else 0.0), 0.1 * values[k - 1])
-    coef, other_coef = _as_coefficients(weights, map.m), other_weights.copy()
+    more = ((0, map.m - initial), (0, 0))              # weights of the first are worth 1 / sqrt(initial) of phi
+    coef, other_coef = np.pad(weights / math.sqrt(initial), more), other_weights.copy()
     if task in _TWO_VIEWS:
-        other_coef = _as_coefficients(other_weights, map.m)
+        other_coef = np.pad(other_weights / math.sqrt(initial), more)
     bound = math.sqrt(0.05 * feature_batch) / _kernel_scale(task, map, other)
     chosen, step = theta0 == math.inf, 100.0 / largest if implicit else min(0.5 / largest, bound)
     theta0 = float(step) if chosen else theta0
@@ -5899,13 +5825,6 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
                      float(theta0 * gap) if theta1 == math.inf else theta1, ridge, centered, chosen=chosen,
                      implicit=implicit, moving=coef.copy() if implicit else np.empty((0, 0)),
                      other_moving=other_coef.copy() if implicit else np.empty((0, 0)))
-
-
-def _as_coefficients(weights, m):
-    """Coefficients of all m features from weights of the first, which are worth 1 / sqrt(initial) of phi."""
-    coef = np.zeros((m, weights.shape[1]))
-    coef[:len(weights)] = weights / math.sqrt(len(weights))
-    return coef
 
 
 def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
@@ -6077,17 +5996,16 @@ def _are_moderate(state, U, V):
     return (U**2).sum() + (V**2).sum() <= 100.0 * limit * U.size
 
 
-def _remembered(state, W, constraint):
-    """The means of moments and of constraints, with those of this step."""
-    weight = 2.0 / (state.step + 2.0)
-    moment = state.moment + weight * (W - state.moment)
-    return moment, state.constraint + weight * (constraint - state.constraint) if state.constraint.size else constraint
-
-
-def _stepped(function, state, first, count, **changed):
-    used = first + count if first == state.used else state.used
+def _stepped(function, state, first, count, W, constraint, turn=None, **changed):
+    """The state after a step: the means of moments and constraints have those of this one, in its functions turned."""
     _require_converging(function, state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef")))
-    return state._replace(used=used, step=state.step + 1, **changed)
+    used, weight = first + count if first == state.used else state.used, 2.0 / (state.step + 2.0)
+    moment = state.moment + weight * (W - state.moment)
+    if state.constraint.size:
+        constraint = state.constraint + weight * (constraint - state.constraint)
+    if turn is not None:
+        moment, constraint = turn.T @ moment @ turn, turn.T @ constraint @ turn
+    return state._replace(used=used, step=state.step + 1, moment=moment, constraint=constraint, **changed)
 
 
 @np.errstate(over="ignore", invalid="ignore")          # steps that diverge are refused
@@ -6112,28 +6030,26 @@ def _gradient_step(function, state, X, Y):
     W = _rayleigh_matrix(U[:rows], V[:rows], rows - lost)
     if task >= _CANONICAL:
         constraint = _constraint(state, state.coef, state.other_coef, U[:rows], V[:rows], rows - lost)
-    moment, constraint = _remembered(state, W, constraint)
     Gx, Gy = (V, U) if len(V) else (U, V)
     if task >= _CANONICAL:
         Gx, Gy = [B[half:] - _dense_product(A[half:], k, W) for A, B in ((U, V), (V, U))]
-    if task == _SINGLE_COMPONENTS:
-        W = np.triu(W)                                 # each yields to those before it
-    # Step 6, before step 5 adds to the same arrays.
+    # Step 6, before step 5 adds to the same arrays; of individual functions each yields to those before it.
     keep, coef, other_coef = np.eye(k), state.coef.copy(), state.other_coef.copy()
-    keep -= eta * (state.ridge if task >= _CANONICAL else 1.0) * W
+    keep -= eta * (state.ridge if task >= _CANONICAL else 1.0) * (np.triu(W) if task == _SINGLE_COMPONENTS else W)
     coef[:state.used] = _dense_product(coef[:state.used], k, keep)
     # Step 5.
     first, count, share = _feature_block(state)
     block, factor = slice(first, first + count), eta / (share * (n - half - lost))
-    coef[block] += factor * _feature_gradient(function, X[half:], state.map, Gx, first, count)
+    features = _some_features(function, X[half:], state.map, first, count, 1.0)
+    coef[block] += factor * _column_products(features, Gx)
     if task == _SLICED:                                # indicators of slices need no ridge
         indicators = _indicators(Y[half:], state.slices.edges) @ state.slices.weights
         other_coef += eta / (n - half - lost) * indicators.T @ Gy
     elif len(V):
         other_coef[:state.used] = _dense_product(other_coef[:state.used], k, keep)
-        other_coef[block] += factor * _feature_gradient(function, Y[half:], state.other, Gy, first, count)
-    return _stepped(function, state, first, count, coef=coef, other_coef=other_coef, moment=moment,
-                    constraint=constraint)
+        features = _some_features(function, Y[half:], state.other, first, count, 1.0)
+        other_coef[block] += factor * _column_products(features, Gy)
+    return _stepped(function, state, first, count, W, constraint, coef=coef, other_coef=other_coef)
 
 
 def _resolvent_step(F, G, lost, pull, level):
@@ -6198,12 +6114,12 @@ def _implicit_step(function, state, X, Y):
     moving, other_moving = [_dense_product(A, k, keep) for A in (moving, other_moving)]
     shared = [_column_products(P, A) + _column_products(Q, B) for A, B in ((P, Q), (U, V))]
     turn = _solve_ridge(*shared, 0.001 * n) @ keep
-    moment, constraint = _remembered(state, _rayleigh_matrix(P, Q, n - 2 * lost),
-                                     _constraint(state, state.coef, state.other_coef, P, Q, n - 2 * lost))
+    W = _rayleigh_matrix(P, Q, n - 2 * lost)
+    constraint = _constraint(state, state.coef, state.other_coef, P, Q, n - 2 * lost)
     coef, other_coef = [_dense_product(A, k, (1.0 - weight) * turn) + weight * B for A, B in
                         ((state.coef, moving), (state.other_coef, other_moving))]
-    return _stepped(function, state, first, count, coef=coef, other_coef=other_coef, moment=turn.T @ moment @ turn,
-                    constraint=turn.T @ constraint @ turn, moving=moving, other_moving=other_moving)
+    return _stepped(function, state, first, count, W, constraint, turn, coef=coef, other_coef=other_coef,
+                    moving=moving, other_moving=other_moving)
 
 
 def _least_batch(task, implicit, centered, k):
@@ -7357,7 +7273,7 @@ def _components_by_map(found, squares, sums, n, centered, k, key):
         middle, rounding = _middle(found, True), 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
         squares, mean = squares - np.outer(sums, sums / n), middle + sums / n              # F^T H F
         floor = n * ((16.0 * rounding * middle) ** 2).sum()            # F is known to a few roundings
-    eigen, _ = _lanczos(squares, k, key, 1e-12, 1000)
+    eigen = _lanczos(squares, k, key, 1e-12, 1000)
     kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
     return _expansion_by_map(found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean)
 
@@ -7408,13 +7324,6 @@ class CertifiedNystrom(NamedTuple):
 _RANK_KEPT = 1.3                                       # components that are kept, over the least that can have an error
 
 
-def _rest_norm(X, kernel, F, key, tol):
-    """Bounds of |K - F F^T|, as of `_norm`."""
-    low, high, finite = _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000)
-    _require(finite, "nystrom_to: kernel must be finite on X")
-    return low, high
-
-
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Landmarks until their leading components are as near to K as was asked for, with a certificate of it (RLS (1)).
 
@@ -7444,6 +7353,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     key, start, norms = [_checked_key("nystrom_to", seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
     some = np.arange(n) if n <= _CHECKED_FIRST else _draw_by_size(np.ones(n), _CHECKED_FIRST, start)[0]
     most, looks, shift, norm, measured = min(n, limit or n), 0, np.zeros(n), 0.0, 0
+    flaw = "nystrom_to: kernel must be finite on X, and not so large that products overflow its type"
     s = min(most, 16)
     progress = _begin_pivots(X, kernel, shift, s, X)
     while True:
@@ -7452,15 +7362,13 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         last = found < s or found == most              # nothing above rounding is left, or no more is allowed
         F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
         if found > 0 and found >= 2 * measured:        # what is not above |K~| is not above |K| later on, either
-            low, _, finite = _norm(LowRank(F), start, 0.01, 3)
-            _require(finite, "nystrom_to: kernel must not be so large that products overflow the type of X")
-            norm, measured = max(norm, low), found
+            norm, measured = max(norm, _norm(LowRank(F), start, 0.01, 3, flaw)[0]), found
         if not norm > (1e-36 if X.itemsize == 4 else 1e-300):          # below, values have lost digits
             raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
         bound = (left + progress.floor.sum()) / norm if kernel.kind not in (_CUSTOM, _PRECOMPUTED) else math.inf
         by_trace, done = bound <= error, False
-        if last or by_trace or (
-                _rest_norm(X[some], kernel, F[some], start, 0.1)[0] <= error * norm * some.size / n):
+        if last or by_trace or _norm(Difference(Implicit(X[some], kernel), LowRank(F[some])), start, 0.1, 1000,
+                                     flaw)[0] <= error * norm * some.size / n:
             values, V = _small_eigen(_column_products(F, F), found, False)
             least, near = [max(1, np.count_nonzero(values > share * error * norm)) for share in (1.0, 0.9)]
             if by_trace:                               # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
@@ -7470,7 +7378,8 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             else:
                 for rank in [min(found, max(int(_RANK_KEPT * least), near)), found][:1 + last]:
                     C, looks = _combined(F, V.astype(X.dtype), rank), looks + 1
-                    bound = _rest_norm(X, kernel, C, _python_subkey(norms, looks), 0.01)[1] / norm
+                    rest = Difference(Implicit(X, kernel), LowRank(C))
+                    bound = _norm(rest, _python_subkey(norms, looks), 0.01, 1000, flaw)[1] / norm
                     chance = _MISSED * looks           # start blocks differ, so chances add up
                     if done := bound <= error:
                         break
@@ -7766,25 +7675,20 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     A, lam = _as_operator(f"{name}: A", A, True), _checked_real(f"{name}: lam", lam, 1e-300)
     probes, steps = _checked_whole(f"{name}: probes", probes, 1), _checked_whole(f"{name}: steps", steps, 1)
     key, n = _checked_key(name, seed, _PROBES), _size(A)
-
-    def shares(x):
-        return x.clip(0.0) / (x.clip(0.0) + lam)
-    if n <= _SOLVED_DIRECTLY:
-        return float(shares(_eigenvalues(f"{name}: A", A)).sum())
-    return _trace_quadrature(f"{name}: A", A, shares, _random_signs(n, probes, key) / math.sqrt(probes), min(steps, n))
+    return _trace_of(f"{name}: A", A, lambda x: x.clip(0.0) / (x.clip(0.0) + lam),
+                     _random_signs(n, probes, key) / math.sqrt(probes), steps)
 
 
-def _eigenvalues(name, A):
-    entries = _rows(A, 0, _size(A))
-    _require(np.isfinite(entries).all(), f"{name} must be finite (no NaN or infinity)")
-    return np.linalg.eigvalsh(entries)
-
-
-def _trace_quadrature(name, A, f, Z, steps):
-    """sum_q z_q^T f(A) z_q for the columns z_q of Z: Gauss quadrature by Lanczos with full orthogonalisation."""
+def _trace_of(name, A, f, Z, steps):
+    """tr f(A), by all eigenvalues of up to 512 rows; of more sum_q z_q^T f(A) z_q for the columns z_q of Z, by Gauss
+    quadrature: Lanczos with full orthogonalisation."""
+    if _size(A) <= _SOLVED_DIRECTLY:
+        entries = _rows(A, 0, _size(A))
+        _require(np.isfinite(entries).all(), f"{name} must be finite (no NaN or infinity)")
+        return float(f(np.linalg.eigvalsh(entries)).sum())
     from scipy.linalg import eigh_tridiagonal          # .1 s to import
+    steps, squares, probes = min(steps, _size(A)), (Z**2).sum(0), Z.shape[1]
     _fits(name, 8.0 * Z.size * steps)
-    squares, probes = (Z**2).sum(0), Z.shape[1]
     basis, V = np.zeros((probes, steps, len(Z))), Z / np.sqrt(np.where(squares > 0.0, squares, 1.0))
     diagonal, beside, length = np.zeros((probes, steps)), np.zeros((probes, steps)), np.full(probes, steps)
     for step in range(steps):
@@ -7828,10 +7732,8 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
     probes = _checked_whole("nuclear_error: probes", probes, 1)
     steps = _checked_whole("nuclear_error: steps", steps, 1)
     key, n, D = _checked_key("nuclear_error", seed, _PROBES), _size(A), Difference(A, B)
-    trace = _trace(D)
-    if n <= _SOLVED_DIRECTLY:
-        total = np.abs(_eigenvalues(name, D)).sum()
-    else:
+    trace, starts = _trace(D), None
+    if n > _SOLVED_DIRECTLY:
         probes = min(probes, n // 2)
         V = _gaussian_matrix(n, probes, _python_subkey(key, 0))
         for _ in range(3):                             # near the leading eigenvectors
@@ -7840,10 +7742,9 @@ def nuclear_error(A, B, seed=0, probes=16, steps=64):
         V = np.linalg.qr(V)[0]
         Z = _random_signs(n, probes, _python_subkey(key, 3)) / math.sqrt(probes)
         starts = np.column_stack([V, Z - V @ (V.T @ Z)])
-        part = _trace_quadrature(name, D, lambda x: np.maximum(-x if trace >= 0.0 else x, 0.0), starts, min(steps, n))
-        total = abs(trace) + 2.0 * part
-    _require(total < math.inf, f"{name} must be finite (no NaN or infinity)")
-    return float(max(total, abs(trace)))
+    part = _trace_of(name, D, lambda x: np.maximum(-x if trace >= 0.0 else x, 0.0), starts, steps)
+    _require(abs(trace) + 2.0 * part < math.inf, f"{name} must be finite (no NaN or infinity)")
+    return float(abs(trace) + 2.0 * max(part, 0.0))
 
 
 def projection_cost(A, V):
@@ -8394,9 +8295,6 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     norm, rows = spectral_norm(K, seed), []
     _require(norm > 0.0, "advise: kernel must not be 0 on all of X")
 
-    def error_of(A):
-        return spectral_error(K, A, seed, 0.05) / norm
-
     def consider(method, size, held, predicted, make, work, source):
         """A row of advice; what works is timed on the pilot's points, and all points take `work` times as long."""
         flaw = ""
@@ -8413,10 +8311,11 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     consider("lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, "exact; time grows like n^2")
     consider("implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2,
              "exact, kernel values computed anew in each product; time grows like n^2")
-    consider("quantize", 0, 4 * n * math.ceil(n / 32), error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth),
-             lambda: quantize_gram(P, kernel, seed), growth**2, noise)
+    predicted = spectral_error(K, quantize_gram(P, kernel, seed), seed, 0.05) / norm / math.sqrt(growth)
+    consider("quantize", 0, 4 * n * math.ceil(n / 32), predicted, lambda: quantize_gram(P, kernel, seed), growth**2,
+             noise)
     # The variance of a sampled entry is (s - 1) k^2.
-    slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
+    slope = (spectral_error(K, sample_gram(P, kernel, 4.0, seed), seed, 0.05) / norm) ** 2 / 3.0 / growth
     s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))   # a few entries a row
     here = min(s, max(1.0, few / 4.0))
     consider("sample", round(s, 2), n * n / s * (X.itemsize + 4), math.sqrt((s - 1.0) * slope),
@@ -8429,8 +8328,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if kernel.kind in _KINDS_WITH_LAWS else _SAMPLERS:
-        size, predicted = _least_size(lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
-                                      wanted, ladder)
+        size, predicted = _least_size(lambda size, draw: spectral_error(K, factor_of(
+            method, size, (seed + draw) % 2**64), seed, 0.05) / norm, wanted, ladder)
         consider(method, size, n * size * X.itemsize, predicted, lambda: factor_of(method, size, seed), growth,
                  "error as in the pilot, the worst of six draws")
     return sorted(rows, key=lambda row: (not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes))

@@ -35,11 +35,9 @@ def draw_gamma(start, count, shape):
 
 
 @numba.njit
-def draw_gaps(start, count, log_miss):
-    out = np.empty(count, np.int64)
-    for i in range(count):
-        out[i] = kp._gap(start, i, log_miss)
-    return out
+def kept(start, n, log_miss):
+    columns = np.empty(n, np.int64)
+    return columns[:kp._kept(start, 0, log_miss, n, columns)]
 
 
 def test_bits_are_splitmix64():
@@ -72,7 +70,8 @@ def test_signs_are_fair():
 
 @pytest.mark.parametrize("p", [0.5, 0.05])
 def test_gaps_are_geometric(p):
-    gaps = draw_gaps(key(6, 1), N, np.log1p(-p))
+    gaps = np.diff(kept(key(6, 1), int(1.5 * N / p), np.log1p(-p)), prepend=-1)[:N] - 1
+    assert gaps.size == N
     cells = np.arange(0, int(8 / p))
     counts = np.append(np.bincount(np.minimum(gaps, cells[-1] + 1), minlength=cells[-1] + 2)[:-1],
                        (gaps > cells[-1]).sum())
@@ -83,7 +82,7 @@ def test_gaps_are_geometric(p):
 
 
 def test_probability_one_leaves_no_gap():
-    assert (draw_gaps(key(6, 1), 100, -np.inf) == 0).all()
+    assert np.array_equal(kept(key(6, 1), 100, -np.inf), np.arange(100))
 
 
 def test_uniform_bits_pass_a_serial_chi_square():

@@ -88,14 +88,32 @@ def test_distances_equal_to_eps_fall_as_in_the_naive_pass(d, eps):
     exact_labels(points.astype(np.float32), eps)
 
 
-def test_cells_and_tiles_give_the_same_shadows(rng):
-    points = rng.standard_normal((6000, 3))
-    cells = kp._empty_cells(points, np.empty((0, 3)), 0.2, 6000)
-    assert cells.axes.size == 3 and cells.side >= 0.2
-    many = exact_labels(points, 0.05)                  # thousands of centers: cells
-    assert many.weights.size > 4000
+@pytest.fixture
+def cells(monkeypatch):
+    """The cells of the shadows that a test draws, and whether each batch went by them."""
+    made, ways, room, find = [], [], kp._with_room, kp._find_shadows
+    monkeypatch.setattr(kp, "_with_room", lambda cells, count, capacity: (made.append(cells), room(
+        cells, count, capacity))[1])
+    monkeypatch.setattr(kp, "_find_shadows", lambda *arguments: (ways.append(bool(arguments[6])), find(*arguments))[1])
+    return made, ways
+
+
+def test_cells_and_tiles_give_the_same_shadows(cells, rng):
+    made, ways = cells
+    many = exact_labels(rng.standard_normal((6000, 3)), 0.05)          # thousands of centers: cells
+    assert many.weights.size > 4000 and made[0].axes.size == 3 and made[0].side >= 0.05 and any(ways)
+    ways.clear()
     few = exact_labels(rng.standard_normal((6000, 12)), 2.5)           # hundreds, in cells that touch: tiles
-    assert 200 < few.weights.size < 4000
+    assert 200 < few.weights.size < 4000 and not any(ways)
+
+
+def test_cells_follow_what_a_few_points_show_and_any_points_fall_into_them(cells, rng):
+    # one point in three is looked at for the axes; coordinates from the first point on have either sign
+    for shift in (0.0, 1e9):
+        points = shift + rng.standard_normal((6000, 5)) * [1.0, 0.0, 3.0, 2.0, 0.1]
+        points[1] += [0.0, 1e3, 0.0, 0.0, 0.0]
+        exact_labels(points, 0.2)
+        assert cells[0][-1].axes.tolist() == [2, 3, 0] and any(cells[1])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -579,13 +597,12 @@ def test_states_and_models_that_no_function_made_are_refused():
                             kp.gaussian(9.0), 2)
 
 
-def test_far_outliers_do_not_empty_the_cells_of_their_use():
+def test_far_outliers_do_not_empty_the_cells_of_their_use(cells):
     # cells grew with the range: all points fell into one, and the pass took as long as without cells
     points = np.random.default_rng(3).random((6000, 3))
     points[:3] = np.eye(3) * 1e6
     exact_labels(points, 0.01)
-    cells = kp._empty_cells(points, np.empty((0, 3)), 0.01, 6000)
-    assert cells.side < 0.0101
+    assert cells[0][0].side < 0.0101
 
 
 def test_centred_features_of_a_reduced_set_lacked_the_mean_of_the_excess():
