@@ -376,6 +376,7 @@ _PRODUCT_ROWS = 8 if _AVX512 else 4
 _TILE_BYTES, _PANEL_BYTES = _TILE_VECTORS * _VECTOR_BYTES, 2 * _VECTOR_BYTES           # rows of panels, in bytes
 # Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
 _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
+_CUSTOM_VALUE = 1e5                                    # and for a custom kernel, which nobody knows: taken to be dear
 
 
 def _intrinsic(in_python):
@@ -1127,9 +1128,9 @@ def custom(f):
         _custom_kernels[f] = collections.namedtuple("Uncompiled", "address")(id(f))
     elif f not in _custom_kernels:
         try:
-            @cfunc(types.float64(types.CPointer(types.float64), types.CPointer(types.float64), types.intp))
-            def by_address(x, y, d):
-                return f(carray(x, (d,)), carray(y, (d,)))
+            vector = types.CPointer(types.float64)
+            by_address = cfunc(types.float64(vector, vector, types.intp))(
+                lambda x, y, d: f(carray(x, (d,)), carray(y, (d,))))
         except numba.NumbaError as error:
             reason = str(error).strip().splitlines()[0]
             raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
@@ -1490,16 +1491,11 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     _apply_kernel(kernel, pairs.gamma, tile, last - first)
 
 
-def _value_work(kernel, d):
-    """Nanoseconds that a kernel value by pairs takes; of a custom kernel nobody knows, and it is taken to be dear."""
-    return 1e5 if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
-
-
 def _tile_work(kernel, pairs, more):
     """Nanoseconds that the tiles of all pairs take, with so many `more` for what is done with a value."""
     n, m, d = len(pairs.X), len(pairs.Y), pairs.X.shape[1]
     if pairs.mode == _EVERY_PAIR:
-        each = _value_work(kernel, d)
+        each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
     else:
         m, degree = _whole_blocks(m), kernel.shape if kernel.kind == _POLYNOMIAL else 0.0    # whole tiles
         each = 1.0 + _MULTIPLY_ADD * d + 0.1 * degree
@@ -3118,7 +3114,7 @@ def _sampled_gram(function, X, kernel, s, seed, quantized):
         lower[band + 1] += lower[band]
     indptr = np.concatenate([[0], np.cumsum(lower[_BANDS] + upper)])
     data, indices = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32)
-    work = (15.0 + _value_work(kernel, X.shape[1])) * entries + 10.0 * n
+    work = (18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])) * entries + 10.0 * n
     _write_kept(work, kernel, gamma, P, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr)
     known = s * _value_limit(kernel, X, X) < 1e38      # then nothing overflows, and the entries need no look
     if not known and not _all_below(data, math.inf):
@@ -3847,11 +3843,18 @@ def _come_closer(X, center, distances):
             distances[i] = min(distances[i], total)
 
 
+@_core_alone
+def _cluster_sums(X, labels, sums):
+    for i in range(X.shape[0]):
+        total = sums[labels[i]]
+        for t in range(X.shape[1]):
+            total[t] += X[i, t]
+
+
 def _lloyd(X, k, key, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances. k-means++ begins them
     (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
-    from scipy.sparse import csr_array                 # .1 s to import
-    n, P, best = len(X), X.astype(np.float64, copy=False), (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
+    n, best = len(X), (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
     for restart in range(restarts):
         centers, distances, labels, cost = np.empty((k, X.shape[1]), X.dtype), np.full(n, np.inf), np.empty(0, int), 0.0
         for c, u in enumerate(_uniforms(_python_subkey(key, restart), np.arange(k))):
@@ -3866,7 +3869,9 @@ def _lloyd(X, k, key, restarts, max_iterations):
             if np.array_equal(labels, before):
                 break
             counts = np.bincount(labels, minlength=k).astype(np.float64)
-            moved = csr_array((np.ones(n), labels, np.arange(n + 1)), (n, k)).T @ P / np.maximum(counts, 1.0)[:, None]
+            sums = np.zeros((k, X.shape[1]))
+            _cluster_sums(X, labels, sums)
+            moved = sums / np.maximum(counts, 1.0)[:, None]
             centers = np.where(counts[:, None] > 0.0, moved, centers).astype(X.dtype)      # one without points stays
         for begin in range(0, len(X), _SHADOW_BATCH):
             slab = slice(begin, begin + _SHADOW_BATCH)
@@ -4541,18 +4546,16 @@ def _hadamard(tile):
 
 
 @_helper
-def _near(like):
-    """Up to here `_cos` is made for angles; beyond, each cosine is taken by itself."""
-    return like.dtype.type(8192.0 if like.itemsize == 4 else 1048576.0)
-
-
-@_helper
-def _write_cosines(angles, all_near, factor, out):
-    """out = factor cos(angles), for vectors, each by itself whatever the others are; how many are not finite."""
-    infinite, one, near = 0, angles.dtype.type(factor), _near(angles)
+def _write_cosines(angles, factor, out):
+    """out = factor cos(angles), for vectors, each by itself whatever the others are; how many are not finite. `_cos` is
+    for angles up to 2^20, or 2^13 in float32."""
+    infinite, far, one = 0, 0, angles.dtype.type(factor)
+    near = angles.dtype.type(8192.0 if angles.itemsize == 4 else 1048576.0)
+    for c in range(angles.shape[0]):                   # counted: a maximum, which minds NaN, is not vectorised
+        far += not abs(angles[c]) <= near
     for c in range(angles.shape[0]):
         out[c] = one * _cos(angles[c])
-    for c in range(0 if all_near else angles.shape[0]):
+    for c in range(angles.shape[0] if far > 0 else 0):
         if not abs(angles[c]) <= near:
             infinite += not abs(angles[c]) < np.inf
             out[c] = one * math.cos(np.float64(angles[c]))
@@ -4562,20 +4565,17 @@ def _write_cosines(angles, all_near, factor, out):
 @_helper
 def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, column):
     """Up to 128 features, from `begin` on, of 128 points, from a place of `out` on; how many angles are not finite."""
-    first, last, width, near = block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK), panels.shape[2], _near(X)
-    columns = min(_BLOCK, phases.shape[0] - begin)
+    first, last, width = block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK), panels.shape[2]
+    columns, infinite = min(_BLOCK, phases.shape[0] - begin), 0
     for q in range((columns + width - 1) // width):
         for r in range(0, last - first, 4):
             panel = panels[begin // width + q]
             _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, q * width)
-    far, infinite = 0, 0
     for r in range(last - first):
         values, shifts = angles[r, :columns], phases[begin:begin + columns]
-        for c in range(columns):                       # counted: a maximum, which minds NaN, is not vectorised
+        for c in range(columns):
             values[c] += shifts[c]
-            far += not abs(values[c]) <= near
-    for r in range(last - first):
-        infinite += _write_cosines(angles[r, :columns], far == 0, factor, out[row + r, column:column + columns])
+        infinite += _write_cosines(values, factor, out[row + r, column:column + columns])
     return infinite
 
 
@@ -4597,7 +4597,7 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
         _wide_vectors()
         (signs, order, weights, lengths), d, m = parts, X.shape[1], out.shape[1]
         task, blocks, size = np.int64(index), signs.shape[0], signs.shape[1]
-        first, wide, count, near = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0, _near(X)
+        first, wide, count = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0
         last, points = min(X.shape[0], first + wide), np.zeros((size, wide), X.dtype)
         one, two = _aligned((size, wide), X), _aligned((size, wide), X)
         angles, cosines = _aligned((wide,), X), _aligned((wide,), X)
@@ -4616,12 +4616,11 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
                     row[i] = source[i] * weight        # G P
             _hadamard(two)                             # H
             for j in range(b * size * copies, min(m, (b + 1) * size * copies)):
-                t, far = j // copies - b * size, 0
+                t = j // copies - b * size
                 row, length, phase = two[t], X.dtype.type(lengths[b, t]), phases[j]
                 for i in range(wide):
                     angles[i] = row[i] * length + phase                # S
-                    far += not abs(angles[i]) <= near
-                count += _write_cosines(angles, far == 0, factor, cosines)
+                count += _write_cosines(angles, factor, cosines)
                 for i in range(first, last):
                     out[i, j] = cosines[i - first]
         infinite[task] = count
@@ -5431,22 +5430,6 @@ def reservoir_start(c, d, seed=0, forget=None):
     return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("reservoir_start: seed", seed), forget)
 
 
-@_core_alone
-def _last_taken(upcoming, replaced, count, key, forget, last):
-    """Number of the last point, of the first `count`, that each reservoir takes from now on, or -1; they move on."""
-    for j in range(upcoming.shape[0]):
-        last[j] = -1
-        while upcoming[j] < count:
-            last[j] = upcoming[j]
-            u, t = _uniform(_subkey(key, j), replaced[j]), upcoming[j] + 1
-            beyond = t / u                             # with weights: 2^(-(x - t) / forget) mass(t) / mass(x) = u
-            if forget > 0.0:
-                gained = -math.expm1(-math.log(2.0) * t / forget)
-                beyond = t + forget / math.log(2.0) * math.log1p(gained * (1.0 - u) / u)
-            upcoming[j] = np.int64(min(beyond, 9e18))
-            replaced[j] += 1
-
-
 def reservoir_update(state, X):
     """The reservoirs after more points: each holds one of all points so far, with equal chances (SKPCA section 1.2).
 
@@ -5460,10 +5443,17 @@ def reservoir_update(state, X):
     state = _checked_as(ReservoirState, "reservoir_update: state", state)
     X = _checked_points("reservoir_update: X", X, columns=state.points.shape[1])
     points, upcoming, replaced = [array.copy() for array in state[:3]]
-    last = np.empty(len(upcoming), np.int64)
-    _last_taken(upcoming, replaced, state.count + len(X), _key(state.seed, _RESERVOIRS), state.forget, last)
-    points[last >= 0] = X[last[last >= 0] - state.count]
-    return ReservoirState(points, upcoming, replaced, state.count + len(X), state.seed, state.forget)
+    count, keys = state.count + len(X), _words(_key(state.seed, _RESERVOIRS), np.arange(len(points)))
+    while (taking := np.flatnonzero(upcoming < count)).size:
+        points[taking] = X[upcoming[taking] - state.count]
+        t, u = upcoming[taking] + 1, _uniforms(keys[taking], replaced[taking])
+        beyond = t / u                                 # with weights: 2^(-(x - t) / forget) mass(t) / mass(x) = u
+        if state.forget:
+            gained = -np.expm1(-math.log(2.0) * t / state.forget)
+            beyond = t + state.forget / math.log(2.0) * np.log1p(gained * (1.0 - u) / u)
+        upcoming[taking] = np.minimum(beyond, 9e18)
+        replaced[taking] += 1
+    return ReservoirState(points, upcoming, replaced, count, state.seed, state.forget)
 
 
 def reservoir_merge(a, b):
@@ -8472,11 +8462,6 @@ def _make_transformer():
             X = validation.validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
             return (nystrom_features if isinstance(self.map_, NystromMap) else expand)(X, self.map_)
 
-        def __sklearn_tags__(self):
-            tags = super().__sklearn_tags__()
-            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-            return tags
-
     LandmarkFeatures.__module__, LandmarkFeatures.__qualname__ = __name__, "LandmarkFeatures"      # to be pickled by
     LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"                           # as errors name it
     return LandmarkFeatures
@@ -8523,8 +8508,9 @@ def _row_blocks(name, X):
 _at_work = threading.Lock()                            # one task at a time in a process, by all threads that it has
 
 
-def _together(function, *values):
-    """function(*values) by as many threads as this worker has, one task at once: numba's workqueue admits one loop."""
+def _together(function, *values, rows=""):
+    """function(*values) by as many threads as this worker has, one task at once: numba's workqueue admits one loop.
+    What is refused is told with the numbers of the rows."""
     before = threads = numba.get_num_threads()
     with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
         threads = min(numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed").get_worker().state.nthreads)
@@ -8532,33 +8518,25 @@ def _together(function, *values):
         numba.set_num_threads(threads)
         try:
             return function(*values)
+        except ValueError as error:
+            raise ValueError(f"{error}{rows}") from None
         finally:
             numba.set_num_threads(before)
 
 
-def _on_rows(function, block, first, *held):
-    """function(block, first, *held) in a worker; what it refuses is told with the numbers of the rows."""
-    try:
-        return _together(function, block, first, *held)
-    except ValueError as error:
-        raise ValueError(f"{error}; in rows {first} to {first + block.shape[0] - 1}") from None
-
-
-def _shared(value):
-    """A value that many tasks share: one task's result, which each worker fetches once."""
-    return _dask().delayed(value, traverse=False)
-
-
 def _each_block(function, name, X, *held, beside=None):
-    """Delayed function(block, first, *held) of each block and its first row, with that of a list `beside`, if any."""
-    task, (parts, starts) = _dask().delayed(_on_rows, pure=False), _row_blocks(name, X)
-    return [task(function, part, starts[j], *([] if beside is None else beside[j:j + 1]), *held)
-            for j, part in enumerate(parts)]
+    """Delayed function(block, first, *held) of each block and its first row, with that of a list `beside`, if any. What
+    is held is a task of its own, whose result each worker fetches once."""
+    delayed, (parts, starts) = _dask().delayed, _row_blocks(name, X)
+    task, held = delayed(_together, pure=False), [delayed(value, traverse=False) for value in held]
+    return [task(function, part, first, *([] if beside is None else beside[j:j + 1]), *held,
+                 rows=f"; in rows {first} to {last - 1}")
+            for j, (part, first, last) in enumerate(zip(parts, starts, starts[1:]))]
 
 
 def _joined(function, parts, *held):
     """function(a, b, *held) of what neighbours gave, level by level: a worker holds two of them and the result."""
-    task = _dask().delayed(_together, pure=False)
+    task, held = _dask().delayed(_together, pure=False), [_dask().delayed(value, traverse=False) for value in held]
     while len(parts) > 1:
         pairs = [task(function, *parts[j:j + 2], *held) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs):]
@@ -8570,11 +8548,6 @@ def _computed(task):
     with _dask().config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"} if "distributed" in sys.modules
                             else {}):                  # shared values are large; its defaults may come with it
         return _dask().compute(task)[0]
-
-
-def _gathered(X, numbers):
-    order = np.argsort(numbers)                        # Dask cuts rows that are out of order one by one
-    return _checked_points("X", _computed(X[numbers[order]])[np.argsort(order)], None, numbers)
 
 
 # 17.2 Maps and folds
@@ -8606,7 +8579,7 @@ def dask_map(function, X, *model):
         if made.dtype != like.dtype or made.shape != (len(block), *like.shape[1:]):
             raise ValueError(f"dask_map: function must give a row of {like.dtype} for each of X's, got {made.shape}")
         return made
-    da, parts = _dask("dask.array"), _each_block(checked, "dask_map: X", X, *map(_shared, model))
+    da, parts = _dask("dask.array"), _each_block(checked, "dask_map: X", X, *model)
     return da.concatenate([da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
                            for part, size in zip(parts, np.diff(starts).tolist())])
 
@@ -8640,8 +8613,9 @@ def dask_fold(X, state, update, merge):
     count = getattr(getattr(state, "sketch", state), "count", 0)
     if not callable(count) and count > 0:              # a tuple has a method of that name
         raise ValueError(f"dask_fold: state must not have seen points, got one of {count}: merge it with the result")
-    shared = _shared(map := getattr(state, "map", None))
-    parts = _each_block(_folded, "dask_fold: X", X, _shared(_with_map(state)), shared, update)
+    map = getattr(state, "map", None)
+    shared = _dask().delayed(map, traverse=False)
+    parts = _each_block(_folded, "dask_fold: X", X, _with_map(state), shared, update)
     return _with_map(_joined(lambda a, b, map: _with_map(merge(_with_map(a, map), _with_map(b, map))), parts, shared),
                      map)
 
@@ -8656,7 +8630,8 @@ def dask_median_bandwidth(X, seed=0):
     Returns: float, the bits of `median_bandwidth`
     """
     key, (_, starts) = _key(_as_seed("seed", seed), _PAIRS), _row_blocks("X", X)
-    return median_bandwidth(_gathered(X, _draw_uniformly(starts[-1], min(starts[-1], 1000), key)))
+    rows = np.sort(_draw_uniformly(starts[-1], min(starts[-1], 1000), key))            # in order: Dask cuts others apart
+    return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
 
 
 # 17.3 Landmarks
@@ -8688,7 +8663,8 @@ def _landmark_map(X, landmarks, kernel):
     if (rows := np.asarray(rows)).ndim == 1 and rows.dtype.kind in "iu":
         if rows.size == 0 or rows.min() < 0 or rows.max() >= len(X):
             raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
-        rows = _gathered(X, rows)
+        numbers, places = np.unique(rows, return_inverse=True)         # in order: Dask cuts others one by one
+        rows = _checked_points("X", _computed(X[numbers]), None, numbers)[places]
     points = _checked_points("landmarks", rows, X.shape[1])
     points = points.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
     return nystrom_map(points, points, kernel)
@@ -8716,7 +8692,7 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     seed, centered, _ = _as_seed("seed", seed), _as_flag("centered", centered), _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
     k = _checked_whole("k", k, 1, len(found.points))
-    sums = _joined(operator.add, _each_block(_sums_of_features, "X", X, None, _shared(found), centered))
+    sums = _joined(operator.add, _each_block(_sums_of_features, "X", X, None, found, centered))
     squares, key = sums[:, :-1].copy(), _key(seed, _START)
     return _together(_components_by_map, found, squares, sums[:, -1].copy(), len(X), centered, k, key)
 
@@ -8738,7 +8714,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     _require(len(Y) == len(X), f"X and Y must have the same number of rows, got {len(X)} and {len(Y)}")
     Y = Y.rechunk((tuple(np.diff(starts).tolist()), -1))
     found = _landmark_map(X, landmarks, kernel)
-    parts = _each_block(_sums_of_features, "X", X, _shared(found), beside=_row_blocks("Y", Y)[0])
+    parts = _each_block(_sums_of_features, "X", X, found, beside=_row_blocks("Y", Y)[0])
     squares, products = np.split(_joined(operator.add, parts), [len(found.points)], axis=1)
     weights = _together(_solve_ridge, squares.copy(), products, lam)
     expansion = _together(_expansion_by_map, found, weights, np.zeros(Y.shape[1]))
