@@ -447,27 +447,26 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
             name = f"llvm.fabs.v{lanes}f{8 * itemsize}"
             absolute = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), name)
 
-            def row_of(array, row):
-                return builder.gep(array.data, [builder.mul(row, builder.extract_value(array.shape, 1))])
-
-            def at(pointer, offset):
-                return builder.bitcast(builder.gep(pointer, [index(offset)]), vector.as_pointer())
+            def at(array, row, column, what=vector):   # pointer to what begins at an entry
+                place = builder.add(builder.mul(row, builder.extract_value(array.shape, 1)), column)
+                return builder.bitcast(builder.gep(array.data, [place]), what.as_pointer())
 
             numbers, sums, targets = [], [], []
             for k in range(rows):
                 row = builder.add(i, index(k))
                 numbers.append(builder.select(builder.icmp_signed("<", row, last), row, last))
-                targets.append(builder.gep(row_of(out, builder.add(r, index(k))), [c]))
                 sums.append([cgutils.alloca_once(builder, vector) for _ in range(vectors)])
+                targets.append([at(out, builder.add(r, index(k)), builder.add(c, index(v * lanes)))
+                                for v in range(vectors)])
                 for v in range(vectors):
-                    begin = builder.load(at(targets[k], v * lanes), align=itemsize) if accumulate else vector(None)
+                    begin = builder.load(targets[k][v], align=itemsize) if accumulate else vector(None)
                     builder.store(begin, sums[k][v])
             with cgutils.for_range_slice(builder, start, stop, index(1)) as (t, _):
-                columns = builder.gep(panel.data, [builder.mul(builder.sub(t, start), index(vectors * lanes))])
-                ys = [builder.load(at(columns, v * lanes), align=itemsize) for v in range(vectors)]
+                row = builder.sub(t, start)
+                ys = [builder.load(at(panel, row, index(v * lanes)), align=itemsize) for v in range(vectors)]
                 for k in range(rows):
                     row, column = (t, numbers[k]) if transposed else (numbers[k], t)
-                    x, empty = builder.load(builder.gep(row_of(X, row), [column])), vector(ir.Undefined)
+                    x, empty = builder.load(at(X, row, column, element)), vector(ir.Undefined)
                     x = builder.shuffle_vector(builder.insert_element(empty, x, ir.IntType(32)(0)), empty, splat)
                     for v in range(vectors):
                         gap = builder.fsub(x, ys[v])
@@ -478,7 +477,7 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
                         builder.store(builder.fadd(builder.load(sums[k][v]), addend, flags=flags), sums[k][v])
             for k in range(rows):
                 for v in range(vectors):
-                    builder.store(builder.load(sums[k][v]), at(targets[k], v * lanes), align=itemsize)
+                    builder.store(builder.load(sums[k][v]), targets[k][v], align=itemsize)
             return context.get_dummy_value()
         return types.void(X, *[types.int64] * 4, panel, out, types.int64, types.int64), codegen
     return register_tile
@@ -8630,7 +8629,7 @@ def dask_median_bandwidth(X, seed=0):
     Returns: float, the bits of `median_bandwidth`
     """
     key, (_, starts) = _key(_as_seed("seed", seed), _PAIRS), _row_blocks("X", X)
-    rows = np.sort(_draw_uniformly(starts[-1], min(starts[-1], 1000), key))            # in order: Dask cuts others apart
+    rows = np.sort(_draw_uniformly(starts[-1], min(starts[-1], 1000), key))    # in order: Dask cuts others one by one
     return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
 
 
@@ -8663,7 +8662,7 @@ def _landmark_map(X, landmarks, kernel):
     if (rows := np.asarray(rows)).ndim == 1 and rows.dtype.kind in "iu":
         if rows.size == 0 or rows.min() < 0 or rows.max() >= len(X):
             raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
-        numbers, places = np.unique(rows, return_inverse=True)         # in order: Dask cuts others one by one
+        numbers, places = np.unique(rows, return_inverse=True)     # in order: Dask cuts others one by one
         rows = _checked_points("X", _computed(X[numbers]), None, numbers)[places]
     points = _checked_points("landmarks", rows, X.shape[1])
     points = points.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
@@ -8811,15 +8810,6 @@ class _Points(NamedTuple):
             rows = (np.asarray(rows, np.float64) - self.moments[0]) / self.moments[1]
         return _checked_points(self.source, np.ascontiguousarray(rows, dtype), None, range(len(self.X))[chosen])
 
-    def standardized(self):
-        """To be standardized by their own moments; a column that does not vary keeps its scale."""
-        n, centre, sums, squares = len(self.X), np.asarray(self.X[0], np.float64), 0.0, 0.0
-        for begin in range(0, n, 8192):
-            rows = self.rows(slice(begin, begin + 8192)) - centre      # near the mean no digits cancel
-            sums, squares = sums + rows.sum(0), squares + (rows**2).sum(0)
-        scale = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
-        return self._replace(moments=(centre + sums / n, np.where(scale > 0.0, scale, 1.0)))
-
 
 def _load_points(options, beside=None):
     """The points of a file, a .npy file's on disk until they are needed; beside: what is in the file of a model."""
@@ -8847,7 +8837,12 @@ def _load_points(options, beside=None):
         scales = points.rows(slice(8192)).std(0)
         if scales.max() > 1e3 * scales[scales > 0.0].min(initial=math.inf):
             _to_stderr(f"columns of {path} differ in scale by more than 1000: --standardize brings them to one")
-    return points.standardized() if options.standardize and beside is None else points
+    if options.standardize and beside is None:         # a column that does not vary keeps its scale
+        slabs = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)]
+        mean = sum(points.rows(slab).sum(0, np.float64) for slab in slabs) / len(X)
+        scale = np.sqrt(sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs) / len(X))
+        points = points._replace(moments=(mean, np.where(scale > 0.0, scale, 1.0)))
+    return points
 
 
 def _is_number(field):
@@ -8977,20 +8972,14 @@ def _fitted(name, X, kernel, options):
     return model, expand(X, model), model.points.nbytes + model.coef.nbytes, matrix
 
 
-def _judge(X, kernel, options):
-    """A function of (model, features, matrix) that compares them with the exact Gram matrix: the table's columns."""
-    K = gram(X, X, kernel) if len(X) <= _DENSE_POINTS else Implicit(X, kernel)
-    norm = spectral_norm(K, options.seed, 1e-3)
-    eigen = block_lanczos(center(K) if options.center else K, options.k, options.seed)
-
-    def judged(model, features, matrix):
-        error, explained = spectral_error(matrix(), K) / norm, math.nan
-        with contextlib.suppress(ValueError):          # points that are all alike have no variance
-            explained = explained_variance_ratio(X, model).sum()
-        Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
-        P, right = Q - Q.mean(0) * options.center, np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0
-        return error, int(right.sum()), (P * matmat(K, P)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300), explained
-    return judged
+def _judge(K, norm, eigen, X, model, features, matrix, centred):
+    """The table's columns: the model, its features and its matrix, compared with the exact Gram matrix K."""
+    error, explained = spectral_error(matrix(), K) / norm, math.nan
+    with contextlib.suppress(ValueError):              # points that are all alike have no variance
+        explained = explained_variance_ratio(X, model).sum()
+    Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
+    P, right = Q - Q.mean(0) * centred, np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0
+    return error, int(right.sum()), (P * matmat(K, P)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300), explained
 
 
 _LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
@@ -9021,19 +9010,24 @@ def _embed(options):
     X, kernel = points.rows(), _chosen_kernel(options, points)
     _checked_whole("-k", options.k, 1, len(X))
     _print_head(options, points, source, kernel)
-    judged, first = _judge(X, kernel, options) if options.errors else None, None
+    first, exact = None, ()
+    if options.errors:
+        K = gram(X, X, kernel) if len(X) <= _DENSE_POINTS else Implicit(X, kernel)
+        exact = K, spectral_norm(K, options.seed, 1e-3), block_lanczos(
+            center(K) if options.center else K, options.k, options.seed)
     print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'error':>11}{'within 10 deg':>16}{'of best %':>12}"
           f"{'explained %':>13}")
     for done, name in enumerate(names, 1):
         with _progress(f"{name}, {done} of {len(names)}") as line:
             model, features, held, matrix = _fitted(name, X, kernel, options)
             seconds = time.perf_counter() - line.start
-            error, right, kept, explained = judged(model, features, matrix) if judged else 4 * [math.nan]
-        right = f"{right} of {options.k}" if judged else "-"
+            error, right, kept, explained = 4 * [math.nan] if not exact else _judge(
+                *exact, X, model, features, matrix, options.center)
+        right = f"{right} of {options.k}" if exact else "-"
         print(f"{name:16}{seconds:9.3f}{_human(held):>12}{error:11.3g}{right:>16}{100 * kept:12.4g}"
               f"{100 * explained:13.4g}".replace("nan", "  -"), flush=True)
         first = first or (model, features)
-    if judged:
+    if exact:
         print(_LEGEND)
     print(f"eigenvalues / n ({names[0]}): " + " ".join(f"{value / len(X):.4g}" for value in first[0].values[:10]))
     _write_results(options, points, names[0], first[0], first[0].values, first[1])
@@ -9103,11 +9097,6 @@ def _write_results(options, points, what, model, values, embedding=None):
         print(f"drew {options.plot} ({what})")
 
 
-def _plainly(text):
-    """Text without formulas, and without what no font has."""
-    return str(text).encode(errors="replace").decode().replace("$", "\\$")
-
-
 def _plot(options, embedding, values, labels, what):
     """Two components, coloured by labels, and the spectrum."""
     if labels is not None and (labels != labels).any():
@@ -9116,11 +9105,14 @@ def _plot(options, embedding, values, labels, what):
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     Z = embedding[:, [0, min(1, len(values) - 1)]].T
     style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / Z.shape[1], 0.15, 0.9))}
-    kinds, called = () if labels is None else np.unique(labels), _plainly(pathlib.Path(options.labels or "label").stem)
+    kinds, of, by = () if labels is None else np.unique(labels), options.points or "demo", options.labels or "label"
+    # As plain text: without formulas, and without what no font has.
+    title, called, *names = [str(text).encode(errors="replace").decode().replace("$", "\\$") for text in (
+        f"{pathlib.Path(of).name}: kernel PCA ({what})", pathlib.Path(by).stem, *kinds)]
     if 0 < len(kinds) <= 20:                           # a class a colour, in a legend
         colours = importlib.import_module("matplotlib").colormaps["tab10" if len(kinds) <= 10 else "tab20"]
-        for number, kind in enumerate(kinds):          # the legend leaves out what begins with "_"
-            left.scatter(*Z[:, labels == kind], color=colours(number), label=" " + _plainly(kind), **style)
+        for number, (kind, name) in enumerate(zip(kinds, names)):      # the legend leaves out what begins with "_"
+            left.scatter(*Z[:, labels == kind], color=colours(number), label=" " + name, **style)
         left.legend(title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
     elif labels is not None and labels.dtype.kind in "biuf":           # a scale
         figure.colorbar(left.scatter(*Z, c=labels, cmap="viridis", **style), ax=left, label=called)
@@ -9128,7 +9120,7 @@ def _plot(options, embedding, values, labels, what):
         left.scatter(*Z, **style)
         if labels is not None:
             _to_stderr(f"labels of {len(kinds)} kinds are not shown: at most 20, or numbers")
-    figure.suptitle(_plainly(f"{pathlib.Path(options.points or 'demo').name}: kernel PCA ({what})"))
+    figure.suptitle(title)
     left.set(xlabel="component 1", ylabel=f"component {min(2, len(values))}")
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")

@@ -602,12 +602,14 @@ def test_single_precision_stays_and_whole_numbers_become_double(tmp_path, capsys
             assert written.shape == (500, 2) and written.dtype == (np.float32 if dtype == np.float32 else np.float64)
 
 
-def test_standardized_points_have_mean_0_and_variance_1():
-    Y = X * [1e-3, 5e6, 0] + [1e9, 0, 4]
-    found = kp._Points(Y).standardized()
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_standardized_points_have_mean_0_and_variance_1(dtype, tmp_path):
+    Y = (X * [1e-3, 5e6, 0] + [1e9 if dtype == np.float64 else 1.0, 0, 4]).astype(dtype)
+    np.save(tmp_path / "Y.npy", Y)
+    found = kp._load_points(kp._parser().parse_args(["embed", str(tmp_path / "Y.npy"), "--standardize"]))
     assert np.abs(found.rows().mean(0)).max() < 1e-3 and np.abs(found.rows()[:, :2].std(0) - 1).max() < 1e-3
     assert found.moments[1][2] == 1 and np.array_equal(found.rows(slice(3, 5)), found.rows()[3:5])
-    assert kp._Points(X.astype(np.float32)).standardized().rows().dtype == np.float32
+    assert found.rows().dtype == dtype
 
 
 # Streams
