@@ -205,21 +205,9 @@ _SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}      # for numba
 
-
-class _Account:
-    """What late threads have cost, until when short regions are left to one thread, and when the last region ended."""
-    debt, alone_until, ended = 0.0, 0, 0
-
-    def note(self, begun, work):
-        now = time.perf_counter_ns()
-        if work < _SHORT and begun - self.ended < _PAUSE:
-            self.debt = max(0.0, self.debt + (now - begun) - 2.0 * work)
-            if self.debt > _DEBT:
-                self.debt, self.alone_until = 0.5 * _DEBT, now + _HOLD
-        self.ended = now
-
-
-_account, _process = _Account(), os.getpid()           # in a forked child the threads of its parent are missing
+# What late threads have cost, until when short regions are left to one thread, and when the last region ended.
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0)
+_process = os.getpid()                                 # in a forked child the threads of its parent are missing
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 _region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
 
@@ -257,20 +245,26 @@ def _files(twin):
     return list(pathlib.Path(twin.stats.cache_path).glob(f"*{twin.__name__}-*"))
 
 
-def _first_call(function, key, parallel, arguments):
-    """The function compiled for the types of these arguments, or loaded from disk, and what it returns. A file that
-    cannot be written, or is cut short, raises before the core runs: it is removed; the last try is without files."""
-    for cached in [True, True, False] if _CACHED else [False]:
-        twin = None
-        try:
-            twin = _twin(function, key, parallel, cached)
-            return twin, twin(*arguments)
-        except Exception as error:
-            if not cached or isinstance(error, numba.NumbaError):
-                raise
-            for file in _files(twin) if twin else []:
-                with contextlib.suppress(OSError):
-                    file.unlink()
+def _run(function, twins, key, arguments, parallel):
+    """What a twin of the function returns; at first it is compiled for the types of these arguments, or loaded. A file
+    that cannot be written, or is cut short, raises before the core runs: it is removed; the last try is without."""
+    if (key, parallel) in twins:
+        return twins[key, parallel](*arguments)
+    with _while_compiling():
+        for cached in [True, True, False] if _CACHED else [False]:
+            twin = None
+            try:
+                twin = _twin(function, key, parallel, cached)
+                result = twin(*arguments)
+                break
+            except Exception as error:
+                if not cached or isinstance(error, numba.NumbaError):
+                    raise
+                for file in _files(twin) if twin else []:
+                    with contextlib.suppress(OSError):
+                        file.unlink()
+        twins[key, parallel] = twin
+    return result
 
 
 def _core(function, alone=False):
@@ -282,13 +276,6 @@ def _core(function, alone=False):
     alone: without a `prange`, and called without work.
     """
     twins, stood_in = {}, {}                           # by types of arguments; work of serial twins for parallel ones
-
-    def run(key, arguments, parallel):
-        if (key, parallel) in twins:
-            return twins[key, parallel](*arguments)
-        with _while_compiling():
-            twins[key, parallel], result = _first_call(function, key, parallel, arguments)
-        return result
 
     def worth_compiling(key, work):
         """Whether the parallel twin is there, here or on disk, or its stand-in has worked for long enough."""
@@ -306,14 +293,19 @@ def _core(function, alone=False):
             work > _SHORT or time.perf_counter_ns() > _account.alone_until) and worth_compiling(key, work))
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
         if not (parallel and (threads := numba.get_num_threads()) > 1 and _region.acquire(blocking=False)):
-            return run(key, arguments, False)
+            return _run(function, twins, key, arguments, False)
         begun = time.perf_counter_ns()
         try:
             if threads > _PROCESSORS:                  # more would wait for each other: 16 on 2 took 1.6 times as long
                 numba.set_num_threads(_PROCESSORS)
-            return run(key, arguments, True)
+            return _run(function, twins, key, arguments, True)
         finally:
-            _account.note(begun, work)
+            now = time.perf_counter_ns()
+            if work < _SHORT and begun - _account.ended < _PAUSE:
+                _account.debt = max(0.0, _account.debt + (now - begun) - 2.0 * work)
+                if _account.debt > _DEBT:
+                    _account.debt, _account.alone_until = 0.5 * _DEBT, now + _HOLD
+            _account.ended = now
             if threads > _PROCESSORS:
                 numba.set_num_threads(threads)
             _region.release()
@@ -321,7 +313,8 @@ def _core(function, alone=False):
     if numba.config.DISABLE_JIT:                       # then a reader can step through it
         plain = np.errstate(over="ignore")(function)
         return plain if alone else functools.wraps(function)(lambda work, *arguments: plain(*arguments))
-    call = functools.wraps(function)((lambda *arguments: run(*_with_types(arguments), False)) if alone else core)
+    call = functools.wraps(function)(
+        (lambda *arguments: _run(function, twins, *_with_types(arguments), False)) if alone else core)
     call.twins = twins
     return call
 
@@ -973,7 +966,7 @@ class Kernel(NamedTuple):
             return Kernel, tuple(self)
         for f, by_address in list(_custom_kernels.items()):
             if by_address.address == self.address:
-                return _custom_again, (f, self.scale)
+                return (custom, (f,)) if self.scale == 1.0 else (scaled, (self._replace(scale=1.0), self.scale))
         raise TypeError("a custom kernel must be made by custom(f) in the process that pickles it")
 
     def __repr__(self):
@@ -1135,10 +1128,6 @@ def custom(f):
             raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
         _custom_kernels.setdefault(f, by_address)      # another thread may have been first
     return Kernel(_CUSTOM, address=_custom_kernels[f].address)
-
-
-def _custom_again(f, scale):
-    return custom(f)._replace(scale=scale)
 
 
 def scaled(kernel, kappa):
@@ -1347,13 +1336,6 @@ def _pack(Y, columns=None):
     return _packed(Y.T, _TILE_BYTES // Y.itemsize, Y.shape[1], columns or _whole_blocks(len(Y)))
 
 
-def _squares(X):
-    """Squared norms of the rows; zeros fill the last block up."""
-    out = np.zeros(_whole_blocks(len(X)), X.dtype)
-    out[:len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
-    return out
-
-
 def _minus_row(X, row=None):
     """X less a row in each row, or less the mean of its rows."""
     row = X.mean(0, np.float64) if row is None else row
@@ -1386,7 +1368,8 @@ def _prepare(kernel, X, Y, symmetric):
         centre = Y.mean(0, np.float64)
         Q = _minus_row(Y, centre)
         P = Q if symmetric else _minus_row(X, centre)
-        x_squares, y_squares = _squares(P), _squares(Q)
+        x_squares, y_squares = [np.pad(np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind").astype(
+            Z.dtype), (0, -len(Z) % _BLOCK)) for Z in (P, Q)]          # zeros fill the last block up
         steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
         if steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW:
             return _Pairs(_EXPANDED, gamma, P, Q, x_squares, y_squares, _pack(Q), symmetric)
@@ -5569,31 +5552,25 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 
 # 12.1 Functions that are sums of features
 
-@_helper
-def _drawn_panels(X, kernel, frequencies, copies, key, first, count):
-    """Panels of the frequencies of at most 128 features: stored ones, or drawn."""
-    d, width = X.shape[1], _TILE_BYTES // X.itemsize
-    panels, w = _aligned((_BLOCK // width, d, width), X), np.zeros(d)
-    for i in range(_BLOCK):
-        if i < count and frequencies.shape[0] > 0:
-            w = frequencies[first + i]
-        elif i < count:
-            _draw_frequency(kernel, key, (first + i) // copies, w)
-        for t in range(d):
-            panels[i // width, t, i % width] = w[t] if i < count else 0.0
-    return panels
-
-
 @_core
 def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
-    """Add the share of each run of features to its slot, block by block; angles that are not finite."""
+    """Add the share of each run of features to its slot, block by block, frequencies stored or drawn; angles that are
+    not finite."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         task, segments, wide, used = np.int64(index), slots.shape[0], slots.shape[2], phases.shape[0]
         angles, cosines, product = _new_tile(X), _new_tile(X), _aligned((_BLOCK, wide), X)
+        d, width = X.shape[1], _TILE_BYTES // X.itemsize
+        directions, w = _aligned((_BLOCK // width, d, width), X), np.zeros(d)
         for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
             begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
-            directions = _drawn_panels(X, kernel, frequencies, copies, key, begin, count)
+            for i in range(_BLOCK):
+                if i < count and frequencies.shape[0] > 0:
+                    w = frequencies[begin + i]
+                elif i < count:
+                    _draw_frequency(kernel, key, (begin + i) // copies, w)
+                for t in range(d):
+                    directions[i // width, t, i % width] = w[t] if i < count else 0.0
             for block in range(_blocks(X.shape[0])):
                 first, rows = block * _BLOCK, min(_BLOCK, X.shape[0] - block * _BLOCK)
                 infinite[task] += _fourier_tile(X, block, directions, phases[begin:begin + count], 0, factor, angles,
@@ -6595,14 +6572,6 @@ class _Progress(NamedTuple):
     evaluations: int
 
 
-def _begin_pivots(P, kernel, shift, s, like):
-    """A factorisation before its first pivot, with room for s; errors in the precision of `like`."""
-    n, diagonal = len(P), _diagonal(P, kernel).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rest, floor = diagonal + shift, _rounding(kernel, like, s) * diagonal
-    return _Progress(_new_array((n, s), P.dtype), np.empty(0, np.int64), diagonal, rest, floor, np.zeros(n), 0, n)
-
-
 def _sound_rest(function, progress, found, definite):
     """Set to 0 what is rounding, and what pivots have left; refuse a residual not finite, or clearly negative. Of a
     kernel that is positive definite by its formula it is rounding (powers of inner products from 1e11 to 1e21 in
@@ -6616,7 +6585,12 @@ def _sound_rest(function, progress, found, definite):
 
 @np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by `_sound_rest`
 def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key):
-    """The factorisation with s pivots, several at a time; fewer where nothing is left."""
+    """The factorisation with s pivots, several at a time; fewer where nothing is left. progress: None at the beginning;
+    errors are in the precision of `like`."""
+    if progress is None:
+        n, diagonal = len(P), _diagonal(P, kernel).astype(np.float64)
+        progress = _Progress(_new_array((n, s), P.dtype), np.empty(0, np.int64), diagonal, diagonal + shift,
+                             _rounding(kernel, like, s) * diagonal, np.zeros(n), 0, n)
     F, _, diagonal, rest, floor, variances, turn, evaluations = progress
     rounding, value_rounding = _rounding(kernel, like, s), _rounding(kernel, like, 1)
     definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED)              # by its formula, whatever rounding says
@@ -6654,8 +6628,7 @@ def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, k
 
 def _pivoted(function, P, kernel, shift, s, block, share, like, key):
     """Partial Cholesky factorisation of K + diag(shift) in s steps: Landmarks in order of choice, and the factor F."""
-    progress = _begin_pivots(P, kernel, shift, s, like)
-    progress = _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key)
+    progress = _pivots_up_to(function, s, None, P, kernel, shift, block, share, like, key)
     return Landmarks(progress.indices, np.ones(progress.indices.size), progress.evaluations), progress.F
 
 
@@ -7343,8 +7316,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     some = np.arange(n) if n <= _CHECKED_FIRST else _draw_by_size(np.ones(n), _CHECKED_FIRST, start)[0]
     most, looks, shift, norm, measured = min(n, limit or n), 0, np.zeros(n), 0.0, 0
     flaw = "nystrom_to: kernel must be finite on X, and not so large that products overflow its type"
-    s = min(most, 16)
-    progress = _begin_pivots(X, kernel, shift, s, X)
+    s, progress = min(most, 16), None
     while True:
         progress = _pivots_up_to("nystrom_to", s, progress, X, kernel, shift, 64, 0.0, X, key)
         found, left, chance = progress.indices.size, progress.rest.sum(), 0.0
@@ -8403,7 +8375,10 @@ def _calls(X):
 
 # 16.5 A transformer for scikit-learn
 
-def _make_transformer():
+def __getattr__(name):
+    """`LandmarkFeatures` is made when it is first asked for: nothing else here needs scikit-learn."""
+    if name != "LandmarkFeatures":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     base, utils = importlib.import_module("sklearn.base"), importlib.import_module("sklearn.utils")
     validation = importlib.import_module("sklearn.utils.validation")
 
@@ -8463,15 +8438,8 @@ def _make_transformer():
 
     LandmarkFeatures.__module__, LandmarkFeatures.__qualname__ = __name__, "LandmarkFeatures"      # to be pickled by
     LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"                           # as errors name it
+    globals()[name] = LandmarkFeatures
     return LandmarkFeatures
-
-
-def __getattr__(name):
-    """`LandmarkFeatures` is made when it is first asked for: nothing else here needs scikit-learn."""
-    if name != "LandmarkFeatures":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = made = _make_transformer()
-    return made
 
 
 # ----------------------------------------------------------------------------------------------------------------------
