@@ -834,7 +834,7 @@ def test_certificates_of_values_without_digits_were_below_the_error(rng):
     with pytest.raises(ValueError, match="nystrom_to: kernel must not be 0, or too small for the type of X"):
         kp.nystrom_to(Z, kp.scaled(kp.polynomial(4, 1.0, 0.0), 1e-30), 1e-7)
     far = (rng.standard_normal((500, 1)) + 1e6).astype(np.float32)
-    with pytest.raises(ValueError, match="nystrom_to: kernel must be finite on X, and not so large that products overflow"):
+    with pytest.raises(ValueError, match="nystrom_to: kernel must be .* not so large that products overflow"):
         kp.nystrom_to(far, kp.polynomial(3, 2.95, 1.0), 1e-3)
 
 
