@@ -78,6 +78,20 @@ def test_lines_have_at_most_120_columns():
     assert not [line for line in SOURCE.splitlines() if len(line) > 120]
 
 
+def test_the_file_keeps_to_its_budget():
+    # what whoever opens it has to carry: lines, lines of code, functions, lines of a function without its docstring
+    tree, prose = ast.parse(SOURCE), set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)) and ast.get_docstring(node) is not None:
+            prose |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = SOURCE.splitlines()
+    code = [number for number, line in enumerate(lines, 1)
+            if number not in prose and line.strip() and not line.strip().startswith("#")]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    assert len(lines) <= 9500 and len(code) <= 5600 and len(functions) <= 500
+    assert not [node.name for node in functions if len(set(range(node.lineno, node.end_lineno + 1)) - prose) > 70]
+
+
 def test_no_function_spells_its_own_floating_point_flags_or_touches_global_state():
     assert "nnan" not in SOURCE and "ninf" not in SOURCE
     assert not re.search(r"fastmath\s*=\s*(True|\{)", SOURCE)
