@@ -2517,10 +2517,10 @@ def _eigen_of(values, vectors, products, iterations, precision, summands):
 
 
 def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or infinity)"):
-    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest; flaw: what refuses A.
+    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest.
 
     Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. The
-    basis holds 2 k + 8 blocks, or A is formed.
+    basis holds 2 k + 8 blocks, or A is formed. flaw: what is said of A if it is not finite.
     """
     n, block = _size(A), min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -2579,11 +2579,12 @@ def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or i
 # 7.3 The eigenvalue largest in size
 
 def _norm(A, key, tol, max_iterations, flaw):
-    """A lower bound of |A|, and an upper bound that fails with chance _MISSED; flaw: what refuses A that is not finite.
+    """A lower bound of |A|, and an upper bound that fails with chance _MISSED.
 
     The search ends when no eigenvalue above (1 + tol) norm can have been missed: that is the upper bound. Where the
     basis was full before, or all is rounding, it is a much larger one, from the first product. A full basis (512 MB,
     or 160 columns) is started anew from the largest Ritz vectors; then the residual of the first must fall below tol.
+    flaw: what is said of A if it is not finite.
     """
     n, block = _size(A), _NORM_BLOCK
     W = np.eye(n) if n <= 256 else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
@@ -3622,7 +3623,8 @@ def _shadows(X, known, eps, grow):
     """Centers and labels (RSKPCA algorithm 2) of points, after known centers; unless `grow`, -1 beyond their reach."""
     X, limit, labels = X.astype(np.float64, copy=False), eps * eps, np.empty(len(X), np.int64)
     begin, count, met, d, size = 0, len(known), len(known), X.shape[1], _BLOCK
-    axes = np.argsort(-np.ptp(X[::-(-len(X) // _SHADOW_BATCH)], axis=0), kind="stable")[:3]        # of 2048 points
+    some = np.concatenate([P[::max(1, len(P) // _SHADOW_BATCH)] for P in (X, known)])  # 2048 of either, or more
+    axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
     span = max(X.max(), known.max(initial=-math.inf)) - min(X.min(), known.min(initial=math.inf))
     # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
     side, none = float(max(1.00001 * eps, span / _CELLS_ON_AXIS)), np.empty(0, np.int64)

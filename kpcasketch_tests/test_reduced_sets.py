@@ -98,6 +98,14 @@ def cells(monkeypatch):
     return made, ways
 
 
+def test_a_few_points_that_join_many_centers_have_the_axes_of_these(cells, rng):
+    points = rng.standard_normal((5000, 5)) * [0.0, 1.0, 1e-9, 2.0, 3.0]
+    state = kp.shadow_update(kp.shadow_start(0.2, 5), points[:-1])
+    again = kp.shadow_update(state, points[-1:])
+    assert cells[0][-1].axes.tolist() == [4, 3, 1] and again.count == 5000
+    assert np.array_equal(again.weights, kp.shadow_select(points, 0.2).weights)
+
+
 def test_cells_and_tiles_give_the_same_shadows(cells, rng):
     made, ways = cells
     many = exact_labels(rng.standard_normal((6000, 3)), 0.05)          # thousands of centers: cells
