@@ -246,8 +246,8 @@ def _files(twin):
 
 
 def _run(function, twins, key, arguments, parallel):
-    """What a twin of the function returns; at first it is compiled for the types of these arguments, or loaded. A file
-    that cannot be written, or is cut short, raises before the core runs: it is removed; the last try is without."""
+    """What a twin of the function returns. At first it is compiled for the types of these arguments, or loaded: a file
+    that cannot be written, or is cut short, raises before the core runs, and is removed; the last try is without."""
     if (key, parallel) in twins:
         return twins[key, parallel](*arguments)
     with _while_compiling():
@@ -366,7 +366,7 @@ except RuntimeError:
 _VECTOR_BYTES = 64 if _AVX512 else 32
 _TILE_VECTORS = 4 if _AVX512 else 2
 _PRODUCT_ROWS = 8 if _AVX512 else 4
-_TILE_BYTES, _PANEL_BYTES = _TILE_VECTORS * _VECTOR_BYTES, 2 * _VECTOR_BYTES           # rows of panels, in bytes
+_WIDE_PANEL, _NARROW_PANEL = _TILE_VECTORS * _VECTOR_BYTES, 2 * _VECTOR_BYTES          # bytes of a row of each
 # Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
 _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
 _CUSTOM_VALUE = 1e5                                    # and for a custom kernel, which nobody knows: taken to be dear
@@ -1333,7 +1333,7 @@ def _packed(V, width, rows, columns):
 
 def _pack(Y, columns=None):
     """Panels of the points of Y, each a column; zeros fill the last tile up."""
-    return _packed(Y.T, _TILE_BYTES // Y.itemsize, Y.shape[1], columns or _whole_blocks(len(Y)))
+    return _packed(Y.T, _WIDE_PANEL // Y.itemsize, Y.shape[1], columns or _whole_blocks(len(Y)))
 
 
 def _minus_row(X, row=None):
@@ -1599,12 +1599,12 @@ def _diagonal(X, kernel):
 def _packed_vectors(V):
     """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
     p, rows = V.shape[1], _whole_blocks(len(V))
-    return _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, _PANEL_BYTES // V.itemsize, rows, p)
+    return _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, _NARROW_PANEL // V.itemsize, rows, p)
 
 
 def _padded_width(p, like):
     """Columns of a buffer that `_multiply_add` can write to."""
-    width = _PANEL_BYTES // like.itemsize
+    width = _NARROW_PANEL // like.itemsize
     return p if p <= 4 else -(-p // width) * width
 
 
@@ -1868,7 +1868,7 @@ def _column_products(F, G):
     """F^T G in float64; beyond what BLAS does, sums of 2048 rows in the factors' precision."""
     if F.size * G.shape[1] < _BLAS_BELOW:
         return np.matmul(F.T, G, dtype=np.float64)
-    out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _TILE_BYTES // F.itemsize, F is G
+    out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _WIDE_PANEL // F.itemsize, F is G
     places, padded = _tile_places(out, out.T, symmetric), -(-out.shape[1] // width) * width # whole panels are taken
     for start in range(0, len(F), _RUN):
         rows, panels = min(_RUN, len(F) - start), []
@@ -2052,11 +2052,6 @@ def _bits_at(A, i, j):
     return np.where(A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale)
 
 
-def _checked_implicit(name, value):
-    X = _checked_points(f"{name}.X", value.X)
-    return Implicit(X, _checked_kernel(f"{name}.kernel", value.kernel, **{f"{name.split(': ')[-1]}.X": X}))
-
-
 def _dense_symmetric(A):
     """Whether entries are those of the transpose, at 4096 places."""
     u = _uniforms(_key(0, _PROBES), np.arange(8192))
@@ -2115,7 +2110,9 @@ _OPERATORS = {
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
         lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()), lambda A: A.words.nbytes),
     Implicit: _Form(
-        _checked_implicit, lambda A: len(A.X), lambda A: _epsilon(A.X), lambda A, V: _gram_product(
+        lambda name, A: Implicit(X := _checked_points(f"{name}.X", A.X), _checked_kernel(
+            f"{name}.kernel", A.kernel, **{f"{name.split(': ')[-1]}.X": X})),
+        lambda A: len(A.X), lambda A: _epsilon(A.X), lambda A, V: _gram_product(
             A.kernel, _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
             V.astype(A.X.dtype, copy=False)),
         lambda A, first, last: _gram(A.kernel, _prepare(       # of all rows symmetric, with the very numbers of `gram`
@@ -3339,7 +3336,7 @@ def rademacher_projection(X, s, seed=0):
     """
     X, s = _checked_points("rademacher_projection: X", X), _checked_whole("rademacher_projection: s", s, 1, 2**31 - 1)
     _fits("rademacher_projection: s", 1.0 * X.itemsize * len(X) * s)
-    projected, width = _new_array((len(X), s), X.dtype), _PANEL_BYTES // X.itemsize
+    projected, width = _new_array((len(X), s), X.dtype), _NARROW_PANEL // X.itemsize
     work = _MULTIPLY_ADD * X.size * s + 2.0 * -(-len(X) // _WIDE_BLOCK) * X.shape[1] * s
     key = _checked_key("rademacher_projection", seed, _SIGNS)
     _project_rows(work, X, s, key, -(-s // width), width, projected)
@@ -3467,7 +3464,7 @@ class ShadowState(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """Centers and the cells that they lie in, of (at most three) coordinates that vary most in a few points. centers
+    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range. centers
     (capacity, d), and in panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,) the center
     that came before into the same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin, side."""
     centers: np.ndarray
@@ -3609,9 +3606,17 @@ def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
     return count
 
 
+@_core_alone
+def _widen(low, high, X):
+    """Let the box hold the rows of X, too: row by row, where NumPy's minima of columns take four times as long."""
+    for i in range(X.shape[0]):
+        for t in range(X.shape[1]):
+            low[t], high[t] = min(low[t], X[i, t]), max(high[t], X[i, t])
+
+
 def _with_room(cells, count, capacity):
     """The same cells and `count` centers, with room for more."""
-    d, width, buckets = cells.centers.shape[1], _TILE_BYTES // 8, 64 << (capacity // 32).bit_length()
+    d, width, buckets = cells.centers.shape[1], _WIDE_PANEL // 8, 64 << (capacity // 32).bit_length()
     panels = np.full((-(-capacity // width), d, width), 1e160)         # far from all points, where no center is
     larger = cells._replace(centers=np.empty((capacity, d)), panels=panels, codes=np.empty(capacity, np.int64),
                             before=np.empty(capacity, np.int64), heads=np.full(buckets, -1))
@@ -3623,12 +3628,13 @@ def _shadows(X, known, eps, grow):
     """Centers and labels (RSKPCA algorithm 2) of points, after known centers; unless `grow`, -1 beyond their reach."""
     X, limit, labels = X.astype(np.float64, copy=False), eps * eps, np.empty(len(X), np.int64)
     begin, count, met, d, size = 0, len(known), len(known), X.shape[1], _BLOCK
-    some = np.concatenate([P[::max(1, len(P) // _SHADOW_BATCH)] for P in (X, known)])  # 2048 of either, or more
-    axes = np.argsort(-np.ptp(some, axis=0), kind="stable")[:3]
-    span = max(X.max(), known.max(initial=-math.inf)) - min(X.min(), known.min(initial=math.inf))
+    low, high = X[0].copy(), X[0].copy()
+    for P in (X, known):
+        _widen(low, high, P)
+    axes = np.argsort(low - high, kind="stable")[:3]
     # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
-    side, none = float(max(1.00001 * eps, span / _CELLS_ON_AXIS)), np.empty(0, np.int64)
-    cells = _Cells(known, np.empty((0, 0, 0)), none, none, none, axes, X[0, axes], side)
+    side, none = float(max(1.00001 * eps, (high - low)[axes[0]] / _CELLS_ON_AXIS)), np.empty(0, np.int64)
+    cells = _Cells(known, np.empty((0, 0, 0)), none, none, none, axes, low[axes], side)
     cells = _with_room(cells, count, count + _SHADOW_BATCH)
     while begin < len(X):
         end = min(len(X), begin + size)
@@ -3808,7 +3814,7 @@ def _find_nearest(X, panels, count, labels, distances):
 
 
 def _nearest(X, centers):
-    labels, distances, width = np.empty(len(X), np.int64), np.empty(len(X), X.dtype), _TILE_BYTES // X.itemsize
+    labels, distances, width = np.empty(len(X), np.int64), np.empty(len(X), X.dtype), _WIDE_PANEL // X.itemsize
     panels = _pack(centers, -(-len(centers) // width) * width)
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
     _find_nearest(work, X, panels, len(centers), labels, distances)
@@ -4259,8 +4265,8 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     True
     """
     found = _manifold_of("laplacian_eigenmap", C, w, kernel, k, seed, 0.0, True, 1.0,
-                         lambda total, n: 1.0 / (math.sqrt(total) * n), np.ones_like)
-    return found._replace(values=1.0 - found.values, factor=found.factor / math.sqrt(kernel.scale))
+                         lambda total, n: 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * n), np.ones_like)
+    return found._replace(values=1.0 - found.values)
 
 
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
@@ -4449,6 +4455,7 @@ _PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)      # kinds of directions
 _DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        # their random numbers
 _UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)          # its frequencies are normal vectors
 _SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
+_NEAR = (8192.0, 1048576.0)                            # largest angles of float32 and float64 that `_cos` is made for
 
 
 def _checked_map(name, map, X=None, points="X", drawable=False):
@@ -4530,16 +4537,12 @@ def _hadamard(tile):
 
 
 @_helper
-def _write_cosines(angles, factor, out):
-    """out = factor cos(angles), for vectors, each by itself whatever the others are; how many are not finite. `_cos` is
-    for angles up to 2^20, or 2^13 in float32."""
-    infinite, far, one = 0, 0, angles.dtype.type(factor)
-    near = angles.dtype.type(8192.0 if angles.itemsize == 4 else 1048576.0)
-    for c in range(angles.shape[0]):                   # counted: a maximum, which minds NaN, is not vectorised
-        far += not abs(angles[c]) <= near
+def _write_cosines(angles, all_near, factor, out):
+    """out = factor cos(angles), for vectors, each by itself whatever the others are; how many are not finite."""
+    infinite, one, near = 0, angles.dtype.type(factor), angles.dtype.type(_NEAR[angles.itemsize // 8])
     for c in range(angles.shape[0]):
         out[c] = one * _cos(angles[c])
-    for c in range(angles.shape[0] if far > 0 else 0):
+    for c in range(0 if all_near else angles.shape[0]):
         if not abs(angles[c]) <= near:
             infinite += not abs(angles[c]) < np.inf
             out[c] = one * math.cos(np.float64(angles[c]))
@@ -4550,16 +4553,19 @@ def _write_cosines(angles, factor, out):
 def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, column):
     """Up to 128 features, from `begin` on, of 128 points, from a place of `out` on; how many angles are not finite."""
     first, last, width = block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK), panels.shape[2]
-    columns, infinite = min(_BLOCK, phases.shape[0] - begin), 0
+    columns, near = min(_BLOCK, phases.shape[0] - begin), X.dtype.type(_NEAR[X.itemsize // 8])
     for q in range((columns + width - 1) // width):
         for r in range(0, last - first, 4):
             panel = panels[begin // width + q]
             _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, q * width)
+    far, infinite = 0, 0
     for r in range(last - first):
         values, shifts = angles[r, :columns], phases[begin:begin + columns]
-        for c in range(columns):
+        for c in range(columns):                       # counted: a maximum, which minds NaN, is not vectorised
             values[c] += shifts[c]
-        infinite += _write_cosines(values, factor, out[row + r, column:column + columns])
+            far += not abs(values[c]) <= near
+    for r in range(last - first):
+        infinite += _write_cosines(angles[r, :columns], far == 0, factor, out[row + r, column:column + columns])
     return infinite
 
 
@@ -4581,7 +4587,7 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
         _wide_vectors()
         (signs, order, weights, lengths), d, m = parts, X.shape[1], out.shape[1]
         task, blocks, size = np.int64(index), signs.shape[0], signs.shape[1]
-        first, wide, count = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0
+        first, wide, count, near = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0, X.dtype.type(_NEAR[X.itemsize // 8])
         last, points = min(X.shape[0], first + wide), np.zeros((size, wide), X.dtype)
         one, two = _aligned((size, wide), X), _aligned((size, wide), X)
         angles, cosines = _aligned((wide,), X), _aligned((wide,), X)
@@ -4600,11 +4606,12 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
                     row[i] = source[i] * weight        # G P
             _hadamard(two)                             # H
             for j in range(b * size * copies, min(m, (b + 1) * size * copies)):
-                t = j // copies - b * size
+                t, far = j // copies - b * size, 0
                 row, length, phase = two[t], X.dtype.type(lengths[b, t]), phases[j]
                 for i in range(wide):
                     angles[i] = row[i] * length + phase                # S
-                count += _write_cosines(angles, factor, cosines)
+                    far += not abs(angles[i]) <= near
+                count += _write_cosines(angles, far == 0, factor, cosines)
                 for i in range(first, last):
                     out[i, j] = cosines[i - first]
         infinite[task] = count
@@ -4837,7 +4844,7 @@ def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
     """Rows begin to end - 1 of Z become columns; what `_enter` adds up, by runs of rows."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
-        part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), _PANEL_BYTES // 8
+        part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), _NARROW_PANEL // 8
         count, size = slots.shape[2] // width, columns.shape[1]
         panels = _aligned((count, _BLOCK, width), columns)
         panels[:] = 0
@@ -4861,7 +4868,7 @@ def _enter(columns, used, settled, Z, begin, end):
     """Rows begin to end - 1 of Z become columns, from column `used` on; A^T A of the columns, if they are full. The
     first `settled` are orthogonal: but for their lengths, nothing is computed. One pass for both, or the columns go
     from one core's memory to another's in between: twice the time, for 50 columns of 2000."""
-    (m, size), width = columns.shape, _PANEL_BYTES // 8
+    (m, size), width = columns.shape, _NARROW_PANEL // 8
     full, rows = used + end - begin == size, -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = -(-(size - settled) // width) * width if full else 0
     slots = np.zeros((min(64, -(-m // _BLOCK)), rows, wide))
@@ -5562,7 +5569,7 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
         _wide_vectors()
         task, segments, wide, used = np.int64(index), slots.shape[0], slots.shape[2], phases.shape[0]
         angles, cosines, product = _new_tile(X), _new_tile(X), _aligned((_BLOCK, wide), X)
-        d, width = X.shape[1], _TILE_BYTES // X.itemsize
+        d, width = X.shape[1], _WIDE_PANEL // X.itemsize
         directions, w = _aligned((_BLOCK // width, d, width), X), np.zeros(d)
         for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
             begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
@@ -5582,7 +5589,7 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                 _add_block(product, rows, slots[task], first)
 
 
-_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums are held
+_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
 _START_POINTS = 2048                                   # points of the small problem
 _NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
 
@@ -5965,7 +5972,8 @@ def _are_moderate(state, U, V):
 
 
 def _stepped(function, state, first, count, W, constraint, turn=None, **changed):
-    """The state after a step: the means of moments and constraints have those of this one, in its functions turned."""
+    """The state after a step, with W and its constraint in the means of moments and of constraints; turn: what the new
+    functions are of those that these means are of."""
     _require_converging(function, state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef")))
     used, weight = first + count if first == state.used else state.used, 2.0 / (state.step + 2.0)
     moment = state.moment + weight * (W - state.moment)
@@ -6008,15 +6016,19 @@ def _gradient_step(function, state, X, Y):
     # Step 5.
     first, count, share = _feature_block(state)
     block, factor = slice(first, first + count), eta / (share * (n - half - lost))
-    features = _some_features(function, X[half:], state.map, first, count, 1.0)
-    coef[block] += factor * _column_products(features, Gx)
+    views = [(X[half:], state.map, Gx, coef)]
     if task == _SLICED:                                # indicators of slices need no ridge
         indicators = _indicators(Y[half:], state.slices.edges) @ state.slices.weights
         other_coef += eta / (n - half - lost) * indicators.T @ Gy
     elif len(V):
         other_coef[:state.used] = _dense_product(other_coef[:state.used], k, keep)
-        features = _some_features(function, Y[half:], state.other, first, count, 1.0)
-        other_coef[block] += factor * _column_products(features, Gy)
+        views.append((Y[half:], state.other, Gy, other_coef))
+    for points, map, G, weights in views:
+        gradient = np.zeros((count, k))
+        for begin in range(0, len(points), _POINTS_AT_A_TIME):
+            slab = slice(begin, begin + _POINTS_AT_A_TIME)
+            gradient += _column_products(_some_features(function, points[slab], map, first, count, 1.0), G[slab])
+        weights[block] += factor * gradient
     return _stepped(function, state, first, count, W, constraint, coef=coef, other_coef=other_coef)
 
 
@@ -7317,7 +7329,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     key, start, norms = [_checked_key("nystrom_to", seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
     some = np.arange(n) if n <= _CHECKED_FIRST else _draw_by_size(np.ones(n), _CHECKED_FIRST, start)[0]
     most, looks, shift, norm, measured = min(n, limit or n), 0, np.zeros(n), 0.0, 0
-    flaw = "nystrom_to: kernel must be finite on X, and not so large that products overflow its type"
+    flaw = "nystrom_to: kernel must be finite on X, and not so large that products overflow the type of X"
     s, progress = min(most, 16), None
     while True:
         progress = _pivots_up_to("nystrom_to", s, progress, X, kernel, shift, 64, 0.0, X, key)
@@ -7638,14 +7650,14 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     A, lam = _as_operator(f"{name}: A", A, True), _checked_real(f"{name}: lam", lam, 1e-300)
     probes, steps = _checked_whole(f"{name}: probes", probes, 1), _checked_whole(f"{name}: steps", steps, 1)
     key, n = _checked_key(name, seed, _PROBES), _size(A)
-    return _trace_of(f"{name}: A", A, lambda x: x.clip(0.0) / (x.clip(0.0) + lam),
-                     _random_signs(n, probes, key) / math.sqrt(probes), steps)
+    signs = _random_signs(n, probes, key) / math.sqrt(probes) if n > _SOLVED_DIRECTLY else None
+    return _trace_of(f"{name}: A", A, lambda x: x.clip(0.0) / (x.clip(0.0) + lam), signs, steps)
 
 
 def _trace_of(name, A, f, Z, steps):
-    """tr f(A), by all eigenvalues of up to 512 rows; of more sum_q z_q^T f(A) z_q for the columns z_q of Z, by Gauss
-    quadrature: Lanczos with full orthogonalisation."""
-    if _size(A) <= _SOLVED_DIRECTLY:
+    """sum_q z_q^T f(A) z_q for the columns z_q of Z, by Gauss quadrature: Lanczos with full orthogonalisation. Where Z
+    is None, tr f(A) by all eigenvalues."""
+    if Z is None:
         entries = _rows(A, 0, _size(A))
         _require(np.isfinite(entries).all(), f"{name} must be finite (no NaN or infinity)")
         return float(f(np.linalg.eigvalsh(entries)).sum())
@@ -8378,7 +8390,7 @@ def _calls(X):
 # 16.5 A transformer for scikit-learn
 
 def __getattr__(name):
-    """`LandmarkFeatures` is made when it is first asked for: nothing else here needs scikit-learn."""
+    """`LandmarkFeatures`, a class that is made when it is first asked for: nothing else here needs scikit-learn."""
     if name != "LandmarkFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     base, utils = importlib.import_module("sklearn.base"), importlib.import_module("sklearn.utils")
@@ -8488,6 +8500,8 @@ def _together(function, *values, rows=""):
         try:
             return function(*values)
         except ValueError as error:
+            if not rows:
+                raise
             raise ValueError(f"{error}{rows}") from None
         finally:
             numba.set_num_threads(before)
@@ -8808,8 +8822,8 @@ def _load_points(options, beside=None):
         if scales.max() > 1e3 * scales[scales > 0.0].min(initial=math.inf):
             _to_stderr(f"columns of {path} differ in scale by more than 1000: --standardize brings them to one")
     if options.standardize and beside is None:         # a column that does not vary keeps its scale
-        slabs = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)]
-        mean = sum(points.rows(slab).sum(0, np.float64) for slab in slabs) / len(X)
+        slabs, first = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)], np.asarray(X[0], np.float64)
+        mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / len(X)  # near it no digits cancel
         scale = np.sqrt(sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs) / len(X))
         points = points._replace(moments=(mean, np.where(scale > 0.0, scale, 1.0)))
     return points

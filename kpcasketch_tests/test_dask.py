@@ -493,6 +493,13 @@ def test_a_function_that_gives_other_rows_than_it_was_tried_with_is_refused():
             kp.dask_map(wrong, spread(X)).compute()
 
 
+def test_errors_of_a_function_of_ones_own_lost_their_class():
+    def singular(block):
+        raise np.linalg.LinAlgError("singular")
+    with pytest.raises(np.linalg.LinAlgError, match="^singular$"):
+        kp.dask_map(singular, da.ones((6, 2), chunks=(3, 2)))
+
+
 def test_a_row_that_is_gathered_is_named_by_its_number_among_all():
     with pytest.raises(ValueError, match="row 700 is not"):
         kp.dask_nystrom_kpca(spread(BAD), np.array([7, 700, 9]), KERNEL, 2)

@@ -492,6 +492,19 @@ def test_the_error_of_a_step_says_whose_theta0_it_was_and_its_value():
         kp.dsgd_update(state._replace(theta0=999.9, coef=1e3 * state.coef), X, Y)
 
 
+@pytest.mark.parametrize("task", ["kpca", "kcca"])
+def test_new_features_of_a_large_batch_are_held_for_some_points_at_a_time(task, monkeypatch):
+    # 2.5 GB for 400,000 points and 1024 features
+    (state, other), held, some = start(task), [], kp._some_features
+    whole = kp.dsgd_update(state, X, *[] if other is None else [other])
+    monkeypatch.setattr(kp, "_some_features", lambda function, points, *more: (held.append(len(points)), some(
+        function, points, *more))[1])
+    monkeypatch.setattr(kp, "_POINTS_AT_A_TIME", 128)
+    found = kp.dsgd_update(state, X, *[] if other is None else [other])
+    assert max(held) == 128 and sum(held) == (700 if task == "kpca" else 2 * 350)
+    assert np.allclose(found.coef, whole.coef, rtol=0, atol=1e-12 * np.abs(whole.coef).max())
+
+
 def test_steps_with_all_features_are_those_with_stored_points(rng):
     # update (2) of the paper, whose kernel values become those of the features when each step takes all of them
     state = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 200, 5), 2, feature_batch=200, initial=200, theta0=0.5,
