@@ -6602,12 +6602,12 @@ def _sound_rest(function, progress, found, definite):
 def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key):
     """The factorisation with s pivots, several at a time; fewer where nothing is left. progress: None at the beginning;
     errors are in the precision of `like`."""
+    rounding, value_rounding = _rounding(kernel, like, s), _rounding(kernel, like, 1)
     if progress is None:
         n, diagonal = len(P), _diagonal(P, kernel).astype(np.float64)
         progress = _Progress(_new_array((n, s), P.dtype), np.empty(0, np.int64), diagonal, diagonal + shift,
-                             _rounding(kernel, like, s) * diagonal, np.zeros(n), 0, n)
+                             rounding * diagonal, np.zeros(n), 0, n)
     F, _, diagonal, rest, floor, variances, turn, evaluations = progress
-    rounding, value_rounding = _rounding(kernel, like, s), _rounding(kernel, like, 1)
     definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED)              # by its formula, whatever rounding says
     indices, found = np.resize(progress.indices, s), progress.indices.size
     _sound_rest(function, progress, indices[:found], definite)
@@ -8492,7 +8492,7 @@ _at_work = threading.Lock()                            # one task at a time in a
 
 def _together(function, *values, rows=""):
     """function(*values) by as many threads as this worker has, one task at once: numba's workqueue admits one loop.
-    What is refused is told with the numbers of the rows."""
+    rows: words that end what is refused, on the rows that it is about."""
     before = threads = numba.get_num_threads()
     with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
         threads = min(numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed").get_worker().state.nthreads)
