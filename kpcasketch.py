@@ -526,6 +526,8 @@ def _as_array(name, value, ndim, dtypes=None):
     if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):               # pandas, with its NA
         pandas = "na_value" in inspect.signature(value.to_numpy).parameters
         try:
+            if pandas:
+                value[:0].astype(float)                # which refuses dates and times
             value = value.to_numpy(np.float64, na_value=np.nan) if pandas else np.asarray(value.to_numpy())
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be {what}, got columns that are not ({error})") from None
@@ -538,7 +540,8 @@ def _as_array(name, value, ndim, dtypes=None):
     if value.dtype.kind not in "biuf":
         hint = {"O": ": .astype(float) makes it one", "c": ": its .real and .imag are"}.get(value.dtype.kind, "")
         raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}{hint}")
-    _require(value.ndim == ndim, f"{name} must be {what}, got a {value.ndim}-D one")
+    _require(value.ndim == ndim, f"{name} must be {what}, got a {value.ndim}-D one" + (
+        ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1)))
     single = value.dtype.newbyteorder("=") == np.float32
     wanted = dtypes[0] if dtypes else np.float32 if single else np.float64
     return np.require(value, wanted, ["C", "A", "E"])
@@ -1165,7 +1168,7 @@ def _checked_kernel(name, kernel, **points):
         if kernel.kind == _PRECOMPUTED and not (P.shape[1] == 1 and (P == np.floor(P)).all()
                                                 and 0 <= P.min() <= P.max() < len(kernel.table)):
             raise ValueError(f"{function}: {argument} must have one column, of whole row numbers from 0 to N - 1, with "
-                             "a precomputed (N, N) kernel")
+                             "a precomputed (N, N) kernel: np.arange(N)[:, None] for all points")
     return kernel
 
 
@@ -2761,7 +2764,9 @@ def _checked_model(function, X, argument, model):
     points = _checked_points(f"{function}: {argument}.points", model.points)
     if X is not None and X.shape[1] != points.shape[1]:
         raise ValueError(f"{function}: X and {argument}.points must have the same number of columns (X: {len(X)} x "
-                         f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})")
+                         f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})"
+                         + (": with a precomputed kernel, points are row numbers; the features of a matrix K of new "
+                            "points and these are K @ coef + offset" * (model.kernel.kind == _PRECOMPUTED)))
     given = {f"{argument}.points": points} if X is None else {"X": X, f"{argument}.points": points}
     _checked_kernel(f"{function}: {argument}.kernel", model.kernel, **given)
     return points
@@ -5221,7 +5226,8 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     X = _checked_points("skpca: X", X)
     _checked_stationary("skpca: kernel", kernel, X=X)
     state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered)
-    return skpca_finish(skpca_update(state, X), _checked_whole("skpca: k", k, 1, state.sketch.ell))
+    k = _checked_whole("skpca: k", k, 1, state.sketch.ell)
+    return skpca_finish(skpca_update(state, X), k)
 
 
 def _along(function, X, subspace, residuals):
@@ -7924,7 +7930,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     count = int(np.append(new, False).argmin())        # before one that is rounding, or depends on those before
     k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10) if k is None else k
     if not 1 <= k <= count or 2 * k > m < n - centered:
-        raise ValueError(f"{name}: sketch must have k components that are not 0, of 2 k; got {count} of {m}, k = {k}")
+        raise ValueError(f"{name}: sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
+                         f"got {m}, of which the first {count} are not 0: judge fewer, or make a model of more")
     rows, P, U = min(n, rows), X.astype(np.float64, copy=False), np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])                # H takes off a constant

@@ -296,6 +296,12 @@ class Frame:
     def __init__(self, values):
         self.values = values
 
+    def __getitem__(self, rows):
+        return Frame(self.values[rows])
+
+    def astype(self, kind):
+        return Frame([[kind(entry) for entry in row] for row in self.values])
+
     def to_numpy(self, dtype=None, na_value=None):
         return np.array([[na_value if entry is None else entry for entry in row] for row in self.values], dtype)
 
@@ -307,6 +313,27 @@ def test_frames_are_converted_and_what_they_miss_is_refused_by_its_row():
         kp.gram(Frame([[1, 2.5], [None, 4.0]]), [[1.0, 2.0]], g)
     with pytest.raises(ValueError, match="^gram: X must be a 2-D array of real numbers, got columns that are not"):
         kp.gram(Frame([[1, "two"]]), [[1.0, 2.0]], g)
+
+
+def test_dates_and_times_in_frames_were_taken_for_numbers_of_1e15():
+    pandas = pytest.importorskip("pandas")
+    days = pandas.date_range("2026-01-01", periods=4)
+    for column in (days, days - days[0], days.tz_localize("UTC")):
+        for frame in (pandas.DataFrame({"a": column}), pandas.DataFrame({"a": column, "b": range(4)})):
+            with pytest.raises(ValueError, match="^gram_diagonal: X must be a 2-D array of real numbers, got columns "):
+                kp.gram_diagonal(frame, g)
+        with pytest.raises(ValueError, match="^kernel_ridge: Y must be a 1-D array of real numbers, got columns "):
+            kp.kernel_ridge(X[:4], pandas.Series(column), 0.1)
+    numbers = pandas.DataFrame({"a": [1, 2], "b": pandas.array([1, 2], "Int64"), "c": ["1", "2"], "d": [True, False]})
+    assert np.array_equal(kp.gram_diagonal(numbers, kp.linear()), [4.0, 12.0])
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: kp.kpca(x, g, 1), lambda x: kp.expand(x, kp.kpca(X, g, 2)), lambda x: kp.gram(X, x.tolist(), g),
+    lambda x: kp.residual(x, kp.kpca(X, g, 2)), lambda x: kp.frequent_directions(x, 2)])
+def test_a_single_point_of_one_dimension_was_refused_without_the_remedy(call):
+    with pytest.raises(ValueError, match=r"got a 1-D one: pass X\[None\] for one point, X\[:, None\] for one column"):
+        call(X[0].copy())
 
 
 @pytest.mark.parametrize("value, text", [

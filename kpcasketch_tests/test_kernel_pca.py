@@ -232,3 +232,15 @@ def test_preimages_went_to_infinity_where_every_point_is_worse_than_none():
             for factor in (-1.0, -1e3, 1e3):
                 found = kp.kernel_pca_preimage(factor * kp.expand(X, model), model)
                 assert np.isfinite(found).all() and np.abs(found).max() < 100
+
+
+@pytest.mark.parametrize("make", [kp.kpca, kp.centered_kpca])
+def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_remedy(make, rng):
+    K = naive.gaussian(points := rng.standard_normal((110, 2)), points, 1.0)
+    model, rows, K_test = make(np.arange(100.0)[:, None], kp.precomputed(K), 3), np.arange(100.0, 110.0), K[100:, :100]
+    for call in (kp.expand, kp.residual):
+        with pytest.raises(ValueError, match=r"\(X: 10 x 100, .*points: 100 x 1\): .* are K @ coef \+ offset$"):
+            call(K_test.copy(), model)
+    assert np.allclose(K_test @ model.coef + model.offset, kp.expand(rows[:, None], model), 1e-9, 1e-9)
+    with pytest.raises(ValueError, match=r"X must have one column, .*: np.arange\(N\)\[:, None\] for all points"):
+        make(K, kp.precomputed(K), 3)

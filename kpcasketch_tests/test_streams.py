@@ -682,3 +682,11 @@ def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
         first = [part for part in (plain.sketch if name == "skpca_merge" else plain) if isinstance(part, np.ndarray)][0]
         other = [part for part in (slow.sketch if name == "skpca_merge" else slow) if isinstance(part, np.ndarray)][0]
         assert np.allclose(first, other, rtol=1e-9, atol=1e-9)
+
+
+def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
+    def read(*_):
+        raise AssertionError("points were read first")
+    monkeypatch.setattr(kp, "skpca_update", read)
+    with pytest.raises(ValueError, match="^skpca: k must be a whole number from 1 to 4, got 5"):
+        kp.skpca(X, kp.gaussian(2.0), 16, 4, 5)
