@@ -8558,6 +8558,7 @@ def dask_map(function, X, *model):
     >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
     ((4, 4, 1),)
     """
+    _require(callable(function), f"dask_map: function must be a function of rows, got {_shown(function)}")
     _, starts = _row_blocks("dask_map: X", X)
     rows = [points for points in (getattr(part, "points", part) for part in model)
             if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == X.shape[1]]
@@ -8601,6 +8602,8 @@ def dask_fold(X, state, update, merge):
     >>> fd_finish(dask_fold(Z, fd_start(6, 8), fd_update, fd_merge)).B.shape            # doctest: +SKIP
     (6, 8)
     """
+    if not (callable(update) and callable(merge)):
+        raise ValueError(f"dask_fold: update, merge must be functions, got {_shown(update)} and {_shown(merge)}")
     count = getattr(getattr(state, "sketch", state), "count", 0)
     if not callable(count) and count > 0:              # a tuple has a method of that name
         raise ValueError(f"dask_fold: state must not have seen points, got one of {count}: merge it with the result")
@@ -8700,10 +8703,11 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     Returns: Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
     """
     (_, starts), lam = _row_blocks("X", X), _checked_real("lam", lam, 1e-300)
-    Y = Y if hasattr(Y, "to_delayed") else _dask("dask.array").from_array(np.asarray(Y), chunks=-1)
-    Y = Y.reshape(-1, 1) if Y.ndim == 1 else Y
-    _require(len(Y) == len(X), f"X and Y must have the same number of rows, got {len(X)} and {len(Y)}")
-    Y = Y.rechunk((tuple(np.diff(starts).tolist()), -1))
+    Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    _require(Y.shape[:1] == X.shape[:1], f"X and Y must have the same number of rows, got shapes {X.shape} and "
+             f"{Y.shape}; where it is nan, call .compute_chunk_sizes()")
+    Y = Y.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
     parts = _each_block(_sums_of_features, "X", X, found, beside=_row_blocks("Y", Y)[0])
     squares, products = np.split(_joined(operator.add, parts), [len(found.points)], axis=1)

@@ -428,7 +428,7 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
     (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
     (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"),
     (lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, 1), "centered must be True or False"),
-    (lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0), "same number of rows, got 1200 and 1199"),
+    (lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0), r"same number of rows, got .*\(1199, 1\)"),
     (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0), "lam must be from"),
     (lambda D: kp.dask_nystrom_ridge(D, LABELS.astype(str), FOUND, KERNEL, 1.0), "real numbers"),
     (lambda D: kp.dask_median_bandwidth(D, -1), "^dask_median_bandwidth: seed"),
@@ -519,3 +519,39 @@ def test_maps_were_tried_on_a_row_of_ones_far_from_the_model(rng):
     far = kp.laplacian_eigenmap(C, np.ones(9), kp.gaussian(0.2), 2)
     found = kp.dask_map(kp.manifold_features, spread(C, 4), far).compute()
     assert np.array_equal(found, kp.manifold_features(C, far))
+
+
+class Series:
+    """What dask.dataframe gives for a column: blocks, but no array's methods, and unknown sizes."""
+    ndim, shape, dtype = 1, (np.nan,), np.dtype(float)
+
+    def __array__(self, dtype=None, copy=None):
+        return LABELS.astype(dtype or float)
+
+    def to_delayed(self):
+        return [dask.delayed(LABELS)]
+
+    def __len__(self):
+        return len(LABELS)
+
+
+def test_targets_of_a_series_of_unknown_sizes_or_of_three_dimensions_ended_in_errors_of_python():
+    D, expected = spread(X), kp.dask_nystrom_ridge(spread(X), LABELS, FOUND, KERNEL, 1.0)
+    assert_same(kp.dask_nystrom_ridge(D, Series(), FOUND, KERNEL, 1.0), expected)
+    unknown = D[:, 0][D[:, 0] < np.inf]
+    for Y, text in ((unknown, r"got shapes \(1200, 6\) and \(nan, 1\); where it is nan, call .compute_chunk_sizes"),
+                    (da.ones((1200, 2, 2)), r"Y must be a 2-D array of real numbers, got .* \(1200, 2, 2"),
+                    (np.ones((1200, 2, 2)), "Y must be a 2-D array"), (3.0, "same number of rows"),
+                    (None, "same number of rows")):
+        with pytest.raises(ValueError, match=f"^dask_nystrom_ridge: .*{text}"):
+            kp.dask_nystrom_ridge(D, Y, FOUND, KERNEL, 1.0)
+    wide = kp.dask_nystrom_ridge(D, da.from_array(X[:, :4], chunks=(100, 2)), FOUND, KERNEL, 1.0)
+    assert np.allclose(wide.coef, kp.nystrom_ridge(X, X[:, :4].copy(), FOUND, KERNEL, 1.0).coef)
+
+
+def test_what_is_no_function_ended_in_errors_of_python():
+    for update, merge, got in ((kp.fd_update, None, "function and NoneType"), (None, kp.fd_merge, "NoneType and func")):
+        with pytest.raises(ValueError, match=f"^dask_fold: update, merge must be functions, got {got}"):
+            kp.dask_fold(spread(X), kp.fd_start(3, 6), update, merge)
+    with pytest.raises(ValueError, match="^dask_map: function must be a function of rows, got NoneType"):
+        kp.dask_map(None, spread(X))
