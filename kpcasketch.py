@@ -8154,7 +8154,7 @@ def _from_arrays(arrays, path, name=None):
     """The tuple that `_as_arrays` has written under a name; older files lack fields that are newer."""
     name = name or ("class" if "class" in arrays else "model")
     cls, fields = _TUPLES.get(str(arrays.get(name))), {}
-    _require(cls is not None, f"{path} must be a file that save has written")
+    _require(cls is not None and name.count(".") < 99, f"{path} must be a file that save has written")
     for field, kind in cls.__annotations__.items():
         place = field if name == "class" else f"{name}.{field}"
         if place in arrays or field not in cls._field_defaults:
@@ -8200,7 +8200,7 @@ def load(path):
     """
     try:
         made = _from_arrays(arrays := _arrays_in(path), path)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"load: {error}") from None
     if _STANDARDIZED[0] in arrays:
         warnings.warn(f"load: this model serves points (X - mean) / scale, which numpy.load(path) has as "
@@ -8765,7 +8765,8 @@ def _option_of(name):
 
 
 def _refuse_foreign(options, **chosen):
-    """Refuse options that belong to other kernels or methods than the chosen ones."""
+    """Refuse options that belong to other kernels or methods than the chosen ones, and seeds that are none."""
+    _as_seed("--seed", options.seed)
     for table, names in chosen.items():
         for name in {name for own in _OWN[table].values() for name in own}:
             owners = [entry for entry, own in _OWN[table].items() if name in own]
@@ -8773,14 +8774,15 @@ def _refuse_foreign(options, **chosen):
                 raise ValueError(f"{_option_of(name)} is for {' or '.join(owners)}")
 
 
-def _with_defaults(options, own):
-    own = {name: default for name, default in own.items() if getattr(options, name) is None}
-    return argparse.Namespace(**{**vars(options), **own})
+def _given(options, own):
+    """The options of an entry, as they were given or by default."""
+    given = {name: getattr(options, name) for name in own}
+    return {name: default if given[name] is None else given[name] for name, default in own.items()}
 
 
 def _chosen_kernel(options, points):
     make, own = _KERNELS[options.kernel]
-    own = {name: getattr(_with_defaults(options, own), name) for name in own}
+    own = _given(options, own)
     if own.get("sigma") == "median":
         own["sigma"] = median_bandwidth(points.rows(slice(0, None, max(1, len(points.X) // 10_000))), options.seed)
     if own.get("gamma") == "columns":
@@ -8828,22 +8830,27 @@ def _load_points(options, beside=None):
     moments = [beside[name] for name in _STANDARDIZED] if beside and _STANDARDIZED[0] in beside else None
     if moments and moments[0].size != X.shape[1]:
         raise ValueError(f"{path} has {X.shape[1]} columns, and the points before had {moments[0].size}")
-    points = _Points(X, names or wanted, _load_labels(options, len(X)) if labels is None else labels, moments, path)
+    labels = _load_labels(options, len(X)) if labels is None else labels
+    points = _Points(X, names if options.columns else wanted or names, labels, moments, path)
     if beside is None and kind == ".csv" and not options.standardize:
         scales = points.rows(slice(8192)).std(0)
         if scales.max() > 1e3 * scales[scales > 0.0].min(initial=math.inf):
             _to_stderr(f"columns of {path} differ in scale by more than 1000: --standardize brings them to one")
     if options.standardize and beside is None:         # a column that does not vary keeps its scale
-        slabs, first = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)], np.asarray(X[0], np.float64)
-        mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / len(X)  # near it no digits cancel
-        scale = np.sqrt(sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs) / len(X))
+        first = np.asarray(X[0], np.float64)
+        def mean_power(center, power):
+            blocks = (points.rows(slice(begin, begin + 8192)) for begin in range(0, len(X), 8192))
+            return sum(((block - center)**power).sum(0) for block in blocks) / len(X)
+        mean = first + mean_power(first, 1)            # near it no digits cancel
+        scale = np.sqrt(mean_power(mean, 2))
         points = points._replace(moments=(mean, np.where(scale > 0.0, scale, 1.0)))
     return points
 
 
 def _is_number(field):
+    """Whether a field of a CSV file is a number: 1.5, 1e3, nan or inf, but not 1_000, or digits other than 0 to 9."""
     try:
-        return float(field) is not None
+        return field.isascii() and "_" not in field and float(field) is not None
     except ValueError:
         return False
 
@@ -8855,11 +8862,12 @@ def _csv_rows(path):
         rows = csv.reader(file, strict=True)
         try:
             for row in rows:
-                if row and blank:
+                if not row:
+                    blank = blank or rows.line_num
+                elif blank:
                     raise ValueError(f"{path}, line {blank} is blank")
-                if row:
+                else:
                     yield rows.line_num, row
-                blank = blank or (0 if row else rows.line_num)
         except UnicodeDecodeError:
             raise ValueError(f"{path} is not in UTF-8: save it as such (Excel: CSV UTF-8)") from None
         except csv.Error as error:
@@ -8872,56 +8880,64 @@ def _load_csv(path, options, wanted):
     ahead = list(itertools.islice(rows, 2))
     _require(ahead, f"{path} holds no numbers")
     first, (line, second) = ahead[0][1], ahead[-1]
-    width, label = len(first), None
+    width, named, asked = len(first), [field.strip() for field in first], wanted
     if any(mark in ",".join(first) and mark in ",".join(second) for mark in ";\t"):
         raise ValueError(f"{path}, line 1 has semicolons or tabs: commas must part columns, and numbers have points")
-    header = not all(map(_is_number, first)) if options.header is None else options.header
-    header |= options.header is None and bool(wanted) and set(wanted) <= {field.strip() for field in first}    # years
-    if options.header is None and not header and first == [str(j) for j in range(width)]:
-        raise ValueError(f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which")
+    header = options.header
+    if header is None:                                 # names of a model are a header, too, if they are years
+        header = not all(map(_is_number, first)) or bool(wanted) and set(wanted) <= set(named)
+        if not header and first == [str(j) for j in range(width)]:
+            raise ValueError(f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which")
     if header and len(second) != width:
         raise ValueError(f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: row names (R: "
                          "row.names = FALSE), or commas in or after numbers")
-    names, chosen = [field.strip() for field in first] if header else [], list(range(width))
-    if options.labels in names:
-        label = names.index(options.labels)
-        chosen.remove(label)
-    asked = next(csv.reader([options.columns])) if options.columns else wanted
-    by_number = options.columns and not set(asked) <= set(names) and all(map(str.isdecimal, asked))
-    known = names if names and not by_number else [str(j + 1) for j in range(width)]
-    if asked and not names and not options.columns and len(asked) == width and not set(asked) & set(known):
-        asked = None                                   # names of a model, for columns without: by their places
+    names = named if header else []
+    if not header and wanted and len(wanted) == width and not any(str(name).isdecimal() for name in wanted):
+        names = wanted                                 # those of a model, by their places
+    if options.columns:
+        asked = [field.strip() for field in next(csv.reader([options.columns], skipinitialspace=True))]
+        if not set(asked) <= set(names) and all(map(str.isdecimal, asked)):
+            asked = [int(field) for field in asked]
+    known = [*names, *range(1, width + 1)]             # columns are chosen by names, or by numbers
     if asked:
         if missing := [name for name in asked if known.count(name) != 1]:
             raise ValueError(f"{path} must have one column {', '.join(map(repr, missing))}: it has "
                              f"{', '.join(map(repr, names)) or width}; names, or numbers from 1, with commas between")
-        chosen = [known.index(name) for name in asked]
     elif "" in names:
         raise ValueError(f"{path}, line 1, column {names.index('') + 1} has no name: {_INDEX}")
     elif len(set(names)) < len(names):
         raise ValueError(f"{path}, line 1 has names that occur twice: choose by numbers with --columns")
-    if names and options.header is None and any(map(_is_number, first)):
+    if header and options.header is None and any(map(_is_number, first)):
         _to_stderr(f"{path}, line 1 is taken for names: {', '.join(names)}; or --no-header")
+    chosen = [known.index(name) % width for name in asked or names or known]
+    label = names.index(options.labels) if options.labels in names else None
+    if label in chosen and not asked:
+        chosen.remove(label)
     body, blocks, labels = itertools.chain(ahead[header:], rows), [np.empty((0, len(chosen)))], []
     while block := list(itertools.islice(body, 4096)):
         for line, row in block:
             if len(row) != width:
                 raise ValueError(f"{path}, line {line} has {len(row)} fields, and line 1 {width}")
+        fields = [[row[j] for j in chosen] for _, row in block]
+        text = "".join(map("".join, fields))
         try:
-            blocks.append(np.array([[row[j] for j in chosen] for _, row in block], np.float64))
+            blocks.append(np.array(fields, np.float64))
         except ValueError:
-            line, j, field = next((line, j, row[j]) for line, row in block for j in chosen if not _is_number(row[j]))
-            what = f"holds {field!r}, which is no number" if field.strip() else "is empty"
-            named = f"column {j + 1}" + (f", {names[j]!r}," if names else "")
-            raise ValueError(f"{path}, line {line}, {named} {what}: --columns chooses others; rows that lack numbers "
-                             "are filled or dropped beforehand") from None
+            text = "_"
+        if "_" in text or not text.isascii() or not _all_below(blocks[-1], 1e150):
+            line, j, field = next((line, j, row[j]) for line, row in block for j in chosen
+                                  if not (_is_number(row[j]) and abs(float(row[j])) < 1e150))
+            what = f"holds {field!r}, which is no number below 1e150 in size" if field.strip() else "is empty"
+            place = f"column {j + 1}" + (f", {names[j]!r}," if names else "")
+            raise ValueError(f"{path}, line {line}, {place} {what}: --columns chooses others; rows that lack numbers "
+                             "are filled or dropped beforehand")
         labels += [row[label] for _, row in block] if label is not None else []
     X = np.concatenate(blocks)
-    for j in range(width) if not names and asked is None and width > 1 and len(X) > 2 else ():
-        if X[0, j] in (0.0, 1.0) and (X[:, j] - X[0, j] == np.arange(len(X))).all():
-            raise ValueError(f"{path}, column {j + 1} numbers the rows: {_INDEX}")
-    called = [(names or known)[j] for j in chosen] if names or options.columns else None
-    return X, called, None if label is None else np.array(labels, np.float64 if all(map(_is_number, labels)) else str)
+    if not names and asked is None and width > 1 and len(X) > 2 and X[0, 0] in (0.0, 1.0):
+        if (X[:, 0] - X[0, 0] == np.arange(len(X))).all():
+            raise ValueError(f"{path}, column 1 numbers the rows: {_INDEX}")
+    y = np.array(labels, np.float64 if all(map(_is_number, labels)) else str)
+    return X, [known[j] for j in chosen] if names or asked else None, None if label is None else y
 
 
 def _load_labels(options, n):
@@ -8938,10 +8954,10 @@ def _load_labels(options, n):
             y = np.array(fields, np.float64 if all(map(_is_number, fields)) else str)  # numbers are sorted as such
         else:
             held = _arrays_in(path, None, ("y", "labels", "label", "target", ""))
-            y = next((value for value in held.values() if value is not None), None)
-        if y is None and not options.labels or y is not None and y.size == n:
-            return y if y is None else y.ravel()
-        reason = f"they are {np.size(y)} for {n} points"
+            y = next((value for value in held.values() if value is not None), np.empty(0))
+        if y.size == n or y.size == 0 and not options.labels:
+            return y.ravel() if y.size else None
+        reason = f"they are {y.size} for {n} points"
     except FileNotFoundError:
         reason = "there is no such file, nor a column of that name in a header of the points"
     except Exception as error:
@@ -8954,8 +8970,7 @@ def _load_labels(options, n):
 def _fitted(name, X, kernel, options):
     """(model, features of X, bytes held, matrix()) by a method of the table; matrix() stands for the Gram matrix."""
     k, seed, centred, own = options.k, options.seed, options.center, _METHODS[name].options
-    size = [getattr(_with_defaults(options, own), option) for option in own or ["k"]]
-    made = _METHODS[name].make(X, kernel, *size, seed)
+    made = _METHODS[name].make(X, kernel, *_given(options, own or {"k": k}).values(), seed)
     if isinstance(made, Landmarks):
         model, matrix = nystrom_kpca(X, made, kernel, k, seed, centred), lambda: LowRank(nystrom(X, made, kernel))
     elif isinstance(made, ReducedSet):
@@ -8969,13 +8984,16 @@ def _fitted(name, X, kernel, options):
 
 
 def _judge(K, norm, eigen, X, model, features, matrix, centred):
-    """The table's columns: the model, its features and its matrix, compared with the exact Gram matrix K."""
-    error, explained = spectral_error(matrix(), K) / norm, math.nan
-    with contextlib.suppress(ValueError):              # points that are all alike have no variance
+    """Columns of the table: the model, its features and its matrix, compared with the exact Gram matrix K."""
+    error, right, kept, explained = spectral_error(matrix(), K) / max(norm, 1e-300), 0, math.nan, math.nan
+    with contextlib.suppress(ValueError):              # points that are all alike have no variance, or no directions
+        Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
+        right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
+        P = Q - Q.mean(0) * centred
+        kept = (P * matmat(K, P)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
         explained = explained_variance_ratio(X, model).sum()
-    Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
-    P, right = Q - Q.mean(0) * centred, np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0
-    return error, int(right.sum()), (P * matmat(K, P)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300), explained
+    told = f"{error:11.3g}{f'{right} of {len(eigen.values)}':>16}{100 * kept:12.4g}{100 * explained:13.4g}"
+    return told.replace("nan", "  -")
 
 
 _LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
@@ -8990,10 +9008,9 @@ def _print_head(options, points, source, kernel, more=""):
 
 def _embed(options):
     """A row for each method; embedding, model and picture of the first."""
-    names = [options.method or ("lanczos" if options.points else "all")]
-    names = [name for name in _METHODS if name not in _REDUCED_METHODS] if names == ["all"] else names
+    names = [name for name in _METHODS if name not in _REDUCED_METHODS] if options.method == "all" else [options.method]
     _refuse_foreign(options, kernel=[options.kernel], method=names)
-    _check_files(options, [options.points])
+    _check_files(options)
     if options.points is not None:
         points, source = _load_points(options), options.points
     elif options.noisy:
@@ -9002,26 +9019,26 @@ def _embed(options):
         rng, labels = np.random.default_rng(0), np.repeat(np.arange(10), np.arange(345, 254, -10))
         X = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal((labels.size, 16))
         points, source = _Points(X, None, labels), "ten clusters"
-        options.sigma = 6.0 if options.sigma is None and "sigma" in _OWN["kernel"][options.kernel] else options.sigma
+        options.sigma = 6.0 if options.sigma is None else options.sigma
     X, kernel = points.rows(), _chosen_kernel(options, points)
     _checked_whole("-k", options.k, 1, len(X))
     _print_head(options, points, source, kernel)
     first, exact = None, ()
-    if options.errors:
-        K = gram(X, X, kernel) if len(X) <= _DENSE_POINTS else Implicit(X, kernel)
-        exact = K, spectral_norm(K, options.seed, 1e-3), block_lanczos(
-            center(K) if options.center else K, options.k, options.seed)
-    print(f"{'method':16}{'seconds':>9}{'bytes held':>12}{'error':>11}{'within 10 deg':>16}{'of best %':>12}"
-          f"{'explained %':>13}")
+    if options.errors and len(X) > _DENSE_POINTS:
+        print(f"more than {_DENSE_POINTS} points: without comparison with exact results")
+    elif options.errors:
+        with _progress("exact results, to compare with"):
+            K = gram(X, X, kernel)
+            exact = K, spectral_norm(K, options.seed, 1e-3), block_lanczos(
+                center(K) if options.center else K, options.k, options.seed)
+    print("method            seconds  bytes held      error   within 10 deg   of best %  explained %")
     for done, name in enumerate(names, 1):
         with _progress(f"{name}, {done} of {len(names)}") as line:
             model, features, held, matrix = _fitted(name, X, kernel, options)
             seconds = time.perf_counter() - line.start
-            error, right, kept, explained = 4 * [math.nan] if not exact else _judge(
-                *exact, X, model, features, matrix, options.center)
-        right = f"{right} of {options.k}" if exact else "-"
-        print(f"{name:16}{seconds:9.3f}{_human(held):>12}{error:11.3g}{right:>16}{100 * kept:12.4g}"
-              f"{100 * explained:13.4g}".replace("nan", "  -"), flush=True)
+            told = _judge(*exact, X, model, features, matrix, options.center) if exact else (
+                "          -               -           -            -")
+        print(f"{name:16}{seconds:9.3f}{_human(held):>12}{told}", flush=True)
         first = first or (model, features)
     if exact:
         print(_LEGEND)
@@ -9031,20 +9048,22 @@ def _embed(options):
 
 # 18.4 Files that are written
 
-def _check_files(options, read):
+def _check_files(options):
     """Refuse, before the work, results that cannot be written, or would be written over what belongs to the request; a
     name without a suffix gets .npz, as numpy.savez has it."""
-    written = [name for name in ("o", "model", "state", "plot") if getattr(options, name, None)]
-    for name in written:
-        place, kinds = pathlib.Path(getattr(options, name)), {
-            "o": (".npz", ".npy"), "plot": (".png", ".svg", ".pdf")}.get(name, (".npz",))
-        if not place.suffix and name != "plot" and not place.exists():
-            setattr(options, name, str(place := place.with_suffix(".npz")))
-        _require(place.suffix in kinds, f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
-        if place.is_dir() or not os.access(place if place.exists() else place.resolve().parent, os.W_OK):
-            raise ValueError(f"cannot write {place}")
-    read = {os.path.realpath(path) for path in (*read, options.labels) if path}
-    places = [*read, *(os.path.realpath(getattr(options, name)) for name in written)]
+    files, kinds_of = vars(options), {
+        "o": (".npz", ".npy"), "model": (".npz",), "state": (".npz",), "plot": (".png", ".svg", ".pdf")}
+    places = [*{os.path.realpath(files[name]) for name in ("points", "by", "labels") if files.get(name)}]
+    for name, kinds in kinds_of.items():
+        if files.get(name):
+            place = pathlib.Path(files[name])
+            if not place.suffix and name != "plot" and not place.exists():
+                files[name] = str(place := place.with_suffix(".npz"))
+            _require(place.suffix in kinds, f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
+            needed = [place.resolve().parent, *[place] * place.exists()]       # a new file takes the old one's place
+            if place.is_dir() or not all(os.access(path, os.W_OK) for path in needed):
+                raise ValueError(f"cannot write {place}")
+            places.append(os.path.realpath(place))
     if len(set(places)) < len(places):
         raise ValueError(f"{max(places, key=places.count)} is named twice, and would be overwritten")
     if options.plot:
@@ -9134,21 +9153,23 @@ def _loaded(path, kinds, what):
 
 
 def _resumed(options, stream):
-    """(state, points, options, {file: [rows taken, the last of them]}) that a state goes on with."""
+    """(state, points, {file: [rows taken, the last of them]}) that a state goes on with, and its options."""
     state, arrays = _loaded(options.state, [stream.state], f"a state of {options.method}")
     points = _load_points(options, arrays)
     begun = json.loads(str(arrays["options"])) if "options" in arrays else {           # older files have none
         "m": state.map.m, "seed": int(state.map.seed)}
-    asked = {name: getattr(options, name) for name in _REMEMBERED if getattr(options, name) is not None}
-    differing = [_option_of(name) for name, value in asked.items() if begun.get(name, value) != value]
-    differing += ["--columns"] * ("columns" in arrays and points.names != arrays["columns"].tolist())
+    differing = [_option_of(name) for name, value in vars(options).items()
+                 if name in _REMEMBERED and value not in (None, begun.get(name, value))]
+    if "columns" in arrays and [*map(str, points.names)] != [*map(str, arrays["columns"])]:    # older: numbers as str
+        differing.append("--columns")
     if isinstance(state, DSGDState):
         differing += ["-k"] * (state.coef.shape[1] != options.k) + ["task"] * (state.task != _COMPONENTS)
     if differing:
         raise ValueError(f"{options.state} was begun with other {', '.join(differing)}")
     found = json.loads(str(arrays["sources"])) if "sources" in arrays else {}
     found = {name: [taken, None] for name, _, taken, *_ in found} if isinstance(found, list) else found     # older
-    return state, points, argparse.Namespace(**{**vars(options), **begun}), found
+    vars(options).update(begun, **_given(options, {"block": stream.options["block"]}))
+    return state, points, found
 
 
 def _stream(options):
@@ -9157,61 +9178,58 @@ def _stream(options):
     _refuse_foreign(options, kernel=[options.kernel], stream=[options.method])
     if options.residual and (options.method != "skpca" or not options.o):
         raise ValueError("--residual is for the method skpca, and needs -o")
-    _check_files(options, [options.points])
-    former = pathlib.Path(options.state).read_bytes() if options.state and os.path.exists(options.state) else None
-    if former is None:
-        options, points, sources = _with_defaults(options, stream.options), _load_points(options), {}
+    _check_files(options)
+    sources = {}
+    if options.state and os.path.exists(options.state):
+        state, points, sources = _resumed(options, stream)
+    else:
+        vars(options).update(_given(options, stream.options))
+        points = _load_points(options)
         kernel, d = _chosen_kernel(options, points), points.X.shape[1]
         map = fourier_features_map(kernel, d, options.m, options.seed, options.method == "skpca")
-        state, at = stream.start(points, map, options), 0
-    else:
-        state, points, options, sources = _resumed(_with_defaults(options, {"block": stream.options["block"]}), stream)
-        at, last = sources.get(name, [0, None])
-        if at > len(points.X) or at and last is not None and points.X[at - 1].astype(float).tolist() != last:
-            raise ValueError(f"{options.state} was made from other points of {name}")
-    n, size = len(points.X), _checked_whole("--block", options.block, 1)
-    _checked_whole("-k", options.k, 1, state.sketch.ell if isinstance(state, SKPCAState) else state.map.m)
-    _print_head(options, points, options.points, state.map.kernel, f"; goes on at point {at}" * bool(at))
+        state = stream.start(points, map, options)
+    n, size, (begun, last) = len(points.X), _checked_whole("--block", options.block, 1), sources.get(name, [0, None])
+    if begun > n or last is not None and points.X[begun - 1].astype(float).tolist() != last:
+        raise ValueError(f"{options.state} was made from other points of {name}")
+    _checked_whole("-k", k, 1, state.sketch.ell if isinstance(state, SKPCAState) else state.map.m)
+    _print_head(options, points, options.points, state.map.kernel, f"; goes on at point {begun}" * bool(begun))
+    here, saved = (state, begun), time.perf_counter()
 
-    def keep(state, at):
-        if options.state:
-            taken = {**sources, name: [at, points.X[at - 1].astype(float).tolist()]} if at else sources
-            arrays = {**_as_arrays(state), **_written_with(points), "sources": json.dumps(taken), "options": json.dumps(
-                {own: getattr(options, own) for own in _REMEMBERED})}
-            _write_whole(options.state, lambda file: np.savez(file, **arrays))
+    def keep():
+        state, at = here
+        if options.state and at > begun:
+            sources[name] = [at, points.X[at - 1].astype(float).tolist()]
+            told = {own: getattr(options, own) for own in _REMEMBERED}
+            arrays = {**_as_arrays(state), **_written_with(points)}
+            _write_whole(options.state, lambda file: np.savez(
+                file, sources=json.dumps(sources), options=json.dumps(told), **arrays))
 
-    here, saved = (state, at), time.perf_counter()
     try:
         with _progress(options.method) as line:
             while here[1] < n:
                 end = here[1] + size if n - here[1] > size + 1 else n          # a last point alone cannot be centred
                 here = stream.update(here[0], points.rows(slice(here[1], end))), end   # no interrupt falls between
-                line.text, line.share = f"{options.method}, {end:,} of {n:,} points", (end - at) / (n - at)
+                line.text, line.share = f"{options.method}, {end:,} of {n:,} points", (end - begun) / (n - begun)
                 if time.perf_counter() - saved > 30.0:
-                    keep(*here)
+                    keep()
                     saved = time.perf_counter()
-        keep(*here)
-    except KeyboardInterrupt:
-        keep(*here)
+        keep()
+    except (KeyboardInterrupt, ValueError) as stop:    # the blocks before it count
+        keep()
         kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
-        raise KeyboardInterrupt(f"interrupted after {here[1]} of {n} points; {kept}") from None
-    except ValueError:                                 # points that are refused change no state
-        if options.state and former is not None:
-            _write_whole(options.state, lambda file: file.write(former))
-        elif options.state:
-            pathlib.Path(options.state).unlink(missing_ok=True)
-        raise
+        raise type(stop)(f"{str(stop) or 'interrupted'}; {here[1]} of {n} points were taken"
+                         + f", and {kept}" * bool(here[1])) from None
     seconds, model = time.perf_counter() - line.start, stream.finish(here[0], k)
     values = stream.values(model)
-    print(f"{n - at} points, {(n - at) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
+    print(f"{n - begun} points, {(n - begun) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
           + " ".join(f"{value:.4g}" for value in values[:10]))
     if isinstance(model, Subspace):
         lost = model.shrunk / max(model.count, 1)
-        unsure = np.count_nonzero(model.values / max(model.count, 1) < lost)
+        unsure = np.count_nonzero(model.values < model.shrunk)
         hint = f"; the last {unsure} are below that, and may follow the last points: take a larger --ell"
         print(f"no direction has lost more than {lost:.3g} of a point's mean squared length{hint if unsure else ''}")
     if options.state:
-        print(f"wrote {options.state} ({sum(taken for taken, _ in {**sources, name: [n, None]}.values())} points)")
+        print(f"wrote {options.state} ({sum(taken for taken, _ in sources.values())} points)")
     _write_results(options, points, options.method, model, getattr(model, "values", values))
 
 
@@ -9222,7 +9240,7 @@ def _apply(options):
     if not options.o and (options.residual or not options.plot):
         raise ValueError("--residual needs -o" if options.residual else "apply needs -o, or --plot")
     model, arrays = _loaded(options.by, _TRANSFORMS, "a model, as --model, -o or save writes it")
-    _check_files(options, [options.by, options.points])
+    _check_files(options)
     points = _load_points(options, arrays)
     values = (dsgd_values(model) if isinstance(model, DSGDState) else
               np.ones(len(model.points)) if isinstance(model, NystromMap) else np.atleast_1d(model.values))
@@ -9238,21 +9256,22 @@ def _advise(options):
     _print_head(options, points, options.points, kernel, f", error {options.error:g}")
     with _progress("trying sketches on 4096 points"):
         rows = advise(points.rows(), kernel, options.error, options.memory, options.seed, options.k)
-    print(f"{'method':16}{'size':>9}{'bytes':>10}{'seconds':>10}{'error':>10}  what it rests on")
+    print("method               size     bytes   seconds     error  what it rests on")
     for row in rows:
         figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
         print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
-    best, sigma, header = rows[0], _sigma_of(kernel), {None: [], True: ["--header"], False: ["--no-header"]}
+    best, sigma, header = rows[0], _sigma_of(kernel), {True: ["--header"], False: ["--no-header"]}
     _require(best.works, "nothing reaches that in this memory")
-    given = {name: getattr(options, name) for name in ("key", "kernel", *_OWN["kernel"][options.kernel], "k")}
-    given |= {"sigma": sigma and f"{sigma:.6g}", "seed": options.seed or None, "method": best.method, "columns":
-              options.columns, "m" if best.method == "skpca" else "s": best.size or None,
-              "ell": min(int(best.size), max(50, 2 * options.k)) if best.method == "skpca" else None}
+    streamed = best.method == "skpca"
+    given = {name: getattr(options, name) for name in (
+        "key", "columns", "kernel", *_OWN["kernel"][options.kernel], "k", "seed")}
+    given |= {"sigma": sigma and f"{sigma:.6g}", "method": best.method, "m" if streamed else "s": best.size or None,
+              "ell": min(int(best.size), max(50, 2 * options.k)) if streamed else None}
     words = [f"{_option_of(name)} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
     print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
           f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch",
-          "stream" if best.method in _STREAMS else "embed", shlex.quote(options.points), *words,
-          *["--standardize"] * options.standardize, *header[options.header])
+          "stream" if streamed else "embed", shlex.quote(options.points), *words,
+          *["--standardize"] * options.standardize, *header.get(options.header, []))
 
 
 # 18.7 Words
@@ -9283,10 +9302,11 @@ _ARGUMENTS = [                                         # commands, an argument, 
     ("demo embed stream advise", "--seed", dict(type=int, default=0, help="default %(default)s")),
     ("embed stream advise", "--standardize", dict(action="store_true", help="columns to mean 0 and variance 1")),
     ("demo embed stream advise", "--kernel", dict(choices=list(_KERNELS), default="gaussian")),
-    ("demo embed", "--method", dict(choices=[*_METHODS, "all"], help="default: lanczos; all for the demo")),
+    ("demo", "--method", dict(choices=[*_METHODS, "all"], default="all", help="default %(default)s")),
+    ("embed", "--method", dict(choices=[*_METHODS, "all"], default="lanczos", help="default %(default)s")),
     ("stream", "--method", dict(choices=list(_STREAMS), default="skpca", help="default %(default)s")),
     ("demo embed stream", "--center", dict(action="store_true", help="kernel PCA about the mean in feature space")),
-    ("demo embed", "--no-errors", dict(dest="errors", action="store_false", help="no comparison with exact ones")),
+    ("demo embed", "--no-errors", dict(dest="errors", action="store_false", help="no exact results to compare with")),
     ("demo embed stream apply", "-o", dict(metavar="OUT", help=".npz: embedding, values, model; .npy: embedding")),
     ("demo embed stream", "--model", dict(metavar="OUT.npz", help="the model alone, for `apply`")),
     ("demo embed stream apply", "--plot", dict(metavar="OUT.png", help="two components and the spectrum; .svg, .pdf")),
@@ -9349,7 +9369,9 @@ def main(argv=None):
         _to_stderr(str(stop) or "interrupted")
         return 130
     except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
-        _to_stderr(f"error: {error or type(error).__name__}")
+        named = r"^\w+: (k|s|m|ell|seed|sigma|nu|alpha|degree|gamma|coef0|theta[01]|error|memory) must(?!.*None)"
+        text = re.sub(named, lambda found: f"{_option_of(found[1])} must", str(error))
+        _to_stderr(f"error: {text or type(error).__name__}")
         return 2
     return 0
 
