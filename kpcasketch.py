@@ -8837,19 +8837,15 @@ def _load_points(options, beside=None):
         if scales.max() > 1e3 * scales[scales > 0.0].min(initial=math.inf):
             _to_stderr(f"columns of {path} differ in scale by more than 1000: --standardize brings them to one")
     if options.standardize and beside is None:         # a column that does not vary keeps its scale
-        first = np.asarray(X[0], np.float64)
-        def mean_power(center, power):
-            blocks = (points.rows(slice(begin, begin + 8192)) for begin in range(0, len(X), 8192))
-            return sum(((block - center)**power).sum(0) for block in blocks) / len(X)
-        mean = first + mean_power(first, 1)            # near it no digits cancel
-        scale = np.sqrt(mean_power(mean, 2))
+        slabs, first = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)], np.asarray(X[0], np.float64)
+        mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / len(X)  # near it no digits cancel
+        scale = np.sqrt(sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs) / len(X))
         points = points._replace(moments=(mean, np.where(scale > 0.0, scale, 1.0)))
     return points
 
 
 def _is_number(field):
-    """Whether a field of a CSV file is a number: 1.5, 1e3, nan or inf, but not 1_000, or digits other than 0 to 9."""
-    try:
+    try:                                               # 1_000 and Arabic digits are numbers for Python alone
         return field.isascii() and "_" not in field and float(field) is not None
     except ValueError:
         return False
@@ -8891,9 +8887,8 @@ def _load_csv(path, options, wanted):
     if header and len(second) != width:
         raise ValueError(f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: row names (R: "
                          "row.names = FALSE), or commas in or after numbers")
-    names = named if header else []
-    if not header and wanted and len(wanted) == width and not any(str(name).isdecimal() for name in wanted):
-        names = wanted                                 # those of a model, by their places
+    by_place = wanted and len(wanted) == width and not any(str(name).isdecimal() for name in wanted)
+    names = named if header else wanted if by_place else []
     if options.columns:
         asked = [field.strip() for field in next(csv.reader([options.columns], skipinitialspace=True))]
         if not set(asked) <= set(names) and all(map(str.isdecimal, asked)):
@@ -8933,9 +8928,9 @@ def _load_csv(path, options, wanted):
                              "are filled or dropped beforehand")
         labels += [row[label] for _, row in block] if label is not None else []
     X = np.concatenate(blocks)
-    if not names and asked is None and width > 1 and len(X) > 2 and X[0, 0] in (0.0, 1.0):
-        if (X[:, 0] - X[0, 0] == np.arange(len(X))).all():
-            raise ValueError(f"{path}, column 1 numbers the rows: {_INDEX}")
+    if not names and asked is None and width > 1 and len(X) > 2 and X[0, 0] in (0.0, 1.0) and (
+            X[:, 0] - X[0, 0] == np.arange(len(X))).all():
+        raise ValueError(f"{path}, column 1 numbers the rows: {_INDEX}")
     y = np.array(labels, np.float64 if all(map(_is_number, labels)) else str)
     return X, [known[j] for j in chosen] if names or asked else None, None if label is None else y
 
@@ -9001,8 +8996,8 @@ of best %: of what the best k keep, about 0 or with --center the mean; explained
 
 
 def _print_head(options, points, source, kernel, more=""):
-    sigma, width = _sigma_of(kernel), points.X.shape[1]
-    print(f"{source}: {len(points.X)} points, {width} coordinates, {points.X.dtype}; {options.kernel} kernel"
+    sigma, X = _sigma_of(kernel), points.X
+    print(f"{source}: {len(X)} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
           + (f", sigma {sigma:.6g}" if sigma else "") + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
 
 
@@ -9079,7 +9074,7 @@ def _written_with(points):
 def _write_results(options, points, what, model, values, embedding=None):
     """Model, embedding (or features by the model) and picture, as far as they are asked for. With --residual the last
     column is how far each point is off the model: `off` in a .npz file."""
-    n, k, dtype = len(points.X), len(values), np.float32 if points.X.dtype == np.float32 else np.float64
+    n, k, dtype = len(points.X), len(values), points.rows(slice(1)).dtype
     off, alone = getattr(options, "residual", False), (options.o or "").endswith(".npy")
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
 
@@ -9092,7 +9087,7 @@ def _write_results(options, points, what, model, values, embedding=None):
         print(f"wrote {options.model} (the model of {what})")
 
     def write(file):
-        blocks, told = [], {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (n, k + off)}
+        blocks, told = [], {"descr": dtype.str, "fortran_order": False, "shape": (n, k + off)}
         if alone:                                      # block by block: it may be larger than memory
             np.lib.format.write_array_header_1_0(file, told)
         with _progress("embedding") as line:
@@ -9199,10 +9194,9 @@ def _stream(options):
         state, at = here
         if options.state and at > begun:
             sources[name] = [at, points.X[at - 1].astype(float).tolist()]
-            told = {own: getattr(options, own) for own in _REMEMBERED}
-            arrays = {**_as_arrays(state), **_written_with(points)}
-            _write_whole(options.state, lambda file: np.savez(
-                file, sources=json.dumps(sources), options=json.dumps(told), **arrays))
+            arrays = {**_as_arrays(state), **_written_with(points), "sources": json.dumps(sources), "options":
+                      json.dumps({own: getattr(options, own) for own in _REMEMBERED})}
+            _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
     try:
         with _progress(options.method) as line:
@@ -9369,6 +9363,7 @@ def main(argv=None):
         _to_stderr(str(stop) or "interrupted")
         return 130
     except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
+        # The option that was typed, not the argument of the function that refuses it.
         named = r"^\w+: (k|s|m|ell|seed|sigma|nu|alpha|degree|gamma|coef0|theta[01]|error|memory) must(?!.*None)"
         text = re.sub(named, lambda found: f"{_option_of(found[1])} must", str(error))
         _to_stderr(f"error: {text or type(error).__name__}")
