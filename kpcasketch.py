@@ -8776,8 +8776,8 @@ def _refuse_foreign(options, **chosen):
 
 def _given(options, own):
     """The options of an entry, as they were given or by default."""
-    given = {name: getattr(options, name) for name in own}
-    return {name: default if given[name] is None else given[name] for name, default in own.items()}
+    return {name: default if getattr(options, name) is None else getattr(options, name)
+            for name, default in own.items()}
 
 
 def _chosen_kernel(options, points):
@@ -8913,10 +8913,10 @@ def _load_csv(path, options, wanted):
         for line, row in block:
             if len(row) != width:
                 raise ValueError(f"{path}, line {line} has {len(row)} fields, and line 1 {width}")
-        fields = [[row[j] for j in chosen] for _, row in block]
-        text = "".join(map("".join, fields))
+        fields = [row[j] for _, row in block for j in chosen]
+        text = "".join(fields)
         try:
-            blocks.append(np.array(fields, np.float64))
+            blocks.append(np.array(fields, np.float64).reshape(len(block), -1))
         except ValueError:
             text = "_"
         if "_" in text or not text.isascii() or not _all_below(blocks[-1], 1e150):
@@ -9364,8 +9364,8 @@ def main(argv=None):
         return 130
     except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
         # The option that was typed, not the argument of the function that refuses it.
-        named = r"^\w+: (k|s|m|ell|seed|sigma|nu|alpha|degree|gamma|coef0|theta[01]|error|memory) must(?!.*None)"
-        text = re.sub(named, lambda found: f"{_option_of(found[1])} must", str(error))
+        text = re.sub(r"^\w+: (k|s|m|ell|seed|sigma|nu|alpha|degree|gamma|coef0|theta[01]|error|memory)"
+                      r"(?= must(?!.*None))", lambda found: _option_of(found[1]), str(error))
         _to_stderr(f"error: {text or type(error).__name__}")
         return 2
     return 0
