@@ -813,11 +813,13 @@ overload(_cos)(lambda x: (lambda x: _cos32(x)) if x == types.float32 else lambda
 
 
 @_strict_helper
-def _log_one_plus(t, one):
-    """log(1 + t) for t >= 0, with what the rounding of 1 + t takes away put back; `one` is 1 in the precision of t."""
-    u = one + t
-    lost = (t - (u - one)) / u
-    return _log64(u) + (lost if abs(lost) < one else one - one)        # t infinite: nothing was lost
+def _log_one_plus(gamma, v):
+    """log(1 + t) for t = gamma v >= 0, float64, corrected for the rounding of 1 + t; t itself may overflow."""
+    t = gamma * v
+    u = 1.0 + t
+    lost = (t - (u - 1.0)) / u
+    far = t >= 1e300                                   # 1 does not count, and 2^940 is taken out of the product
+    return _log64(gamma * 2.0**-940 * v if far else u) + (651.5583497263485 if far else lost)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1211,14 +1213,15 @@ def _apply_kernel(kernel, gamma, tile, rows):
     # From exp(-far) on, 1e-37 or 1e-300, values are 0: a product with them would take a hundred times as long.
     far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)
     scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
+    exact, bases = gamma, np.empty(_BLOCK, tile.dtype)
     gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
-    bases, steepness = np.empty(_BLOCK, tile.dtype), gamma
+    steepness = gamma
     for i in range(rows):
         values = tile[i]
         if kernel.kind == _RATIONAL:
             steepness = shape
             for j in range(_BLOCK):
-                values[j] = _log_one_plus(gamma * values[j], one)
+                values[j] = _log_one_plus(exact, np.float64(values[j]))
         elif _EXPONENTIAL <= kernel.kind <= _MATERN_5_2:               # (1 + a + second a^2) exp(-a), or exp(-a) alone
             steepness = one
             for j in range(_BLOCK):
@@ -1287,7 +1290,9 @@ def _drop_and_slope(kernel, r):
         alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
         u = 1.0 / (2.0 * alpha + 1.0)
         slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-        return -math.expm1(-alpha * math.log1p(gamma * r * r)), slope
+        t = gamma * r * r
+        log = math.log1p(t) if t < math.inf else math.log(gamma) + 2.0 * math.log(r)
+        return -math.expm1(-alpha * log), slope
     from scipy.special import gammainc                 # exp(-a) sum_{n >= order} a^n / n! for a = gamma r
     # Steepest where a exp(-a) is, at 1, and (a + a^2) exp(-a) / 3, where a is golden.
     order, slope = {_EXPONENTIAL: (1, gamma), _MATERN_3_2: (2, gamma / math.e), _MATERN_5_2: (
@@ -1430,7 +1435,7 @@ def kernel_value(kernel, x, y):
     if kind == _GAUSSIAN or kind == _CITY_BLOCK:
         value = math.exp(-kernel.gamma * total)
     elif kind == _RATIONAL or kind == _CAUCHY:
-        value = math.exp(-(kernel.shape if kind == _RATIONAL else 1.0) * math.log1p(kernel.gamma * total))
+        value = math.exp(-(kernel.shape if kind == _RATIONAL else 1.0) * _log_one_plus(kernel.gamma, total))
     elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
         factor = 1.0 if kind == _EXPONENTIAL else 1.0 + a + (a * a / 3.0 if kind == _MATERN_5_2 else 0.0)
         value = factor * math.exp(-a)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Kernels and Gram matrices against naive.py, and where distances are numerically nasty."""
 
+import math
 import pathlib
 import pickle
 import re
@@ -235,6 +236,18 @@ def test_a_huge_factor_times_a_kernel_value_of_zero_was_nan():
             for kernel in (kp.matern(2.5, 1.0), kp.matern(1.5, 1.0), kp.gaussian(1.0)):
                 K = kp.gram(X, X, kp.scaled(kernel, kappa))
                 assert np.allclose(K / dtype(kappa), kp.gram(X, X, kernel), rtol=1e-6) and (K[2, :2] == 0).all()
+
+
+@pytest.mark.parametrize("alpha, sigma", [(1e-3, 1e-140), (1e-3, 1e-15), (0.02, 1e-30), (1.0, 1e-18), (1e-3, 1e140)])
+def test_a_rational_quadratic_was_0_where_the_square_of_a_ratio_overflows(alpha, sigma):
+    # .48 at a distance of 2e149 and alpha = .001; .92 at 2e16 in float32
+    kernel = kp.rational_quadratic(alpha, sigma)
+    for dtype, far, near in ((np.float64, 2e149, 1e-13), (np.float32, np.float32(2e16), 1e-7), (np.float64, 3.0, 1e-13)):
+        exact = math.exp(-alpha * np.logaddexp(0, 2 * math.log(far) - 2 * math.log(sigma) - math.log(2 * alpha)))
+        X = np.array([[-0.5 * far], [0.5 * far]], dtype)
+        assert np.abs(kp.gram(X, X, kernel) - [[1, exact], [exact, 1]]).max() < near
+        assert abs(kp.kernel_value(kernel, *X) - exact) < 1e-13
+        assert kp.shadow_bounds(kernel, far).mmd == pytest.approx(math.sqrt(2 - 2 * exact), abs=1e-7)
 
 
 def test_the_median_of_tiny_distances_was_one():
