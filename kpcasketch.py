@@ -2061,12 +2061,12 @@ def _bits_at(A, i, j):
     return np.where(A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale)
 
 
-def _dense_symmetric(A):
-    """Whether entries are those of the transpose, at 4096 places."""
-    u = _uniforms(_key(0, _PROBES), np.arange(8192))
-    i, j = (u[0::2] * len(A)).astype(np.int64), (u[1::2] * len(A)).astype(np.int64)
+def _entries_symmetric(entries, n):
+    """Whether entries(i, j), for arrays of row and column numbers, are those of the transpose, at 4096 places."""
+    i, j = (_uniforms(_key(0, _PROBES), np.arange(8192)) * n).astype(np.int64).reshape(2, -1, order="F")
+    found = entries(i, j)
     with np.errstate(invalid="ignore"):
-        return not np.abs(A[i, j] - A[j, i]).max() > 1e-5 * np.abs(A[i, j]).max()
+        return not np.abs(found - entries(j, i)).max() > 1e-5 * np.abs(found).max()
 
 
 @dataclasses.dataclass
@@ -2105,7 +2105,7 @@ _OPERATORS = {
         functools.partial(_as_array, ndim=2), len, _epsilon,
         lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
         lambda A, first, last: A[first:last].astype(np.float64), lambda A: float(A.trace(dtype=np.float64)),
-        lambda A: A.nbytes, _dense_symmetric),
+        lambda A: A.nbytes, lambda A: _entries_symmetric(lambda i, j: A[i, j], len(A))),
     CSR: _Form(
         functools.partial(_checked_rows, square=True), lambda A: A.indptr.size - 1, lambda A: _epsilon(A.data),
         _csr_product,
@@ -2117,7 +2117,8 @@ _OPERATORS = {
     Bits: _Form(
         functools.partial(_checked_as, Bits), lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product,
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
-        lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()), lambda A: A.words.nbytes),
+        lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()), lambda A: A.words.nbytes,
+        lambda A: _entries_symmetric(functools.partial(_bits_at, A), A.n)),
     Implicit: _Form(
         lambda name, A: Implicit(X := _checked_points(f"{name}.X", A.X), _checked_kernel(
             f"{name}.kernel", A.kernel, **{f"{name.split(': ')[-1]}.X": X})),

@@ -93,6 +93,20 @@ def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it(r
         assert np.all(np.diff(np.abs(inner(kp._small_eigen)(A, len(A), True)[0])) <= 1e-12 * scale)
 
 
+def test_bits_that_are_not_symmetric_were_taken_for_another_matrix():
+    # block_lanczos gave eigenvalues of neither half
+    X = np.random.default_rng(0).standard_normal((70, 2))
+    A = kp.quantize_gram(X, kp.gaussian(1.0))
+    assert abs(kp.block_lanczos(A, 2).values - np.linalg.eigvalsh(kp.dense(A))[:-3:-1]).max() < 1e-8
+    wrong = A._replace(words=np.random.default_rng(1).integers(0, 2**32, A.words.shape, np.uint32))
+    for B in (wrong, kp.difference(wrong, A), kp.center(wrong)):
+        for solve in (kp.block_lanczos, kp.orthogonal_iteration):
+            with pytest.raises(ValueError, match="A must be symmetric"):
+                solve(B, 2)
+        with pytest.raises(ValueError, match="spectral_norm: A must be symmetric"):
+            kp.spectral_norm(B)
+
+
 def test_sparse_matrices_that_are_not_symmetric_are_refused():
     sketch = kp.sample_gram(np.linspace(0, 1, 300)[:, None], kp.gaussian(1.0), 3.0, 0)
     kp.block_lanczos(sketch, 1, 0)

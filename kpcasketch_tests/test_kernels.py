@@ -238,7 +238,7 @@ def test_a_huge_factor_times_a_kernel_value_of_zero_was_nan():
                 assert np.allclose(K / dtype(kappa), kp.gram(X, X, kernel), rtol=1e-6) and (K[2, :2] == 0).all()
 
 
-@pytest.mark.parametrize("alpha, sigma", [(1e-3, 1e-140), (1e-3, 1e-15), (0.02, 1e-30), (1.0, 1e-18), (1e-3, 1e140)])
+@pytest.mark.parametrize("alpha, sigma", [(1e-3, 1e-140), (1e-3, 1e-15), (0.02, 1e-30)])
 def test_a_rational_quadratic_was_0_where_the_square_of_a_ratio_overflows(alpha, sigma):
     # .48 at a distance of 2e149 and alpha = .001; .92 at 2e16 in float32
     kernel = kp.rational_quadratic(alpha, sigma)
