@@ -3853,10 +3853,13 @@ def _cluster_sums(X, labels, sums):
             total[t] += X[i, t]
 
 
-def _lloyd(X, k, key, restarts, max_iterations):
+def _lloyd(function, X, k, seed, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances. k-means++ begins them
     (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
-    n, best = len(X), (X[:0], np.zeros(0), np.empty(0, np.int64), math.inf)
+    n, unit, least, key = len(X), _unit(X), math.inf, _checked_key(function, seed, _CENTERS)
+    restarts = _checked_whole(f"{function}: restarts", restarts, 1)
+    max_iterations = _checked_whole(f"{function}: max_iterations", max_iterations, 1)
+    X = X if unit == 1.0 else X / unit
     for restart in range(restarts):
         centers, distances, labels, cost = np.empty((k, X.shape[1]), X.dtype), np.full(n, np.inf), np.empty(0, int), 0.0
         for c, u in enumerate(_uniforms(_python_subkey(key, restart), np.arange(k))):
@@ -3878,8 +3881,8 @@ def _lloyd(X, k, key, restarts, max_iterations):
         for begin in range(0, len(X), _SHADOW_BATCH):
             slab = slice(begin, begin + _SHADOW_BATCH)
             cost += float(np.square(X[slab] - centers[labels[slab]], dtype=np.float64).sum())
-        if cost < best[3]:
-            best = (centers, counts, labels, cost)
+        if cost < least:
+            least, best = cost, (centers * unit, counts, labels, cost * float(unit) ** 2)
     return best
 
 
@@ -3896,13 +3899,9 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
     [1.0, 2.0]
     """
-    X, key = _checked_points("kmeans_select: X", X), _checked_key("kmeans_select", seed, _CENTERS)
+    X = _checked_points("kmeans_select: X", X)
     m = _checked_whole("kmeans_select: m", m, 1, len(X))
-    restarts = _checked_whole("kmeans_select: restarts", restarts, 1)
-    max_iterations = _checked_whole("kmeans_select: max_iterations", max_iterations, 1)
-    unit = _unit(X)
-    centers, counts, labels, _ = _lloyd(X / unit, m, key, restarts, max_iterations)
-    return ReducedSet(centers * unit, counts, labels)
+    return ReducedSet(*_lloyd("kmeans_select", X, m, seed, restarts, max_iterations)[:3])
 
 
 def _unit(X):
@@ -7522,11 +7521,9 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
         max_iterations : int, at least 1; passes over the rows in each run, O(n k r) operations each
     Returns: Clustering
     """
-    F, key = _checked_points("kernel_kmeans: F", F), _checked_key("kernel_kmeans", seed, _CENTERS)
+    F = _checked_points("kernel_kmeans: F", F)
     k = _checked_whole("kernel_kmeans: k", k, 1, len(F))
-    restarts = _checked_whole("kernel_kmeans: restarts", restarts, 1)
-    max_iterations = _checked_whole("kernel_kmeans: max_iterations", max_iterations, 1)
-    centers, _, labels, cost = _lloyd(F, k, key, restarts, max_iterations)
+    centers, _, labels, cost = _lloyd("kernel_kmeans", F, k, seed, restarts, max_iterations)
     return Clustering(labels, centers, cost)
 
 
