@@ -3980,10 +3980,11 @@ def herd(X, m, kernel):
 
 
 def _halve(kernel, X, rows, key, log_inverse):
-    """One round of KT-SPLIT: of each pair of rows one goes to either half, by a coin that keeps sums of k near."""
-    P, first, second, K = X[rows], rows[0:rows.size // 2 * 2:2].copy(), rows[1::2].copy(), None
-    lead, spread, coins = np.zeros(rows.size), 0.0, _uniforms(key, np.arange(first.size))
-    for p in range(first.size):                        # lead: the sum of k over the second half less the first
+    """One round of KT-SPLIT: of each pair of rows one goes to either half, by a coin that keeps sums of k near. An odd
+    row goes to the first: where each was dropped, a third of 2^g m points could be all that was left."""
+    P, first, second, K = X[rows], rows[0::2].copy(), rows[1::2].copy(), None
+    lead, spread, coins = np.zeros(rows.size), 0.0, _uniforms(key, np.arange(second.size))
+    for p in range(second.size):                       # lead: the sum of k over the second half less the first
         x, y, inside = 2 * p, 2 * p + 1, 2 * p % _BLOCK
         if inside == 0:                                # rows of K for the next 64 pairs
             K = _gram(kernel, _prepare(kernel, P[x:x + _BLOCK], P, False)).astype(np.float64, copy=False)
@@ -4015,7 +4016,7 @@ def _thinned(function, X, m, kernel, key, delta):
     lists = [_draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))]
     candidates = [lists[0][:m].copy()]                 # standard thinning, the baseline
     for level in range(rounds):
-        log_inverse = math.log(2.0 * rounds * m * 2**rounds / (delta * 2**level))
+        log_inverse = math.log(2.0 * rounds * m * 2 ** (rounds - level)) - math.log(delta)      # delta may be 1e-310
         lists = [half for part, rows in enumerate(lists) for half in _halve(
             kernel, X, rows, _python_subkey(_python_subkey(key, level + 1), part), log_inverse)]
     best, least = None, math.inf
@@ -4059,8 +4060,8 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     """m points whose mean in feature space is that of very many (Compress++; Shetty, Dwivedi, Mackey 2022).
 
     A rival of RSKPCA's reduced sets for a million points. These, in random order, are cut into four, each part is
-    compressed alike, and KT-SPLIT halves what the parts leave, some 2^g m points in the end, or half as many.
-    `kernel_thin` chooses m of them.
+    compressed alike, and KT-SPLIT halves what the parts leave: in the end from half of 2^g m points to a quarter more
+    (of n^(1/2) points, if these are more). `kernel_thin` chooses m of them.
     Parameters:
         X, m, kernel : as of `herd`
         seed : int from 0 to 2**64 - 1
@@ -4073,7 +4074,8 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     g, kernel = _checked_whole("compress_thin: g", g, 2, 16), kernel._replace(scale=1.0)
     delta, n = 0.5 if delta is None else _checked_between("compress_thin: delta", delta, 1), len(X)
     rows = _draw_uniformly(n, n, _python_subkey(key, 1))
-    rows = _compressed(kernel, X, rows, max(1.0, 4.0**g * m * m / n), _python_subkey(key, 2), math.log(4.0 * n / delta))
+    rows = _compressed(kernel, X, rows, max(1.0, 4.0**g * m * m / n), _python_subkey(key, 2),
+                       math.log(4.0 * n) - math.log(delta))
     chosen = rows[_thinned("compress_thin", X[rows], m, kernel, _python_subkey(key, 3), delta)[1]]
     return _herd_of(X, kernel, _prepare(kernel, X, X, True), chosen)
 
