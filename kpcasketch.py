@@ -5786,10 +5786,10 @@ def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, i
             varied = largest_y > _NO_VARIANCE * other.kernel.scale
         else:
             edges = _quantile_edges(Y, slices)
+            _require((edges < math.inf).any(), f"{function}: targets must not be constant")
             B = _indicators(Y, edges)
             B = B - B.mean(0) if centered else B
             right, varied = _whitener(B, 0.0, 0.0)
-            _require(varied > 1e-12, f"{function}: targets must not be constant")
         cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
         U, V, _ = _singular_pairs(_column_products(left, cross), k, 1e-9)
         if U is None or not (varied and largest > _NO_VARIANCE * scale) or k > len(X):

@@ -306,6 +306,11 @@ def test_slices_are_cut_at_quantiles_of_distinct_values():
         kp.dsgd_ksir_start(X, np.ones(700), kp.fourier_features_map(G, 3, 300), 1)
 
 
+def test_constant_targets_passed_where_features_are_not_centred():
+    with pytest.raises(ValueError, match="dsgd_ksir_start: targets must not be constant"):
+        kp.dsgd_ksir_start(X, np.ones((700, 2)), kp.fourier_features_map(G, 3, 300), 1, centered=False)
+
+
 HUGE = kp.fourier_features_map(kp.scaled(G, 1e80), 3, 300, 0, False)
 MAP = kp.fourier_features_map(G, 3, 300, 0, False)
 OTHER = kp.fourier_features_map(L, 2, 300, 1, False)
