@@ -2821,6 +2821,8 @@ def kpca_from_eigen(X, kernel, eigen):
     """
     X, kernel = _points_and_kernel("kpca_from_eigen", X, kernel)
     eigen = _checked_as(Eigen, "kpca_from_eigen: eigen", eigen)
+    _checked_vector("kpca_from_eigen: eigen.values", eigen.values)
+    _checked_vector("kpca_from_eigen: eigen.residual", eigen.residual)
     vectors = _checked_points("kpca_from_eigen: eigen.vectors", eigen.vectors)
     if not eigen.values.size == eigen.residual.size == vectors.shape[1]:
         raise ValueError("kpca_from_eigen: eigen.values and eigen.residual must hold one number for each vector")

@@ -244,3 +244,13 @@ def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_re
     assert np.allclose(K_test @ model.coef + model.offset, kp.expand(rows[:, None], model), 1e-9, 1e-9)
     with pytest.raises(ValueError, match=r"X must have one column, .*: np.arange\(N\)\[:, None\] for all points"):
         make(K, kp.precomputed(K), 3)
+
+
+@pytest.mark.parametrize("field", ["values", "residual"])
+def test_an_eigenvalue_of_nan_gave_features_of_0_without_a_word(field):
+    eigen = kp.block_lanczos(kp.gram(X, X, KERNEL), 3)
+    for flaw in (np.nan, np.inf):
+        numbers = getattr(eigen, field).copy()
+        numbers[1] = flaw
+        with pytest.raises(ValueError, match=f"kpca_from_eigen: eigen.{field} must .* be finite"):
+            kp.kpca_from_eigen(X, KERNEL, eigen._replace(**{field: numbers}))
