@@ -2752,7 +2752,8 @@ class Expansion(NamedTuple):
 
     points (c, d), X itself and no copy in those over all of X: do not change it afterwards; coef (c, k); values (k,)
     eigenvalues; offset (k,), or empty for none: what centring (or the threshold of a kernel machine) adds; kernel;
-    mean: what in feature space they are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown.
+    mean: what in feature space they are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown;
+    targets: 0 for components; for predictions the dimensions of the targets, of 1 `expand` makes a vector, too.
     """
     points: np.ndarray
     coef: np.ndarray
@@ -2760,6 +2761,7 @@ class Expansion(NamedTuple):
     offset: np.ndarray
     kernel: Kernel
     mean: np.ndarray = np.empty(0)
+    targets: int = 0
 
 
 _DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
@@ -2781,7 +2783,8 @@ def _checked_model(function, X, argument, model):
 def _checked_expansion(name, expansion, X=None):
     E, (function, argument) = _checked_as(Expansion, name, expansion), name.split(": ")
     points = _checked_model(function, X, argument, E)
-    _checked_points(f"{name}.coef", E.coef)
+    if E.coef.size == 0 or not _all_below(E.coef, math.inf):           # they may be larger than points are
+        raise ValueError(f"{name}.coef must have at least one column, and be finite (no NaN or infinity)")
     if len(E.coef) != len(points):
         raise ValueError(f"{name}.coef must have one row for each point, got {len(E.coef)} for {len(points)}")
     if E.offset.size not in (0, E.coef.shape[1]):
@@ -2916,8 +2919,8 @@ def expand(X, expansion):
     Parameters:
         X : (q, d) array of new points
         expansion : Expansion over c points, of k components; it carries its kernel
-    Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64. O(q c (d + k)) time,
-        O((q + c) (d + k)) memory: the q x c Gram matrix is never formed
+    Returns: (q, k) array, float32 if both X and the expansion's points are float32, else float64; (q,) for predictions
+        of a vector of targets. O(q c (d + k)) time, O((q + c) (d + k)) memory: the q x c Gram matrix is never formed
     >>> X = np.array([[0.0], [2.0]])
     >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))).round(4).tolist()
     [[1.1353], [1.1353]]
@@ -2927,7 +2930,7 @@ def expand(X, expansion):
     _fits("expand: X", 1.0 * len(X) * expansion.coef.shape[1] * X.itemsize)
     features = _features(X, expansion)
     _require(_all_below(features, math.inf), "expand: expansion must give finite features on X")
-    return features
+    return features.squeeze(1) if expansion.targets == 1 else features
 
 
 # 8.1 Pre-images
@@ -7421,11 +7424,11 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
         Y : (n,) or (n, t) array of targets
         landmarks, kernel : as of `nystrom_map`
         lam : float, positive ridge, in the units of the eigenvalues of K
-    Returns: Expansion over the landmarks with t columns; expand(new, it) predicts. values are 0
+    Returns: Expansion over the landmarks with t columns; expand(new, it) predicts, (q,) for a vector Y. values are 0
     Cost: n s kernel values, O(n s (d + s)) time in float64; memory O(n + s^2) and features of 8192 points.
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
-    [[0.5], [1.0]]
+    [0.5, 1.0]
     """
     X, lam = _checked_points("nystrom_ridge: X", X), _checked_real("nystrom_ridge: lam", lam, 1e-300)
     T, sizes = _checked_targets("nystrom_ridge: Y", Y, len(X))
@@ -7436,7 +7439,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     expansion = _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes)))
     if not np.isfinite(expansion.coef).all():
         raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
-    return expansion
+    return expansion._replace(targets=np.ndim(Y))
 
 
 @np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused
@@ -7455,8 +7458,8 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
         seed : int from 0 to 2**64 - 1
         tol : float, not negative; stop when |Y - (K + lam I) a| <= tol |Y| for every target
         max_iterations : int, at least 1; products of K with t vectors
-    Returns: Expansion over X with t columns; expand(new, it) predicts. values: |Y - (K + lam I) a| / |Y| of each
-        target, which is above tol where it stopped early, or where a does not fit into X's type
+    Returns: Expansion over X with t columns; expand(new, it) predicts, (q,) for a vector Y. values: |Y - (K + lam I) a|
+        / |Y| of each target, which is above tol where it stopped early, or where a does not fit into X's type
     Cost: O(n s (d + s)) time and 2 n s numbers of float64 for the pivots. A step takes n^2 kernel values, or up to n =
         8192 a product with the stored Gram matrix, and 2 n s t multiply-adds.
     >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
@@ -7477,13 +7480,14 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
     # (F F^T + lam I)^-1 = (I - C C^T) / lam; with a ridge below rounding nothing would be left of I - C C^T.
     C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + max(lam, 1e-13 * values.max(initial=0.0))), F.shape[1])
-    a, R, lengths, direction, before = np.zeros(T.shape), T, np.sqrt(np.square(T).sum(0)), 0.0, math.inf
-    lengths, least = np.maximum(lengths, 1e-300), math.inf
+    a = best = np.zeros(T.shape)
+    R, direction, before = T, 0.0, math.inf
+    lengths, least = np.maximum(np.sqrt(np.square(T).sum(0)), 1e-300), math.inf
     for iteration in range(max_iterations + 1):
         rest = np.sqrt(np.square(R).sum(0)) / lengths
-        if rest.max() < least:                         # where lam is below rounding, steps may go astray
-            least, best = rest.max(), a
-        if (rest <= tol).all() or iteration == max_iterations:
+        best = np.where(rest < least, a, best)         # for each target: with lam below rounding, steps may go astray
+        least = np.fmin(rest, least)
+        if (least <= tol).all() or iteration == max_iterations:
             break
         Z = R - _dense_product(C, C.shape[1], _transposed_product(C, C.shape[1], R))
         length = (R * Z).sum(0)
@@ -7497,7 +7501,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     _require(np.isfinite(coef).all(), f"{name}: Y must not be so large that coefficients overflow the type of X")
     a = coef / sizes
     rest = np.sqrt(np.square(T - _product(A, a) - lam * a).sum(0)) / lengths
-    return Expansion(X, coef, rest, np.zeros(len(sizes)), kernel)
+    return Expansion(X, coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -7803,13 +7807,13 @@ def _checked_any(function, argument, X, model):
 
 def _in_double(model):
     """An Expansion or NystromMap in float64; components of length 1 in feature space, and products coef^T K coef."""
-    model = model._replace(**{name: getattr(model, name).astype(np.float64) for name in {"points", "coef"} & {
-        *model._fields}})
+    model = model._replace(points=model.points.astype(np.float64))
     if isinstance(model, NystromMap):
         return model, None
-    M = model.coef.T @ gram_matmat(model.points, model.points, model.coef, model.kernel)
+    coef = model.coef.astype(np.float64)
+    M = coef.T @ gram_matmat(model.points, model.points, coef, model.kernel)
     scale, M = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0)), 0.5 * (M + M.T)
-    return model._replace(coef=model.coef * scale, offset=model.offset * scale), M * np.outer(scale, scale)
+    return model._replace(coef=coef * scale, offset=model.offset * scale, targets=0), M * np.outer(scale, scale)
 
 
 def residual(X, model):
@@ -8711,17 +8715,17 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     """
     (_, starts), lam = _row_blocks("X", X), _checked_real("lam", lam, 1e-300)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
-    Y = Y[:, None] if Y.ndim == 1 else Y
-    _require(Y.shape[:1] == X.shape[:1], f"X and Y must have the same number of rows, got shapes {X.shape} and "
-             f"{Y.shape}; where it is nan, call .compute_chunk_sizes()")
-    Y = Y.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
+    T = Y[:, None] if Y.ndim == 1 else Y
+    _require(T.shape[:1] == X.shape[:1], f"X and Y must have the same number of rows, got shapes {X.shape} and "
+             f"{T.shape}; where it is nan, call .compute_chunk_sizes()")
+    T = T.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
-    parts = _each_block(_sums_of_features, "X", X, found, beside=_row_blocks("Y", Y)[0])
+    parts = _each_block(_sums_of_features, "X", X, found, beside=_row_blocks("Y", T)[0])
     squares, products = np.split(_joined(operator.add, parts), [len(found.points)], axis=1)
     weights = _together(_solve_ridge, squares.copy(), products, lam)
-    expansion = _together(_expansion_by_map, found, weights, np.zeros(Y.shape[1]))
+    expansion = _together(_expansion_by_map, found, weights, np.zeros(T.shape[1]))
     _require(np.isfinite(expansion.coef).all(), "Y must not be so large that coefficients overflow the type of X")
-    return expansion
+    return expansion._replace(targets=Y.ndim)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -9088,7 +9092,7 @@ def _write_results(options, points, what, model, values, embedding=None):
     def features(rows):
         X = points.rows(rows)
         Z = embedding[rows] if embedding is not None else _TRANSFORMS[type(model)](X, model)
-        return np.column_stack([Z, residual(X, model)]) if off else Z
+        return np.column_stack([Z, residual(X, model)]) if off else Z.reshape(len(X), -1)
     if getattr(options, "model", None):
         _write_whole(options.model, lambda file: np.savez(file, **arrays))
         print(f"wrote {options.model} (the model of {what})")

@@ -17,6 +17,7 @@ import scipy.sparse
 import scipy.stats
 
 import kpcasketch as kp
+from kpcasketch_tests import naive
 from kpcasketch_tests.test_file import FUNCTIONS
 from kpcasketch_tests.test_readme import snippets
 
@@ -257,6 +258,17 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
             many = kp.dask_nystrom_ridge(spread(points), targets, found, KERNEL, 0.1)
             scale = np.abs(one.coef).max(0) + (np.abs(one.coef).max(0) == 0)
             assert (np.abs(many.coef - one.coef).max(0) <= (1e-8 if dtype == np.float64 else 1e-3) * scale).all()
+
+
+def test_predictions_of_a_vector_in_dask_were_a_column():
+    y, K = np.sin(X[:, 0]), naive.gaussian(X, X[:300], 3.0)
+    squares = np.linalg.solve(np.linalg.cholesky(K[:300] + 1e-9 * np.eye(300)), K.T)
+    low = squares.T @ np.linalg.solve(squares @ squares.T + 0.1 * np.eye(300), squares @ y)
+    for targets in (y, list(y), spread(y, "many"), y[:, None], np.c_[y, y]):
+        model = kp.dask_nystrom_ridge(spread(X), targets, X[:300], kp.gaussian(3.0), 0.1)
+        found = kp.expand(X, model)
+        assert found.shape == np.shape(targets) and kp.dask_map(kp.expand, spread(X), model).shape == found.shape
+        assert np.mean((y - found.reshape(1200, -1)[:, 0]) ** 2) == pytest.approx(np.mean((y - low) ** 2), rel=1e-3)
 
 
 # Workers.

@@ -137,3 +137,88 @@ def test_a_direction_of_a_view_1e_8_times_smaller_than_another_was_lost(squared,
     view = rng.standard_normal((300, 3)) * [1e4, 1.0, 1e-4]
     expected = naive.correlations(view, F, 1e-9, 1.0, squared)[:3]
     assert kp.kernel_cca(view, F, 1e-9, 1.0, 3, squared).values == pytest.approx(expected, rel=1e-6)
+
+
+def test_predictions_of_a_vector_of_targets_were_a_column():
+    # (y - expand) was (n, n): .87 for a mean squared error of 1.5e-5
+    y, K = Y[:, 0], naive.gaussian(X, X, 2.0)
+    exact = K @ np.linalg.solve(K + 1e-3 * np.eye(300), y)
+    error, low = np.mean((y - exact) ** 2), np.mean((y - naive.kernel_ridge(LOW, Y, 1e-3)[:, 0]) ** 2)
+    assert np.mean((y - F @ kp.kernel_ridge(F, y, 1e-3)) ** 2) == pytest.approx(low, rel=1e-4)
+    for targets in (y, list(y), Y):
+        for model, right in ((kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3), low),
+                             (kp.kernel_ridge_cg(X, targets, KERNEL, 1e-3), error)):
+            found = kp.expand(X, model)
+            assert found.shape == np.shape(targets) and model.coef.ndim == 2
+            assert np.mean((y - found.reshape(300, -1)[:, 0]) ** 2) == pytest.approx(right, rel=1e-4)
+    assert kp.expand(X, kp.nystrom_ridge(X, Y[:, :1], ROWS, KERNEL, 1e-3)).shape == (300, 1)
+
+
+def test_readers_of_models_take_predictions_of_a_vector(tmp_path):
+    model, columns = [kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3) for targets in (Y[:, 0], Y[:, :1])]
+    expected = kp.expand(X, columns)
+    kp.save(tmp_path / "model.npz", model)
+    assert np.array_equal(kp.expand(X, kp.load(tmp_path / "model.npz")), expected[:, 0])
+    arrays = dict(np.load(tmp_path / "model.npz"))
+    del arrays["targets"]                                  # files of before have columns, as they had
+    np.savez(tmp_path / "older.npz", **arrays)
+    assert np.array_equal(kp.expand(X, kp.load(tmp_path / "older.npz")), expected)
+    np.save(tmp_path / "X.npy", X)
+    for more, name in (([], "out.npy"), (["--residual"], "off.npy"), ([], "out.npz"), (["--residual"], "off.npz")):
+        words = ["apply", tmp_path / "model.npz", tmp_path / "X.npy", "-o", tmp_path / name, *more]
+        assert kp.main([str(word) for word in words]) == 0
+    assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert np.array_equal(np.load(tmp_path / "out.npz")["embedding"], expected)
+    off = np.column_stack([expected, kp.residual(X, model)])
+    assert np.array_equal(np.load(tmp_path / "off.npy"), off)
+    assert np.array_equal(np.load(tmp_path / "off.npz")["off"], off[:, 1])
+    assert np.array_equal(kp.residual(X, model), kp.residual(X, columns))
+    assert kp.explained_variance_ratio(X, model) == pytest.approx(kp.explained_variance_ratio(X, columns))
+    out = np.empty(1)
+    kp.features_of(X[7], model, out)
+    assert out == pytest.approx(expected[7], abs=1e-12)
+    means = kp.expand(X[ROWS], kp.center_expansion(model)).mean(0)
+    assert means.shape == () and abs(means) < 1e-12
+    assert kp.expand_rounded(X, model, 1e6).shape == (300,)
+
+
+def test_a_target_of_noise_left_nothing_of_one_that_is_smooth():
+    # with the least largest residual all coefficients were those of the start, 0
+    points = X[:, :1]
+    smooth, noise = np.sin(points[:, 0]), np.random.default_rng(0).standard_normal(300)
+    found = kp.kernel_ridge_cg(points, np.c_[smooth, noise], kp.gaussian(0.2), 1e-20)
+    assert found.values[0] < 1e-3 and found.values[1] <= 1
+    K = naive.gaussian(points, points, 0.2)
+    rest = np.linalg.norm(smooth - K @ found.coef[:, 0]) / np.linalg.norm(smooth)
+    assert rest == pytest.approx(found.values[0], rel=0.1)
+
+
+def test_coefficients_were_refused_for_not_being_points():
+    # of expand: below 1e17 in float32, 1e150 in float64
+    points, single, few = X[:60], X[:60].astype(np.float32), np.arange(0, 60, 3)
+    K = naive.gaussian(points, points, 1.0)
+    some = kp.gaussian(1.0)
+    for Z, scale, near in ((single, 1e20, 1e-3), (points, 1e149, 1e-5)):
+        y = scale * points[:, 0]
+        all_of_them = kp.expand(Z, kp.kernel_ridge_cg(Z, y, some, 1e-4))
+        assert np.abs(all_of_them / scale - K @ np.linalg.solve(K + 1e-4 * np.eye(60), points[:, 0])).max() < near
+        model = kp.nystrom_ridge(Z, y, few, kp.scaled(some, 1e-3), 1e-9)
+        assert np.abs(model.coef).max() > (1e17 if scale == 1e20 else 1e150)
+        assert np.isfinite(kp.expand(Z, model)).all()
+    values = np.linalg.eigvalsh(K)[::-1]
+    for Z, scale in ((single, 1e-36), (points, 1e-300)):
+        model = kp.kpca(Z, kp.scaled(some, scale), 30)
+        assert np.abs(model.coef).max() > (1e17 if scale == 1e-36 else 1e150)
+        lengths = np.sum((kp.expand(Z, model).astype(float) / np.sqrt(scale)) ** 2, axis=0)
+        assert lengths == pytest.approx(values[:30], rel=1e-2 if scale == 1e-36 else 1e-8)
+
+
+@pytest.mark.parametrize("scale, dtype", [(1e-170, np.float64), (1e-300, np.float64), (1e-25, np.float32)])
+def test_clusters_of_tiny_rows_were_one(scale, dtype):
+    # squares of distances of 1e-170 are 0
+    rows = np.random.default_rng(0).standard_normal((40, 2)) + np.repeat([[0.0], [20.0]], 20, 0)
+    near, tiny = kp.kernel_kmeans(rows, 2), kp.kernel_kmeans((scale * rows).astype(dtype), 2)
+    assert sorted(np.bincount(tiny.labels)) == [20, 20]
+    means = rows.reshape(2, 20, 2).mean(1)
+    assert tiny.centers[tiny.labels[[0, -1]]] / dtype(scale) == pytest.approx(means, rel=1e-5)
+    assert tiny.cost == pytest.approx(near.cost * scale ** 2, rel=1e-5)

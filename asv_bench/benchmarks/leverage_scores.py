@@ -225,7 +225,7 @@ class FullRidge:
                         lambda: kp.kernel_ridge_cg(X, y, kernel, lam), repeat=3)
         full = kp.kernel_ridge_cg(X, y, kernel, lam)
         few = kp.nystrom_ridge(X, y, kp.rpcholesky(X, kernel, 1000), kernel, lam)
-        errors = [np.square(kp.expand(new, model)[:, 0] - kept).mean() for model in (few, full)]
+        errors = [np.square(kp.expand(new, model) - kept).mean() for model in (few, full)]
         return *taken, errors[0] / errors[1], full.values[0]
 
     def setup_cache(self):
