@@ -1290,9 +1290,7 @@ def _drop_and_slope(kernel, r):
         alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
         u = 1.0 / (2.0 * alpha + 1.0)
         slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-        t = gamma * r * r
-        log = math.log1p(t) if t < math.inf else math.log(gamma) + 2.0 * math.log(r)
-        return -math.expm1(-alpha * log), slope
+        return -math.expm1(-alpha * np.logaddexp(0.0, math.log(gamma) + 2.0 * math.log(r))), slope     # log(1 + g r^2)
     from scipy.special import gammainc                 # exp(-a) sum_{n >= order} a^n / n! for a = gamma r
     # Steepest where a exp(-a) is, at 1, and (a + a^2) exp(-a) / 3, where a is golden.
     order, slope = {_EXPONENTIAL: (1, gamma), _MATERN_3_2: (2, gamma / math.e), _MATERN_5_2: (
@@ -2061,12 +2059,12 @@ def _bits_at(A, i, j):
     return np.where(A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale)
 
 
-def _entries_symmetric(entries, n):
-    """Whether entries(i, j), for arrays of row and column numbers, are those of the transpose, at 4096 places."""
-    i, j = (_uniforms(_key(0, _PROBES), np.arange(8192)) * n).astype(np.int64).reshape(2, -1, order="F")
-    found = entries(i, j)
+def _entries_symmetric(A):
+    """Whether entries of an array, or of Bits, are those of the transpose, at 4096 places."""
+    i, j = (_uniforms(_key(0, _PROBES), np.arange(8192)) * _size(A)).astype(np.int64).reshape(4096, 2).T
+    here, there = (_bits_at(A, i, j), _bits_at(A, j, i)) if isinstance(A, Bits) else (A[i, j], A[j, i])
     with np.errstate(invalid="ignore"):
-        return not np.abs(found - entries(j, i)).max() > 1e-5 * np.abs(found).max()
+        return not np.abs(here - there).max() > 1e-5 * np.abs(here).max()
 
 
 @dataclasses.dataclass
@@ -2105,7 +2103,7 @@ _OPERATORS = {
         functools.partial(_as_array, ndim=2), len, _epsilon,
         lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
         lambda A, first, last: A[first:last].astype(np.float64), lambda A: float(A.trace(dtype=np.float64)),
-        lambda A: A.nbytes, lambda A: _entries_symmetric(lambda i, j: A[i, j], len(A))),
+        lambda A: A.nbytes, _entries_symmetric),
     CSR: _Form(
         functools.partial(_checked_rows, square=True), lambda A: A.indptr.size - 1, lambda A: _epsilon(A.data),
         _csr_product,
@@ -2118,7 +2116,7 @@ _OPERATORS = {
         functools.partial(_checked_as, Bits), lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product,
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
         lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()), lambda A: A.words.nbytes,
-        lambda A: _entries_symmetric(functools.partial(_bits_at, A), A.n)),
+        _entries_symmetric),
     Implicit: _Form(
         lambda name, A: Implicit(X := _checked_points(f"{name}.X", A.X), _checked_kernel(
             f"{name}.kernel", A.kernel, **{f"{name.split(': ')[-1]}.X": X})),
@@ -4431,8 +4429,9 @@ def projection_distance(expansion, other):
         raise ValueError("projection_distance: expansion and other must have the same kernel")
     if a.offset.any() or b.offset.any():
         raise ValueError("projection_distance: expansion and other must have no offset (not be centred)")
-    if any(E.values.size != E.coef.shape[1] for E in (a, b)):
-        raise ValueError("projection_distance: values of expansion and other must be as many as their components")
+    if any(E.targets or E.values.size != E.coef.shape[1] or ((E.values > 0.0) < E.coef.any(0)).any() for E in (a, b)):
+        raise ValueError("projection_distance: values of expansion and other must be as many as their components, and "
+                         "positive; a model that predicts targets has no such values")
     with np.errstate(over="ignore", invalid="ignore"):
         products = _features(b.points, a).astype(np.float64).T @ b.coef.astype(np.float64)
         squares = np.square(products).sum()
@@ -7894,6 +7893,7 @@ def _directions(name, sketch, X, k, seed, centered):
     """Eigenvalues and directions of a sketch: all of a model, 2 k + 8 of a matrix, in 12 steps if they are noise."""
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any(name, "sketch", X, sketch)
+        _require(not getattr(model, "targets", 0), f"{name}: sketch must have components, and not predict targets")
         return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
     if isinstance(sketch, Eigen):
         return _checked_as(Eigen, f"{name}: sketch", sketch)[:2]

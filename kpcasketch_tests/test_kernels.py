@@ -242,7 +242,7 @@ def test_a_huge_factor_times_a_kernel_value_of_zero_was_nan():
 def test_a_rational_quadratic_was_0_where_the_square_of_a_ratio_overflows(alpha, sigma):
     # .48 at a distance of 2e149 and alpha = .001; .92 at 2e16 in float32
     kernel = kp.rational_quadratic(alpha, sigma)
-    for dtype, far, near in ((np.float64, 2e149, 1e-13), (np.float32, np.float32(2e16), 1e-7), (np.float64, 3.0, 1e-13)):
+    for dtype, far, near in ((np.float64, 2e149, 1e-13), (np.float32, np.float32(2e16), 1e-7), (np.float64, 3, 1e-13)):
         exact = math.exp(-alpha * np.logaddexp(0, 2 * math.log(far) - 2 * math.log(sigma) - math.log(2 * alpha)))
         X = np.array([[-0.5 * far], [0.5 * far]], dtype)
         assert np.abs(kp.gram(X, X, kernel) - [[1, exact], [exact, 1]]).max() < near

@@ -768,3 +768,42 @@ def test_thinning_far_from_1_overflowed(unit, rng):
     X = rng.standard_normal((150, 2))
     near, far = [kp.kernel_thin(factor * X, 4, kp.linear(), 1).labels for factor in (1.0, unit)]
     assert np.array_equal(near, far)
+
+
+def test_distances_of_predictions_were_0_without_a_word(rng):
+    points, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
+    kernel = kp.gaussian(1.0)
+    components, few = kp.kpca(points, kernel, 2), kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3)
+    words = "projection_distance: values of expansion and other must be as many as their components, and positive"
+    for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3), few._replace(targets=0)):  # of an older file
+        for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
+            with pytest.raises(ValueError, match=words):
+                kp.projection_distance(*pair)
+    with pytest.raises(ValueError, match="sketch_error: sketch must have components, and not predict targets"):
+        kp.sketch_error(kp.kernel_ridge_cg(points, np.c_[y, y ** 2], kernel, 1e-3), points, kernel)
+
+
+@pytest.mark.parametrize("choose", [kp.kernel_thin, kp.compress_thin])
+def test_a_delta_below_1e_300_left_coins_unthrown(choose, monkeypatch):
+    # the limit of the coins, log(1 / delta), overflowed, and no pair changed places; the law is a fair coin
+    points, pairs, halve = np.random.default_rng(0).standard_normal((512, 2)), [], kp._halve
+
+    def watched(kernel, X, rows, *others):
+        first, second = halve(kernel, X, rows, *others)
+        pairs.extend(first[:second.size] != rows[0:2 * second.size:2])
+        return first, second
+    monkeypatch.setattr(kp, "_halve", watched)
+    choose(points, 16, kp.gaussian(1.0), delta=1e-310)
+    assert len(pairs) > 500 and stats.binomtest(sum(pairs), len(pairs), 0.5).pvalue > 1e-6
+
+
+def test_compressing_left_a_third_where_odd_points_were_dropped(monkeypatch):
+    left, thinned = [], kp._thinned
+
+    def watched(function, X, *others):
+        left.append(len(X))
+        return thinned(function, X, *others)
+    monkeypatch.setattr(kp, "_thinned", watched)
+    for n, m, g in ((201, 3, 3), (212, 3, 3), (776, 3, 4), (300, 4, 2), (700, 5, 3), (64, 8, 3), (683, 1, 2)):
+        kp.compress_thin(np.random.default_rng(0).standard_normal((n, 1)), m, kp.gaussian(1.0), g=g)
+        assert 0.5 <= left[-1] / min(n, max(2 ** g * m, n ** 0.5)) <= 1.25
