@@ -2751,7 +2751,7 @@ class Expansion(NamedTuple):
     points (c, d), X itself and no copy in those over all of X: do not change it afterwards; coef (c, k); values (k,)
     eigenvalues; offset (k,), or empty for none: what centring (or the threshold of a kernel machine) adds; kernel;
     mean: what in feature space they are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown;
-    targets: 0 for components; for predictions the dimensions of the targets, of 1 `expand` makes a vector, too.
+    targets: 0 for components; of a regression, the dimensions of its targets: for 1, `expand` gives a vector.
     """
     points: np.ndarray
     coef: np.ndarray
@@ -3909,7 +3909,7 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
 
 def _unit(X):
     """A power of two near the largest coordinate, 1 where that is not extreme; squares of points over it are safe."""
-    largest = float(np.abs(X).max())
+    largest = max(float(X.max()), -float(X.min()))     # without a copy of abs(X)
     unit = 1.0 if 1e-9 < largest < 1e9 or largest == 0.0 else 2.0 ** max(math.floor(math.log2(largest)), -1000)
     return X.dtype.type(unit)
 
