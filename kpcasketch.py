@@ -3985,7 +3985,7 @@ def herd(X, m, kernel):
 def _halve(kernel, X, rows, key, log_inverse):
     """One round of KT-SPLIT: of each pair of rows one goes to either half, by a coin that keeps sums of k near. An odd
     row goes to the first: where each was dropped, a third of 2^g m points could be all that was left."""
-    P, first, second, K = X[rows], rows[0::2].copy(), rows[1::2].copy(), None
+    P, first, second, K = X[rows], rows[::2].copy(), rows[1::2].copy(), None
     lead, spread, coins = np.zeros(rows.size), 0.0, _uniforms(key, np.arange(second.size))
     for p in range(second.size):                       # lead: the sum of k over the second half less the first
         x, y, inside = 2 * p, 2 * p + 1, 2 * p % _BLOCK
