@@ -4,7 +4,7 @@
 Copy this file next to your notebook, or install it. Everything is a function on plain arrays; nothing is hidden in
 objects, and no random state is kept: the same seed gives the same bits, whatever the number of threads. Seeds are 0
 unless given. A call that has to be compiled first says so on stderr (QUIET = True, or KPCASKETCH_QUIET in the
-environment, keeps it silent); `warm_up()` compiles everything at once.
+environment, keeps it silent); `warm_up()` compiles what typical tasks need at once.
 
 Functions by task
 -----------------
@@ -100,6 +100,7 @@ RLS     Musco, Musco, Recursive Sampling for the Nystrom Method, NIPS 2017
 import argparse
 import collections
 import contextlib
+import contextvars
 import csv
 import dataclasses
 import functools
@@ -155,15 +156,15 @@ __version__ = "0.1.0"
 # `_fastfood`; `_enter_rows`, `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2);
 # `_forward_substitute`, `_choose_pivots` (RLS).
 #
-# A new public function: it stands in the head's table, and its arguments have names that `_calls` knows. A new kernel
-# that is a function of the distance: the next number behind _PRECOMPUTED (numbers are in files), its name in
-# _KIND_NAMES, a maker, a branch in `_apply_kernel`, `_mixture_scale` and `_drop_and_slope` (5.2), in
-# `kernel_value` (5.4) and `_sigma_of`, its number in _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0,
-# also where _CITY_BLOCK stands, else where `_prepare` and `_rounding` have _CAUCHY. A new operator: a tuple, its
-# functions and an entry in `_OPERATORS` (6.4). A new sampler of landmarks: a function that returns `Landmarks`, all
-# points if s is n or more; a row in `_METHODS`, and its key there in `_SAMPLERS` (16.1). A new stream: start, update
-# and finish, a row in `_STREAMS` (18.1). A new command: a function, a row in `_COMMANDS`, its options in `_ARGUMENTS`
-# (18.7). Tests have lists: KERNELS in test_kernels.py and test_laws.py, ROOM in test_leverage_scores.py.
+# A new public function: it stands in the head's table. A new kernel that is a function of the distance: the next
+# number behind _PRECOMPUTED (numbers are in files), its name in _KIND_NAMES, a maker, a branch in `_apply_kernel`,
+# `_mixture_scale` and `_drop_and_slope` (5.2), in `kernel_value` (5.4) and `_sigma_of`, its number in
+# _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0, also where _CITY_BLOCK stands, else where `_prepare`
+# and `_rounding` have _CAUCHY. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.4). A new sampler
+# of landmarks: a function that returns `Landmarks`, all points if s is n or more; a row in `_METHODS`, and its key
+# there in `_SAMPLERS` (16.1). A new stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a
+# function, a row in `_COMMANDS`, its options in `_ARGUMENTS` (18.7). Tests have lists: KERNELS in test_kernels.py and
+# test_laws.py, ROOM in test_leverage_scores.py.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -207,9 +208,12 @@ _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}      # for num
 
 # What late threads have cost, until when short regions are left to one thread, and when the last region ended.
 _account = SimpleNamespace(debt=0.0, alone_until=0, ended=0)
+_shared_from = contextvars.ContextVar("_shared_from")  # in `warm_up`, what stands in for _SHARED_FROM
 _process = os.getpid()                                 # in a forked child the threads of its parent are missing
 _PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-_region = threading.Lock()                             # held during a parallel region: numba's workqueue aborts on two
+# "holder": the thread in a parallel region, as numba's workqueue aborts on two; it enters and leaves in one step. An
+# interrupt beside the `try` of `core` keeps it from leaving: a thread that holds the region already may enter again.
+_region = {}
 
 
 def _with_types(arguments):
@@ -246,25 +250,24 @@ def _files(twin):
 
 
 def _run(function, twins, key, arguments, parallel):
-    """What a twin of the function returns. At first it is compiled for the types of these arguments, or loaded: a file
-    that cannot be written, or is cut short, raises before the core runs, and is removed; the last try is without."""
-    if (key, parallel) in twins:
-        return twins[key, parallel](*arguments)
-    with _while_compiling():
-        for cached in [True, True, False] if _CACHED else [False]:
-            twin = None
-            try:
-                twin = _twin(function, key, parallel, cached)
-                result = twin(*arguments)
-                break
-            except Exception as error:
-                if not cached or isinstance(error, numba.NumbaError):
-                    raise
-                for file in _files(twin) if twin else []:
-                    with contextlib.suppress(OSError):
-                        file.unlink()
-        twins[key, parallel] = twin
-    return result
+    """What a twin of the function returns. Before its first call it is compiled for the types of these arguments, or
+    loaded: a file that cannot be read or written is removed; the last try is without. The core itself runs once."""
+    if (key, parallel) not in twins:
+        with _while_compiling():
+            for cached in [True, True, False] if _CACHED else [False]:
+                twin = None
+                try:
+                    twin = _twin(function, key, parallel, cached)
+                    twin.compile(tuple(map(numba.typeof, arguments)))
+                    break
+                except Exception as error:
+                    if not cached or isinstance(error, numba.NumbaError):
+                        raise
+                    for file in _files(twin) if twin else []:
+                        with contextlib.suppress(OSError):
+                            file.unlink()
+            twins[key, parallel] = twin
+    return twins[key, parallel](*arguments)
 
 
 def _core(function, alone=False):
@@ -289,10 +292,12 @@ def _core(function, alone=False):
 
     def core(work, *arguments):
         key, arguments = _with_types(arguments)
-        parallel = os.getpid() == _process and (_SHARED_FROM < 0 or work > _SHARED_FROM and (
+        least = _shared_from.get(_SHARED_FROM)
+        parallel = os.getpid() == _process and (least < 0 or work > least and (
             work > _SHORT or time.perf_counter_ns() > _account.alone_until) and worth_compiling(key, work))
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
-        if not (parallel and (threads := numba.get_num_threads()) > 1 and _region.acquire(blocking=False)):
+        if not (parallel and (threads := numba.get_num_threads()) > 1
+                and _region.setdefault("holder", threading.get_ident()) == threading.get_ident()):
             return _run(function, twins, key, arguments, False)
         begun = time.perf_counter_ns()
         try:
@@ -308,7 +313,7 @@ def _core(function, alone=False):
             _account.ended = now
             if threads > _PROCESSORS:
                 numba.set_num_threads(threads)
-            _region.release()
+            _region.pop("holder", None)
 
     if numba.config.DISABLE_JIT:                       # then a reader can step through it
         plain = np.errstate(over="ignore")(function)
@@ -321,7 +326,8 @@ def _core(function, alone=False):
 
 _core_alone = functools.partial(_core, alone=True)
 _PATIENCE = 2.0                                        # seconds of compiling after which it is said
-_compiling_for = {}                                    # seconds of compiling so far, by the public function called
+# Seconds of compiling so far, by the public function called; `warm_up` has a line of progress.
+_compiling_for = {"warm_up": math.inf}
 
 
 @contextlib.contextmanager
@@ -350,8 +356,9 @@ def _while_compiling():
         _compiling_for[name] = spent + time.monotonic() - begun
         for number, handler in held.items():
             signal.signal(number, handler)
-        for number, frame in came:
-            held[number](number, frame)
+        with contextlib.ExitStack() as handlers:       # each is called, even if one before it raises
+            for number, frame in reversed(came):
+                handlers.callback(held[number], number, frame)
 
 
 # 1.2 Registers and memory
@@ -676,8 +683,12 @@ _tuples = {}                                           # of each class, what `_v
 def _validated(what, sound=lambda made: True, **arrays):
     """Declare how tuples of a class are brought to their form. what: what they are, in words; sound: what holds of
     them; arrays: dimensions of fields in float64, "points" for float32 or float64, "like points" for their precision,
-    "whole" and "bits" for whole numbers. Other fields go by their annotations."""
+    "whole" and "bits" for whole numbers. Other fields go by their annotations. When importlib.reload runs this file
+    again, a class stays if it has the same fields: tuples made before are accepted, and can be pickled."""
     def declared(cls):
+        former = globals().get(cls.__name__)
+        if getattr(former, "_fields", None) == cls._fields and former.__module__ == cls.__module__:
+            cls = former
         _tuples[cls] = what, sound, arrays
         return cls
     return declared
@@ -947,7 +958,7 @@ _KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 
                "laplacian of the city block", "polynomial", "custom", "precomputed")
 # They depend on x - y alone, and so are Fourier transforms of probability laws (Bochner).
 _KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
-_custom_kernels = {}                                   # compiled kernels must outlive the addresses taken of them
+_custom_kernels = globals().get("_custom_kernels", {}) # compiled kernels must outlive the addresses taken of them
 
 # 5.1 Makers
 
@@ -973,6 +984,12 @@ class Kernel(NamedTuple):
             if by_address.address == self.address:
                 return (custom, (f,)) if self.scale == 1.0 else (scaled, (self._replace(scale=1.0), self.scale))
         raise TypeError("a custom kernel must be made by custom(f) in the process that pickles it")
+
+    def __eq__(self, other):  # of tuples it asks the truth of an array
+        return isinstance(other, Kernel) and self[:-1] == other[:-1] and np.array_equal(self.table, other.table)
+
+    __ne__ = object.__ne__  # not __eq__
+    __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
     def __repr__(self):
         name = _KIND_NAMES[self.kind] if 0 <= self.kind < len(_KIND_NAMES) else self.kind
@@ -1732,6 +1749,7 @@ def gram_matmat(X, Y, V, kernel):
 
 # 6.1 Forms
 
+@_validated("a CSR")
 class CSR(NamedTuple):
     """Sparse matrix by rows: row i has entries data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
     data: np.ndarray
@@ -1748,12 +1766,14 @@ class Bits(NamedTuple):
     n: int
 
 
+@_validated("an Implicit")
 class Implicit(NamedTuple):
     """The Gram matrix of X, evaluated anew in each product and never stored."""
     X: np.ndarray
     kernel: Kernel
 
 
+@_validated("a LowRank")
 class LowRank(NamedTuple):
     """F F^T for a factor F (n, r)."""
     F: np.ndarray
@@ -2748,10 +2768,10 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 class Expansion(NamedTuple):
     """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
 
-    points (c, d), X itself and no copy in those over all of X: do not change it afterwards; coef (c, k); values (k,)
-    eigenvalues; offset (k,), or empty for none: what centring (or the threshold of a kernel machine) adds; kernel;
-    mean: what in feature space they are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown;
-    targets: 0 for components; of a regression, the dimensions of its targets: for 1, `expand` gives a vector.
+    points (c, d), a copy of those that the model was made from; coef (c, k); values (k,) eigenvalues; offset (k,), or
+    empty for none: what centring (or the threshold of a kernel machine) adds; kernel; mean: what in feature space they
+    are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown; targets: 0 for components, or the
+    number of dimensions of a regression's targets: where it is 1, `expand` returns a vector.
     """
     points: np.ndarray
     coef: np.ndarray
@@ -2802,7 +2822,7 @@ def _expansion_of(X, kernel, eigen, taken):
     floor, values = share * (max(eigen.values[0], 0.0) + abs(taken)), eigen.values
     kept = values > np.maximum(floor, eigen.residual * values[0])
     coef = np.where(kept, eigen.vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0).astype(X.dtype)
-    return Expansion(X, coef, np.where(kept, values, 0.0), np.zeros(values.size), kernel)
+    return Expansion(X.copy(), coef, np.where(kept, values, 0.0), np.zeros(values.size), kernel)
 
 
 def kpca_from_eigen(X, kernel, eigen):
@@ -2814,7 +2834,7 @@ def kpca_from_eigen(X, kernel, eigen):
         X : (n, d) array, the training points
         kernel : Kernel, of the Gram matrix
         eigen : Eigen of their Gram matrix
-    Returns: Expansion over all of X (the array itself, where no conversion is needed). Components whose eigenvalue is
+    Returns: Expansion over all of X. Components whose eigenvalue is
         not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are set to 0
     >>> X = np.array([[1.0], [2.0]])
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
@@ -2957,6 +2977,7 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
     return z, w.sum()
 
 
+@np.errstate(under="ignore")                           # kernel values of far points are 0
 def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
@@ -3451,6 +3472,7 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 # those on n points, of which w_j lie at c_j.
 # ----------------------------------------------------------------------------------------------------------------------
 
+@_validated("a ReducedSet")
 class ReducedSet(NamedTuple):
     """Few points for many: centers (m, d); weights (m,) what each stands for; labels (n,) of the points, or none."""
     centers: np.ndarray
@@ -3761,6 +3783,7 @@ def shadow_finish(state):
     return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
 
 
+@_validated("ShadowBounds")
 class ShadowBounds(NamedTuple):
     """What shadows of a radius cost at most: see `shadow_bounds`."""
     mmd: float
@@ -4196,7 +4219,7 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
     if not np.isfinite(features).all():
         raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
     coef = np.where(found.values > 0.0, features / np.where(found.values > 0.0, found.values, 1.0), 0.0)
-    return found._replace(points=X, coef=coef.astype(X.dtype, copy=False))
+    return found._replace(points=X.copy(), coef=coef.astype(X.dtype, copy=False))
 
 
 # 10.4 Manifold methods on reduced sets (RSKPCA (14), (15))
@@ -4260,7 +4283,7 @@ def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, fac
     kept = (values > max(len(C), 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)) & (first > 0.0)[:, None]
     scales = np.where(values != 0.0, powers(values) / np.where(values != 0.0, values, 1.0), 0.0)
     coef = np.where(kept, scales * (degrees / largest / np.where(first > 0.0, first, 1.0))[:, None] * vectors, 0.0)
-    return Manifold(C, coef.astype(C.dtype), values, degrees / largest, power,
+    return Manifold(C.copy(), coef.astype(C.dtype), values, degrees / largest, power,
                     factor(total, w.sum()) * largest ** (1.0 - power), own)
 
 
@@ -4815,6 +4838,7 @@ class FDState(NamedTuple):
     forget: float = 0.0
 
 
+@_validated("a Sketch")
 class Sketch(NamedTuple):
     """B (ell, m), orthogonal rows in falling order of length, with 0 <= Z^T Z - B^T B <= shrunk I.
 
@@ -5108,8 +5132,7 @@ def _require_mergeable(function, a, b, alike, forget):
     """Two streams with one map: kernel, sizes, seed and kind make its frequencies."""
     _require(forget == 0.0, f"{function}: a and b must not forget: each does by its own points")
     _require(alike and a.centered == b.centered, f"{function}: a and b must have been started alike")
-    first, second = a.map._replace(frequencies=None), b.map._replace(frequencies=None)
-    if first.kernel[:4] != second.kernel[:4] or first[1:] != second[1:]:
+    if a.map._replace(frequencies=None) != b.map._replace(frequencies=None):
         raise ValueError(f"{function}: a and b must have the same map")
 
 
@@ -6374,6 +6397,7 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
 
 # 13.1 The substitution
 
+@_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a chance p of being kept; evaluations of kernels."""
     indices: np.ndarray
@@ -6381,6 +6405,7 @@ class Landmarks(NamedTuple):
     evaluations: int
 
 
+@_validated("LandmarkPoints")
 class LandmarkPoints(NamedTuple):
     """Landmarks out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks."""
     points: np.ndarray
@@ -7126,8 +7151,7 @@ def rls_merge(a, b):
     Returns: RLSState
     """
     a, b = _checked_as(RLSState, "rls_merge: a", a), _checked_as(RLSState, "rls_merge: b", b)
-    same = a.kernel[:-1] == b.kernel[:-1] and np.array_equal(a.kernel.table, b.kernel.table)
-    alike = same and a.s == b.s and a.points.shape[1] == b.points.shape[1]
+    alike = a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1]
     _require(alike, "rls_merge: a and b must have been started alike")
     return a if b.count == 0 else _with_landmarks(a, LandmarkPoints(*b[:4]), b.count)
 
@@ -7213,6 +7237,7 @@ def nystrom_features(X, map):
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
+    K - K~ is positive semidefinite, so its nuclear norm is its trace: gram_diagonal(X, kernel).sum() - (F**2).sum().
     Parameters:
         X : (n, d) array
         landmarks, kernel : as of `nystrom_map`
@@ -7301,6 +7326,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     return _components_by_map(found, squares, sums[:, 0], len(X), centered, k, key)
 
 
+@_validated("a CertifiedNystrom")
 class CertifiedNystrom(NamedTuple):
     """A factor of few columns and how near its K~ = factor factor^T is to K.
 
@@ -7500,7 +7526,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     _require(np.isfinite(coef).all(), f"{name}: Y must not be so large that coefficients overflow the type of X")
     a = coef / sizes
     rest = np.sqrt(np.square(T - _product(A, a) - lam * a).sum(0)) / lengths
-    return Expansion(X, coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
+    return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -7509,6 +7535,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
 # Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
 # ----------------------------------------------------------------------------------------------------------------------
 
+@_validated("a Clustering")
 class Clustering(NamedTuple):
     """labels (n,); centers (k, r) in the space of the factor's rows; cost: sum of squared distances to them."""
     labels: np.ndarray
@@ -7534,6 +7561,7 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     return Clustering(labels, centers, cost)
 
 
+@_validated("Correlations")
 class Correlations(NamedTuple):
     """values (k,) descending; weights of the canonical variates F w and G v, one column each: w (r, k), v (q, k)."""
     values: np.ndarray
@@ -7703,40 +7731,20 @@ def _trace_of(name, A, f, Z, steps):
     return total
 
 
-def nuclear_error(A, B, seed=0, probes=16, steps=64):
-    """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference D of two operators, which is never formed.
+def nuclear_error(A, B):
+    """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference of two operators (textbook).
 
-    |D|_* = tr D + 2 tr D_-, or -tr D + 2 tr D_+ if tr D < 0, D_- and D_+ the negative and the positive part. The trace
-    is exact, the part estimated in the manner of Hutch++ (Meyer, Musco, Musco, Woodruff 2021): on the span of D^3 times
-    `probes` random vectors as it is, off it by random signs. For a Nystrom approximation (RLS (1)) the part is 0.
+    By all eigenvalues. For a Nystrom factor F of any number of points it is the trace of K - F F^T; see `nystrom`.
     Parameters:
-        A, B : (n, n) symmetric arrays or operators of the same size
-        seed : int from 0 to 2**64 - 1
-        probes : int, at least 1; directions of the leading part, and as many random sign vectors. The standard error is
-            sqrt(8 / probes) times the Frobenius norm of the part off the leading directions: about 2 / probes of the
-            result at worst, a percent and less where many directions make it up
-        steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
-    Returns: float, in the units of the entries, never below abs(tr A - tr B)
-    Cost: `steps` products of A and B with 2 `probes` vectors; memory O(n probes steps). Up to 512 rows solved directly.
+        A, B : (n, n) symmetric arrays or operators of the same size, up to 4096 rows
+    Returns: float, in the units of the entries
     """
-    name = "nuclear_error: A and B"
     A, B = _checked_pair("nuclear_error", A, B, True)
-    probes = _checked_whole("nuclear_error: probes", probes, 1)
-    steps = _checked_whole("nuclear_error: steps", steps, 1)
-    key, n, D = _checked_key("nuclear_error", seed, _PROBES), _size(A), Difference(A, B)
-    trace, starts = _trace(D), None
-    if n > _SOLVED_DIRECTLY:
-        probes = min(probes, n // 2)
-        V = _gaussian_matrix(n, probes, _python_subkey(key, 0))
-        for _ in range(3):                             # near the leading eigenvectors
-            V = _product(D, np.linalg.qr(V)[0]).astype(np.float64, copy=False)
-            _require(np.isfinite(V).all(), f"{name} must be finite (no NaN or infinity)")
-        V = np.linalg.qr(V)[0]
-        Z = _random_signs(n, probes, _python_subkey(key, 3)) / math.sqrt(probes)
-        starts = np.column_stack([V, Z - V @ (V.T @ Z)])
-    part = _trace_of(name, D, lambda x: np.maximum(-x if trace >= 0.0 else x, 0.0), starts, steps)
-    _require(abs(trace) + 2.0 * part < math.inf, f"{name} must be finite (no NaN or infinity)")
-    return float(abs(trace) + 2.0 * max(part, 0.0))
+    _require(_size(A) <= 4096, f"nuclear_error: A and B must have at most 4096 rows, got {_size(A)}: of a Nystrom "
+             "factor F, take the trace, gram_diagonal(X, kernel).sum() - np.square(F).sum()")
+    difference = _rows(A, 0, _size(A)) - _rows(B, 0, _size(A))
+    _require(np.isfinite(difference).all(), "nuclear_error: A and B must be finite (no NaN or infinity)")
+    return float(np.abs(np.linalg.eigvalsh(difference)).sum())
 
 
 def projection_cost(A, V):
@@ -7756,6 +7764,7 @@ def projection_cost(A, V):
     return _trace(A) - kept
 
 
+@_validated("a Reliable")
 class Reliable(NamedTuple):
     """count: leading components that stand clear of an error; angles (k,): see `reliable_components`."""
     count: int
@@ -7883,6 +7892,7 @@ def explained_variance_ratio(X, expansion):
     return np.maximum(np.diff(spans, prepend=0.0), 0.0) / total
 
 
+@_validated("a SketchError")
 class SketchError(NamedTuple):
     """values (k,): those of a sketch less the exact ones; angles (k,) between the spans: see `sketch_error`."""
     values: np.ndarray
@@ -8074,6 +8084,7 @@ _SAMPLERS, _REDUCED_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky"
 _STANDARDIZED = ("standardized.mean", "standardized.scale")            # beside models of the command line
 
 
+@_validated("an Advice")
 class Advice(NamedTuple):                              # here, as _TUPLES lists it
     """One way to the k leading eigenpairs of a Gram matrix, as predicted.
 
@@ -8150,7 +8161,7 @@ def _as_arrays(model, name=""):
     if isinstance(model, Kernel) and model.address:
         raise ValueError("save: model must not hold a kernel of custom(f): its code lives in this process")
     arrays = {name or "class": np.array(type(model).__name__)}
-    for field, kind in model.__annotations__.items():
+    for field, kind in type(model).__annotations__.items():
         value, place = getattr(model, field), f"{name}.{field}" if name else field
         if type(value).__name__ in _TUPLES:
             arrays.update(_as_arrays(value, place))
@@ -8355,55 +8366,41 @@ def _progress(text):
 
 
 def warm_up():
-    """Compile every public function now, in both precisions, so that later calls find them ready. Source: textbook.
+    """Compile what typical tasks need, in both precisions, so that their first calls do not wait. Source: textbook.
 
+    The tasks: a bandwidth, exact kernel PCA with and without centring, features of new points and their pre-images;
+    eigenpairs of an `Implicit`, a sampled and a 1-bit Gram matrix; landmarks by each sampler, Nystrom features, kernel
+    PCA and ridge regression over them; kernel PCA of a reduced set, of a stream, and by doubly stochastic gradients;
+    errors. All kernels but those of `custom` share compiled code. Other functions compile when they are first called.
     Returns: float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
-    global QUIET, _SHARED_FROM, _BLAS_BELOW
-    before, QUIET, _BLAS_BELOW = (QUIET, _SHARED_FROM, _BLAS_BELOW), True, 0      # the line of progress says enough
-    try:
-        with _progress("compiling") as line:
-            for number, (dtype, limit) in enumerate(itertools.product((np.float64, np.float32), (math.inf, -1.0))):
-                _SHARED_FROM = limit                 # all cores serially, and all by all threads
-                calls = _calls(np.random.default_rng(0).standard_normal((20, 3)).astype(dtype))
-                for done, (function, arguments) in enumerate(calls):
-                    line.text, line.share = f"compiling {function.__name__}", (number + done / len(calls)) / 4.0
-                    function(*arguments)
-    finally:
-        QUIET, _SHARED_FROM, _BLAS_BELOW = before
+    with _progress("compiling") as line:
+        for number, (dtype, limit) in enumerate(itertools.product((np.float64, np.float32), (math.inf, -1.0))):
+            line.share = 0.25 * number
+            before = _shared_from.set(limit)           # all cores serially, and all by all threads
+            try:
+                X = np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)  # enough for cores of 6.2
+                kernel = gaussian(median_bandwidth(X))
+                model = kpca(X, kernel, 8)
+                kernel_pca_preimage(expand(X[:9], model), model)
+                centered_kpca(X, kernel, 8)
+                for A in (Implicit(X, kernel), sample_gram(X, kernel, 2.0), quantize_gram(X, kernel)):
+                    kpca_from_eigen(X, kernel, block_lanczos(A, 8, tol=0.1))
+                for sampler in (recursive_rls_practical, recursive_rls_accelerated, rpcholesky):
+                    landmarks = sampler(X, kernel, 50)
+                    nystrom_kpca(X, landmarks, kernel, 8)
+                F = nystrom_features(X, nystrom_map(X, landmarks, kernel))
+                nystrom_ridge(X, X[:, 0], landmarks, kernel, 1.0)
+                centers = kmeans_select(X, 50)
+                rskpca(centers.centers, centers.weights, kernel, 8)
+                shadow_select(X, 0.5)
+                skpca_transform(X, skpca(X, kernel, 64, 16, 8))
+                dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2))
+                spectral_error(LowRank(F), Implicit(X, kernel))
+                sketch_error(LowRank(F), X, kernel, 8)
+            finally:
+                _shared_from.reset(before)
     return time.perf_counter() - line.start
-
-
-def _calls(X):
-    """(function, arguments) for each public function that compiles something: an argument's name says what it is."""
-    n, d, kernel, one, rows = len(X), X.shape[1], gaussian(2.0), np.ones(len(X)), np.arange(len(X))
-    K, map, E = gram(X, X, kernel), fourier_features_map(kernel, d, 8), kpca(X, kernel, 2)
-    streams = {"fd": fd_update(fd_start(2, d), X), "skpca": skpca_update(skpca_start(map, 2), X),
-               "rnca": rnca_update(rnca_start(map), X), "reservoir": reservoir_update(reservoir_start(2, d), X),
-               "shadow": shadow_update(shadow_start(1.0, d), X), "rls": rls_update(rls_start(kernel, 5, d), X),
-               "dsgd": dsgd_start(X, map, 1)}
-    usual = {name: value for names, value in (
-        ("A K", K), ("C F G U V X Y Z centers coef", X), ("x", X[0]), ("y", X[1]), ("n", n), ("d", d), ("nu", 1.5),
-        ("T alpha beta bound coef0 gamma lam lam_x lam_y sigma weight", 1.0), ("kernel kernel_x kernel_y", kernel),
-        ("map map_x map_y", map), ("expansion model other", E), ("scores w weights", one), ("degree c ell", 2),
-        ("features m", 8), ("eps error", 0.1), ("s", 5), ("k", 1), ("delta", 0.01), ("kappa", 2.0), ("landmarks", rows),
-        ("values", -rows[:2]), ("out", np.empty(2)), ("B sketch", LowRank(X)), ("eigen", block_lanczos(K, 2)),
-        ("product", K.dot), ("f", njit(lambda x, y: x[0] * y[0])), ("targets", X[:, 0].copy()),
-        ("manifold", laplacian_eigenmap(X, one, kernel, 1)), ("rounded", round_expansion(E.coef, 2.0)),
-        ("subspace", skpca_finish(streams["skpca"], 1))) for name in names.split()}
-    special = {"gaussian": [1.0], "is_trivial": [X, 8, 1.0], "fd_start": [2, d],
-               "kernel_pca_preimage": [expand(X, E), E], "nystrom_features": [X, nystrom_map(X, rows, kernel)],
-               "reservoir_merge": [streams["reservoir"], reservoir_start(2, d, 1)]}
-    others = LowRank(X), Implicit(X, kernel), quantize_gram(X, kernel), sample_gram(X, kernel, 2)
-    calls = [(matmat, [A, X]) for A in others]
-    for name in sorted({*__all__} - {"advise", "load", "main", "save", "warm_up"}):
-        function, stream = globals()[name], streams.get(name.split("_")[0])
-        own = {**usual, "state": stream, "a": stream, "b": stream}
-        if not isinstance(function, type) and not name.startswith("dask_"):
-            needed = [own[argument] for argument, parameter in inspect.signature(function).parameters.items()
-                      if parameter.default is parameter.empty]
-            calls.append((function, special.get(name) or needed))
-    return calls
 
 
 # 16.5 A transformer for scikit-learn
@@ -9294,7 +9291,7 @@ _COMMANDS = {
     "stream": (_stream, "kernel PCA of a file of any size, which can be interrupted and go on"),
     "apply": (_apply, "features of new points by a model that was written"),
     "advise": (_advise, "which sketch, and how large, for an error"),
-    "warm-up": (lambda options: print(f"every function is ready: {warm_up():.1f} s"), "compile every function"),
+    "warm-up": (lambda options: print(f"typical tasks are ready: {warm_up():.1f} s"), "compile for typical tasks"),
 }
 _ARGUMENTS = [                                         # commands, an argument, and what argparse is told of it
     ("apply", "by", dict(metavar="MODEL.npz", help="what -o or --model has written, or kpcasketch.save")),

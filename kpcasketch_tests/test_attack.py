@@ -330,9 +330,9 @@ def attack_errors(case):
     if 1e-140 < np.abs(A - B).max() < 1e140:
         assert abs(call(kp.frobenius_error, A, B) - np.linalg.norm(A - B)) <= 1e-12 * np.linalg.norm(A - B) + rounding
     exact, trace = naive.nuclear_norm(A - B), abs(np.trace(A - B))
-    found = call(kp.nuclear_error, A, B, case.seed)
+    found = call(kp.nuclear_error, A, B)
     assert trace - n * rounding <= found * (1 + 1e-12)
-    assert abs(found - exact) <= (0.6 if n > 512 else 1e-10) * exact + n * rounding
+    assert abs(found - exact) <= 1e-10 * exact + n * rounding
     k = int(case.rng.integers(1, n + 1))
     V = case.rng.standard_normal((n, k))
     cost = call(kp.projection_cost, A, V)
@@ -429,17 +429,19 @@ def after_interrupts(state, X, rng):
     def stop(*_):
         raise Interrupt
     at, block, former = (state, 0), max(1, len(X) // 8), signal.signal(signal.SIGALRM, stop)
+    most = 0.1
     try:
         while True:
             try:
                 while at[1] < len(X):
-                    signal.setitimer(signal.ITIMER_REAL, 10.0 ** rng.uniform(-5, -1))
+                    signal.setitimer(signal.ITIMER_REAL, most * 10.0 ** rng.uniform(-4, 0))
                     new = kp.skpca_update(at[0], X[at[1]:at[1] + block])
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     at = (new, at[1] + block)
                 return at[0]
             except Interrupt:
                 CALLS["interrupts"] += 1
+                most *= 1.1                            # a block gets done, however slow the machine is
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)

@@ -325,8 +325,8 @@ def tasks(client):
 
 
 def no_tasks(client):
-    """Whether the scheduler has forgotten everything, within seconds."""
-    for _ in range(100):
+    """Whether the scheduler has forgotten everything, within a minute."""
+    for _ in range(600):
         if tasks(client) == 0:
             return True
         time.sleep(0.1)
@@ -337,8 +337,8 @@ def test_what_is_cancelled_or_dropped_leaves_nothing_behind(client):
     parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
              for i in range(0, 1200, 100)]
     future = client.compute(kp.dask_map(kp.gram_diagonal, da.concatenate(parts), KERNEL))
-    time.sleep(0.5)
-    assert tasks(client) > 0
+    while tasks(client) == 0:
+        time.sleep(0.05)
     future.cancel()
     del future
     assert no_tasks(client)

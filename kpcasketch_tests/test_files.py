@@ -35,6 +35,17 @@ def test_what_is_saved_is_loaded(make, tmp_path):
         assert all(np.array_equal(fields[name], value) for name, value in plain.items())
 
 
+def test_save_reads_the_annotations_of_the_class_as_an_instance_has_none_in_python_3_14(tmp_path):
+    class OfTheClass:
+        def __get__(self, instance, owner):
+            if instance is not None:
+                raise AttributeError("__annotations__")
+            return kp.Expansion.__annotations__
+    model = kp.kpca(X, g, 2)
+    kp.save(tmp_path / "m.npz", type("Expansion", (kp.Expansion,), {"__annotations__": OfTheClass()})(*model))
+    assert np.array_equal(kp.load(tmp_path / "m.npz").coef, model.coef)
+
+
 def test_files_that_save_did_not_write_are_refused(tmp_path):
     np.savez(tmp_path / "other.npz", X=X)
     with pytest.raises(ValueError, match="^load: .* must be a file that save has written"):

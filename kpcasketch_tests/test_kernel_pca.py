@@ -19,6 +19,25 @@ def test_features_of_training_points_are_those_of_the_eigenvectors():
     assert np.abs(features - eigen.vectors * np.sqrt(eigen.values)).max() < 1e-10
 
 
+@pytest.mark.parametrize("make", [
+    lambda A: kp.kpca(A, KERNEL, 3), lambda A: kp.centered_kpca(A, KERNEL, 3),
+    lambda A: kp.kpca_from_eigen(A, KERNEL, kp.block_lanczos(K, 3)),
+    lambda A: kp.rskpca(A, np.ones(len(A)), KERNEL, 3), lambda A: kp.weighted_nystrom(A, A, np.ones(len(A)), KERNEL, 3),
+    lambda A: kp.kernel_ridge_cg(A, A[:, 0], KERNEL, 1.0), lambda A: kp.diffusion_map(A, np.ones(len(A)), KERNEL, 3),
+    lambda A: kp.laplacian_eigenmap(A, np.ones(len(A)), KERNEL, 3), lambda A: kp.kmeans_select(A, 300),
+    lambda A: kp.normalized_cut(A, np.ones(len(A)), KERNEL, 3), lambda A: kp.subsampled_kpca(A, 300, KERNEL, 3),
+    lambda A: kp.nystrom_map(A, A, KERNEL), lambda A: kp.nystrom_kpca(A, np.arange(300), KERNEL, 3),
+    lambda A: kp.shadow_update(kp.shadow_start(1e-9, 4), A), lambda A: kp.shadow_select(A, 1e-9),
+    lambda A: kp.rls_update(kp.rls_start(KERNEL, 300, 4), A), lambda A: kp.fd_update(kp.fd_start(4, 4), A),
+    lambda A: kp.reservoir_update(kp.reservoir_start(5, 4), A)])
+def test_models_and_states_changed_with_the_array_that_they_were_made_from(make):
+    A = X.copy()
+    made = make(A)
+    before = [np.copy(part) for part in made if isinstance(part, np.ndarray)]
+    A -= 1.0
+    assert all(map(np.array_equal, before, [part for part in made if isinstance(part, np.ndarray)]))
+
+
 def test_features_of_new_points_are_the_naive_ones():
     expansion = kp.kpca(X, KERNEL, 6, 0)
     assert np.abs(kp.expand(NEW, expansion) - naive.features(K_NEW, K, 6)).max() < 1e-8
@@ -181,6 +200,13 @@ def test_learned_preimages_are_scikit_learns():
     expansion = kp.centered_kpca(noisy, kp.gaussian(np.sqrt(0.5 / 0.3)), 6)
     ours = kp.kernel_pca_preimage(kp.expand(noisy + 0.1, expansion), expansion, 0.5)
     assert np.abs(ours - peer.inverse_transform(peer.transform(noisy + 0.1))).max() < 1e-6
+
+
+def test_preimages_failed_where_numpy_raises_what_underflows():
+    points = np.array([[0.0], [1.0], [100.0]])
+    with np.errstate(all="raise"):
+        model = kp.kpca(points, kp.gaussian(1.0), 3)
+        assert np.abs(kp.kernel_pca_preimage(kp.expand(points, model), model) - points).max() < 1e-6
 
 
 def test_preimages_of_far_features_and_odd_kernels():

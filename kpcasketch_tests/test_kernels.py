@@ -34,6 +34,18 @@ KERNELS = {
 }
 
 
+def test_a_kernel_that_was_loaded_could_not_be_compared():
+    # "truth value of an array", and nothing was found in a list; no kernel could be a key
+    kernels = [kp.gaussian(1.0), kp.gaussian(2.0), kp.laplacian(1.0), kp.scaled(kp.gaussian(1.0), 2.0),
+               kp.precomputed(np.eye(3)), kp.precomputed(2 * np.eye(3)), kp.precomputed(np.eye(4))]
+    copies = [pickle.loads(pickle.dumps(kernel)) for kernel in kernels]
+    for i, kernel in enumerate(kernels):
+        assert [kernel == other for other in copies] == [i == j for j in range(7)]
+        assert [kernel != other for other in copies] == [i != j for j in range(7)]
+        assert hash(kernel) == hash(copies[i]) and copies.index(kernel) == i
+    assert len({*kernels, *copies}) == 7 and kernels[0] != tuple(kernels[0]) and not kernels[0] == 1.0
+
+
 def points(n, d, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 

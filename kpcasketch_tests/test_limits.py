@@ -136,8 +136,7 @@ def test_traces_from_all_eigenvalues_or_by_probes(n, rng):
     X = rng.standard_normal((n, 2))
     K = naive.gaussian(X, X, 1.5)
     values, vectors = np.linalg.eigh(K)
-    for found, weights, steps in ((kp.effective_dimension(K, 0.5, 0), values / (values + 0.5), 1e-3),
-                                  (kp.nuclear_error(K, np.eye(n), 0), np.abs(values - 1), 1e-2)):
+    for found, weights, steps in ((kp.effective_dimension(K, 0.5, 0), values / (values + 0.5), 1e-3),):
         # 32 probes z: of z^T M z the variance is twice the squares off the diagonal; six deviations, and what 64 steps
         # leave
         M = (vectors * weights) @ vectors.T
