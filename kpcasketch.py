@@ -1604,7 +1604,7 @@ def _diagonal(X, kernel):
     out = np.full(len(X), kernel.scale, X.dtype)
     if kernel.kind == _POLYNOMIAL:
         values = np.full(len(X), kernel.scale)         # powers from there on, as in `_apply_kernel`
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             bases = kernel.gamma * np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind") + kernel.offset
             for _ in range(int(kernel.shape)):
                 values *= bases
@@ -7467,7 +7467,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     return expansion._replace(targets=np.ndim(Y))
 
 
-@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused
+@np.errstate(over="ignore", under="ignore", invalid="ignore")          # what is not finite is refused
 def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by preconditioned conjugate gradients.
 

@@ -35,6 +35,14 @@ def test_what_is_saved_is_loaded(make, tmp_path):
         assert all(np.array_equal(fields[name], value) for name, value in plain.items())
 
 
+def test_a_stream_goes_on_from_its_file(tmp_path):
+    start = kp.skpca_start(kp.fourier_features_map(g, 3, 8), 4)
+    state = kp.skpca_update(start, X[:20])
+    kp.save(tmp_path / "state.npz", state)
+    on, whole = kp.skpca_update(kp.load(tmp_path / "state.npz"), X[20:]), kp.skpca_update(start, X)
+    assert np.array_equal(kp.skpca_finish(on, 2).basis, kp.skpca_finish(whole, 2).basis) and on.sketch.count == 30
+
+
 def test_save_reads_the_annotations_of_the_class_as_an_instance_has_none_in_python_3_14(tmp_path):
     class OfTheClass:
         def __get__(self, instance, owner):

@@ -202,11 +202,14 @@ def test_learned_preimages_are_scikit_learns():
     assert np.abs(ours - peer.inverse_transform(peer.transform(noisy + 0.1))).max() < 1e-6
 
 
-def test_preimages_failed_where_numpy_raises_what_underflows():
-    points = np.array([[0.0], [1.0], [100.0]])
+def test_preimages_diagonals_and_ridges_failed_where_numpy_raises_what_underflows():
+    points, tiny = np.array([[0.0], [1.0], [100.0]]), np.full((3, 2), 1e-20, np.float32)
     with np.errstate(all="raise"):
         model = kp.kpca(points, kp.gaussian(1.0), 3)
         assert np.abs(kp.kernel_pca_preimage(kp.expand(points, model), model) - points).max() < 1e-6
+        assert kp.gram_diagonal(tiny, kp.polynomial(2, 1.0, 0.0)).max() < 1e-45        # 4e-80, below float32
+        found = kp.kernel_ridge_cg(points, np.array([1.0, 1e-300, 0.0]), kp.gaussian(1.0), 1e200)
+        assert found.coef[0, 0] == pytest.approx(1e-200)
 
 
 def test_preimages_of_far_features_and_odd_kernels():
