@@ -1107,7 +1107,7 @@ def precomputed(K):
     k(x, y) = K[x, y]. So whatever works on points and a kernel works on a matrix too, as AMS section 3 has it.
     Parameters:
         K : (N, N) array of finite real numbers, symmetric (checked to 1e-6 of its largest entry)
-    Returns: Kernel; no copy of a C-ordered float64 array
+    Returns: Kernel; no copy of a C-ordered float64 array: do not change it while a kernel or a model has it
     >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
     >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
     [[1.0], [2.0]]
