@@ -149,6 +149,37 @@ def test_rows_that_the_gram_matrix_cannot_tell_are_decomposed_accurately(scale, 
     assert kp.frequent_directions(Z, 12).shrunk == pytest.approx(naive.frequent_directions(Z, 12)[1], rel=1e-8)
 
 
+@pytest.mark.parametrize("name, sigma", [("line", None), ("circle", None), ("plane", 5.0), ("plane", 50.0)])
+def test_streams_of_wide_kernels_waited_for_the_threads_of_lapack(name, sigma, same_bits, monkeypatch, rng):
+    angle, plane = rng.uniform(0, 2 * np.pi, 600), rng.standard_normal((600, 2))
+    points = {"line": plane[:, :1], "circle": np.column_stack([np.cos(angle), np.sin(angle)]), "plane": plane}[name]
+    drawn = kp.fourier_features_map(kp.gaussian(sigma or kp.median_bandwidth(points)), points.shape[1], 150)
+    Z = kp.fourier_features(points, drawn)
+    tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
+    monkeypatch.setattr(np.linalg, "svd", None)        # 5 to 127 times as slow, beside other processes
+    monkeypatch.setattr(np.linalg, "qr", None)
+    for ell in (12, 24):
+        start = kp.skpca_start(drawn, ell)
+        same_bits(kp.skpca_update, start, points)
+        found = kp.fd_finish(kp.skpca_update(start, points).sketch)
+        error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+        assert error[0] > -1e-13 * found.squares and error[-1] <= found.shrunk + 1e-13 * found.squares
+        assert all(found.shrunk * (ell // 2 - k) <= tail[k] + 1e-13 * found.squares for k in range(ell // 2))
+        assert np.abs(found.B @ found.B.T - np.diag(found.values)).max() < 1e-14 * found.squares
+
+
+@pytest.mark.parametrize("share", [0.999999999, 1.0, 1.000000001])
+@pytest.mark.parametrize("half", [True, False])
+def test_equal_lengths_on_both_sides_of_what_the_gram_matrix_tells(share, half, rng):
+    # one long direction and 39 of a billionth of its squared length, turned
+    turn = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    Z = np.tile(np.sqrt(np.append(1.0, np.full(39, 1e-9 * share)))[:, None] * turn, (2, 1))
+    found = kp.frequent_directions(Z, 12, half)
+    error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
+    assert error[0] > -1e-14 and error[-1] <= found.shrunk + 1e-14
+    assert 1e-9 < found.shrunk <= 1.001 * 2e-9 * 39 / (5 if half else 11) and (np.diff(found.values) <= 0).all()
+
+
 @pytest.mark.parametrize("unit", [1e-150, 1e-140, 1e100, 1e140])
 def test_tiny_and_huge_rows_are_sketched_like_others(unit, rng):
     Z = rng.standard_normal((200, 30))
