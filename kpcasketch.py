@@ -5868,7 +5868,7 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
         k : int from 1 to min(n, initial); functions
         individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
             together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
-        feature_batch : int, at least 1; features a step
+        feature_batch : int, at least 1; features a step, at most
         theta0, theta1 : float, positive and not negative, or None (or infinity): chosen as above
         initial : int, at least 1; features of the small problem, cut to m
         centered : bool; about the mean, by the means of each mini-batch
@@ -5975,16 +5975,17 @@ def _constraint(state, coef, other_coef, U, V, divisor):
 
 
 def _feature_block(state):
-    """Features of a step, (first, count), new ones as long as there are; and what their gradient is divided by. Then
-    blocks of all come again, in a random order that changes with each round."""
+    """Features of a step, (first, count): new ones while at least half a block of them is left. Then blocks of all come
+    again, in a random order that changes with each round. Blocks are of even size, as each stands for the whole kernel:
+    a last block of one feature undid what 1280 had found."""
     m, b = state.map.m, min(state.feature_batch, state.map.m)
-    if state.used < m:
-        count = min(b, m - state.used)
-        return state.used, count, count
-    blocks = -(-m // b)
+    new, blocks = m - state.used, -(-m // b)
+    if 2 * new >= b:
+        return state.used, -(-new // -(-new // b))
     key = _python_subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
-    first = int(_draw_uniformly(blocks, blocks, key)[state.step % blocks]) * b
-    return first, min(b, m - first), m / blocks
+    place = int(_draw_uniformly(blocks, blocks, key)[state.step % blocks])
+    first = place * m // blocks
+    return first, (place + 1) * m // blocks - first
 
 
 def _step_size(state, n):
@@ -6023,7 +6024,7 @@ def _stepped(function, state, first, count, W, constraint, turn=None, **changed)
     """The state after a step. W and the constraint of its mini-batch enter the means over steps, which turn takes from
     the functions before the step to those after it."""
     _require_converging(function, state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef")))
-    used, weight = first + count if first == state.used else state.used, 2.0 / (state.step + 2.0)
+    used, weight = max(state.used, first + count), 2.0 / (state.step + 2.0)
     moment = state.moment + weight * (W - state.moment)
     if state.constraint.size:
         constraint = state.constraint + weight * (constraint - state.constraint)
@@ -6062,8 +6063,8 @@ def _gradient_step(function, state, X, Y):
     keep -= eta * (state.ridge if task >= _CANONICAL else 1.0) * (np.triu(W) if task == _SINGLE_COMPONENTS else W)
     coef[:state.used] = _dense_product(coef[:state.used], k, keep)
     # Step 5.
-    first, count, share = _feature_block(state)
-    block, factor = slice(first, first + count), eta / (share * (n - half - lost))
+    first, count = _feature_block(state)
+    block, factor = slice(first, first + count), eta / (count * (n - half - lost))
     views = [(X[half:], state.map, Gx, coef)]
     if task == _SLICED:                                # indicators of slices need no ridge
         indicators = _indicators(Y[half:], state.slices.edges) @ state.slices.weights
@@ -6092,12 +6093,13 @@ def _resolvent_step(F, G, lost, pull, level):
     return rest + _dense_product(B, len(A), _solve_ridge(_column_products(B, B), right, level))
 
 
-def _implicit_coefficients(function, state, X, map, moving, G, M, eta, block, share):
+def _implicit_coefficients(function, state, X, map, moving, G, M, eta, block):
     """What an implicit step adds to a block of coefficients."""
-    F, root = _some_features(function, X, map, block.start, block.stop - block.start, share), math.sqrt(share)
+    count = block.stop - block.start
+    F, root = _some_features(function, X, map, block.start, count, count), math.sqrt(count)
     if state.centered:
         _centre_halves(F, len(X) // 2)
-    held = state.ridge * state.used / share            # the squared norm of h is used times the sum of coef^2
+    held = state.ridge * state.used / count            # the squared norm of h is used times the sum of coef^2
     pull = -held * root * (moving[block] @ M)
     return _resolvent_step(F, G, 2 * state.centered, pull, 1.0 / eta + held) / root
 
@@ -6128,17 +6130,16 @@ def _implicit_step(function, state, X, Y):
               for A, B in ((U, V), (V, U))]
     C, M = 0.5 * sum(constraints), 0.5 * sum(regressions)
     keep = np.eye(k) - 0.5 / max(10.0, np.abs(C).sum(1).max()) * (C - np.eye(k))       # a tenth of the way to C = I
-    first, count, share = _feature_block(state)
+    first, count = _feature_block(state)
     block, moving, other_moving = slice(first, first + count), state.moving.copy(), state.other_moving.copy()
-    moving[block] += _implicit_coefficients(function, state, X, state.map, moving, Gx, M, eta, block, share)
+    moving[block] += _implicit_coefficients(function, state, X, state.map, moving, Gx, M, eta, block)
     if state.task == _SLICED:
         indicators = _indicators(Y, state.slices.edges) @ state.slices.weights
         if state.centered:
             _centre_halves(indicators, half)
         other_moving += _resolvent_step(indicators, Gy, 2 * lost, np.zeros_like(other_moving), 1.0 / eta)
     else:
-        other_moving[block] += _implicit_coefficients(function, state, Y, state.other, other_moving, Gy, M, eta, block,
-                                                      share)
+        other_moving[block] += _implicit_coefficients(function, state, Y, state.other, other_moving, Gy, M, eta, block)
     moving, other_moving = [_dense_product(A, k, keep) for A in (moving, other_moving)]
     shared = [_column_products(P, A) + _column_products(Q, B) for A, B in ((P, Q), (U, V))]
     turn = _solve_ridge(*shared, 0.001 * n) @ keep
@@ -6159,8 +6160,8 @@ def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
 
     With h the functions and phi the new features, on kernel PCA: coefficients eta phi(x) h(x)^T, means over points and
-    features, are added, and all others lose eta h h^T of themselves. Features are new as long as there are, m in all;
-    then blocks of them come again in a random order. Functions of kernel SVD have norm 1 / sqrt(2), which
+    features, are added, and all others lose eta h h^T of themselves. Features are new until less than half a block of
+    the m is left; then blocks of all come in a random order. Blocks have even sizes, at most feature_batch. Functions of kernel SVD have norm 1 / sqrt(2), which
     `dsgd_evaluate` mends; of canonical correlations, the first half of the mini-batch makes the matrix by which the
     second half's gradient is made, as one mini-batch for both has a bias.
 

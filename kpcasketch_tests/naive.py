@@ -285,9 +285,14 @@ def diffusion(K, alpha):
     return values[::-1], (U / np.sqrt(D)[:, None] * np.sqrt(D.sum()))[:, ::-1], D
 
 
-def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centered=False):
-    """Doubly stochastic step, every feature stored: phi (n, m), psi (n, m') of the second view; of which `block` is
-    new.
+def feature_blocks(first, m, b):
+    """Features first to m - 1 in as few blocks of at most b as can be, of even size."""
+    return [slice(rows[0], rows[-1] + 1) for rows in np.array_split(np.arange(first, m), -(-(m - first) // b))]
+
+
+def dsgd_step(task, coef, other, phi, psi, block, eta, ridge=0.0, centered=False):
+    """Doubly stochastic step, every feature stored: phi (n, m), psi (n, m') of the second view. The mean of the
+    features of `block` stands for the kernel.
 
     Tasks: "kpca", "gha", "ksvd", "kcca", "ksir" (psi of all slices, whole). The coefficients after the step, and W.
     """
@@ -305,18 +310,19 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, share, ridge=0.0, centere
     loss = eta * (np.triu(W) if task == "gha" else W) * (ridge if canonical else 1.0)
     # indicators have no ridge
     a, b = coef - coef @ loss, other - other @ (0 * loss if task == "ksir" else loss)
-    a[block] += eta / (share * (len(U2) - lost)) * phi[second][:, block].T @ for_x
+    mean = eta / ((block.stop - block.start) * (len(U2) - lost))
+    a[block] += mean * phi[second][:, block].T @ for_x
     if task == "ksir":
         b += eta / (len(U2) - lost) * psi[second].T @ for_y
     elif for_y is not None:
-        b[block] += eta / (share * (len(U2) - lost)) * psi[second][:, block].T @ for_y
+        b[block] += mean * psi[second][:, block].T @ for_y
     return a, b, W
 
 
-def implicit_step(task, moving, means, phi, psi, block, eta, share, used, weight, ridge=0.0, centered=False):
+def implicit_step(task, moving, means, phi, psi, block, eta, used, weight, ridge=0.0, centered=False):
     """Implicit step of canonical correlations, features stored: the moving coefficients and their means (pairs) after
     it, what turns the means, and U^T V + V^T U and the constraint of the means before it."""
-    n, k, lost = len(phi), moving[0].shape[1], int(centered)
+    n, k, lost, share = len(phi), moving[0].shape[1], int(centered), block.stop - block.start
     halves = slice(0, n // 2), slice(n // 2, n)
 
     def centre(values):
