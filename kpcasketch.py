@@ -4815,8 +4815,8 @@ def fourier_features(X, map):
 
 @_validated("an FDState, as fd_start and fd_update return it", lambda state: (
     1 <= state.ell <= state.columns.shape[1] <= 2 * state.ell
-    and 0 <= state.settled <= state.used < state.columns.shape[1] and 0.0 < state.share <= 1.0 and state.count >= 0
-    and (state.forget == 0.0 or state.forget >= 1.0)
+    and 0 <= state.settled <= state.used < state.columns.shape[1] and 0.0 < state.share <= 1.0
+    and 0 <= state.count < 2**62 and (state.forget == 0.0 or state.forget >= 1.0)
     and 0.0 <= state.shrunk < math.inf and 0.0 <= state.squares < math.inf and _all_below(state.columns, math.inf)),
     columns=2)
 class FDState(NamedTuple):
@@ -5035,7 +5035,9 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
 
 
 def fd_update(state, Z):
-    """The sketch after more rows (SKPCA algorithm 1). The same bits however the rows are cut into blocks.
+    """The sketch after more rows (SKPCA algorithm 1).
+
+    The bits do not depend on how the rows are cut into blocks; where the stream forgets, rounding does.
 
     Parameters:
         state : FDState; it stays as it is
@@ -5174,7 +5176,9 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0, forget=None):
 
 
 def skpca_update(state, X):
-    """Streaming kernel PCA after more points (SKPCA algorithm 1). The same bits however the points are cut into blocks.
+    """Streaming kernel PCA after more points (SKPCA algorithm 1).
+
+    The bits do not depend on how the points are cut into blocks; where the stream forgets, rounding does.
 
     Parameters:
         state : SKPCAState; it stays as it is, also where X is refused
@@ -5434,7 +5438,7 @@ def rnca(X, map, k, seed=0, centered=False):
 
 
 @_validated("a ReservoirState, as reservoir_start and reservoir_update return it", lambda state: (
-    len(state.points) == state.upcoming.size == state.replaced.size > 0 and state.count >= 0
+    len(state.points) == state.upcoming.size == state.replaced.size > 0 and 0 <= state.count < 2**62
     and state.points.size > 0 and _all_below(state.points, 1e150) and (state.upcoming >= state.count).all()
     and (state.forget == 0.0 or state.forget >= 1.0)),
     points=2, upcoming="whole", replaced="whole")
@@ -8620,9 +8624,13 @@ def dask_fold(X, state, update, merge):
     """
     if not (callable(update) and callable(merge)):
         raise ValueError(f"dask_fold: update, merge must be functions, got {_shown(update)} and {_shown(merge)}")
-    count = getattr(getattr(state, "sketch", state), "count", 0)
+    held = getattr(state, "sketch", state)
+    count = getattr(held, "count", 0)
     if not callable(count) and count > 0:              # a tuple has a method of that name
         raise ValueError(f"dask_fold: state must not have seen points, got one of {count}: merge it with the result")
+    if isinstance(held, (FDState, RNCAState, ReservoirState)) and held.forget:
+        raise ValueError("dask_fold: state must not forget, as blocks cannot be merged then; got a state that forgets "
+                         f"half in {held.forget} points")
     map = getattr(state, "map", None)
     shared = _dask().delayed(map, traverse=False)
     parts = _each_block(_folded, "dask_fold: X", X, _with_map(state), shared, update)

@@ -201,6 +201,17 @@ def test_folded_reservoirs_hold_every_row_with_the_same_chance():
     assert kp.reservoir_finish(again, KERNEL, 2).coef.shape == (40, 2)
 
 
+@pytest.mark.parametrize("kind, start", [
+    ("fd", lambda: kp.fd_start(3, 6, forget=9.0)), ("reservoir", lambda: kp.reservoir_start(4, 6, forget=9.0)),
+    ("skpca", lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 9), 3, forget=9.0)),
+    ("rnca", lambda: kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), forget=9.0))])
+def test_states_that_forget_were_refused_after_the_work_of_two_blocks(kind, start):
+    def update(state, block):
+        raise AssertionError("a block was worked on")
+    with pytest.raises(ValueError, match="^dask_fold: state must not forget, .*; got a state that forgets half in 9.0"):
+        kp.dask_fold(spread(X), start(), update, getattr(kp, kind + "_merge"))
+
+
 def test_the_stream_may_be_of_ones_own():
     total = kp.dask_fold(spread(X), (np.zeros(6),), lambda state, block: (state[0] + block.sum(0),),
                          lambda a, b: (a[0] + b[0],))

@@ -333,6 +333,19 @@ def test_reservoirs_hold_each_point_with_equal_chances():
     assert abs(state.replaced.sum() - c * harmonic) < 5 * math.sqrt(c * variance)
 
 
+def test_reservoirs_of_more_points_than_there_are_numbers_never_ended():
+    # numbers of points that come in next end at 9e18; a chosen state came beyond
+    state = kp.reservoir_start(3, 2)
+    for count in (2**62, 9 * 10**18, 2**63 - 1):
+        wrong = state._replace(count=count, upcoming=np.full(3, count))
+        with pytest.raises(ValueError, match="^reservoir_update: state must be a ReservoirState"):
+            kp.reservoir_update(wrong, X[:2, :2])
+        with pytest.raises(ValueError, match="^fd_update: state must be an FDState"):
+            kp.fd_update(kp.fd_start(2, 3)._replace(count=count), np.ones((2, 3)))
+    last = kp.reservoir_update(state._replace(count=2**62 - 1, upcoming=np.full(3, 2**62 - 1)), X[:1, :2])
+    assert last.count == 2**62 and np.array_equal(last.points, X[[0, 0, 0], :2])
+
+
 def test_reservoir_nystrom_is_c_w_c():
     found = kp.reservoir_nystrom(X, G, 40, 40, 2)
     points, F = found.points, kp.expand(X, found)
