@@ -6164,10 +6164,11 @@ def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
 
     With h the functions and phi the new features, on kernel PCA: coefficients eta phi(x) h(x)^T, means over points and
-    features, are added, and all others lose eta h h^T of themselves. Features are new until less than half a block of
-    the m is left; then blocks of all come in a random order. Blocks have even sizes, at most feature_batch. Functions of kernel SVD have norm 1 / sqrt(2), which
-    `dsgd_evaluate` mends; of canonical correlations, the first half of the mini-batch makes the matrix by which the
-    second half's gradient is made, as one mini-batch for both has a bias.
+    features, are added, and all others lose eta h h^T of themselves. Blocks have even sizes, at most feature_batch.
+    Their features are new until less than half a block is left of the m; then blocks of all come in a random order.
+    Functions of kernel SVD have norm 1 / sqrt(2), which `dsgd_evaluate` mends; of canonical correlations, the first
+    half of the mini-batch makes the matrix by which the second half's gradient is made, as one mini-batch for both has
+    a bias.
 
     An implicit step (of canonical correlations, if the start says so; ours, not the paper's) changes the coefficients w
     of the block of features, for functions u, v of both views and their regression M, by

@@ -145,10 +145,28 @@ def ridge_leverage_scores(K, lam):
 
 def approximate_ridge_leverage_scores(K, indices, weights, lam):
     """Lemma 6 of RLS, before the cap."""
-    S = np.zeros((len(K), len(indices)))
-    S[indices, np.arange(len(indices))] = weights
-    inner = np.linalg.inv(S.T @ K @ S + lam * np.eye(len(indices)))
-    return np.diag(K - K @ S @ inner @ S.T @ K) / lam
+    KS = K[:, indices] * weights
+    inner = np.linalg.inv(np.transpose(weights * KS[indices].T) + lam * np.eye(len(indices)))
+    return (np.diag(K) - ((KS @ inner) * KS).sum(1)) / lam
+
+
+def recursive_rls_fixed(K, s, delta, depth, uniform, c=640.0, level=0):
+    """Algorithm 3 of RLS: of each level, the lowest first, its points, those kept, their probabilities, and the ridge.
+
+    depth: after how many halvings each point is left; uniform(level): a uniform number for each point.
+    """
+    rows = np.flatnonzero(depth >= level)
+    if rows.size <= s:
+        return [(rows, rows, np.ones(rows.size), None)]
+    found = recursive_rls_fixed(K, s, delta / 3, depth, uniform, c, level + 1)
+    _, sample, chances, _ = found[-1]
+    k = max([1] + [k for k in range(1, s + 1) if c * k * np.log(2 * k / delta) <= s])
+    weights = 1 / np.sqrt(chances)
+    lam = np.linalg.eigvalsh(weights[:, None] * K[np.ix_(sample, sample)] * weights)[:-k].sum() / k
+    scores = 5 * approximate_ridge_leverage_scores(K[np.ix_(rows, rows)], np.searchsorted(rows, sample), weights, lam)
+    p = np.minimum(1, 16 * np.minimum(1, scores) * np.log(2 * k / delta))
+    kept = uniform(level)[rows] < p
+    return [*found, (rows, rows[kept], p[kept], lam)]
 
 
 def nystrom(K, indices):

@@ -169,13 +169,23 @@ def test_squared_weights_of_an_exact_draw_are_unbiased(rng):
     assert (np.count_nonzero(draws, 1) == 12).all()
 
 
+def halvings_and_coins(seed, n):
+    """How many halvings each of n points is left after, and the uniform numbers that decide at a level."""
+    key = np.uint64(kp._key(seed, kp._LANDMARKS))
+    bits = [int(inner(kp._random_word)(np.uint64(kp._subkey(key, kp._HALVING)), i)) for i in range(n)]
+
+    def uniform(level):
+        level_key = np.uint64(kp._subkey(np.uint64(kp._subkey(key, kp._LEVELS)), level))
+        coins = np.uint64(kp._subkey(level_key, kp._COINS))
+        return np.array([kp._uniform(coins, i) for i in range(n)])
+    return np.array([next(t for t in range(64) if not b >> t & 1) for b in bits]), uniform
+
+
 @pytest.mark.bounds
 def test_recursion_of_algorithm_2_is_its_naive_form():
     """The naive recursion, fed with the uniform numbers of the compiled one."""
     lam, delta, seed, matrix = RIDGE, 0.03, 4, naive.gaussian(MANY, MANY, 3.0)
-    key = np.uint64(kp._key(seed, kp._LANDMARKS))
-    bits = [int(inner(kp._random_word)(np.uint64(kp._subkey(key, kp._HALVING)), i)) for i in range(2500)]
-    depth = np.array([next(t for t in range(64) if not b >> t & 1) for b in bits])
+    depth, uniform = halvings_and_coins(seed, 2500)
 
     def recursion(level, delta):
         rows = np.flatnonzero(depth >= level)
@@ -186,15 +196,34 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
         scores = 1.5 * naive.approximate_ridge_leverage_scores(matrix[np.ix_(rows, rows)], place, weights, lam)
         scores = np.minimum(scores, 1)
         p = np.minimum(1, 16 * scores * math.log(max(scores.sum(), 1) / delta))
-        level_key = np.uint64(kp._subkey(np.uint64(kp._subkey(key, kp._LEVELS)), level))
-        coins = np.uint64(kp._subkey(level_key, kp._COINS))
-        uniform = np.array([kp._uniform(coins, i) for i in rows])
-        return rows[uniform < p], 1 / np.sqrt(p[uniform < p])
+        kept = uniform(level)[rows] < p
+        return rows[kept], 1 / np.sqrt(p[kept])
 
     rows, weights = recursion(0, delta)
     found = kp.recursive_rls(MANY, SMOOTH, lam, delta, seed)
     assert 0 < rows.size < 1500 and np.array_equal(found.indices, rows)
     assert found.weights == pytest.approx(weights, rel=1e-9)
+
+
+@pytest.mark.bounds
+@pytest.mark.parametrize("n, s, c, levels", [(1200, 200, 40.0, 4), (2000, 600, 50.0, 3)])     # k of 1, of 2
+def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, levels, monkeypatch):
+    """The naive recursion, fed with the uniform numbers of the compiled one, level by level."""
+    (depth, uniform), scores, seen, points = halvings_and_coins(4, n), kp._scores, [], MANY[:n]
+
+    def watched(function, X, rows, Z, ridges, kernel, lam):
+        seen.append((rows, Z, np.sqrt(lam / ridges), lam))
+        return scores(function, X, rows, Z, ridges, kernel, lam)
+    monkeypatch.setattr(kp, "_scores", watched)
+    found = kp.recursive_rls_fixed(points, SMOOTH, s, 0.03, 4, c)
+    expected = naive.recursive_rls_fixed(naive.gaussian(points, points, 3.0), s, 0.03, depth, uniform, c)
+    assert len(expected) == levels and len(seen) == levels - 1
+    for (rows, Z, weights, lam), (_, sample, p, _), (above, *_, ridge) in zip(seen, expected, expected[1:]):
+        assert np.array_equal(rows, above) and np.array_equal(Z, points[sample])
+        assert weights == pytest.approx(1 / np.sqrt(p), rel=1e-6) and lam == pytest.approx(ridge, rel=1e-5)
+    _, rows, p, _ = expected[-1]
+    assert np.array_equal(found.indices, rows) and found.weights == pytest.approx(1 / np.sqrt(p), rel=1e-6)
+    assert 0 < rows.size < 0.9 * n and np.mean(p < 1) > 0.5
 
 
 def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform(rng):

@@ -13,8 +13,9 @@ import math
 import numpy as np
 
 import kpcasketch as kp
-from paper_checks.claims import (ASSUMING, COUNT, EXACT, GAP, HOLDS, IDENTITY, LESS, QUOTIENT, SHARP, Erratum, bounded,
-                                 claim, counterexample, experiment, judge_failures, observation, probability, too_often)
+from paper_checks.claims import (ASSUMING, CHANCE, COUNT, EXACT, GAP, HOLDS, IDENTITY, LESS, QUOTIENT, SHARP, Erratum,
+                                 bounded, claim, counterexample, experiment, judge_failures, observation, probability,
+                                 too_often)
 from paper_checks.tools import counted_kernel, norm, nystrom_error, seeds, slope, timed, users_rows
 
 
@@ -515,6 +516,36 @@ def algorithm_3_keeps_its_promise(options):
                        bound=0.5, trivial=trivial, good=GAP,
                        needs={"5 times the scores": below < 1e-9,
                               "(47) without lambda' <= lambda~": 0.5 <= low <= 1.5 and smaller < ridge})
+
+
+@claim("RLS-A3", "rls", "Algorithm 3, steps 7 to 10: at the ridge (1/k) sum_{i>k} sigma_i(S^T K S) each point is kept "
+       "with probability min(1, 16 l log(2 k/delta)), l five times its score by the sample of half of the points.",
+       measures="points of the half, as probabilities tell it, from n/2, in standard errors", no_trivial=CHANCE,
+       control="a factor of 1.5, an oversampling of 4, log(k/delta)")
+def constants_of_algorithm_3(options):
+    # k + 1 places far apart. The half is the first sample, h_j points of it at place j, all of weight 1: its ridge is
+    # lam = min h / k, a score there 1 / (h_j + lam). So the weights 1 / sqrt(p) tell h_j, whole numbers that sum to
+    # about n/2.
+    n, s, k, c, delta, whole = 3000, 1650, 2, 160.0, 0.03, 0.0
+    X, many, runs = 100.0 * (np.arange(n) % (k + 1))[:, None], math.log(2 * k / delta), 3
+
+    def half(p, factor):
+        """h_j of all places from their probabilities, where p = factor / (h_j + lam)."""
+        sums = factor / p                              # lam = least of these / (k + 1)
+        return sums - sums.min() / (k + 1)
+    factors = {"paper": 80 * many, "1.5": 24 * many, "4": 20 * many, "log": 80 * math.log(k / delta)}
+    errors = {name: [] for name in factors}
+    for seed in seeds(options, runs):
+        found = kp.recursive_rls_fixed(X, kp.gaussian(1.0), s, delta, seed, c)
+        p = np.zeros(k + 1)
+        p[found.indices % (k + 1)] = found.weights ** -2.0
+        for name, factor in factors.items():
+            errors[name].append(abs(half(p, factor).sum() - n / 2) / math.sqrt(n / 4))
+        whole = max(whole, np.abs(half(p, factors["paper"]) - np.rint(half(p, factors["paper"]))).max())
+    return bounded(max(errors["paper"]), 5.0, [min(errors[name]) for name in ("1.5", "4", "log")],
+                   f"Largest distance of sum h_j from n/2. Each h_j is whole to {whole:.1g}, p = {p.min():.3g} to "
+                   f"{p.max():.3g}.", f"{k + 1} places, n = {n}, s = {s}, c = {c:g}, k = {k}, {runs} samples",
+                   needs={"whole numbers": whole < 1e-6, "p < 1": p.max() < 1})
 
 
 @functools.lru_cache(maxsize=2)
