@@ -4882,8 +4882,8 @@ def _turn_rows(columns, panels, p):
 
 
 @_core
-def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
-    """Rows begin to end - 1 of Z become columns; what `_enter` adds up, by runs of rows."""
+def _enter_rows(columns, used, settled, Z, squares, slots):
+    """Rows of Z become columns; what `_enter` adds up, by runs of rows."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), _NARROW_PANEL // 8
@@ -4894,8 +4894,8 @@ def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
             first, last = b * _BLOCK, min(columns.shape[0], b * _BLOCK + _BLOCK)
             for t in range(first, last):
                 row, lengths = columns[t], squares[part]
-                for i in range(begin, end):
-                    row[used + i - begin] = Z[i, t]
+                for i in range(Z.shape[0]):
+                    row[used + i] = Z[i, t]
                 for q in range(settled):
                     lengths[q] += row[q] * row[q]
                 for c in range(count):
@@ -4906,16 +4906,16 @@ def _enter_rows(columns, used, settled, Z, begin, end, squares, slots):
                 _multiply_add_transposed(columns, first, last, 0, size, slots.shape[2], panels, 0, slots[part])
 
 
-def _enter(columns, used, settled, Z, begin, end):
-    """Rows begin to end - 1 of Z become columns, from column `used` on; A^T A of the columns, if they are full. The
-    first `settled` are orthogonal: but for their lengths, nothing is computed. One pass for both, or the columns go
-    from one core's memory to another's in between: twice the time, for 50 columns of 2000."""
+def _enter(columns, used, settled, Z):
+    """Rows of Z become columns, from column `used` on; A^T A of the columns, if they are full. The first `settled` are
+    orthogonal: but for their lengths, nothing is computed. One pass for both, or the columns go from one core's memory
+    to another's in between: twice the time, for 50 columns of 2000."""
     (m, size), width = columns.shape, _NARROW_PANEL // 8
-    full, rows = used + end - begin == size, -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
+    full, rows = used + len(Z) == size, -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = -(-(size - settled) // width) * width if full else 0
     slots = np.zeros((min(64, -(-m // _BLOCK)), rows, wide))
     squares, G = np.zeros((len(slots), settled)), np.zeros((size, size))
-    _enter_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, used, settled, Z, begin, end, squares, slots)
+    _enter_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, used, settled, Z, squares, slots)
     if full:
         G[:, settled:] = slots.sum(0)[:size, :size - settled]
         G[settled:, :settled] = G[:settled, settled:].T
@@ -4936,18 +4936,17 @@ def _shrink(columns, G, place, spared, ell):
     if not 1e-200 < G.trace() < 1e250:                 # squares of tiny or huge numbers do not fit
         unit = math.ldexp(1.0, math.frexp(np.abs(columns).max())[1] - 1)
         columns /= unit
-        G = _enter(columns, size, 0, columns, 0, 0)
-    rank, share, exact = np.count_nonzero(G.diagonal()), 4.5e-16 * size, 0
+        G = _enter(columns, size, 0, columns[:0])
+    share, exact = 4.5e-16 * size, 0
     values, turn = _small_eigen(G, size, False)
-    values[rank:] = 0.0
     rounding = share * values[0]
     lowest = rounding if ell < size else share * rounding              # the square of the rounding of columns
     while True:
         exact += np.count_nonzero(values[exact:] >= _GRAM_SUFFICES * values[exact])
-        if exact > min(place, rank - 1) or not values[exact] > lowest:
+        if exact > min(place, size - 1) or not values[exact] > lowest:
             break
         _turn_rows(_MULTIPLY_ADD * columns.size * size, columns, _packed_vectors(turn), size)
-        G, turn = _enter(columns, size, exact, columns, 0, 0), np.eye(size)
+        G, turn = _enter(columns, size, exact, columns[:0]), np.eye(size)
         values[exact:], turn[exact:, exact:] = _small_eigen(G[exact:, exact:], size - exact, False)
         order = np.argsort(-values, kind="stable")     # equal ones may stand on either side
         values, turn = values[order], turn[:, order]
@@ -4977,14 +4976,14 @@ def _absorb(state, Z):
     used, settled, shrunk, begin, (place, spared) = state.used, state.settled, state.shrunk, 0, _places(state)
     columns, forget, n = state.columns.copy(), state.forget, len(Z)
     while begin < n:
-        end = min(n, begin + columns.shape[1] - used)
-        rows = Z[begin:end]
+        rows = Z[begin:begin + columns.shape[1] - used]
         if forget:
             rows = rows * np.sqrt(_weight_at(forget, np.arange(len(rows))[::-1, None]))
             columns *= math.sqrt(_weight_at(forget, len(rows)))
             shrunk *= _weight_at(forget, len(rows))
-        G = _enter(columns, used, settled, rows, 0, len(rows))
-        used, begin = used + end - begin, end
+        G = _enter(columns, used, settled, rows)
+        used += len(rows)
+        begin += len(rows)
         if used == columns.shape[1]:
             _, used, taken = _shrink(columns, G, place, spared, state.ell)
             settled, shrunk = used, shrunk + taken
@@ -5079,8 +5078,8 @@ def fd_finish(state):
     size = columns.shape[1]
     if state.used > ell:
         spared = _places(state)[1]
-        shrunk += _shrink(columns, _enter(columns, size, state.settled, columns, 0, 0), ell, spared, ell)[2]
-    values = _shrink(columns, _enter(columns, size, 0, columns, 0, 0), size, 0, size)[0]
+        shrunk += _shrink(columns, _enter(columns, size, state.settled, columns[:0]), ell, spared, ell)[2]
+    values = _shrink(columns, _enter(columns, size, 0, columns[:0]), size, 0, size)[0]
     return Sketch(columns.T[:ell].copy(), values[:ell].copy(), shrunk, 0.5 * shrunk, state.squares, state.count)
 
 
