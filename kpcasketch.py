@@ -2571,16 +2571,20 @@ def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or i
         scale, enough = _largest_size(values), size >= k
         if enough:
             residual = _residual_norms(R, Y[size - block:], k, scale).max()
-            if residual < 0.9 * best:
+            # It rises again where a copy of a repeated eigenvalue enters that was missed.
+            if residual < 0.9 * best or residual > max(1e-9, 100.0 * best):
                 best, improved = residual, iterations
-        stalled = best < 1e-9 and iterations - improved >= 10          # what is left is the rounding of A's products
+        # What is left is the rounding of A's products.
+        stalled = enough and residual < 1e-9 and iterations - improved >= 20
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
-        converged = enough and (best * scale <= margin or stalled)
-        if converged and start_at >= 0 and size + block <= limit and not stalled and (tol > 1e-4 or settled > 0):
+        converged = enough and (residual * scale <= margin or stalled)
+        if (converged and start_at >= 0 and size + block <= limit and not stalled
+                and (settled > 0 or tol * math.sqrt(n / block) > 1e-4)):
             # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
             # basis has room. Not for a small tol: what such a vector hides is then below tol sqrt(n / block).
-            above = np.count_nonzero(values > values[k - 1] + 0.5 * margin)
-            converged = _nothing_missed(values, Y, above, start_at, block, R, values[k - 1] + margin)
+            reach = margin if settled > 0 else max(margin, 1e-4 * scale)
+            above = np.count_nonzero(values > values[k - 1] + 0.5 * reach)
+            converged = _nothing_missed(values, Y, above, start_at, block, R, values[k - 1] + reach)
         # Where `block` values are equal to 1 %, more copies of them may have been missed.
         found, more = sum(values[:k]), max(k - block, 0)
         look_again = (
@@ -2668,9 +2672,11 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
         A : (n, n) symmetric array or operator
         k : int from 1 to n
         seed : int from 0 to 2**64 - 1
-        tol : float, not negative; stop when every |A v - value v| <= tol max abs(value), or 16 roundings of A's type.
-            Each value is then that near to an eigenvalue of A, and much nearer where the spectrum has gaps. With a
-            loose tol (1e-2) one may be missed which is larger by less than a few tol: for that there is `spectral_norm`
+        tol : float, not negative; stop when every |A v - value v| <= tol max abs(value), or 16 roundings of A's type,
+            or when all are below 1e-9 max abs(value) and have not fallen for 20 iterations. Each value is then that near
+            to an eigenvalue of A, and much nearer where the spectrum has gaps. Another eigenvalue may be missed that is
+            larger by a few tol max abs(value), or for tol < 1e-4 by a few times the smaller of 1e-4 and tol sqrt(n / b)
+            of it. No test looks for more once the basis has been full. For the norm there is `spectral_norm`
         max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
     Returns: Eigen; it does not raise when it stops early: see `residual`
     Cost: An iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
@@ -2721,20 +2727,22 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     Q = _orthonormalize(_gaussian_matrix(_size(A), k, _python_subkey(key, 0)), _python_subkey(key, 1))[0]
     shift, iterations, best, improved = 0.0, 0, math.inf, 0
     while True:
-        Z = _product(A, Q).astype(np.float64, copy=False)
+        Z, summands = _measured_product(A, Q)
         iterations += 1
         _require(_all_below(Z, math.inf), "orthogonal_iteration: A must be finite (no NaN or infinity)")
         T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
-        residual = _residual_norms(Z - _dense_product(Q, k, T), Y, k, _largest_size(values))
-        settled, worst = -values[k - 1] <= shift * (1.0 + 1e-6), residual.max()
-        if settled and worst <= max(tol, 16.0 * precision) or iterations >= max_iterations:
-            return _eigen_of(values, _dense_product(Q, k, Y), _dense_product(Z, k, Y), iterations, precision, 0.0)
+        scale = _largest_size(values)
+        worst = _residual_norms(Z - _dense_product(Q, k, T), Y, k, scale).max()
+        margin = max(tol, 16.0 * precision * max(1.0, summands / scale))
+        settled = -values[k - 1] <= shift * (1.0 + 1e-6)
+        if settled and worst <= margin or iterations >= max_iterations:
+            return _eigen_of(values, _dense_product(Q, k, Y), _dense_product(Z, k, Y), iterations, precision, summands)
         shift = max(shift, -values[k - 1])
         if worst < 0.9 * best:
             best, improved = worst, iterations
         if iterations - improved >= 100:               # +lambda and -lambda alike: a mixture that stays as it is
-            shift = max(shift, _largest_size(values))
+            shift = max(shift, scale)
         Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
 
 

@@ -224,6 +224,30 @@ def test_kernel_pca_of_repeated_distant_points_finds_every_one_of_them():
     assert np.allclose(kp.kpca(points, kp.gaussian(1.0), 100, 0).values, 10.0, rtol=1e-12)
 
 
+@pytest.mark.parametrize("spectrum, k, tol", [
+    (np.r_[np.ones(70), np.linspace(0.999, 0, 730)], 80, 1e-8),
+    (np.r_[np.full(66, 5.0), 5 - np.linspace(0, 1e-6, 30), 5 * np.exp(-np.linspace(0, 10, 700))], 100, 1e-3),
+    (np.r_[np.full(75, 3.0), np.full(60, 1 + 1e-9), np.linspace(0.5, 0, 700)], 80, 1e-10),
+    (np.r_[np.full(66, 16.0), np.linspace(1, 0, 700)], 65, 1e-8),
+    (np.r_[np.full(130, 3.0), np.full(60, 1 + 1e-9), np.linspace(0.5, 0, 700)], 129, 1e-8)])
+def test_a_copy_that_was_missed_does_not_count_as_converged(spectrum, k, tol):
+    # the least residual of the past was compared with tol: 1000 iterations, or a result before them far above tol
+    values = np.random.default_rng(0).permutation(spectrum)
+    eigen = kp.block_lanczos(np.diag(values), k, 0, tol, 120)
+    true = np.linalg.norm(values[:, None] * eigen.vectors - eigen.vectors * eigen.values, axis=0) / values.max()
+    assert eigen.iterations < 120 and max(true.max(), eigen.residual.max()) <= tol
+    assert np.abs(eigen.values - np.sort(values)[::-1][:k]).max() <= tol * values.max()
+
+
+def test_a_tighter_tolerance_found_less_than_a_looser_one():
+    n = 20_000
+    values = np.full(n, 0.9)
+    values[777] = 0.902                                # a start block has a cosine of .03 with its vector
+    A = kp.CSR(values, np.arange(n), np.arange(n + 1))
+    for tol in (1.01e-4, 9.9e-5, 3e-5):
+        assert kp.block_lanczos(A, 1, 0, tol).values[0] == pytest.approx(0.902, abs=1e-9)
+
+
 HIDDEN = np.random.default_rng(1).standard_normal(2000)
 HIDDEN = 0.9 * np.eye(2000) + 0.1 * np.outer(HIDDEN, HIDDEN) / (HIDDEN @ HIDDEN)
 
@@ -259,6 +283,15 @@ def test_the_norm_of_a_difference_that_is_rounding_ran_through_all_iterations():
     points = np.random.default_rng(0).standard_normal((600, 3))
     kernel = kp.gaussian(1.0)
     assert kp.spectral_error(kp.gram(points, points, kernel), kp.Implicit(points, kernel), 0, 1e-6, 10**9) < 1e-12
+
+
+def test_orthogonal_iteration_of_a_difference_that_is_rounding_ran_through_all_iterations():
+    points = np.random.default_rng(0).standard_normal((600, 3))
+    kernel = kp.gaussian(1.0)
+    D = kp.difference(kp.gram(points, points, kernel), kp.Implicit(points, kernel))
+    eigen = kp.orthogonal_iteration(D, 2, max_iterations=200)
+    assert eigen.iterations < 10 and np.abs(eigen.values).max() < 1e-12
+    assert (eigen.residual > 1).all()                  # all of the values is rounding, and the residual says so
 
 
 def test_eigenpairs_by_a_product_are_those_of_the_operator():
