@@ -2673,10 +2673,10 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
         k : int from 1 to n
         seed : int from 0 to 2**64 - 1
         tol : float, not negative; stop when every |A v - value v| <= tol max abs(value), or 16 roundings of A's type,
-            or when all are below 1e-9 max abs(value) and have not fallen for 20 iterations. Each value is then that near
-            to an eigenvalue of A, and much nearer where the spectrum has gaps. Another eigenvalue may be missed that is
-            larger by a few tol max abs(value), or for tol < 1e-4 by a few times the smaller of 1e-4 and tol sqrt(n / b)
-            of it. No test looks for more once the basis has been full. For the norm there is `spectral_norm`
+            or when all are below 1e-9 max abs(value) and have not fallen for 20 iterations. Each value is then as near
+            to an eigenvalue of A, and much nearer where the spectrum has gaps. One may be missed that is larger by a
+            few tol max abs(value), or, for tol < 1e-4, by a few times the smaller of 1e-4 and tol sqrt(n / b). Once the
+            basis has been full, nothing looks for more. For the norm there is `spectral_norm`
         max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
     Returns: Eigen; it does not raise when it stops early: see `residual`
     Cost: An iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
@@ -7698,16 +7698,21 @@ _SOLVED_DIRECTLY = 512                                 # rows up to which traces
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
 
-    Block Lanczos quadrature: tr f(A) is the mean over random signs z of z^T f(A) z, and that comes from the Lanczos
-    matrix of z (Ubaru, Chen, Saad 2017). Operators of at most 512 rows are solved directly, without error.
+    tr f(A) is the mean of z^T f(A) z over random signs z. Block Lanczos quadrature, started from all of them, gives it
+    for those that are drawn (Ubaru, Chen, Saad 2017). For f(x) = x / (x + lam) the quadrature is too large by at most
+    |z - (A + lam I) y|^2, where y solves the system in the Krylov space. It ends when that is .1 % of the result, so
+    only the error of the probes is left. Operators of at most 512 rows, and those whose basis would need more than
+    n / 4 columns, are solved directly, without error.
     Parameters:
         A : (n, n) symmetric positive semidefinite array or operator
         lam : float, positive ridge, in the units of A's eigenvalues
         seed : int from 0 to 2**64 - 1
         probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
-        steps : int, at least 1; Lanczos steps for each, exact for polynomials of degree 2 steps - 1
+        steps : int, at least 1; the most products with all probes. If the result is not yet known to .1 % after them,
+            a ValueError gives its bounds
     Returns: float from 0 to n
-    Cost: `steps` products of A with `probes` vectors; memory O(n probes steps) for their orthogonal bases.
+    Cost: At most `steps` products of A with `probes` vectors, about d_eff / probes of them where eigenvalues fall fast,
+        and O(n (probes steps)^2) beside them; memory O(n probes steps). Solved directly: O(n^3) and n^2 numbers.
     >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
     1.25
     """
@@ -7715,40 +7720,31 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     A, lam = _as_operator(f"{name}: A", A, True), _checked_real(f"{name}: lam", lam, 1e-300)
     probes, steps = _checked_whole(f"{name}: probes", probes, 1), _checked_whole(f"{name}: steps", steps, 1)
     key, n = _checked_key(name, seed, _PROBES), _size(A)
-    signs = _random_signs(n, probes, key) / math.sqrt(probes) if n > _SOLVED_DIRECTLY else None
-    return _trace_of(f"{name}: A", A, lambda x: x.clip(0.0) / (x.clip(0.0) + lam), signs, steps)
-
-
-def _trace_of(name, A, f, Z, steps):
-    """sum_q z_q^T f(A) z_q for the columns z_q of Z, by Gauss quadrature: Lanczos with full orthogonalisation. Where Z
-    is None, as for up to 512 rows, tr f(A) by all eigenvalues."""
-    if Z is None:
-        entries = _rows(A, 0, _size(A))
-        _require(np.isfinite(entries).all(), f"{name} must be finite (no NaN or infinity)")
-        return float(f(np.linalg.eigvalsh(entries)).sum())
-    from scipy.linalg import eigh_tridiagonal          # .1 s to import
-    steps, squares, probes = min(steps, _size(A)), (Z**2).sum(0), Z.shape[1]
-    _fits(name, 8.0 * Z.size * steps)
-    basis, V = np.zeros((probes, steps, len(Z))), Z / np.sqrt(np.where(squares > 0.0, squares, 1.0))
-    diagonal, beside, length = np.zeros((probes, steps)), np.zeros((probes, steps)), np.full(probes, steps)
-    for step in range(steps):
-        basis[:, step] = V.T
-        W = np.array(_product(A, V).T, np.float64, order="C")
-        _require(np.isfinite(W).all(), f"{name} must be finite (no NaN or infinity)")
-        diagonal[:, step], sizes = np.einsum("qi,qi->q", basis[:, step], W), np.linalg.norm(W, axis=1)
-        for q in range(probes):
-            known = basis[q, :step + 1]
-            for _ in range(2):                         # twice: what is left of W is small beside it
-                W[q] -= (known @ W[q]) @ known
-        beside[:, step] = np.linalg.norm(W, axis=1)
-        ended = beside[:, step] <= 1e-12 * sizes       # an invariant subspace: the quadrature is exact
-        length = np.where(ended, np.minimum(length, step + 1), length)
-        V = np.ascontiguousarray((W / np.where(ended, np.inf, beside[:, step])[:, None]).T)
-    total = 0.0
-    for q, many in enumerate(length):
-        nodes, vectors = eigh_tridiagonal(diagonal[q, :many], beside[q, :many - 1])
-        total += squares[q] * float(vectors[0] ** 2 @ f(nodes))
-    return total
+    most = min(steps, n // 4 // probes) if n > _SOLVED_DIRECTLY else 0
+    if most:
+        columns = most * probes
+        _fits(f"{name}: A", 8.0 * n * columns)
+        Z, Q, H = _random_signs(n, probes, key), np.zeros((n, columns)), np.zeros((columns, columns))
+        W, _ = _orthonormalize(Z, key)
+        start = _transposed_product(Z, probes, W) / math.sqrt(probes)
+    for step in range(1, most + 1):
+        R, size = _product(A, W).astype(np.float64, copy=False), step * probes
+        _require(_all_below(R, math.inf), f"{name}: A must be finite (no NaN or infinity)")
+        _extend_basis(Q, H, size - probes, W, R)
+        if step % (step // 8 or 1) == 0 or step == most:
+            values, Y = _small_eigen(H, size, False)
+            values, of_start = values.clip(0.0), start @ Y[:probes]
+            total = float((of_start**2 @ (values / (values + lam))).sum())
+            excess = np.square(_dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)).sum()
+            if excess <= 1e-3 * total:
+                return total
+            _require(step < steps, f"{name}: steps must be larger: after {steps} the result may be anything from "
+                     f"{max(total - excess, 0.0):.3g} to {total:.3g}")
+        W = _next_block(Q, size, R, _python_subkey(key, step))
+    entries = _rows(A, 0, n)
+    _require(np.isfinite(entries).all(), f"{name}: A must be finite (no NaN or infinity)")
+    values = np.linalg.eigvalsh(entries).clip(0.0)
+    return float((values / (values + lam)).sum())
 
 
 def nuclear_error(A, B):

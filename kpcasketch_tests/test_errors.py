@@ -3,6 +3,7 @@
 
 import functools
 import math
+import re
 
 import numba
 import numpy as np
@@ -61,6 +62,33 @@ def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
     expected = (signs.sum(0) ** 2 / 700).mean() * 700 / 707
     assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(expected, rel=1e-9)
     assert kp.effective_dimension(np.eye(700), 2.0, 0, 1, 5) == pytest.approx(700 / 3, rel=1e-12)
+
+
+def decaying(n):
+    """A diagonal operator, of which random signs have no error, and its effective dimension at the ridge 1e-9."""
+    values = np.exp(-np.arange(n) / 8)
+    A = kp.CSR(values, np.arange(n), np.arange(n + 1))
+    return A, (values / (values + 1e-9)).sum()
+
+
+def test_effective_dimension_at_a_small_ridge_was_the_number_of_rows():
+    # 64 steps from each probe see 64 of 166 eigenvalues above the ridge
+    for n, probes, steps, within in ((2000, 32, 64, 1e-3), (2000, 1, 400, 1e-3), (600, 8, 64, 1e-9)):
+        A, exact = decaying(n)
+        assert kp.effective_dimension(A, 1e-9, 0, probes, steps) == pytest.approx(exact, rel=within)
+    with pytest.raises(ValueError, match="^effective_dimension: steps must be larger: after 64 the result may be any"):
+        kp.effective_dimension(decaying(2000)[0], 1e-9, 0, 1)
+
+
+def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
+    A, exact = decaying(2000)
+    found = []
+    for steps in (1, 10, 20, 30, 36, 38, 40):
+        with pytest.raises(ValueError, match="steps must be larger") as refusal:
+            kp.effective_dimension(A, 1e-9, 0, 4, steps)
+        found.append([float(word) for word in re.findall(r"from (\S+) to (\S+)", str(refusal.value))[0]])
+    assert all(low <= 1.01 * exact and exact <= 1.01 * high for low, high in found)
+    assert found[0][1] > 9 * exact and found[-1][0] > 0.9 * exact
 
 
 def test_effective_dimension_errors_fall_with_more_probes():
