@@ -2176,9 +2176,9 @@ def _measured_product(A, V):
     if isinstance(A, Difference):
         (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    if isinstance(A, Centered):
+    if isinstance(A, Centered):                        # 1^T A 1 / n, which cancels within the product, is a summand
         W, size = _measured_product(A.A, _minus_row(V))
-        return _minus_row(W), size
+        return _minus_row(W), max(size, float(abs(A.means.sum())))
     W = A.measured(V) if isinstance(A, _ByProducts) else _product(A, V).astype(np.float64, copy=False)
     return W, _largest_column(W)
 
@@ -2298,7 +2298,8 @@ class Eigen(NamedTuple):
 
     values (k,) descending; vectors (n, k) orthonormal, the entry of largest size in each positive; iterations: products
     with A; residual (k,): |A v_i - values_i v_i| for the vectors returned, over the largest abs(Ritz value), never
-    given below the rounding of the products. It has converged where residual <= tol.
+    given below one rounding of the largest summand of A v (of float32 products, the true one may be three times that).
+    It has converged where residual <= tol.
     """
     values: np.ndarray
     vectors: np.ndarray
@@ -2860,19 +2861,41 @@ def kpca_from_eigen(X, kernel, eigen):
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
-def _components(function, X, kernel, k, seed, centered):
-    """Points, their kernel, leading eigenpairs of the Gram matrix (stored up to 8192 points), and 1^T K 1 / n."""
+def _about_mean(kernel, X):
+    """Points whose centred Gram matrix is that of X: for a linear kernel less their mean, as products of points far
+    from 0 lose the digits in which these differ. Less one of them first, so that copies become 0."""
+    linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
+    return _minus_row(_minus_row(X, X[0])) if linear else X
+
+
+_CANCELS_FROM = 100.0                                  # eigenvalue that centring takes off, over the sum of the others
+
+
+@np.errstate(over="ignore", invalid="ignore")          # a matrix that is not finite is refused
+def _kpca(function, X, kernel, k, seed, centered, tol=1e-13, A=None):
+    """Kernel PCA by the Gram matrix (stored up to 8192 points), or by A in its place; the matrix, and its eigenpairs.
+    Where centring cancels nearly all of a stored matrix, it is evaluated and centred in float64. The rounding of what
+    cancels is then the least tolerance."""
     X, kernel = _points_and_kernel(function, X, kernel)
     n, k, key = len(X), _checked_whole(f"{function}: k", k, 1, len(X)), _checked_key(function, seed, _START)
     _fits(f"{function}: k", 8.0 * n * min(2 * k, n))
-    G = X
-    if centered and kernel.kind == _POLYNOMIAL and kernel.shape == 1.0:                # centring is exact on the points
-        G = _minus_row(X)
-    A = _gram(kernel, _prepare(kernel, G, G, True)) if n <= _DENSE_POINTS else Implicit(G, kernel)
-    taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n if centered else 0.0
-    eigen = _lanczos(Centered(A, np.empty(0)) if centered else A, k, key, 1e-13, 1000,
-                     f"{function}: the Gram matrix must be finite (no NaN or infinity)")
-    return X, kernel, eigen, taken
+    G, taken = _about_mean(kernel, X) if centered else X, 0.0
+    if A is None:
+        A = _gram(kernel, _prepare(kernel, G, G, True)) if n <= _DENSE_POINTS else Implicit(G, kernel)
+    if centered:
+        taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n
+        over = taken / max(_trace(A) - taken, 1e-300)
+        if over > _CANCELS_FROM and isinstance(A, np.ndarray):
+            G = G.astype(np.float64, copy=False)
+            A = _gram(kernel, _prepare(kernel, G, G, True))
+            A -= A.mean(0)
+            A -= A.mean(1)[:, None]
+            A, tol = A.astype(X.dtype, copy=False), np.clip(2.2e-16 * over, tol, 1e-4)
+        else:
+            A = Centered(A, np.full(n, taken / n))
+    eigen = _lanczos(A, k, key, tol, 1000, f"{function}: the Gram matrix must be finite (no NaN or infinity)")
+    model = _expansion_of(X, kernel, eigen, taken)
+    return center_expansion(model) if centered else model, A, eigen
 
 
 def kpca(X, kernel, k, seed=0):
@@ -2893,7 +2916,7 @@ def kpca(X, kernel, k, seed=0):
     >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    return _expansion_of(*_components("kpca", X, kernel, k, seed, False))
+    return _kpca("kpca", X, kernel, k, seed, False)[0]
 
 
 def centered_kpca(X, kernel, k, seed=0):
@@ -2908,23 +2931,28 @@ def centered_kpca(X, kernel, k, seed=0):
     >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
     """
-    found = _expansion_of(*_components("centered_kpca", X, kernel, k, seed, True))
-    # Sums of 0 to the last bit: large kernel values multiply them.
-    coef = (found.coef - found.coef.mean(0, np.float64)).astype(found.coef.dtype)
-    return center_expansion(found._replace(coef=coef))
+    return _kpca("centered_kpca", X, kernel, k, seed, True)[0]
+
+
+def _about_own_mean(E, coef, shares):
+    """The expansion with coefficients that sum to 0, or large kernel values multiply their sum's rounding; its features
+    have mean 0 over its points, which have shares that sum to 1."""
+    coef = (coef - np.outer(shares, coef.sum(0, np.float64))).astype(E.points.dtype)
+    E = E._replace(coef=coef, offset=np.zeros(1), mean=shares)
+    return E._replace(offset=-(shares @ _features(E.points, E, np.float64)))
 
 
 def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
     For eigenvectors of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature by its mean over points.
+    Their entries sum to 0: the mean of each column of coef is subtracted, as large kernel values multiply its rounding.
     Parameters:
         expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
     Returns: Expansion
     """
     E = _checked_expansion("center_expansion: expansion", expansion)
-    means = _features(E.points, E._replace(offset=np.zeros(1)), np.float64).mean(0)
-    return E._replace(offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
+    return _about_own_mean(E, E.coef, np.full(len(E.points), 1.0 / len(E.points)))
 
 
 @np.errstate(over="ignore", invalid="ignore")          # features that are not finite are refused by whoever calls
@@ -2993,7 +3021,8 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features: a point
     whose image is nearer to that than its neighbours' are, or the nearest of the points where no point's is as near as
     0. ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
-    expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
+    expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004). If
+    the expansion is centred, features and points lose their means first, as scikit-learn's do not.
     Parameters:
         features : (m, k) array, as `expand` gives them
         expansion : Expansion over c points of k components; with ridge = 0, it knows its mean, as thinned ones do not
@@ -3014,12 +3043,12 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
         raise ValueError(f"{name}: ridge must be positive unless the kernel is gaussian")
     if kernel.kind in (_PRECOMPUTED, _CUSTOM):
         raise ValueError(f"{name}: expansion must not have a kernel that is precomputed or custom")
-    Y, F = features.astype(np.float64), _features(E.points, E).astype(np.float64)
+    Y, F, centre = features.astype(np.float64), _features(E.points, E, np.float64), E.points.mean(0, np.float64)
     _require(np.isfinite(F).all(), f"{name}: expansion must give finite features on its own points")
     if ridge == 0.0:
         if np.isnan(E.mean[0]) if E.mean.size else E.offset.any():
             raise ValueError(f"{name}: ridge must be positive where expansion has an offset and its mean is not known")
-        centre, out = E.points.mean(0, np.float64), np.empty((len(Y), E.points.shape[1]))
+        out = np.empty((len(Y), E.points.shape[1]))
         Q, C, mean = E.points - centre, E.coef.astype(np.float64), E.mean if E.mean.size else 0.0
         squares = np.square(Q).sum(1)
         for row, y in zip(out, Y):                     # from the point whose features are the nearest
@@ -3028,9 +3057,13 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
             # A sum that is not positive at the end: every point is farther than one infinitely far.
             row[:] = centre + (found if total > 0.0 else start)
         return out
+    if E.mean.size or E.offset.any():                  # features about a mean are mapped to points about their mean
+        Y, F = Y - F.mean(0), F - F.mean(0)
+    else:
+        centre = 0.0
     K = _gram(kernel, _prepare(kernel, F, F, True))
     _require(_all_below(K, 1e300), f"{name}: expansion must have a kernel that is finite on its features")
-    out = _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points.astype(np.float64), ridge))
+    out = centre + _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points - centre, ridge))
     _require(np.isfinite(out).all(), f"{name}: expansion must have a kernel that is finite on the features")
     return out
 
@@ -4149,6 +4182,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     w, kernel = _checked_weights("rskpca: w", w, C), _checked_kernel("rskpca: kernel", kernel, C=C)
     k, key = _checked_whole("rskpca: k", k, 1, len(C)), _checked_key("rskpca", seed, _START)
     centered, points, total = _as_flag("rskpca: centered", centered), C.astype(np.float64, copy=False), w.sum()
+    points = _about_mean(kernel, points) if centered else points
     _fits("rskpca: C", 8.0 * len(C)**2)
     K = _gram(kernel, _prepare(kernel, points, points, True))
     _require(np.isfinite(K).all(), "rskpca: kernel must have finite values on C, in its precision")
@@ -4163,13 +4197,10 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     K *= roots
     eigen = _lanczos(K, k, key, 1e-13, 1000)
     found = _expansion_of(C, kernel, eigen, mean)
-    coef, values = found.coef * roots[:, None], found.values * total
-    if not centered:
-        return found._replace(coef=coef.astype(C.dtype, copy=False), values=values)
-    # Coefficients have the size lambda^-1/2, features lambda^1/2: for small lambda a sum that is 0 but for rounding
-    # would shift the features by more than their size. So it is made 0, and the offset is that of what is stored.
-    coef = (coef - np.outer(shares, coef.sum(0))).astype(C.dtype)
-    return found._replace(coef=coef, values=values, offset=-(means @ coef), mean=shares)
+    coef, found = found.coef * roots[:, None], found._replace(values=found.values * total)
+    if centered:
+        return _about_own_mean(found, coef, shares)
+    return found._replace(coef=coef.astype(C.dtype, copy=False))
 
 
 def reduced_density(X, C, w, kernel):
@@ -7311,7 +7342,7 @@ def _components_by_map(found, squares, sums, n, centered, k, key):
     if centered:
         middle, rounding = _middle(found, True), 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
         squares, mean = squares - np.outer(sums, sums / n), middle + sums / n              # F^T H F
-        floor = n * ((16.0 * rounding * middle) ** 2).sum()            # F is known to a few roundings
+        floor = rounding * n * (mean ** 2).sum()       # what rounding leaves of the eigenvalue that this took off
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
     return _expansion_by_map(found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean)
@@ -7324,7 +7355,8 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space,
     and for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps
     times what the best k directions lose, if K <= K~ + lam I (RLS theorem 3). centered: of H K~ H, about the mean of
-    the projected points, as `centered_kpca` has it, whose components these are where all points are landmarks.
+    the projected points, as `centered_kpca` has it, whose components these are where all points are landmarks. It
+    loses digits to a mean much larger than the deviations: for a linear kernel, subtract the mean of the points first.
     Parameters:
         X : (n, d) array
         landmarks, kernel : as of `nystrom_map`
@@ -7896,6 +7928,7 @@ def explained_variance_ratio(X, expansion):
         total = size - (sums**2).sum() / n
     else:
         model, M = _in_double(model)
+        X = _about_mean(model.kernel, X)               # features of a linear model change by a constant
         size = gram_diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
         features = nystrom_features(X, model) if M is None else expand(X, model)
@@ -7970,6 +8003,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
         raise ValueError(f"{name}: sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
                          f"got {m}, of which the first {count} are not 0: judge fewer, or make a model of more")
     rows, P, U = min(n, rows), X.astype(np.float64, copy=False), np.ascontiguousarray(U[:, new])
+    P = _about_mean(kernel, P) if centered else P
     drawn = _draw_uniformly(n, rows, key)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])                # H takes off a constant
     spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
@@ -8993,34 +9027,36 @@ def _load_labels(options, n):
 def _fitted(name, X, kernel, options):
     """(model, features of X, bytes held, matrix()) by a method of the table; matrix() stands for the Gram matrix."""
     k, seed, centred, own = options.k, options.seed, options.center, _METHODS[name].options
-    made = _METHODS[name].make(X, kernel, *_given(options, own or {"k": k}).values(), seed)
+    exact = centred and name in ("lanczos", "implicit")
+    made = _METHODS[name].make(_about_mean(kernel, X) if exact else X, kernel, *_given(
+        options, own or {"k": k}).values(), seed)
     if isinstance(made, Landmarks):
         model, matrix = nystrom_kpca(X, made, kernel, k, seed, centred), lambda: LowRank(nystrom(X, made, kernel))
     elif isinstance(made, ReducedSet):
-        model, every = rskpca(made.centers, made.weights, kernel, k, seed, centred), np.arange(len(made.centers))
-        matrix = lambda: LowRank(nystrom(made.centers, every, kernel)[made.labels])    # noqa: E731
+        model = rskpca(made.centers, made.weights, kernel, k, seed, centred)
+        matrix = lambda: LowRank(nystrom(made.centers, made.centers, kernel)[made.labels])             # noqa: E731
     else:
-        eigen = block_lanczos(center(made) if centred else made, k, seed)
-        model, features = kpca_from_eigen(X, kernel, eigen), eigen.vectors * np.sqrt(eigen.values.clip(0.0))
-        return center_expansion(model) if centred else model, features.astype(X.dtype), nbytes(made), lambda: made
+        model, A, eigen = _kpca("embed", X, kernel, k, seed, centred, 1e-8, made)
+        return model, (eigen.vectors * np.sqrt(model.values)).astype(X.dtype), nbytes(A), lambda: A
     return model, expand(X, model), model.points.nbytes + model.coef.nbytes, matrix
 
 
 def _judge(K, norm, eigen, X, model, features, matrix, centred):
-    """Columns of the table: the model, its features and its matrix, compared with the exact Gram matrix K."""
-    error, right, kept, explained = spectral_error(matrix(), K) / max(norm, 1e-300), 0, math.nan, math.nan
+    """Columns of the table: the model, its features and its matrix, compared with the exact Gram matrix K, centred."""
+    error, right, kept, explained = spectral_error(
+        center(matrix()) if centred else matrix(), K) / max(norm, 1e-300), 0, math.nan, math.nan
     with contextlib.suppress(ValueError):              # points that are all alike have no variance, or no directions
         Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
-        P = Q - Q.mean(0) * centred
-        kept = (P * matmat(K, P)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
+        kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
         explained = explained_variance_ratio(X, model).sum()
     told = f"{error:11.3g}{f'{right} of {len(eigen.values)}':>16}{100 * kept:12.4g}{100 * explained:13.4g}"
     return told.replace("nan", "  -")
 
 
 _LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
-of best %: of what the best k keep, about 0 or with --center the mean; explained %: of all variance about the mean"""
+of best %: of what the best k keep; explained %: of all variance about the mean. K and A are about 0, or with --center
+about the mean"""
 
 
 def _print_head(options, points, source, kernel, more=""):
@@ -9051,9 +9087,8 @@ def _embed(options):
         print(f"more than {_DENSE_POINTS} points: without comparison with exact results")
     elif options.errors:
         with _progress("exact results, to compare with"):
-            K = gram(X, X, kernel)
-            exact = K, spectral_norm(K, options.seed, 1e-3), block_lanczos(
-                center(K) if options.center else K, options.k, options.seed)
+            _, K, eigen = _kpca("embed", X, kernel, options.k, options.seed, options.center, 1e-8)
+            exact = K, spectral_norm(K, options.seed, 1e-3), eigen
     print("method            seconds  bytes held      error   within 10 deg   of best %  explained %")
     for done, name in enumerate(names, 1):
         with _progress(f"{name}, {done} of {len(names)}") as line:

@@ -158,6 +158,92 @@ def test_small_components_of_spectra_with_a_large_mean_were_rounding_in_float32(
     assert np.abs(np.abs(features[:, :3]) - np.abs(U[:, :3] * sizes[:3])).max() < 1e-4 * sizes[0]
 
 
+def centered_in_long_double(K):
+    """H K H of a matrix in long double, and its eigenvalues, largest first."""
+    K = np.asarray(K, np.longdouble)
+    K = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
+    return K, np.linalg.eigvalsh(K.astype(float))[::-1]
+
+
+@pytest.fixture
+def products(monkeypatch):
+    """A list that grows by one with each product of the eigensolver."""
+    counted, product = [], kp._measured_product
+    monkeypatch.setattr(kp, "_measured_product", lambda A, V: (counted.append(type(A)), product(A, V))[1])
+    return counted
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_components_of_a_polynomial_far_from_the_origin_were_the_rounding_of_centring(dtype):
+    # float32: components 2 to 6 at 3e-3 of the first, where they are 2e-11 and less
+    points = (np.random.default_rng(0).standard_normal((170, 1)) + 300).astype(dtype)
+    wide = points.astype(np.longdouble)
+    _, values = centered_in_long_double((wide @ wide.T + 1) ** 2)
+    kernel = kp.polynomial(2, 1.0, 1.0)
+    model = kp.centered_kpca(points, kernel, 6)
+    by_parts = kp.kpca_from_eigen(points, kernel, kp.block_lanczos(kp.center(kp.gram(points, points, kernel)), 6))
+    assert model.values[0] == pytest.approx(values[0], rel=1e-6) and not model.values[1:].any()
+    assert by_parts.values[0] == pytest.approx(values[0], rel=1e-3)
+    assert (by_parts.values[1:] <= 1e-10 * values[0]).all()
+    features = kp.expand(points, model)[:, 0].astype(float)
+    assert (features**2).sum() == pytest.approx(values[0], rel=1e-3)
+
+
+def test_float32_polynomials_far_from_the_origin_took_all_iterations_for_three_digits(products):
+    # 1000 iterations, and an error of 2e-3 of the largest value
+    points = (np.random.default_rng(0).standard_normal((400, 20)) + 100).astype(np.float32)
+    kernel, wide = kp.polynomial(2, 1 / 20, 1.0), points.astype(np.longdouble)
+    _, values = centered_in_long_double((wide @ wide.T / 20 + 1) ** 2)
+    model = kp.centered_kpca(points, kernel, 12)
+    assert np.abs(model.values - values[:12]).max() < 1e-6 * values[0] and len(products) <= 30
+
+
+def test_centring_a_wide_gaussian_ran_through_all_iterations(products):
+    # its 2 components are 1e-10 of what centring takes off
+    points = np.random.default_rng(0).standard_normal((500, 2))
+    D = np.square(points[:, None].astype(np.longdouble) - points).sum(2)
+    exact, values = centered_in_long_double(np.expm1(-D / 2e10))
+    model = kp.centered_kpca(points, kp.gaussian(1e5), 5)
+    assert len(products) <= 20
+    assert np.allclose(model.values[:2], values[:2], rtol=1e-6) and not model.values[2:].any()
+    found = kp.block_lanczos(kp.center(kp.gram(points, points, kp.gaussian(1e5))), 5, 0, 1e-13)
+    assert found.iterations <= 20                      # an operator knows what cancels in it
+    true = np.linalg.norm(exact.astype(float) @ found.vectors - found.vectors * found.values, axis=0) / values[0]
+    assert (true <= found.residual).all()
+
+
+def test_centring_an_expansion_left_sums_that_large_kernel_values_multiply():
+    # by eigenvectors of H K H that do not sum to 0 to the last bit: features were off by 1e5 times their size
+    points = np.random.default_rng(0).standard_normal((40, 3))
+    kernel = kp.polynomial(2, 1.0, 1e5)
+    exact, values = centered_in_long_double((points.astype(np.longdouble) @ points.T + 1e5) ** 2)
+    values, vectors = values[:3], np.linalg.eigh(exact.astype(float))[1][:, :-4:-1]
+    eigen = kp.Eigen(values, vectors + 1e-9, 1, np.zeros(3))
+    model = kp.center_expansion(kp.kpca_from_eigen(points, kernel, eigen))
+    assert np.abs(model.coef.sum(0)).max() < 1e-15 * np.abs(model.coef).max() * 40
+    features = kp.expand(points, model)
+    assert np.abs(features - vectors * np.sqrt(values)).max() < 1e-5 * np.sqrt(values[0])
+
+
+def test_weighted_components_of_a_linear_kernel_lost_all_digits_far_from_the_origin():
+    C, w = np.random.default_rng(0).standard_normal((60, 3)) + 1e9, np.arange(1.0, 61.0)
+    deviations = C - (w @ C) / w.sum()
+    values = np.linalg.svd(np.sqrt(w)[:, None] * deviations, compute_uv=False) ** 2
+    model = kp.rskpca(C, w, kp.linear(), 3, 0, True)
+    assert model.values == pytest.approx(values, rel=1e-6)
+    assert kp.centered_kpca(C, kp.linear(), 3).values == pytest.approx(
+        np.linalg.svd(C - C.mean(0), compute_uv=False) ** 2, rel=1e-6)
+
+
+def test_components_of_landmarks_were_the_rounding_of_centring():
+    # the third was 1.6e-14, half of what it is, and is below the rounding of the mean, 4e-14
+    points = np.random.default_rng(0).standard_normal((200, 2))
+    D = np.square(points[:, None].astype(np.longdouble) - points).sum(2)
+    values = centered_in_long_double(np.expm1(-D / 2e8))[1]
+    found = kp.nystrom_kpca(points, np.arange(50), kp.gaussian(1e4), 6, 0, True)
+    assert np.allclose(found.values[:2], values[:2], rtol=1e-6) and not found.values[2:].any()
+
+
 # Pre-images
 
 def denoised_circle():
@@ -193,13 +279,25 @@ def test_learned_preimages_are_those_of_kernel_ridge_regression():
         assert np.abs(kp.kernel_pca_preimage(new, expansion, 0.2) - expected).max() < 1e-6
 
 
-def test_learned_preimages_are_scikit_learns():
+def test_learned_preimages_are_scikit_learns_of_points_about_their_mean():
     decomposition = pytest.importorskip("sklearn.decomposition")
     _, noisy = denoised_circle()
-    peer = decomposition.KernelPCA(6, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.5).fit(noisy)
+    noisy = noisy + [2.0, 5.0]
+    mean = noisy.mean(0)
+    peer = decomposition.KernelPCA(6, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.5).fit(noisy - mean)
     expansion = kp.centered_kpca(noisy, kp.gaussian(np.sqrt(0.5 / 0.3)), 6)
     ours = kp.kernel_pca_preimage(kp.expand(noisy + 0.1, expansion), expansion, 0.5)
-    assert np.abs(ours - peer.inverse_transform(peer.transform(noisy + 0.1))).max() < 1e-6
+    assert np.abs(ours - mean - peer.inverse_transform(peer.transform(noisy - mean + 0.1))).max() < 1e-6
+
+
+def test_learned_preimages_of_centred_linear_models_had_mean_0():
+    # two components of points in the plane tell all of a point
+    points = np.random.default_rng(0).standard_normal((80, 2)) + [0.93, 1.24]
+    for model in (kp.centered_kpca(points, kp.linear(), 2),
+                  kp.nystrom_kpca(points, np.arange(9), kp.linear(), 2, 0, True),
+                  kp.rskpca(points, np.arange(1.0, 81.0), kp.linear(), 2, 0, True), kp.kpca(points, kp.linear(), 2)):
+        found = kp.kernel_pca_preimage(kp.expand(points, model), model, 1e-9)
+        assert np.abs(found - points).max() < 1e-6
 
 
 def test_preimages_diagonals_and_ridges_failed_where_numpy_raises_what_underflows():
