@@ -484,9 +484,9 @@ def test_every_method_has_a_row_that_says_how_wrong_it_is(points, capsys, center
         assert float(exact[9]) == pytest.approx(100 * values[:2].sum() / np.trace(H @ K @ H), abs=0.01)
     for name in kp._SAMPLERS:                          # all points are landmarks
         assert float(row_of(out, name)[4]) < 1e-6 and float(row_of(out, name)[8]) == pytest.approx(100, abs=1e-3)
-    bits = kp.quantize_gram(X, KERNEL)
+    bits, about = kp.dense(kp.quantize_gram(X, KERNEL)), H if center else np.eye(150)
     assert float(row_of(out, "quantize")[4]) == pytest.approx(
-        np.linalg.norm(kp.dense(bits) - K, 2) / np.linalg.norm(K, 2), rel=0.02)
+        np.linalg.norm(about @ (bits - K) @ about, 2) / np.linalg.norm(about @ K @ about, 2), rel=0.02)
 
 
 @pytest.mark.parametrize("method, words", [("shadow", ["--ell", "4"]), ("kmeans", ["-m", "40", "--center"])])
@@ -498,8 +498,43 @@ def test_reduced_sets_have_a_row_and_an_embedding(points, tmp_path, capsys, meth
         assert np.abs(arrays["embedding"] - expected).max() < 1e-12
     K = naive.gaussian(X, X, 2.0)
     quantized = naive.gaussian(found.centers, found.centers, 2.0)[np.ix_(found.labels, found.labels)]
-    error = np.linalg.norm(quantized - K, 2) / np.linalg.norm(K, 2)
+    H = np.eye(150) - (method == "kmeans") / 150
+    error = np.linalg.norm(H @ (quantized - K) @ H, 2) / np.linalg.norm(H @ K @ H, 2)
     assert float(row_of(out, method)[4]) == pytest.approx(error, rel=0.03)
+
+
+@pytest.mark.parametrize("method", ["lanczos", "implicit"])
+@pytest.mark.parametrize("points, kernel, words", [
+    (np.random.default_rng(0).uniform(0, 3600, (200, 3)) + [1.7e9, 0, 0], kp.linear(), ["--kernel", "linear"]),
+    (np.random.default_rng(1).standard_normal((200, 2)), kp.polynomial(3, 0.5, 1e3),
+     ["--kernel", "polynomial", "--coef0", "1e3"]),
+    (np.random.default_rng(2).standard_normal((200, 2)), kp.gaussian(1e4), ["--sigma", "1e4"])],
+    ids=["linear", "polynomial", "gaussian"])
+def test_centred_embeddings_lost_the_digits_that_centered_kpca_keeps(
+        points, kernel, words, method, tmp_path, capsys):
+    # features of new points were off by 20 times their size, or components that are rounding were kept
+    np.save(tmp_path / "T.npy", points)
+    out = done(capsys, "embed", tmp_path / "T.npy", *words, "--center", "-k", "4", "--method", method,
+               "-o", tmp_path / "o.npz", "--model", tmp_path / "m.npz")
+    done(capsys, "apply", tmp_path / "m.npz", tmp_path / "T.npy", "-o", tmp_path / "a.npy")
+    wide = points.astype(np.longdouble)
+    wide = wide - wide.mean(0)
+    D = np.square(wide[:, None] - wide).sum(2)
+    K = {"linear": wide @ wide.T, "gaussian": np.expm1(-D / 2e8)}.get(
+        "gaussian" if "--sigma" in words else words[1], (0.5 * points.astype(np.longdouble) @ points.T + 1e3) ** 3)
+    H = np.eye(200) - 1 / 200
+    values, vectors = np.linalg.eigh((H @ K @ H).astype(float))
+    features = (vectors * np.sqrt(values.clip(0.0)))[:, :-5:-1]
+    expected = kp.centered_kpca(points, kernel, 4)
+    kept = expected.values > 0.0
+    with np.load(tmp_path / "o.npz") as arrays:
+        embedding, found = arrays["embedding"], arrays["values"]
+    assert np.array_equal(found > 0.0, kept) and kept.sum() >= 2
+    assert np.allclose(found[kept], values[:-5:-1][kept], rtol=1e-5)
+    for Z in (embedding, np.load(tmp_path / "a.npy")):
+        assert not Z[:, ~kept].any()
+        assert np.abs(np.abs(Z) - np.abs(features) * kept).max() < 5e-4 * np.abs(features).max()
+    assert row_of(out, method)[5:8] == [str(kept.sum()), "of", "4"]
 
 
 @pytest.mark.parametrize("command", ["demo", "noisy"])

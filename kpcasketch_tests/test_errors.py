@@ -511,6 +511,24 @@ def test_explained_variance_of_linear_components_is_scikit_learns(rng):
     assert np.allclose(kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 3)), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("offset", [3e6, 1e7])
+def test_explained_variance_of_linear_components_lost_its_digits_far_from_the_origin(offset):
+    # 1.0008 for 1 in all, then points that differ were refused as if they did not
+    X = np.random.default_rng(0).standard_normal((300, 2)) * [1.0, 0.2] + offset
+    squares = np.linalg.svd(X - X.mean(0), compute_uv=False) ** 2
+    found = kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 2))
+    assert np.allclose(found, squares / squares.sum(), rtol=1e-2, atol=5e-4)
+    with pytest.raises(ValueError, match="explained_variance_ratio: X must have points that differ"):
+        kp.explained_variance_ratio(np.full((9, 2), 0.1 * offset), kp.centered_kpca(X, kp.linear(), 2))
+
+
+def test_what_a_sketch_gets_wrong_was_rounding_for_linear_kernels_far_from_the_origin():
+    X = np.random.default_rng(0).standard_normal((200, 6)) * [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
+    near = kp.sketch_error(kp.centered_kpca(X, kp.linear(), 6), X, kp.linear(), 3, 0, 50, True)
+    far = kp.sketch_error(kp.centered_kpca(X + 1e9, kp.linear(), 6), X + 1e9, kp.linear(), 3, 0, 50, True)
+    assert np.abs(near.values).max() < 1e-6 and np.abs(far.values).max() < 1.0 and far.angles.max() < 1e-2
+
+
 def test_explained_variance_of_random_features(rng):
     X = rng.standard_normal((60, 2))
     for paired in (False, True):
