@@ -2934,14 +2934,6 @@ def centered_kpca(X, kernel, k, seed=0):
     return _kpca("centered_kpca", X, kernel, k, seed, True)[0]
 
 
-def _about_own_mean(E, coef, shares):
-    """The expansion with coefficients that sum to 0, or large kernel values multiply their sum's rounding; its features
-    have mean 0 over its points, which have shares that sum to 1."""
-    coef = (coef - np.outer(shares, coef.sum(0, np.float64))).astype(E.points.dtype)
-    E = E._replace(coef=coef, offset=np.zeros(1), mean=shares)
-    return E._replace(offset=-(shares @ _features(E.points, E, np.float64)))
-
-
 def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
@@ -2952,7 +2944,9 @@ def center_expansion(expansion):
     Returns: Expansion
     """
     E = _checked_expansion("center_expansion: expansion", expansion)
-    return _about_own_mean(E, E.coef, np.full(len(E.points), 1.0 / len(E.points)))
+    coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)
+    means = _features(E.points, E._replace(coef=coef, offset=np.zeros(1)), np.float64).mean(0)
+    return E._replace(coef=coef, offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
 @np.errstate(over="ignore", invalid="ignore")          # features that are not finite are refused by whoever calls
@@ -2962,8 +2956,12 @@ def _features(X, E, dtype=None):
     dtype = dtype or P.dtype
     if E.kernel.kind == _POLYNOMIAL:
         P, Q = P.astype(np.float64, copy=False), Q.astype(np.float64, copy=False)
-    features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), E.coef.astype(P.dtype, copy=False))
-    features += E.offset
+    coef, added = E.coef.astype(P.dtype, copy=False), E.offset
+    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:         # about a point: products of points far from 0
+        added = added + np.outer((P * Q[0]).sum(1), E.kernel.scale * E.kernel.gamma * coef.sum(0))     # lose digits
+        Q = _minus_row(Q, Q[0])
+    features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), coef)
+    features += added
     return features.astype(dtype, copy=False)
 
 
@@ -4198,9 +4196,12 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     eigen = _lanczos(K, k, key, 1e-13, 1000)
     found = _expansion_of(C, kernel, eigen, mean)
     coef, found = found.coef * roots[:, None], found._replace(values=found.values * total)
-    if centered:
-        return _about_own_mean(found, coef, shares)
-    return found._replace(coef=coef.astype(C.dtype, copy=False))
+    if not centered:
+        return found._replace(coef=coef.astype(C.dtype, copy=False))
+    # Coefficients have the size lambda^-1/2, features lambda^1/2: for small lambda a sum that is 0 but for rounding
+    # would shift the features by more than their size. So it is made 0, and the offset is that of what is stored.
+    found = found._replace(coef=(coef - np.outer(shares, coef.sum(0))).astype(C.dtype), mean=shares)
+    return found._replace(offset=-(shares @ _features(C, found, np.float64)))
 
 
 def reduced_density(X, C, w, kernel):
