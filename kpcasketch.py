@@ -2886,6 +2886,7 @@ def _kpca(function, X, kernel, k, seed, centered, tol=1e-13, A=None):
         taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n
         over = taken / max(_trace(A) - taken, 1e-300)
         if over > _CANCELS_FROM and isinstance(A, np.ndarray):
+            del A                                      # up to 512 MB
             G = G.astype(np.float64, copy=False)
             A = _gram(kernel, _prepare(kernel, G, G, True))
             A -= A.mean(0)
@@ -9042,19 +9043,6 @@ def _fitted(name, X, kernel, options):
     return model, expand(X, model), model.points.nbytes + model.coef.nbytes, matrix
 
 
-def _judge(K, norm, eigen, X, model, features, matrix, centred):
-    """Columns of the table: the model, its features and its matrix, compared with the exact Gram matrix K, centred."""
-    error, right, kept, explained = spectral_error(
-        center(matrix()) if centred else matrix(), K) / max(norm, 1e-300), 0, math.nan, math.nan
-    with contextlib.suppress(ValueError):              # points that are all alike have no variance, or no directions
-        Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
-        right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
-        kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
-        explained = explained_variance_ratio(X, model).sum()
-    told = f"{error:11.3g}{f'{right} of {len(eigen.values)}':>16}{100 * kept:12.4g}{100 * explained:13.4g}"
-    return told.replace("nan", "  -")
-
-
 _LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
 of best %: of what the best k keep; explained %: of all variance about the mean. K and A are about 0, or with --center
 about the mean"""
@@ -9083,23 +9071,32 @@ def _embed(options):
     X, kernel = points.rows(), _chosen_kernel(options, points)
     _checked_whole("-k", options.k, 1, len(X))
     _print_head(options, points, source, kernel)
-    first, exact = None, ()
-    if options.errors and len(X) > _DENSE_POINTS:
-        print(f"more than {_DENSE_POINTS} points: without comparison with exact results")
-    elif options.errors:
+    first, compared = None, options.errors and len(X) <= _DENSE_POINTS
+    if compared:
         with _progress("exact results, to compare with"):
             _, K, eigen = _kpca("embed", X, kernel, options.k, options.seed, options.center, 1e-8)
-            exact = K, spectral_norm(K, options.seed, 1e-3), eigen
+            norm = max(spectral_norm(K, options.seed, 1e-3), 1e-300)
+    elif options.errors:
+        print(f"more than {_DENSE_POINTS} points: without comparison with exact results")
     print("method            seconds  bytes held      error   within 10 deg   of best %  explained %")
     for done, name in enumerate(names, 1):
         with _progress(f"{name}, {done} of {len(names)}") as line:
             model, features, held, matrix = _fitted(name, X, kernel, options)
             seconds = time.perf_counter() - line.start
-            told = _judge(*exact, X, model, features, matrix, options.center) if exact else (
-                "          -               -           -            -")
+            told = "          -               -           -            -"
+            if compared:
+                error, right, kept, explained = spectral_error(
+                    center(matrix()) if options.center else matrix(), K) / norm, 0, math.nan, math.nan
+                with contextlib.suppress(ValueError):  # points that are all alike have no variance, or no directions
+                    Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
+                    right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
+                    kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
+                    explained = explained_variance_ratio(X, model).sum()
+                told = f"{error:11.3g}{f'{right} of {options.k}':>16}{100 * kept:12.4g}{100 * explained:13.4g}".replace(
+                    "nan", "  -")
         print(f"{name:16}{seconds:9.3f}{_human(held):>12}{told}", flush=True)
         first = first or (model, features)
-    if exact:
+    if compared:
         print(_LEGEND)
     print(f"eigenvalues / n ({names[0]}): " + " ".join(f"{value / len(X):.4g}" for value in first[0].values[:10]))
     _write_results(options, points, names[0], first[0], first[0].values, first[1])
