@@ -7863,13 +7863,14 @@ def _checked_any(function, argument, X, model):
     return model
 
 
-def _in_double(model):
+def _in_double(name, model):
     """An Expansion or NystromMap in float64; components of length 1 in feature space, and products coef^T K coef."""
     model = model._replace(points=model.points.astype(np.float64))
     if isinstance(model, NystromMap):
         return model, None
     coef = model.coef.astype(np.float64)
-    M = coef.T @ gram_matmat(model.points, model.points, coef, model.kernel)
+    M = coef.T @ _features(model.points, model._replace(coef=coef, offset=np.zeros(1)))
+    _require(np.isfinite(M).all(), f"{name} must give finite features on its own points")
     scale, M = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0)), 0.5 * (M + M.T)
     return model._replace(coef=coef * scale, offset=model.offset * scale, targets=0), M * np.outer(scale, scale)
 
@@ -7894,7 +7895,7 @@ def residual(X, model):
         return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
     if isinstance(model, Expansion) and model.offset.any() and (model.mean.size == 0 or np.isnan(model.mean).any()):
         raise ValueError("residual: model must know the mean that its offset stands for")
-    P, (model, M) = X.astype(np.float64), _in_double(model)
+    P, (model, M) = X.astype(np.float64), _in_double("residual: model", model)
     sizes = gram_diagonal(P, model.kernel)
     if M is None:
         squares = sizes - (nystrom_features(P, model) ** 2).sum(1)
@@ -7929,7 +7930,7 @@ def explained_variance_ratio(X, expansion):
             size, sums = size + (Z**2).sum(), sums + Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
-        model, M = _in_double(model)
+        model, M = _in_double("explained_variance_ratio: expansion", model)
         X = _about_mean(model.kernel, X)               # features of a linear model change by a constant
         size = gram_diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
