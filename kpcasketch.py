@@ -678,17 +678,17 @@ _FORMS = {
     "whole": lambda name, value: np.asarray(value).astype(np.int64, "C", "same_kind", copy=False),
     "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False)}
 _tuples = {}                                           # of each class, what `_validated` was told
+# What outlives a reload of this module: IPython's autoreload empties it first, and Spyder imports it anew.
+_outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
 
 def _validated(what, sound=lambda made: True, **arrays):
     """Declare how tuples of a class are brought to their form. what: what they are, in words; sound: what holds of
     them; arrays: dimensions of fields in float64, "points" for float32 or float64, "like points" for their precision,
-    "whole" and "bits" for whole numbers. Other fields go by their annotations. When importlib.reload runs this file
+    "whole" and "bits" for whole numbers. Other fields go by their annotations. When this file is run
     again, a class stays if it has the same fields: tuples made before are accepted, and can be pickled."""
     def declared(cls):
-        former = globals().get(cls.__name__)
-        if getattr(former, "_fields", None) == cls._fields and former.__module__ == cls.__module__:
-            cls = former
+        cls = _outliving.setdefault((cls.__name__, cls._fields), cls)
         _tuples[cls] = what, sound, arrays
         return cls
     return declared
@@ -958,7 +958,7 @@ _KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 
                "laplacian of the city block", "polynomial", "custom", "precomputed")
 # They depend on x - y alone, and so are Fourier transforms of probability laws (Bochner).
 _KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
-_custom_kernels = globals().get("_custom_kernels", {}) # compiled kernels must outlive the addresses taken of them
+_custom_kernels = _outliving.setdefault("custom kernels", {})           # they must outlive the addresses taken of them
 
 # 5.1 Makers
 
@@ -2176,9 +2176,9 @@ def _measured_product(A, V):
     if isinstance(A, Difference):
         (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    if isinstance(A, Centered):                        # 1^T A 1 / n, which cancels within the product, is a summand
+    if isinstance(A, Centered):                        # of a mean entry that cancels, n^2 independent roundings
         W, size = _measured_product(A.A, _minus_row(V))
-        return _minus_row(W), max(size, float(abs(A.means.sum())))
+        return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
     W = A.measured(V) if isinstance(A, _ByProducts) else _product(A, V).astype(np.float64, copy=False)
     return W, _largest_column(W)
 
@@ -2578,7 +2578,8 @@ def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or i
         # What is left is the rounding of A's products.
         stalled = enough and residual < 1e-9 and iterations - improved >= 20
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
-        converged = enough and (residual * scale <= margin or stalled)
+        # Where all is rounding, the third product tells: the first ones may have little of the largest eigenvalues.
+        converged = enough and (stalled or residual * scale <= margin and (margin < scale or iterations > 2))
         if (converged and start_at >= 0 and size + block <= limit and not stalled
                 and (settled > 0 or tol * math.sqrt(n / block) > 1e-4)):
             # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
@@ -2736,7 +2737,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         scale = _largest_size(values)
         worst = _residual_norms(Z - _dense_product(Q, k, T), Y, k, scale).max()
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale))
-        settled = -values[k - 1] <= shift * (1.0 + 1e-6)
+        settled = -values[k - 1] <= shift * (1.0 + 1e-6) and (margin < 1.0 or iterations > 2)
         if settled and worst <= margin or iterations >= max_iterations:
             return _eigen_of(values, _dense_product(Q, k, Y), _dense_product(Z, k, Y), iterations, precision, summands)
         shift = max(shift, -values[k - 1])
@@ -7729,6 +7730,7 @@ def principal_angles(U, V):
 _SOLVED_DIRECTLY = 512                                 # rows up to which traces come from all eigenvalues
 
 
+@np.errstate(over="ignore", invalid="ignore")          # of ridges near 0
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
 
@@ -7767,13 +7769,13 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
         _extend_basis(Q, H, size - probes, W, R)
         if step % (step // 8 or 1) == 0 or step == most:
             values, Y = _small_eigen(H, size, False)
-            values, of_start = values.clip(0.0), start @ Y[:probes]
+            lowest, values, of_start = values[-1], values.clip(0.0), start @ Y[:probes]
             total = float((of_start**2 @ (values / (values + lam))).sum())
             excess = np.square(_dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)).sum()
-            if excess <= 1e-3 * total:
+            if excess <= 1e-3 * total and lowest > -0.01 * lam:        # of an indefinite matrix it is no bound
                 return total
             _require(step < steps, f"{name}: steps must be larger: after {steps} the result may be anything from "
-                     f"{max(total - excess, 0.0):.3g} to {total:.3g}")
+                     f"{max(total - excess, 0.0):.6g} to {total:.6g}")
         W = _next_block(Q, size, R, _python_subkey(key, step))
     entries = _rows(A, 0, n)
     _require(np.isfinite(entries).all(), f"{name}: A must be finite (no NaN or infinity)")
@@ -7781,20 +7783,18 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     return float((values / (values + lam)).sum())
 
 
+@_under_one_name
 def nuclear_error(A, B):
     """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference of two operators (textbook).
 
-    By all eigenvalues. For a Nystrom factor F of any number of points it is the trace of K - F F^T; see `nystrom`.
+    For a Nystrom factor F of any number of points it is the trace of K - F F^T; see `nystrom`.
     Parameters:
-        A, B : (n, n) symmetric arrays or operators of the same size, up to 4096 rows
+        A, B : (n, n) symmetric arrays or operators of the same size
     Returns: float, in the units of the entries
+    Cost: O(n^3) time for all eigenvalues, 8 n^2 bytes for the difference.
     """
-    A, B = _checked_pair("nuclear_error", A, B, True)
-    _require(_size(A) <= 4096, f"nuclear_error: A and B must have at most 4096 rows, got {_size(A)}: of a Nystrom "
-             "factor F, take the trace, gram_diagonal(X, kernel).sum() - np.square(F).sum()")
-    difference = _rows(A, 0, _size(A)) - _rows(B, 0, _size(A))
-    _require(np.isfinite(difference).all(), "nuclear_error: A and B must be finite (no NaN or infinity)")
-    return float(np.abs(np.linalg.eigvalsh(difference)).sum())
+    D = Difference(*_checked_pair("nuclear_error", A, B, True))
+    return float(np.abs(np.linalg.eigvalsh(dense(D))).sum())
 
 
 def projection_cost(A, V):
@@ -8450,7 +8450,6 @@ def warm_up():
                 skpca_transform(X, skpca(X, kernel, 64, 16, 8))
                 dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2))
                 spectral_error(LowRank(F), Implicit(X, kernel))
-                sketch_error(LowRank(F), X, kernel, 8)
             finally:
                 _shared_from.reset(before)
     return time.perf_counter() - line.start
@@ -9117,7 +9116,8 @@ def _check_files(options):
             if not place.suffix and name != "plot" and not place.exists():
                 files[name] = str(place := place.with_suffix(".npz"))
             _require(place.suffix in kinds, f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
-            needed = [place.resolve().parent, *[place] * place.exists()]       # a new file takes the old one's place
+            # A new file takes the old one's place; with the dot, a parent that is a file is refused.
+            needed = [os.path.join(place.resolve().parent, "."), *[place] * place.exists()]
             if place.is_dir() or not all(os.access(path, os.W_OK) for path in needed):
                 raise ValueError(f"cannot write {place}")
             places.append(os.path.realpath(place))
@@ -9272,7 +9272,9 @@ def _stream(options):
         keep()
     except (KeyboardInterrupt, ValueError) as stop:    # the blocks before it count
         keep()
-        kept = f"{options.state} holds them: the same command goes on" if options.state else "--state would keep them"
+        kept = "--state would keep them"
+        if options.state:
+            kept = f"{options.state} holds them: the same command goes on from there"
         raise type(stop)(f"{str(stop) or 'interrupted'}; {here[1]} of {n} points were taken"
                          + f", and {kept}" * bool(here[1])) from None
     seconds, model = time.perf_counter() - line.start, stream.finish(here[0], k)

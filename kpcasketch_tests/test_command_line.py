@@ -386,6 +386,7 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
     ("a.npy", X, ["--seed", "-1"], "error: --seed must be a whole number from 0"),
     ("gone.npy", b"", ["--seed", "-1"], "error: --seed must be"),      # before any work
     ("a.npy", X, ["-o", "no/such/place.npz"], "cannot write no/such/place.npz"),
+    ("a.npy", X, ["-o", "a.npy/place.npz"], "cannot write a.npy/place.npz"),
     ("a.npy", X, ["-o", "a.csv"], "-o must name a .npz or .npy file"),
     ("a.npy", X, ["--model", "m.npy"], "--model must name"),
     ("a.npy", X, ["--nu", "2.5"], "--nu is for matern"),
@@ -784,7 +785,7 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     points, path, state = many
     stream, calls = kp._STREAMS["skpca"], interrupt_at(monkeypatch, 3)
     assert kp.main(["stream", path, *STREAM, "--state", str(state)]) == 130
-    text = f"interrupted; 16384 of 20000 points were taken, and {state} holds them: the same command goes on"
+    text = f"interrupted; 16384 of 20000 points were taken, and {state} holds them: the same command goes on from there"
     assert text in capsys.readouterr().err
     assert "goes on at point 16384" in done(capsys, "stream", path, *STREAM, "--state", state)
     assert calls == [8192, 8192, 3616, 3616]

@@ -80,6 +80,14 @@ def test_effective_dimension_at_a_small_ridge_was_the_number_of_rows():
         kp.effective_dimension(decaying(2000)[0], 1e-9, 0, 1)
 
 
+def test_bounds_of_an_effective_dimension_ended_the_search_of_an_indefinite_matrix():
+    # they bound nothing there, and 2.69 came for 1.77: negative eigenvalues count as 0
+    values = 10.0 ** -np.linspace(0.0, 12.0, 1000) * np.tile([1.0, -1.0], 500)
+    kept = values.clip(0.0)
+    assert kp.effective_dimension(np.diag(values), 10.0) == pytest.approx((kept / (kept + 10.0)).sum(), rel=0.01)
+    assert kp.effective_dimension(np.diag(kept), 1e-300) > 0.0         # without a warning
+
+
 def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
     A, exact = decaying(2000)
     found = []

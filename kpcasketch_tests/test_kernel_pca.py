@@ -209,7 +209,14 @@ def test_centring_a_wide_gaussian_ran_through_all_iterations(products):
     found = kp.block_lanczos(kp.center(kp.gram(points, points, kp.gaussian(1e5))), 5, 0, 1e-13)
     assert found.iterations <= 20                      # an operator knows what cancels in it
     true = np.linalg.norm(exact.astype(float) @ found.vectors - found.vectors * found.values, axis=0) / values[0]
-    assert (true <= found.residual).all()
+    assert (true <= 1.1 * found.residual).all()        # the larger one of what the search left and of the rounding
+
+
+def test_components_that_centring_leaves_of_many_float32_points_were_cut():
+    # the search ended with its start block, where the rounding of 1^T K 1 / n exceeds what a random vector shows
+    points = np.random.default_rng(0).standard_normal((9000, 5)).astype(np.float32)
+    values = np.linalg.svd(points - points.mean(0, np.float64), compute_uv=False) ** 2 / 300.0**2
+    assert np.allclose(kp.centered_kpca(points, kp.gaussian(300.0), 3).values, values[:3], rtol=1e-3)
 
 
 def test_centring_an_expansion_left_sums_that_large_kernel_values_multiply():
