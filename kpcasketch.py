@@ -316,7 +316,7 @@ def _core(function, alone=False):
             _region.pop("holder", None)
 
     if numba.config.DISABLE_JIT:                       # then a reader can step through it
-        plain = np.errstate(over="ignore")(function)
+        plain = np.errstate(over="ignore", invalid="ignore")(function)
         return plain if alone else functools.wraps(function)(lambda work, *arguments: plain(*arguments))
     call = functools.wraps(function)(
         (lambda *arguments: _run(function, twins, *_with_types(arguments), False)) if alone else core)
