@@ -2176,7 +2176,9 @@ def _measured_product(A, V):
     if isinstance(A, Difference):
         (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    if isinstance(A, Centered):                        # of a mean entry that cancels, n^2 independent roundings
+    # Centring cancels the mean entry of A, whose n^2 roundings are nearly independent: as a matrix, their norm is about
+    # 2 n^(1/2) times one of them. Twice that is counted.
+    if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
     W = A.measured(V) if isinstance(A, _ByProducts) else _product(A, V).astype(np.float64, copy=False)
@@ -2575,7 +2577,7 @@ def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or i
             # It rises again where a copy of a repeated eigenvalue enters that was missed.
             if residual < 0.9 * best or residual > max(1e-9, 100.0 * best):
                 best, improved = residual, iterations
-        # What is left is the rounding of A's products.
+        # What is left is the rounding of A's products. 20: a restart takes 8 or 9 iterations, in which residuals swing.
         stalled = enough and residual < 1e-9 and iterations - improved >= 20
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
         # Where all is rounding, the third product tells: the first ones may have little of the largest eigenvalues.
@@ -2869,7 +2871,9 @@ def _about_mean(kernel, X):
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
 
-_CANCELS_FROM = 100.0                                  # eigenvalue that centring takes off, over the sum of the others
+# The eigenvalue that centring takes off, over the sum of the others. Where it is 100 times that, two digits are lost;
+# below, a second Gram matrix in float64 would cost more than they are worth.
+_CANCELS_FROM = 100.0
 
 
 @np.errstate(over="ignore", invalid="ignore")          # a matrix that is not finite is refused
