@@ -182,18 +182,24 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 
 # Sums may be reordered and contracted to fused multiply-adds; NaN and infinity keep their meaning. In strict helpers
 # the order of operations stands as written: range reductions and hashes depend on it.
-_SUMS, _STRICT = {"contract", "reassoc", "nsz", "arcp"}, {"contract"}
+_SUMS = {"contract", "reassoc", "nsz", "arcp"}
+_STRICT = {"contract"}
 _OPTIONS = dict(nogil=True, error_model="numpy")
 # LLVM inlines every helper into its cores. Where helpers were compiled by themselves as well, their sums were reordered
 # in two ways, and what a process had compiled before decided which of them a core called. Without wrappers for calls
 # from Python first calls take 15 % less, but such a call ends the process; open and strict helpers have them.
-_helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)
+_helper = njit(
+    fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS
+)
 _open_helper = njit(fastmath=_SUMS, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
 _strict_helper = njit(fastmath=_STRICT, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
 
 # Numba keeps compiled code on disk where another process can import this module by the same name.
-_CACHED = (vars(sys.modules.get(__name__, math)) is globals() and __name__ not in ("__main__", "__mp_main__")
-           and os.path.isfile(globals().get("__file__", "")))
+_CACHED = (
+    vars(sys.modules.get(__name__, math)) is globals()
+    and __name__ not in ("__main__", "__mp_main__")
+    and os.path.isfile(globals().get("__file__", ""))
+)
 
 # Nanoseconds of one thread from which on all threads share the work of a core.
 _SHARED_FROM = 100_000
@@ -201,16 +207,23 @@ _SHARED_FROM = 100_000
 # with regions of .1 or 1 ms, each finished one region in 8 ms. So the time of a region of less than 10 ms beyond twice
 # its work is added to a debt; at a debt of 8 ms short regions run serially for half a second, and half of the debt
 # stays. Regions after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
-_SHORT, _PAUSE, _DEBT, _HOLD = 10_000_000, 10_000_000, 8_000_000, 500_000_000
+_SHORT = 10_000_000
+_PAUSE = 10_000_000
+_DEBT = 8_000_000
+_HOLD = 500_000_000
 # The parallel twin takes 1 to 4 s to compile, twice as long as the serial one, which stands in for so much work (ns).
 _WORTH_COMPILING = 100_000_000
-_PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}      # for numba
+_PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # for numba
 
 # What late threads have cost, until when short regions are left to one thread, and when the last region ended.
 _account = SimpleNamespace(debt=0.0, alone_until=0, ended=0)
-_shared_from = contextvars.ContextVar("_shared_from")  # in `warm_up`, what stands in for _SHARED_FROM
-_process = os.getpid()                                 # in a forked child the threads of its parent are missing
-_PROCESSORS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+_shared_from = contextvars.ContextVar(
+    "_shared_from"
+)  # in `warm_up`, what stands in for _SHARED_FROM
+_process = os.getpid()  # in a forked child the threads of its parent are missing
+_PROCESSORS = (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+)
 # "holder": the thread in a parallel region, as numba's workqueue aborts on two; it enters and leaves in one step. An
 # interrupt beside the `try` of `core` keeps it from leaving: a thread that holds the region already may enter again.
 _region = {}
@@ -218,13 +231,22 @@ _region = {}
 
 def _with_types(arguments):
     """What tells the types of arguments apart, where numba.typeof takes longer than a small core; and the arguments."""
-    key, values = [], []
+    key = []
+    values = []
     for value in arguments:
         if type(value) is np.ndarray:
-            if not value.flags.writeable:              # for read-only memory numba would compile anew
+            if not value.flags.writeable:  # for read-only memory numba would compile anew
                 shown = value.__array_interface__
-                value = np.asarray(SimpleNamespace(array=value, __array_interface__={
-                    **shown, "data": (shown["data"][0], False)})) if value.size else value.copy()
+                value = (
+                    np.asarray(
+                        SimpleNamespace(
+                            array=value,
+                            __array_interface__={**shown, "data": (shown["data"][0], False)},
+                        )
+                    )
+                    if value.size
+                    else value.copy()
+                )
             key.append((value.dtype.num, value.ndim))
         elif isinstance(value, tuple):
             part, inside = _with_types(value)
@@ -242,7 +264,9 @@ def _twin(function, key, parallel, cached):
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
-    return njit(parallel=parallel, cache=cached, fastmath=_SUMS, no_cfunc_wrapper=True, **_OPTIONS)(named)
+    return njit(parallel=parallel, cache=cached, fastmath=_SUMS, no_cfunc_wrapper=True, **_OPTIONS)(
+        named
+    )
 
 
 def _files(twin):
@@ -278,13 +302,15 @@ def _core(function, alone=False):
     index of `prange` is unsigned; np.int64(index) is the task's number, as numba makes floats of mixed integers.
     alone: without a `prange`, and called without work.
     """
-    twins, stood_in = {}, {}                           # by types of arguments; work of serial twins for parallel ones
+    # by types of arguments; work of serial twins for parallel ones
+    twins = {}
+    stood_in = {}
 
     def worth_compiling(key, work):
         """Whether the parallel twin is there, here or on disk, or its stand-in has worked for long enough."""
         if key not in stood_in:
             stood_in[key] = 0
-            with contextlib.suppress(OSError, RuntimeError):           # where nothing can be written
+            with contextlib.suppress(OSError, RuntimeError):  # where nothing can be written
                 if _CACHED and _files(_twin(function, key, True, True)):
                     stood_in[key] = math.inf
         stood_in[key] += work
@@ -293,15 +319,24 @@ def _core(function, alone=False):
     def core(work, *arguments):
         key, arguments = _with_types(arguments)
         least = _shared_from.get(_SHARED_FROM)
-        parallel = os.getpid() == _process and (least < 0 or work > least and (
-            work > _SHORT or time.perf_counter_ns() > _account.alone_until) and worth_compiling(key, work))
+        parallel = os.getpid() == _process and (
+            least < 0
+            or work > least
+            and (work > _SHORT or time.perf_counter_ns() > _account.alone_until)
+            and worth_compiling(key, work)
+        )
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
-        if not (parallel and (threads := numba.get_num_threads()) > 1
-                and _region.setdefault("holder", threading.get_ident()) == threading.get_ident()):
+        if not (
+            parallel
+            and (threads := numba.get_num_threads()) > 1
+            and _region.setdefault("holder", threading.get_ident()) == threading.get_ident()
+        ):
             return _run(function, twins, key, arguments, False)
         begun = time.perf_counter_ns()
         try:
-            if threads > _PROCESSORS:                  # more would wait for each other: 16 on 2 took 1.6 times as long
+            if (
+                threads > _PROCESSORS
+            ):  # more would wait for each other: 16 on 2 took 1.6 times as long
                 numba.set_num_threads(_PROCESSORS)
             return _run(function, twins, key, arguments, True)
         finally:
@@ -315,17 +350,24 @@ def _core(function, alone=False):
                 numba.set_num_threads(threads)
             _region.pop("holder", None)
 
-    if numba.config.DISABLE_JIT:                       # then a reader can step through it
+    if numba.config.DISABLE_JIT:  # then a reader can step through it
         plain = np.errstate(over="ignore", invalid="ignore")(function)
-        return plain if alone else functools.wraps(function)(lambda work, *arguments: plain(*arguments))
+        return (
+            plain
+            if alone
+            else functools.wraps(function)(lambda work, *arguments: plain(*arguments))
+        )
     call = functools.wraps(function)(
-        (lambda *arguments: _run(function, twins, *_with_types(arguments), False)) if alone else core)
+        (lambda *arguments: _run(function, twins, *_with_types(arguments), False))
+        if alone
+        else core
+    )
     call.twins = twins
     return call
 
 
 _core_alone = functools.partial(_core, alone=True)
-_PATIENCE = 2.0                                        # seconds of compiling after which it is said
+_PATIENCE = 2.0  # seconds of compiling after which it is said
 # Seconds of compiling so far, by the public function called; `warm_up` has a line of progress.
 _compiling_for = {"warm_up": math.inf}
 
@@ -335,13 +377,26 @@ def _while_compiling():
     """Say so if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within. In the
     main thread only: a thread that starts another while Python collects garbage for sys._current_frames, as a worker of
     Dask does, waited for ever (CPython issue 106883)."""
-    begun, came, held = time.monotonic(), [], {}
-    codes = [frame.f_code.co_name for frame, _ in traceback.walk_stack(None) if frame.f_globals is globals()]
-    name = ["a function", *(code for code in codes if code in __all__ and code != "main")][-1]     # the public one
-    spent, main = _compiling_for.get(name, 0.0), threading.current_thread() is threading.main_thread()
+    begun = time.monotonic()
+    came = []
+    held = {}
+    codes = [
+        frame.f_code.co_name
+        for frame, _ in traceback.walk_stack(None)
+        if frame.f_globals is globals()
+    ]
+    name = ["a function", *(code for code in codes if code in __all__ and code != "main")][
+        -1
+    ]  # the public one
+    spent = _compiling_for.get(name, 0.0)
+    main = threading.current_thread() is threading.main_thread()
     kept = "it is kept on disk" if _CACHED else "for this process"
-    note = threading.Timer(_PATIENCE - spent, print, [
-        f"kpcasketch: {name} is being compiled for this machine, once; {kept}"], {"file": sys.stderr, "flush": True})
+    note = threading.Timer(
+        _PATIENCE - spent,
+        print,
+        [f"kpcasketch: {name} is being compiled for this machine, once; {kept}"],
+        {"file": sys.stderr, "flush": True},
+    )
     note.daemon = True
     try:
         for number in signal.valid_signals() if main else ():
@@ -356,7 +411,7 @@ def _while_compiling():
         _compiling_for[name] = spent + time.monotonic() - begun
         for number, handler in held.items():
             signal.signal(number, handler)
-        with contextlib.ExitStack() as handlers:       # each is called, even if one before it raises
+        with contextlib.ExitStack() as handlers:  # each is called, even if one before it raises
             for number, frame in reversed(came):
                 handlers.callback(held[number], number, frame)
 
@@ -373,10 +428,12 @@ except RuntimeError:
 _VECTOR_BYTES = 64 if _AVX512 else 32
 _TILE_VECTORS = 4 if _AVX512 else 2
 _PRODUCT_ROWS = 8 if _AVX512 else 4
-_WIDE_PANEL, _NARROW_PANEL = _TILE_VECTORS * _VECTOR_BYTES, 2 * _VECTOR_BYTES          # bytes of a row of each
+# bytes of a row of each
+_WIDE_PANEL = _TILE_VECTORS * _VECTOR_BYTES
+_NARROW_PANEL = 2 * _VECTOR_BYTES
 # Nanoseconds of one thread for a multiply-add in the micro-kernel, and elsewhere.
 _MULTIPLY_ADD, _SCALAR = (0.05, 0.25) if _AVX512 else (0.1, 0.3)
-_CUSTOM_VALUE = 1e5                                    # and for a custom kernel, which nobody knows: taken to be dear
+_CUSTOM_VALUE = 1e5  # and for a custom kernel, which nobody knows: taken to be dear
 
 
 def _intrinsic(in_python):
@@ -387,10 +444,12 @@ def _intrinsic(in_python):
 @_intrinsic(lambda: None)
 def _wide_vectors(typing):
     """Let LLVM use whole 64-byte registers in the loops around this call; by default it stops at 32 (exp: 1.5 x)."""
+
     def codegen(context, builder, signature, args):
         if _AVX512:
             set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
+
     return types.void(), codegen
 
 
@@ -402,7 +461,7 @@ def _aligned(shape, like):
         size *= length
     raw = np.empty(size + 16, like.dtype)
     skip = (-raw.ctypes.data % 64) // raw.itemsize
-    return raw[skip:skip + size].reshape(shape)
+    return raw[skip : skip + size].reshape(shape)
 
 
 def _new_array(shape, dtype):
@@ -410,10 +469,11 @@ def _new_array(shape, dtype):
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.empty(size + 64, np.uint8)
     skip = -raw.ctypes.data % 64
-    return raw[skip:skip + size].view(dtype).reshape(shape)
+    return raw[skip : skip + size].view(dtype).reshape(shape)
 
 
 # 1.3 The micro-kernel
+
 
 def _register_tile(term, rows, vectors, accumulate, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
@@ -422,12 +482,18 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
     X[i:i+rows, t] - panel[t, :]; transposed, with X^T in the place of X. Rows past `last` repeat row `last`. The sums
     stay in registers over t; as plain loops they go through memory, at half the speed (40 against 76 billion, d = 54).
     """
+
     def in_python(X, i, last, start, stop, panel, out, r, c):
         rows_of_X = np.minimum(np.arange(i, i + rows), last)
         part = X[start:stop, rows_of_X].T if transposed else X[rows_of_X, start:stop]
-        columns, where = panel[:stop - start], (slice(r, r + rows), slice(c, c + panel.shape[1]))
+        columns = panel[: stop - start]
+        where = (slice(r, r + rows), slice(c, c + panel.shape[1]))
         gaps = part[:, :, None] - columns if term != "product" else None
-        found = part @ columns if term == "product" else (gaps**2 if term == "square" else abs(gaps)).sum(1)
+        found = (
+            part @ columns
+            if term == "product"
+            else (gaps**2 if term == "square" else abs(gaps)).sum(1)
+        )
         out[where] = found + (out[where] if accumulate else 0)
 
     @_intrinsic(in_python)
@@ -437,49 +503,74 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
 
         def codegen(context, builder, signature, args):
             _, i, last, start, stop, _, _, r, c = args
-            X, panel, out = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 5, 6)]
+            X, panel, out = [
+                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 5, 6)
+            ]
             element = context.get_value_type(signature.args[0].dtype)
             itemsize = signature.args[0].dtype.bitwidth // 8
             lanes = _VECTOR_BYTES // itemsize
-            vector, index = ir.VectorType(element, lanes), ir.IntType(64)
+            vector = ir.VectorType(element, lanes)
+            index = ir.IntType(64)
             splat = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
             flags = ("contract",)
             name = f"llvm.fabs.v{lanes}f{8 * itemsize}"
-            absolute = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector]), name)
+            absolute = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(vector, [vector]), name
+            )
 
-            def at(array, row, column, what=vector):   # pointer to what begins at an entry
+            def at(array, row, column, what=vector):  # pointer to what begins at an entry
                 place = builder.add(builder.mul(row, builder.extract_value(array.shape, 1)), column)
                 return builder.bitcast(builder.gep(array.data, [place]), what.as_pointer())
 
-            numbers, sums, targets = [], [], []
+            numbers = []
+            sums = []
+            targets = []
             for k in range(rows):
                 row = builder.add(i, index(k))
                 numbers.append(builder.select(builder.icmp_signed("<", row, last), row, last))
                 sums.append([cgutils.alloca_once(builder, vector) for _ in range(vectors)])
-                targets.append([at(out, builder.add(r, index(k)), builder.add(c, index(v * lanes)))
-                                for v in range(vectors)])
+                targets.append(
+                    [
+                        at(out, builder.add(r, index(k)), builder.add(c, index(v * lanes)))
+                        for v in range(vectors)
+                    ]
+                )
                 for v in range(vectors):
-                    begin = builder.load(targets[k][v], align=itemsize) if accumulate else vector(None)
+                    begin = (
+                        builder.load(targets[k][v], align=itemsize) if accumulate else vector(None)
+                    )
                     builder.store(begin, sums[k][v])
             with cgutils.for_range_slice(builder, start, stop, index(1)) as (t, _):
                 row = builder.sub(t, start)
-                ys = [builder.load(at(panel, row, index(v * lanes)), align=itemsize) for v in range(vectors)]
+                ys = [
+                    builder.load(at(panel, row, index(v * lanes)), align=itemsize)
+                    for v in range(vectors)
+                ]
                 for k in range(rows):
                     row, column = (t, numbers[k]) if transposed else (numbers[k], t)
-                    x, empty = builder.load(at(X, row, column, element)), vector(ir.Undefined)
-                    x = builder.shuffle_vector(builder.insert_element(empty, x, ir.IntType(32)(0)), empty, splat)
+                    x = builder.load(at(X, row, column, element))
+                    empty = vector(ir.Undefined)
+                    x = builder.shuffle_vector(
+                        builder.insert_element(empty, x, ir.IntType(32)(0)), empty, splat
+                    )
                     for v in range(vectors):
                         gap = builder.fsub(x, ys[v])
                         if term == "size":
                             addend = builder.call(absolute, [gap])
                         else:
-                            addend = builder.fmul(*((gap, gap) if term == "square" else (x, ys[v])), flags=flags)
-                        builder.store(builder.fadd(builder.load(sums[k][v]), addend, flags=flags), sums[k][v])
+                            addend = builder.fmul(
+                                *((gap, gap) if term == "square" else (x, ys[v])), flags=flags
+                            )
+                        builder.store(
+                            builder.fadd(builder.load(sums[k][v]), addend, flags=flags), sums[k][v]
+                        )
             for k in range(rows):
                 for v in range(vectors):
                     builder.store(builder.load(sums[k][v]), targets[k][v], align=itemsize)
             return context.get_dummy_value()
+
         return types.void(X, *[types.int64] * 4, panel, out, types.int64, types.int64), codegen
+
     return register_tile
 
 
@@ -487,15 +578,19 @@ _inner_products = _register_tile("product", 4, _TILE_VECTORS, accumulate=False)
 _squared_distances = _register_tile("square", 4, _TILE_VECTORS, accumulate=False)
 _sums_of_sizes = _register_tile("size", 4, _TILE_VECTORS, accumulate=False)
 _add_panel = _register_tile("product", 4, _TILE_VECTORS, accumulate=True)
-_add_transposed_panel = _register_tile("product", 4, _TILE_VECTORS, accumulate=True, transposed=True)
+_add_transposed_panel = _register_tile(
+    "product", 4, _TILE_VECTORS, accumulate=True, transposed=True
+)
 _add_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate=True)
-_add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate=True, transposed=True)
+_add_transposed_product = _register_tile(
+    "product", _PRODUCT_ROWS, 2, accumulate=True, transposed=True
+)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 2. Arguments
 #
-# Functions of a name, "kpca: k", and a value, which return the value in its form or raise a ValueError: arrays in C
+# Functions of a name, "k", and a value, which return the value in its form or raise a ValueError: arrays in C
 # order, in float64 or float32, numbers of Python, tuples of these.
 # ----------------------------------------------------------------------------------------------------------------------
 
@@ -506,49 +601,75 @@ _DOUBLE = (np.dtype(np.float64),)
 
 
 def _require(sound, message):
-    """Refuse what is not sound, in words that name function, argument, what is wanted and what came."""
+    """Refuse what is not sound, in words that name the argument, what is wanted and what came."""
     if not sound:
         raise ValueError(message)
 
 
-def _under_one_name(function):
-    """Let what a function refuses by calling others begin with its own name, without `state.`, no argument of it."""
+def _public(function):
+    """Let what a function refuses begin with its name, and let overflow pass: what is not finite is refused.
+
+    Of public functions that call each other the outermost gives its name; of a method, its class does.
+    """
+    called = function.__qualname__.split(".")[-2:][0]
+    quiet = np.errstate(all="ignore")(function)
+
     @functools.wraps(function)
-    def named(*arguments, **by_name):
+    def entry(*arguments, **by_name):
         try:
-            return function(*arguments, **by_name)
+            return quiet(*arguments, **by_name)
         except ValueError as error:
-            raise ValueError(re.sub(r"^(\w+: )?(state\.)?", f"{function.__name__}: ", str(error))) from None
-    return named
+            if type(error) is ValueError:  # its subclasses have other arguments
+                error.refused = getattr(error, "refused", str(error))
+                error.args = (f"{called}: {error.refused}",)
+            raise
+
+    return entry
 
 
 def _as_array(name, value, ndim, dtypes=None):
     """value in C order and float64 (float32 if it is that and no dtype is asked for); itself if it is so."""
-    if (type(value) is np.ndarray and value.ndim == ndim and value.flags.c_contiguous and value.flags.aligned
-            and value.dtype in (dtypes or _FLOATS)):
+    if (
+        type(value) is np.ndarray
+        and value.ndim == ndim
+        and value.flags.c_contiguous
+        and value.flags.aligned
+        and value.dtype in (dtypes or _FLOATS)
+    ):
         return value
     what = f"a {ndim}-D array of real numbers"
     if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"{name} must be a plain array, got a masked one: fill or drop what is masked")
-    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):               # pandas, with its NA
+        raise ValueError(
+            f"{name} must be a plain array, got a masked one: fill or drop what is masked"
+        )
+    if hasattr(value, "to_numpy") and not isinstance(value, np.ndarray):  # pandas, with its NA
         pandas = "na_value" in inspect.signature(value.to_numpy).parameters
         try:
             if pandas:
-                value[:0].astype(float)                # which refuses dates and times
-            value = value.to_numpy(np.float64, na_value=np.nan) if pandas else np.asarray(value.to_numpy())
+                value[:0].astype(float)  # which refuses dates and times
+            value = (
+                value.to_numpy(np.float64, na_value=np.nan)
+                if pandas
+                else np.asarray(value.to_numpy())
+            )
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be {what}, got columns that are not ({error})") from None
     if isinstance(value, list):
-        with contextlib.suppress(ValueError):          # rows of different lengths stay a list
+        with contextlib.suppress(ValueError):  # rows of different lengths stay a list
             value = np.asarray(value)
     if not isinstance(value, np.ndarray):
         hint = ": its .toarray() is one" if hasattr(value, "toarray") else ""
         raise ValueError(f"{name} must be {what}, got {type(value).__name__}{hint}")
     if value.dtype.kind not in "biuf":
-        hint = {"O": ": .astype(float) makes it one", "c": ": its .real and .imag are"}.get(value.dtype.kind, "")
+        hint = {"O": ": .astype(float) makes it one", "c": ": its .real and .imag are"}.get(
+            value.dtype.kind, ""
+        )
         raise ValueError(f"{name} must hold real numbers, got dtype {value.dtype}{hint}")
-    _require(value.ndim == ndim, f"{name} must be {what}, got a {value.ndim}-D one" + (
-        ": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1)))
+    _require(
+        value.ndim == ndim,
+        f"{name} must be {what}, got a {value.ndim}-D one"
+        + (": pass X[None] for one point, X[:, None] for one column" * (value.ndim == 1)),
+    )
     single = value.dtype.newbyteorder("=") == np.float32
     wanted = dtypes[0] if dtypes else np.float32 if single else np.float64
     return np.require(value, wanted, ["C", "A", "E"])
@@ -572,13 +693,17 @@ def _checked_points(name, X, columns=None, numbers=None, rows=None):
     """X as finite points of float64 or float32 in C order; numbers: row numbers for errors, if not 0, 1, ..."""
     P = _as_array(name, X, 2)
     _require(P.size != 0, f"{name} must have at least one row and one column, got shape {P.shape}")
-    _require(columns in (None, P.shape[1]), f"{name} must have {columns} columns, got shape {P.shape}")
+    _require(
+        columns in (None, P.shape[1]), f"{name} must have {columns} columns, got shape {P.shape}"
+    )
     _require(rows in (None, P.shape[0]), f"{name} must have {rows} rows, got shape {P.shape}")
-    limit = 1e17 if P.itemsize == 4 else 1e150         # squares beyond overflow
+    limit = 1e17 if P.itemsize == 4 else 1e150  # squares beyond overflow
     if not _all_below(P, limit):
         row = int(np.argmin((np.abs(P) < limit).all(1)))
-        raise ValueError(f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
-                         f"{row if numbers is None else numbers[row]} is not")
+        raise ValueError(
+            f"{name} must be finite (no NaN or infinity) and below 1e150 in size (float32: 1e17); row "
+            f"{row if numbers is None else numbers[row]} is not"
+        )
     return P
 
 
@@ -590,12 +715,15 @@ def _checked_vector(name, value):
     return value
 
 
-def _checked_two(function, X, argument, Y):
+def _checked_two(X, argument, Y):
     """Two sets of points with as many columns; of the same array, one."""
-    P = _checked_points(f"{function}: X", X)
-    Q = P if Y is X else _checked_points(f"{function}: {argument}", Y)
-    _require(P.shape[1] == Q.shape[1], f"{function}: X and {argument} must have the same number of columns (X: "
-             f"{len(P)} x {P.shape[1]}, {argument}: {len(Q)} x {Q.shape[1]})")
+    P = _checked_points("X", X)
+    Q = P if Y is X else _checked_points(f"{argument}", Y)
+    _require(
+        P.shape[1] == Q.shape[1],
+        f"X and {argument} must have the same number of columns (X: "
+        f"{len(P)} x {P.shape[1]}, {argument}: {len(Q)} x {Q.shape[1]})",
+    )
     return P, Q
 
 
@@ -606,9 +734,14 @@ def _in_common_precision(*arrays):
 
 # 2.2 Numbers
 
+
 def _scalar(value):
     """The number in an array without dimensions, or of a type of NumPy's; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0 else value
+    return (
+        value.item()
+        if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0
+        else value
+    )
 
 
 def _shown(value):
@@ -635,15 +768,30 @@ def _checked_real(name, value, low=-math.inf, high=math.inf):
         raise ValueError(f"{name} must be a real number, got {_shown(value)}")
     _require(abs(number) <= sys.float_info.max, f"{name} must be finite, got {number}")
     if not low <= number <= high:
-        raise ValueError(f"{name} must be from {low} {'on' if high == math.inf else f'to {high}'}, got {float(number)}")
+        raise ValueError(
+            f"{name} must be from {low} {'on' if high == math.inf else f'to {high}'}, got {float(number)}"
+        )
     return float(number)
 
 
 def _checked_between(name, value, over, under=1):
     """A number between 0 and over / under, neither included."""
     value = _checked_real(name, value)
-    _require(0.0 < value < over / under, f"{name} must be between 0 and {over}{f'/{under}' * (under > 1)}, got {value}")
+    _require(
+        0.0 < value < over / under,
+        f"{name} must be between 0 and {over}{f'/{under}' * (under > 1)}, got {value}",
+    )
     return value
+
+
+def _as_delta(delta, default):
+    """The chance of failure of a sampler; None for its default."""
+    return default if delta is None else _checked_between("delta", delta, 1)
+
+
+def _as_forget(forget):
+    """After how many points the weight of a point has halved; None for never, as 0."""
+    return 0.0 if forget is None else _checked_real("forget", forget, 1.0)
 
 
 def _as_flag(name, value):
@@ -651,7 +799,9 @@ def _as_flag(name, value):
     return bool(value)
 
 
-_PHYSICAL_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
+_PHYSICAL_MEMORY = (
+    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2**34
+)
 
 
 def _human(size):
@@ -661,23 +811,38 @@ def _human(size):
 
 def _fits(name, size):
     """Refuse what would take more bytes than this machine's memory, before any work."""
-    _require(size <= _PHYSICAL_MEMORY, f"{name} must be smaller: {_human(float(size))} would be taken, and there are "
-             f"{_human(_PHYSICAL_MEMORY)} of memory")
+    _require(
+        size <= _PHYSICAL_MEMORY,
+        f"{name} must be smaller: {_human(float(size))} would be taken, and there are "
+        f"{_human(_PHYSICAL_MEMORY)} of memory",
+    )
 
 
 # 2.3 Tuples
 
 # Which function gives the features of points by which model.
-_FEATURES_BY = {"Expansion": "expand", "Subspace": "skpca_transform", "DSGDState": "dsgd_evaluate",
-                "Manifold": "manifold_features", "NystromMap": "nystrom_features", "FourierMap": "fourier_features"}
+_FEATURES_BY = {
+    "Expansion": "expand",
+    "Subspace": "skpca_transform",
+    "DSGDState": "dsgd_evaluate",
+    "Manifold": "manifold_features",
+    "NystromMap": "nystrom_features",
+    "FourierMap": "fourier_features",
+}
 # What brings a field to its form: by its annotation, by its name, or as `_validated` was told.
 _FORMS = {
-    int: functools.partial(_checked_whole, low=0), float: _checked_real, bool: _as_flag, "seed": _as_seed,
-    1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE), 2: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
-    "points": functools.partial(_as_array, ndim=2), "like points": functools.partial(_as_array, ndim=2),
+    int: functools.partial(_checked_whole, low=0),
+    float: _checked_real,
+    bool: _as_flag,
+    "seed": _as_seed,
+    1: functools.partial(_as_array, ndim=1, dtypes=_DOUBLE),
+    2: functools.partial(_as_array, ndim=2, dtypes=_DOUBLE),
+    "points": functools.partial(_as_array, ndim=2),
+    "like points": functools.partial(_as_array, ndim=2),
     "whole": lambda name, value: np.asarray(value).astype(np.int64, "C", "same_kind", copy=False),
-    "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False)}
-_tuples = {}                                           # of each class, what `_validated` was told
+    "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False),
+}
+_tuples = {}  # of each class, what `_validated` was told
 # What outlives a reload of this module: IPython's autoreload empties it first, and Spyder imports it anew.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
@@ -687,10 +852,12 @@ def _validated(what, sound=lambda made: True, **arrays):
     them; arrays: dimensions of fields in float64, "points" for float32 or float64, "like points" for their precision,
     "whole" and "bits" for whole numbers. Other fields go by their annotations. When this file is run
     again, a class stays if it has the same fields: tuples made before are accepted, and can be pickled."""
+
     def declared(cls):
         cls = _outliving.setdefault((cls.__name__, cls._fields), cls)
         _tuples[cls] = what, sound, arrays
         return cls
+
     return declared
 
 
@@ -704,13 +871,19 @@ def _checked_as(cls, name, value):
     try:
         fields = {}
         for field, kind in cls.__annotations__.items():
-            form, given = arrays.get(field, "seed" if field == "seed" else kind), getattr(value, field)
+            form = arrays.get(field, "seed" if field == "seed" else kind)
+            given = getattr(value, field)
             brought = _FORMS[form] if form in _FORMS else functools.partial(_checked_as, kind)
             fields[field] = brought(f"{name}.{field}", given)
             if form == "like points":
                 fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
         made = cls(**fields)
-    except (AttributeError, OverflowError, TypeError, ValueError) as error:        # a tuple that nobody's maker made
+    except (
+        AttributeError,
+        OverflowError,
+        TypeError,
+        ValueError,
+    ) as error:  # a tuple that nobody's maker made
         if str(error).startswith(name):
             raise
         raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
@@ -727,25 +900,29 @@ def _checked_as(cls, name, value):
 # ----------------------------------------------------------------------------------------------------------------------
 
 # x + _ROUND rounds x to an integer and leaves it in the low bits (Dekker's trick): 1.5 * 2^52, 1.5 * 2^23.
-_ROUND64, _ROUND32 = 6755399441055744.0, np.float32(12582912.0)
+_ROUND64 = 6755399441055744.0
+_ROUND32 = np.float32(12582912.0)
 
 
 @_strict_helper
 def _exp64(x):
     """e^x, float64; error below 1.1 ulp."""
-    x = -746.0 if x < -746.0 else x                    # beyond, the result is 0 or infinity; NaN passes
+    x = -746.0 if x < -746.0 else x  # beyond, the result is 0 or infinity; NaN passes
     x = 710.0 if x > 710.0 else x
     rounded = x * 1.4426950408889634 + _ROUND64
-    k = rounded - _ROUND64                             # e^x = 2^k e^r
-    r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11       # ln 2 in 33 + 53 bits
+    k = rounded - _ROUND64  # e^x = 2^k e^r
+    r = (x - k * 0.6931471804855391) - k * 7.440617110012397e-11  # ln 2 in 33 + 53 bits
     q = (2.5000005801868804e-08 * r + 2.763037842182758e-07) * r + 2.755758721521554e-06
     q = ((q * r + 2.4801492763392768e-05) * r + 0.00019841269504905712) * r + 0.0013888888943922068
     q = ((q * r + 0.008333333333495561) * r + 0.04166666666652919) * r + 0.1666666666666641
     q = q * r + 0.5000000000000011
     k = np.float64(rounded).view(np.int64)
-    half = k >> 1                                      # 2^k in two steps, so that subnormal results are rounded once
-    return (1.0 + (r + r * r * q)) * np.int64((half + 1023) << 52).view(np.float64) * np.int64(
-        (k - half + 1023) << 52).view(np.float64)
+    half = k >> 1  # 2^k in two steps, so that subnormal results are rounded once
+    return (
+        (1.0 + (r + r * r * q))
+        * np.int64((half + 1023) << 52).view(np.float64)
+        * np.int64((k - half + 1023) << 52).view(np.float64)
+    )
 
 
 @_strict_helper
@@ -756,21 +933,28 @@ def _exp32(x):
     rounded = x * np.float32(1.44269504) + _ROUND32
     k = rounded - _ROUND32
     r = (x - k * np.float32(0.693115234375)) - k * np.float32(3.1946184945309415e-05)
-    q = (np.float32(0.0013814462581649423) * r + np.float32(0.0083687799051404)) * r + np.float32(0.04166839271783829)
+    q = (np.float32(0.0013814462581649423) * r + np.float32(0.0083687799051404)) * r + np.float32(
+        0.04166839271783829
+    )
     q = (q * r + np.float32(0.1666651964187622)) * r + np.float32(0.4999999403953552)
     k = np.float32(rounded).view(np.int32)
     half = k >> 1
-    return (np.float32(1.0) + (r + r * r * q)) * np.int32((half + 127) << 23).view(np.float32) * np.int32(
-        (k - half + 127) << 23).view(np.float32)
+    return (
+        (np.float32(1.0) + (r + r * r * q))
+        * np.int32((half + 127) << 23).view(np.float32)
+        * np.int32((k - half + 127) << 23).view(np.float32)
+    )
 
 
 @_strict_helper
 def _log64(x):
     """Natural logarithm, float64; error below 1.3 ulp."""
     subnormal = x < 2.2250738585072014e-308
-    bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)      # 2^54
-    k = (bits - 0x3FE6A09E667F3BCD) >> 52              # x = 2^k (1 + f), 1 + f from sqrt(1/2) to sqrt(2)
-    e = np.int64(k + 0x4338000000000000).view(np.float64) - (_ROUND64 + 54.0 if subnormal else _ROUND64)
+    bits = np.float64(x * 18014398509481984.0 if subnormal else x).view(np.int64)  # 2^54
+    k = (bits - 0x3FE6A09E667F3BCD) >> 52  # x = 2^k (1 + f), 1 + f from sqrt(1/2) to sqrt(2)
+    e = np.int64(k + 0x4338000000000000).view(np.float64) - (
+        _ROUND64 + 54.0 if subnormal else _ROUND64
+    )
     f = np.int64(bits - (k << 52)).view(np.float64) - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -778,15 +962,16 @@ def _log64(x):
     q = ((q * z + 0.22222198554014694) * z + 0.2857142874256008) * z + 0.3999999999941397
     q = q * z + 0.6666666666666734
     half = 0.5 * f * f
-    log_m = f - (half - s * (half + z * q))            # log(1 + f) = 2 s + s z q, arranged to keep f exact
+    log_m = f - (half - s * (half + z * q))  # log(1 + f) = 2 s + s z q, arranged to keep f exact
     result = e * 0.6931471804855391 + (log_m + e * 7.440617110012397e-11)
-    result = result if x < np.inf else x               # infinity and NaN
+    result = result if x < np.inf else x  # infinity and NaN
     result = result if x != 0.0 else -np.inf
     return result if not x < 0.0 else np.nan
 
 
 # cos x = -(-1)^k sin r with x = (k + 1/2) pi + r and abs(r) <= pi/2. The zeros of cos fall on r = 0, where sin is
 # relatively exact, so the error in ulps is small there too. pi is split so that (k + 1/2) times its parts is exact.
+
 
 @_strict_helper
 def _cos64(x):
@@ -808,8 +993,10 @@ def _cos32(x):
     """cos x, float32, for abs(x) <= 2^13; error below 2.5 ulp."""
     rounded = (x * np.float32(0.318309886) - np.float32(0.5)) + _ROUND32
     k = (rounded - _ROUND32) + np.float32(0.5)
-    r = (((x - k * np.float32(3.140625)) - k * np.float32(0.0009675025939941406))
-         - k * np.float32(1.5099067240953445e-07)) - k * np.float32(5.126688303189038e-12)
+    r = (
+        ((x - k * np.float32(3.140625)) - k * np.float32(0.0009675025939941406))
+        - k * np.float32(1.5099067240953445e-07)
+    ) - k * np.float32(5.126688303189038e-12)
     z = r * r
     q = np.float32(2.605750751172309e-06) * z - np.float32(0.0001980959059437737)
     q = (q * z + np.float32(0.00833306647837162)) * z - np.float32(0.16666659712791443)
@@ -818,7 +1005,14 @@ def _cos32(x):
 
 
 # In Python NumPy's; in compiled code one of those above, by the type of the argument.
-_exp, _cos = lambda x: np.exp(x), lambda x: np.cos(x)
+def _exp(x):
+    return np.exp(x)
+
+
+def _cos(x):
+    return np.cos(x)
+
+
 overload(_exp)(lambda x: (lambda x: _exp32(x)) if x == types.float32 else lambda x: _exp64(x))
 overload(_cos)(lambda x: (lambda x: _cos32(x)) if x == types.float32 else lambda x: _cos64(x))
 
@@ -829,7 +1023,7 @@ def _log_one_plus(gamma, v):
     t = gamma * v
     u = 1.0 + t
     lost = (t - (u - 1.0)) / u
-    far = t >= 1e300                                   # 1 does not count, and 2^940 is taken out of the product
+    far = t >= 1e300  # 1 does not count, and 2^940 is taken out of the product
     return _log64(gamma * 2.0**-940 * v if far else u) + (651.5583497263485 if far else lost)
 
 
@@ -841,8 +1035,27 @@ def _log_one_plus(gamma, v):
 # different kinds of draws from the same seed are independent.
 # ----------------------------------------------------------------------------------------------------------------------
 
-(_START, _KEEP, _ROUND_UP, _ROUND_KEPT, _PAIRS, _PROBES, _DATA, _ROUND_COEFFICIENTS, _SIGNS, _DRAWS, _CENTERS,
- _LANDMARKS, _FREQUENCIES, _RESERVOIRS, _PARED, _THINNED, _BATCHES, _REVISITS, _NORMS) = range(1, 20)
+(
+    _START,
+    _KEEP,
+    _ROUND_UP,
+    _ROUND_KEPT,
+    _PAIRS,
+    _PROBES,
+    _DATA,
+    _ROUND_COEFFICIENTS,
+    _SIGNS,
+    _DRAWS,
+    _CENTERS,
+    _LANDMARKS,
+    _FREQUENCIES,
+    _RESERVOIRS,
+    _PARED,
+    _THINNED,
+    _BATCHES,
+    _REVISITS,
+    _NORMS,
+) = range(1, 20)
 
 
 @_strict_helper
@@ -853,16 +1066,22 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-_mixed = getattr(_mix, "py_func", _mix)                # on arrays of NumPy; a number alone warns that it overflows
+_mixed = getattr(
+    _mix, "py_func", _mix
+)  # on arrays of NumPy; a number alone warns that it overflows
 
 
 @_strict_helper
 def _random_word(key, counter):
     """64 random bits: element `counter` of the sequence that starts at `key`."""
-    return _mix(np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    return _mix(
+        np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    )
 
 
-_subkey = _random_word  # of a key and a number: start of the sequence for a part of what the key is for
+_subkey = (
+    _random_word  # of a key and a number: start of the sequence for a part of what the key is for
+)
 
 
 def _python_subkey(key, number):
@@ -874,8 +1093,8 @@ def _key(seed, purpose):
     return _python_subkey(_mixed(np.array([seed], np.uint64))[0], purpose)
 
 
-def _checked_key(function, seed, purpose):
-    return _key(_as_seed(f"{function}: seed", seed), purpose)
+def _checked_key(seed, purpose):
+    return _key(_as_seed("seed", seed), purpose)
 
 
 def _words(keys, counters):
@@ -886,7 +1105,9 @@ def _words(keys, counters):
 
 def _uniforms(keys, counters):
     """`_uniform` on arrays of NumPy."""
-    return ((_words(keys, counters) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.220446049250313e-16
+    return (
+        (_words(keys, counters) >> np.uint64(12)).astype(np.float64) + 0.5
+    ) * 2.220446049250313e-16
 
 
 def _random_signs(n, count, key):
@@ -898,7 +1119,9 @@ def _random_signs(n, count, key):
 @_strict_helper
 def _uniform(key, counter):
     """Uniform on (0, 1), neither end included: odd multiples of 2^-53."""
-    return (np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5) * 2.220446049250313e-16
+    return (
+        np.float64(_random_word(key, np.uint64(counter)) >> np.uint64(12)) + 0.5
+    ) * 2.220446049250313e-16
 
 
 @_strict_helper
@@ -912,16 +1135,19 @@ def _normal(key, counter):
 @_strict_helper
 def _gamma(key, counter, shape):
     """Gamma with the given shape > 0 and scale 1 (Marsaglia and Tsang 2000); 2 _gamma(key, c, df / 2) is chi-square."""
-    key = _subkey(key, counter)                        # a sequence of its own: the number of attempts is random
+    key = _subkey(key, counter)  # a sequence of its own: the number of attempts is random
     d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
-    c, attempt = 1.0 / math.sqrt(9.0 * d), 0
+    c = 1.0 / math.sqrt(9.0 * d)
+    attempt = 0
     while True:
-        z = _normal(key, 2 * attempt)                  # elements 4a and 4a + 1; the uniform takes 4a + 2
+        z = _normal(key, 2 * attempt)  # elements 4a and 4a + 1; the uniform takes 4a + 2
         v = (1.0 + c * z) ** 3
-        if v > 0.0 and math.log(_uniform(key, 4 * attempt + 2)) < 0.5 * z * z + d - d * v + d * math.log(v):
+        if v > 0.0 and math.log(
+            _uniform(key, 4 * attempt + 2)
+        ) < 0.5 * z * z + d - d * v + d * math.log(v):
             break
         attempt += 1
-    if shape < 1.0:                                    # G(shape) = G(shape + 1) U^(1 / shape)
+    if shape < 1.0:  # G(shape) = G(shape + 1) U^(1 / shape)
         return d * v * _uniform(key, 4 * attempt + 3) ** (1.0 / shape)
     return d * v
 
@@ -952,15 +1178,46 @@ def _gaussian_matrix(n, p, key):
 
 # Models on disk have these numbers. Kernels up to _CAUCHY are smooth functions of the squared distance. Those from
 # _EXPONENTIAL (`laplacian`) to _CITY_BLOCK have a kink at 0; their gamma is sqrt(2 nu) / sigma, or 1 / sigma.
-(_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK, _POLYNOMIAL, _CUSTOM,
- _PRECOMPUTED) = range(10)
-_KIND_NAMES = ("gaussian", "rational_quadratic", "cauchy", "laplacian", "matern 3/2", "matern 5/2",
-               "laplacian of the city block", "polynomial", "custom", "precomputed")
+(
+    _GAUSSIAN,
+    _RATIONAL,
+    _CAUCHY,
+    _EXPONENTIAL,
+    _MATERN_3_2,
+    _MATERN_5_2,
+    _CITY_BLOCK,
+    _POLYNOMIAL,
+    _CUSTOM,
+    _PRECOMPUTED,
+) = range(10)
+_KIND_NAMES = (
+    "gaussian",
+    "rational_quadratic",
+    "cauchy",
+    "laplacian",
+    "matern 3/2",
+    "matern 5/2",
+    "laplacian of the city block",
+    "polynomial",
+    "custom",
+    "precomputed",
+)
 # They depend on x - y alone, and so are Fourier transforms of probability laws (Bochner).
-_KINDS_WITH_LAWS = (_GAUSSIAN, _RATIONAL, _CAUCHY, _EXPONENTIAL, _MATERN_3_2, _MATERN_5_2, _CITY_BLOCK)
-_custom_kernels = _outliving.setdefault("custom kernels", {})           # they must outlive the addresses taken of them
+_KINDS_WITH_LAWS = (
+    _GAUSSIAN,
+    _RATIONAL,
+    _CAUCHY,
+    _EXPONENTIAL,
+    _MATERN_3_2,
+    _MATERN_5_2,
+    _CITY_BLOCK,
+)
+_custom_kernels = _outliving.setdefault(
+    "custom kernels", {}
+)  # they must outlive the addresses taken of them
 
 # 5.1 Makers
+
 
 @_validated("a Kernel, made by gaussian(sigma) or its companions", table=2)
 class Kernel(NamedTuple):
@@ -969,6 +1226,7 @@ class Kernel(NamedTuple):
     kind selects the formula; scale multiplies it; gamma, shape, offset are its parameters; address is the machine
     address of a `custom` kernel; table the matrix of a `precomputed` one.
     """
+
     kind: int
     scale: float = 1.0
     gamma: float = 0.0
@@ -977,25 +1235,42 @@ class Kernel(NamedTuple):
     address: int = 0
     table: np.ndarray = np.empty((0, 0))
 
-    def __reduce__(self):  # an address is another in each process: the function is sent, and compiled there
+    def __reduce__(
+        self,
+    ):  # an address is another in each process: the function is sent, and compiled there
         if not self.address:
             return Kernel, tuple(self)
         for f, by_address in list(_custom_kernels.items()):
             if by_address.address == self.address:
-                return (custom, (f,)) if self.scale == 1.0 else (scaled, (self._replace(scale=1.0), self.scale))
+                return (
+                    (custom, (f,))
+                    if self.scale == 1.0
+                    else (scaled, (self._replace(scale=1.0), self.scale))
+                )
         raise TypeError("a custom kernel must be made by custom(f) in the process that pickles it")
 
     def __eq__(self, other):  # of tuples it asks the truth of an array
-        return isinstance(other, Kernel) and self[:-1] == other[:-1] and np.array_equal(self.table, other.table)
+        return (
+            isinstance(other, Kernel)
+            and self[:-1] == other[:-1]
+            and np.array_equal(self.table, other.table)
+        )
 
     __ne__ = object.__ne__  # not __eq__
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
     def __repr__(self):
         name = _KIND_NAMES[self.kind] if 0 <= self.kind < len(_KIND_NAMES) else self.kind
-        sigma = [f"sigma={math.sqrt(0.5 / self.gamma):.6g}"] if self.kind == _GAUSSIAN and self.gamma > 0.0 else []
-        numbers = [f"{field}={getattr(self, field):.6g}" for field in ("scale", "gamma", "shape", "offset")
-                   if getattr(self, field) != self._field_defaults[field]]
+        sigma = (
+            [f"sigma={math.sqrt(0.5 / self.gamma):.6g}"]
+            if self.kind == _GAUSSIAN and self.gamma > 0.0
+            else []
+        )
+        numbers = [
+            f"{field}={getattr(self, field):.6g}"
+            for field in ("scale", "gamma", "shape", "offset")
+            if getattr(self, field) != self._field_defaults[field]
+        ]
         table = [f"table {self.table.shape}"] if self.table.size else []
         return f"Kernel({', '.join([str(name), *sigma, *numbers, *table])})"
 
@@ -1009,6 +1284,7 @@ def _sigma_of(kernel):
     return math.sqrt(roots[kernel.kind]) / kernel.gamma if kernel.kind in roots else None
 
 
+@_public
 def gaussian(sigma=None, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
@@ -1022,12 +1298,13 @@ def gaussian(sigma=None, gamma=None):
     True
     """
     if (sigma is None) == (gamma is None):
-        raise ValueError("gaussian: either sigma or gamma must be given, and not both")
+        raise ValueError("either sigma or gamma must be given, and not both")
     if gamma is None:
-        return Kernel(_GAUSSIAN, gamma=0.5 / _checked_real("gaussian: sigma", sigma, 1e-150, 1e150) ** 2)
-    return Kernel(_GAUSSIAN, gamma=_checked_real("gaussian: gamma", gamma, 1e-301, 1e300))
+        return Kernel(_GAUSSIAN, gamma=0.5 / _checked_real("sigma", sigma, 1e-150, 1e150) ** 2)
+    return Kernel(_GAUSSIAN, gamma=_checked_real("gamma", gamma, 1e-301, 1e300))
 
 
+@_public
 def laplacian(sigma, norm=2):
     """Laplacian kernel k(x, y) = exp(-|x - y| / sigma), with the Euclidean norm or that of the city block.
 
@@ -1037,10 +1314,11 @@ def laplacian(sigma, norm=2):
         norm : int, 2 for the Euclidean norm, 1 for the sum of the absolute differences
     Returns: Kernel
     """
-    kind = _EXPONENTIAL if _checked_whole("laplacian: norm", norm, 1, 2) == 2 else _CITY_BLOCK
-    return Kernel(kind, gamma=1.0 / _checked_real("laplacian: sigma", sigma, 1e-150, 1e150))
+    kind = _EXPONENTIAL if _checked_whole("norm", norm, 1, 2) == 2 else _CITY_BLOCK
+    return Kernel(kind, gamma=1.0 / _checked_real("sigma", sigma, 1e-150, 1e150))
 
 
+@_public
 def matern(nu, sigma):
     """Matern kernel of smoothness nu, for the three values of nu with a closed form; a = sqrt(2 nu) |x - y| / sigma.
 
@@ -1051,11 +1329,14 @@ def matern(nu, sigma):
     Returns: Kernel
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
-    nu = _checked_real("matern: nu", nu)
-    _require(nu in kinds, f"matern: nu must be 0.5, 1.5 or 2.5, got {nu}")
-    return Kernel(kinds[nu], gamma=math.sqrt(2.0 * nu) / _checked_real("matern: sigma", sigma, 1e-150, 1e150))
+    nu = _checked_real("nu", nu)
+    _require(nu in kinds, f"nu must be 0.5, 1.5 or 2.5, got {nu}")
+    return Kernel(
+        kinds[nu], gamma=math.sqrt(2.0 * nu) / _checked_real("sigma", sigma, 1e-150, 1e150)
+    )
 
 
+@_public
 def rational_quadratic(alpha, sigma):
     """Rational quadratic kernel k(x, y) = (1 + |x - y|^2 / (2 alpha sigma^2))^-alpha. Source: textbook.
 
@@ -1064,11 +1345,12 @@ def rational_quadratic(alpha, sigma):
         sigma : float, bandwidth in the units of the points, from 1e-140 to 1e140
     Returns: Kernel
     """
-    alpha = _checked_real("rational_quadratic: alpha", alpha, 1e-3, 1e6)
-    sigma = _checked_real("rational_quadratic: sigma", sigma, 1e-140, 1e140)
+    alpha = _checked_real("alpha", alpha, 1e-3, 1e6)
+    sigma = _checked_real("sigma", sigma, 1e-140, 1e140)
     return Kernel(_RATIONAL, gamma=0.5 / (alpha * sigma * sigma), shape=alpha)
 
 
+@_public
 def cauchy(sigma):
     """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Source: textbook.
 
@@ -1076,9 +1358,10 @@ def cauchy(sigma):
         sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
     Returns: Kernel
     """
-    return Kernel(_CAUCHY, gamma=1.0 / _checked_real("cauchy: sigma", sigma, 1e-150, 1e150) ** 2)
+    return Kernel(_CAUCHY, gamma=1.0 / _checked_real("sigma", sigma, 1e-150, 1e150) ** 2)
 
 
+@_public
 def polynomial(degree, gamma, coef0):
     """Polynomial kernel k(x, y) = (gamma x.y + coef0)^degree (AMS section 5 names it beside the radial ones).
 
@@ -1088,11 +1371,17 @@ def polynomial(degree, gamma, coef0):
         coef0 : float, not negative: a negative one is not positive semidefinite
     Returns: Kernel
     """
-    degree = _checked_whole("polynomial: degree", degree, 1, 64)
-    gamma = _checked_real("polynomial: gamma", gamma, 5e-324)
-    return Kernel(_POLYNOMIAL, gamma=gamma, shape=float(degree), offset=_checked_real("polynomial: coef0", coef0, 0.0))
+    degree = _checked_whole("degree", degree, 1, 64)
+    gamma = _checked_real("gamma", gamma, 5e-324)
+    return Kernel(
+        _POLYNOMIAL,
+        gamma=gamma,
+        shape=float(degree),
+        offset=_checked_real("coef0", coef0, 0.0),
+    )
 
 
+@_public
 def linear():
     """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Source: textbook.
 
@@ -1101,6 +1390,7 @@ def linear():
     return Kernel(_POLYNOMIAL, gamma=1.0, shape=1.0)
 
 
+@_public
 def precomputed(K):
     """A given symmetric matrix as a kernel; the points are then an (n, 1) array of row numbers.
 
@@ -1112,15 +1402,19 @@ def precomputed(K):
     >>> gram(np.array([[1], [0]]), np.array([[0]]), precomputed(K)).tolist()
     [[1.0], [2.0]]
     """
-    K = _checked_points("precomputed: K", K).astype(np.float64, copy=False)
-    _require(K.shape[0] == K.shape[1], f"precomputed: K must be square, got shape {K.shape}")
+    K = _checked_points("K", K).astype(np.float64, copy=False)
+    _require(K.shape[0] == K.shape[1], f"K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
-    for a in range(0, len(K), 1024):                   # by blocks, in little memory
-        if not np.abs(K[a:a + 1024, :a + 1024] - K[:a + 1024, a:a + 1024].T).max() <= 1e-6 * largest:
-            raise ValueError("precomputed: K must be symmetric")
+    for a in range(0, len(K), 1024):  # by blocks, in little memory
+        if (
+            not np.abs(K[a : a + 1024, : a + 1024] - K[: a + 1024, a : a + 1024].T).max()
+            <= 1e-6 * largest
+        ):
+            raise ValueError("K must be symmetric")
     return Kernel(_PRECOMPUTED, table=K)
 
 
+@_public
 def custom(f):
     """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
 
@@ -1135,23 +1429,27 @@ def custom(f):
     [[2.0]]
     """
     if not hasattr(f, "py_func") and not numba.config.DISABLE_JIT:
-        raise ValueError("custom: f must be a function compiled with numba.njit")
+        raise ValueError("f must be a function compiled with numba.njit")
     if getattr(f, "targetoptions", {}).get("parallel"):
-        raise ValueError("custom: f must be compiled without parallel=True: several threads call it")
+        raise ValueError("f must be compiled without parallel=True: several threads call it")
     if numba.config.DISABLE_JIT:
         _custom_kernels[f] = collections.namedtuple("Uncompiled", "address")(id(f))
     elif f not in _custom_kernels:
         try:
             vector = types.CPointer(types.float64)
             by_address = cfunc(types.float64(vector, vector, types.intp))(
-                lambda x, y, d: f(carray(x, (d,)), carray(y, (d,))))
+                lambda x, y, d: f(carray(x, (d,)), carray(y, (d,)))
+            )
         except numba.NumbaError as error:
             reason = str(error).strip().splitlines()[0]
-            raise ValueError(f"custom: f must take two 1-D float64 arrays and return a number ({reason})") from None
-        _custom_kernels.setdefault(f, by_address)      # another thread may have been first
+            raise ValueError(
+                f"f must take two 1-D float64 arrays and return a number ({reason})"
+            ) from None
+        _custom_kernels.setdefault(f, by_address)  # another thread may have been first
     return Kernel(_CUSTOM, address=_custom_kernels[f].address)
 
 
+@_public
 def scaled(kernel, kappa):
     """The kernel times a positive constant: kappa k(x, y). Source: textbook.
 
@@ -1160,9 +1458,13 @@ def scaled(kernel, kappa):
         kappa : float, positive; factors multiply when applied twice
     Returns: Kernel
     """
-    kernel, kappa = _checked_kernel("scaled: kernel", kernel), _checked_real("scaled: kappa", kappa, 5e-324)
-    _require(1e-300 <= kernel.scale * kappa <= 1e300, "scaled: kappa times the factors of before must be from 1e-300 "
-             f"to 1e300, got {kernel.scale * kappa}")
+    kernel = _checked_kernel("kernel", kernel)
+    kappa = _checked_real("kappa", kappa, 5e-324)
+    _require(
+        1e-300 <= kernel.scale * kappa <= 1e300,
+        "kappa times the factors of before must be from 1e-300 "
+        f"to 1e300, got {kernel.scale * kappa}",
+    )
     return kernel._replace(scale=kernel.scale * kappa)
 
 
@@ -1170,40 +1472,61 @@ def _is_sound(kernel):
     """Whether code can run with the kernel, whoever made it."""
     if not 0 <= kernel.kind < len(_KIND_NAMES) or not 0.0 < kernel.scale < math.inf:
         return False
-    if kernel.kind == _CUSTOM:                         # another address, as of another process, would end this one
+    if kernel.kind == _CUSTOM:  # another address, as of another process, would end this one
         return any(kernel.address == f.address for f in list(_custom_kernels.values()))
-    if kernel.table.shape[0] != kernel.table.shape[1] or kernel.kind == _POLYNOMIAL and not 1.0 <= kernel.shape <= 64.0:
+    if (
+        kernel.table.shape[0] != kernel.table.shape[1]
+        or kernel.kind == _POLYNOMIAL
+        and not 1.0 <= kernel.shape <= 64.0
+    ):
         return False
     return all(0.0 <= number < math.inf for number in (kernel.gamma, kernel.shape, kernel.offset))
 
 
 def _checked_kernel(name, kernel, **points):
-    kernel, function = _checked_as(Kernel, name, kernel), name.split(": ")[0]
-    _require(_is_sound(kernel), f"{name} must be a Kernel as its maker returned it, and of custom(f), in this process "
-             "(call custom again where it was stored)")
+    kernel = _checked_as(Kernel, name, kernel)
+    _require(
+        _is_sound(kernel),
+        f"{name} must be a Kernel as its maker returned it, and of custom(f), in this process "
+        "(call custom again where it was stored)",
+    )
     for argument, P in points.items():
         if P.itemsize == 4 and not 1e-37 <= kernel.scale <= 1e37:
             raise ValueError(f"{name} must be scaled by 1e-37 to 1e37 with points in float32")
-        if kernel.kind == _PRECOMPUTED and not (P.shape[1] == 1 and (P == np.floor(P)).all()
-                                                and 0 <= P.min() <= P.max() < len(kernel.table)):
-            raise ValueError(f"{function}: {argument} must have one column, of whole row numbers from 0 to N - 1, with "
-                             "a precomputed (N, N) kernel: np.arange(N)[:, None] for all points")
+        if kernel.kind == _PRECOMPUTED and not (
+            P.shape[1] == 1
+            and (P == np.floor(P)).all()
+            and 0 <= P.min() <= P.max() < len(kernel.table)
+        ):
+            raise ValueError(
+                f"{argument} must have one column, of whole row numbers from 0 to N - 1, with "
+                "a precomputed (N, N) kernel: np.arange(N)[:, None] for all points"
+            )
     return kernel
 
 
-def _points_and_kernel(function, X, kernel):
-    X = _checked_points(f"{function}: X", X)
-    return X, _checked_kernel(f"{function}: kernel", kernel, X=X)
+def _points_and_kernel(X, kernel):
+    X = _checked_points("X", X)
+    return X, _checked_kernel("kernel", kernel, X=X)
 
 
-@_intrinsic(lambda address, x, y: next(f for f, made in [*_custom_kernels.items()] if made.address == address)(x, y))
+@_intrinsic(
+    lambda address, x, y: next(
+        f for f, made in [*_custom_kernels.items()] if made.address == address
+    )(x, y)
+)
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function at `address` and two contiguous float64 vectors."""
+
     def codegen(context, builder, signature, args):
         x, y = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (1, 2)]
-        pointer, size = ir.DoubleType().as_pointer(), ir.IntType(64)
+        pointer = ir.DoubleType().as_pointer()
+        size = ir.IntType(64)
         function = ir.FunctionType(ir.DoubleType(), [pointer, pointer, size]).as_pointer()
-        return builder.call(builder.inttoptr(args[0], function), [x.data, y.data, builder.extract_value(x.shape, 0)])
+        return builder.call(
+            builder.inttoptr(args[0], function), [x.data, y.data, builder.extract_value(x.shape, 0)]
+        )
+
     return types.float64(address, x, y), codegen
 
 
@@ -1211,6 +1534,7 @@ def _call_kernel(typing, address, x, y):
 #
 # Its values; and for those of x - y, which _KINDS_WITH_LAWS lists, the law of their frequencies; for those of the
 # Euclidean distance among them, how far they drop and how steeply. Random features and shadows refuse other kernels.
+
 
 @_strict_helper
 def _multiply_often(values, bases, times):
@@ -1225,13 +1549,19 @@ def _apply_kernel(kernel, gamma, tile, rows):
     """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns. The
     fixed length lets LLVM drop the loops for remainders: half of the code to compile."""
     _wide_vectors()
-    zero, one = tile.dtype.type(0), tile.dtype.type(1)
+    zero = tile.dtype.type(0)
+    one = tile.dtype.type(1)
     second = tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
     # From exp(-far) on, 1e-37 or 1e-300, values are 0: a product with them would take a hundred times as long.
     far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)
-    scale, offset, shape = tile.dtype.type(kernel.scale), tile.dtype.type(kernel.offset), tile.dtype.type(kernel.shape)
-    exact, bases = gamma, np.empty(_BLOCK, tile.dtype)
-    gamma = tile.dtype.type(min(gamma, 3e38 if tile.itemsize == 4 else 1e308))  # finite: 0 * infinity would be NaN
+    scale = tile.dtype.type(kernel.scale)
+    offset = tile.dtype.type(kernel.offset)
+    shape = tile.dtype.type(kernel.shape)
+    exact = gamma
+    bases = np.empty(_BLOCK, tile.dtype)
+    gamma = tile.dtype.type(
+        min(gamma, 3e38 if tile.itemsize == 4 else 1e308)
+    )  # finite: 0 * infinity would be NaN
     steepness = gamma
     for i in range(rows):
         values = tile[i]
@@ -1239,7 +1569,9 @@ def _apply_kernel(kernel, gamma, tile, rows):
             steepness = shape
             for j in range(_BLOCK):
                 values[j] = _log_one_plus(exact, np.float64(values[j]))
-        elif _EXPONENTIAL <= kernel.kind <= _MATERN_5_2:               # (1 + a + second a^2) exp(-a), or exp(-a) alone
+        elif (
+            _EXPONENTIAL <= kernel.kind <= _MATERN_5_2
+        ):  # (1 + a + second a^2) exp(-a), or exp(-a) alone
             steepness = one
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
@@ -1256,7 +1588,7 @@ def _apply_kernel(kernel, gamma, tile, rows):
                 bases[j] = gamma * values[j] + offset
                 values[j] = scale
             _multiply_often(values, bases, np.int64(kernel.shape))
-        else:                                          # of a kind without a formula, which is refused: not finite
+        else:  # of a kind without a formula, which is refused: not finite
             for j in range(_BLOCK):
                 values[j] = np.nan
         if kernel.kind == _MATERN_3_2 or kernel.kind == _MATERN_5_2:
@@ -1272,8 +1604,12 @@ def _checked_stationary(name, kernel, radial=False, **points):
     """A kernel of x - y; radial: of the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
     if kernel.kind not in _KINDS_WITH_LAWS:
-        raise ValueError(f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy")
-    _require(not radial or kernel.kind != _CITY_BLOCK, f"{name} must depend on the Euclidean distance")
+        raise ValueError(
+            f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy"
+        )
+    _require(
+        not radial or kernel.kind != _CITY_BLOCK, f"{name} must depend on the Euclidean distance"
+    )
     return kernel
 
 
@@ -1282,13 +1618,18 @@ def _mixture_scale(kernel, key, j):
     """What a normal vector is multiplied by to be frequency j of a kernel of the Euclidean distance. All of these are
     mixtures of Gaussian ones: (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those
     of Student's t with 2 nu degrees."""
-    kind, nu = kernel.kind, 0.5
+    kind = kernel.kind
+    nu = 0.5
     if kind == _GAUSSIAN:
         return math.sqrt(2.0 * kernel.gamma)
     if kind == _RATIONAL or kind == _CAUCHY:
-        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kind == _RATIONAL else 1.0))
+        return math.sqrt(
+            2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kind == _RATIONAL else 1.0)
+        )
     if kind != _EXPONENTIAL:
-        nu = 1.5 if kind == _MATERN_3_2 else 2.5 if kind == _MATERN_5_2 else np.nan        # no law is here yet
+        nu = (
+            1.5 if kind == _MATERN_3_2 else 2.5 if kind == _MATERN_5_2 else np.nan
+        )  # no law is here yet
     return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
 
 
@@ -1300,18 +1641,25 @@ def _mixture_scales(kernel, key, out):
 
 def _drop_and_slope(kernel, r):
     """1 - k(r) / k(0) of a kernel of the distance, without cancellation, and the largest abs(d k / d r) / k(0)."""
-    gamma, golden = kernel.gamma, 0.5 * (1.0 + math.sqrt(5.0))
+    gamma = kernel.gamma
+    golden = 0.5 * (1.0 + math.sqrt(5.0))
     if kernel.kind == _GAUSSIAN:
         return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)
-    if kernel.kind in (_RATIONAL, _CAUCHY):            # steepest at gamma r^2 = u
+    if kernel.kind in (_RATIONAL, _CAUCHY):  # steepest at gamma r^2 = u
         alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
         u = 1.0 / (2.0 * alpha + 1.0)
         slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-        return -math.expm1(-alpha * np.logaddexp(0.0, math.log(gamma) + 2.0 * math.log(r))), slope     # log(1 + g r^2)
-    from scipy.special import gammainc                 # exp(-a) sum_{n >= order} a^n / n! for a = gamma r
+        return -math.expm1(
+            -alpha * np.logaddexp(0.0, math.log(gamma) + 2.0 * math.log(r))
+        ), slope  # log(1 + g r^2)
+    from scipy.special import gammainc  # exp(-a) sum_{n >= order} a^n / n! for a = gamma r
+
     # Steepest where a exp(-a) is, at 1, and (a + a^2) exp(-a) / 3, where a is golden.
-    order, slope = {_EXPONENTIAL: (1, gamma), _MATERN_3_2: (2, gamma / math.e), _MATERN_5_2: (
-        3, gamma * (golden + golden**2) * math.exp(-golden) / 3.0)}[kernel.kind]
+    order, slope = {
+        _EXPONENTIAL: (1, gamma),
+        _MATERN_3_2: (2, gamma / math.e),
+        _MATERN_5_2: (3, gamma * (golden + golden**2) * math.exp(-golden) / 3.0),
+    }[kernel.kind]
     a = min(gamma * r, 1e3)
     return float(gammainc(order, a)) + (a * a * math.exp(-a) / 6.0 if order == 3 else 0.0), slope
 
@@ -1326,6 +1674,7 @@ _EXPANDED_BELOW = 16.0
 
 class _Pairs(NamedTuple):
     """Two point sets made ready for tiles, and the kernel's gamma for them: see `_prepare`."""
+
     mode: int
     gamma: float
     X: np.ndarray
@@ -1348,8 +1697,9 @@ def _whole_blocks(n):
 def _packed(V, width, rows, columns):
     """Panels (panels, rows, width) of the columns of V; zeros fill up so many rows and columns."""
     count = -(-columns // max(width, 1))
-    filled, panels = np.zeros((rows, count * width), V.dtype), _new_array((count, rows, width), V.dtype)
-    filled[:len(V), :V.shape[1]] = V
+    filled = np.zeros((rows, count * width), V.dtype)
+    panels = _new_array((count, rows, width), V.dtype)
+    filled[: len(V), : V.shape[1]] = V
     panels[:] = filled.reshape(rows, count, width).transpose(1, 0, 2)
     return panels
 
@@ -1368,7 +1718,9 @@ def _minus_row(X, row=None):
 def _at_scale(kernel, X, Y, symmetric):
     """Points and gamma with the bandwidth near 1: times a power of two, where float32 cannot hold gamma or squares.
     Exact, but for distances below 1e-35 times the largest coordinate, which become 0."""
-    kink = _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK  # then gamma is one over the bandwidth, else over its square
+    kink = (
+        _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK
+    )  # then gamma is one over the bandwidth, else over its square
     sharpness = kernel.gamma if kink else math.sqrt(kernel.gamma)
     if X.itemsize == 8 or kernel.kind in (_CUSTOM, _PRECOMPUTED) or 1e-6 <= sharpness <= 1e6:
         return kernel.gamma, X, Y
@@ -1391,25 +1743,36 @@ def _prepare(kernel, X, Y, symmetric):
         centre = Y.mean(0, np.float64)
         Q = _minus_row(Y, centre)
         P = Q if symmetric else _minus_row(X, centre)
-        x_squares, y_squares = [np.zeros(_whole_blocks(len(Z)), Z.dtype) for Z in (P, Q)]  # np.pad takes 8 us
+        x_squares, y_squares = [
+            np.zeros(_whole_blocks(len(Z)), Z.dtype) for Z in (P, Q)
+        ]  # np.pad takes 8 us
         for squares, Z in ((x_squares, P), (y_squares, Q)):
-            squares[:len(Z)] = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind")
+            squares[: len(Z)] = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind")
         steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
         if steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW:
             return _Pairs(_EXPANDED, gamma, P, Q, x_squares, y_squares, _pack(Q), symmetric)
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
         return _Pairs(_EVERY_PAIR, gamma, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
-    mode = _PRODUCTS if kernel.kind == _POLYNOMIAL else _SUMS_OF_SIZES if kernel.kind == _CITY_BLOCK else _DISTANCES
+    mode = (
+        _PRODUCTS
+        if kernel.kind == _POLYNOMIAL
+        else _SUMS_OF_SIZES
+        if kernel.kind == _CITY_BLOCK
+        else _DISTANCES
+    )
     return _Pairs(mode, gamma, X, Y, none, none, _pack(Y), symmetric)
 
 
 # 5.4 Tiles
 
+
 @_helper
 def _pair_value(kernel, x, y):
     """k(x, y) of a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
-        return kernel.scale * _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
+        return kernel.scale * _call_kernel(
+            kernel.address, x.astype(np.float64), y.astype(np.float64)
+        )
     return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
 
 
@@ -1418,7 +1781,8 @@ def _pair_sum(kind, x, y, zero):
     """The inner product, sum of sizes or squared distance that a kernel is a function of, in the precision of zero."""
     total = zero
     for t in range(x.shape[0]):
-        a, b = zero + x[t], zero + y[t]
+        a = zero + x[t]
+        b = zero + y[t]
         if kind == _POLYNOMIAL:
             total += a * b
         else:
@@ -1440,24 +1804,30 @@ def kernel_value(kernel, x, y):
     """
     if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
         return _pair_value(kernel, x, y)
-    kind, total, value = kernel.kind, _pair_sum(kernel.kind, x, y, 0.0), np.nan
-    a = min(kernel.gamma * math.sqrt(abs(total)), 1e3)                 # exp(-1e3) is 0
+    kind = kernel.kind
+    total = _pair_sum(kernel.kind, x, y, 0.0)
+    value = np.nan
+    a = min(kernel.gamma * math.sqrt(abs(total)), 1e3)  # exp(-1e3) is 0
     if kind == _POLYNOMIAL:
         value = kernel.scale
-        for _ in range(np.int64(kernel.shape)):        # from the scale on, as `_apply_kernel` has it
+        for _ in range(np.int64(kernel.shape)):  # from the scale on, as `_apply_kernel` has it
             value *= kernel.gamma * total + kernel.offset
         return value
     if kind == _GAUSSIAN or kind == _CITY_BLOCK:
         value = math.exp(-kernel.gamma * total)
     elif kind == _RATIONAL or kind == _CAUCHY:
-        value = math.exp(-(kernel.shape if kind == _RATIONAL else 1.0) * _log_one_plus(kernel.gamma, total))
+        value = math.exp(
+            -(kernel.shape if kind == _RATIONAL else 1.0) * _log_one_plus(kernel.gamma, total)
+        )
     elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
-        factor = 1.0 if kind == _EXPONENTIAL else 1.0 + a + (a * a / 3.0 if kind == _MATERN_5_2 else 0.0)
+        factor = (
+            1.0 if kind == _EXPONENTIAL else 1.0 + a + (a * a / 3.0 if kind == _MATERN_5_2 else 0.0)
+        )
         value = factor * math.exp(-a)
     return kernel.scale * value
 
 
-_kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))     # for calls from Python
+_kernel_value = _core_alone(getattr(kernel_value, "py_func", kernel_value))  # for calls from Python
 
 
 @_helper
@@ -1469,13 +1839,15 @@ def _new_tile(like):
 @_helper
 def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
-    X, Y = pairs.X, pairs.Y
+    X = pairs.X
+    Y = pairs.Y
     if pairs.mode == _EVERY_PAIR:
         for i in range(first, last):
             for j in range(begin, end):
                 tile[i - first, j - begin] = _pair_value(kernel, X[i], Y[j])
         return
-    width, d = pairs.panels.shape[2], X.shape[1]
+    width = pairs.panels.shape[2]
+    d = X.shape[1]
     for q in range(_BLOCK // width):
         panel = pairs.panels[begin // width + q]
         for r in range(0, last - first, 4):
@@ -1486,9 +1858,10 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
             else:
                 _inner_products(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
     if pairs.mode == _EXPANDED:
-        y_squares = pairs.y_squares[begin:begin + _BLOCK]
+        y_squares = pairs.y_squares[begin : begin + _BLOCK]
         for i in range(first, last):
-            values, x_square = tile[i - first], pairs.x_squares[i]
+            values = tile[i - first]
+            x_square = pairs.x_squares[i]
             for c in range(_BLOCK):
                 square = x_square + y_squares[c] - values.dtype.type(2) * values[c]
                 values[c] = square if square > 0 else values.dtype.type(0)
@@ -1499,47 +1872,60 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
 
 def _tile_work(kernel, pairs, more):
     """Nanoseconds that the tiles of all pairs take, with so many `more` for what is done with a value."""
-    n, m, d = len(pairs.X), len(pairs.Y), pairs.X.shape[1]
+    n = len(pairs.X)
+    m = len(pairs.Y)
+    d = pairs.X.shape[1]
     if pairs.mode == _EVERY_PAIR:
         each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
     else:
-        m, degree = _whole_blocks(m), kernel.shape if kernel.kind == _POLYNOMIAL else 0.0    # whole tiles
+        # whole tiles
+        m = _whole_blocks(m)
+        degree = kernel.shape if kernel.kind == _POLYNOMIAL else 0.0
         each = 1.0 + _MULTIPLY_ADD * d + 0.1 * degree
     return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
 
 
 def _tile_places(P, Q, symmetric):
     """(tiles, 2) rows and columns, in blocks, of the tiles of a len(P) x len(Q) matrix, or of its upper half."""
-    rows, columns = -(-len(P) // _BLOCK), -(-len(Q) // _BLOCK)
-    return np.stack(np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns), axis=1)
+    rows = -(-len(P) // _BLOCK)
+    columns = -(-len(Q) // _BLOCK)
+    return np.stack(
+        np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns),
+        axis=1,
+    )
 
 
 @_helper
 def _tile_place(places, t, n, m):
     """first, last, begin, end: rows and columns of tile t of an (n, m) matrix; without places all tiles, row by row."""
     columns = _blocks(m)
-    first, begin = t // columns * _BLOCK, t % columns * _BLOCK
+    first = t // columns * _BLOCK
+    begin = t % columns * _BLOCK
     if places.shape[0] > 0:
-        first, begin = places[t, 0] * _BLOCK, places[t, 1] * _BLOCK
+        first = places[t, 0] * _BLOCK
+        begin = places[t, 1] * _BLOCK
     return first, min(n, first + _BLOCK), begin, min(m, begin + _BLOCK)
 
 
 # 5.5 Gram matrices
+
 
 @_core
 def _fill_gram(kernel, pairs, places, out):
     """The Gram matrix, four tiles a task; of a symmetric one the upper half is computed."""
     for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
-        group, tile = np.int64(index), _new_tile(out)
+        group = np.int64(index)
+        tile = _new_tile(out)
         for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
             first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for i in range(first, last):
-                row, values = out[i, begin:end], tile[i - first]
+                row = out[i, begin:end]
+                values = tile[i - first]
                 for j in range(end - begin):
                     row[j] = values[j]
-            if pairs.symmetric:                        # a diagonal tile mirrors itself: its halves differ by rounding
+            if pairs.symmetric:  # a diagonal tile mirrors itself: its halves differ by rounding
                 for j in range(begin, end):
                     for i in range(first, min(last, j)):
                         out[j, i] = tile[i - first, j - begin]
@@ -1548,7 +1934,9 @@ def _fill_gram(kernel, pairs, places, out):
 def _gram(kernel, pairs):
     out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
     places = _tile_places(pairs.X, pairs.Y, pairs.symmetric)
-    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)             # 3: to write to new memory
+    _fill_gram(
+        _tile_work(kernel, pairs, 3.0), kernel, pairs, places, out
+    )  # 3: to write to new memory
     return out
 
 
@@ -1559,6 +1947,7 @@ def _value_limit(kernel, *sets):
     return max(float(_diagonal(X, kernel).max()) for X in sets)
 
 
+@_public
 def gram(X, Y, kernel):
     """Gram matrix K_ij = k(x_i, y_j) (AMS section 2).
 
@@ -1572,15 +1961,18 @@ def gram(X, Y, kernel):
     >>> gram(X, X, gaussian(1.0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    P, Q = _in_common_precision(*_checked_two("gram", X, "Y", Y))
-    kernel = _checked_kernel("gram: kernel", kernel, X=P, Y=Q)
-    _fits("gram: Y", 1.0 * len(P) * len(Q) * P.itemsize)
+    P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
+    kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
+    _fits("Y", 1.0 * len(P) * len(Q) * P.itemsize)
     K = _gram(kernel, _prepare(kernel, P, Q, P is Q))
-    if not _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) and not _all_below(K, math.inf):
-        raise ValueError("gram: kernel must have finite values on X and Y, in their precision")
+    if not _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) and not _all_below(
+        K, math.inf
+    ):
+        raise ValueError("kernel must have finite values on X and Y, in their precision")
     return K
 
 
+@_public
 def gram_diagonal(X, kernel):
     """Diagonal of the Gram matrix, k(x_i, x_i) (AMS section 2).
 
@@ -1589,8 +1981,11 @@ def gram_diagonal(X, kernel):
         kernel : Kernel
     Returns: (n,) array of X's precision
     """
-    diagonal = _diagonal(*_points_and_kernel("gram_diagonal", X, kernel))
-    _require(np.isfinite(diagonal).all(), "gram_diagonal: kernel must have finite values on X, in the precision of X")
+    diagonal = _diagonal(*_points_and_kernel(X, kernel))
+    _require(
+        np.isfinite(diagonal).all(),
+        "kernel must have finite values on X, in the precision of X",
+    )
     return diagonal
 
 
@@ -1603,12 +1998,14 @@ def _call_diagonal(X, kernel, out):
 def _diagonal(X, kernel):
     out = np.full(len(X), kernel.scale, X.dtype)
     if kernel.kind == _POLYNOMIAL:
-        values = np.full(len(X), kernel.scale)         # powers from there on, as in `_apply_kernel`
-        with np.errstate(over="ignore", under="ignore"):
-            bases = kernel.gamma * np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind") + kernel.offset
-            for _ in range(int(kernel.shape)):
-                values *= bases
-            out[:] = values
+        values = np.full(len(X), kernel.scale)  # powers from there on, as in `_apply_kernel`
+        bases = (
+            kernel.gamma * np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
+            + kernel.offset
+        )
+        for _ in range(int(kernel.shape)):
+            values *= bases
+        out[:] = values
     elif kernel.kind in (_CUSTOM, _PRECOMPUTED):
         _call_diagonal(X, kernel, out)
     return out
@@ -1620,10 +2017,14 @@ def _diagonal(X, kernel):
 # micro-kernel on panels of 2 registers. Sums within a block (in `_transposed_product`, a run of blocks) are in the
 # data's precision, sums of blocks in float64.
 
+
 def _packed_vectors(V):
     """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
-    p, rows = V.shape[1], _whole_blocks(len(V))
-    return _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, _NARROW_PANEL // V.itemsize, rows, p)
+    p = V.shape[1]
+    rows = _whole_blocks(len(V))
+    return (
+        _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, _NARROW_PANEL // V.itemsize, rows, p)
+    )
 
 
 def _padded_width(p, like):
@@ -1638,7 +2039,8 @@ def _multiply_add(A, first, last, start, stop, p, panels, row, out):
     if p <= 4:
         for i in range(first, last):
             for q in range(p):
-                a, v = A[i, start:stop], panels[0, q, row:row + stop - start]
+                a = A[i, start:stop]
+                v = panels[0, q, row : row + stop - start]
                 total = v.dtype.type(0)
                 for j in range(a.shape[0]):
                     total += a[j] * v[j]
@@ -1646,8 +2048,10 @@ def _multiply_add(A, first, last, start, stop, p, panels, row, out):
         return
     for r in range(0, last - first, _PRODUCT_ROWS):
         for c in range(panels.shape[0]):
-            panel = panels[c, row:row + stop - start]
-            _add_product(A, first + r, A.shape[0] - 1, start, stop, panel, out, r, c * panels.shape[2])
+            panel = panels[c, row : row + stop - start]
+            _add_product(
+                A, first + r, A.shape[0] - 1, start, stop, panel, out, r, c * panels.shape[2]
+            )
 
 
 @_helper
@@ -1662,9 +2066,11 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
                     out[j, q] += a[j] * v
         return
     for c in range(panels.shape[0]):
-        panel = panels[c, row:row + last - first]
+        panel = panels[c, row : row + last - first]
         for r in range(0, stop - start, _PRODUCT_ROWS):
-            _add_transposed_product(A, start + r, A.shape[1] - 1, first, last, panel, out, r, c * panels.shape[2])
+            _add_transposed_product(
+                A, start + r, A.shape[1] - 1, first, last, panel, out, r, c * panels.shape[2]
+            )
 
 
 def _sum_of_slots(slots, n, p, dtype):
@@ -1683,11 +2089,17 @@ def _add_tiles(kernel, pairs, places, p, panels, tasks, slots):
     """Add the products of each task's tiles to its slot."""
     for index in prange(tasks):
         _wide_vectors()
-        task, tiles, wide, segments = np.int64(index), places.shape[0], slots.shape[2], slots.shape[0]
-        slot, row = task % segments, task // segments * (0 if pairs.symmetric else _blocks(pairs.Y.shape[0]))
+        task = np.int64(index)
+        tiles = places.shape[0]
+        wide = slots.shape[2]
+        segments = slots.shape[0]
+        slot = task % segments
+        row = task // segments * (0 if pairs.symmetric else _blocks(pairs.Y.shape[0]))
         columns = tiles if pairs.symmetric else _blocks(pairs.Y.shape[0])
-        start, stop = row + slot * columns // segments, row + (slot + 1) * columns // segments
-        tile, product = _new_tile(panels), _aligned((_BLOCK, wide), panels)
+        start = row + slot * columns // segments
+        stop = row + (slot + 1) * columns // segments
+        tile = _new_tile(panels)
+        product = _aligned((_BLOCK, wide), panels)
         for t in range(start, stop):
             first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
@@ -1696,7 +2108,9 @@ def _add_tiles(kernel, pairs, places, p, panels, tasks, slots):
             _add_block(product, last - first, slots[slot], first)
             if pairs.symmetric and begin > first:
                 product[:] = 0
-                _multiply_add_transposed(tile, 0, last - first, 0, end - begin, p, panels, first, product)
+                _multiply_add_transposed(
+                    tile, 0, last - first, 0, end - begin, p, panels, first, product
+                )
                 _add_block(product, end - begin, slots[slot], begin)
 
 
@@ -1710,17 +2124,26 @@ def _add_block(product, rows, out, first):
 
 def _gram_product(kernel, pairs, V):
     """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
-    n, m, p, panels = len(pairs.X), len(pairs.Y), V.shape[1], _packed_vectors(V)
-    rows, columns, wide = -(-n // _BLOCK), -(-m // _BLOCK), _padded_width(p, V)
-    segments = 16 if pairs.symmetric else max(1, min(columns, 64 // rows))     # few rows are cut into 64 tasks
-    slots, tasks = np.zeros((segments, rows * _BLOCK, wide)), segments if pairs.symmetric else rows * segments
+    n = len(pairs.X)
+    m = len(pairs.Y)
+    p = V.shape[1]
+    panels = _packed_vectors(V)
+    rows = -(-n // _BLOCK)
+    columns = -(-m // _BLOCK)
+    wide = _padded_width(p, V)
+    segments = (
+        16 if pairs.symmetric else max(1, min(columns, 64 // rows))
+    )  # few rows are cut into 64 tasks
+    slots = np.zeros((segments, rows * _BLOCK, wide))
+    tasks = segments if pairs.symmetric else rows * segments
     work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
-    places = np.empty((0, 2), np.int64)                # of all tiles they would take a gigabyte for 10^12 pairs
+    places = np.empty((0, 2), np.int64)  # of all tiles they would take a gigabyte for 10^12 pairs
     places = _tile_places(pairs.X, pairs.Y, True) if pairs.symmetric else places
     _add_tiles(work, kernel, pairs, places, p, panels, tasks, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
+@_public
 def gram_matmat(X, Y, V, kernel):
     """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
 
@@ -1732,11 +2155,16 @@ def gram_matmat(X, Y, V, kernel):
         kernel : Kernel
     Returns: (n, p) array, float32 if both X and Y are float32, else float64. O(n m (d + p)) time, nothing of n x m
     """
-    P, Q = _in_common_precision(*_checked_two("gram_matmat", X, "Y", Y))
-    V = _checked_points("gram_matmat: V", V, rows=len(Q)).astype(P.dtype, copy=False)
-    kernel = _checked_kernel("gram_matmat: kernel", kernel, X=P, Y=Q)
-    product = _gram_product(kernel, _prepare(kernel, P, Q, P is Q and _use_symmetry(len(P), V.shape[1], P)), V)
-    _require(_all_below(product, math.inf), "gram_matmat: kernel must have finite values, and so must the product")
+    P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
+    V = _checked_points("V", V, rows=len(Q)).astype(P.dtype, copy=False)
+    kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
+    product = _gram_product(
+        kernel, _prepare(kernel, P, Q, P is Q and _use_symmetry(len(P), V.shape[1], P)), V
+    )
+    _require(
+        _all_below(product, math.inf),
+        "kernel must have finite values, and so must the product",
+    )
     return product
 
 
@@ -1749,18 +2177,24 @@ def gram_matmat(X, Y, V, kernel):
 
 # 6.1 Forms
 
+
 @_validated("a CSR")
 class CSR(NamedTuple):
     """Sparse matrix by rows: row i has entries data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
+
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
 
 
-@_validated("Bits with words of uint32, in ceil(n / 32) rows and n columns, n at least 1", lambda made: (
-    made.n > 0 and made.words.shape == (-(-made.n // 32), made.n)), words="bits")
+@_validated(
+    "Bits with words of uint32, in ceil(n / 32) rows and n columns, n at least 1",
+    lambda made: made.n > 0 and made.words.shape == (-(-made.n // 32), made.n),
+    words="bits",
+)
 class Bits(NamedTuple):
     """Matrix of entries +scale and -scale, a bit each: with bit r of words[c, j] set, entry (32 c + r, j) is +scale."""
+
     words: np.ndarray
     scale: float
     n: int
@@ -1769,6 +2203,7 @@ class Bits(NamedTuple):
 @_validated("an Implicit")
 class Implicit(NamedTuple):
     """The Gram matrix of X, evaluated anew in each product and never stored."""
+
     X: np.ndarray
     kernel: Kernel
 
@@ -1776,19 +2211,28 @@ class Implicit(NamedTuple):
 @_validated("a LowRank")
 class LowRank(NamedTuple):
     """F F^T for a factor F (n, r)."""
+
     F: np.ndarray
 
 
-@_validated("a Difference of operators of the same size", lambda made: _size(made.A) == _size(made.B))
+@_validated(
+    "a Difference of operators of the same size", lambda made: _size(made.A) == _size(made.B)
+)
 class Difference(NamedTuple):
     """A - B of two operators; made by `difference`."""
+
     A: tuple
     B: tuple
 
 
-@_validated("a Centered, with a mean for each row of A", lambda made: made.means.size == _size(made.A), means=1)
+@_validated(
+    "a Centered, with a mean for each row of A",
+    lambda made: made.means.size == _size(made.A),
+    means=1,
+)
 class Centered(NamedTuple):
     """H A H with H = I - 1 1^T / n, and the row means of A; made by `center`."""
+
     A: tuple
     means: np.ndarray
 
@@ -1799,8 +2243,8 @@ class Centered(NamedTuple):
 # beside those of the core that comes next, and its bits depend on their number.
 
 _BLAS_BELOW = 2**18
-_DEPTH = 2 * _BLOCK                                    # depth of a product between two loads of its sums
-_RUN = 8 * _DEPTH                                      # rows whose products are added in the factors' precision
+_DEPTH = 2 * _BLOCK  # depth of a product between two loads of its sums
+_RUN = 8 * _DEPTH  # rows whose products are added in the factors' precision
 
 
 @_core
@@ -1808,26 +2252,32 @@ def _add_rows(A, m, p, panels, tasks, slots):
     """Add the product of each block of rows and each segment of columns to its slot."""
     for index in prange(tasks):
         _wide_vectors()
-        task, wide, segments = np.int64(index), slots.shape[2], slots.shape[0]
+        task = np.int64(index)
+        wide = slots.shape[2]
+        segments = slots.shape[0]
         columns = (m + _WIDE_BLOCK - 1) // _WIDE_BLOCK
-        first, slot = task // segments * _BLOCK, task % segments
+        first = task // segments * _BLOCK
+        slot = task % segments
         last = min(A.shape[0], first + _BLOCK)
         product = _aligned((_BLOCK, wide), panels)
         for b in range(slot * columns // segments, (slot + 1) * columns // segments):
             product[:] = 0
-            begin, end = b * _WIDE_BLOCK, min(m, b * _WIDE_BLOCK + _WIDE_BLOCK)
+            begin = b * _WIDE_BLOCK
+            end = min(m, b * _WIDE_BLOCK + _WIDE_BLOCK)
             _multiply_add(A, first, last, begin, end, p, panels, begin, product)
             _add_block(product, last - first, slots[slot], first)
 
 
-@np.errstate(over="ignore", invalid="ignore")          # products that are not finite are refused by whoever calls
 def _dense_product(A, m, V):
     """A[:, :m] V for a C-ordered array."""
-    n, p = len(A), V.shape[1]
+    n = len(A)
+    p = V.shape[1]
     if n * V.size < _BLAS_BELOW:
         return A[:, :m] @ V
-    rows, wide, panels = -(-n // _BLOCK), _padded_width(p, V), _packed_vectors(V)
-    segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))           # few rows are cut into 64 tasks
+    rows = -(-n // _BLOCK)
+    wide = _padded_width(p, V)
+    panels = _packed_vectors(V)
+    segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))  # few rows are cut into 64 tasks
     slots = np.zeros((segments, rows * _BLOCK, wide))
     _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
@@ -1838,21 +2288,27 @@ def _add_columns(U, m, p, panels, slots):
     """Add the inner products over each run of rows to its slot."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
-        part, n, parts, blocks = np.int64(index), U.shape[0], slots.shape[0], _blocks(U.shape[0])
+        part = np.int64(index)
+        n = U.shape[0]
+        parts = slots.shape[0]
+        blocks = _blocks(U.shape[0])
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-            first, last = b * _BLOCK, min(n, b * _BLOCK + _BLOCK)
+            first = b * _BLOCK
+            last = min(n, b * _BLOCK + _BLOCK)
             _multiply_add_transposed(U, first, last, 0, m, p, panels, first, slots[part])
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def _transposed_product(U, m, V):
     """U[:, :m]^T V: one partial sum for each of at most 64 runs of rows, added in order."""
     p = V.shape[1]
     if m * V.size < _BLAS_BELOW:
         return U[:, :m].T @ V
-    rows, wide = -(-m // _PRODUCT_ROWS) * _PRODUCT_ROWS, _padded_width(p, V)
+    rows = -(-m // _PRODUCT_ROWS) * _PRODUCT_ROWS
+    wide = _padded_width(p, V)
     slots = np.zeros((min(64, -(-len(U) // _BLOCK)), rows, wide), V.dtype)
-    _add_columns(len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0), U, m, p, _packed_vectors(V), slots)
+    _add_columns(
+        len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0), U, m, p, _packed_vectors(V), slots
+    )
     return _sum_of_slots(slots, m, p, V.dtype)
 
 
@@ -1865,7 +2321,9 @@ def _pack_columns(F, start, panels):
         block = np.int64(index)
         for t in range(block * _BLOCK, min(rows, block * _BLOCK + _BLOCK)):
             for q in range(count):
-                row, source, inside = panels[q, t], F[start + t, q * width:], max(0, min(width, F.shape[1] - q * width))
+                row = panels[q, t]
+                source = F[start + t, q * width :]
+                inside = max(0, min(width, F.shape[1] - q * width))
                 for c in range(inside):
                     row[c] = source[c]
                 for c in range(inside, width):
@@ -1877,15 +2335,27 @@ def _add_panel_products(left, right, places, out):
     """out += the products of columns in panels, tile by tile (of the upper half, if both are the same)."""
     for index in prange(places.shape[0]):
         _wide_vectors()
-        t, rows, width, tile = np.int64(index), left.shape[1], left.shape[2], _new_tile(left)
+        t = np.int64(index)
+        rows = left.shape[1]
+        width = left.shape[2]
+        tile = _new_tile(left)
         first, last, begin, end = _tile_place(places, t, out.shape[0], out.shape[1])
         tile[:] = 0
         for deep in range(0, rows, _DEPTH):
             stop = min(rows, deep + _DEPTH)
             for q in range(begin // width, (end + width - 1) // width):
                 for row in range(first, last, 4):
-                    _add_transposed_panel(left[row // width], row % width, width - 1, deep, stop, right[q, deep:stop],
-                                          tile, row - first, q * width - begin)
+                    _add_transposed_panel(
+                        left[row // width],
+                        row % width,
+                        width - 1,
+                        deep,
+                        stop,
+                        right[q, deep:stop],
+                        tile,
+                        row - first,
+                        q * width - begin,
+                    )
         for i in range(first, last):
             for j in range(begin, end):
                 out[i, j] += tile[i - first, j - begin]
@@ -1895,10 +2365,15 @@ def _column_products(F, G):
     """F^T G in float64; beyond what BLAS does, sums of 2048 rows in the factors' precision."""
     if F.size * G.shape[1] < _BLAS_BELOW:
         return np.matmul(F.T, G, dtype=np.float64)
-    out, width, symmetric = np.zeros((F.shape[1], G.shape[1])), _WIDE_PANEL // F.itemsize, F is G
-    places, padded = _tile_places(out, out.T, symmetric), -(-out.shape[1] // width) * width # whole panels are taken
+    out = np.zeros((F.shape[1], G.shape[1]))
+    width = _WIDE_PANEL // F.itemsize
+    symmetric = F is G
+    # whole panels are taken
+    places = _tile_places(out, out.T, symmetric)
+    padded = -(-out.shape[1] // width) * width
     for start in range(0, len(F), _RUN):
-        rows, panels = min(_RUN, len(F) - start), []
+        rows = min(_RUN, len(F) - start)
+        panels = []
         for A in (F,) if symmetric else (F, G):
             panels.append(_new_array((_whole_blocks(A.shape[1]) // width, rows, width), A.dtype))
             _pack_columns(0.7 * panels[-1].size, A, start, panels[-1])
@@ -1909,28 +2384,42 @@ def _column_products(F, G):
 
 # 6.3 Products with sparse matrices and with bits
 
+
 def _row64(context, builder, dtype, data, row, store=None):
     """Load (or store) row `row` of 64 bytes: loops over such short rows LLVM keeps scalar, 3 times slower."""
-    element, itemsize = context.get_value_type(dtype), dtype.bitwidth // 8
+    element = context.get_value_type(dtype)
+    itemsize = dtype.bitwidth // 8
     lanes = 64 // itemsize
     place = builder.gep(data, [builder.mul(row, ir.IntType(64)(lanes))])
     place = builder.bitcast(place, ir.VectorType(element, lanes).as_pointer())
-    return builder.load(place, align=itemsize) if store is None else builder.store(store, place, align=itemsize)
+    return (
+        builder.load(place, align=itemsize)
+        if store is None
+        else builder.store(store, place, align=itemsize)
+    )
 
 
 @_intrinsic(lambda out, row, a, i, factor, b, j: operator.setitem(out, row, a[i] + factor * b[j]))
 def _combine_rows(typing, out, row, a, i, factor, b, j):
     """out[row] = a[i] + factor b[j] on 64-byte rows."""
+
     def codegen(context, builder, signature, args):
-        out, a, b = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 5)]
+        out, a, b = [
+            context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 5)
+        ]
         dtype = signature.args[0].dtype
-        first, second = _row64(context, builder, dtype, a, args[3]), _row64(context, builder, dtype, b, args[6])
-        empty, splat = ir.Constant(second.type, ir.Undefined), ir.VectorType(ir.IntType(32), second.type.count)
+        first = _row64(context, builder, dtype, a, args[3])
+        second = _row64(context, builder, dtype, b, args[6])
+        empty = ir.Constant(second.type, ir.Undefined)
+        splat = ir.VectorType(ir.IntType(32), second.type.count)
         factor = builder.insert_element(empty, args[4], ir.IntType(32)(0))
         factor = builder.shuffle_vector(factor, empty, ir.Constant(splat, None))
-        total = builder.fadd(first, builder.fmul(factor, second, flags=("contract",)), flags=("contract",))
+        total = builder.fadd(
+            first, builder.fmul(factor, second, flags=("contract",)), flags=("contract",)
+        )
         _row64(context, builder, dtype, out, args[1], store=total)
         return context.get_dummy_value()
+
     return types.void(out, types.int64, a, types.int64, out.dtype, b, types.int64), codegen
 
 
@@ -1940,17 +2429,25 @@ def _multiply_rows(data, indices, indptr, panels, out):
     in turn: an addition to the number that was just written waits for it, 3.5 ns."""
     for index in prange(_blocks(out.shape[0])):
         _wide_vectors()
-        block, lanes = np.int64(index), panels.shape[2]
-        total, only = _aligned((4, lanes), panels), panels.reshape(panels.size)
+        block = np.int64(index)
+        lanes = panels.shape[2]
+        total = _aligned((4, lanes), panels)
+        only = panels.reshape(panels.size)
         for i in range(block * _BLOCK, min(out.shape[0], block * _BLOCK + _BLOCK)):
-            begin, end = indptr[i], indptr[i + 1]
+            begin = indptr[i]
+            end = indptr[i + 1]
             if lanes == 1:
-                values, columns, sum_of_row = data[begin:end], indices[begin:end], out.dtype.type(0)
-                for q in range(values.shape[0]):       # unsigned, so that LLVM need not look for negative ones
+                values = data[begin:end]
+                columns = indices[begin:end]
+                sum_of_row = out.dtype.type(0)
+                for q in range(
+                    values.shape[0]
+                ):  # unsigned, so that LLVM need not look for negative ones
                     sum_of_row += values[q] * only[np.uint64(columns[q])]
                 out[i, 0] = sum_of_row
             for group in range(panels.shape[0] if lanes > 1 else 0):
-                V, whole = panels[group], begin + (end - begin) // 4 * 4
+                V = panels[group]
+                whole = begin + (end - begin) // 4 * 4
                 total[:] = 0
                 for q in range(begin, whole, 4):
                     _combine_rows(total, 0, total, 0, data[q], V, indices[q])
@@ -1960,31 +2457,41 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 for q in range(whole, end):
                     _combine_rows(total, 0, total, 0, data[q], V, indices[q])
                 for c in range(min(lanes, out.shape[1] - group * lanes)):
-                    out[i, group * lanes + c] = (total[0, c] + total[1, c]) + (total[2, c] + total[3, c])
+                    out[i, group * lanes + c] = (total[0, c] + total[1, c]) + (
+                        total[2, c] + total[3, c]
+                    )
 
 
 def _csr_product(A, V):
     V = V.astype(A.data.dtype, copy=False)
     lanes = 1 if V.shape[1] == 1 else 64 // V.itemsize
-    out, groups = _new_array(V.shape, V.dtype), -(-V.shape[1] // lanes)
+    out = _new_array(V.shape, V.dtype)
+    groups = -(-V.shape[1] // lanes)
     panels = _new_array((groups, len(V), lanes), V.dtype)
     _pack_columns(0.7 * panels.size, V, 0, panels)
     _multiply_rows((1.0 if lanes == 1 else 1.5 * groups) * A.data.size, *A, panels, out)
     return out
 
 
-@_intrinsic(lambda total, row, table, a, b, c, d: operator.iadd(
-    total[row], table[a] + table[b] + (table[c] + table[d])))
+@_intrinsic(
+    lambda total, row, table, a, b, c, d: operator.iadd(
+        total[row], table[a] + table[b] + (table[c] + table[d])
+    )
+)
 def _add_table_rows(typing, total, row, table, a, b, c, d):
     """total[row] += table[a] + table[b] + table[c] + table[d] on 64-byte rows."""
+
     def codegen(context, builder, signature, args):
-        total, table = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
+        total, table = [
+            context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)
+        ]
         dtype = signature.args[0].dtype
         w, x, y, z = [_row64(context, builder, dtype, table, index) for index in args[3:]]
         addend = builder.fadd(builder.fadd(w, x), builder.fadd(y, z))
         old = _row64(context, builder, dtype, total, args[1])
         _row64(context, builder, dtype, total, args[1], store=builder.fadd(old, addend))
         return context.get_dummy_value()
+
     return types.void(total, types.uint64, table, *[types.uint64] * 4), codegen
 
 
@@ -1993,7 +2500,8 @@ def _fill_tables(V, first_row, first_column, table, twice):
     """table[256 q + e] = sum over the 8 bits of e of +-V[first_row + 8 q + bit], for q < 4; rows past the end are 0."""
     columns = min(table.shape[1], V.shape[1] - first_column)
     for q in range(4):
-        base, begin = table[256 * q], first_row + 8 * q
+        base = table[256 * q]
+        begin = first_row + 8 * q
         base[:] = 0
         twice[:] = 0
         for row in range(begin, min(begin + 8, V.shape[0])):
@@ -2002,8 +2510,10 @@ def _fill_tables(V, first_row, first_column, table, twice):
                 twice[row - begin, c] = V[row, first_column + c] + V[row, first_column + c]
         size = 1
         for bit in range(8):
-            for e in range(size):                      # setting one more bit turns one -v into +v
-                _combine_rows(table, 256 * q + size + e, table, 256 * q + e, V.dtype.type(1), twice, bit)
+            for e in range(size):  # setting one more bit turns one -v into +v
+                _combine_rows(
+                    table, 256 * q + size + e, table, 256 * q + e, V.dtype.type(1), twice, bit
+                )
             size *= 2
 
 
@@ -2013,9 +2523,12 @@ def _multiply_bits(words, scale, V, tasks, out):
     block of 4096 rows, which pays for its tables, and one group of columns."""
     for index in prange(tasks):
         _wide_vectors()
-        lanes, rows = 64 // V.itemsize, 4096
-        task, groups = np.int64(index), (V.shape[1] + lanes - 1) // lanes
-        first, column = task // groups * rows, task % groups * lanes
+        lanes = 64 // V.itemsize
+        rows = 4096
+        task = np.int64(index)
+        groups = (V.shape[1] + lanes - 1) // lanes
+        first = task // groups * rows
+        column = task % groups * lanes
         last = min(out.shape[0], first + rows)
         table = _aligned((1024, lanes), V)
         twice = _aligned((8, lanes), V)
@@ -2023,25 +2536,34 @@ def _multiply_bits(words, scale, V, tasks, out):
         total[:] = 0
         for chunk in range(words.shape[0]):
             _fill_tables(V, 32 * chunk, column, table, twice)
-            row = words[chunk, first:last]  # counted from 0, so that LLVM need not look for negative indices: 1.5 x
+            row = words[
+                chunk, first:last
+            ]  # counted from 0, so that LLVM need not look for negative indices: 1.5 x
             for i in range(row.shape[0]):
                 w = np.uint64(row[i])
-                _add_table_rows(total, np.uint64(i), table, w & np.uint64(255),
-                                np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
-                                np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
-                                np.uint64(768) + (w >> np.uint64(24)))
+                _add_table_rows(
+                    total,
+                    np.uint64(i),
+                    table,
+                    w & np.uint64(255),
+                    np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
+                    np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
+                    np.uint64(768) + (w >> np.uint64(24)),
+                )
         for i in range(first, last):
             for c in range(min(lanes, V.shape[1] - column)):
                 out[i, column + c] = scale * total[i - first, c]
 
 
 def _bits_product(A, V):
-    out, groups = _new_array(V.shape, V.dtype), -(-V.shape[1] // (64 // V.itemsize))
+    out = _new_array(V.shape, V.dtype)
+    groups = -(-V.shape[1] // (64 // V.itemsize))
     _multiply_bits(2.5 * A.words.size * groups, A.words, A.scale, V, -(-A.n // 4096) * groups, out)
     return out
 
 
 # 6.4 What everything else needs of a form
+
 
 def _epsilon(A):
     return np.finfo(A.dtype).eps.item()
@@ -2049,18 +2571,34 @@ def _epsilon(A):
 
 def _checked_rows(name, value, square=False):
     """A CSR, square or not."""
-    _require(isinstance(value, CSR), f"{name} must be a CSR with integer indices, got {type(value).__name__}")
+    _require(
+        isinstance(value, CSR),
+        f"{name} must be a CSR with integer indices, got {type(value).__name__}",
+    )
     for field, found in (("indices", value.indices), ("indptr", value.indptr)):
         if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
-            raise ValueError(f"{name}.{field} must be a vector of whole numbers, got "
-                             f"{getattr(found, 'dtype', _shown(found))}")
-    A = CSR(_as_array(f"{name}.data", value.data, 1), np.require(
-        value.indices, np.int32 if value.indices.dtype == np.int32 else np.int64, ["C", "A"]), np.require(
-        value.indptr, np.int64, ["C", "A"]))
-    argument, p = name.split(": ")[-1], A.indptr
-    if p.size < 2 or p[0] != 0 or not p[-1] == A.data.size == A.indices.size or (p[1:] < p[:-1]).any():
-        raise ValueError(f"{name}.indptr must rise from 0 to the length of {argument}.data and {argument}.indices, in "
-                         "n + 1 steps")
+            raise ValueError(
+                f"{name}.{field} must be a vector of whole numbers, got "
+                f"{getattr(found, 'dtype', _shown(found))}"
+            )
+    A = CSR(
+        _as_array(f"{name}.data", value.data, 1),
+        np.require(
+            value.indices, np.int32 if value.indices.dtype == np.int32 else np.int64, ["C", "A"]
+        ),
+        np.require(value.indptr, np.int64, ["C", "A"]),
+    )
+    p = A.indptr
+    if (
+        p.size < 2
+        or p[0] != 0
+        or not p[-1] == A.data.size == A.indices.size
+        or (p[1:] < p[:-1]).any()
+    ):
+        raise ValueError(
+            f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in "
+            "n + 1 steps"
+        )
     if square and A.indices.size and not 0 <= A.indices.min() <= A.indices.max() < p.size - 1:
         raise ValueError(f"{name}.indices must be from 0 to n - 1")
     return A
@@ -2076,119 +2614,197 @@ def _csr_symmetric(A):
 
 def _bits_at(A, i, j):
     """Entries of Bits, for arrays of row and column numbers."""
-    return np.where(A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale)
+    return np.where(
+        A.words[i // 32, j] >> (i % 32).astype(np.uint32) & np.uint32(1), A.scale, -A.scale
+    )
 
 
 def _entries_symmetric(A):
     """Whether entries of an array, or of Bits, are those of the transpose, at 4096 places."""
-    i, j = (_uniforms(_key(0, _PROBES), np.arange(8192)) * _size(A)).astype(np.int64).reshape(4096, 2).T
-    here, there = (_bits_at(A, i, j), _bits_at(A, j, i)) if isinstance(A, Bits) else (A[i, j], A[j, i])
-    with np.errstate(invalid="ignore"):
-        return not np.abs(here - there).max() > 1e-5 * np.abs(here).max()
+    i, j = (
+        (_uniforms(_key(0, _PROBES), np.arange(8192)) * _size(A))
+        .astype(np.int64)
+        .reshape(4096, 2)
+        .T
+    )
+    here, there = (
+        (_bits_at(A, i, j), _bits_at(A, j, i)) if isinstance(A, Bits) else (A[i, j], A[j, i])
+    )
+    return not np.abs(here - there).max() > 1e-5 * np.abs(here).max()
 
 
 @dataclasses.dataclass
 class _ByProducts:
     """A symmetric operator of n rows that is known by its products, of a function of the caller's."""
+
     product: object
     n: int
     precision: float = None
 
     def measured(self, V):
-        R = _as_array("block_lanczos_of: product(V)", self.product(V.copy()), 2)
-        _require(R.shape == V.shape, f"block_lanczos_of: product(V) must have V's shape {V.shape}, got {R.shape}")
-        _require(_all_below(R, math.inf), "block_lanczos_of: product(V) must be finite (no NaN or infinity)")
+        R = _as_array("product(V)", self.product(V.copy()), 2)
+        _require(
+            R.shape == V.shape,
+            f"product(V) must have V's shape {V.shape}, got {R.shape}",
+        )
+        _require(
+            _all_below(R, math.inf),
+            "product(V) must be finite (no NaN or infinity)",
+        )
         W = np.array(R, np.float64)
-        if self.precision is None:                     # products in half precision pass
-            G, self.precision = _transposed_product(V, V.shape[1], W), _epsilon(R)
+        if self.precision is None:  # products in half precision pass
+            G = _transposed_product(V, V.shape[1], W)
+            self.precision = _epsilon(R)
             symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
-            _require(symmetric, "block_lanczos_of: product must be that of a symmetric matrix")
+            _require(symmetric, "product must be that of a symmetric matrix")
         return W
 
 
 class _Form(NamedTuple):
     """What everything else needs of one form of operator, as functions of it; `_OPERATORS` has an entry for each."""
-    checked: object                                    # (name, A): with arrays in C order, or a ValueError
-    size: object                                       # (A): number of rows
-    precision: object                                  # (A): relative rounding error of a product
-    product: object                                    # (A, V): A V in the operator's precision (Bits: in that of V)
-    rows: object                                       # (A, first, last): rows first to last - 1, in float64
-    trace: object                                      # (A)
-    held: object                                       # (A): bytes of its arrays
-    symmetric: object = lambda A: True                 # (A): whether it looks so
+
+    checked: object  # (name, A): with arrays in C order, or a ValueError
+    size: object  # (A): number of rows
+    precision: object  # (A): relative rounding error of a product
+    product: object  # (A, V): A V in the operator's precision (Bits: in that of V)
+    rows: object  # (A, first, last): rows first to last - 1, in float64
+    trace: object  # (A)
+    held: object  # (A): bytes of its arrays
+    symmetric: object = lambda A: True  # (A): whether it looks so
 
 
 _OPERATORS = {
     np.ndarray: _Form(
-        functools.partial(_as_array, ndim=2), len, _epsilon,
+        functools.partial(_as_array, ndim=2),
+        len,
+        _epsilon,
         lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
-        lambda A, first, last: A[first:last].astype(np.float64), lambda A: float(A.trace(dtype=np.float64)),
-        lambda A: A.nbytes, _entries_symmetric),
+        lambda A, first, last: A[first:last].astype(np.float64),
+        lambda A: float(A.trace(dtype=np.float64)),
+        lambda A: A.nbytes,
+        _entries_symmetric,
+    ),
     CSR: _Form(
-        functools.partial(_checked_rows, square=True), lambda A: A.indptr.size - 1, lambda A: _epsilon(A.data),
+        functools.partial(_checked_rows, square=True),
+        lambda A: A.indptr.size - 1,
+        lambda A: _epsilon(A.data),
         _csr_product,
-        lambda A, first, last: importlib.import_module("scipy.sparse").csr_array((
-            A.data[A.indptr[first]:A.indptr[last]].astype(np.float64), A.indices[A.indptr[first]:A.indptr[last]],
-            A.indptr[first:last + 1] - A.indptr[first]), (last - first, A.indptr.size - 1)).toarray(),
-        lambda A: float(A.data[np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr)) == A.indices].sum(
-            dtype=np.float64)), lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes, _csr_symmetric),
+        lambda A, first, last: (
+            importlib.import_module("scipy.sparse")
+            .csr_array(
+                (
+                    A.data[A.indptr[first] : A.indptr[last]].astype(np.float64),
+                    A.indices[A.indptr[first] : A.indptr[last]],
+                    A.indptr[first : last + 1] - A.indptr[first],
+                ),
+                (last - first, A.indptr.size - 1),
+            )
+            .toarray()
+        ),
+        lambda A: float(
+            A.data[np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr)) == A.indices].sum(
+                dtype=np.float64
+            )
+        ),
+        lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes,
+        _csr_symmetric,
+    ),
     Bits: _Form(
-        functools.partial(_checked_as, Bits), lambda A: A.n, lambda A: _epsilon(np.empty(0)), _bits_product,
+        functools.partial(_checked_as, Bits),
+        lambda A: A.n,
+        lambda A: _epsilon(np.empty(0)),
+        _bits_product,
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
-        lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()), lambda A: A.words.nbytes,
-        _entries_symmetric),
+        lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()),
+        lambda A: A.words.nbytes,
+        _entries_symmetric,
+    ),
     Implicit: _Form(
-        lambda name, A: Implicit(X := _checked_points(f"{name}.X", A.X), _checked_kernel(
-            f"{name}.kernel", A.kernel, **{f"{name.split(': ')[-1]}.X": X})),
-        lambda A: len(A.X), lambda A: _epsilon(A.X), lambda A, V: _gram_product(
-            A.kernel, _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
-            V.astype(A.X.dtype, copy=False)),
-        lambda A, first, last: _gram(A.kernel, _prepare(       # of all rows symmetric, with the very numbers of `gram`
-            A.kernel, A.X[first:last], A.X, last - first == len(A.X))).astype(np.float64),
+        lambda name, A: Implicit(
+            X := _checked_points(f"{name}.X", A.X),
+            _checked_kernel(f"{name}.kernel", A.kernel, **{f"{name.split(': ')[-1]}.X": X}),
+        ),
+        lambda A: len(A.X),
+        lambda A: _epsilon(A.X),
+        lambda A, V: _gram_product(
+            A.kernel,
+            _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
+            V.astype(A.X.dtype, copy=False),
+        ),
+        lambda A, first, last: _gram(
+            A.kernel,
+            _prepare(  # of all rows symmetric, with the very numbers of `gram`
+                A.kernel, A.X[first:last], A.X, last - first == len(A.X)
+            ),
+        ).astype(np.float64),
         lambda A: float(_diagonal(A.X, A.kernel).sum(dtype=np.float64)),
-        lambda A: A.X.nbytes + A.kernel.table.nbytes),
+        lambda A: A.X.nbytes + A.kernel.table.nbytes,
+    ),
     LowRank: _Form(
-        lambda name, A: LowRank(_checked_points(f"{name}.F", A.F)), lambda A: len(A.F), lambda A: _epsilon(A.F),
-        lambda A, V: _dense_product(A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], V.astype(A.F.dtype))),
-        lambda A, first, last: _dense_product(A.F[first:last].astype(np.float64), A.F.shape[1], A.F.T.astype(
-            np.float64, "C")), lambda A: float(np.square(A.F, dtype=np.float64).sum()), lambda A: A.F.nbytes),
+        lambda name, A: LowRank(_checked_points(f"{name}.F", A.F)),
+        lambda A: len(A.F),
+        lambda A: _epsilon(A.F),
+        lambda A, V: _dense_product(
+            A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], V.astype(A.F.dtype))
+        ),
+        lambda A, first, last: _dense_product(
+            A.F[first:last].astype(np.float64), A.F.shape[1], A.F.T.astype(np.float64, "C")
+        ),
+        lambda A: float(np.square(A.F, dtype=np.float64).sum()),
+        lambda A: A.F.nbytes,
+    ),
     Difference: _Form(
-        functools.partial(_checked_as, Difference), lambda A: _size(A.A),
-        lambda A: max(_precision(A.A), _precision(A.B)), lambda A, V: _product(A.A, V) - _product(A.B, V),
+        functools.partial(_checked_as, Difference),
+        lambda A: _size(A.A),
+        lambda A: max(_precision(A.A), _precision(A.B)),
+        lambda A, V: _product(A.A, V) - _product(A.B, V),
         lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
-        lambda A: _trace(A.A) - _trace(A.B), lambda A: _held(A.A) + _held(A.B),
-        lambda A: _symmetric(A.A) and _symmetric(A.B)),
+        lambda A: _trace(A.A) - _trace(A.B),
+        lambda A: _held(A.A) + _held(A.B),
+        lambda A: _symmetric(A.A) and _symmetric(A.B),
+    ),
     Centered: _Form(
-        functools.partial(_checked_as, Centered), lambda A: _size(A.A), lambda A: _precision(A.A),
+        functools.partial(_checked_as, Centered),
+        lambda A: _size(A.A),
+        lambda A: _precision(A.A),
         lambda A, V: _minus_row(_product(A.A, _minus_row(V))),
-        lambda A, first, last: _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means),
-        lambda A: _trace(A.A) - float(A.means.sum()), lambda A: _held(A.A) + A.means.nbytes,
-        lambda A: _symmetric(A.A)),
+        lambda A, first, last: (
+            _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means)
+        ),
+        lambda A: _trace(A.A) - float(A.means.sum()),
+        lambda A: _held(A.A) + A.means.nbytes,
+        lambda A: _symmetric(A.A),
+    ),
     _ByProducts: _Form(None, lambda A: A.n, lambda A: A.precision, None, None, None, None),
 }
 _size, _precision, _product, _rows, _trace, _symmetric, _held = [
     (lambda name: lambda A, *others: getattr(_OPERATORS[type(A)], name)(A, *others))(name)
-    for name in ("size", "precision", "product", "rows", "trace", "symmetric", "held")]
+    for name in ("size", "precision", "product", "rows", "trace", "symmetric", "held")
+]
 
 
 def _measured_product(A, V):
     """A V in float64, and the largest column norm of its summands, by which its rounding errors go."""
     if isinstance(A, Difference):
-        (left, left_size), (right, right_size) = _measured_product(A.A, V), _measured_product(A.B, V)
+        (left, left_size) = _measured_product(A.A, V)
+        (right, right_size) = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
     # Centring cancels the mean entry of A, whose n^2 roundings are nearly independent: as a matrix, their norm is about
     # 2 n^(1/2) times one of them. Twice that is counted.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
-    W = A.measured(V) if isinstance(A, _ByProducts) else _product(A, V).astype(np.float64, copy=False)
+    W = (
+        A.measured(V)
+        if isinstance(A, _ByProducts)
+        else _product(A, V).astype(np.float64, copy=False)
+    )
     return W, _largest_column(W)
 
 
 def _largest_column(W):
     unit = max(float(np.abs(W).max()), 1e-300)
-    with np.errstate(invalid="ignore"):                # of what is not finite, which is refused by whoever calls
-        return unit * math.sqrt(np.square(W / unit).sum(0).max())
+    return unit * math.sqrt(np.square(W / unit).sum(0).max())
 
 
 def _as_operator(name, value, symmetric=False):
@@ -2197,8 +2813,10 @@ def _as_operator(name, value, symmetric=False):
     form = _OPERATORS.get(np.ndarray if plain else type(value))
     if form is None or form.checked is None:
         names = ", ".join(cls.__name__ for cls in [*_OPERATORS][1:-1])
-        raise ValueError(f"{name} must be a square array of real numbers or an operator ({names}), got "
-                         f"{type(value).__name__}")
+        raise ValueError(
+            f"{name} must be a square array of real numbers or an operator ({names}), got "
+            f"{type(value).__name__}"
+        )
     A = form.checked(name, value)
     if plain and not A.shape[0] == A.shape[1] > 0:
         raise ValueError(f"{name} must be square, with at least one row, got shape {A.shape}")
@@ -2206,17 +2824,23 @@ def _as_operator(name, value, symmetric=False):
     return A
 
 
-_FORMS.update({tuple: _as_operator})                   # the A and B of a Difference
+_FORMS.update({tuple: _as_operator})  # the A and B of a Difference
 
 
-def _checked_pair(name, A, B, symmetric=False):
-    A, B = _as_operator(f"{name}: A", A, symmetric), _as_operator(f"{name}: B", B, symmetric)
-    _require(_size(A) == _size(B), f"{name}: A and B must be of the same size, got {_size(A)} and {_size(B)} rows")
+def _checked_pair(A, B, symmetric=False):
+    A = _as_operator("A", A, symmetric)
+    B = _as_operator("B", B, symmetric)
+    _require(
+        _size(A) == _size(B),
+        f"A and B must be of the same size, got {_size(A)} and {_size(B)} rows",
+    )
     return A, B
 
 
 # 6.5 Functions of operators
 
+
+@_public
 def matmat(A, V):
     """Product A V of an operator and a vector or a block of them (AMS section 2, step 2a of orthogonal iteration).
 
@@ -2228,12 +2852,14 @@ def matmat(A, V):
     >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
     [[1.0, 2.0], [2.0, 4.0]]
     """
-    A, columns = _as_operator("matmat: A", A), _as_columns("matmat: V", V, None)
-    product = _product(A, _checked_points("matmat: V", columns, rows=_size(A)))
-    _require(_all_below(product, math.inf), "matmat: A must be finite, and so must A V")
+    A = _as_operator("A", A)
+    columns = _as_columns("V", V, None)
+    product = _product(A, _checked_points("V", columns, rows=_size(A)))
+    _require(_all_below(product, math.inf), "A must be finite, and so must A V")
     return product.reshape(np.shape(V))
 
 
+@_public
 def dense(A):
     """Any operator as a dense array, for small n and for tests. Source: textbook.
 
@@ -2241,13 +2867,14 @@ def dense(A):
         A : (n, n) array or operator
     Returns: (n, n) float64 array
     """
-    A = _as_operator("dense: A", A)
-    _fits("dense: A", 8.0 * _size(A) ** 2)
+    A = _as_operator("A", A)
+    _fits("A", 8.0 * _size(A) ** 2)
     entries = _rows(A, 0, _size(A))
-    _require(_all_below(entries, math.inf), "dense: A must be finite (no NaN or infinity)")
+    _require(_all_below(entries, math.inf), "A must be finite (no NaN or infinity)")
     return entries
 
 
+@_public
 def nbytes(A):
     """Bytes that an operator's arrays hold (the space that AMS section 3 reduces).
 
@@ -2255,9 +2882,10 @@ def nbytes(A):
         A : (n, n) array or operator
     Returns: int; arrays of other types count as what a product would convert them to
     """
-    return _held(_as_operator("nbytes: A", A))
+    return _held(_as_operator("A", A))
 
 
+@_public
 def difference(A, B):
     """The operator A - B, never formed (the error matrix of AMS section 3 when A is a sketch of B).
 
@@ -2267,9 +2895,10 @@ def difference(A, B):
     >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
     """
-    return Difference(*_checked_pair("difference", A, B))
+    return Difference(*_checked_pair(A, B))
 
 
+@_public
 def center(A):
     """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
 
@@ -2279,9 +2908,9 @@ def center(A):
     >>> dense(center(np.array([[1.0, 0.0], [0.0, 1.0]]))).tolist()
     [[0.5, -0.5], [-0.5, 0.5]]
     """
-    A = _as_operator("center: A", A)
+    A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
-    _require(_all_below(sums, math.inf), "center: A must be finite (no NaN or infinity)")
+    _require(_all_below(sums, math.inf), "A must be finite (no NaN or infinity)")
     return Centered(A, sums[:, 0].astype(np.float64) / len(sums))
 
 
@@ -2294,6 +2923,7 @@ def center(A):
 # Up to 256 rows without LAPACK: OpenBLAS's threads spin on after a call, and the cores that follow wait for them (ten
 # eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without); scipy's eigh_tridiagonal takes 1.5 times as long.
 
+
 @_validated("an Eigen, as the eigensolvers return it", values=1, vectors=2, residual=1)
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
@@ -2303,6 +2933,7 @@ class Eigen(NamedTuple):
     given below one rounding of the largest summand of A v (of float32 products, the true one may be three times that).
     It has converged where residual <= tol.
     """
+
     values: np.ndarray
     vectors: np.ndarray
     iterations: int
@@ -2321,8 +2952,10 @@ def _orthonormalize(W, key):
     """Orthonormal columns spanning those of W, and whether all of them did span; others are replaced by random ones. By
     eigenvectors of W^T W, again until that is the unit matrix to rounding (Stathopoulos, Wu 2002), mostly twice; ten
     times at most, after which a departure from it is the rounding of sums over very many rows."""
-    (n, p), independent, rng = W.shape, True, np.random.default_rng(int(key))
-    V = W / np.maximum(np.abs(W).max(0), 1e-300)       # squares of tiny or huge entries would not fit
+    (n, p) = W.shape
+    independent = True
+    rng = np.random.default_rng(int(key))
+    V = W / np.maximum(np.abs(W).max(0), 1e-300)  # squares of tiny or huge entries would not fit
     for _ in range(10):
         G = _transposed_product(V, p, V)
         if np.abs(G - np.eye(p)).max() <= 1e-13:
@@ -2331,7 +2964,10 @@ def _orthonormalize(W, key):
         lengths = np.sqrt(np.square(V).sum(0))
         lost = lengths <= 1e-13 * lengths.max()
         V /= np.where(lost, 1.0, lengths)
-        V[:, lost], independent = rng.standard_normal((n, lost.sum())), independent and not lost.any()
+        V[:, lost], independent = (
+            rng.standard_normal((n, lost.sum())),
+            independent and not lost.any(),
+        )
     return V, independent
 
 
@@ -2346,21 +2982,22 @@ def _tridiagonalize(A, d, e):
     I - beta v v^T, row j of A keeps beta on the diagonal, and v behind it."""
     w = np.empty(A.shape[0])
     for j in range(A.shape[0]):
-        v = A[j, j + 1:]
-        m, square = v.shape[0], _dot(v, v)
+        v = A[j, j + 1 :]
+        m = v.shape[0]
+        square = _dot(v, v)
         d[j], A[j, j] = A[j, j], 0.0
-        if square < 1e-280:                            # far below the rounding of A
+        if square < 1e-280:  # far below the rounding of A
             continue
         e[j] = -math.sqrt(square) if v[0] > 0.0 else math.sqrt(square)
-        v[0] -= e[j]                                   # the reflection takes the row to (e_j, 0, ..., 0)
+        v[0] -= e[j]  # the reflection takes the row to (e_j, 0, ..., 0)
         beta = -1.0 / (e[j] * v[0])
         for i in range(m):
-            w[i] = beta * _dot(A[j + 1 + i, j + 1:], v)
+            w[i] = beta * _dot(A[j + 1 + i, j + 1 :], v)
         half = 0.5 * beta * _dot(w[:m], v)
         for i in range(m):
             w[i] -= half * v[i]
         for i in range(m):
-            row = A[j + 1 + i, j + 1:]
+            row = A[j + 1 + i, j + 1 :]
             for t in range(m):
                 row[t] -= v[i] * w[t] + w[i] * v[t]
         A[j, j] = beta
@@ -2369,30 +3006,42 @@ def _tridiagonalize(A, d, e):
 @_helper
 def _diagonalize(d, e, Z):
     """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
-    n, high = d.shape[0], d.shape[0] - 1
+    n = d.shape[0]
+    high = d.shape[0] - 1
     while high > 0:
         low = high
-        while low > 0 and abs(e[low - 1]) > 2.220446049250313e-16 * (abs(d[low - 1]) + abs(d[low])) + 1e-120:
+        while (
+            low > 0
+            and abs(e[low - 1]) > 2.220446049250313e-16 * (abs(d[low - 1]) + abs(d[low])) + 1e-120
+        ):
             low -= 1
         if low == high:
             high -= 1
             continue
-        gap, b = 0.5 * (d[high - 1] - d[high]), e[high - 1]
+        gap = 0.5 * (d[high - 1] - d[high])
+        b = e[high - 1]
         root = math.sqrt(gap * gap + b * b)
-        x, z = d[low] - d[high] + b * (b / (gap + (root if gap >= 0.0 else -root))), e[low]
+        x = d[low] - d[high] + b * (b / (gap + (root if gap >= 0.0 else -root)))
+        z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)        # squares of less are rounded: so 1e-120 above
+            c, s = (
+                (x / r, z / r) if r > 1e-125 else (1.0, 0.0)
+            )  # squares of less are rounded: so 1e-120 above
             if i > low:
                 e[i - 1] = r
-            first, b, second = d[i], e[i], d[i + 1]
+            first = d[i]
+            b = e[i]
+            second = d[i + 1]
             d[i] = c * c * first + 2.0 * c * s * b + s * s * second
             d[i + 1] = s * s * first - 2.0 * c * s * b + c * c * second
             e[i] = c * s * (second - first) + (c * c - s * s) * b
             if i < high - 1:
-                x, z = e[i], s * e[i + 1]
+                x = e[i]
+                z = s * e[i + 1]
                 e[i + 1] *= c
-            p, q = Z[i], Z[i + 1]
+            p = Z[i]
+            q = Z[i + 1]
             for t in range(n):
                 p_t = p[t]
                 p[t] = c * p_t + s * q[t]
@@ -2404,10 +3053,10 @@ def _solve_small(A, values, beside, rows):
     """Eigenvalues and, as rows, eigenvectors of a symmetric A, which is lost; rows: the unit matrix before."""
     _tridiagonalize(A, values, beside)
     _diagonalize(values, beside, rows)
-    for j in range(A.shape[0] - 2, -1, -1):            # each row z becomes H^T z
-        v = A[j, j + 1:]
+    for j in range(A.shape[0] - 2, -1, -1):  # each row z becomes H^T z
+        v = A[j, j + 1 :]
         for q in range(rows.shape[0] if A[j, j] > 0.0 else 0):
-            z = rows[q, j + 1:]
+            z = rows[q, j + 1 :]
             factor = A[j, j] * _dot(v, z)
             for t in range(v.shape[0]):
                 z[t] -= factor * v[t]
@@ -2417,12 +3066,13 @@ def _small_eigen(H, size, by_size):
     """Eigenpairs of a symmetric matrix, the leading part of H, descending (by absolute value if by_size)."""
     A = H[:size, :size]
     scale = _largest_size(A)
-    A = 0.5 * (A / scale + A.T / scale)                # squares of tiny entries would underflow
+    A = 0.5 * (A / scale + A.T / scale)  # squares of tiny entries would underflow
     if size > 256:
         found, columns = np.linalg.eigh(A)
         rows = columns.T
     else:
-        found, rows = np.zeros(size), np.eye(size)
+        found = np.zeros(size)
+        rows = np.eye(size)
         _solve_small(np.ascontiguousarray(A), found, np.zeros(size), rows)
     order = np.argsort(-np.abs(found) if by_size else -found, kind="stable")
     return scale * found[order], np.ascontiguousarray(rows[order].T)
@@ -2430,10 +3080,13 @@ def _small_eigen(H, size, by_size):
 
 def _solve_ridge(squares, products, lam):
     """(F^T F + lam I)^-1 F^T Y, lam at least 100 (or r) roundings of tr F^T F, or Cholesky's method may fail."""
-    r, A, W = len(squares), squares.copy(), np.array(products, order="C")
+    r = len(squares)
+    A = squares.copy()
+    W = np.array(products, order="C")
     A[range(r), range(r)] += max(lam, max(100.0, r) * 2.2e-16 * squares.trace())
     if r > 256:
-        from scipy.linalg import cho_factor, cho_solve # .1 s to import
+        from scipy.linalg import cho_factor, cho_solve  # .1 s to import
+
         return cho_solve(cho_factor(A, True, True, False), W, True, False)
     values, vectors = _small_eigen(A, r, False)
     return _dense_product(vectors, r, _transposed_product(vectors, r, W) / values[:, None])
@@ -2441,9 +3094,11 @@ def _solve_ridge(squares, products, lam):
 
 # 7.2 Block Lanczos
 
+
 def _residual_norms(R, Y, k, scale):
     """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
-    S, Y = R / scale, np.ascontiguousarray(Y[:, :k])
+    S = R / scale
+    Y = np.ascontiguousarray(Y[:, :k])
     squares = (Y * _dense_product(_transposed_product(S, S.shape[1], S), S.shape[1], Y)).sum(0)
     return np.sqrt(np.maximum(squares, 0.0))
 
@@ -2453,7 +3108,7 @@ def _extend_basis(Q, H, size, W, R):
     new = size + W.shape[1]
     Q[:, size:new] = W
     H[:new, size:new] = 0.0
-    for _ in range(2):                                 # twice is enough: R leaves the basis to rounding
+    for _ in range(2):  # twice is enough: R leaves the basis to rounding
         C = _transposed_product(Q, new, R)
         R -= _dense_product(Q, new, C)
         H[:new, size:new] += C
@@ -2463,7 +3118,7 @@ def _extend_basis(Q, H, size, W, R):
 def _next_block(Q, size, R, key):
     """Orthonormal columns that span R, off the basis Q[:, :size]; there must be room for them, n >= size + columns."""
     W, _ = _orthonormalize(R, _python_subkey(key, 0))
-    for _ in range(5):                                 # a tiny R, or a random column in it, is not yet off the basis
+    for _ in range(5):  # a tiny R, or a random column in it, is not yet off the basis
         C = _transposed_product(Q, size, W)
         if np.abs(C).max() <= 1e-14:
             break
@@ -2491,14 +3146,17 @@ def _keep_ritz_vectors(Q, H, values, Y, kept):
 # it moves by less than h times their product from lambda to lambda + h; and it is below |R| / (lambda - largest value).
 
 _MISSED = 1e-6  # chance that a start block is nearer to orthogonal to v than assumed
-_STEPS_BEYOND = 200                                    # of a proof; then the search goes on, with a larger basis
-_NORM_BLOCK, _NORM_COLUMNS = 16, 768  # 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
+_STEPS_BEYOND = 200  # of a proof; then the search goes on, with a larger basis
+# 768: what 1 % takes without any gap for n up to 87,000, where they fill 512 MB
+_NORM_BLOCK = 16
+_NORM_COLUMNS = 768
 
 
 def _start_cosine(n, block, chance):
     """What the cosine between a vector and the span of `block` random ones in n dimensions exceeds but for a chance.
     Its square has the law Beta(a, b), a = block / 2, b = (n - block) / 2: P(square <= x) <= x^a / (a B(a, b))."""
-    a, b = 0.5 * block, 0.5 * (n - block)
+    a = 0.5 * block
+    b = 0.5 * (n - block)
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     return math.exp(0.5 / a * (math.log(chance) + math.log(a) + log_beta))
 
@@ -2511,23 +3169,37 @@ def _square_norm(G):
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
     """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `start_at` on.
     values, Y: all Ritz pairs, of which the first `skipped` do not count; level above all others, or below them."""
-    scale, size = _largest_size(values), float(np.abs(R).max()) or 1e-300
-    unit, others = R / size, values[skipped:] / scale    # squares of tiny or huge entries would not fit
+    scale = _largest_size(values)
+    size = float(np.abs(R).max()) or 1e-300
+    # squares of tiny or huge entries would not fit
+    unit = R / size
+    others = values[skipped:] / scale
     S = _transposed_product(unit, block, unit) * ((size / scale) * (size / scale))
-    cosine, at = _start_cosine(len(R), block, _MISSED), level / scale
+    cosine = _start_cosine(len(R), block, _MISSED)
+    at = level / scale
     sign = -1.0 if (others > at).any() else 1.0
-    edge = (sign * others).max(initial=-math.inf)      # of the values, on the side of the level
+    edge = (sign * others).max(initial=-math.inf)  # of the values, on the side of the level
     far = edge + 1.001 * math.sqrt(_square_norm(S)) / cosine
-    of_start, of_last = Y[start_at:start_at + block, skipped:], Y[-block:, skipped:]
+    of_start = Y[start_at : start_at + block, skipped:]
+    of_last = Y[-block:, skipped:]
     for _ in range(_STEPS_BEYOND):
         share = 1.0 / (at - others)
-        reach, left, right = [_dense_product(P * weight, share.size, np.ascontiguousarray(P_other.T))
-                              for P, P_other, weight in ((of_start, of_last, share), (of_start, of_start, share**2),
-                                                         (of_last, of_last, share**2))]
-        norm = math.sqrt(_square_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy())))
+        reach, left, right = [
+            _dense_product(P * weight, share.size, np.ascontiguousarray(P_other.T))
+            for P, P_other, weight in (
+                (of_start, of_last, share),
+                (of_start, of_start, share**2),
+                (of_last, of_last, share**2),
+            )
+        ]
+        norm = math.sqrt(
+            _square_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy()))
+        )
         if not norm < cosine:
             return False
-        moves = math.sqrt(_square_norm(left) * _square_norm(right) * _square_norm(S))  # by no more than that times h
+        moves = math.sqrt(
+            _square_norm(left) * _square_norm(right) * _square_norm(S)
+        )  # by no more than that times h
         reached = sign * at + (cosine - norm) / moves if moves > 0.0 else math.inf
         if reached >= far:
             return True
@@ -2538,10 +3210,17 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
 def _eigen_of(values, vectors, products, iterations, precision, summands):
     """The first pairs, in each vector the entry of largest size positive (the first of equals), with their residuals,
     which come from A times the vectors, whatever led to these."""
-    k, scale, largest = vectors.shape[1], _largest_size(values), np.abs(vectors).argmax(0)
+    k = vectors.shape[1]
+    scale = _largest_size(values)
+    largest = np.abs(vectors).argmax(0)
     residual = np.sqrt(np.square((products - values[:k] * vectors) / scale).sum(0))
     vectors = vectors * np.where(vectors[largest, np.arange(k)] < 0.0, -1.0, 1.0)
-    return Eigen(values[:k].copy(), vectors, iterations, np.maximum(residual, precision * max(1.0, summands / scale)))
+    return Eigen(
+        values[:k].copy(),
+        vectors,
+        iterations,
+        np.maximum(residual, precision * max(1.0, summands / scale)),
+    )
 
 
 def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or infinity)"):
@@ -2550,66 +3229,91 @@ def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or i
     Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. The
     basis holds 2 k + 8 blocks, or A is formed. flaw: what is said of A if it is not finite.
     """
-    n, block = _size(A), min(-(-k // 16), 4) * 16
+    n = _size(A)
+    block = min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
     if n <= limit + block:
         R, summands = _measured_product(A, np.eye(n))
         _require(_all_below(R, math.inf), flaw)
         values, Y = _small_eigen(R, n, False)
         return _eigen_of(values, Y[:, :k], _combined(R, Y, k), 1, _precision(A), summands)
-    Q, AQ, H = np.zeros((n, limit)), np.zeros((n, limit)), np.zeros((limit, limit))
+    Q = np.zeros((n, limit))
+    AQ = np.zeros((n, limit))
+    H = np.zeros((limit, limit))
     W = _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
     # start_at: where the random start block stands in Q, or -1 after a restart; settled: Ritz vectors that had
     # converged before it was drawn; their_sum: of their values.
     size = start_at = settled = iterations = improved = 0
-    their_sum, best = 0.0, math.inf
+    their_sum = 0.0
+    best = math.inf
     while True:
         R, summands = _measured_product(A, W)
         _require(_all_below(R, math.inf), flaw)
-        precision, iterations = _precision(A), iterations + 1
-        AQ[:, size:size + block] = R
+        precision = _precision(A)
+        iterations = iterations + 1
+        AQ[:, size : size + block] = R
         _extend_basis(Q, H, size, W, R)
         size += block
         values, Y = _small_eigen(H, size, False)
-        scale, enough = _largest_size(values), size >= k
+        scale = _largest_size(values)
+        enough = size >= k
         if enough:
-            residual = _residual_norms(R, Y[size - block:], k, scale).max()
+            residual = _residual_norms(R, Y[size - block :], k, scale).max()
             # It rises again where a copy of a repeated eigenvalue enters that was missed.
             if residual < 0.9 * best or residual > max(1e-9, 100.0 * best):
-                best, improved = residual, iterations
+                best = residual
+                improved = iterations
         # What is left is the rounding of A's products. 20: a restart takes 8 or 9 iterations, in which residuals swing.
         stalled = enough and residual < 1e-9 and iterations - improved >= 20
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
         # Where all is rounding, the third product tells: the first ones may have little of the largest eigenvalues.
-        converged = enough and (stalled or residual * scale <= margin and (margin < scale or iterations > 2))
-        if (converged and start_at >= 0 and size + block <= limit and not stalled
-                and (settled > 0 or tol * math.sqrt(n / block) > 1e-4)):
+        converged = enough and (
+            stalled or residual * scale <= margin and (margin < scale or iterations > 2)
+        )
+        if (
+            converged
+            and start_at >= 0
+            and size + block <= limit
+            and not stalled
+            and (settled > 0 or tol * math.sqrt(n / block) > 1e-4)
+        ):
             # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
             # basis has room. Not for a small tol: what such a vector hides is then below tol sqrt(n / block).
             reach = margin if settled > 0 else max(margin, 1e-4 * scale)
             above = np.count_nonzero(values > values[k - 1] + 0.5 * reach)
             converged = _nothing_missed(values, Y, above, start_at, block, R, values[k - 1] + reach)
         # Where `block` values are equal to 1 %, more copies of them may have been missed.
-        found, more = sum(values[:k]), max(k - block, 0)
+        found = sum(values[:k])
+        more = max(k - block, 0)
         look_again = (
-            converged and (settled == 0 or found > their_sum + max(tol, 16.0 * precision) * scale)
-            and (values[:more] - values[block - 1:block - 1 + more] <= 0.01 * np.abs(values[:more])).any())
+            converged
+            and (settled == 0 or found > their_sum + max(tol, 16.0 * precision) * scale)
+            and (
+                values[:more] - values[block - 1 : block - 1 + more] <= 0.01 * np.abs(values[:more])
+            ).any()
+        )
         if enough and iterations >= max_iterations or converged and not look_again:
-            return _eigen_of(values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands)
+            return _eigen_of(
+                values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands
+            )
         kept = k if converged else k + block if size + block > limit else 0
         if kept:
             AQ[:, :kept] = _combined(AQ, Y, kept)
             _keep_ritz_vectors(Q, H, values, Y, kept)
-            size, start_at = kept, -1
+            size = kept
+            start_at = -1
         if converged:
             # More copies of a repeated eigenvalue may exist than the start block had vectors: another one shows them.
             start_at = settled = k
-            improved, their_sum, best = iterations, found, math.inf
+            improved = iterations
+            their_sum = found
+            best = math.inf
             R = _gaussian_matrix(n, block, _python_subkey(_python_subkey(key, iterations), 2))
         W = _next_block(Q, size, R, _python_subkey(key, iterations))
 
 
 # 7.3 The eigenvalue largest in size
+
 
 def _norm(A, key, tol, max_iterations, flaw):
     """A lower bound of |A|, and an upper bound that fails with chance _MISSED.
@@ -2619,54 +3323,88 @@ def _norm(A, key, tol, max_iterations, flaw):
     or 160 columns) is started anew from the largest Ritz vectors; then the residual of the first must fall below tol.
     flaw: what is said of A if it is not finite.
     """
-    n, block = _size(A), _NORM_BLOCK
-    W = np.eye(n) if n <= 256 else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
+    n = _size(A)
+    block = _NORM_BLOCK
+    W = (
+        np.eye(n)
+        if n <= 256
+        else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
+    )
     limit = min(_NORM_COLUMNS, max(10 * block, 2**26 // n), n - block) // block * block
-    Q, H = np.zeros((n, 10 * block if n > 256 else 0)), np.zeros((10 * block, 10 * block))
-    size, first, iterations, most = 0, 0, 0, 0.0
+    Q = np.zeros((n, 10 * block if n > 256 else 0))
+    H = np.zeros((10 * block, 10 * block))
+    size = 0
+    first = 0
+    iterations = 0
+    most = 0.0
     while True:
         R, summands = _measured_product(A, W)
         _require(_all_below(R, math.inf), flaw)
-        iterations, most = iterations + 1, max(most, summands)
+        iterations = iterations + 1
+        most = max(most, summands)
         rounding = 16.0 * _precision(A) * most
         if n <= 256:
             norm = float(abs(_small_eigen(R, n, True)[0][0]))
             return norm, norm + rounding
-        if iterations == 1:                            # |A v| |W^T v| <= |A W| for every eigenvector v
-            certified = rounding + math.sqrt(block) * _largest_column(R) / _start_cosine(n, block, _MISSED)
+        if iterations == 1:  # |A v| |W^T v| <= |A W| for every eigenvector v
+            certified = rounding + math.sqrt(block) * _largest_column(R) / _start_cosine(
+                n, block, _MISSED
+            )
         if size + block > Q.shape[1]:
             more = min(limit, 2 * Q.shape[1]) - Q.shape[1]
-            Q, H = np.pad(Q, ((0, 0), (0, more))), np.pad(H, (0, more))
+            Q = np.pad(Q, ((0, 0), (0, more)))
+            H = np.pad(H, (0, more))
         _extend_basis(Q, H, size, W, R)
         size += block
         full = size + block > limit
-        if iterations <= 8 or iterations % 4 == 0 or full or first < 0 or iterations >= max_iterations:
+        if (
+            iterations <= 8
+            or iterations % 4 == 0
+            or full
+            or first < 0
+            or iterations >= max_iterations
+        ):
             values, Y = _small_eigen(H, size, True)
             norm = float(abs(values[0]))
             beyond = max((1.0 + tol) * norm, norm + rounding)
-            sure = first >= 0 and norm > rounding and all(
-                _nothing_missed(values, Y, 0, 0, block, R, level) for level in (beyond, -beyond))
+            sure = (
+                first >= 0
+                and norm > rounding
+                and all(
+                    _nothing_missed(values, Y, 0, 0, block, R, level) for level in (beyond, -beyond)
+                )
+            )
             finished = sure or norm <= rounding or iterations >= max_iterations
             if not finished and first < 0:
-                finished = norm * _residual_norms(R, Y[size - block:], 1, norm)[0] <= max(tol * norm, rounding)
+                finished = norm * _residual_norms(R, Y[size - block :], 1, norm)[0] <= max(
+                    tol * norm, rounding
+                )
             if finished:
                 return norm, beyond if sure else max(norm, certified)
             if full:
-                size, first = 2 * block, -1
+                size = 2 * block
+                first = -1
                 _keep_ritz_vectors(Q, H, values, Y, size)
         W = _next_block(Q, size, R, _python_subkey(key, iterations))
 
 
 # 7.4 Solvers
 
-def _checked_search(function, A, k, seed, tol, max_iterations):
-    A = A if isinstance(A, _ByProducts) else _as_operator(f"{function}: A", A, True)
-    k = _checked_whole(f"{function}: k", k, 1, _size(A))
-    _fits(f"{function}: k", 8.0 * _size(A) * min(2 * k, _size(A)))     # a search holds twice as many vectors
-    return (A, k, _checked_key(function, seed, _START), _checked_real(f"{function}: tol", tol, 0.0),
-            _checked_whole(f"{function}: max_iterations", max_iterations, 1))
+
+def _checked_search(A, k, seed, tol, max_iterations):
+    A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
+    k = _checked_whole("k", k, 1, _size(A))
+    _fits("k", 8.0 * _size(A) * min(2 * k, _size(A)))  # a search holds twice as many vectors
+    return (
+        A,
+        k,
+        _checked_key(seed, _START),
+        _checked_real("tol", tol, 0.0),
+        _checked_whole("max_iterations", max_iterations, 1),
+    )
 
 
+@_public
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
 
@@ -2689,10 +3427,13 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
-    return _lanczos(*_checked_search("block_lanczos", A, k, seed, tol, max_iterations),
-                    "block_lanczos: A must be finite (no NaN or infinity)")
+    return _lanczos(
+        *_checked_search(A, k, seed, tol, max_iterations),
+        "A must be finite (no NaN or infinity)",
+    )
 
 
+@_public
 def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric matrix that is only known by its products, and their vectors.
 
@@ -2708,11 +3449,15 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     >>> block_lanczos_of(lambda V: A @ V, 3, 2).values.round(12).tolist()
     [3.0, 2.0]
     """
-    name, n = "block_lanczos_of", _checked_whole("block_lanczos_of: n", n, 1, 2**31 - 1)
-    _require(callable(product), f"{name}: product must be a function of an (n, b) array, got {type(product).__name__}")
-    return _lanczos(*_checked_search(name, _ByProducts(product, n), k, seed, tol, max_iterations))
+    n = _checked_whole("n", n, 1, 2**31 - 1)
+    _require(
+        callable(product),
+        f"product must be a function of an (n, b) array, got {type(product).__name__}",
+    )
+    return _lanczos(*_checked_search(_ByProducts(product, n), k, seed, tol, max_iterations))
 
 
+@_public
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
 
@@ -2726,14 +3471,19 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     Cost: One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
         time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k).
     """
-    A, k, key, tol, max_iterations = _checked_search("orthogonal_iteration", A, k, seed, tol, max_iterations)
+    A, k, key, tol, max_iterations = _checked_search(A, k, seed, tol, max_iterations)
     precision = _precision(A)
-    Q = _orthonormalize(_gaussian_matrix(_size(A), k, _python_subkey(key, 0)), _python_subkey(key, 1))[0]
-    shift, iterations, best, improved = 0.0, 0, math.inf, 0
+    Q = _orthonormalize(
+        _gaussian_matrix(_size(A), k, _python_subkey(key, 0)), _python_subkey(key, 1)
+    )[0]
+    shift = 0.0
+    iterations = 0
+    best = math.inf
+    improved = 0
     while True:
         Z, summands = _measured_product(A, Q)
         iterations += 1
-        _require(_all_below(Z, math.inf), "orthogonal_iteration: A must be finite (no NaN or infinity)")
+        _require(_all_below(Z, math.inf), "A must be finite (no NaN or infinity)")
         T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
         scale = _largest_size(values)
@@ -2741,15 +3491,24 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale))
         settled = -values[k - 1] <= shift * (1.0 + 1e-6) and (margin < 1.0 or iterations > 2)
         if settled and worst <= margin or iterations >= max_iterations:
-            return _eigen_of(values, _dense_product(Q, k, Y), _dense_product(Z, k, Y), iterations, precision, summands)
+            return _eigen_of(
+                values,
+                _dense_product(Q, k, Y),
+                _dense_product(Z, k, Y),
+                iterations,
+                precision,
+                summands,
+            )
         shift = max(shift, -values[k - 1])
         if worst < 0.9 * best:
-            best, improved = worst, iterations
-        if iterations - improved >= 100:               # +lambda and -lambda alike: a mixture that stays as it is
+            best = worst
+            improved = iterations
+        if iterations - improved >= 100:  # +lambda and -lambda alike: a mixture that stays as it is
             shift = max(shift, scale)
         Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
 
 
+@_public
 def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A|_2 of a symmetric operator: its eigenvalue largest in size (textbook: Lanczos at both ends).
 
@@ -2766,15 +3525,22 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
-    A, tol = _as_operator("spectral_norm: A", A, True), _checked_real("spectral_norm: tol", tol, 0.0)
-    max_iterations = _checked_whole("spectral_norm: max_iterations", max_iterations, 1)
-    return _norm(A, _checked_key("spectral_norm", seed, _NORMS), tol, max_iterations,
-                 "spectral_norm: A must be finite (no NaN or infinity)")[0]
+    A = _as_operator("A", A, True)
+    tol = _checked_real("tol", tol, 0.0)
+    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    return _norm(
+        A,
+        _checked_key(seed, _NORMS),
+        tol,
+        max_iterations,
+        "A must be finite (no NaN or infinity)",
+    )[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 8. Kernel PCA
 # ----------------------------------------------------------------------------------------------------------------------
+
 
 @_validated("an Expansion", points="points", coef="like points", values=1, offset=1, mean=1)
 class Expansion(NamedTuple):
@@ -2785,6 +3551,7 @@ class Expansion(NamedTuple):
     are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown; targets: 0 for components, or the
     number of dimensions of a regression's targets: where it is 1, `expand` returns a vector.
     """
+
     points: np.ndarray
     coef: np.ndarray
     values: np.ndarray
@@ -2794,35 +3561,47 @@ class Expansion(NamedTuple):
     targets: int = 0
 
 
-_DENSE_POINTS = 8192                                   # up to here `kpca` stores the Gram matrix: 512 MB of float64
+_DENSE_POINTS = 8192  # up to here `kpca` stores the Gram matrix: 512 MB of float64
 
 
-def _checked_model(function, X, argument, model):
+def _checked_model(X, argument, model):
     """The points of a model that carries its kernel, as those of X (if that is not None) go with them."""
-    points = _checked_points(f"{function}: {argument}.points", model.points)
+    points = _checked_points(f"{argument}.points", model.points)
     if X is not None and X.shape[1] != points.shape[1]:
-        raise ValueError(f"{function}: X and {argument}.points must have the same number of columns (X: {len(X)} x "
-                         f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})"
-                         + (": with a precomputed kernel, points are row numbers; the features of a matrix K of new "
-                            "points and these are K @ coef + offset" * (model.kernel.kind == _PRECOMPUTED)))
+        raise ValueError(
+            f"X and {argument}.points must have the same number of columns (X: {len(X)} x "
+            f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})"
+            + (
+                ": with a precomputed kernel, points are row numbers; the features of a matrix K of new "
+                "points and these are K @ coef + offset" * (model.kernel.kind == _PRECOMPUTED)
+            )
+        )
     given = {f"{argument}.points": points} if X is None else {"X": X, f"{argument}.points": points}
-    _checked_kernel(f"{function}: {argument}.kernel", model.kernel, **given)
+    _checked_kernel(f"{argument}.kernel", model.kernel, **given)
     return points
 
 
 def _checked_expansion(name, expansion, X=None):
-    E, (function, argument) = _checked_as(Expansion, name, expansion), name.split(": ")
-    points = _checked_model(function, X, argument, E)
-    if E.coef.size == 0 or not _all_below(E.coef, math.inf):           # they may be larger than points are
-        raise ValueError(f"{name}.coef must have at least one column, and be finite (no NaN or infinity)")
+    E = _checked_as(Expansion, name, expansion)
+    points = _checked_model(X, name, E)
+    if E.coef.size == 0 or not _all_below(E.coef, math.inf):  # they may be larger than points are
+        raise ValueError(
+            f"{name}.coef must have at least one column, and be finite (no NaN or infinity)"
+        )
     if len(E.coef) != len(points):
-        raise ValueError(f"{name}.coef must have one row for each point, got {len(E.coef)} for {len(points)}")
+        raise ValueError(
+            f"{name}.coef must have one row for each point, got {len(E.coef)} for {len(points)}"
+        )
     if E.offset.size not in (0, E.coef.shape[1]):
-        raise ValueError(f"{name}.offset must be empty or hold one number for each column of {argument}.coef")
+        raise ValueError(
+            f"{name}.offset must be empty or hold one number for each column of {name}.coef"
+        )
     E = E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
     unknown = E.mean.size == 1 and np.isnan(E.mean[0])
     if not (unknown or E.mean.size in (0, len(points)) and np.isfinite(E.mean).all()):
-        raise ValueError(f"{name}.mean must be empty, hold one number for each point, or be one NaN for unknown")
+        raise ValueError(
+            f"{name}.mean must be empty, hold one number for each point, or be one NaN for unknown"
+        )
     return E
 
 
@@ -2831,12 +3610,14 @@ def _expansion_of(X, kernel, eigen, taken):
     taken: the eigenvalue that centring took off, whose rounding stays. Coefficients in float32 give features with an
     error of about 1e-7 of the largest eigenvalue over lambda^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
-    floor, values = share * (max(eigen.values[0], 0.0) + abs(taken)), eigen.values
+    floor = share * (max(eigen.values[0], 0.0) + abs(taken))
+    values = eigen.values
     kept = values > np.maximum(floor, eigen.residual * values[0])
     coef = np.where(kept, eigen.vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0).astype(X.dtype)
     return Expansion(X.copy(), coef, np.where(kept, values, 0.0), np.zeros(values.size), kernel)
 
 
+@_public
 def kpca_from_eigen(X, kernel, eigen):
     """Kernel PCA features from eigenpairs of a Gram matrix, exact or sketched (AMS section 2).
 
@@ -2852,15 +3633,17 @@ def kpca_from_eigen(X, kernel, eigen):
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
     """
-    X, kernel = _points_and_kernel("kpca_from_eigen", X, kernel)
-    eigen = _checked_as(Eigen, "kpca_from_eigen: eigen", eigen)
-    _checked_vector("kpca_from_eigen: eigen.values", eigen.values)
-    _checked_vector("kpca_from_eigen: eigen.residual", eigen.residual)
-    vectors = _checked_points("kpca_from_eigen: eigen.vectors", eigen.vectors)
+    X, kernel = _points_and_kernel(X, kernel)
+    eigen = _checked_as(Eigen, "eigen", eigen)
+    _checked_vector("eigen.values", eigen.values)
+    _checked_vector("eigen.residual", eigen.residual)
+    vectors = _checked_points("eigen.vectors", eigen.vectors)
     if not eigen.values.size == eigen.residual.size == vectors.shape[1]:
-        raise ValueError("kpca_from_eigen: eigen.values and eigen.residual must hold one number for each vector")
-    _require(len(vectors) == len(X), "kpca_from_eigen: eigen.vectors must have one row for each point of X, got "
-             f"{len(vectors)} for {len(X)}")
+        raise ValueError("eigen.values and eigen.residual must hold one number for each vector")
+    _require(
+        len(vectors) == len(X),
+        f"eigen.vectors must have one row for each point of X, got {len(vectors)} for {len(X)}",
+    )
     return _expansion_of(X, kernel, eigen, 0.0)
 
 
@@ -2876,34 +3659,42 @@ def _about_mean(kernel, X):
 _CANCELS_FROM = 100.0
 
 
-@np.errstate(over="ignore", invalid="ignore")          # a matrix that is not finite is refused
-def _kpca(function, X, kernel, k, seed, centered, tol=1e-13, A=None):
+def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     """Kernel PCA by the Gram matrix (stored up to 8192 points), or by A in its place; the matrix, and its eigenpairs.
     Where centring cancels nearly all of a stored matrix, it is evaluated and centred in float64. The rounding of what
     cancels is then the least tolerance."""
-    X, kernel = _points_and_kernel(function, X, kernel)
-    n, k, key = len(X), _checked_whole(f"{function}: k", k, 1, len(X)), _checked_key(function, seed, _START)
-    _fits(f"{function}: k", 8.0 * n * min(2 * k, n))
-    G, taken = _about_mean(kernel, X) if centered else X, 0.0
+    X, kernel = _points_and_kernel(X, kernel)
+    n = len(X)
+    k = _checked_whole("k", k, 1, len(X))
+    key = _checked_key(seed, _START)
+    _fits("k", 8.0 * n * min(2 * k, n))
+    G = _about_mean(kernel, X) if centered else X
+    taken = 0.0
     if A is None:
-        A = _gram(kernel, _prepare(kernel, G, G, True)) if n <= _DENSE_POINTS else Implicit(G, kernel)
+        A = (
+            _gram(kernel, _prepare(kernel, G, G, True))
+            if n <= _DENSE_POINTS
+            else Implicit(G, kernel)
+        )
     if centered:
         taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n
         over = taken / max(_trace(A) - taken, 1e-300)
         if over > _CANCELS_FROM and isinstance(A, np.ndarray):
-            del A                                      # up to 512 MB
+            del A  # up to 512 MB
             G = G.astype(np.float64, copy=False)
             A = _gram(kernel, _prepare(kernel, G, G, True))
             A -= A.mean(0)
             A -= A.mean(1)[:, None]
-            A, tol = A.astype(X.dtype, copy=False), np.clip(2.2e-16 * over, tol, 1e-4)
+            A = A.astype(X.dtype, copy=False)
+            tol = np.clip(2.2e-16 * over, tol, 1e-4)
         else:
             A = Centered(A, np.full(n, taken / n))
-    eigen = _lanczos(A, k, key, tol, 1000, f"{function}: the Gram matrix must be finite (no NaN or infinity)")
+    eigen = _lanczos(A, k, key, tol, 1000, "the Gram matrix must be finite (no NaN or infinity)")
     model = _expansion_of(X, kernel, eigen, taken)
     return center_expansion(model) if centered else model, A, eigen
 
 
+@_public
 def kpca(X, kernel, k, seed=0):
     """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
 
@@ -2922,9 +3713,10 @@ def kpca(X, kernel, k, seed=0):
     >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    return _kpca("kpca", X, kernel, k, seed, False)[0]
+    return _kpca(X, kernel, k, seed, False)[0]
 
 
+@_public
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
 
@@ -2937,9 +3729,10 @@ def centered_kpca(X, kernel, k, seed=0):
     >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
     """
-    return _kpca("centered_kpca", X, kernel, k, seed, True)[0]
+    return _kpca(X, kernel, k, seed, True)[0]
 
 
+@_public
 def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
@@ -2949,28 +3742,34 @@ def center_expansion(expansion):
         expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
     Returns: Expansion
     """
-    E = _checked_expansion("center_expansion: expansion", expansion)
+    E = _checked_expansion("expansion", expansion)
     coef = (E.coef - E.coef.mean(0, np.float64)).astype(E.coef.dtype)
     means = _features(E.points, E._replace(coef=coef, offset=np.zeros(1)), np.float64).mean(0)
     return E._replace(coef=coef, offset=-means, mean=np.full(len(E.points), 1.0 / len(E.points)))
 
 
-@np.errstate(over="ignore", invalid="ignore")          # features that are not finite are refused by whoever calls
 def _features(X, E, dtype=None):
     """Features of points by an expansion; inner products in float64, as float32 loses what centring is about."""
     P, Q = _in_common_precision(X, E.points)
     dtype = dtype or P.dtype
     if E.kernel.kind == _POLYNOMIAL:
-        P, Q = P.astype(np.float64, copy=False), Q.astype(np.float64, copy=False)
-    coef, added = E.coef.astype(P.dtype, copy=False), E.offset
-    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:         # about a point: products of points far from 0
-        added = added + np.outer((P * Q[0]).sum(1), E.kernel.scale * E.kernel.gamma * coef.sum(0))     # lose digits
+        P = P.astype(np.float64, copy=False)
+        Q = Q.astype(np.float64, copy=False)
+    coef = E.coef.astype(P.dtype, copy=False)
+    added = E.offset
+    if (
+        E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0
+    ):  # about a point: products of points far from 0
+        added = added + np.outer(
+            (P * Q[0]).sum(1), E.kernel.scale * E.kernel.gamma * coef.sum(0)
+        )  # lose digits
         Q = _minus_row(Q, Q[0])
     features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), coef)
     features += added
     return features.astype(dtype, copy=False)
 
 
+@_public
 def expand(X, expansion):
     """Features of points by a kernel expansion, F_qn = sum_i coef_in k(x_i, y_q) + offset_n (AMS sections 2 and 4).
 
@@ -2983,26 +3782,30 @@ def expand(X, expansion):
     >>> expand(X, Expansion(X, np.ones((2, 1)), np.ones(1), np.empty(0), gaussian(1.0))).round(4).tolist()
     [[1.1353], [1.1353]]
     """
-    X = _checked_points("expand: X", X)
-    expansion = _checked_expansion("expand: expansion", expansion, X)
-    _fits("expand: X", 1.0 * len(X) * expansion.coef.shape[1] * X.itemsize)
+    X = _checked_points("X", X)
+    expansion = _checked_expansion("expansion", expansion, X)
+    _fits("X", 1.0 * len(X) * expansion.coef.shape[1] * X.itemsize)
     features = _features(X, expansion)
-    _require(_all_below(features, math.inf), "expand: expansion must give finite features on X")
+    _require(_all_below(features, math.inf), "expansion must give finite features on X")
     return features.squeeze(1) if expansion.targets == 1 else features
 
 
 # 8.1 Pre-images
 
+
 def _climb(gammas, Q, squares, gamma, z, iterations):
     """z <- sum_i w_i q_i / sum_i w_i, w_i = gammas_i k(z, q_i) (Mika et al. 1999, (10)), until it stays; sum_i w_i.
     Where weights are negative the printed step may go down or divide by 0: it is halved until sum_i w_i grows."""
+
     def weights(z):
         return gammas * np.exp(-gamma * np.maximum(squares - 2.0 * (Q @ z) + z @ z, 0.0))
 
     w = weights(z)
     for _ in range(iterations):
-        total, size, share = w.sum(), np.abs(w).sum(), 1.0
-        if size == 0.0:                                # so far from all points that every kernel value is 0
+        total = w.sum()
+        size = np.abs(w).sum()
+        share = 1.0
+        if size == 0.0:  # so far from all points that every kernel value is 0
             break
         step = (w @ Q - total * z) / (total if total > 0.1 * size else size)
         if gamma * (step @ step) < 1e-20:
@@ -3013,11 +3816,12 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
             other = weights(z + share * step)
         if other.sum() <= total:
             break
-        z, w = z + share * step, other
+        z = z + share * step
+        w = other
     return z, w.sum()
 
 
-@np.errstate(under="ignore")                           # kernel values of far points are 0
+@_public
 def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
@@ -3038,37 +3842,54 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     >>> bool(np.abs(kernel_pca_preimage(expand(X[3:5], expansion), expansion) - X[3:5]).max() < 0.01)
     True
     """
-    name, features = "kernel_pca_preimage", _checked_points("kernel_pca_preimage: features", features)
-    E, ridge = _checked_expansion(f"{name}: expansion", expansion), _checked_real(f"{name}: ridge", ridge, 0.0)
-    kernel, iterations = E.kernel, _checked_whole(f"{name}: iterations", iterations, 1)
-    _require(features.shape[1] == E.coef.shape[1], f"{name}: features must have as many columns as expansion has "
-             f"components, got {features.shape[1]} for {E.coef.shape[1]}")
+    features = _checked_points("features", features)
+    E = _checked_expansion("expansion", expansion)
+    ridge = _checked_real("ridge", ridge, 0.0)
+    kernel = E.kernel
+    iterations = _checked_whole("iterations", iterations, 1)
+    _require(
+        features.shape[1] == E.coef.shape[1],
+        f"features must have as many columns as expansion has "
+        f"components, got {features.shape[1]} for {E.coef.shape[1]}",
+    )
     if ridge == 0.0 and kernel.kind != _GAUSSIAN:
-        raise ValueError(f"{name}: ridge must be positive unless the kernel is gaussian")
+        raise ValueError("ridge must be positive unless the kernel is gaussian")
     if kernel.kind in (_PRECOMPUTED, _CUSTOM):
-        raise ValueError(f"{name}: expansion must not have a kernel that is precomputed or custom")
-    Y, F, centre = features.astype(np.float64), _features(E.points, E, np.float64), E.points.mean(0, np.float64)
-    _require(np.isfinite(F).all(), f"{name}: expansion must give finite features on its own points")
+        raise ValueError("expansion must not have a kernel that is precomputed or custom")
+    Y = features.astype(np.float64)
+    F = _features(E.points, E, np.float64)
+    centre = E.points.mean(0, np.float64)
+    _require(np.isfinite(F).all(), "expansion must give finite features on its own points")
     if ridge == 0.0:
         if np.isnan(E.mean[0]) if E.mean.size else E.offset.any():
-            raise ValueError(f"{name}: ridge must be positive where expansion has an offset and its mean is not known")
+            raise ValueError(
+                "ridge must be positive where expansion has an offset and its mean is not known"
+            )
         out = np.empty((len(Y), E.points.shape[1]))
-        Q, C, mean = E.points - centre, E.coef.astype(np.float64), E.mean if E.mean.size else 0.0
+        Q = E.points - centre
+        C = E.coef.astype(np.float64)
+        mean = E.mean if E.mean.size else 0.0
         squares = np.square(Q).sum(1)
-        for row, y in zip(out, Y):                     # from the point whose features are the nearest
+        for row, y in zip(out, Y):  # from the point whose features are the nearest
             start = Q[np.square(F - y).sum(1).argmin()]
             found, total = _climb(C @ y + mean, Q, squares, kernel.gamma, start, iterations)
             # A sum that is not positive at the end: every point is farther than one infinitely far.
             row[:] = centre + (found if total > 0.0 else start)
         return out
-    if E.mean.size or E.offset.any():                  # features about a mean are mapped to points about their mean
-        Y, F = Y - F.mean(0), F - F.mean(0)
+    if E.mean.size or E.offset.any():  # features about a mean are mapped to points about their mean
+        Y = Y - F.mean(0)
+        F = F - F.mean(0)
     else:
         centre = 0.0
     K = _gram(kernel, _prepare(kernel, F, F, True))
-    _require(_all_below(K, 1e300), f"{name}: expansion must have a kernel that is finite on its features")
-    out = centre + _gram_product(kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points - centre, ridge))
-    _require(np.isfinite(out).all(), f"{name}: expansion must have a kernel that is finite on the features")
+    _require(_all_below(K, 1e300), "expansion must have a kernel that is finite on its features")
+    out = centre + _gram_product(
+        kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points - centre, ridge)
+    )
+    _require(
+        np.isfinite(out).all(),
+        "expansion must have a kernel that is finite on the features",
+    )
     return out
 
 
@@ -3081,8 +3902,8 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
 
 # 9.3 Sampled and quantized Gram matrices (AMS section 3)
 
-_BANDS = 64                                             # runs of rows with equal numbers of pairs, one task each
-_GAPS = 16                                             # at a time: in a loop of their own they vectorise
+_BANDS = 64  # runs of rows with equal numbers of pairs, one task each
+_GAPS = 16  # at a time: in a loop of their own they vectorise
 
 
 @_helper
@@ -3095,11 +3916,15 @@ def _band_start(band, n):
 def _kept(key, i, log_miss, n, columns):
     """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps, the
     failures before the next success of a coin whose failure has log-probability log_miss."""
-    row, j, count = _subkey(key, i), i, 0
+    row = _subkey(key, i)
+    j = i
+    count = 0
     while j < n:
         end = min(n, count + _GAPS)
         for c in range(count, end):
-            columns[c] = np.int64(min(_log64(_uniform(row, c)) / log_miss, 4.0e18))        # cut before it overflows
+            columns[c] = np.int64(
+                min(_log64(_uniform(row, c)) / log_miss, 4.0e18)
+            )  # cut before it overflows
         for c in range(count, end):
             j += columns[c]
             if j >= n:
@@ -3114,7 +3939,8 @@ def _kept(key, i, log_miss, n, columns):
 def _count_kept(keep, log_miss, n, upper, lower):
     """Entries that each band of rows keeps: from the diagonal on by row, left of it by row and by band of columns."""
     for index in prange(_BANDS):
-        band, columns = np.int64(index), np.empty(n, np.int64)
+        band = np.int64(index)
+        columns = np.empty(n, np.int64)
         for i in range(_band_start(band, n), _band_start(band + 1, n)):
             upper[i] = _kept(keep, i, log_miss, n, columns)
             for c in range(upper[i]):
@@ -3123,12 +3949,17 @@ def _count_kept(keep, log_miss, n, upper, lower):
 
 
 @_core
-def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr):
+def _write_kept(
+    kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr
+):
     """Evaluate what each band of rows keeps, X and gamma of `_at_scale`, and write each entry and its mirror image."""
     for index in prange(_BANDS):
         _wide_vectors()
-        band, n = np.int64(index), X.shape[0]
-        columns, values, place = np.empty(n, np.int64), np.empty(_blocks(n) * _BLOCK, X.dtype), lower[band]
+        band = np.int64(index)
+        n = X.shape[0]
+        columns = np.empty(n, np.int64)
+        values = np.empty(_blocks(n) * _BLOCK, X.dtype)
+        place = lower[band]
         for i in range(_band_start(band, n), _band_start(band + 1, n)):
             count = min(_kept(keep, i, log_miss, n, columns), upper[i])
             for c in range(count):
@@ -3138,11 +3969,17 @@ def _write_kept(kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, 
                     values[c] = _pair_sum(kernel.kind, X[i], X[columns[c]], X.dtype.type(0))
             if kernel.kind != _CUSTOM and kernel.kind != _PRECOMPUTED:
                 _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
-            row, at = _subkey(coin, i), indptr[i + 1] - count
+            row = _subkey(coin, i)
+            at = indptr[i + 1] - count
             for c in range(count):
-                j, value = columns[c], s * values[c]
-                if bound >= 0.0:                       # a coin of that mean
-                    value = s * bound if _uniform(row, j) * 2.0 * bound < bound + values[c] else -s * bound
+                j = columns[c]
+                value = s * values[c]
+                if bound >= 0.0:  # a coin of that mean
+                    value = (
+                        s * bound
+                        if _uniform(row, j) * 2.0 * bound < bound + values[c]
+                        else -s * bound
+                    )
                 data[at + c], indices[at + c] = value, j
                 if j > i:  # the mirror image; bands come in order, so columns rise in each row
                     mirror = indptr[j] + place[j]
@@ -3154,36 +3991,60 @@ def _entry_bound(kernel, X):
     """b = max abs(K_ij): on the diagonal of a definite kernel; custom and precomputed ones are searched."""
     if kernel.kind not in (_CUSTOM, _PRECOMPUTED):
         return _value_limit(kernel, X)
-    return float(np.max([np.abs(_gram(kernel, _prepare(kernel, X[a:a + _BLOCK], X, False))).max()
-                         for a in range(0, len(X), _BLOCK)]))
+    return float(
+        np.max(
+            [
+                np.abs(_gram(kernel, _prepare(kernel, X[a : a + _BLOCK], X, False))).max()
+                for a in range(0, len(X), _BLOCK)
+            ]
+        )
+    )
 
 
-def _sampled_gram(function, X, kernel, s, seed, quantized):
-    X, kernel = _points_and_kernel(function, X, kernel)
-    n, s, keep = len(X), _checked_real(f"{function}: s", s, 1.0), _checked_key(function, seed, _KEEP)
-    _require(n < 2**31, f"{function}: X must have fewer than 2**31 rows, got {n}")
-    _fits(f"{function}: s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
+def _sampled_gram(X, kernel, s, seed, quantized):
+    X, kernel = _points_and_kernel(X, kernel)
+    n = len(X)
+    s = _checked_real("s", s, 1.0)
+    keep = _checked_key(seed, _KEEP)
+    _require(n < 2**31, f"X must have fewer than 2**31 rows, got {n}")
+    _fits("s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
     bound = _entry_bound(kernel, X) if quantized else -1.0
-    _require(bound < math.inf, f"{function}: kernel must have finite values on X")
-    _require(s * bound < (1e38 if X.itemsize == 4 else 1e308), f"{function}: s must not be so large that s times the "
-             f"largest entry overflows the precision of X, got {s}")
-    coin, log_miss, (gamma, P, _) = _checked_key(function, seed, _ROUND_KEPT), (
-        math.log1p(-1.0 / s) if s > 1.0 else -math.inf), _at_scale(kernel, X, X, True)
-    upper, lower, entries = np.zeros(n, np.int64), np.zeros((_BANDS + 1, n), np.int64), 0.5 * n * (n + 1.0) / s
+    _require(bound < math.inf, "kernel must have finite values on X")
+    _require(
+        s * bound < (1e38 if X.itemsize == 4 else 1e308),
+        f"s must not be so large that s times the "
+        f"largest entry overflows the precision of X, got {s}",
+    )
+    coin = _checked_key(seed, _ROUND_KEPT)
+    log_miss = math.log1p(-1.0 / s) if s > 1.0 else -math.inf
+    (gamma, P, _) = _at_scale(kernel, X, X, True)
+    upper = np.zeros(n, np.int64)
+    lower = np.zeros((_BANDS + 1, n), np.int64)
+    entries = 0.5 * n * (n + 1.0) / s
     _count_kept(5.0 * entries + 10.0 * n, keep, log_miss, n, upper, lower)
-    for band in range(_BANDS):                         # np.cumsum takes twice as long
+    for band in range(_BANDS):  # np.cumsum takes twice as long
         lower[band + 1] += lower[band]
     indptr = np.concatenate([[0], np.cumsum(lower[_BANDS] + upper)])
-    data, indices = _new_array((indptr[n],), X.dtype), _new_array((indptr[n],), np.int32)
-    work = (18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])) * entries + 10.0 * n
-    _write_kept(work, kernel, gamma, P, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr)
-    known = s * _value_limit(kernel, X, X) < 1e38      # then nothing overflows, and the entries need no look
+    data = _new_array((indptr[n],), X.dtype)
+    indices = _new_array((indptr[n],), np.int32)
+    work = (
+        18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
+    ) * entries + 10.0 * n
+    _write_kept(
+        work, kernel, gamma, P, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr
+    )
+    known = (
+        s * _value_limit(kernel, X, X) < 1e38
+    )  # then nothing overflows, and the entries need no look
     if not known and not _all_below(data, math.inf):
-        raise ValueError(f"{function}: kernel must have finite values on X, and s times them must be finite in the "
-                         "precision of X")
+        raise ValueError(
+            "kernel must have finite values on X, and s times them must be finite in the "
+            "precision of X"
+        )
     return CSR(data, indices, indptr)
 
 
+@_public
 def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
@@ -3200,9 +4061,10 @@ def sample_gram(X, kernel, s, seed=0):
     >>> dense(sample_gram(X, gaussian(1.0), 1, 0)).round(4).tolist()
     [[1.0, 0.6065], [0.6065, 1.0]]
     """
-    return _sampled_gram("sample_gram", X, kernel, s, seed, False)
+    return _sampled_gram(X, kernel, s, seed, False)
 
 
+@_public
 def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
 
@@ -3213,14 +4075,16 @@ def sample_quantize_gram(X, kernel, s, seed=0):
         seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
     Returns: CSR, as of `sample_gram`; the sign is the bit. Custom and precomputed kernels are searched for b
     """
-    return _sampled_gram("sample_quantize_gram", X, kernel, s, seed, True)
+    return _sampled_gram(X, kernel, s, seed, True)
 
 
 @_helper
 def _write_words(bits, first, last, begin, end, words):
     """words[c, j] |= bits[i - first, j - begin] << (i mod 32) for the rows 32 c <= i < 32 c + 32."""
     for i in range(first, last):
-        word, up, shift = words[i // 32], bits[i - first], np.uint32(i % 32)
+        word = words[i // 32]
+        up = bits[i - first]
+        shift = np.uint32(i % 32)
         for j in range(begin, end):
             word[j] |= up[j - begin] << shift
 
@@ -3230,16 +4094,19 @@ def _round_words(kernel, pairs, slope, coin, places, words):
     """Draw each four tiles on and above the diagonal, and write each of them and its mirror image."""
     for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
-        group, tile, bits = np.int64(index), _new_tile(pairs.X), np.zeros((_BLOCK, _BLOCK), np.uint32)
+        group = np.int64(index)
+        tile = _new_tile(pairs.X)
+        bits = np.zeros((_BLOCK, _BLOCK), np.uint32)
         for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
             first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             bits[:] = 0
             for i in range(first, last):
-                key, up = _subkey(coin, i), bits[i - first]
+                key = _subkey(coin, i)
+                up = bits[i - first]
                 for c in range(end - begin):
                     up[c] = _uniform(key, begin + c) < 0.5 + slope * tile[i - first, c]
-            if begin == first:                         # pair (i, j) is drawn from row min(i, j)
+            if begin == first:  # pair (i, j) is drawn from row min(i, j)
                 for r in range(last - first):
                     for c in range(r):
                         bits[r, c] = bits[c, r]
@@ -3248,6 +4115,7 @@ def _round_words(kernel, pairs, slope, coin, places, words):
                 _write_words(np.ascontiguousarray(bits.T), begin, end, first, last, words)
 
 
+@_public
 def quantize_gram(X, kernel, seed=0):
     """Gram matrix rounded to one bit an entry (AMS section 3).
 
@@ -3260,13 +4128,14 @@ def quantize_gram(X, kernel, seed=0):
     >>> dense(quantize_gram(X, gaussian(1.0), 0)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    X, kernel = _points_and_kernel("quantize_gram", X, kernel)
-    key = _checked_key("quantize_gram", seed, _ROUND_UP)
-    _fits("quantize_gram: X", 0.125 * len(X)**2)
+    X, kernel = _points_and_kernel(X, kernel)
+    key = _checked_key(seed, _ROUND_UP)
+    _fits("X", 0.125 * len(X) ** 2)
     bound = _entry_bound(kernel, X)
-    _require(bound < math.inf, "quantize_gram: kernel must have finite values on X")
-    words, pairs, places = np.zeros((-(-len(X) // 32), len(X)), np.uint32), _prepare(kernel, X, X, True), _tile_places(
-        X, X, True)
+    _require(bound < math.inf, "kernel must have finite values on X")
+    words = np.zeros((-(-len(X) // 32), len(X)), np.uint32)
+    pairs = _prepare(kernel, X, X, True)
+    places = _tile_places(X, X, True)
     slope = 0.5 / bound if bound > 0.0 else 0.0
     _round_words(_tile_work(kernel, pairs, 4.0), kernel, pairs, slope, key, places, words)
     return Bits(words, bound, len(X))
@@ -3274,6 +4143,8 @@ def quantize_gram(X, kernel, seed=0):
 
 # 9.4 Rounded expansions (AMS section 4)
 
+
+@_public
 def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
 
@@ -3287,17 +4158,20 @@ def round_expansion(coef, s, seed=0):
         seed : int from 0 to 2**64 - 1
     Returns: CSR of k rows, one for each column of coef; indices int64, rising; data float64
     """
-    A = _checked_points("round_expansion: coef", _as_columns("round_expansion: coef", coef))
-    s, key = _checked_real("round_expansion: s", s, 1e-300), _checked_key("round_expansion", seed, _ROUND_COEFFICIENTS)
+    A = _checked_points("coef", _as_columns("coef", coef))
+    s = _checked_real("s", s, 1e-300)
+    key = _checked_key(seed, _ROUND_COEFFICIENTS)
     sizes = np.abs(A)
-    largest = np.maximum(sizes.max(0), 1e-300)         # squares of tiny coefficients would underflow
-    with np.errstate(over="ignore"):
-        steps = largest * np.sqrt(np.square(A / largest).sum(0)) / s
-    kept = (_uniforms(key, np.arange(len(A)))[:, None] * steps < sizes).T              # steps <= abs(a) included
+    largest = np.maximum(sizes.max(0), 1e-300)  # squares of tiny coefficients would underflow
+    steps = largest * np.sqrt(np.square(A / largest).sum(0)) / s
+    kept = (
+        _uniforms(key, np.arange(len(A)))[:, None] * steps < sizes
+    ).T  # steps <= abs(a) included
     values = np.copysign(np.maximum(sizes, steps), A).T
     return CSR(values[kept], np.nonzero(kept)[1], np.concatenate([[0], np.cumsum(kept.sum(1))]))
 
 
+@_public
 def thin_expansion(expansion, rounded):
     """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
 
@@ -3306,21 +4180,30 @@ def thin_expansion(expansion, rounded):
         rounded : CSR of `round_expansion(expansion.coef, s, seed)`
     Returns: Expansion over the u surviving points (at least one is kept), for `expand`
     """
-    E = _checked_expansion("thin_expansion: expansion", expansion)
-    rounded = _checked_rows("thin_expansion: rounded", rounded)
+    E = _checked_expansion("expansion", expansion)
+    rounded = _checked_rows("rounded", rounded)
     if rounded.indptr.size != E.coef.shape[1] + 1:
-        raise ValueError("thin_expansion: rounded must have one row for each column of expansion.coef")
-    if rounded.indices.size and not 0 <= rounded.indices.min() <= rounded.indices.max() < len(E.points):
-        raise ValueError("thin_expansion: rounded.indices must be from 0 to m - 1, the number of points")
-    survivors = np.unique(rounded.indices) if rounded.indices.size else np.zeros(1, np.int64)      # f^ is the offset
-    coef, k = np.zeros((survivors.size, E.coef.shape[1]), E.coef.dtype), E.coef.shape[1]
+        raise ValueError("rounded must have one row for each column of expansion.coef")
+    if rounded.indices.size and not 0 <= rounded.indices.min() <= rounded.indices.max() < len(
+        E.points
+    ):
+        raise ValueError("rounded.indices must be from 0 to m - 1, the number of points")
+    survivors = (
+        np.unique(rounded.indices) if rounded.indices.size else np.zeros(1, np.int64)
+    )  # f^ is the offset
+    coef = np.zeros((survivors.size, E.coef.shape[1]), E.coef.dtype)
+    k = E.coef.shape[1]
     rows = np.repeat(np.arange(k), np.diff(rounded.indptr))
-    np.add.at(coef, (np.searchsorted(survivors, rounded.indices), rows), rounded.data.astype(coef.dtype))
+    np.add.at(
+        coef, (np.searchsorted(survivors, rounded.indices), rows), rounded.data.astype(coef.dtype)
+    )
     # Points that are gone are part of the mean.
-    return E._replace(points=E.points[survivors], coef=coef, mean=np.array([np.nan]) if E.mean.size else E.mean)
+    return E._replace(
+        points=E.points[survivors], coef=coef, mean=np.array([np.nan]) if E.mean.size else E.mean
+    )
 
 
-@_under_one_name
+@_public
 def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
 
@@ -3333,11 +4216,12 @@ def expand_rounded(X, expansion, s, seed=0):
         seed : int from 0 to 2**64 - 1
     Returns: (q, k) array, as of `expand`; for many batches of points, `thin_expansion` once and `expand` for each
     """
-    X = _checked_points("expand_rounded: X", X)
-    E = _checked_expansion("expand_rounded: expansion", expansion, X)
+    X = _checked_points("X", X)
+    E = _checked_expansion("expansion", expansion, X)
     return expand(X, thin_expansion(E, round_expansion(E.coef, s, seed)))
 
 
+@_public
 def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
@@ -3351,15 +4235,18 @@ def rounding_scale(m, c, eps, T):
         T : float, positive and below (c / eps) sqrt(m / ln m)
     Returns: float
     """
-    m, eps = _checked_whole("rounding_scale: m", m, 2), _checked_between("rounding_scale: eps", eps, 2, 3)
-    c, T = _checked_real("rounding_scale: c", c, 1e-300), _checked_real("rounding_scale: T", T, 1e-300)
+    m = _checked_whole("m", m, 2)
+    eps = _checked_between("eps", eps, 2, 3)
+    c = _checked_real("c", c, 1e-300)
+    T = _checked_real("T", T, 1e-300)
     if not T < c / eps * math.sqrt(m / math.log(m)):
-        raise ValueError(f"rounding_scale: T must be below (c / eps) sqrt(m / ln m), got {T}")
+        raise ValueError(f"T must be below (c / eps) sqrt(m / ln m), got {T}")
     if not eps * T * 1e300 > c * math.sqrt(m):
-        raise ValueError("rounding_scale: eps T must be larger: s is beyond the floating-point numbers")
+        raise ValueError("eps T must be larger: s is beyond the floating-point numbers")
     return 2.0 * c * math.sqrt(m) / (eps * T)
 
 
+@_public
 def is_trivial(features, m, T):
     """Which features are trivial in the sense of AMS theorem 5: f(x) <= T sqrt(ln m), for unit coefficient vectors.
 
@@ -3369,18 +4256,22 @@ def is_trivial(features, m, T):
         T : float, positive
     Returns: (q, k) array of bool
     """
-    features, m = _checked_points("is_trivial: features", features), _checked_whole("is_trivial: m", m, 2)
-    return features <= _checked_real("is_trivial: T", T, 1e-300) * math.sqrt(math.log(m))
+    features = _checked_points("features", features)
+    m = _checked_whole("m", m, 2)
+    return features <= _checked_real("T", T, 1e-300) * math.sqrt(math.log(m))
 
 
 # 9.5 Projections by signs (AMS section 5)
+
 
 @_core
 def _project_rows(X, s, key, count, width, out):
     """X P / sqrt(s), 512 rows a task; the signs P in `count` panels of `width` columns, 64 of them from one word."""
     for index in prange((X.shape[0] + _WIDE_BLOCK - 1) // _WIDE_BLOCK):
         _wide_vectors()
-        d, scale, first = X.shape[1], X.dtype.type(1.0 / math.sqrt(s)), np.int64(index) * _WIDE_BLOCK
+        d = X.shape[1]
+        scale = X.dtype.type(1.0 / math.sqrt(s))
+        first = np.int64(index) * _WIDE_BLOCK
         last = min(X.shape[0], first + _WIDE_BLOCK)
         panels = _aligned((count, _WIDE_BLOCK, width), X)
         product = _aligned((_WIDE_BLOCK, count * width), X)
@@ -3393,13 +4284,16 @@ def _project_rows(X, s, key, count, width, out):
                     signs = panels[c, t - begin]
                     word = _random_word(coordinate, c * width // 64) >> np.uint64(c * width % 64)
                     for j in range(width):
-                        signs[j] = 1.0 - 2.0 * np.float64(np.int64((word >> np.uint64(j)) & np.uint64(1)))
+                        signs[j] = 1.0 - 2.0 * np.float64(
+                            np.int64((word >> np.uint64(j)) & np.uint64(1))
+                        )
             _multiply_add(X, first, last, begin, end, count * width, panels, 0, product)
         for i in range(first, last):
             for j in range(s):
                 out[i, j] = scale * product[i - first, j]
 
 
+@_public
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS theorem 6).
 
@@ -3415,17 +4309,20 @@ def rademacher_projection(X, s, seed=0):
     >>> np.abs(rademacher_projection(np.array([[3.0, 0.0]]), 4, 0)).tolist()
     [[1.5, 1.5, 1.5, 1.5]]
     """
-    X, s = _checked_points("rademacher_projection: X", X), _checked_whole("rademacher_projection: s", s, 1, 2**31 - 1)
-    _fits("rademacher_projection: s", 1.0 * X.itemsize * len(X) * s)
-    projected, width = _new_array((len(X), s), X.dtype), _NARROW_PANEL // X.itemsize
+    X = _checked_points("X", X)
+    s = _checked_whole("s", s, 1, 2**31 - 1)
+    _fits("s", 1.0 * X.itemsize * len(X) * s)
+    projected = _new_array((len(X), s), X.dtype)
+    width = _NARROW_PANEL // X.itemsize
     work = _MULTIPLY_ADD * X.size * s + 2.0 * -(-len(X) // _WIDE_BLOCK) * X.shape[1] * s
-    key = _checked_key("rademacher_projection", seed, _SIGNS)
+    key = _checked_key(seed, _SIGNS)
     _project_rows(work, X, s, key, -(-s // width), width, projected)
     if not _all_below(projected, 1e17 if X.itemsize == 4 else 1e150):
-        raise ValueError("rademacher_projection: X must be so small that its projection is below 1e150 (float32: 1e17)")
+        raise ValueError("X must be so small that its projection is below 1e150 (float32: 1e17)")
     return projected
 
 
+@_public
 def projection_dimension(n, eps, beta):
     """Dimension that keeps distances between n points to 1 +- eps with probability 1 - n^-beta (AMS theorem 6).
 
@@ -3436,27 +4333,36 @@ def projection_dimension(n, eps, beta):
         beta : float, not negative
     Returns: int
     """
-    n, beta = _checked_whole("projection_dimension: n", n, 2), _checked_real("projection_dimension: beta", beta, 0.0)
-    eps = _checked_between("projection_dimension: eps", eps, 3, 2)
+    n = _checked_whole("n", n, 2)
+    beta = _checked_real("beta", beta, 0.0)
+    eps = _checked_between("eps", eps, 3, 2)
     rate = eps * eps / 2.0 - eps * eps * eps / 3.0
     if not (4.0 + 2.0 * beta) * math.log(n) < 9e18 * rate:
-        raise ValueError("projection_dimension: eps must be larger, or beta smaller: the dimension is beyond 64 bits")
+        raise ValueError("eps must be larger, or beta smaller: the dimension is beyond 64 bits")
     return math.ceil((4.0 + 2.0 * beta) * math.log(n) / rate)
 
 
 # 9.6 Randomized kernels (AMS section 6)
 
-def _drawn_pair(function, x, y, kernel, seed, draw):
+
+def _drawn_pair(x, y, kernel, seed, draw):
     """The value of the kernel and the uniform number of a draw."""
-    x, y = _checked_vector(f"{function}: x", x), _checked_vector(f"{function}: y", y)
-    _require(x.size == y.size, f"{function}: x and y must be of the same length, got {x.size} and {y.size}")
+    x = _checked_vector("x", x)
+    y = _checked_vector("y", y)
+    _require(
+        x.size == y.size,
+        f"x and y must be of the same length, got {x.size} and {y.size}",
+    )
     points = np.stack([x, y])
-    _checked_points(f"{function}: x and y", points)
-    kernel = _checked_kernel(f"{function}: kernel", kernel, x=points[:1], y=points[1:])
-    key = _checked_key(function, seed, _DRAWS)
-    return _kernel_value(kernel, points[0], points[1]), float(_uniforms(key, _as_seed(f"{function}: draw", draw))[0])
+    _checked_points("x and y", points)
+    kernel = _checked_kernel("kernel", kernel, x=points[:1], y=points[1:])
+    key = _checked_key(seed, _DRAWS)
+    return _kernel_value(kernel, points[0], points[1]), float(
+        _uniforms(key, _as_seed("draw", draw))[0]
+    )
 
 
+@_public
 def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
     """Sampled kernel: s k(x, y) with probability 1 / s, else 0; its mean is k(x, y) (AMS section 6).
 
@@ -3469,11 +4375,12 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
         draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
     Returns: float
     """
-    value, u = _drawn_pair("randomized_kernel_sample", x, y, kernel, seed, draw)
-    s = _checked_real("randomized_kernel_sample: s", s, 1.0)
+    value, u = _drawn_pair(x, y, kernel, seed, draw)
+    s = _checked_real("s", s, 1.0)
     return s * value if s * u < 1.0 else 0.0
 
 
+@_public
 def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b; its mean is k(x, y) (AMS section 6).
 
@@ -3484,13 +4391,14 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
         seed, draw : as of `randomized_kernel_sample`
     Returns: float
     """
-    value, u = _drawn_pair("randomized_kernel_quantize", x, y, kernel, seed, draw)
-    bound = _checked_real("randomized_kernel_quantize: bound", bound, 1e-300)
+    value, u = _drawn_pair(x, y, kernel, seed, draw)
+    bound = _checked_real("bound", bound, 1e-300)
     if not abs(value) <= bound:
-        raise ValueError(f"randomized_kernel_quantize: bound must be at least abs(k(x, y)), got {bound} for {value}")
+        raise ValueError(f"bound must be at least abs(k(x, y)), got {bound} for {value}")
     return bound if u * 2.0 * bound < bound + value else -bound
 
 
+@_public
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
 
@@ -3503,10 +4411,10 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
         seed, draw : as of `randomized_kernel_sample`
     Returns: float
     """
-    value, u = _drawn_pair("randomized_kernel_round", x, y, kernel, seed, draw)
-    weight = _checked_real("randomized_kernel_round: weight", weight)
-    _require(weight != 0.0, "randomized_kernel_round: weight must not be 0")
-    keep = min(1.0, _checked_real("randomized_kernel_round: s", s, 1e-300) * abs(weight))
+    value, u = _drawn_pair(x, y, kernel, seed, draw)
+    weight = _checked_real("weight", weight)
+    _require(weight != 0.0, "weight must not be 0")
+    keep = min(1.0, _checked_real("s", s, 1e-300) * abs(weight))
     return value / keep if u < keep else 0.0
 
 
@@ -3517,9 +4425,11 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 # those on n points, of which w_j lie at c_j.
 # ----------------------------------------------------------------------------------------------------------------------
 
+
 @_validated("a ReducedSet")
 class ReducedSet(NamedTuple):
     """Few points for many: centers (m, d); weights (m,) what each stands for; labels (n,) of the points, or none."""
+
     centers: np.ndarray
     weights: np.ndarray
     labels: np.ndarray
@@ -3533,12 +4443,24 @@ class ReducedSet(NamedTuple):
 # the micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of coordinates.
 # So cells, batches and threads leave no trace in the result.
 
-@_validated("a ShadowState, as shadow_start and shadow_update return it", lambda state: (
-    len(state.centers) == state.weights.size and state.centers.shape[1] > 0 and 0 <= state.count < 2**53
-    and (state.weights >= 1.0).all() and state.weights.sum() == state.count and 1e-150 <= state.eps <= 1e150
-    and _all_below(state.centers, 1e150)), centers=2, weights=1)
+
+@_validated(
+    "a ShadowState, as shadow_start and shadow_update return it",
+    lambda state: (
+        len(state.centers) == state.weights.size
+        and state.centers.shape[1] > 0
+        and 0 <= state.count < 2**53
+        and (state.weights >= 1.0).all()
+        and state.weights.sum() == state.count
+        and 1e-150 <= state.eps <= 1e150
+        and _all_below(state.centers, 1e150)
+    ),
+    centers=2,
+    weights=1,
+)
 class ShadowState(NamedTuple):
     """Shadows of a stream: centers (m, d); weights (m,) number of points in each; radius eps; count: points so far."""
+
     centers: np.ndarray
     weights: np.ndarray
     eps: float
@@ -3549,6 +4471,7 @@ class _Cells(NamedTuple):
     """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range. centers
     (capacity, d), and in panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,) the center
     that came before into the same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin, side."""
+
     centers: np.ndarray
     panels: np.ndarray
     codes: np.ndarray
@@ -3559,20 +4482,20 @@ class _Cells(NamedTuple):
     side: float
 
 
-_SHADOW_BATCH = 16 * _BLOCK                            # points at a time: few that meet one by one
-_SHADOW_GROUP = 2 * _BLOCK                             # points of a task: panels come from memory once for all of them
-_CELLS_ON_AXIS = 1e10                                  # at most, so that rounding moves no point beyond a neighbour
-_CELL_BITS = 2**20 - 1                                 # of a cell's number; cells so far apart may share one
+_SHADOW_BATCH = 16 * _BLOCK  # points at a time: few that meet one by one
+_SHADOW_GROUP = 2 * _BLOCK  # points of a task: panels come from memory once for all of them
+_CELLS_ON_AXIS = 1e10  # at most, so that rounding moves no point beyond a neighbour
+_CELL_BITS = 2**20 - 1  # of a cell's number; cells so far apart may share one
 
 
-@njit(fastmath=set(), forceinline=True, **_OPTIONS)    # fastmath=False fuses, in numba 0.68
+@njit(fastmath=set(), forceinline=True, **_OPTIONS)  # fastmath=False fuses, in numba 0.68
 def _is_within(X, i, C, j, limit):
     """Whether |x_i - c_j|^2 < limit, in float64 and in the order of the coordinates, no operation fused."""
     total = 0.0
     for t in range(X.shape[1]):
         gap = X[i, t] - C[j, t]
         total += gap * gap
-        if not total < limit:                          # sums of squares only grow
+        if not total < limit:  # sums of squares only grow
             return False
     return True
 
@@ -3582,21 +4505,27 @@ def _cell(cells, x):
     """Number of the cell of a point, 20 bits a coordinate: neighbours differ by -1, 0 or 1 in each."""
     code = 0
     for a in range(cells.axes.shape[0]):
-        code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (20 * a)
+        code += (np.int64((x[cells.axes[a]] - cells.origin[a]) / cells.side) & _CELL_BITS) << (
+            20 * a
+        )
     return code
 
 
 @_helper
 def _first_in_cells(cells, X, i, lowest, limit):
     """First center from number `lowest` on within the limit, or -1; and how many centers were looked at."""
-    found, seen, code, directions = -1, 0, _cell(cells, X[i]), cells.axes.shape[0]
-    for neighbour in range(3 ** directions):
-        other, rest = 0, neighbour
+    found = -1
+    seen = 0
+    code = _cell(cells, X[i])
+    directions = cells.axes.shape[0]
+    for neighbour in range(3**directions):
+        other = 0
+        rest = neighbour
         for a in range(directions):
             other += (((code >> (20 * a)) + rest % 3 - 1) & _CELL_BITS) << (20 * a)
             rest //= 3
         j = cells.heads[np.int64(_mix(np.uint64(other)) & np.uint64(cells.heads.shape[0] - 1))]
-        while j >= lowest:                             # from the last center to the first
+        while j >= lowest:  # from the last center to the first
             if cells.codes[j] == other:
                 seen += 1
                 if _is_within(X, i, cells.centers, j, limit):
@@ -3608,7 +4537,8 @@ def _first_in_cells(cells, X, i, lowest, limit):
 @_core_alone
 def _seen_in_cells(cells, X, begin, end):
     """Centers that a few of the points begin to end - 1 would look at in their cells, on average."""
-    seen, asked = 0.0, 0
+    seen = 0.0
+    asked = 0
     for i in range(begin, end, max(1, (end - begin) // 8)):
         asked += 1
         seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
@@ -3619,15 +4549,20 @@ def _seen_in_cells(cells, X, begin, end):
 def _first_in_order(X, first, last, cells, count, limit, labels):
     """labels[first:last]: the first of `count` centers within the limit, or -1; a panel and four points at a time."""
     _wide_vectors()
-    d, width, left = X.shape[1], cells.panels.shape[2], last - first
-    values, numbers = _aligned((4 * width,), X), np.empty(left, np.int64)
-    tile, active = values.reshape(4, width), _aligned((left, d), X)
+    d = X.shape[1]
+    width = cells.panels.shape[2]
+    left = last - first
+    values = _aligned((4 * width,), X)
+    numbers = np.empty(left, np.int64)
+    tile = values.reshape(4, width)
+    active = _aligned((left, d), X)
     for r in range(left):
         numbers[r] = first + r
         for t in range(d):
             active[r, t] = X[first + r, t]
-    slack = 8.9e-16 * (d + 4)                          # four times what the two ways of summing can differ by
-    surely, perhaps = limit * (1.0 - slack), limit * (1.0 + slack)
+    slack = 8.9e-16 * (d + 4)  # four times what the two ways of summing can differ by
+    surely = limit * (1.0 - slack)
+    perhaps = limit * (1.0 + slack)
     for q in range((count + width - 1) // width):
         found = 0
         for r in range(0, left, 4):
@@ -3637,12 +4572,17 @@ def _first_in_order(X, first, last, cells, count, limit, labels):
                 near += value < perhaps
             for row in range(r, min(left, r + 4) if near else r):
                 for c in range(width):
-                    j, value = q * width + c, tile[row - r, c]
-                    if value < surely or value < perhaps and _is_within(active, row, cells.centers, j, limit):
+                    j = q * width + c
+                    value = tile[row - r, c]
+                    if (
+                        value < surely
+                        or value < perhaps
+                        and _is_within(active, row, cells.centers, j, limit)
+                    ):
                         labels[numbers[row]], numbers[row], found = j, -1, found + 1
                         break
         kept = 0
-        for r in range(left if found > 0 else 0):      # points that have a label make room
+        for r in range(left if found > 0 else 0):  # points that have a label make room
             if numbers[r] >= 0:
                 numbers[kept] = numbers[r]
                 for t in range(d):
@@ -3678,11 +4618,16 @@ def _enter_batch(X, begin, end, cells, count, by_cells, limit, labels):
                     labels[i] = j
                     break
         if labels[i] < 0:
-            width, code = cells.panels.shape[2], _cell(cells, X[i])
+            width = cells.panels.shape[2]
+            code = _cell(cells, X[i])
             for t in range(X.shape[1]):
                 cells.centers[count, t] = cells.panels[count // width, t, count % width] = X[i, t]
             bucket = np.int64(_mix(np.uint64(code)) & np.uint64(cells.heads.shape[0] - 1))
-            cells.codes[count], cells.before[count], cells.heads[bucket] = code, cells.heads[bucket], count
+            cells.codes[count], cells.before[count], cells.heads[bucket] = (
+                code,
+                cells.heads[bucket],
+                count,
+            )
             labels[i] = count
             count += 1
     return count
@@ -3698,24 +4643,41 @@ def _widen(low, high, X):
 
 def _with_room(cells, count, capacity):
     """The same cells and `count` centers, with room for more."""
-    d, width, buckets = cells.centers.shape[1], _WIDE_PANEL // 8, 64 << (capacity // 32).bit_length()
-    panels = np.full((-(-capacity // width), d, width), 1e160)         # far from all points, where no center is
-    larger = cells._replace(centers=np.empty((capacity, d)), panels=panels, codes=np.empty(capacity, np.int64),
-                            before=np.empty(capacity, np.int64), heads=np.full(buckets, -1))
-    _enter_batch(cells.centers, 0, count, larger, 0, True, 0.0, np.full(count, -1))    # nothing is within 0 of another
+    d = cells.centers.shape[1]
+    width = _WIDE_PANEL // 8
+    buckets = 64 << (capacity // 32).bit_length()
+    panels = np.full(
+        (-(-capacity // width), d, width), 1e160
+    )  # far from all points, where no center is
+    larger = cells._replace(
+        centers=np.empty((capacity, d)),
+        panels=panels,
+        codes=np.empty(capacity, np.int64),
+        before=np.empty(capacity, np.int64),
+        heads=np.full(buckets, -1),
+    )
+    _enter_batch(
+        cells.centers, 0, count, larger, 0, True, 0.0, np.full(count, -1)
+    )  # nothing is within 0 of another
     return larger
 
 
 def _shadows(X, known, eps, grow):
     """Centers and labels (RSKPCA algorithm 2) of points, after known centers; unless `grow`, -1 beyond their reach."""
     X, limit, labels = X.astype(np.float64, copy=False), eps * eps, np.empty(len(X), np.int64)
-    begin, count, met, d, size = 0, len(known), len(known), X.shape[1], _BLOCK
-    low, high = X[0].copy(), X[0].copy()
+    begin = 0
+    count = len(known)
+    met = len(known)
+    d = X.shape[1]
+    size = _BLOCK
+    low = X[0].copy()
+    high = X[0].copy()
     for P in (X, known):
         _widen(low, high, P)
     axes = np.argsort(low - high, kind="stable")[:3]
     # A little more than eps: points closer than eps lie in neighbouring cells in spite of rounding.
-    side, none = float(max(1.00001 * eps, (high - low)[axes[0]] / _CELLS_ON_AXIS)), np.empty(0, np.int64)
+    side = float(max(1.00001 * eps, (high - low)[axes[0]] / _CELLS_ON_AXIS))
+    none = np.empty(0, np.int64)
     cells = _Cells(known, np.empty((0, 0, 0)), none, none, none, axes, low[axes], side)
     cells = _with_room(cells, count, count + _SHADOW_BATCH)
     while begin < len(X):
@@ -3729,7 +4691,8 @@ def _shadows(X, known, eps, grow):
         work = (end - begin) * min(in_cells, in_order)
         _find_shadows(work, X, begin, end, cells, count, by_cells, limit, labels)
         # What these points meet in order, up to their own center, the next ones are taken to meet.
-        found, met = labels[begin:end], count
+        found = labels[begin:end]
+        met = count
         met = np.where(found < 0, count, found + 1).mean() if count else 0.0
         before = count
         if grow:
@@ -3737,10 +4700,12 @@ def _shadows(X, known, eps, grow):
         # Many where few are new centers, which meet each other one by one.
         few = 8 * (count - before) < end - begin
         size = 4 * _SHADOW_BATCH if few else min(max(count, _BLOCK), _SHADOW_BATCH)
-        met, begin = met + count - before, end
+        met = met + count - before
+        begin = end
     return cells.centers[:count].copy(), labels
 
 
+@_public
 def shadow_select(X, eps):
     """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
 
@@ -3755,11 +4720,13 @@ def shadow_select(X, eps):
     ReducedSet(centers=array([[0. ],
            [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
     """
-    X, eps = _checked_points("shadow_select: X", X), _checked_real("shadow_select: eps", eps, 1e-150, 1e150)
+    X = _checked_points("X", X)
+    eps = _checked_real("eps", eps, 1e-150, 1e150)
     centers, labels = _shadows(X, np.empty((0, X.shape[1])), eps, True)
     return ReducedSet(centers.astype(X.dtype), np.bincount(labels).astype(np.float64), labels)
 
 
+@_public
 def shadow_radius(sigma, ell):
     """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
 
@@ -3769,10 +4736,11 @@ def shadow_radius(sigma, ell):
         ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
     Returns: float
     """
-    sigma = _checked_real("shadow_radius: sigma", sigma, 1e-150, 1e150)
-    return sigma / _checked_real("shadow_radius: ell", ell, 1e-100, 1e100)
+    sigma = _checked_real("sigma", sigma, 1e-150, 1e150)
+    return sigma / _checked_real("ell", ell, 1e-100, 1e100)
 
 
+@_public
 def shadow_labels(X, centers, eps):
     """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
 
@@ -3783,11 +4751,12 @@ def shadow_labels(X, centers, eps):
         eps : float, radius of a shadow, from 1e-150 to 1e150
     Returns: (n,) int64 array
     """
-    X, centers = _checked_two("shadow_labels", X, "centers", centers)
-    eps = _checked_real("shadow_labels: eps", eps, 1e-150, 1e150)
+    X, centers = _checked_two(X, "centers", centers)
+    eps = _checked_real("eps", eps, 1e-150, 1e150)
     return _shadows(X, centers.astype(np.float64, copy=False), eps, False)[1]
 
 
+@_public
 def shadow_start(eps, d):
     """Shadows of a stream that has not begun (RSKPCA algorithm 2).
 
@@ -3796,10 +4765,11 @@ def shadow_start(eps, d):
         d : int, at least 1; coordinates of a point
     Returns: ShadowState
     """
-    d = _checked_whole("shadow_start: d", d, 1, 2**31 - 1)
-    return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("shadow_start: eps", eps, 1e-150, 1e150), 0)
+    d = _checked_whole("d", d, 1, 2**31 - 1)
+    return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
 
 
+@_public
 def shadow_update(state, X):
     """Shadows after more points: the same centers and weights however the stream is cut (RSKPCA algorithm 2).
 
@@ -3808,14 +4778,15 @@ def shadow_update(state, X):
         X : (n, d) array of further points
     Returns: ShadowState; time as of `shadow_select`, and O(m d) for a call
     """
-    state = _checked_as(ShadowState, "shadow_update: state", state)
-    X = _checked_points("shadow_update: X", X, columns=state.centers.shape[1])
+    state = _checked_as(ShadowState, "state", state)
+    X = _checked_points("X", X, columns=state.centers.shape[1])
     centers, labels = _shadows(X, state.centers, state.eps, True)
     weights = np.bincount(labels, minlength=len(centers)).astype(np.float64)
-    weights[:state.weights.size] += state.weights
+    weights[: state.weights.size] += state.weights
     return state._replace(centers=centers, weights=weights, count=state.count + len(X))
 
 
+@_public
 def shadow_finish(state):
     """The reduced set of a stream (RSKPCA algorithm 2), without labels: `shadow_labels` gives those of any points.
 
@@ -3823,19 +4794,21 @@ def shadow_finish(state):
         state : ShadowState that has seen points
     Returns: ReducedSet, in float64, which shares its arrays with the state
     """
-    state = _checked_as(ShadowState, "shadow_finish: state", state)
-    _require(state.count >= 1, "shadow_finish: state must have seen a point")
+    state = _checked_as(ShadowState, "state", state)
+    _require(state.count >= 1, "state must have seen a point")
     return ReducedSet(state.centers, state.weights, np.empty(0, np.int64))
 
 
 @_validated("ShadowBounds")
 class ShadowBounds(NamedTuple):
     """What shadows of a radius cost at most: see `shadow_bounds`."""
+
     mmd: float
     eigenvalues: float
     operator: float
 
 
+@_public
 def shadow_bounds(kernel, eps):
     """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
 
@@ -3848,14 +4821,19 @@ def shadow_bounds(kernel, eps):
         eps : float, the radius
     Returns: ShadowBounds(mmd, eigenvalues, operator), floats
     """
-    kernel = _checked_stationary("shadow_bounds: kernel", kernel, True)
-    eps, kappa = _checked_real("shadow_bounds: eps", eps, 1e-150, 1e150), kernel.scale
+    kernel = _checked_stationary("kernel", kernel, True)
+    eps = _checked_real("eps", eps, 1e-150, 1e150)
+    kappa = kernel.scale
     drop, slope = _drop_and_slope(kernel, eps)
-    spread = min(math.sqrt(2.0) * slope * eps, 1.0)    # no entry of K changes by more than kappa
-    return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread,
-                        kappa * math.sqrt(2.0 * drop * (2.0 - drop)))
+    spread = min(math.sqrt(2.0) * slope * eps, 1.0)  # no entry of K changes by more than kappa
+    return ShadowBounds(
+        math.sqrt(kappa) * math.sqrt(2.0 * drop),
+        kappa * spread,
+        kappa * math.sqrt(2.0 * drop * (2.0 - drop)),
+    )
 
 
+@_public
 def shadow_projection_bound(kernel, eps, values, k):
     """How far the span of k leading directions may move with points that move by less than eps (RSKPCA theorem 5.4).
 
@@ -3867,23 +4845,31 @@ def shadow_projection_bound(kernel, eps, values, k):
         k : int from 1 to q
     Returns: float; infinity where the condition is not met. Nothing exceeds sqrt(2 k)
     """
-    kernel = _checked_stationary("shadow_projection_bound: kernel", kernel, True)
-    values = _checked_vector("shadow_projection_bound: values", values)
-    k = _checked_whole("shadow_projection_bound: k", k, 1, values.size)
-    moved = 2.0 * math.sqrt(kernel.scale) * shadow_bounds(kernel, _checked_real(
-        "shadow_projection_bound: eps", eps, 1e-150, 1e150)).mmd
+    kernel = _checked_stationary("kernel", kernel, True)
+    values = _checked_vector("values", values)
+    k = _checked_whole("k", k, 1, values.size)
+    moved = (
+        2.0
+        * math.sqrt(kernel.scale)
+        * shadow_bounds(kernel, _checked_real("eps", eps, 1e-150, 1e150)).mmd
+    )
     delta = 0.5 * values[k - 1] - 0.5 * (values[k] if k < values.size else 0.0)
     return float(moved / delta) if moved < 0.5 * delta else math.inf
 
 
 # 10.2 Rival reduced sets (RSKPCA section 6)
 
+
 @_core
 def _find_nearest(X, panels, count, labels, distances):
     """Number of the nearest of `count` centers in panels (the first of equals), and its squared distance."""
     for index in prange(_blocks(X.shape[0])):
         _wide_vectors()
-        n, d, width, tile, first = X.shape[0], X.shape[1], panels.shape[2], _new_tile(X), np.int64(index) * _BLOCK
+        n = X.shape[0]
+        d = X.shape[1]
+        width = panels.shape[2]
+        tile = _new_tile(X)
+        first = np.int64(index) * _BLOCK
         last = min(n, first + _BLOCK)
         for i in range(first, last):
             labels[i], distances[i] = 0, np.inf
@@ -3897,7 +4883,9 @@ def _find_nearest(X, panels, count, labels, distances):
 
 
 def _nearest(X, centers):
-    labels, distances, width = np.empty(len(X), np.int64), np.empty(len(X), X.dtype), _WIDE_PANEL // X.itemsize
+    labels = np.empty(len(X), np.int64)
+    distances = np.empty(len(X), X.dtype)
+    width = _WIDE_PANEL // X.itemsize
     panels = _pack(centers, -(-len(centers) // width) * width)
     work = (1.0 + _MULTIPLY_ADD * X.shape[1]) * len(X) * len(centers)
     _find_nearest(work, X, panels, len(centers), labels, distances)
@@ -3924,39 +4912,50 @@ def _cluster_sums(X, labels, sums):
             total[t] += X[i, t]
 
 
-def _lloyd(function, X, k, seed, restarts, max_iterations):
+def _lloyd(X, k, seed, restarts, max_iterations):
     """Best of several k-means runs: centers, numbers of points, labels, sum of squared distances. k-means++ begins them
     (Arthur, Vassilvitskii 2007): centers drawn in proportion to the squared distance to those before."""
-    n, unit, least, key = len(X), _unit(X), math.inf, _checked_key(function, seed, _CENTERS)
-    restarts = _checked_whole(f"{function}: restarts", restarts, 1)
-    max_iterations = _checked_whole(f"{function}: max_iterations", max_iterations, 1)
+    n = len(X)
+    unit = _unit(X)
+    least = math.inf
+    key = _checked_key(seed, _CENTERS)
+    restarts = _checked_whole("restarts", restarts, 1)
+    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
     X = X if unit == 1.0 else X / unit
     for restart in range(restarts):
-        centers, distances, labels, cost = np.empty((k, X.shape[1]), X.dtype), np.full(n, np.inf), np.empty(0, int), 0.0
+        centers = np.empty((k, X.shape[1]), X.dtype)
+        distances = np.full(n, np.inf)
+        labels = np.empty(0, int)
+        cost = 0.0
         for c, u in enumerate(_uniforms(_python_subkey(key, restart), np.arange(k))):
-            i = int(u * n)                             # the first; and where all points are centers already
+            i = int(u * n)  # the first; and where all points are centers already
             if c > 0:
                 _come_closer((1.0 + _SCALAR * X.shape[1]) * n, X, centers[c - 1], distances)
                 sums = np.cumsum(distances)
                 i = int(np.searchsorted(sums, u * sums[-1], "right")) if sums[-1] > 0.0 else i
             centers[c] = X[min(i, n - 1)]
         for _ in range(max_iterations):
-            before, labels = labels, _nearest(X, centers)[0]
+            before = labels
+            labels = _nearest(X, centers)[0]
             if np.array_equal(labels, before):
                 break
             counts = np.bincount(labels, minlength=k).astype(np.float64)
             sums = np.zeros((k, X.shape[1]))
             _cluster_sums(X, labels, sums)
             moved = sums / np.maximum(counts, 1.0)[:, None]
-            centers = np.where(counts[:, None] > 0.0, moved, centers).astype(X.dtype)      # one without points stays
+            centers = np.where(counts[:, None] > 0.0, moved, centers).astype(
+                X.dtype
+            )  # one without points stays
         for begin in range(0, len(X), _SHADOW_BATCH):
             slab = slice(begin, begin + _SHADOW_BATCH)
             cost += float(np.square(X[slab] - centers[labels[slab]], dtype=np.float64).sum())
         if cost < least:
-            least, best = cost, (centers * unit, counts, labels, cost * float(unit) ** 2)
+            least = cost
+            best = (centers * unit, counts, labels, cost * float(unit) ** 2)
     return best
 
 
+@_public
 def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     """The m cluster centers of k-means, as a reduced set or as landmarks for `nystrom` (RLS section 3.1).
 
@@ -3970,15 +4969,19 @@ def kmeans_select(X, m, seed=0, restarts=1, max_iterations=100):
     >>> kmeans_select(np.array([[0.0], [1.0], [10.0]]), 2, 0).weights.tolist()
     [1.0, 2.0]
     """
-    X = _checked_points("kmeans_select: X", X)
-    m = _checked_whole("kmeans_select: m", m, 1, len(X))
-    return ReducedSet(*_lloyd("kmeans_select", X, m, seed, restarts, max_iterations)[:3])
+    X = _checked_points("X", X)
+    m = _checked_whole("m", m, 1, len(X))
+    return ReducedSet(*_lloyd(X, m, seed, restarts, max_iterations)[:3])
 
 
 def _unit(X):
     """A power of two near the largest coordinate, 1 where that is not extreme; squares of points over it are safe."""
-    largest = max(float(X.max()), -float(X.min()))     # without a copy of abs(X)
-    unit = 1.0 if 1e-9 < largest < 1e9 or largest == 0.0 else 2.0 ** max(math.floor(math.log2(largest)), -1000)
+    largest = max(float(X.max()), -float(X.min()))  # without a copy of abs(X)
+    unit = (
+        1.0
+        if 1e-9 < largest < 1e9 or largest == 0.0
+        else 2.0 ** max(math.floor(math.log2(largest)), -1000)
+    )
     return X.dtype.type(unit)
 
 
@@ -3988,20 +4991,24 @@ def _similarities(kernel, pairs, rows):
     return _gram(kernel, pairs._replace(X=pairs.X[rows], x_squares=squares, symmetric=False))
 
 
-def _mean_similarities(function, kernel, X):
+def _mean_similarities(kernel, X):
     """Pairs of the points, and (1/n) sum_j k(x_i, x_j) for every i, in float64; no matrix is formed."""
     shares = np.full((len(X), 1), 1.0 / len(X), X.dtype)
     pairs = _prepare(kernel, X, X, _use_symmetry(len(X), 1, X))
     means = _gram_product(kernel, pairs, shares)[:, 0]
-    _require(np.isfinite(means).all(), f"{function}: kernel must have finite values on X, in the precision of X")
+    _require(
+        np.isfinite(means).all(),
+        "kernel must have finite values on X, in the precision of X",
+    )
     return pairs, means.astype(np.float64)
 
 
 def _herd_of(X, kernel, pairs, chosen):
     """The reduced set of these rows of X, equal weights; labels by k(c, c) - 2 k(x, c), the first of equals."""
-    labels, gaps = np.zeros(len(X), np.int64), np.full(len(X), np.inf)
+    labels = np.zeros(len(X), np.int64)
+    gaps = np.full(len(X), np.inf)
     for begin in range(0, len(chosen), 16):
-        rows = chosen[begin:begin + 16]
+        rows = chosen[begin : begin + 16]
         for label, (i, values) in enumerate(zip(rows, _similarities(kernel, pairs, rows)), begin):
             gap = values[i] - 2.0 * values.astype(np.float64)
             labels[gap < gaps] = label
@@ -4009,6 +5016,7 @@ def _herd_of(X, kernel, pairs, chosen):
     return ReducedSet(X[chosen], np.full(len(chosen), len(X) / len(chosen)), labels)
 
 
+@_public
 def kde_pare(X, m, seed=0, nearest=False):
     """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
 
@@ -4019,16 +5027,19 @@ def kde_pare(X, m, seed=0, nearest=False):
         nearest : bool; False: equal weights n / m, and no labels. True: each point goes to its nearest center
     Returns: ReducedSet
     """
-    X, key = _checked_points("kde_pare: X", X), _checked_key("kde_pare", seed, _PARED)
-    n, m = len(X), _checked_whole("kde_pare: m", m, 1, len(X))
+    X = _checked_points("X", X)
+    key = _checked_key(seed, _PARED)
+    n = len(X)
+    m = _checked_whole("m", m, 1, len(X))
     centers = X[_draw_uniformly(n, m, key)]
-    if not _as_flag("kde_pare: nearest", nearest):
+    if not _as_flag("nearest", nearest):
         return ReducedSet(centers, np.full(m, n / m), np.empty(0, np.int64))
     unit = _unit(X)
     labels, _ = _nearest(X / unit, centers / unit)
     return ReducedSet(centers, np.bincount(labels, minlength=m).astype(np.float64), labels)
 
 
+@_public
 def herd(X, m, kernel):
     """m points whose mean in feature space follows that of all (kernel herding; Chen, Welling, Smola 2010; RSKPCA 6).
 
@@ -4039,13 +5050,17 @@ def herd(X, m, kernel):
     Returns: ReducedSet: centers in the order of choice, so that any leading ones are a herd too; equal weights n / m;
         labels by the distance in feature space. n^2 / 2 + 2 n m kernel values, where the paper has O(n^2 m)
     """
-    X, kernel = _points_and_kernel("herd", X, kernel)
-    m, kernel = _checked_whole("herd: m", m, 1, len(X)), kernel._replace(scale=1.0)    # the choice has no scale
-    (pairs, means), sums, chosen = _mean_similarities("herd", kernel, X), np.zeros(len(X)), []
+    X, kernel = _points_and_kernel(X, kernel)
+    # the choice has no scale
+    m = _checked_whole("m", m, 1, len(X))
+    kernel = kernel._replace(scale=1.0)
+    (pairs, means) = _mean_similarities(kernel, X)
+    sums = np.zeros(len(X))
+    chosen = []
     for t in range(m):
         i = int((means - sums / (t + 1)).argmax())
         sums += _similarities(kernel, pairs, [i])[0]
-        sums[i] = math.inf                             # it is not chosen again
+        sums[i] = math.inf  # it is not chosen again
         chosen.append(i)
     return _herd_of(X, kernel, pairs, chosen)
 
@@ -4053,13 +5068,23 @@ def herd(X, m, kernel):
 def _halve(kernel, X, rows, key, log_inverse):
     """One round of KT-SPLIT: of each pair of rows one goes to either half, by a coin that keeps sums of k near. An odd
     row goes to the first: where each was dropped, a third of 2^g m points could be all that was left."""
-    P, first, second, K = X[rows], rows[::2].copy(), rows[1::2].copy(), None
-    lead, spread, coins = np.zeros(rows.size), 0.0, _uniforms(key, np.arange(second.size))
-    for p in range(second.size):                       # lead: the sum of k over the second half less the first
-        x, y, inside = 2 * p, 2 * p + 1, 2 * p % _BLOCK
-        if inside == 0:                                # rows of K for the next 64 pairs
-            K = _gram(kernel, _prepare(kernel, P[x:x + _BLOCK], P, False)).astype(np.float64, copy=False)
-        of_x, of_y = K[inside], K[inside + 1]
+    P = X[rows]
+    first = rows[::2].copy()
+    second = rows[1::2].copy()
+    K = None
+    lead = np.zeros(rows.size)
+    spread = 0.0
+    coins = _uniforms(key, np.arange(second.size))
+    for p in range(second.size):  # lead: the sum of k over the second half less the first
+        x = 2 * p
+        y = 2 * p + 1
+        inside = 2 * p % _BLOCK
+        if inside == 0:  # rows of K for the next 64 pairs
+            K = _gram(kernel, _prepare(kernel, P[x : x + _BLOCK], P, False)).astype(
+                np.float64, copy=False
+            )
+        of_x = K[inside]
+        of_y = K[inside + 1]
         square = max(0.0, of_x[x] + of_y[y] - 2.0 * of_x[y])
         limit = max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square)
         swap = False
@@ -4076,37 +5101,55 @@ def _compressed(kernel, X, rows, least, key, log_inverse):
     """Rows that stand for these: of up to `least` all, else half of what four parts of them leave."""
     if rows.size <= least:
         return rows
-    parts = [_compressed(kernel, X, rows[j::4], least, _python_subkey(key, j), log_inverse) for j in range(4)]
+    parts = [
+        _compressed(kernel, X, rows[j::4], least, _python_subkey(key, j), log_inverse)
+        for j in range(4)
+    ]
     return _halve(kernel, X, np.concatenate(parts), _python_subkey(key, 4), log_inverse)[0]
 
 
-def _thinned(function, X, m, kernel, key, delta):
+def _thinned(X, m, kernel, key, delta):
     """Pairs of the points, and m row numbers by KT-SPLIT and KT-SWAP."""
-    n, rounds = len(X), int(math.log2(len(X) // m))
-    pairs, means = _mean_similarities(function, kernel, X)
+    n = len(X)
+    rounds = int(math.log2(len(X) // m))
+    pairs, means = _mean_similarities(kernel, X)
     lists = [_draw_uniformly(n, m * 2**rounds, _python_subkey(key, 0))]
-    candidates = [lists[0][:m].copy()]                 # standard thinning, the baseline
+    candidates = [lists[0][:m].copy()]  # standard thinning, the baseline
     for level in range(rounds):
-        log_inverse = math.log(2.0 * rounds * m * 2 ** (rounds - level)) - math.log(delta)      # delta may be 1e-310
-        lists = [half for part, rows in enumerate(lists) for half in _halve(
-            kernel, X, rows, _python_subkey(_python_subkey(key, level + 1), part), log_inverse)]
-    best, least = None, math.inf
-    for rows in candidates + lists * (rounds > 0):     # MMD^2 with equal weights, less a constant
-        sums = _gram_product(kernel, _prepare(kernel, X, X[rows], False), np.ones((m, 1), X.dtype))[:, 0].astype(float)
+        log_inverse = math.log(2.0 * rounds * m * 2 ** (rounds - level)) - math.log(
+            delta
+        )  # delta may be 1e-310
+        lists = [
+            half
+            for part, rows in enumerate(lists)
+            for half in _halve(
+                kernel, X, rows, _python_subkey(_python_subkey(key, level + 1), part), log_inverse
+            )
+        ]
+    best = None
+    least = math.inf
+    for rows in candidates + lists * (rounds > 0):  # MMD^2 with equal weights, less a constant
+        sums = _gram_product(kernel, _prepare(kernel, X, X[rows], False), np.ones((m, 1), X.dtype))[
+            :, 0
+        ].astype(float)
         error = sums[rows].sum() / (m * m) - 2.0 * means[rows].sum() / m
         if error < least:
-            best, least, lead = rows, error, sums
-    diagonal, inside = _diagonal(X, kernel).astype(np.float64), np.zeros(n, bool)
+            best = rows
+            least = error
+            lead = sums
+    diagonal = _diagonal(X, kernel).astype(np.float64)
+    inside = np.zeros(n, bool)
     inside[best] = True
-    for t in range(m):                                 # KT-SWAP
-        lead -= _similarities(kernel, pairs, best[t:t + 1])[0]
+    for t in range(m):  # KT-SWAP
+        lead -= _similarities(kernel, pairs, best[t : t + 1])[0]
         inside[best[t]] = False
         best[t] = np.where(inside, np.inf, (2.0 * lead + diagonal) / m - 2.0 * means).argmin()
         inside[best[t]] = True
-        lead += _similarities(kernel, pairs, best[t:t + 1])[0]
+        lead += _similarities(kernel, pairs, best[t : t + 1])[0]
     return pairs, best
 
 
+@_public
 def kernel_thin(X, m, kernel, seed=0, delta=None):
     """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
 
@@ -4119,14 +5162,16 @@ def kernel_thin(X, m, kernel, seed=0, delta=None):
         delta : float between 0 and 1, chance that the balance is lost, or None for 1/2
     Returns: ReducedSet: equal weights n / m; labels by the distance in feature space. About 2 n^2 kernel values
     """
-    X, kernel = _points_and_kernel("kernel_thin", X, kernel)
-    m, key = _checked_whole("kernel_thin: m", m, 1, len(X)), _checked_key("kernel_thin", seed, _THINNED)
-    delta = 0.5 if delta is None else _checked_between("kernel_thin: delta", delta, 1)
+    X, kernel = _points_and_kernel(X, kernel)
+    m = _checked_whole("m", m, 1, len(X))
+    key = _checked_key(seed, _THINNED)
+    delta = _as_delta(delta, 0.5)
     kernel = kernel._replace(scale=1.0)
-    pairs, chosen = _thinned("kernel_thin", X, m, kernel, key, delta)
+    pairs, chosen = _thinned(X, m, kernel, key, delta)
     return _herd_of(X, kernel, pairs, chosen)
 
 
+@_public
 def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     """m points whose mean in feature space is that of very many (Compress++; Shetty, Dwivedi, Mackey 2022).
 
@@ -4140,30 +5185,46 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
         delta : as of `kernel_thin`
     Returns: ReducedSet, as of `kernel_thin`. O(4^g m^2 log n) kernel values, and n m for labels
     """
-    X, kernel = _points_and_kernel("compress_thin", X, kernel)
-    m, key = _checked_whole("compress_thin: m", m, 1, len(X)), _checked_key("compress_thin", seed, _THINNED)
-    g, kernel = _checked_whole("compress_thin: g", g, 2, 16), kernel._replace(scale=1.0)
-    delta, n = 0.5 if delta is None else _checked_between("compress_thin: delta", delta, 1), len(X)
+    X, kernel = _points_and_kernel(X, kernel)
+    m = _checked_whole("m", m, 1, len(X))
+    key = _checked_key(seed, _THINNED)
+    g = _checked_whole("g", g, 2, 16)
+    kernel = kernel._replace(scale=1.0)
+    delta = _as_delta(delta, 0.5)
+    n = len(X)
     rows = _draw_uniformly(n, n, _python_subkey(key, 1))
-    rows = _compressed(kernel, X, rows, max(1.0, 4.0**g * m * m / n), _python_subkey(key, 2),
-                       math.log(4.0 * n) - math.log(delta))
-    chosen = rows[_thinned("compress_thin", X[rows], m, kernel, _python_subkey(key, 3), delta)[1]]
+    rows = _compressed(
+        kernel,
+        X,
+        rows,
+        max(1.0, 4.0**g * m * m / n),
+        _python_subkey(key, 2),
+        math.log(4.0 * n) - math.log(delta),
+    )
+    chosen = rows[_thinned(X[rows], m, kernel, _python_subkey(key, 3), delta)[1]]
     return _herd_of(X, kernel, _prepare(kernel, X, X, True), chosen)
 
 
 # 10.3 Kernel PCA of reduced sets (RSKPCA section 3)
 
+
 def _checked_weights(name, w, C, n=None):
     """One weight for each row of C, not negative; summing to n, the number of points, if that is given."""
     w = np.array(_as_array(name, w, 1, _DOUBLE))
-    _require(w.size == len(C), f"{name} must hold one weight for each row of C, got {w.size} for {len(C)}")
+    _require(
+        w.size == len(C),
+        f"{name} must hold one weight for each row of C, got {w.size} for {len(C)}",
+    )
     if not ((w >= 0.0).all() and 1e-15 <= w.sum() <= 1e18):
         raise ValueError(f"{name} must be finite and not negative, with a sum from 1e-15 to 1e18")
     if n is not None and not abs(w.sum() - n) <= 1e-6 * n:
-        raise ValueError(f"{name} must sum to the number of rows of X (to 1e-6 of it), got {w.sum()} and {n}")
+        raise ValueError(
+            f"{name} must sum to the number of rows of X (to 1e-6 of it), got {w.sum()} and {n}"
+        )
     return w
 
 
+@_public
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
 
@@ -4182,17 +5243,22 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     >>> expansion.values.round(12).tolist(), expand(np.array([[5.0]]), expansion).round(12).tolist()
     ([7.0], [[5.0]])
     """
-    C = _checked_points("rskpca: C", C)
-    w, kernel = _checked_weights("rskpca: w", w, C), _checked_kernel("rskpca: kernel", kernel, C=C)
-    k, key = _checked_whole("rskpca: k", k, 1, len(C)), _checked_key("rskpca", seed, _START)
-    centered, points, total = _as_flag("rskpca: centered", centered), C.astype(np.float64, copy=False), w.sum()
+    C = _checked_points("C", C)
+    w = _checked_weights("w", w, C)
+    kernel = _checked_kernel("kernel", kernel, C=C)
+    k = _checked_whole("k", k, 1, len(C))
+    key = _checked_key(seed, _START)
+    centered = _as_flag("centered", centered)
+    points = C.astype(np.float64, copy=False)
+    total = w.sum()
     points = _about_mean(kernel, points) if centered else points
-    _fits("rskpca: C", 8.0 * len(C)**2)
+    _fits("C", 8.0 * len(C) ** 2)
     K = _gram(kernel, _prepare(kernel, points, points, True))
-    _require(np.isfinite(K).all(), "rskpca: kernel must have finite values on C, in its precision")
-    shares, mean = w / total, 0.0
+    _require(np.isfinite(K).all(), "kernel must have finite values on C, in its precision")
+    shares = w / total
+    mean = 0.0
     roots = np.sqrt(shares)
-    if centered:                                       # K_ij - r_i - r_j + r, with weighted means of rows and of all
+    if centered:  # K_ij - r_i - r_j + r, with weighted means of rows and of all
         means = K @ shares
         mean = float(shares @ means)
         K -= means[:, None]
@@ -4201,7 +5267,8 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     K *= roots
     eigen = _lanczos(K, k, key, 1e-13, 1000)
     found = _expansion_of(C, kernel, eigen, mean)
-    coef, found = found.coef * roots[:, None], found._replace(values=found.values * total)
+    coef = found.coef * roots[:, None]
+    found = found._replace(values=found.values * total)
     if not centered:
         return found._replace(coef=coef.astype(C.dtype, copy=False))
     # Coefficients have the size lambda^-1/2, features lambda^1/2: for small lambda a sum that is 0 but for rounding
@@ -4210,6 +5277,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     return found._replace(offset=-(shares @ _features(C, found, np.float64)))
 
 
+@_public
 def reduced_density(X, C, w, kernel):
     """The kernel density that a reduced set stands for, sum_j w_j k(c_j, x) / sum_j w_j (RSKPCA (8) and (9)).
 
@@ -4219,16 +5287,21 @@ def reduced_density(X, C, w, kernel):
         C, w, kernel : as of `rskpca`
     Returns: (q,) array of the precision of X and C
     """
-    X, C = _checked_two("reduced_density", X, "C", C)
-    w = _checked_weights("reduced_density: w", w, C)
-    kernel = _checked_kernel("reduced_density: kernel", kernel, X=X, C=C)
+    X, C = _checked_two(X, "C", C)
+    w = _checked_weights("w", w, C)
+    kernel = _checked_kernel("kernel", kernel, X=X, C=C)
     X, C = _in_common_precision(X, C)
-    found = _gram_product(kernel, _prepare(kernel, X, C, False), (w / w.sum()).astype(X.dtype)[:, None])
-    _require(np.isfinite(found).all(), "reduced_density: kernel must have finite values on X and C, in their precision")
+    found = _gram_product(
+        kernel, _prepare(kernel, X, C, False), (w / w.sum()).astype(X.dtype)[:, None]
+    )
+    _require(
+        np.isfinite(found).all(),
+        "kernel must have finite values on X and C, in their precision",
+    )
     return found[:, 0].copy()
 
 
-@_under_one_name
+@_public
 def subsampled_kpca(X, m, kernel, k, seed=0):
     """Kernel PCA of m points drawn at random, a baseline of RSKPCA section 6: `rskpca` of `kde_pare`.
 
@@ -4237,12 +5310,12 @@ def subsampled_kpca(X, m, kernel, k, seed=0):
         kernel, k, seed : as of `rskpca`
     Returns: Expansion over the m points; values: the eigenvalues times n / m, in the units of those of K
     """
-    X, kernel = _points_and_kernel("subsampled_kpca", X, kernel)
+    X, kernel = _points_and_kernel(X, kernel)
     drawn = kde_pare(X, m, seed)
     return rskpca(drawn.centers, drawn.weights, kernel, k, seed)
 
 
-@_under_one_name
+@_public
 def weighted_nystrom(X, C, w, kernel, k, seed=0):
     """Density-weighted Nystrom method (Zhang, Kwok 2010; RSKPCA 6): eigenvectors of a reduced set, on all points.
 
@@ -4255,16 +5328,18 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
         kernel, k, seed : as of `rskpca`
     Returns: Expansion over X: n kernel values for each new point, which `rskpca` spares
     """
-    X, C = _checked_two("weighted_nystrom", X, "C", C)
+    X, C = _checked_two(X, "C", C)
     if X.itemsize == 4 and not _all_below(C, 1e17):
-        raise ValueError("weighted_nystrom: C must be below 1e17 in size (float32)")
-    C, w = C.astype(X.dtype, copy=False), _checked_weights("weighted_nystrom: w", w, C, len(X))
-    kernel = _checked_kernel("weighted_nystrom: kernel", kernel, X=X, C=C)
+        raise ValueError("C must be below 1e17 in size (float32)")
+    C, w = C.astype(X.dtype, copy=False), _checked_weights("w", w, C, len(X))
+    kernel = _checked_kernel("kernel", kernel, X=X, C=C)
     found = rskpca(C, w, kernel, k, seed)
     features = _features(X, found)
     if not np.isfinite(features).all():
-        raise ValueError("weighted_nystrom: kernel must have finite values on X and C, in their precision")
-    coef = np.where(found.values > 0.0, features / np.where(found.values > 0.0, found.values, 1.0), 0.0)
+        raise ValueError("kernel must have finite values on X and C, in their precision")
+    coef = np.where(
+        found.values > 0.0, features / np.where(found.values > 0.0, found.values, 1.0), 0.0
+    )
     return found._replace(points=X.copy(), coef=coef.astype(X.dtype, copy=False))
 
 
@@ -4273,15 +5348,27 @@ def weighted_nystrom(X, C, w, kernel, k, seed=0):
 # Kernels g(x, y) k(x, y) with g from sums of k over the points. On a reduced set each sum has the weights of the
 # centers, and the eigenproblem their roots on both sides: the results are those on n points, w_j of which lie at c_j.
 
-@_validated("a Manifold, as laplacian_eigenmap returns it", lambda made: (
-    len(made.coef) == len(made.points) == made.degrees.size and 0.0 <= made.power <= 1.0
-    and np.isfinite(made.coef).all() and (made.degrees >= 0.0).all() and 1e-15 <= made.degrees.sum() <= 1e18),
-    points="points", coef="like points", values=1, degrees=1)
+
+@_validated(
+    "a Manifold, as laplacian_eigenmap returns it",
+    lambda made: (
+        len(made.coef) == len(made.points) == made.degrees.size
+        and 0.0 <= made.power <= 1.0
+        and np.isfinite(made.coef).all()
+        and (made.degrees >= 0.0).all()
+        and 1e-15 <= made.degrees.sum() <= 1e18
+    ),
+    points="points",
+    coef="like points",
+    values=1,
+    degrees=1,
+)
 class Manifold(NamedTuple):
     """Coordinates f_q(x) = factor sum_j coef[j, q] k(points[j], x) / (sum_j degrees[j] k(points[j], x))^power.
 
     points (m, d); coef (m, k); values (k,); degrees (m,); power; factor; kernel, without the factor of `scaled`.
     """
+
     points: np.ndarray
     coef: np.ndarray
     values: np.ndarray
@@ -4291,8 +5378,7 @@ class Manifold(NamedTuple):
     kernel: Kernel
 
 
-@np.errstate(divide="ignore", invalid="ignore", over="ignore")         # sums that are not positive are refused
-def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, factor, powers):
+def _manifold_of(C, w, kernel, k, seed, alpha, leave_first, power, factor, powers):
     """The Manifold with f_q = powers_q u_q / first at the centers, extended by the eigenproblem itself.
 
     That of D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides, K_a = k / (q q')^alpha, q the
@@ -4301,38 +5387,60 @@ def _manifold_of(function, C, w, kernel, k, seed, alpha, leave_first, power, fac
     What an eigenvector has of the first is rounding, which the extension divides by its eigenvalue. Below 100 (or m)
     roundings of K nothing is left of a coordinate.
     """
-    C = _checked_points(f"{function}: C", C)
-    _fits(f"{function}: C", 8.0 * len(C)**2)
-    w, kernel = _checked_weights(f"{function}: w", w, C), _checked_kernel(f"{function}: kernel", kernel, C=C)
-    k, key = _checked_whole(f"{function}: k", k, 1, len(C) - leave_first), _checked_key(function, seed, _START)
+    C = _checked_points("C", C)
+    _fits("C", 8.0 * len(C) ** 2)
+    w = _checked_weights("w", w, C)
+    kernel = _checked_kernel("kernel", kernel, C=C)
+    k = _checked_whole("k", k, 1, len(C) - leave_first)
+    key = _checked_key(seed, _START)
     own = kernel._replace(scale=1.0)
     K = _gram(own, _prepare(own, C, C, True)).astype(np.float64, copy=False)
-    shares, used = w / w.sum(), w > 0.0
+    shares = w / w.sum()
+    used = w > 0.0
     sums = K @ shares
     degrees = np.where(used, shares / sums**alpha, 0.0)
     D = K @ degrees / sums**alpha
     positive, within = [(0.0 < values) & (values < np.inf) for values in (sums, D * sums**alpha)]
     total = float((shares * D)[used].sum())
-    factors, first = [np.where(used, np.sqrt(values), 0.0) for values in (shares / D, shares * D / total)]
+    factors, first = [
+        np.where(used, np.sqrt(values), 0.0) for values in (shares / D, shares * D / total)
+    ]
     factors = factors / np.where(used, sums**alpha, 1.0)
     K *= factors[:, None]
     K *= factors
-    if not ((positive | (sums == 0.0) & ~used).all() and within[used].all() and np.isfinite(K).all()):
-        raise ValueError(f"{function}: kernel must have finite values with positive sums over C")
+    if not (
+        (positive | (sums == 0.0) & ~used).all() and within[used].all() and np.isfinite(K).all()
+    ):
+        raise ValueError("kernel must have finite values with positive sums over C")
     if leave_first:
         K -= np.outer(first, first)
     eigen = _lanczos(K, k, key, 1e-13, 1000)
-    values, vectors = eigen.values, eigen.vectors
+    values = eigen.values
+    vectors = eigen.vectors
     if leave_first:
         vectors = vectors - np.outer(first, first @ vectors)
     largest = max(degrees.max(), 1e-300)
-    kept = (values > max(len(C), 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)) & (first > 0.0)[:, None]
+    kept = (values > max(len(C), 100) * (1.2e-7 if C.itemsize == 4 else 2.2e-16)) & (first > 0.0)[
+        :, None
+    ]
     scales = np.where(values != 0.0, powers(values) / np.where(values != 0.0, values, 1.0), 0.0)
-    coef = np.where(kept, scales * (degrees / largest / np.where(first > 0.0, first, 1.0))[:, None] * vectors, 0.0)
-    return Manifold(C.copy(), coef.astype(C.dtype), values, degrees / largest, power,
-                    factor(total, w.sum()) * largest ** (1.0 - power), own)
+    coef = np.where(
+        kept,
+        scales * (degrees / largest / np.where(first > 0.0, first, 1.0))[:, None] * vectors,
+        0.0,
+    )
+    return Manifold(
+        C.copy(),
+        coef.astype(C.dtype),
+        values,
+        degrees / largest,
+        power,
+        factor(total, w.sum()) * largest ** (1.0 - power),
+        own,
+    )
 
 
+@_public
 def laplacian_eigenmap(C, w, kernel, k, seed=0):
     """Laplacian eigenmap of a reduced set (Belkin, Niyogi 2003; RSKPCA (15)), extended to new points.
 
@@ -4349,11 +5457,22 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
     True
     """
-    found = _manifold_of("laplacian_eigenmap", C, w, kernel, k, seed, 0.0, True, 1.0,
-                         lambda total, n: 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * n), np.ones_like)
+    found = _manifold_of(
+        C,
+        w,
+        kernel,
+        k,
+        seed,
+        0.0,
+        True,
+        1.0,
+        lambda total, n: 1.0 / (math.sqrt(total) * math.sqrt(kernel.scale) * n),
+        np.ones_like,
+    )
     return found._replace(values=1.0 - found.values)
 
 
+@_public
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
 
@@ -4365,12 +5484,23 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
         time : float, not negative; steps of diffusion
     Returns: Manifold, as of `laplacian_eigenmap`; values: mu, falling
     """
-    alpha = _checked_real("diffusion_map: alpha", alpha, 0.0, 1.0)
-    time = _checked_real("diffusion_map: time", time, 0.0, 1e9)
-    return _manifold_of("diffusion_map", C, w, kernel, k, seed, alpha, True, 1.0, lambda total, n: 1.0,
-                        lambda values: np.maximum(values, 0.0) ** time)
+    alpha = _checked_real("alpha", alpha, 0.0, 1.0)
+    time = _checked_real("time", time, 0.0, 1e9)
+    return _manifold_of(
+        C,
+        w,
+        kernel,
+        k,
+        seed,
+        alpha,
+        True,
+        1.0,
+        lambda total, n: 1.0,
+        lambda values: np.maximum(values, 0.0) ** time,
+    )
 
 
+@_public
 def normalized_cut(C, w, kernel, k, seed=0):
     """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
 
@@ -4382,11 +5512,22 @@ def normalized_cut(C, w, kernel, k, seed=0):
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
     Returns: Manifold, for `manifold_features`; values: eigenvalues of I - D^-1/2 K D^-1/2, rising
     """
-    found = _manifold_of("normalized_cut", C, w, kernel, k, seed, 0.0, False, 0.5,
-                         lambda total, n: 1.0 / math.sqrt(total * n), np.ones_like)
+    found = _manifold_of(
+        C,
+        w,
+        kernel,
+        k,
+        seed,
+        0.0,
+        False,
+        0.5,
+        lambda total, n: 1.0 / math.sqrt(total * n),
+        np.ones_like,
+    )
     return found._replace(values=1.0 - found.values)
 
 
+@_public
 def manifold_features(X, manifold):
     """Coordinates of any points by a Laplacian eigenmap, a diffusion map or a normalised cut (RSKPCA (14), (15)).
 
@@ -4399,32 +5540,39 @@ def manifold_features(X, manifold):
     >>> bool(abs(f[1, 0]) < 1e-9 and abs(f[0, 0] + f[2, 0]) < 1e-9)    # new points; the middle of a symmetric set is 0
     True
     """
-    name, X = "manifold_features", _checked_points("manifold_features: X", X)
-    found = _checked_as(Manifold, f"{name}: manifold", manifold)
-    X, points = _in_common_precision(X, _checked_model(name, X, "manifold", found))
-    V, least = np.column_stack([found.coef, found.degrees]).astype(X.dtype), 1e-30 if X.itemsize == 4 else 1e-290
+    X = _checked_points("X", X)
+    found = _checked_as(Manifold, "manifold", manifold)
+    X, points = _in_common_precision(X, _checked_model(X, "manifold", found))
+    V = np.column_stack([found.coef, found.degrees]).astype(X.dtype)
+    least = 1e-30 if X.itemsize == 4 else 1e-290
     sums = _gram_product(found.kernel, _prepare(found.kernel, X, points, False), V)
     if not ((least < sums[:, -1]) & (sums[:, -1] < np.inf)).all():
-        raise ValueError(f"{name}: X must not be so far from the points of manifold that kernel values vanish (below "
-                         "1e-290, or 1e-30 in float32), and their sum must be positive")
+        raise ValueError(
+            "X must not be so far from the points of manifold that kernel values vanish (below "
+            "1e-290, or 1e-30 in float32), and their sum must be positive"
+        )
     divisors = sums[:, -1:].astype(np.float64) ** found.power
     return (found.factor * (sums[:, :-1] / divisors)).astype(X.dtype, copy=False)
 
 
 # 10.5 Distances between a reduced set and all points (RSKPCA section 5)
 
+
 @_core
 def _sum_of_tiles(kernel, pairs, places, u, v, unit, square, slots):
     """Each four tiles' part of sum_ij u_i v_j k(x_i, y_j) / unit, or of the squares; u is v for symmetric pairs."""
     for index in prange((places.shape[0] + 3) // 4):
         _wide_vectors()
-        group, tile, total = np.int64(index), _new_tile(pairs.X), 0.0
+        group = np.int64(index)
+        tile = _new_tile(pairs.X)
+        total = 0.0
         for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
             first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             part = 0.0
             for i in range(first, last):
-                values, of_row = tile[i - first], 0.0
+                values = tile[i - first]
+                of_row = 0.0
                 for j in range(end - begin):
                     value = values[j] / unit
                     of_row += v[begin + j] * (value * value if square else value)
@@ -4433,28 +5581,41 @@ def _sum_of_tiles(kernel, pairs, places, u, v, unit, square, slots):
         slots[group] = total
 
 
-def _distance_of_means(function, X, C, w, kernel, square):
+def _distance_of_means(X, C, w, kernel, square):
     """Root of sum_ij k / n^2 - 2 sum_ij w_j k / n^2 + sum_ij w_i w_j k / n^2, or with k^2 in the place of k."""
-    X, C = _checked_two(function, X, "C", C)
-    w, n = _checked_weights(f"{function}: w", w, C, len(X)), len(X)
-    kernel = _checked_kernel(f"{function}: kernel", kernel, X=X, C=C)
-    X, C = X.astype(np.float64, copy=False), C.astype(np.float64, copy=False)
-    own, scale, shares, parts = kernel._replace(scale=1.0), kernel.scale, np.full(n, 1.0 / n), w / n
+    X, C = _checked_two(X, "C", C)
+    w = _checked_weights("w", w, C, len(X))
+    n = len(X)
+    kernel = _checked_kernel("kernel", kernel, X=X, C=C)
+    X = X.astype(np.float64, copy=False)
+    C = C.astype(np.float64, copy=False)
+    own = kernel._replace(scale=1.0)
+    scale = kernel.scale
+    shares = np.full(n, 1.0 / n)
+    parts = w / n
     # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
     unit = max(np.abs(_diagonal(X, own)).max(), np.abs(_diagonal(C, own)).max())
     if unit == 0.0:
         return 0.0
     total = 0.0 if unit < math.inf else math.inf
-    for factor, P, Q, u, v in ((1.0, X, X, shares, shares), (-2.0, X, C, shares, parts), (1.0, C, C, parts, parts)):
+    for factor, P, Q, u, v in (
+        (1.0, X, X, shares, shares),
+        (-2.0, X, C, shares, parts),
+        (1.0, C, C, parts, parts),
+    ):
         pairs = _prepare(own, P, Q, u is v)
         places = _tile_places(P, Q, u is v)
         slots = np.empty(-(-len(places) // 4))
         _sum_of_tiles(_tile_work(own, pairs, 0.5), own, pairs, places, u, v, unit, square, slots)
         total += factor * sum(slots.tolist())
-    _require(abs(total) < math.inf, f"{function}: kernel must have finite values on X and C")
-    return float(math.sqrt(max(total, 0.0)) * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale)))
+    _require(abs(total) < math.inf, "kernel must have finite values on X and C")
+    return float(
+        math.sqrt(max(total, 0.0))
+        * (unit * scale if square else math.sqrt(unit) * math.sqrt(scale))
+    )
 
 
+@_public
 def mmd(X, C, w, kernel):
     """Maximum mean discrepancy between points and a reduced set (RSKPCA (20), theorem 5.1; biased, with kernel k).
 
@@ -4467,9 +5628,10 @@ def mmd(X, C, w, kernel):
     >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
     0.0
     """
-    return _distance_of_means("mmd", X, C, w, kernel, False)
+    return _distance_of_means(X, C, w, kernel, False)
 
 
+@_public
 def operator_distance(X, C, w, kernel):
     """Hilbert-Schmidt distance between the operators of points and of a reduced set (RSKPCA (22), theorem 5.3).
 
@@ -4478,9 +5640,10 @@ def operator_distance(X, C, w, kernel):
         X, C, w, kernel : as of `mmd`
     Returns: float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding
     """
-    return _distance_of_means("operator_distance", X, C, w, kernel, True)
+    return _distance_of_means(X, C, w, kernel, True)
 
 
+@_public
 def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
 
@@ -4490,21 +5653,31 @@ def projection_distance(expansion, other):
         expansion, other : Expansion, with the same kernel and no offset
     Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where eigenvalues are near rounding
     """
-    a = _checked_expansion("projection_distance: expansion", expansion)
-    b = _checked_expansion("projection_distance: other", other)
-    _require(a.points.shape[1] == b.points.shape[1], "projection_distance: expansion and other must have points of "
-             f"as many columns, got {a.points.shape[1]} and {b.points.shape[1]}")
+    a = _checked_expansion("expansion", expansion)
+    b = _checked_expansion("other", other)
+    _require(
+        a.points.shape[1] == b.points.shape[1],
+        "expansion and other must have points of "
+        f"as many columns, got {a.points.shape[1]} and {b.points.shape[1]}",
+    )
     if a.kernel[:-1] != b.kernel[:-1] or not np.array_equal(a.kernel.table, b.kernel.table):
-        raise ValueError("projection_distance: expansion and other must have the same kernel")
+        raise ValueError("expansion and other must have the same kernel")
     if a.offset.any() or b.offset.any():
-        raise ValueError("projection_distance: expansion and other must have no offset (not be centred)")
-    if any(E.targets or E.values.size != E.coef.shape[1] or ((E.values > 0.0) < E.coef.any(0)).any() for E in (a, b)):
-        raise ValueError("projection_distance: values of expansion and other must be as many as their components, and "
-                         "positive; a model that predicts targets has no such values")
-    with np.errstate(over="ignore", invalid="ignore"):
-        products = _features(b.points, a).astype(np.float64).T @ b.coef.astype(np.float64)
-        squares = np.square(products).sum()
-    _require(squares < math.inf, "projection_distance: expansion must give finite features on the points of other")
+        raise ValueError("expansion and other must have no offset (not be centred)")
+    if any(
+        E.targets or E.values.size != E.coef.shape[1] or ((E.values > 0.0) < E.coef.any(0)).any()
+        for E in (a, b)
+    ):
+        raise ValueError(
+            "values of expansion and other must be as many as their components, and "
+            "positive; a model that predicts targets has no such values"
+        )
+    products = _features(b.points, a).astype(np.float64).T @ b.coef.astype(np.float64)
+    squares = np.square(products).sum()
+    _require(
+        squares < math.inf,
+        "expansion must give finite features on the points of other",
+    )
     kept = np.count_nonzero(a.values > 0.0) + np.count_nonzero(b.values > 0.0)
     return math.sqrt(max(0.0, kept - 2.0 * squares))
 
@@ -4518,16 +5691,27 @@ def projection_distance(expansion, other):
 
 # 11.1 Fourier features
 
-@_validated("a FourierMap, as its maker returned it", lambda map: (
-    _is_sound(map.kernel) and map.kernel.kind in _KINDS_WITH_LAWS and 1 <= min(map.d, map.m)
-    and max(map.d, map.m) < 2**31 and _PLAIN <= map.kind <= _FASTFOOD and _all_below(map.frequencies, math.inf)
-    and map.frequencies.shape in ((0, map.d), (map.m, map.d))), frequencies=2)
+
+@_validated(
+    "a FourierMap, as its maker returned it",
+    lambda map: (
+        _is_sound(map.kernel)
+        and map.kernel.kind in _KINDS_WITH_LAWS
+        and 1 <= min(map.d, map.m)
+        and max(map.d, map.m) < 2**31
+        and _PLAIN <= map.kind <= _FASTFOOD
+        and _all_below(map.frequencies, math.inf)
+        and map.frequencies.shape in ((0, map.d), (map.m, map.d))
+    ),
+    frequencies=2,
+)
 class FourierMap(NamedTuple):
     """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
 
     kernel, shift-invariant; d coordinates of a point; m features; seed; kind of directions; frequencies (m, d), or (0,
     d): then they are drawn in each call; paired: whether features 2 j and 2 j + 1 are cosine and sine of one angle.
     """
+
     kernel: Kernel
     d: int
     m: int
@@ -4537,27 +5721,32 @@ class FourierMap(NamedTuple):
     paired: bool = False
 
 
-_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)      # kinds of directions
-_DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)        # their random numbers
-_UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)          # its frequencies are normal vectors
-_SIDE_BY_SIDE = 32                                     # points that go through Fastfood together
-_NEAR = (8192.0, 1048576.0)                            # largest angles of float32 and float64 that `_cos` is made for
+_PLAIN, _ORTHOGONAL, _QUASI, _FASTFOOD = range(4)  # kinds of directions
+_DIRECTIONS, _LENGTHS, _PHASES, _MIXTURES, _FLIPS, _SHUFFLES = range(6)  # their random numbers
+_UNIT_GAUSSIAN = Kernel(_GAUSSIAN, gamma=0.5)  # its frequencies are normal vectors
+_SIDE_BY_SIDE = 32  # points that go through Fastfood together
+_NEAR = (8192.0, 1048576.0)  # largest angles of float32 and float64 that `_cos` is made for
 
 
 def _checked_map(name, map, X=None, points="X", drawable=False):
     """A map as its maker returned it, which goes with these points, called `points`; drawable: a feature by itself."""
-    map, function = _checked_as(FourierMap, name, map), name.split(": ")[0]
+    map = _checked_as(FourierMap, name, map)
     if X is not None and X.shape[1] != map.d:
-        raise ValueError(f"{function}: {points} must have {map.d} columns, got shape {X.shape}")
+        raise ValueError(f"{points} must have {map.d} columns, got shape {X.shape}")
     if X is not None and X.itemsize == 4 and not 1e-37 <= map.kernel.scale <= 1e37:
-        raise ValueError(f"{function}: {points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
+        raise ValueError(f"{points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
     if drawable and map.kind != _PLAIN and len(map.frequencies) == 0:
-        raise ValueError(f"{name} must be a map of fourier_features_map, or of another maker with stored frequencies")
+        raise ValueError(
+            f"{name} must be a map of fourier_features_map, or of another maker with stored frequencies"
+        )
     return map
 
 
-def _require_finite_angles(function, finite, points="X"):
-    _require(finite, f"{function}: {points} must not be so large in units of the bandwidth that angles overflow")
+def _require_finite_angles(finite, points="X"):
+    _require(
+        finite,
+        f"{points} must not be so large in units of the bandwidth that angles overflow",
+    )
 
 
 @_helper
@@ -4566,7 +5755,7 @@ def _draw_frequency(kernel, key, j, w):
     row = _subkey(_subkey(key, _DIRECTIONS), j)
     if kernel.kind == _CITY_BLOCK:
         for t in range(w.shape[0]):
-            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))         # a Cauchy number
+            w[t] = kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5))  # a Cauchy number
     else:
         factor = _mixture_scale(kernel, _subkey(key, _MIXTURES), j)
         for t in range(w.shape[0]):
@@ -4598,7 +5787,8 @@ def _fastfood_parts(kernel, d, m, key):
     2013): G normal, P a permutation, S such that rows of V are as long as normal vectors."""
     size = 1 << (d - 1).bit_length()
     blocks = -(-m // size)
-    weights, spread = _frequencies(_UNIT_GAUSSIAN, key, 0, 1, (blocks, size)), np.empty(blocks * size)
+    weights = _frequencies(_UNIT_GAUSSIAN, key, 0, 1, (blocks, size))
+    spread = np.empty(blocks * size)
     flips = np.ascontiguousarray(_random_signs(size, blocks, _python_subkey(key, _FLIPS)).T)
     order = np.empty((blocks, size), np.int64)
     for b in range(blocks):
@@ -4613,10 +5803,12 @@ def _fastfood_parts(kernel, d, m, key):
 @_helper
 def _hadamard(tile):
     """H times each column, H the unnormalised Walsh-Hadamard matrix, in place; columns lie side by side in a row."""
-    values, h = tile.reshape(-1), tile.shape[1]
+    values = tile.reshape(-1)
+    h = tile.shape[1]
     while h < values.shape[0]:
         for begin in range(0, values.shape[0], 2 * h):
-            a, b = values[begin:begin + h], values[begin + h:begin + 2 * h]
+            a = values[begin : begin + h]
+            b = values[begin + h : begin + 2 * h]
             for t in range(h):
                 a[t], b[t] = a[t] + b[t], a[t] - b[t]
         h *= 2
@@ -4625,7 +5817,9 @@ def _hadamard(tile):
 @_helper
 def _write_cosines(angles, all_near, factor, out):
     """out = factor cos(angles), for vectors, each by itself whatever the others are; how many are not finite."""
-    infinite, one, near = 0, angles.dtype.type(factor), angles.dtype.type(_NEAR[angles.itemsize // 8])
+    infinite = 0
+    one = angles.dtype.type(factor)
+    near = angles.dtype.type(_NEAR[angles.itemsize // 8])
     for c in range(angles.shape[0]):
         out[c] = one * _cos(angles[c])
     for c in range(0 if all_near else angles.shape[0]):
@@ -4638,20 +5832,29 @@ def _write_cosines(angles, all_near, factor, out):
 @_helper
 def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, column):
     """Up to 128 features, from `begin` on, of 128 points, from a place of `out` on; how many angles are not finite."""
-    first, last, width = block * _BLOCK, min(X.shape[0], block * _BLOCK + _BLOCK), panels.shape[2]
-    columns, near = min(_BLOCK, phases.shape[0] - begin), X.dtype.type(_NEAR[X.itemsize // 8])
+    first = block * _BLOCK
+    last = min(X.shape[0], block * _BLOCK + _BLOCK)
+    width = panels.shape[2]
+    columns = min(_BLOCK, phases.shape[0] - begin)
+    near = X.dtype.type(_NEAR[X.itemsize // 8])
     for q in range((columns + width - 1) // width):
         for r in range(0, last - first, 4):
             panel = panels[begin // width + q]
-            _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, q * width)
-    far, infinite = 0, 0
+            _inner_products(
+                X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, q * width
+            )
+    far = 0
+    infinite = 0
     for r in range(last - first):
-        values, shifts = angles[r, :columns], phases[begin:begin + columns]
-        for c in range(columns):                       # counted: a maximum, which minds NaN, is not vectorised
+        values = angles[r, :columns]
+        shifts = phases[begin : begin + columns]
+        for c in range(columns):  # counted: a maximum, which minds NaN, is not vectorised
             values[c] += shifts[c]
             far += not abs(values[c]) <= near
     for r in range(last - first):
-        infinite += _write_cosines(angles[r, :columns], far == 0, factor, out[row + r, column:column + columns])
+        infinite += _write_cosines(
+            angles[r, :columns], far == 0, factor, out[row + r, column : column + columns]
+        )
     return infinite
 
 
@@ -4660,9 +5863,13 @@ def _fourier(X, panels, phases, factor, infinite, out):
     """Features by panels of frequencies, 128 points a task; how many of their angles are not finite."""
     for index in prange(infinite.shape[0]):
         _wide_vectors()
-        block, count, angles = np.int64(index), 0, _new_tile(X)
+        block = np.int64(index)
+        count = 0
+        angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            count += _fourier_tile(X, block, panels, phases, begin, factor, angles, out, block * _BLOCK, begin)
+            count += _fourier_tile(
+                X, block, panels, phases, begin, factor, angles, out, block * _BLOCK, begin
+            )
         infinite[block] = count
 
 
@@ -4671,31 +5878,48 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
     """Features of the frequencies S H G P H B of Fastfood, 32 points a task; how many angles are not finite."""
     for index in prange(infinite.shape[0]):
         _wide_vectors()
-        (signs, order, weights, lengths), d, m = parts, X.shape[1], out.shape[1]
-        task, blocks, size = np.int64(index), signs.shape[0], signs.shape[1]
-        first, wide, count, near = task * _SIDE_BY_SIDE, _SIDE_BY_SIDE, 0, X.dtype.type(_NEAR[X.itemsize // 8])
-        last, points = min(X.shape[0], first + wide), np.zeros((size, wide), X.dtype)
-        one, two = _aligned((size, wide), X), _aligned((size, wide), X)
-        angles, cosines = _aligned((wide,), X), _aligned((wide,), X)
+        (signs, order, weights, lengths) = parts
+        d = X.shape[1]
+        m = out.shape[1]
+        task = np.int64(index)
+        blocks = signs.shape[0]
+        size = signs.shape[1]
+        first = task * _SIDE_BY_SIDE
+        wide = _SIDE_BY_SIDE
+        count = 0
+        near = X.dtype.type(_NEAR[X.itemsize // 8])
+        last = min(X.shape[0], first + wide)
+        points = np.zeros((size, wide), X.dtype)
+        one = _aligned((size, wide), X)
+        two = _aligned((size, wide), X)
+        angles = _aligned((wide,), X)
+        cosines = _aligned((wide,), X)
         for i in range(first, last):
             for t in range(d):
                 points[t, i - first] = X[i, t]
         for b in range(blocks):
             for t in range(size):
-                row, source, sign = one[t], points[t], X.dtype.type(signs[b, t])
+                row = one[t]
+                source = points[t]
+                sign = X.dtype.type(signs[b, t])
                 for i in range(wide):
-                    row[i] = source[i] * sign          # B
-            _hadamard(one)                             # H
+                    row[i] = source[i] * sign  # B
+            _hadamard(one)  # H
             for t in range(size):
-                row, source, weight = two[t], one[order[b, t]], X.dtype.type(weights[b, t])
+                row = two[t]
+                source = one[order[b, t]]
+                weight = X.dtype.type(weights[b, t])
                 for i in range(wide):
-                    row[i] = source[i] * weight        # G P
-            _hadamard(two)                             # H
+                    row[i] = source[i] * weight  # G P
+            _hadamard(two)  # H
             for j in range(b * size * copies, min(m, (b + 1) * size * copies)):
-                t, far = j // copies - b * size, 0
-                row, length, phase = two[t], X.dtype.type(lengths[b, t]), phases[j]
+                t = j // copies - b * size
+                far = 0
+                row = two[t]
+                length = X.dtype.type(lengths[b, t])
+                phase = phases[j]
                 for i in range(wide):
-                    angles[i] = row[i] * length + phase                # S
+                    angles[i] = row[i] * length + phase  # S
                     far += not abs(angles[i]) <= near
                 count += _write_cosines(angles, far == 0, factor, cosines)
                 for i in range(first, last):
@@ -4710,13 +5934,18 @@ def _phases_of(X, key, first, count, paired):
     return (2.0 * math.pi * (turns - (0.25 * (j % 2) if paired else 0.0))).astype(X.dtype)
 
 
-@np.errstate(over="ignore", invalid="ignore")          # angles that are not finite are counted
 def _features_from(X, map, first, count, factor, alone=True):
     """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and if they are numbers; alone: on
     one thread. The map is plain or stored."""
-    W = map.frequencies[first:first + count] if len(map.frequencies) else _frequencies(
-        map.kernel, _key(map.seed, _FREQUENCIES), first, 2 if map.paired else 1, (count, map.d))
-    out, infinite = _new_array((len(X), count), X.dtype), np.empty(-(-len(X) // _BLOCK), np.int64)
+    W = (
+        map.frequencies[first : first + count]
+        if len(map.frequencies)
+        else _frequencies(
+            map.kernel, _key(map.seed, _FREQUENCIES), first, 2 if map.paired else 1, (count, map.d)
+        )
+    )
+    out = _new_array((len(X), count), X.dtype)
+    infinite = np.empty(-(-len(X) // _BLOCK), np.int64)
     phases = _phases_of(X, _key(map.seed, _FREQUENCIES), first, count, map.paired)
     work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
     _fourier(work, X, _pack(W.astype(X.dtype)), phases, factor, infinite, out)
@@ -4727,50 +5956,75 @@ def _drawn_frequencies(map):
     """Frequencies (m, d), one for each feature, of a map that is not Fastfood's. Orthogonal directions come in blocks
     of d, as long as normal vectors; quasi-random ones are normal quantiles of a Halton sequence of permuted digits."""
     if map.kind == _PLAIN:
-        return _frequencies(map.kernel, _key(map.seed, _FREQUENCIES), 0, 2 if map.paired else 1, (map.m, map.d))
-    key, d, count = _key(map.seed, _FREQUENCIES), map.d, (map.m + 1) // 2 if map.paired else map.m
-    directions, spread = _python_subkey(key, _DIRECTIONS), np.empty(count)
+        return _frequencies(
+            map.kernel, _key(map.seed, _FREQUENCIES), 0, 2 if map.paired else 1, (map.m, map.d)
+        )
+    key = _key(map.seed, _FREQUENCIES)
+    d = map.d
+    count = (map.m + 1) // 2 if map.paired else map.m
+    directions = _python_subkey(key, _DIRECTIONS)
+    spread = np.empty(count)
     if map.kind == _ORTHOGONAL:
         Z = _frequencies(_UNIT_GAUSSIAN, key, 0, 1, (-(-count // d) * d, d)).reshape(-1, d, d)
-        Q, R = np.linalg.qr(Z.transpose(0, 2, 1))      # uniform over rotations where R has a positive diagonal
-        W = (Q * np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None]).transpose(0, 2, 1).reshape(-1, d)[:count]
+        Q, R = np.linalg.qr(
+            Z.transpose(0, 2, 1)
+        )  # uniform over rotations where R has a positive diagonal
+        W = (
+            (Q * np.copysign(1.0, np.diagonal(R, 0, 1, 2))[:, None])
+            .transpose(0, 2, 1)
+            .reshape(-1, d)[:count]
+        )
         W = W * _lengths_of_normal(_python_subkey(key, _LENGTHS), d, count)[:, None]
     else:
         from scipy.special import ndtri
-        from scipy.stats import qmc                    # half a second to import
+        from scipy.stats import qmc  # half a second to import
+
         points = qmc.Halton(d, seed=np.random.default_rng(int(directions))).random(count)
         W = ndtri(np.clip(points, 1e-16, 1.0 - 1.1e-16))
     _mixture_scales(map.kernel, _python_subkey(key, _MIXTURES), spread)
     W *= spread[:, None]
-    return np.repeat(W, 2, axis=0)[:map.m] if map.paired else W
+    return np.repeat(W, 2, axis=0)[: map.m] if map.paired else W
 
 
-def _map_points(function, X, map):
-    factor, copies = math.sqrt(2.0 * map.kernel.scale / map.m), 2 if map.paired else 1
+def _map_points(X, map):
+    factor = math.sqrt(2.0 * map.kernel.scale / map.m)
+    copies = 2 if map.paired else 1
     if map.kind == _FASTFOOD:
-        key, out = _key(map.seed, _FREQUENCIES), _new_array((len(X), map.m), X.dtype)
-        parts, infinite = _fastfood_parts(map.kernel, map.d, -(-map.m // copies), key), np.empty(
-            -(-len(X) // _SIDE_BY_SIDE), np.int64)
-        _fastfood(2.5 * out.size, X, parts, copies, _phases_of(X, key, 0, map.m, map.paired), factor, infinite, out)
+        key = _key(map.seed, _FREQUENCIES)
+        out = _new_array((len(X), map.m), X.dtype)
+        parts = _fastfood_parts(map.kernel, map.d, -(-map.m // copies), key)
+        infinite = np.empty(-(-len(X) // _SIDE_BY_SIDE), np.int64)
+        _fastfood(
+            2.5 * out.size,
+            X,
+            parts,
+            copies,
+            _phases_of(X, key, 0, map.m, map.paired),
+            factor,
+            infinite,
+            out,
+        )
         finite = not infinite.any()
     else:
         if map.kind != _PLAIN and len(map.frequencies) == 0:
             map = map._replace(frequencies=_drawn_frequencies(map))
         out, finite = _features_from(X, map, 0, map.m, factor, alone=False)
-    _require_finite_angles(function, finite)
+    _require_finite_angles(finite)
     return out
 
 
-def _new_map(function, kernel, d, m, seed, kind, stored, paired):
-    kernel = _checked_stationary(f"{function}: kernel", kernel, kind != _PLAIN)
-    d, m = [_checked_whole(f"{function}: {name}", value, 1, 2**31 - 1) for name, value in (("d", d), ("m", m))]
-    stored, paired = _as_flag(f"{function}: stored", stored), _as_flag(f"{function}: paired", paired)
-    map = FourierMap(kernel, d, m, _as_seed(f"{function}: seed", seed), kind, np.empty((0, d)), paired)
+def _new_map(kernel, d, m, seed, kind, stored, paired):
+    kernel = _checked_stationary("kernel", kernel, kind != _PLAIN)
+    d, m = [_checked_whole(name, value, 1, 2**31 - 1) for name, value in (("d", d), ("m", m))]
+    stored = _as_flag("stored", stored)
+    paired = _as_flag("paired", paired)
+    map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
     drawn = stored or kind != _PLAIN
-    _fits(f"{function}: m", 40.0 * (m + 2 * d) if kind == _FASTFOOD else 8.0 * d * m * drawn)
+    _fits("m", 40.0 * (m + 2 * d) if kind == _FASTFOOD else 8.0 * d * m * drawn)
     return map._replace(frequencies=_drawn_frequencies(map)) if stored else map
 
 
+@_public
 def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
@@ -4792,9 +6046,10 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
     True
     """
-    return _new_map("fourier_features_map", kernel, d, m, seed, _PLAIN, stored, paired)
+    return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
 
+@_public
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
@@ -4806,9 +6061,10 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         d, m, seed, stored, paired : as of `fourier_features_map`; features that are not paired lose most of that
     Returns: FourierMap, a rival of those of SKPCA section 2; O(d^2 m) time
     """
-    return _new_map("orthogonal_features_map", kernel, d, m, seed, _ORTHOGONAL, stored, paired)
+    return _new_map(kernel, d, m, seed, _ORTHOGONAL, stored, paired)
 
 
+@_public
 def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
@@ -4821,9 +6077,10 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
         m, seed, stored, paired : as of `orthogonal_features_map`
     Returns: FourierMap, a rival of those of SKPCA section 2; O(d m log m) time
     """
-    return _new_map("quasi_features_map", kernel, d, m, seed, _QUASI, stored, paired)
+    return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
 
 
+@_public
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
 
@@ -4834,9 +6091,10 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
         kernel, d, m, seed, paired : as of `orthogonal_features_map`
     Returns: FourierMap without frequencies: the parts, 4 m numbers, are drawn anew in each call
     """
-    return _new_map("fastfood_features_map", kernel, d, m, seed, _FASTFOOD, False, paired)
+    return _new_map(kernel, d, m, seed, _FASTFOOD, False, paired)
 
 
+@_public
 def fourier_features(X, map):
     """Random Fourier features of points, z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j) (SKPCA section 2).
 
@@ -4851,20 +6109,29 @@ def fourier_features(X, map):
     >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 0.1)
     True
     """
-    X = _checked_points("fourier_features: X", X)
-    map = _checked_map("fourier_features: map", map, X, "X")
-    _fits("fourier_features: map.m", 1.0 * len(X) * map.m * X.itemsize + 8.0 * map.d * map.m)
-    return _map_points("fourier_features", X, map)
+    X = _checked_points("X", X)
+    map = _checked_map("map", map, X, "X")
+    _fits("map.m", 1.0 * len(X) * map.m * X.itemsize + 8.0 * map.d * map.m)
+    return _map_points(X, map)
 
 
 # 11.2 Frequent directions
 
-@_validated("an FDState, as fd_start and fd_update return it", lambda state: (
-    1 <= state.ell <= state.columns.shape[1] <= 2 * state.ell
-    and 0 <= state.settled <= state.used < state.columns.shape[1] and 0.0 < state.share <= 1.0
-    and 0 <= state.count < 2**62 and (state.forget == 0.0 or state.forget >= 1.0)
-    and 0.0 <= state.shrunk < math.inf and 0.0 <= state.squares < math.inf and _all_below(state.columns, math.inf)),
-    columns=2)
+
+@_validated(
+    "an FDState, as fd_start and fd_update return it",
+    lambda state: (
+        1 <= state.ell <= state.columns.shape[1] <= 2 * state.ell
+        and 0 <= state.settled <= state.used < state.columns.shape[1]
+        and 0.0 < state.share <= 1.0
+        and 0 <= state.count < 2**62
+        and (state.forget == 0.0 or state.forget >= 1.0)
+        and 0.0 <= state.shrunk < math.inf
+        and 0.0 <= state.squares < math.inf
+        and _all_below(state.columns, math.inf)
+    ),
+    columns=2,
+)
 class FDState(NamedTuple):
     """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
 
@@ -4872,6 +6139,7 @@ class FDState(NamedTuple):
     orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; ell, half, share; forget:
     rows after which a row has half of its weight, 0 if none loses any.
     """
+
     columns: np.ndarray
     used: int
     settled: int
@@ -4891,6 +6159,7 @@ class Sketch(NamedTuple):
     values (ell,) squared lengths of the rows; shrunk; ridge = shrunk / 2: B^T B + ridge I errs by no more than that
     (robust frequent directions); squares: |Z|_F^2; count: rows of Z.
     """
+
     B: np.ndarray
     values: np.ndarray
     shrunk: float
@@ -4899,7 +6168,7 @@ class Sketch(NamedTuple):
     count: int
 
 
-_GRAM_SUFFICES = 1e-9                                  # share of the largest value from which Gram's digits are enough
+_GRAM_SUFFICES = 1e-9  # share of the largest value from which Gram's digits are enough
 
 
 def _weight_at(forget, age):
@@ -4909,7 +6178,11 @@ def _weight_at(forget, age):
 
 def _total_weight(forget, count):
     """The sum of the weights of `count` points."""
-    return math.expm1(-count * math.log(2.0) / forget) / math.expm1(-math.log(2.0) / forget) if forget else float(count)
+    return (
+        math.expm1(-count * math.log(2.0) / forget) / math.expm1(-math.log(2.0) / forget)
+        if forget
+        else float(count)
+    )
 
 
 @_core
@@ -4918,11 +6191,14 @@ def _turn_rows(columns, panels, p):
     for index in prange(_blocks(columns.shape[0])):
         _wide_vectors()
         wide = p if p <= 4 else panels.shape[0] * panels.shape[2]
-        size, first, product = columns.shape[1], np.int64(index) * _BLOCK, np.zeros((_BLOCK, wide))
+        size = columns.shape[1]
+        first = np.int64(index) * _BLOCK
+        product = np.zeros((_BLOCK, wide))
         last = min(columns.shape[0], first + _BLOCK)
         _multiply_add(columns, first, last, 0, size, p, panels, 0, product)
         for r in range(last - first):
-            row, source = columns[first + r], product[r]
+            row = columns[first + r]
+            source = product[r]
             for q in range(size):
                 row[q] = source[q] if q < p else 0.0
 
@@ -4932,38 +6208,52 @@ def _enter_rows(columns, used, settled, Z, squares, slots):
     """Rows of Z become columns; what `_enter` adds up, by runs of rows."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
-        part, parts, blocks, width = np.int64(index), slots.shape[0], _blocks(columns.shape[0]), _NARROW_PANEL // 8
-        count, size = slots.shape[2] // width, columns.shape[1]
+        part = np.int64(index)
+        parts = slots.shape[0]
+        blocks = _blocks(columns.shape[0])
+        width = _NARROW_PANEL // 8
+        count = slots.shape[2] // width
+        size = columns.shape[1]
         panels = _aligned((count, _BLOCK, width), columns)
         panels[:] = 0
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
-            first, last = b * _BLOCK, min(columns.shape[0], b * _BLOCK + _BLOCK)
+            first = b * _BLOCK
+            last = min(columns.shape[0], b * _BLOCK + _BLOCK)
             for t in range(first, last):
-                row, lengths = columns[t], squares[part]
+                row = columns[t]
+                lengths = squares[part]
                 for i in range(Z.shape[0]):
                     row[used + i] = Z[i, t]
                 for q in range(settled):
                     lengths[q] += row[q] * row[q]
                 for c in range(count):
-                    source, target = row[settled + c * width:], panels[c, t - first]
+                    source = row[settled + c * width :]
+                    target = panels[c, t - first]
                     for q in range(min(width, source.shape[0])):
                         target[q] = source[q]
             if count > 0:
-                _multiply_add_transposed(columns, first, last, 0, size, slots.shape[2], panels, 0, slots[part])
+                _multiply_add_transposed(
+                    columns, first, last, 0, size, slots.shape[2], panels, 0, slots[part]
+                )
 
 
 def _enter(columns, used, settled, Z):
     """Rows of Z become columns, from column `used` on; A^T A of the columns, if they are full. The first `settled` are
     orthogonal: but for their lengths, nothing is computed. One pass for both, or the columns go from one core's memory
     to another's in between: twice the time, for 50 columns of 2000."""
-    (m, size), width = columns.shape, _NARROW_PANEL // 8
-    full, rows = used + len(Z) == size, -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
+    (m, size) = columns.shape
+    width = _NARROW_PANEL // 8
+    full = used + len(Z) == size
+    rows = -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = -(-(size - settled) // width) * width if full else 0
     slots = np.zeros((min(64, -(-m // _BLOCK)), rows, wide))
-    squares, G = np.zeros((len(slots), settled)), np.zeros((size, size))
-    _enter_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, used, settled, Z, squares, slots)
+    squares = np.zeros((len(slots), settled))
+    G = np.zeros((size, size))
+    _enter_rows(
+        _MULTIPLY_ADD * columns.size * (wide + 10), columns, used, settled, Z, squares, slots
+    )
     if full:
-        G[:, settled:] = slots.sum(0)[:size, :size - settled]
+        G[:, settled:] = slots.sum(0)[:size, : size - settled]
         G[settled:, :settled] = G[:settled, settled:].T
         G[range(settled), range(settled)] = squares.sum(0)
     return G
@@ -4978,24 +6268,28 @@ def _shrink(columns, G, place, spared, ell):
     A is turned by them, and its short columns have a Gram matrix of their own, whose rounding is as small as they are.
     LAPACK's singular values took 4 to 8 times as long, and 50 to 127 times beside other processes.
     """
-    size, unit = columns.shape[1], 1.0
-    if not 1e-200 < G.trace() < 1e250:                 # squares of tiny or huge numbers do not fit
+    size = columns.shape[1]
+    unit = 1.0
+    if not 1e-200 < G.trace() < 1e250:  # squares of tiny or huge numbers do not fit
         unit = math.ldexp(1.0, math.frexp(np.abs(columns).max())[1] - 1)
         columns /= unit
         G = _enter(columns, size, 0, columns[:0])
-    share, exact = 4.5e-16 * size, 0
+    share = 4.5e-16 * size
+    exact = 0
     values, turn = _small_eigen(G, size, False)
     rounding = share * values[0]
-    lowest = rounding if ell < size else share * rounding              # the square of the rounding of columns
+    lowest = rounding if ell < size else share * rounding  # the square of the rounding of columns
     while True:
         exact += np.count_nonzero(values[exact:] >= _GRAM_SUFFICES * values[exact])
         if exact > min(place, size - 1) or not values[exact] > lowest:
             break
         _turn_rows(_MULTIPLY_ADD * columns.size * size, columns, _packed_vectors(turn), size)
-        G, turn = _enter(columns, size, exact, columns[:0]), np.eye(size)
+        G = _enter(columns, size, exact, columns[:0])
+        turn = np.eye(size)
         values[exact:], turn[exact:, exact:] = _small_eigen(G[exact:, exact:], size - exact, False)
-        order = np.argsort(-values, kind="stable")     # equal ones may stand on either side
-        values, turn = values[order], turn[:, order]
+        order = np.argsort(-values, kind="stable")  # equal ones may stand on either side
+        values = values[order]
+        turn = turn[:, order]
     values[values <= share * rounding] = 0.0
     taken = values[place] if place < size else 0.0
     if ell < size and values[ell] <= rounding:
@@ -5016,13 +6310,18 @@ def _places(state):
     return j - 1 if state.half else j, min(int((1.0 - state.share) * j), j - 1)
 
 
-@np.errstate(over="ignore", invalid="ignore")          # squares that overflow are refused by whoever calls
 def _absorb(state, Z):
     """The state after the rows of Z, by blocks as they fit in."""
-    used, settled, shrunk, begin, (place, spared) = state.used, state.settled, state.shrunk, 0, _places(state)
-    columns, forget, n = state.columns.copy(), state.forget, len(Z)
+    used = state.used
+    settled = state.settled
+    shrunk = state.shrunk
+    begin = 0
+    (place, spared) = _places(state)
+    columns = state.columns.copy()
+    forget = state.forget
+    n = len(Z)
     while begin < n:
-        rows = Z[begin:begin + columns.shape[1] - used]
+        rows = Z[begin : begin + columns.shape[1] - used]
         if forget:
             rows = rows * np.sqrt(_weight_at(forget, np.arange(len(rows))[::-1, None]))
             columns *= math.sqrt(_weight_at(forget, len(rows)))
@@ -5032,12 +6331,19 @@ def _absorb(state, Z):
         begin += len(rows)
         if used == columns.shape[1]:
             _, used, taken = _shrink(columns, G, place, spared, state.ell)
-            settled, shrunk = used, shrunk + taken
+            settled = used
+            shrunk = shrunk + taken
     # One after the other: the same bits for all rows at once and for runs of them in turn.
     ages = np.append(n, np.arange(n)[::-1])
     squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z)) * _weight_at(forget, ages)
-    return state._replace(columns=columns, used=used, settled=settled, shrunk=float(shrunk), count=state.count + n,
-                          squares=float(np.cumsum(squares)[-1]))
+    return state._replace(
+        columns=columns,
+        used=used,
+        settled=settled,
+        shrunk=float(shrunk),
+        count=state.count + n,
+        squares=float(np.cumsum(squares)[-1]),
+    )
 
 
 def _merged(a, b, rows):
@@ -5045,9 +6351,12 @@ def _merged(a, b, rows):
     if a.count == 0 or b.count == 0:
         return a if b.count == 0 else b
     found = _absorb(a, rows)
-    return found._replace(shrunk=found.shrunk + b.shrunk, squares=a.squares + b.squares, count=a.count + b.count)
+    return found._replace(
+        shrunk=found.shrunk + b.shrunk, squares=a.squares + b.squares, count=a.count + b.count
+    )
 
 
+@_public
 def fd_start(ell, m, half=True, share=1.0, forget=None):
     """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
@@ -5069,16 +6378,21 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
     >>> np.array_equal(fd_finish(state).B, frequent_directions(Z, 6).B)
     True
     """
-    ell, m = _checked_whole("fd_start: ell", ell, 1, 2**31 - 1), _checked_whole("fd_start: m", m, 1, 2**31 - 1)
-    half, share = _as_flag("fd_start: half", half), _checked_real("fd_start: share", share)
-    _require(ell <= m, f"fd_start: ell must be at most m, got {ell} and {m}")
-    _require(0.0 < share <= 1.0, f"fd_start: share must be above 0 and at most 1, got {share}")
-    _fits("fd_start: ell", 16.0 * ell * m)
-    forget = 0.0 if forget is None else _checked_real("fd_start: forget", forget, 1.0)
-    size = ell + max(1, ell // 4) if half else 2 * ell # more than ell, or what has rank ell would be cut
+    ell = _checked_whole("ell", ell, 1, 2**31 - 1)
+    m = _checked_whole("m", m, 1, 2**31 - 1)
+    half = _as_flag("half", half)
+    share = _checked_real("share", share)
+    _require(ell <= m, f"ell must be at most m, got {ell} and {m}")
+    _require(0.0 < share <= 1.0, f"share must be above 0 and at most 1, got {share}")
+    _fits("ell", 16.0 * ell * m)
+    forget = _as_forget(forget)
+    size = (
+        ell + max(1, ell // 4) if half else 2 * ell
+    )  # more than ell, or what has rank ell would be cut
     return FDState(np.zeros((m, size)), 0, 0, 0.0, 0.0, 0, ell, half, share, forget)
 
 
+@_public
 def fd_update(state, Z):
     """The sketch after more rows (SKPCA algorithm 1).
 
@@ -5089,13 +6403,14 @@ def fd_update(state, Z):
         Z : (n, m) array
     Returns: FDState. O(n m ell) time: a product of (m, ell) by (ell, ell) and an eigenproblem for each ell / 2 rows
     """
-    state = _checked_as(FDState, "fd_update: state", state)
-    Z = _checked_points("fd_update: Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
+    state = _checked_as(FDState, "state", state)
+    Z = _checked_points("Z", Z, columns=len(state.columns)).astype(np.float64, copy=False)
     found = _absorb(state, Z)
-    _require(found.squares < math.inf, "fd_update: Z must not be so large that its squares overflow")
+    _require(found.squares < math.inf, "Z must not be so large that its squares overflow")
     return found
 
 
+@_public
 def fd_merge(a, b):
     """The sketch of the rows of two (Ghashami, Liberty, Phillips, Woodruff 2016; SKPCA 2), with the bound of one pass.
 
@@ -5103,13 +6418,18 @@ def fd_merge(a, b):
         a, b : FDState, started alike; the rows of b enter a
     Returns: FDState
     """
-    a, b = _checked_as(FDState, "fd_merge: a", a), _checked_as(FDState, "fd_merge: b", b)
-    _require(a[6:] == b[6:] and a.columns.shape == b.columns.shape, "fd_merge: a and b must have been started alike")
-    _require(a.forget == 0.0, "fd_merge: a and b must not forget: each does by its own rows")
-    _require(a.squares + b.squares < math.inf, "fd_merge: b must not be so large that squares overflow")
-    return _merged(a, b, b.columns.T[:b.used].copy())
+    a = _checked_as(FDState, "a", a)
+    b = _checked_as(FDState, "b", b)
+    _require(
+        a[6:] == b[6:] and a.columns.shape == b.columns.shape,
+        "a and b must have been started alike",
+    )
+    _require(a.forget == 0.0, "a and b must not forget: each does by its own rows")
+    _require(a.squares + b.squares < math.inf, "b must not be so large that squares overflow")
+    return _merged(a, b, b.columns.T[: b.used].copy())
 
 
+@_public
 def fd_finish(state):
     """The sketch that a state stands for (SKPCA algorithm 1, with the last decomposition that its pseudocode forgets).
 
@@ -5119,17 +6439,28 @@ def fd_finish(state):
         each k below the divisor (ell in the place of ell / 2 if not `half`); where the rank of Z is at most ell, B^T B
         is Z^T Z to rounding
     """
-    state = _checked_as(FDState, "fd_finish: state", state)
-    columns, shrunk, ell = state.columns.copy(), state.shrunk, state.ell
+    state = _checked_as(FDState, "state", state)
+    columns = state.columns.copy()
+    shrunk = state.shrunk
+    ell = state.ell
     size = columns.shape[1]
     if state.used > ell:
         spared = _places(state)[1]
-        shrunk += _shrink(columns, _enter(columns, size, state.settled, columns[:0]), ell, spared, ell)[2]
+        shrunk += _shrink(
+            columns, _enter(columns, size, state.settled, columns[:0]), ell, spared, ell
+        )[2]
     values = _shrink(columns, _enter(columns, size, 0, columns[:0]), size, 0, size)[0]
-    return Sketch(columns.T[:ell].copy(), values[:ell].copy(), shrunk, 0.5 * shrunk, state.squares, state.count)
+    return Sketch(
+        columns.T[:ell].copy(),
+        values[:ell].copy(),
+        shrunk,
+        0.5 * shrunk,
+        state.squares,
+        state.count,
+    )
 
 
-@_under_one_name
+@_public
 def frequent_directions(Z, ell, half=True, share=1.0):
     """Few rows B that stand for many, 0 <= Z^T Z - B^T B <= shrunk I (SKPCA algorithm 1; Liberty 2013).
 
@@ -5142,28 +6473,45 @@ def frequent_directions(Z, ell, half=True, share=1.0):
     >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
     True
     """
-    Z = _as_array("frequent_directions: Z", Z, 2)
+    Z = _as_array("Z", Z, 2)
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
 
 
 # 11.3 Streaming kernel PCA
 
-@_validated("an SKPCAState, as skpca_start and skpca_update return it", lambda state: np.isfinite(
-    state.means).all() and len(state.sketch.columns) == state.map.m == state.means.size, means=1)
+
+@_validated(
+    "an SKPCAState, as skpca_start and skpca_update return it",
+    lambda state: (
+        np.isfinite(state.means).all()
+        and len(state.sketch.columns) == state.map.m == state.means.size
+    ),
+    means=1,
+)
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA under way: made by `skpca_start`, passed on by `skpca_update`.
 
     map; sketch of the features, or of their deviations if centered; means (m,) of the features so far; centered.
     """
+
     map: FourierMap
     sketch: FDState
     means: np.ndarray
     centered: bool
 
 
-@_validated("a Subspace, as skpca_finish returns it", lambda made: (
-    made.basis.shape == (made.map.m, made.values.size) and made.means.size == made.map.m
-    and np.isfinite(made.basis).all() and np.isfinite(made.means).all()), basis=2, values=1, means=1)
+@_validated(
+    "a Subspace, as skpca_finish returns it",
+    lambda made: (
+        made.basis.shape == (made.map.m, made.values.size)
+        and made.means.size == made.map.m
+        and np.isfinite(made.basis).all()
+        and np.isfinite(made.means).all()
+    ),
+    basis=2,
+    values=1,
+    means=1,
+)
 class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
 
@@ -5171,6 +6519,7 @@ class Subspace(NamedTuple):
     eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: what a squared length has lost at most; count:
     points, or the sum of their weights, where the stream forgets.
     """
+
     map: FourierMap
     basis: np.ndarray
     values: np.ndarray
@@ -5179,15 +6528,15 @@ class Subspace(NamedTuple):
     count: int
 
 
-_STREAM_ROWS = 4 * _BLOCK                              # points whose features are held at a time
+_STREAM_ROWS = 4 * _BLOCK  # points whose features are held at a time
 
 
-def _require_mergeable(function, a, b, alike, forget):
+def _require_mergeable(a, b, alike, forget):
     """Two streams with one map: kernel, sizes, seed and kind make its frequencies."""
-    _require(forget == 0.0, f"{function}: a and b must not forget: each does by its own points")
-    _require(alike and a.centered == b.centered, f"{function}: a and b must have been started alike")
+    _require(forget == 0.0, "a and b must not forget: each does by its own points")
+    _require(alike and a.centered == b.centered, "a and b must have been started alike")
     if a.map._replace(frequencies=None) != b.map._replace(frequencies=None):
-        raise ValueError(f"{function}: a and b must have the same map")
+        raise ValueError("a and b must have the same map")
 
 
 @_core_alone
@@ -5195,16 +6544,18 @@ def _deviations(Z, means, mass, kept):
     """Rows become sqrt(n / (n + 1)) (z - mean): their scatter about 0 is that about the mean, which moves on. n: the
     mass of the points before, of which a share is kept at each point."""
     for i in range(Z.shape[0]):
-        n, z = kept * mass, Z[i]
+        n = kept * mass
+        z = Z[i]
         mass = n + 1.0
-        factor, step = math.sqrt(n / (n + 1.0)), 1.0 / (n + 1.0)
+        factor = math.sqrt(n / (n + 1.0))
+        step = 1.0 / (n + 1.0)
         for t in range(z.shape[0]):
             gap = z[t] - means[t]
             means[t] += step * gap
             z[t] = factor * gap
 
 
-@_under_one_name
+@_public
 def skpca_start(map, ell, centered=False, half=True, share=1.0, forget=None):
     """Streaming kernel PCA before the first point (SKPCA algorithm 1): random features into frequent directions.
 
@@ -5215,11 +6566,12 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0, forget=None):
         half, share, forget : as of `fd_start`
     Returns: SKPCAState
     """
-    map = _checked_map("skpca_start: map", map)
-    centered = _as_flag("skpca_start: centered", centered)
+    map = _checked_map("map", map)
+    centered = _as_flag("centered", centered)
     return SKPCAState(map, fd_start(ell, map.m, half, share, forget), np.zeros(map.m), centered)
 
 
+@_public
 def skpca_update(state, X):
     """Streaming kernel PCA after more points (SKPCA algorithm 1).
 
@@ -5230,19 +6582,27 @@ def skpca_update(state, X):
         X : (n, d) array of further points
     Returns: SKPCAState. O(n m (d + ell)) time; features of 512 points, or 8 MB of them, are held at a time
     """
-    state, X = _checked_as(SKPCAState, "skpca_update: state", state), _checked_points("skpca_update: X", X)
-    _checked_map("skpca_update: state.map", state.map, X, "X")
-    sketch, means = state.sketch, state.means.copy()
+    state = _checked_as(SKPCAState, "state", state)
+    X = _checked_points("X", X)
+    _checked_map("state.map", state.map, X, "X")
+    sketch = state.sketch
+    means = state.means.copy()
     # Long regions: features of many points, in whole blocks for as many threads, then what is serial.
     rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
     for begin in range(0, len(X), rows):
-        Z = _map_points("skpca_update", X[begin:begin + rows], state.map).astype(np.float64, copy=False)
+        Z = _map_points(X[begin : begin + rows], state.map).astype(np.float64, copy=False)
         if state.centered:
-            _deviations(Z, means, _total_weight(sketch.forget, sketch.count), float(_weight_at(sketch.forget, 1)))
+            _deviations(
+                Z,
+                means,
+                _total_weight(sketch.forget, sketch.count),
+                float(_weight_at(sketch.forget, 1)),
+            )
         sketch = _absorb(sketch, Z)
     return state._replace(sketch=sketch, means=means)
 
 
+@_public
 def skpca_merge(a, b):
     """Streaming kernel PCA of the points of two states, as of `fd_merge` (SKPCA section 2).
 
@@ -5251,11 +6611,16 @@ def skpca_merge(a, b):
         a, b : SKPCAState, started alike, with the same map
     Returns: SKPCAState
     """
-    a, b = _checked_as(SKPCAState, "skpca_merge: a", a), _checked_as(SKPCAState, "skpca_merge: b", b)
-    first, second, means, squares = a.sketch, b.sketch, a.means, 0.0
+    a = _checked_as(SKPCAState, "a", a)
+    b = _checked_as(SKPCAState, "b", b)
+    first = a.sketch
+    second = b.sketch
+    means = a.means
+    squares = 0.0
     alike = first[6:] == second[6:] and first.columns.shape == second.columns.shape
-    _require_mergeable("skpca_merge", a, b, alike, first.forget)
-    rows, share = second.columns.T[:second.used].copy(), second.count / max(1.0, first.count + second.count)
+    _require_mergeable(a, b, alike, first.forget)
+    rows = second.columns.T[: second.used].copy()
+    share = second.count / max(1.0, first.count + second.count)
     if a.centered:
         gap = b.means - a.means
         row = math.sqrt(first.count * share) * gap
@@ -5266,6 +6631,7 @@ def skpca_merge(a, b):
     return a._replace(sketch=sketch._replace(squares=float(sketch.squares + squares)), means=means)
 
 
+@_public
 def skpca_finish(state, k):
     """The k leading directions of what streaming kernel PCA has seen (SKPCA algorithm 1, with a last decomposition).
 
@@ -5274,17 +6640,21 @@ def skpca_finish(state, k):
         k : int from 1 to ell; directions
     Returns: Subspace, for `skpca_transform` and `skpca_residual`. Directions beyond the sketch's rank are 0
     """
-    state = _checked_as(SKPCAState, "skpca_finish: state", state)
-    k, sketch = _checked_whole("skpca_finish: k", k, 1, state.sketch.ell), fd_finish(state.sketch)
+    state = _checked_as(SKPCAState, "state", state)
+    k = _checked_whole("k", k, 1, state.sketch.ell)
+    sketch = fd_finish(state.sketch)
     mass = _total_weight(state.sketch.forget, sketch.count)
     return _subspace_of(state, sketch.B.T, sketch.values, k, sketch.shrunk, round(mass))
 
 
 def _subspace_of(state, columns, values, k, shrunk, count):
     """The first k columns made of length 1; signs such that the entry of largest size is positive."""
-    m, kept = state.map.m, values[:k] > 4.5e-16 * state.map.m * values[0]
+    m = state.map.m
+    kept = values[:k] > 4.5e-16 * state.map.m * values[0]
     basis = np.zeros((m, k))
-    sizes = np.abs(columns[:, :k]).max(0, initial=1e-300)              # squares of tiny or huge entries would not fit
+    sizes = np.abs(columns[:, :k]).max(
+        0, initial=1e-300
+    )  # squares of tiny or huge entries would not fit
     scaled = columns[:, :k] / sizes
     basis[:, kept] = (scaled / np.maximum(np.linalg.norm(scaled, axis=0), 1e-300))[:, kept]
     basis *= np.where(basis[np.abs(basis).argmax(0), np.arange(k)] < 0.0, -1.0, 1.0)
@@ -5292,7 +6662,7 @@ def _subspace_of(state, columns, values, k, shrunk, count):
     return Subspace(state.map, basis, np.where(kept, values[:k], 0.0), means, shrunk, count)
 
 
-@_under_one_name
+@_public
 def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     """Streaming kernel PCA of points at hand (SKPCA algorithm 1): start, update and finish in one.
 
@@ -5313,33 +6683,36 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     >>> bool(np.abs(found.values / exact.values - 1.0).max() < 0.1)
     True
     """
-    X = _checked_points("skpca: X", X)
-    _checked_stationary("skpca: kernel", kernel, X=X)
+    X = _checked_points("X", X)
+    _checked_stationary("kernel", kernel, X=X)
     state = skpca_start(fourier_features_map(kernel, X.shape[1], m, seed), ell, centered)
-    k = _checked_whole("skpca: k", k, 1, state.sketch.ell)
+    k = _checked_whole("k", k, 1, state.sketch.ell)
     return skpca_finish(skpca_update(state, X), k)
 
 
-def _along(function, X, subspace, residuals):
+def _along(X, subspace, residuals):
     """Features of points along a subspace, and the norms of what is off it, in slabs."""
-    X = _checked_points(f"{function}: X", X)
-    found = _checked_as(Subspace, f"{function}: subspace", subspace)
-    _checked_map(f"{function}: subspace.map", found.map, X)
-    k, basis = found.values.size, found.basis.astype(X.dtype)
-    out, rest = np.empty((len(X), k), X.dtype), np.empty(len(X))
+    X = _checked_points("X", X)
+    found = _checked_as(Subspace, "subspace", subspace)
+    _checked_map("subspace.map", found.map, X)
+    k = found.values.size
+    basis = found.basis.astype(X.dtype)
+    out = np.empty((len(X), k), X.dtype)
+    rest = np.empty(len(X))
     for begin in range(0, len(X), 8 * _STREAM_ROWS):
         slab = slice(begin, begin + 8 * _STREAM_ROWS)
-        Z = _map_points(function, X[slab], found.map)
+        Z = _map_points(X[slab], found.map)
         if found.means.any():
             Z -= found.means
         out[slab] = _dense_product(Z, len(basis), basis)
         if residuals:
             Z -= _dense_product(out[slab], k, basis.T.copy())
             rest[slab] = np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=np.float64))
-        del Z                                          # before the next one: 30 ms, not 54, for 20,000 x 1000 features
+        del Z  # before the next one: 30 ms, not 54, for 20,000 x 1000 features
     return rest if residuals else out
 
 
+@_public
 def skpca_transform(X, subspace):
     """Features of points along the directions found, W^T (z(x) - means) (SKPCA section 2: the test of a point).
 
@@ -5348,9 +6721,10 @@ def skpca_transform(X, subspace):
         subspace : Subspace of `skpca_finish`, `skpca` or `rnca`
     Returns: (n, k) array of X's precision. O(n m (d + k)) time; features of 4096 points are held at a time
     """
-    return _along("skpca_transform", X, subspace, False)
+    return _along(X, subspace, False)
 
 
+@_public
 def skpca_residual(X, subspace):
     """How novel points are: |z - W W^T z| for z = z(x) - means, the features' part off the directions found (SKPCA 1).
 
@@ -5364,21 +6738,32 @@ def skpca_residual(X, subspace):
     >>> bool(near < 0.2 < 0.8 < far)
     True
     """
-    return _along("skpca_residual", X, subspace, True)
+    return _along(X, subspace, True)
 
 
 # 11.4 Rivals: random features with their covariance, and a stream's Nystrom method
 
-@_validated("an RNCAState, as rnca_start and rnca_update return it", lambda state: (
-    state.squares.shape == 2 * (state.map.m,) and state.means.size == state.map.m and 0 <= state.count < 2**62
-    and _all_below(state.squares, 1e300) and _all_below(state.means, 1e300)
-    and (state.forget == 0.0 or state.forget >= 1.0)), squares=2, means=1)
+
+@_validated(
+    "an RNCAState, as rnca_start and rnca_update return it",
+    lambda state: (
+        state.squares.shape == 2 * (state.map.m,)
+        and state.means.size == state.map.m
+        and 0 <= state.count < 2**62
+        and _all_below(state.squares, 1e300)
+        and _all_below(state.means, 1e300)
+        and (state.forget == 0.0 or state.forget >= 1.0)
+    ),
+    squares=2,
+    means=1,
+)
 class RNCAState(NamedTuple):
     """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
 
     map; squares (m, m): sum of z z^T over the features so far, about their means (m,) if centered; count: points;
     forget, as of FDState.
     """
+
     map: FourierMap
     squares: np.ndarray
     means: np.ndarray
@@ -5392,12 +6777,17 @@ def _add_moments(a, squares, means, mass, n):
     own, and before mass / (before + mass) gap gap^T (Chan, Golub, LeVeque 1983)."""
     left = float(_weight_at(a.forget, n))
     before = left * _total_weight(a.forget, a.count)
-    gap, share, total = means - a.means, mass / max(1.0, before + mass), left * a.squares + squares
+    gap = means - a.means
+    share = mass / max(1.0, before + mass)
+    total = left * a.squares + squares
     if a.centered:
         total += before * share * np.outer(gap, gap)
-    return a._replace(squares=total, means=means if share == 1.0 else a.means + share * gap, count=a.count + n)
+    return a._replace(
+        squares=total, means=means if share == 1.0 else a.means + share * gap, count=a.count + n
+    )
 
 
+@_public
 def rnca_start(map, centered=False, forget=None):
     """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
@@ -5407,13 +6797,14 @@ def rnca_start(map, centered=False, forget=None):
         forget : as of `fd_start`
     Returns: RNCAState, of O(m^2) memory
     """
-    map = _checked_map("rnca_start: map", map)
-    _fits("rnca_start: map.m", 8.0 * map.m**2)
-    forget = 0.0 if forget is None else _checked_real("rnca_start: forget", forget, 1.0)
-    centered = _as_flag("rnca_start: centered", centered)
+    map = _checked_map("map", map)
+    _fits("map.m", 8.0 * map.m**2)
+    forget = _as_forget(forget)
+    centered = _as_flag("centered", centered)
     return RNCAState(map, np.zeros((map.m, map.m)), np.zeros(map.m), 0, centered, forget)
 
 
+@_public
 def rnca_update(state, X):
     """Randomized nonlinear components after more points, C += sum_i z_i z_i^T (Lopez-Paz et al. 2014; SKPCA 1.2).
 
@@ -5422,10 +6813,13 @@ def rnca_update(state, X):
         X : (n, d) array of further points
     Returns: RNCAState; that of all points at once but for rounding. O(n m (d + m)) time; features of 8192 points
     """
-    state, X = _checked_as(RNCAState, "rnca_update: state", state), _checked_points("rnca_update: X", X)
-    _checked_map("rnca_update: state.map", state.map, X, "X")
-    for begin in range(0, len(X), 64 * _BLOCK):        # features less the slab's own means lose no digits in float32
-        Z = _map_points("rnca_update", X[begin:begin + 64 * _BLOCK], state.map)
+    state = _checked_as(RNCAState, "state", state)
+    X = _checked_points("X", X)
+    _checked_map("state.map", state.map, X, "X")
+    for begin in range(
+        0, len(X), 64 * _BLOCK
+    ):  # features less the slab's own means lose no digits in float32
+        Z = _map_points(X[begin : begin + 64 * _BLOCK], state.map)
         weights = _weight_at(state.forget, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.forget else Z.mean(0, np.float64)
         if state.centered:
@@ -5437,6 +6831,7 @@ def rnca_update(state, X):
     return state
 
 
+@_public
 def rnca_merge(a, b):
     """Randomized nonlinear components of the points of two states (SKPCA section 1.2): covariances add up.
 
@@ -5444,11 +6839,13 @@ def rnca_merge(a, b):
         a, b : RNCAState, started alike, with the same map
     Returns: RNCAState
     """
-    a, b = _checked_as(RNCAState, "rnca_merge: a", a), _checked_as(RNCAState, "rnca_merge: b", b)
-    _require_mergeable("rnca_merge", a, b, a.forget == b.forget, a.forget)
+    a = _checked_as(RNCAState, "a", a)
+    b = _checked_as(RNCAState, "b", b)
+    _require_mergeable(a, b, a.forget == b.forget, a.forget)
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
 
+@_public
 def rnca_finish(state, k, seed=0):
     """The k leading directions of the features so far (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
@@ -5458,13 +6855,16 @@ def rnca_finish(state, k, seed=0):
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0
     """
-    state, key = _checked_as(RNCAState, "rnca_finish: state", state), _checked_key("rnca_finish", seed, _START)
-    k = _checked_whole("rnca_finish: k", k, 1, state.map.m)
+    state = _checked_as(RNCAState, "state", state)
+    key = _checked_key(seed, _START)
+    k = _checked_whole("k", k, 1, state.map.m)
     eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
-    return _subspace_of(state, eigen.vectors, eigen.values, k, 0.0, round(_total_weight(state.forget, state.count)))
+    return _subspace_of(
+        state, eigen.vectors, eigen.values, k, 0.0, round(_total_weight(state.forget, state.count))
+    )
 
 
-@_under_one_name
+@_public
 def rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
 
@@ -5478,21 +6878,32 @@ def rnca(X, map, k, seed=0, centered=False):
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0. O(n m (d + m)) time, O(m^2) memory
     """
     state = rnca_start(map, centered)
-    k, seed = _checked_whole("rnca: k", k, 1, state.map.m), _as_seed("rnca: seed", seed)
+    k = _checked_whole("k", k, 1, state.map.m)
+    seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
 
 
-@_validated("a ReservoirState, as reservoir_start and reservoir_update return it", lambda state: (
-    len(state.points) == state.upcoming.size == state.replaced.size > 0 and 0 <= state.count < 2**62
-    and state.points.size > 0 and _all_below(state.points, 1e150) and (state.upcoming >= state.count).all()
-    and (state.forget == 0.0 or state.forget >= 1.0)),
-    points=2, upcoming="whole", replaced="whole")
+@_validated(
+    "a ReservoirState, as reservoir_start and reservoir_update return it",
+    lambda state: (
+        len(state.points) == state.upcoming.size == state.replaced.size > 0
+        and 0 <= state.count < 2**62
+        and state.points.size > 0
+        and _all_below(state.points, 1e150)
+        and (state.upcoming >= state.count).all()
+        and (state.forget == 0.0 or state.forget >= 1.0)
+    ),
+    points=2,
+    upcoming="whole",
+    replaced="whole",
+)
 class ReservoirState(NamedTuple):
     """c independent reservoirs of one point each: made by `reservoir_start`, passed on by `reservoir_update`.
 
     points (c, d); upcoming (c,) numbers of the points that come in next; replaced (c,) how often; count: points so far;
     seed; forget, as of FDState.
     """
+
     points: np.ndarray
     upcoming: np.ndarray
     replaced: np.ndarray
@@ -5501,6 +6912,7 @@ class ReservoirState(NamedTuple):
     forget: float = 0.0
 
 
+@_public
 def reservoir_start(c, d, seed=0, forget=None):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
@@ -5511,13 +6923,14 @@ def reservoir_start(c, d, seed=0, forget=None):
         forget : as of `fd_start`: chances of points are as their weights
     Returns: ReservoirState
     """
-    c, d = [_checked_whole(f"reservoir_start: {name}", value, 1, 2**31 - 1) for name, value in (("c", c), ("d", d))]
-    _fits("reservoir_start: d", 8.0 * c * d)
+    c, d = [_checked_whole(name, value, 1, 2**31 - 1) for name, value in (("c", c), ("d", d))]
+    _fits("d", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
-    forget = 0.0 if forget is None else _checked_real("reservoir_start: forget", forget, 1.0)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("reservoir_start: seed", seed), forget)
+    forget = _as_forget(forget)
+    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("seed", seed), forget)
 
 
+@_public
 def reservoir_update(state, X):
     """The reservoirs after more points: each holds one of all points so far, with equal chances (SKPCA section 1.2).
 
@@ -5528,14 +6941,16 @@ def reservoir_update(state, X):
         X : (n, d) array of further points
     Returns: ReservoirState; O(c d) time for each change of a reservoir, O(c) for a call
     """
-    state = _checked_as(ReservoirState, "reservoir_update: state", state)
-    X = _checked_points("reservoir_update: X", X, columns=state.points.shape[1])
+    state = _checked_as(ReservoirState, "state", state)
+    X = _checked_points("X", X, columns=state.points.shape[1])
     points, upcoming, replaced = [array.copy() for array in state[:3]]
-    count, keys = state.count + len(X), _words(_key(state.seed, _RESERVOIRS), np.arange(len(points)))
+    count = state.count + len(X)
+    keys = _words(_key(state.seed, _RESERVOIRS), np.arange(len(points)))
     while (taking := np.flatnonzero(upcoming < count)).size:
         points[taking] = X[upcoming[taking] - state.count]
-        t, u = upcoming[taking] + 1, _uniforms(keys[taking], replaced[taking])
-        beyond = t / u                                 # with weights: 2^(-(x - t) / forget) mass(t) / mass(x) = u
+        t = upcoming[taking] + 1
+        u = _uniforms(keys[taking], replaced[taking])
+        beyond = t / u  # with weights: 2^(-(x - t) / forget) mass(t) / mass(x) = u
         if state.forget:
             gained = -np.expm1(-math.log(2.0) * t / state.forget)
             beyond = t + state.forget / math.log(2.0) * np.log1p(gained * (1.0 - u) / u)
@@ -5544,6 +6959,7 @@ def reservoir_update(state, X):
     return ReservoirState(points, upcoming, replaced, count, state.seed, state.forget)
 
 
+@_public
 def reservoir_merge(a, b):
     """The reservoirs of the points of two streams (SKPCA section 1.2): of each pair, one, with chances as their counts.
 
@@ -5552,23 +6968,34 @@ def reservoir_merge(a, b):
         a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
     Returns: ReservoirState; its seed is made of both
     """
-    a, b = _checked_as(ReservoirState, "reservoir_merge: a", a), _checked_as(ReservoirState, "reservoir_merge: b", b)
-    _require(a.points.shape == b.points.shape, "reservoir_merge: a and b must hold as many points with as many "
-             f"coordinates, got shapes {a.points.shape} and {b.points.shape}")
-    _require(a.forget == b.forget == 0.0, "reservoir_merge: a and b must not forget: each does by its own points")
-    _require(a.seed != b.seed, "reservoir_merge: a and b must have been started with different seeds")
-    seed, count = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed), a.count + b.count
+    a = _checked_as(ReservoirState, "a", a)
+    b = _checked_as(ReservoirState, "b", b)
+    _require(
+        a.points.shape == b.points.shape,
+        "a and b must hold as many points with as many "
+        f"coordinates, got shapes {a.points.shape} and {b.points.shape}",
+    )
+    _require(
+        a.forget == b.forget == 0.0,
+        "a and b must not forget: each does by its own points",
+    )
+    _require(a.seed != b.seed, "a and b must have been started with different seeds")
+    seed = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed)
+    count = a.count + b.count
     keys = _words(_key(seed, _RESERVOIRS), np.arange(len(a.points)))
     points = np.where((_uniforms(keys, 0) * count < b.count)[:, None], b.points, a.points)
-    upcoming, replaced = a.upcoming, a.replaced
+    upcoming = a.upcoming
+    replaced = a.replaced
     if a.count > 0 and b.count > 0:
         upcoming = np.minimum(count / _uniforms(keys, 1), 9e18).astype(np.int64)
         replaced = np.full_like(upcoming, 2)
     elif b.count > 0:
-        upcoming, replaced = b.upcoming, np.maximum(2, b.replaced)
+        upcoming = b.upcoming
+        replaced = np.maximum(2, b.replaced)
     return ReservoirState(points, upcoming, replaced, count, seed)
 
 
+@_public
 def reservoir_finish(state, kernel, k):
     """Nystrom features by the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1; Drineas, Mahoney 2005).
 
@@ -5581,22 +7008,26 @@ def reservoir_finish(state, kernel, k):
         k : int from 1 to c; eigenvalues of W to keep, but those below c 2^-50 of the largest
     Returns: Expansion over the c points: `expand` gives the features of any points. O(c^2 d + c^3) time
     """
-    name, state = "reservoir_finish", _checked_as(ReservoirState, "reservoir_finish: state", state)
-    points, k = state.points, _checked_whole(f"{name}: k", k, 1, len(state.points))
-    kernel = _checked_kernel(f"{name}: kernel", kernel, state=points)
-    _require(state.count >= 1, f"{name}: state must have seen a point")
+    state = _checked_as(ReservoirState, "state", state)
+    points = state.points
+    k = _checked_whole("k", k, 1, len(state.points))
+    kernel = _checked_kernel("kernel", kernel, state=points)
+    _require(state.count >= 1, "state must have seen a point")
     W = _gram(kernel, _prepare(kernel, points, points, True))
-    _require(np.isfinite(W).all(), f"{name}: kernel must be finite on the points of state")
-    if np.abs(W.diagonal() - W[0, 0]).max() > 1e-6 * abs(W[0, 0]):     # points may have been normed in float32
-        raise ValueError(f"{name}: kernel must have one k(x, x) for all points of state")
+    _require(np.isfinite(W).all(), "kernel must be finite on the points of state")
+    if np.abs(W.diagonal() - W[0, 0]).max() > 1e-6 * abs(
+        W[0, 0]
+    ):  # points may have been normed in float32
+        raise ValueError("kernel must have one k(x, x) for all points of state")
     values, vectors = _small_eigen(W, len(W), False)
-    values, vectors = values[:k], vectors[:, :k]
+    values = values[:k]
+    vectors = vectors[:, :k]
     kept = values > len(W) * 8.9e-16 * abs(values[0])
     coef = np.where(kept, vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0)
     return Expansion(points, coef, np.where(kept, values, 0.0), np.zeros(k), kernel)
 
 
-@_under_one_name
+@_public
 def reservoir_nystrom(X, kernel, c, k, seed=0):
     """Nystrom features by c points drawn with replacement from a stream, C W_k^+ C^T (SKPCA section 1).
 
@@ -5613,14 +7044,16 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     >>> bool(np.abs(values / kpca(X, gaussian(2.0), 2).values - 1.0).max() < 0.1)
     True
     """
-    X, kernel = _points_and_kernel("reservoir_nystrom", X, kernel)
+    X, kernel = _points_and_kernel(X, kernel)
     state = reservoir_start(c, X.shape[1], seed)
-    k = _checked_whole("reservoir_nystrom: k", k, 1, len(state.points))
+    k = _checked_whole("k", k, 1, len(state.points))
     return reservoir_finish(reservoir_update(state, X), kernel, k)
 
 
 # 11.5 The paper's own points
 
+
+@_public
 def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     """The RandomNoisy points of SKPCA section 4: a few strong directions under isotropic noise, X = S D U + F / zeta.
 
@@ -5634,15 +7067,21 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
             it
     Returns: (n, d) float64 array
     """
-    n, d, signal = [_checked_whole(f"random_noisy: {name}", value, 1, 2**31 - 1) for name, value in
-                    (("n", n), ("d", d), ("signal", signal))]
-    key, zeta = _checked_key("random_noisy", seed, _DATA), _checked_real("random_noisy: zeta", zeta, 1e-300)
-    signal, decay = min(signal, d), _checked_whole("random_noisy: decay", decay, 0)
+    n, d, signal = [
+        _checked_whole(name, value, 1, 2**31 - 1)
+        for name, value in (("n", n), ("d", d), ("signal", signal))
+    ]
+    key = _checked_key(seed, _DATA)
+    zeta = _checked_real("zeta", zeta, 1e-300)
+    signal = min(signal, d)
+    decay = _checked_whole("decay", decay, 0)
     if 0 < decay < signal:
-        raise ValueError(f"random_noisy: decay must be 0 or at least signal, got {decay}")
-    _fits("random_noisy: d", 8.0 * n * d)
+        raise ValueError(f"decay must be 0 or at least signal, got {decay}")
+    _fits("d", 8.0 * n * d)
     shapes = ((n, signal), (n, d), (d, signal))
-    S, F, U = [_gaussian_matrix(*shape, _python_subkey(key, part)) for part, shape in enumerate(shapes)]
+    S, F, U = [
+        _gaussian_matrix(*shape, _python_subkey(key, part)) for part, shape in enumerate(shapes)
+    ]
     U, _ = _orthonormalize(U, _python_subkey(key, 3))
     S *= 1.0 - np.arange(signal) / (decay or d)
     return _dense_product(S, signal, U.T.copy()) + F / zeta
@@ -5658,18 +7097,27 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 
 # 12.1 Functions that are sums of features
 
+
 @_core
 def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
     """Add the share of each run of features to its slot, block by block, frequencies stored or drawn; angles that are
     not finite."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
-        task, segments, wide, used = np.int64(index), slots.shape[0], slots.shape[2], phases.shape[0]
-        angles, cosines, product = _new_tile(X), _new_tile(X), _aligned((_BLOCK, wide), X)
-        d, width = X.shape[1], _WIDE_PANEL // X.itemsize
-        directions, w = _aligned((_BLOCK // width, d, width), X), np.zeros(d)
+        task = np.int64(index)
+        segments = slots.shape[0]
+        wide = slots.shape[2]
+        used = phases.shape[0]
+        angles = _new_tile(X)
+        cosines = _new_tile(X)
+        product = _aligned((_BLOCK, wide), X)
+        d = X.shape[1]
+        width = _WIDE_PANEL // X.itemsize
+        directions = _aligned((_BLOCK // width, d, width), X)
+        w = np.zeros(d)
         for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
-            begin, count = b * _BLOCK, min(_BLOCK, used - b * _BLOCK)
+            begin = b * _BLOCK
+            count = min(_BLOCK, used - b * _BLOCK)
             for i in range(_BLOCK):
                 if i < count and frequencies.shape[0] > 0:
                     w = frequencies[begin + i]
@@ -5678,74 +7126,140 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                 for t in range(d):
                     directions[i // width, t, i % width] = w[t] if i < count else 0.0
             for block in range(_blocks(X.shape[0])):
-                first, rows = block * _BLOCK, min(_BLOCK, X.shape[0] - block * _BLOCK)
-                infinite[task] += _fourier_tile(X, block, directions, phases[begin:begin + count], 0, factor, angles,
-                                                cosines, 0, 0)
+                first = block * _BLOCK
+                rows = min(_BLOCK, X.shape[0] - block * _BLOCK)
+                infinite[task] += _fourier_tile(
+                    X,
+                    block,
+                    directions,
+                    phases[begin : begin + count],
+                    0,
+                    factor,
+                    angles,
+                    cosines,
+                    0,
+                    0,
+                )
                 product[:] = 0
                 _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
                 _add_block(product, rows, slots[task], first)
 
 
-_POINTS_AT_A_TIME = 32 * _BLOCK                        # points whose partial sums, or new features, are held
-_START_POINTS = 2048                                   # points of the small problem
-_NO_VARIANCE = 1e-14                                   # of k(x, x): what rounding leaves of features that are constant
+_POINTS_AT_A_TIME = 32 * _BLOCK  # points whose partial sums, or new features, are held
+_START_POINTS = 2048  # points of the small problem
+_NO_VARIANCE = 1e-14  # of k(x, x): what rounding leaves of features that are constant
 
 
-@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by whoever calls
-def _values_of(function, X, map, coef, used):
+def _values_of(X, map, coef, used):
     """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, by slabs."""
-    d, k, out, key = X.shape[1], coef.shape[1], np.empty((len(X), coef.shape[1])), _key(map.seed, _FREQUENCIES)
+    d = X.shape[1]
+    k = coef.shape[1]
+    out = np.empty((len(X), coef.shape[1]))
+    key = _key(map.seed, _FREQUENCIES)
     panels = _packed_vectors(coef[:used].astype(X.dtype))
-    phases, segments, wide = _phases_of(X, key, 0, used, map.paired), min(16, -(-used // _BLOCK)), _padded_width(k, X)
+    phases = _phases_of(X, key, 0, used, map.paired)
+    segments = min(16, -(-used // _BLOCK))
+    wide = _padded_width(k, X)
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
-        P, infinite = X[begin:begin + _POINTS_AT_A_TIME], np.zeros(segments, np.int64)
+        P = X[begin : begin + _POINTS_AT_A_TIME]
+        infinite = np.zeros(segments, np.int64)
         slots = np.zeros((segments, _whole_blocks(len(P)), wide))
-        work = used * (len(P) * (1.0 + _MULTIPLY_ADD * (d + wide)) + (2.0 if len(map.frequencies) else 25.0) * d)
-        _add_features(work, P, map.kernel, key, map.frequencies, 2 if map.paired else 1, phases,
-                      math.sqrt(2.0 * map.kernel.scale), k, panels, infinite, slots)
-        _require_finite_angles(function, not infinite.any(), "X (or Y)")
-        out[begin:begin + _POINTS_AT_A_TIME] = _sum_of_slots(slots, len(P), k, np.float64)
+        work = used * (
+            len(P) * (1.0 + _MULTIPLY_ADD * (d + wide))
+            + (2.0 if len(map.frequencies) else 25.0) * d
+        )
+        _add_features(
+            work,
+            P,
+            map.kernel,
+            key,
+            map.frequencies,
+            2 if map.paired else 1,
+            phases,
+            math.sqrt(2.0 * map.kernel.scale),
+            k,
+            panels,
+            infinite,
+            slots,
+        )
+        _require_finite_angles(not infinite.any(), "X (or Y)")
+        out[begin : begin + _POINTS_AT_A_TIME] = _sum_of_slots(slots, len(P), k, np.float64)
     return out
 
 
-def _some_features(function, X, map, first, count, divisor, centered=False):
+def _some_features(X, map, first, count, divisor, centered=False):
     """Features first ... first + count - 1 over the root of a divisor, in float64; less their means, if centered."""
     factor = math.sqrt(2.0 * map.kernel.scale / divisor)
     features, finite = _features_from(X, map, first, count, factor)
-    _require_finite_angles(function, finite, "X (or Y)")
+    _require_finite_angles(finite, "X (or Y)")
     features = features.astype(np.float64, copy=False)
     return features - features.mean(0) if centered else features
 
 
 # 12.2 States
 
+
 @_validated("Slices", edges=2, weights=2)
 class Slices(NamedTuple):
     """Slices of t targets, and what is made of them: edges (t, S - 1), ascending; weights (t S, q), of each slice."""
+
     edges: np.ndarray
     weights: np.ndarray
 
 
 def _is_sound_descent(state):
-    (m, k), task, second = state.coef.shape, state.task, state.task in _TWO_VIEWS
+    (m, k) = state.coef.shape
+    task = state.task
+    second = state.task in _TWO_VIEWS
     views = [state.map, state.other] if second else [state.map]
     targets, cuts = state.slices.edges.shape
     rows = m if second else state.slices.weights.shape[1] if task == _SLICED else 0
-    moving = ((m, k), (rows, k)) if state.implicit else (state.moving.shape, state.other_moving.shape)
-    return (all(map.m == m and (map.kind == _PLAIN or len(map.frequencies)) for map in views)
-            and _COMPONENTS <= task <= _SLICED and 1 <= state.used <= m and 0 <= state.step < 2**62
-            and 1 <= state.feature_batch < 2**31
-            and 0.0 < state.theta0 < math.inf and 0.0 <= state.theta1 < math.inf and 0.0 <= state.ridge < math.inf
-            and (state.moment.shape, state.other_coef.shape) == ((k, k), (rows, k))
-            and state.constraint.shape in ((k, k), (0, 0)) and (state.moving.shape, state.other_moving.shape) == moving
-            and (task >= _CANONICAL if state.implicit else state.moving.size + state.other_moving.size == 0)
-            and (task != _SLICED or targets > 0 and len(state.slices.weights) == targets * (cuts + 1))
-            and all(_all_below(A, 1e300) for A in (state.coef, state.other_coef, state.moment, state.constraint,
-                                                   state.moving, state.other_moving, state.slices.weights)))
+    moving = (
+        ((m, k), (rows, k)) if state.implicit else (state.moving.shape, state.other_moving.shape)
+    )
+    return (
+        all(map.m == m and (map.kind == _PLAIN or len(map.frequencies)) for map in views)
+        and _COMPONENTS <= task <= _SLICED
+        and 1 <= state.used <= m
+        and 0 <= state.step < 2**62
+        and 1 <= state.feature_batch < 2**31
+        and 0.0 < state.theta0 < math.inf
+        and 0.0 <= state.theta1 < math.inf
+        and 0.0 <= state.ridge < math.inf
+        and (state.moment.shape, state.other_coef.shape) == ((k, k), (rows, k))
+        and state.constraint.shape in ((k, k), (0, 0))
+        and (state.moving.shape, state.other_moving.shape) == moving
+        and (
+            task >= _CANONICAL
+            if state.implicit
+            else state.moving.size + state.other_moving.size == 0
+        )
+        and (task != _SLICED or targets > 0 and len(state.slices.weights) == targets * (cuts + 1))
+        and all(
+            _all_below(A, 1e300)
+            for A in (
+                state.coef,
+                state.other_coef,
+                state.moment,
+                state.constraint,
+                state.moving,
+                state.other_moving,
+                state.slices.weights,
+            )
+        )
+    )
 
 
-@_validated("a DSGDState, as dsgd_start and dsgd_update return it", _is_sound_descent, coef=2, other_coef=2, moment=2,
-      constraint=2, moving=2, other_moving=2)
+@_validated(
+    "a DSGDState, as dsgd_start and dsgd_update return it",
+    _is_sound_descent,
+    coef=2,
+    other_coef=2,
+    moment=2,
+    constraint=2,
+    moving=2,
+    other_moving=2,
+)
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
 
@@ -5756,6 +7270,7 @@ class DSGDState(NamedTuple):
     exact); chosen: whether theta0 was chosen here, so that small mini-batches take smaller steps; implicit: whether
     steps of canonical correlations solve for where they lead: then moving and other_moving move, and coef are means.
     """
+
     task: int
     map: FourierMap
     coef: np.ndarray
@@ -5777,18 +7292,20 @@ class DSGDState(NamedTuple):
     other_moving: np.ndarray = np.empty((0, 0))
 
 
-_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)     # tasks
+_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)  # tasks
 _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 
 
 # 12.3 Starts
+
 
 def _singular_pairs(C, k, least):
     """The k leading left and right singular vectors of C and all singular values, from C C^T: good to half the digits.
     None in the place of the vectors, if C has no such rank, or if the last value is below the least."""
     B = np.ascontiguousarray(C.T)
     values, U = _small_eigen(_column_products(B, B), len(C), False)
-    values, U = np.sqrt(np.maximum(values, 0.0)), U[:, :k].copy()
+    values = np.sqrt(np.maximum(values, 0.0))
+    U = U[:, :k].copy()
     if k > min(C.shape) or not values[k - 1] > max(1e-6 * values[0], least):
         return None, None, values
     return U, _dense_product(B, len(C), U) / values[:k], values
@@ -5807,9 +7324,11 @@ def _quantile_edges(targets, slices):
     for row, column in zip(edges, np.sort(targets, axis=0).T):
         # A point belongs above all edges that it reaches.
         found = np.unique(column[np.arange(1, slices) * len(column) // slices])
-        above = column[column > column[0]]             # quantiles may all be the least value: above it is a slice, too
+        above = column[
+            column > column[0]
+        ]  # quantiles may all be the least value: above it is a slice, too
         found = found[found > column[0]] if found[-1] > column[0] else above[:1]
-        row[:found.size] = found
+        row[: found.size] = found
     return edges
 
 
@@ -5828,78 +7347,146 @@ def _kernel_scale(task, map, other):
     return max(map.kernel.scale, other.kernel.scale)
 
 
-def _start(function, task, X, Y, map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0,
-           implicit=False, slices=2):
+def _start(
+    task,
+    X,
+    Y,
+    map,
+    other,
+    k,
+    feature_batch,
+    theta0,
+    theta1,
+    initial,
+    centered,
+    ridge=0.0,
+    implicit=False,
+    slices=2,
+):
     """The state before the first step, by the small problem: the first features on these points."""
-    X, second = _checked_points(f"{function}: X", X), "targets" if task == _SLICED else "Y"
-    first_map, no_rank = "map_x" if task in _TWO_VIEWS else "map", f"{function}: k must be at most the rank of the "
-    map, name = _checked_map(f"{function}: {first_map}", map, X, "X", True), f"{function}: {second}"
-    k = _checked_whole(f"{function}: k", k, 1, 2**31 - 1)
+    X = _checked_points("X", X)
+    second = "targets" if task == _SLICED else "Y"
+    first_map = "map_x" if task in _TWO_VIEWS else "map"
+    no_rank = "k must be at most the rank of the "
+    map = _checked_map(f"{first_map}", map, X, "X", True)
+    name = f"{second}"
+    k = _checked_whole("k", k, 1, 2**31 - 1)
     Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=len(X))
-    other = _checked_map(f"{function}: map_y", other, Y.astype(X.dtype), "Y", True) if task in _TWO_VIEWS else map
-    _require(other.m == map.m, f"{function}: map_x and map_y must have as many features, got {map.m} and {other.m}")
-    feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
-    theta0, theta1 = [math.inf if value in (None, math.inf) else _checked_real(f"{function}: {name}", value, low, 1e150)
-                      for name, value, low in (("theta0", theta0, 1e-150), ("theta1", theta1, 0.0))]
-    initial = min(_checked_whole(f"{function}: initial", initial, 1, 2**31 - 1), map.m)
-    centered, implicit = _as_flag(f"{function}: centered", centered), _as_flag(f"{function}: implicit", implicit)
-    ridge = _checked_real(f"{function}: ridge", ridge, 0.0)
-    slices = _checked_whole(f"{function}: slices", slices, 2, 10000)
+    other = (
+        _checked_map("map_y", other, Y.astype(X.dtype), "Y", True) if task in _TWO_VIEWS else map
+    )
+    _require(
+        other.m == map.m,
+        f"map_x and map_y must have as many features, got {map.m} and {other.m}",
+    )
+    feature_batch = _checked_whole("feature_batch", feature_batch, 1, 2**31 - 1)
+    theta0, theta1 = [
+        math.inf if value in (None, math.inf) else _checked_real(name, value, low, 1e150)
+        for name, value, low in (("theta0", theta0, 1e-150), ("theta1", theta1, 0.0))
+    ]
+    initial = min(_checked_whole("initial", initial, 1, 2**31 - 1), map.m)
+    centered = _as_flag("centered", centered)
+    implicit = _as_flag("implicit", implicit)
+    ridge = _checked_real("ridge", ridge, 0.0)
+    slices = _checked_whole("slices", slices, 2, 10000)
     if k > min(initial, len(X)) and task < _SINGULAR:
-        raise ValueError(f"{function}: k must be at most the number of points, and initial, or 256, got {k}")
-    Z, scale = _some_features(function, X, map, 0, initial, initial, centered), map.kernel.scale
-    kept, other_weights, gap = Slices(np.empty((0, 0)), np.empty((0, 0))), np.zeros((0, k)), 0.0
+        raise ValueError(f"k must be at most the number of points, and initial, or 256, got {k}")
+    Z = _some_features(X, map, 0, initial, initial, centered)
+    scale = map.kernel.scale
+    kept = Slices(np.empty((0, 0)), np.empty((0, 0)))
+    other_weights = np.zeros((0, k))
+    gap = 0.0
     if task < _SINGULAR:
         values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), initial, False)
         if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * scale):
             raise ValueError(no_rank + "features on X: give more points, or fewer k")
-        largest, weights = values[0], vectors[:, :k]
+        largest = values[0]
+        weights = vectors[:, :k]
     elif task == _SINGULAR:
-        B = _some_features(function, Y.astype(X.dtype), other, 0, initial, initial, centered)
+        B = _some_features(Y.astype(X.dtype), other, 0, initial, initial, centered)
         least = _NO_VARIANCE * _kernel_scale(task, map, other)
         U, V, values = _singular_pairs(_column_products(Z, B) / len(Z), k, least)
         if U is None or k > len(X):
             raise ValueError(no_rank + "products of the features on X and Y")
-        largest, weights, other_weights = values[0], math.sqrt(0.5) * U, math.sqrt(0.5) * V
+        largest = values[0]
+        weights = math.sqrt(0.5) * U
+        other_weights = math.sqrt(0.5) * V
     else:
         left, largest = _whitener(Z, ridge, 0.001)
         if task == _CANONICAL:
-            B = _some_features(function, Y.astype(X.dtype), other, 0, initial, initial, centered)
+            B = _some_features(Y.astype(X.dtype), other, 0, initial, initial, centered)
             right, largest_y = _whitener(B, ridge, 0.001)
             varied = largest_y > _NO_VARIANCE * other.kernel.scale
         else:
             edges = _quantile_edges(Y, slices)
-            _require((edges < math.inf).any(), f"{function}: targets must not be constant")
+            _require((edges < math.inf).any(), "targets must not be constant")
             B = _indicators(Y, edges)
             B = B - B.mean(0) if centered else B
             right, varied = _whitener(B, 0.0, 0.0)
         cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
         U, V, _ = _singular_pairs(_column_products(left, cross), k, 1e-9)
         if U is None or not (varied and largest > _NO_VARIANCE * scale) or k > len(X):
-            whose = "products of the features on X and Y" if task == _CANONICAL else "products of features and slices"
+            whose = (
+                "products of the features on X and Y"
+                if task == _CANONICAL
+                else "products of features and slices"
+            )
             raise ValueError(no_rank + whose)
-        weights, other_weights = math.sqrt(0.5) * _dense_product(left, left.shape[1], U), math.sqrt(0.5) * V
+        weights = math.sqrt(0.5) * _dense_product(left, left.shape[1], U)
+        other_weights = math.sqrt(0.5) * V
         if task == _CANONICAL:
-            other_weights, largest = _dense_product(right, right.shape[1], other_weights), max(largest, largest_y)
-        else:                                          # so large are both views, and one step size fits both
-            other_weights, kept = other_weights / math.sqrt(largest), Slices(edges, right * math.sqrt(largest))
-        largest, theta1 = largest + ridge, theta1 if theta1 < math.inf else 0.01 if implicit else 0.001
-    if task <= _SINGULAR:                              # of two values that are nearly equal either will do
+            other_weights = _dense_product(right, right.shape[1], other_weights)
+            largest = max(largest, largest_y)
+        else:  # so large are both views, and one step size fits both
+            other_weights = other_weights / math.sqrt(largest)
+            kept = Slices(edges, right * math.sqrt(largest))
+        largest = largest + ridge
+        theta1 = theta1 if theta1 < math.inf else 0.01 if implicit else 0.001
+    if task <= _SINGULAR:  # of two values that are nearly equal either will do
         gap = max(values[k - 1] - (values[k] if k < values.size else 0.0), 0.1 * values[k - 1])
-    more = ((0, map.m - initial), (0, 0))              # weights of the first are worth 1 / sqrt(initial) of phi
-    coef, other_coef = np.pad(weights / math.sqrt(initial), more), other_weights.copy()
+    more = ((0, map.m - initial), (0, 0))  # weights of the first are worth 1 / sqrt(initial) of phi
+    coef = np.pad(weights / math.sqrt(initial), more)
+    other_coef = other_weights.copy()
     if task in _TWO_VIEWS:
         other_coef = np.pad(other_weights / math.sqrt(initial), more)
     bound = math.sqrt(0.05 * feature_batch) / _kernel_scale(task, map, other)
-    chosen, step = theta0 == math.inf, 100.0 / largest if implicit else min(0.5 / largest, bound)
+    chosen = theta0 == math.inf
+    step = 100.0 / largest if implicit else min(0.5 / largest, bound)
     theta0 = float(step) if chosen else theta0
-    return DSGDState(task, map, coef, other, other_coef, kept, np.zeros((k, k)), initial, 0, feature_batch, theta0,
-                     float(theta0 * gap) if theta1 == math.inf else theta1, ridge, centered, chosen=chosen,
-                     implicit=implicit, moving=coef.copy() if implicit else np.empty((0, 0)),
-                     other_moving=other_coef.copy() if implicit else np.empty((0, 0)))
+    return DSGDState(
+        task,
+        map,
+        coef,
+        other,
+        other_coef,
+        kept,
+        np.zeros((k, k)),
+        initial,
+        0,
+        feature_batch,
+        theta0,
+        float(theta0 * gap) if theta1 == math.inf else theta1,
+        ridge,
+        centered,
+        chosen=chosen,
+        implicit=implicit,
+        moving=coef.copy() if implicit else np.empty((0, 0)),
+        other_moving=other_coef.copy() if implicit else np.empty((0, 0)),
+    )
 
 
-def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
+@_public
+def dsgd_start(
+    X,
+    map,
+    k,
+    individual=False,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    initial=256,
+    centered=False,
+):
     """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD algorithm 1, (4)).
 
     V_0 are the components of a small problem, as the paper advises: of the first features on a few points. (From 0, as
@@ -5929,11 +7516,14 @@ def dsgd_start(X, map, k, individual=False, feature_batch=128, theta0=None, thet
     >>> state.step, dsgd_values(state).round(1).tolist()               # .618 with points and steps without end
     (10, [0.6])
     """
-    task = _SINGLE_COMPONENTS if _as_flag("dsgd_start: individual", individual) else _COMPONENTS
-    return _start("dsgd_start", task, X, None, map, None, k, feature_batch, theta0, theta1, initial, centered)
+    task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
+    return _start(task, X, None, map, None, k, feature_batch, theta0, theta1, initial, centered)
 
 
-def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False):
+@_public
+def dsgd_ksvd_start(
+    X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False
+):
     """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3): singular functions of E k(x, .) l(y, .).
 
     Initial functions and steps as of `dsgd_start`, by the singular values of the small problem; in the place of k(x, x)
@@ -5945,11 +7535,36 @@ def dsgd_ksvd_start(X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
-    return _start("dsgd_ksvd_start", _SINGULAR, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
+    return _start(
+        _SINGULAR,
+        X,
+        Y,
+        map_x,
+        map_y,
+        k,
+        feature_batch,
+        theta0,
+        theta1,
+        initial,
+        centered,
+    )
 
 
-def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
-                    centered=True, implicit=False):
+@_public
+def dsgd_kcca_start(
+    X,
+    Y,
+    map_x,
+    map_y,
+    k,
+    ridge=0.0,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    initial=256,
+    centered=True,
+    implicit=False,
+):
     """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
 
     Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
@@ -5967,12 +7582,38 @@ def dsgd_kcca_start(X, Y, map_x, map_y, k, ridge=0.0, feature_batch=128, theta0=
         implicit : bool; steps that solve for where they lead, or those of algorithm 4
     Returns: DSGDState
     """
-    return _start("dsgd_kcca_start", _CANONICAL, X, Y, map_x, map_y, k, feature_batch, theta0, theta1, initial,
-                  centered, ridge, implicit)
+    return _start(
+        _CANONICAL,
+        X,
+        Y,
+        map_x,
+        map_y,
+        k,
+        feature_batch,
+        theta0,
+        theta1,
+        initial,
+        centered,
+        ridge,
+        implicit,
+    )
 
 
-def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128, theta0=None, theta1=None, initial=256,
-                    centered=True, implicit=False):
+@_public
+def dsgd_ksir_start(
+    X,
+    targets,
+    map,
+    k,
+    slices=10,
+    ridge=0.0,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    initial=256,
+    centered=True,
+    implicit=False,
+):
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
 
     Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
@@ -5986,18 +7627,35 @@ def dsgd_ksir_start(X, targets, map, k, slices=10, ridge=0.0, feature_batch=128,
         ridge, feature_batch, theta0, theta1, initial, centered, implicit : as of `dsgd_kcca_start`
     Returns: DSGDState
     """
-    return _start("dsgd_ksir_start", _SLICED, X, targets, map, None, k, feature_batch, theta0, theta1, initial,
-                  centered, ridge, implicit, slices)
+    return _start(
+        _SLICED,
+        X,
+        targets,
+        map,
+        None,
+        k,
+        feature_batch,
+        theta0,
+        theta1,
+        initial,
+        centered,
+        ridge,
+        implicit,
+        slices,
+    )
 
 
 # 12.4 Steps
 
-def _values_and_second(function, state, X, Y, coef, other_coef):
+
+def _values_and_second(state, X, Y, coef, other_coef):
     """Values of functions on a mini-batch in both views, or none of a second; of slices those of their indicators."""
-    U = _values_of(function, X, state.map, coef, state.used)
+    U = _values_of(X, state.map, coef, state.used)
     if state.task in _TWO_VIEWS:
-        return U, _values_of(function, Y, state.other, other_coef, state.used)
-    return U, U[:0] if state.task != _SLICED else _indicators(Y, state.slices.edges) @ state.slices.weights @ other_coef
+        return U, _values_of(Y, state.other, other_coef, state.used)
+    return U, U[:0] if state.task != _SLICED else _indicators(
+        Y, state.slices.edges
+    ) @ state.slices.weights @ other_coef
 
 
 def _centre_halves(U, half):
@@ -6016,9 +7674,14 @@ def _rayleigh_matrix(U, V, divisor):
 def _constraint(state, coef, other_coef, U, V, divisor):
     """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
     |sum_j coef_j phi_j|^2 in the space of the features is their number times sum_j coef_j^2; indicators have none."""
-    C, norms = (_column_products(U, U) + _column_products(V, V)) / divisor, state.ridge * state.used
+    C = (_column_products(U, U) + _column_products(V, V)) / divisor
+    norms = state.ridge * state.used
     if norms > 0.0:
-        for weights in [coef[:state.used]] if state.task == _SLICED else [coef[:state.used], other_coef[:state.used]]:
+        for weights in (
+            [coef[: state.used]]
+            if state.task == _SLICED
+            else [coef[: state.used], other_coef[: state.used]]
+        ):
             C += norms * _column_products(weights, weights)
     return C
 
@@ -6027,8 +7690,10 @@ def _feature_block(state):
     """Features of a step, (first, count): new ones while at least half a block of them is left. Then blocks of all come
     again, in a random order that changes with each round. Blocks are of even size, as each stands for the whole kernel:
     a last block of one feature undid what 1280 had found."""
-    m, b = state.map.m, min(state.feature_batch, state.map.m)
-    new, blocks = m - state.used, -(-m // b)
+    m = state.map.m
+    b = min(state.feature_batch, state.map.m)
+    new = m - state.used
+    blocks = -(-m // b)
     if 2 * new >= b:
         return state.used, -(-new // -(-new // b))
     key = _python_subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
@@ -6055,9 +7720,12 @@ def _step_size(state, n):
     return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
 
 
-def _require_converging(function, state, sound):
-    _require(sound, f"{function}: theta0 must be smaller than {state.theta0:.2e}{' (chosen)' * state.chosen}, as the "
-             f"steps diverged at step {state.step}")
+def _require_converging(state, sound):
+    _require(
+        sound,
+        f"theta0 must be smaller than {state.theta0:.2e}{' (chosen)' * state.chosen}, as the "
+        f"steps diverged at step {state.step}",
+    )
 
 
 def _are_moderate(state, U, V):
@@ -6069,21 +7737,26 @@ def _are_moderate(state, U, V):
     return (U**2).sum() + (V**2).sum() <= 100.0 * limit * U.size
 
 
-def _stepped(function, state, first, count, W, constraint, turn=None, **changed):
+def _stepped(state, first, count, W, constraint, turn=None, **changed):
     """The state after a step. W and the constraint of its mini-batch enter the means over steps, which turn takes from
     the functions before the step to those after it."""
-    _require_converging(function, state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef")))
-    used, weight = max(state.used, first + count), 2.0 / (state.step + 2.0)
+    _require_converging(
+        state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef"))
+    )
+    used = max(state.used, first + count)
+    weight = 2.0 / (state.step + 2.0)
     moment = state.moment + weight * (W - state.moment)
     if state.constraint.size:
         constraint = state.constraint + weight * (constraint - state.constraint)
     if turn is not None:
-        moment, constraint = turn.T @ moment @ turn, turn.T @ constraint @ turn
-    return state._replace(used=used, step=state.step + 1, moment=moment, constraint=constraint, **changed)
+        moment = turn.T @ moment @ turn
+        constraint = turn.T @ constraint @ turn
+    return state._replace(
+        used=used, step=state.step + 1, moment=moment, constraint=constraint, **changed
+    )
 
 
-@np.errstate(over="ignore", invalid="ignore")          # steps that diverge are refused
-def _gradient_step(function, state, X, Y):
+def _gradient_step(state, X, Y):
     """One step on a mini-batch (DSGD algorithm 1, whose steps 2 and 3, points and frequencies, are the caller's).
 
     With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
@@ -6091,113 +7764,174 @@ def _gradient_step(function, state, X, Y):
     norms, the new ones are eta phi(x) (v - W u)^T, W from the mini-batch's first half, the rest from the second.
     """
     if state.implicit:
-        return _implicit_step(function, state, X, Y)
-    task, n, k, eta = state.task, len(X), state.coef.shape[1], _step_size(state, len(X))
-    U, V = _values_and_second(function, state, X, Y, state.coef, state.other_coef)         # step 4
-    half = n // 2 if task >= _CANONICAL else 0         # where the second half begins; 0: the whole serves for both
-    lost = int(state.centered)                         # degree of freedom, by a mean that is the mini-batch's own
+        return _implicit_step(state, X, Y)
+    task = state.task
+    n = len(X)
+    k = state.coef.shape[1]
+    eta = _step_size(state, len(X))
+    U, V = _values_and_second(state, X, Y, state.coef, state.other_coef)  # step 4
+    half = (
+        n // 2 if task >= _CANONICAL else 0
+    )  # where the second half begins; 0: the whole serves for both
+    lost = int(state.centered)  # degree of freedom, by a mean that is the mini-batch's own
     if state.centered:
         _centre_halves(U, half)
         _centre_halves(V, half)
-    _require_converging(function, state, _are_moderate(state, U, V))
-    rows, constraint = half or n, state.constraint
+    _require_converging(state, _are_moderate(state, U, V))
+    rows = half or n
+    constraint = state.constraint
     W = _rayleigh_matrix(U[:rows], V[:rows], rows - lost)
     if task >= _CANONICAL:
-        constraint = _constraint(state, state.coef, state.other_coef, U[:rows], V[:rows], rows - lost)
+        constraint = _constraint(
+            state, state.coef, state.other_coef, U[:rows], V[:rows], rows - lost
+        )
     Gx, Gy = (V, U) if len(V) else (U, V)
     if task >= _CANONICAL:
         Gx, Gy = [B[half:] - _dense_product(A[half:], k, W) for A, B in ((U, V), (V, U))]
     # Step 6, before step 5 adds to the same arrays; of individual functions each yields to those before it.
-    keep, coef, other_coef = np.eye(k), state.coef.copy(), state.other_coef.copy()
-    keep -= eta * (state.ridge if task >= _CANONICAL else 1.0) * (np.triu(W) if task == _SINGLE_COMPONENTS else W)
-    coef[:state.used] = _dense_product(coef[:state.used], k, keep)
+    keep = np.eye(k)
+    coef = state.coef.copy()
+    other_coef = state.other_coef.copy()
+    keep -= (
+        eta
+        * (state.ridge if task >= _CANONICAL else 1.0)
+        * (np.triu(W) if task == _SINGLE_COMPONENTS else W)
+    )
+    coef[: state.used] = _dense_product(coef[: state.used], k, keep)
     # Step 5.
     first, count = _feature_block(state)
-    block, factor = slice(first, first + count), eta / (count * (n - half - lost))
+    block = slice(first, first + count)
+    factor = eta / (count * (n - half - lost))
     views = [(X[half:], state.map, Gx, coef)]
-    if task == _SLICED:                                # indicators of slices need no ridge
+    if task == _SLICED:  # indicators of slices need no ridge
         indicators = _indicators(Y[half:], state.slices.edges) @ state.slices.weights
         other_coef += eta / (n - half - lost) * indicators.T @ Gy
     elif len(V):
-        other_coef[:state.used] = _dense_product(other_coef[:state.used], k, keep)
+        other_coef[: state.used] = _dense_product(other_coef[: state.used], k, keep)
         views.append((Y[half:], state.other, Gy, other_coef))
     for points, map, G, weights in views:
         gradient = np.zeros((count, k))
         for begin in range(0, len(points), _POINTS_AT_A_TIME):
             slab = slice(begin, begin + _POINTS_AT_A_TIME)
-            gradient += _column_products(_some_features(function, points[slab], map, first, count, 1.0), G[slab])
+            gradient += _column_products(
+                _some_features(points[slab], map, first, count, 1.0), G[slab]
+            )
         weights[block] += factor * gradient
-    return _stepped(function, state, first, count, W, constraint, coef=coef, other_coef=other_coef)
+    return _stepped(state, first, count, W, constraint, coef=coef, other_coef=other_coef)
 
 
 def _resolvent_step(F, G, lost, pull, level):
     """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r, r = sqrt(rows - lost), by the smaller of both products:
     with S = A A^T that is A^T (S + level I)^-1 (G / r - A pull / level) + pull / level."""
     root = math.sqrt(len(F) - lost)
-    A, G = F / root, G / root
+    A = F / root
+    G = G / root
     if len(A) > A.shape[1]:
         return _solve_ridge(_column_products(A, A), _column_products(A, G) + pull, level)
-    B, rest = np.ascontiguousarray(A.T), pull / level
+    B = np.ascontiguousarray(A.T)
+    rest = pull / level
     right = G - _dense_product(A, A.shape[1], rest)
     return rest + _dense_product(B, len(A), _solve_ridge(_column_products(B, B), right, level))
 
 
-def _implicit_coefficients(function, state, X, map, moving, G, M, eta, block):
+def _implicit_coefficients(state, X, map, moving, G, M, eta, block):
     """What an implicit step adds to a block of coefficients."""
     count = block.stop - block.start
-    F, root = _some_features(function, X, map, block.start, count, count), math.sqrt(count)
+    F = _some_features(X, map, block.start, count, count)
+    root = math.sqrt(count)
     if state.centered:
         _centre_halves(F, len(X) // 2)
-    held = state.ridge * state.used / count            # the squared norm of h is used times the sum of coef^2
+    held = state.ridge * state.used / count  # the squared norm of h is used times the sum of coef^2
     pull = -held * root * (moving[block] @ M)
     return _resolvent_step(F, G, 2 * state.centered, pull, 1.0 / eta + held) / root
 
 
-def _implicit_step(function, state, X, Y):
+def _implicit_step(state, X, Y):
     """An implicit step of canonical correlations, which is ours (`dsgd_update` says what it solves).
 
     Each half of the mini-batch makes the regression M of one view's functions on the other's by which the other half's
     residual V - U M is made. The functions wander about the solution, and their mean does not; before it takes a share
     of new ones it is turned to where these are, by their regression on it.
     """
-    n, k, lost, eta = len(X), state.coef.shape[1], int(state.centered), _step_size(state, len(X))
-    half, weight = n // 2, 2.0 / (state.step + 2.0)
-    values = _values_and_second(function, state, X, Y, np.hstack([state.moving, state.coef]),
-                                np.hstack([state.other_moving, state.other_coef]))
+    n = len(X)
+    k = state.coef.shape[1]
+    lost = int(state.centered)
+    eta = _step_size(state, len(X))
+    half = n // 2
+    weight = 2.0 / (state.step + 2.0)
+    values = _values_and_second(
+        state,
+        X,
+        Y,
+        np.hstack([state.moving, state.coef]),
+        np.hstack([state.other_moving, state.other_coef]),
+    )
     if state.centered:
         for both in values:
             _centre_halves(both, half)
     (U, P), (V, Q) = [[A.copy() for A in np.hsplit(both, 2)] for both in values]
-    _require_converging(function, state, _are_moderate(state, U, V) and _are_moderate(state, P, Q))
+    _require_converging(state, _are_moderate(state, U, V) and _are_moderate(state, P, Q))
     # A half with hardly more points than functions has no regression: the ridge is for it (.01 for k = 50, half = 512).
-    few, parts, constraints, regressions = (k / half) ** 2, (slice(0, half), slice(half, n)), [], []
+    few = (k / half) ** 2
+    parts = (slice(0, half), slice(half, n))
+    constraints = []
+    regressions = []
     for part in parts:
         divisor = part.stop - part.start - lost
-        constraints.append(_constraint(state, state.moving, state.other_moving, U[part], V[part], divisor))
-        regressions.append(_solve_ridge(constraints[-1].copy(), _rayleigh_matrix(U[part], V[part], divisor), few))
-    Gx, Gy = [np.concatenate([B[part] - _dense_product(A[part], k, M) for part, M in zip(parts, regressions[::-1])])
-              for A, B in ((U, V), (V, U))]
-    C, M = 0.5 * sum(constraints), 0.5 * sum(regressions)
-    keep = np.eye(k) - 0.5 / max(10.0, np.abs(C).sum(1).max()) * (C - np.eye(k))       # a tenth of the way to C = I
+        constraints.append(
+            _constraint(state, state.moving, state.other_moving, U[part], V[part], divisor)
+        )
+        regressions.append(
+            _solve_ridge(constraints[-1].copy(), _rayleigh_matrix(U[part], V[part], divisor), few)
+        )
+    Gx, Gy = [
+        np.concatenate(
+            [B[part] - _dense_product(A[part], k, M) for part, M in zip(parts, regressions[::-1])]
+        )
+        for A, B in ((U, V), (V, U))
+    ]
+    C = 0.5 * sum(constraints)
+    M = 0.5 * sum(regressions)
+    keep = np.eye(k) - 0.5 / max(10.0, np.abs(C).sum(1).max()) * (
+        C - np.eye(k)
+    )  # a tenth of the way to C = I
     first, count = _feature_block(state)
-    block, moving, other_moving = slice(first, first + count), state.moving.copy(), state.other_moving.copy()
-    moving[block] += _implicit_coefficients(function, state, X, state.map, moving, Gx, M, eta, block)
+    block = slice(first, first + count)
+    moving = state.moving.copy()
+    other_moving = state.other_moving.copy()
+    moving[block] += _implicit_coefficients(state, X, state.map, moving, Gx, M, eta, block)
     if state.task == _SLICED:
         indicators = _indicators(Y, state.slices.edges) @ state.slices.weights
         if state.centered:
             _centre_halves(indicators, half)
-        other_moving += _resolvent_step(indicators, Gy, 2 * lost, np.zeros_like(other_moving), 1.0 / eta)
+        other_moving += _resolvent_step(
+            indicators, Gy, 2 * lost, np.zeros_like(other_moving), 1.0 / eta
+        )
     else:
-        other_moving[block] += _implicit_coefficients(function, state, Y, state.other, other_moving, Gy, M, eta, block)
+        other_moving[block] += _implicit_coefficients(
+            state, Y, state.other, other_moving, Gy, M, eta, block
+        )
     moving, other_moving = [_dense_product(A, k, keep) for A in (moving, other_moving)]
     shared = [_column_products(P, A) + _column_products(Q, B) for A, B in ((P, Q), (U, V))]
     turn = _solve_ridge(*shared, 0.001 * n) @ keep
     W = _rayleigh_matrix(P, Q, n - 2 * lost)
     constraint = _constraint(state, state.coef, state.other_coef, P, Q, n - 2 * lost)
-    coef, other_coef = [_dense_product(A, k, (1.0 - weight) * turn) + weight * B for A, B in
-                        ((state.coef, moving), (state.other_coef, other_moving))]
-    return _stepped(function, state, first, count, W, constraint, turn, coef=coef, other_coef=other_coef,
-                    moving=moving, other_moving=other_moving)
+    coef, other_coef = [
+        _dense_product(A, k, (1.0 - weight) * turn) + weight * B
+        for A, B in ((state.coef, moving), (state.other_coef, other_moving))
+    ]
+    return _stepped(
+        state,
+        first,
+        count,
+        W,
+        constraint,
+        turn,
+        coef=coef,
+        other_coef=other_coef,
+        moving=moving,
+        other_moving=other_moving,
+    )
 
 
 def _least_batch(task, implicit, centered, k):
@@ -6205,6 +7939,7 @@ def _least_batch(task, implicit, centered, k):
     return max(4, k + 1) if implicit else 4 if task >= _CANONICAL else 2 if centered else 1
 
 
+@_public
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
 
@@ -6239,26 +7974,32 @@ def dsgd_update(state, X, Y=None):
     >>> state.used, state.step
     (1000, 9)
     """
-    state, X = _checked_as(DSGDState, "dsgd_update: state", state), _checked_points("dsgd_update: X", X)
-    _checked_map("dsgd_update: state.map", state.map, X, "X")
-    task, second = state.task, state.task in _TWO_VIEWS
+    state = _checked_as(DSGDState, "state", state)
+    X = _checked_points("X", X)
+    _checked_map("state.map", state.map, X, "X")
+    task = state.task
+    second = state.task in _TWO_VIEWS
     if len(X) < _least_batch(task, state.implicit, state.centered, state.coef.shape[1]):
-        raise ValueError("dsgd_update: X must have at least 2 points if centered, 4 for two halves of them, and for "
-                         f"implicit steps more than there are functions, got {len(X)}")
+        raise ValueError(
+            "X must have at least 2 points if centered, 4 for two halves of them, and for "
+            f"implicit steps more than there are functions, got {len(X)}"
+        )
     if (Y is None) == (second or task == _SLICED):
-        raise ValueError("dsgd_update: Y must be given for two views, or targets, and not else")
+        raise ValueError("Y must be given for two views, or targets, and not else")
     if Y is not None:
-        Y = _checked_points("dsgd_update: Y", _as_columns("dsgd_update: Y", Y), rows=len(X))
+        Y = _checked_points("Y", _as_columns("Y", Y), rows=len(X))
         if Y.shape[1] != (state.other.d if second else len(state.slices.edges)):
-            raise ValueError(f"dsgd_update: Y must have as many columns as at the start, got {Y.shape[1]}")
+            raise ValueError(f"Y must have as many columns as at the start, got {Y.shape[1]}")
         if second:
             Y = Y.astype(X.dtype, copy=False)
-            _checked_map("dsgd_update: state.other", state.other, Y, "Y")
-    return _gradient_step("dsgd_update", state, X, Y)
+            _checked_map("state.other", state.other, Y, "Y")
+    return _gradient_step(state, X, Y)
 
 
 # 12.5 Results
 
+
+@_public
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
@@ -6275,22 +8016,23 @@ def dsgd_evaluate(X, state, second=False):
     >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
     True
     """
-    X, state = _checked_points("dsgd_evaluate: X", X), _checked_as(DSGDState, "dsgd_evaluate: state", state)
-    second = _as_flag("dsgd_evaluate: second", second)
+    X = _checked_points("X", X)
+    state = _checked_as(DSGDState, "state", state)
+    second = _as_flag("second", second)
     if second and state.task not in _TWO_VIEWS:
-        raise ValueError("dsgd_evaluate: second must be False of one view")
-    map = _checked_map("dsgd_evaluate: state.map", state.other if second else state.map, X, "X")
-    values = _values_of("dsgd_evaluate", X, map, state.other_coef if second else state.coef, state.used)
-    with np.errstate(over="ignore"):
-        out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
+        raise ValueError("second must be False of one view")
+    map = _checked_map("state.map", state.other if second else state.map, X, "X")
+    values = _values_of(X, map, state.other_coef if second else state.coef, state.used)
+    out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
     if not np.isfinite(out).all():
-        raise ValueError("dsgd_evaluate: state.coef must not be so large that values overflow the type of X")
+        raise ValueError("state.coef must not be so large that values overflow the type of X")
     return out
 
 
 def _principal(state):
     """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix."""
-    k, M = len(state.moment), state.moment
+    k = len(state.moment)
+    M = state.moment
     if state.task == _SINGLE_COMPONENTS or state.step == 0:
         return M.diagonal().copy(), np.eye(k)
     B = np.eye(k)
@@ -6301,6 +8043,7 @@ def _principal(state):
     return values[::-1].copy(), (B @ turn)[:, ::-1]
 
 
+@_public
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
 
@@ -6310,9 +8053,10 @@ def dsgd_values(state):
         state : DSGDState
     Returns: (k,) float64 array, descending; of individual functions, of each. 0 before the first step
     """
-    return _principal(_checked_as(DSGDState, "dsgd_values: state", state))[0]
+    return _principal(_checked_as(DSGDState, "state", state))[0]
 
 
+@_public
 def dsgd_finish(state):
     """The functions as single ones, in the order of their values: a rotation in the space that they span.
 
@@ -6322,51 +8066,95 @@ def dsgd_finish(state):
         state : DSGDState; it stays as it is, and steps may go on from either
     Returns: DSGDState
     """
-    state = _checked_as(DSGDState, "dsgd_finish: state", state)
-    turn, k = _principal(state)[1], len(state.moment)
+    state = _checked_as(DSGDState, "state", state)
+    turn = _principal(state)[1]
+    k = len(state.moment)
     coef = state.coef @ turn
     turn = turn * np.where(coef[np.abs(coef).argmax(0), np.arange(k)] < 0.0, -1.0, 1.0)
-    moment, constraint = [turn.T @ A @ turn if A.size else A for A in (state.moment, state.constraint)]
-    return state._replace(coef=state.coef @ turn, other_coef=state.other_coef @ turn, moment=moment,
-                          constraint=constraint)
+    moment, constraint = [
+        turn.T @ A @ turn if A.size else A for A in (state.moment, state.constraint)
+    ]
+    return state._replace(
+        coef=state.coef @ turn,
+        other_coef=state.other_coef @ turn,
+        moment=moment,
+        constraint=constraint,
+    )
 
 
 # 12.6 In one line
 
-def _in_one(function, task, X, Y, kernel, other_kernel, k, features, seed, steps, batch, *settings):
+
+def _in_one(task, X, Y, kernel, other_kernel, k, features, seed, steps, batch, *settings):
     """Start, all steps and finish; settings: what `_start` takes from feature_batch on, but initial."""
-    X, n, seed = _checked_points(f"{function}: X", X), len(X), _as_seed(f"{function}: seed", seed)
-    features = _checked_whole(f"{function}: features", features, 1, 2**31 - 1)
-    k, (feature_batch, theta0, theta1, centered, *others) = _checked_whole(f"{function}: k", k, 1, 2**31 - 1), settings
+    X, n, seed = _checked_points("X", X), len(X), _as_seed("seed", seed)
+    features = _checked_whole("features", features, 1, 2**31 - 1)
+    k = _checked_whole("k", k, 1, 2**31 - 1)
+    (feature_batch, theta0, theta1, centered, *others) = settings
     second = task in _TWO_VIEWS
-    kernel, d, name = _checked_stationary(f"{function}: kernel{'_x' * second}", kernel, X=X), X.shape[1], (
-        f"{function}: {'Y' if second else 'targets'}")
+    kernel = _checked_stationary(f"kernel{'_x' * second}", kernel, X=X)
+    d = X.shape[1]
+    name = f"{'Y' if second else 'targets'}"
     Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=n)
-    map, other = FourierMap(kernel, d, features, seed, _PLAIN, np.empty((0, d))), None
-    if second:                                         # its features are those of another seed
-        kernel, d = _checked_stationary(f"{function}: kernel_y", other_kernel, X=X), Y.shape[1]
+    map = FourierMap(kernel, d, features, seed, _PLAIN, np.empty((0, d)))
+    other = None
+    if second:  # its features are those of another seed
+        kernel = _checked_stationary("kernel_y", other_kernel, X=X)
+        d = Y.shape[1]
         seed_y = _python_subkey(_key(seed, _FREQUENCIES), 2**62)
         other = FourierMap(kernel, d, features, seed_y, _PLAIN, np.empty((0, d)))
-    feature_batch = _checked_whole(f"{function}: feature_batch", feature_batch, 1, 2**31 - 1)
-    steps = max(200, 4 * -(-features // feature_batch)) if steps is None else _checked_whole(
-        f"{function}: steps", steps, 1, 2**31 - 1)
-    batch = min(512, n) if batch is None else _checked_whole(f"{function}: batch", batch, 1, n)
+    feature_batch = _checked_whole("feature_batch", feature_batch, 1, 2**31 - 1)
+    steps = (
+        max(200, 4 * -(-features // feature_batch))
+        if steps is None
+        else _checked_whole("steps", steps, 1, 2**31 - 1)
+    )
+    batch = min(512, n) if batch is None else _checked_whole("batch", batch, 1, n)
     if batch < _least_batch(task, len(others) > 1 and others[1], centered, k):
-        raise ValueError(f"{function}: batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
-                         f"steps more than k, got {batch}")
+        raise ValueError(
+            f"batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
+            f"steps more than k, got {batch}"
+        )
     key = _key(seed, _BATCHES)
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
-    state = _start(function, task, X[rows], None if Y is None else Y[rows], map, other, k, feature_batch, theta0,
-                   theta1, 256, centered, *others)
+    state = _start(
+        task,
+        X[rows],
+        None if Y is None else Y[rows],
+        map,
+        other,
+        k,
+        feature_batch,
+        theta0,
+        theta1,
+        256,
+        centered,
+        *others,
+    )
     Y = Y.astype(X.dtype, copy=False) if second else Y
     for _ in range(steps):
-        rows = np.minimum((_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64), n - 1)
-        state = _gradient_step(function, state, X[rows], None if Y is None else Y[rows])
+        rows = np.minimum(
+            (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64),
+            n - 1,
+        )
+        state = _gradient_step(state, X[rows], None if Y is None else Y[rows])
     return dsgd_finish(state)
 
 
-def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, centered=False):
+@_public
+def dsgd_kpca(
+    X,
+    kernel,
+    k,
+    features,
+    seed=0,
+    steps=None,
+    batch=None,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    centered=False,
+):
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
 
     With steps like c / t the space of the functions comes near to that of the k leading ones like 1 / t
@@ -6387,24 +8175,78 @@ def dsgd_kpca(X, kernel, k, features, seed=0, steps=None, batch=None, feature_ba
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
     """
-    return _in_one("dsgd_kpca", _COMPONENTS, X, None, kernel, None, k, features, seed, steps, batch, feature_batch,
-                   theta0, theta1, centered)
+    return _in_one(
+        _COMPONENTS,
+        X,
+        None,
+        kernel,
+        None,
+        k,
+        features,
+        seed,
+        steps,
+        batch,
+        feature_batch,
+        theta0,
+        theta1,
+        centered,
+    )
 
 
-def dsgd_gha(X, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-             theta0=None, theta1=None, centered=False):
+@_public
+def dsgd_gha(
+    X,
+    kernel,
+    k,
+    features,
+    seed=0,
+    steps=None,
+    batch=None,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    centered=False,
+):
     """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
 
     Parameters:
         X, kernel, k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one("dsgd_gha", _SINGLE_COMPONENTS, X, None, kernel, None, k, features, seed, steps, batch,
-                   feature_batch, theta0, theta1, centered)
+    return _in_one(
+        _SINGLE_COMPONENTS,
+        X,
+        None,
+        kernel,
+        None,
+        k,
+        features,
+        seed,
+        steps,
+        batch,
+        feature_batch,
+        theta0,
+        theta1,
+        centered,
+    )
 
 
-def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, centered=False):
+@_public
+def dsgd_ksvd(
+    X,
+    Y,
+    kernel_x,
+    kernel_y,
+    k,
+    features,
+    seed=0,
+    steps=None,
+    batch=None,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    centered=False,
+):
     """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3): start, steps, finish in one.
 
     Parameters:
@@ -6413,12 +8255,42 @@ def dsgd_ksvd(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
         k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one("dsgd_ksvd", _SINGULAR, X, Y, kernel_x, kernel_y, k, features, seed, steps, batch, feature_batch,
-                   theta0, theta1, centered)
+    return _in_one(
+        _SINGULAR,
+        X,
+        Y,
+        kernel_x,
+        kernel_y,
+        k,
+        features,
+        seed,
+        steps,
+        batch,
+        feature_batch,
+        theta0,
+        theta1,
+        centered,
+    )
 
 
-def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, ridge=0.0, centered=True, implicit=False):
+@_public
+def dsgd_kcca(
+    X,
+    Y,
+    kernel_x,
+    kernel_y,
+    k,
+    features,
+    seed=0,
+    steps=None,
+    batch=None,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    ridge=0.0,
+    centered=True,
+    implicit=False,
+):
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
 
     Parameters:
@@ -6426,12 +8298,44 @@ def dsgd_kcca(X, Y, kernel_x, kernel_y, k, features, seed=0, steps=None, batch=N
         feature_batch, theta0, theta1, ridge, centered, implicit : as of `dsgd_kcca_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one("dsgd_kcca", _CANONICAL, X, Y, kernel_x, kernel_y, k, features, seed, steps, batch, feature_batch,
-                   theta0, theta1, centered, ridge, implicit)
+    return _in_one(
+        _CANONICAL,
+        X,
+        Y,
+        kernel_x,
+        kernel_y,
+        k,
+        features,
+        seed,
+        steps,
+        batch,
+        feature_batch,
+        theta0,
+        theta1,
+        centered,
+        ridge,
+        implicit,
+    )
 
 
-def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, feature_batch=128,
-              theta0=None, theta1=None, slices=10, ridge=0.0, centered=True, implicit=False):
+@_public
+def dsgd_ksir(
+    X,
+    targets,
+    kernel,
+    k,
+    features,
+    seed=0,
+    steps=None,
+    batch=None,
+    feature_batch=128,
+    theta0=None,
+    theta1=None,
+    slices=10,
+    ridge=0.0,
+    centered=True,
+    implicit=False,
+):
     """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
 
     Parameters:
@@ -6440,8 +8344,25 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
         feature_batch, theta0, theta1, slices, ridge, centered, implicit : as of `dsgd_ksir_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one("dsgd_ksir", _SLICED, X, targets, kernel, None, k, features, seed, steps, batch, feature_batch,
-                   theta0, theta1, centered, ridge, implicit, slices)
+    return _in_one(
+        _SLICED,
+        X,
+        targets,
+        kernel,
+        None,
+        k,
+        features,
+        seed,
+        steps,
+        batch,
+        feature_batch,
+        theta0,
+        theta1,
+        centered,
+        ridge,
+        implicit,
+        slices,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -6455,9 +8376,11 @@ def dsgd_ksir(X, targets, kernel, k, features, seed=0, steps=None, batch=None, f
 
 # 13.1 The substitution
 
+
 @_validated("Landmarks")
 class Landmarks(NamedTuple):
     """Selected points: indices (s,); weights (s,), 1 / sqrt(p) for a chance p of being kept; evaluations of kernels."""
+
     indices: np.ndarray
     weights: np.ndarray
     evaluations: int
@@ -6466,29 +8389,38 @@ class Landmarks(NamedTuple):
 @_validated("LandmarkPoints")
 class LandmarkPoints(NamedTuple):
     """Landmarks out of a larger set: points (s, d); indices (s,), weights, evaluations of Landmarks."""
+
     points: np.ndarray
     indices: np.ndarray
     weights: np.ndarray
     evaluations: int
 
 
-@_validated("a NystromMap, as nystrom_map returns it", lambda made: (
-    made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
-    and np.isfinite(made.factor).all()), points="points", factor=2)
+@_validated(
+    "a NystromMap, as nystrom_map returns it",
+    lambda made: (
+        made.factor.shape == 2 * (len(made.points),)
+        and 0 <= made.rank <= len(made.points)
+        and np.isfinite(made.factor).all()
+    ),
+    points="points",
+    factor=2,
+)
 class NystromMap(NamedTuple):
     """What maps points to Nystrom features.
 
     points (s, d), the landmarks, those that depend on the others last; factor (s, s), lower triangular, factor
     factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel.
     """
+
     points: np.ndarray
     factor: np.ndarray
     rank: int
     kernel: Kernel
 
 
-_SLAB = 64 * _BLOCK                                    # rows in work at a time: one task for each of 64 threads
-_CHECKED_FIRST = 2048                                  # points on which a residual is looked at before it is certified
+_SLAB = 64 * _BLOCK  # rows in work at a time: one task for each of 64 threads
+_CHECKED_FIRST = 2048  # points on which a residual is looked at before it is certified
 # Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
 # top, and for its levels; of a level: for the ridge, for its coins, and for a plain sample.
 _HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
@@ -6499,11 +8431,14 @@ _TAIL, _COINS, _AT_RANDOM = range(3)
 def _solve_corner(tile, first, corners, begin, end, columns):
     """tile[r] <- L[begin:end, begin:end]^-1 tile[r] for as many rows r as `columns` (128, width) has room for. An
     inverse of L would cost K~ half of its digits where landmarks nearly depend on each other."""
-    count, width = end - begin, columns.shape[1]
+    count = end - begin
+    width = columns.shape[1]
     for c in range(count):
         for r in range(width):
             columns[c, r] = tile[first + r, c]
-    for c in range(0, count, 4):  # four landmarks: what is known by the micro-kernel, then each other
+    for c in range(
+        0, count, 4
+    ):  # four landmarks: what is known by the micro-kernel, then each other
         _add_panel(corners, begin + c, corners.shape[0] - 1, 0, c, columns, columns, c, 0)
         for a in range(c, c + 4):
             y = columns[a]
@@ -6524,22 +8459,36 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
     landmarks) holds columns up to start, and receives the others; if it is empty, they are forgotten."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
-        n, m, first, width = pairs.X.shape[0], pairs.Y.shape[0], np.int64(index) * _BLOCK, below.shape[2]
+        n = pairs.X.shape[0]
+        m = pairs.Y.shape[0]
+        first = np.int64(index) * _BLOCK
+        width = below.shape[2]
         last = min(n, first + _BLOCK)
-        tile, columns = _new_tile(pairs.X), _aligned((_BLOCK, width), pairs.X)
+        tile = _new_tile(pairs.X)
+        columns = _aligned((_BLOCK, width), pairs.X)
         Y = rows[first:last] if rows.shape[0] > 0 else _aligned((_BLOCK, m), pairs.X)
         for begin in range(0, m, _BLOCK):
             end = min(m, begin + _BLOCK)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
-            for deep in range(0, start + begin, _DEPTH):               # less what earlier landmarks explain
+            for deep in range(0, start + begin, _DEPTH):  # less what earlier landmarks explain
                 stop = min(start + begin, deep + _DEPTH)
                 for q in range(begin // width, (end + width - 1) // width):
-                    for r in range(0, last - first, 4):                # a panel that stays in the cache
-                        _add_panel(Y, r, last - first - 1, deep, stop, below[q, deep:stop], tile, r, q * width - begin)
+                    for r in range(0, last - first, 4):  # a panel that stays in the cache
+                        _add_panel(
+                            Y,
+                            r,
+                            last - first - 1,
+                            deep,
+                            stop,
+                            below[q, deep:stop],
+                            tile,
+                            r,
+                            q * width - begin,
+                        )
             for r in range(0, last - first, width):
                 _solve_corner(tile, r, corners, begin, end, columns)
             for r in range(last - first):
-                y = Y[r, start + begin:start + end]
+                y = Y[r, start + begin : start + end]
                 for c in range(end - begin):
                     y[c] = tile[r, c]
                     squares[first + r] += tile[r, c] * tile[r, c]
@@ -6547,14 +8496,21 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
 
 def _substitute(kernel, X, Z, L, start, rows):
     """`_forward_substitute` by the landmarks Z, whose rows of the Cholesky factor are L, from column `start` on."""
-    m, pairs, squares, columns = len(Z), _prepare(kernel, X, Z, False), np.zeros(len(X)), _whole_blocks(len(Z))
-    corners = _new_array((columns, _BLOCK), Z.dtype)   # diagonal blocks negated, with 1 / L_cc there, or 0
+    m = len(Z)
+    pairs = _prepare(kernel, X, Z, False)
+    squares = np.zeros(len(X))
+    columns = _whole_blocks(len(Z))
+    corners = _new_array(
+        (columns, _BLOCK), Z.dtype
+    )  # diagonal blocks negated, with 1 / L_cc there, or 0
     corners[:] = 0
     for begin in range(0, m, _BLOCK):
-        corner = -np.tril(L[begin:begin + _BLOCK, start + begin:start + min(m, begin + _BLOCK)])
+        corner = -np.tril(L[begin : begin + _BLOCK, start + begin : start + min(m, begin + _BLOCK)])
         pivots = -corner.diagonal()
-        np.fill_diagonal(corner, np.where(pivots != 0.0, 1.0 / np.where(pivots != 0.0, pivots, 1.0), 0.0))
-        corners[begin:begin + _BLOCK, :len(corner)][:len(corner)] = corner
+        np.fill_diagonal(
+            corner, np.where(pivots != 0.0, 1.0 / np.where(pivots != 0.0, pivots, 1.0), 0.0)
+        )
+        corners[begin : begin + _BLOCK, : len(corner)][: len(corner)] = corner
     below = _pack((-L).astype(Z.dtype), columns)
     work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * len(X) * m * (start + 0.5 * m + 32.0)
     _forward_substitute(work, kernel, pairs, below, corners, start, rows, squares)
@@ -6569,8 +8525,9 @@ def _residual_gram(kernel, Z, Y, known):
 
 # 13.2 Pivots
 
-def _require_definite(function, sound):
-    _require(sound, f"{function}: kernel must be finite and positive semidefinite on X")
+
+def _require_definite(sound):
+    _require(sound, "kernel must be finite and positive semidefinite on X")
 
 
 def _rounding(kernel, X, m):
@@ -6585,7 +8542,9 @@ def _rounding(kernel, X, m):
         of_values = 2.0 * math.sqrt(X.shape[1]) * kernel.shape
     elif kernel.kind <= _CAUCHY and X.shape[1] >= 16:
         centre = X.mean(0, np.float64)
-        largest = max(np.square(X[a:a + _SLAB] - centre).sum(1).max() for a in range(0, len(X), _SLAB))
+        largest = max(
+            np.square(X[a : a + _SLAB] - centre).sum(1).max() for a in range(0, len(X), _SLAB)
+        )
         steepness = kernel.gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
         # About the mean of other points the norms are larger, four times at most.
         of_values = 2.0 * math.sqrt(X.shape[1]) * min(_EXPANDED_BELOW, 8.0 * steepness * largest)
@@ -6610,8 +8569,11 @@ def _choose_pivots(H, chances, floor, bar, chosen, columns):
     With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
     follow the law of one after the other (Epperly, Tropp, Webber 2025). Else the largest first, down to the bar.
     """
-    count, greedy, found = H.shape[0], chances.shape[0] == 0, 0
-    initial, column = np.empty(count), np.empty(count)
+    count = H.shape[0]
+    greedy = chances.shape[0] == 0
+    found = 0
+    initial = np.empty(count)
+    column = np.empty(count)
     for i in range(count):
         initial[i] = H[i, i]
     for step in range(count):
@@ -6621,7 +8583,9 @@ def _choose_pivots(H, chances, floor, bar, chosen, columns):
             for a in range(count):
                 if H[a, a] > H[i, i]:
                     i = a
-        if H[i, i] <= floor[i] or (H[i, i] < bar and found > 0 if greedy else chances[i] * initial[i] >= H[i, i]):
+        if H[i, i] <= floor[i] or (
+            H[i, i] < bar and found > 0 if greedy else chances[i] * initial[i] >= H[i, i]
+        ):
             continue
         root = math.sqrt(H[i, i])
         for a in range(count):
@@ -6630,7 +8594,7 @@ def _choose_pivots(H, chances, floor, bar, chosen, columns):
             columns[a, found] = column[a]
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
-        for a in range(count):                         # exactly 0, where rounding would leave a trace
+        for a in range(count):  # exactly 0, where rounding would leave a trace
             H[i, a], H[a, i] = 0.0, 0.0
         chosen[found] = i
         found += 1
@@ -6650,10 +8614,12 @@ def _candidates(rest, count, share, key):
         return left, 0.0
     if share == 1.0:
         bar = np.partition(rest, rest.size - 1 - count)[rest.size - 1 - count]
-        above, equal = np.flatnonzero(rest > bar), np.flatnonzero(rest == bar)
-        rows = np.sort(np.concatenate([above, equal[:count - above.size]]))
+        above = np.flatnonzero(rest > bar)
+        equal = np.flatnonzero(rest == bar)
+        rows = np.sort(np.concatenate([above, equal[: count - above.size]]))
         return rows[np.argsort(-rest[rows], kind="stable")], bar
-    rows, largest = _draw_by_size(rest, count, key)[0], rest.argmax()
+    rows = _draw_by_size(rest, count, key)[0]
+    largest = rest.argmax()
     if largest not in rows:
         rows[0] = largest
     return rows, share * rest[largest]
@@ -6668,7 +8634,8 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
         j = pivots[found + a]
         growth[a] = diagonal[j] * (2.0 * value_rounding / F[j, found + a]) ** 2
     for i in range(variances.shape[0]):
-        total, y = 0.0, F[i, found:found + new]
+        total = 0.0
+        y = F[i, found : found + new]
         for a in range(new):
             total += growth[a] * y[a] * y[a]
         variances[i] += total / diagonal[i] if diagonal[i] > 0.0 else 0.0
@@ -6677,6 +8644,7 @@ def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
 class _Progress(NamedTuple):
     """A factorisation of K + diag(shift) under way: rest is the diagonal of K + diag(shift) - F F^T; what is not above
     the floor, its error, is taken for 0; variances: the square of that error, relative."""
+
     F: np.ndarray
     indices: np.ndarray
     diagonal: np.ndarray
@@ -6687,72 +8655,98 @@ class _Progress(NamedTuple):
     evaluations: int
 
 
-def _sound_rest(function, progress, found, definite):
+def _sound_rest(progress, found, definite):
     """Set to 0 what is rounding, and what pivots have left; refuse a residual not finite, or clearly negative. Of a
     kernel that is positive definite by its formula it is rounding (powers of inner products from 1e11 to 1e21 in
     float32 left -.4 of a diagonal entry). Else a pivot of the size of the rounding passes the root of its error on."""
-    diagonal, rest, floor = progress.diagonal, progress.rest, progress.floor
+    diagonal = progress.diagonal
+    rest = progress.rest
+    floor = progress.floor
     rest[found] = 0.0
     sound = 0.0 <= diagonal.min() and diagonal.max() < math.inf and np.isfinite(rest).all()
-    _require_definite(function, sound and (definite or (rest >= -10.0 * np.sqrt(floor) * np.sqrt(diagonal)).all()))
+    _require_definite(
+        sound and (definite or (rest >= -10.0 * np.sqrt(floor) * np.sqrt(diagonal)).all())
+    )
     rest[rest <= floor] = 0.0
 
 
-@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused by `_sound_rest`
-def _pivots_up_to(function, s, progress, P, kernel, shift, block, share, like, key):
+def _pivots_up_to(s, progress, P, kernel, shift, block, share, like, key):
     """The factorisation with s pivots, several at a time; fewer where nothing is left. progress: None at the beginning;
     errors are in the precision of `like`."""
-    rounding, value_rounding = _rounding(kernel, like, s), _rounding(kernel, like, 1)
+    rounding = _rounding(kernel, like, s)
+    value_rounding = _rounding(kernel, like, 1)
     if progress is None:
-        n, diagonal = len(P), _diagonal(P, kernel).astype(np.float64)
-        progress = _Progress(_new_array((n, s), P.dtype), np.empty(0, np.int64), diagonal, diagonal + shift,
-                             rounding * diagonal, np.zeros(n), 0, n)
+        n = len(P)
+        diagonal = _diagonal(P, kernel).astype(np.float64)
+        progress = _Progress(
+            _new_array((n, s), P.dtype),
+            np.empty(0, np.int64),
+            diagonal,
+            diagonal + shift,
+            rounding * diagonal,
+            np.zeros(n),
+            0,
+            n,
+        )
     F, _, diagonal, rest, floor, variances, turn, evaluations = progress
-    definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED)              # by its formula, whatever rounding says
-    indices, found = np.resize(progress.indices, s), progress.indices.size
-    _sound_rest(function, progress, indices[:found], definite)
+    definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED)  # by its formula, whatever rounding says
+    indices = np.resize(progress.indices, s)
+    found = progress.indices.size
+    _sound_rest(progress, indices[:found], definite)
     while found < s:
         if not rest.any():
-            if not definite:                           # the diagonal is 0 to rounding: so must be all of K - F F^T
+            if not definite:  # the diagonal is 0 to rounding: so must be all of K - F F^T
                 rows = np.arange(min(len(P), _BLOCK)) * len(P) // min(len(P), _BLOCK)
                 left = _residual_gram(kernel, P[rows], F[rows], found) + np.diag(shift[rows])
-                _require_definite(function, np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
+                _require_definite(np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
             break
-        turn_key, turn = _python_subkey(key, turn), turn + 1
+        turn_key = _python_subkey(key, turn)
+        turn = turn + 1
         rows, bar = _candidates(rest, min(block, s - found), share, _python_subkey(turn_key, 0))
-        chances = _uniforms(_python_subkey(turn_key, 1), np.arange(rows.size if share == 0.0 else 0))
-        Y, evaluations = F[rows], evaluations + rows.size**2
+        chances = _uniforms(
+            _python_subkey(turn_key, 1), np.arange(rows.size if share == 0.0 else 0)
+        )
+        Y = F[rows]
+        evaluations = evaluations + rows.size**2
         H = _residual_gram(kernel, P[rows], Y, found) + np.diag(shift[rows])
         # What looks explained from here is: no endless proposals.
         rest[rows] = np.where(H.diagonal() <= floor[rows], 0.0, H.diagonal())
-        chosen, columns = np.empty(len(H), np.int64), np.zeros(H.shape)
-        chosen = chosen[:_choose_pivots(H, chances, floor[rows], float(bar), chosen, columns)]
+        chosen = np.empty(len(H), np.int64)
+        columns = np.zeros(H.shape)
+        chosen = chosen[: _choose_pivots(H, chances, floor[rows], float(bar), chosen, columns)]
         if chosen.size == 0:
             continue
-        corner = columns[chosen, :chosen.size]
-        pivots, new = rows[chosen], slice(found, found + chosen.size)
-        squares = _substitute(kernel, P, P[pivots], np.hstack([Y[chosen, :found], corner]), found, F)
+        corner = columns[chosen, : chosen.size]
+        pivots = rows[chosen]
+        new = slice(found, found + chosen.size)
+        squares = _substitute(
+            kernel, P, P[pivots], np.hstack([Y[chosen, :found], corner]), found, F
+        )
         F[pivots, new], indices[new] = corner, pivots
         _add_variances(variances, F, found, pivots.size, indices, diagonal, value_rounding)
         rest -= squares
         floor[:] = (rounding + np.sqrt(variances)) * diagonal
-        found, evaluations = new.stop, evaluations + len(P) * pivots.size
-        _sound_rest(function, progress, indices[:found], definite)
+        found = new.stop
+        evaluations = evaluations + len(P) * pivots.size
+        _sound_rest(progress, indices[:found], definite)
     return _Progress(F, indices[:found].copy(), diagonal, rest, floor, variances, turn, evaluations)
 
 
-def _pivoted(function, P, kernel, shift, s, block, share, like, key):
+def _pivoted(P, kernel, shift, s, block, share, like, key):
     """Partial Cholesky factorisation of K + diag(shift) in s steps: Landmarks in order of choice, and the factor F."""
-    progress = _pivots_up_to(function, s, None, P, kernel, shift, block, share, like, key)
-    return Landmarks(progress.indices, np.ones(progress.indices.size), progress.evaluations), progress.F
+    progress = _pivots_up_to(s, None, P, kernel, shift, block, share, like, key)
+    return Landmarks(
+        progress.indices, np.ones(progress.indices.size), progress.evaluations
+    ), progress.F
 
 
-def _factor(function, Z, kernel, shift):
+def _factor(Z, kernel, shift):
     """NystromMap for K(Z, Z) + diag(shift), and kernel values computed. In the order of choice, each pivot at least a
     tenth of the largest: without pivoting a sorted sample extrapolates, and rounding errors grow to the size of K."""
     s = len(Z)
-    found, F = _pivoted(function, np.array(Z, np.float64), kernel, shift, s, _BLOCK, 0.1, Z, np.uint64(0))
-    rank, L = found.indices.size, np.zeros((s, s))
+    found, F = _pivoted(np.array(Z, np.float64), kernel, shift, s, _BLOCK, 0.1, Z, np.uint64(0))
+    rank = found.indices.size
+    L = np.zeros((s, s))
     L[:rank, :rank] = np.tril(F[found.indices, :rank])
     order = np.concatenate([found.indices, np.setdiff1d(np.arange(s), found.indices)])
     return NystromMap(Z[order], L, rank, kernel), found.evaluations
@@ -6760,33 +8754,40 @@ def _factor(function, Z, kernel, shift):
 
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
-def _scores(function, P, rows, Z, shift, kernel, lam):
+
+def _scores(P, rows, Z, shift, kernel, lam):
     """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1; kernel values.
 
     (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift), at
     least a rounding of k_ii, so that no ridge makes a score too small; in float64 where lam is near float32's rounding.
     """
-    found, evaluations = _factor(function, np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
-    rank = found.rank if found else 0                  # an empty sample, or a kernel that is 0 on it, explains nothing
-    points, L = (found.points[:rank], found.factor[:rank, :rank].copy()) if rank else (P[:0], np.empty((0, 0)))
+    found, evaluations = _factor(np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
+    rank = (
+        found.rank if found else 0
+    )  # an empty sample, or a kernel that is 0 on it, explains nothing
+    points, L = (
+        (found.points[:rank], found.factor[:rank, :rank].copy())
+        if rank
+        else (P[:0], np.empty((0, 0)))
+    )
     if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
-        points = points.astype(Z.dtype)                # 1 / sqrt(lam) fits into float32, too
+        points = points.astype(Z.dtype)  # 1 / sqrt(lam) fits into float32, too
     # A kernel that is not definite shows by what is below 0; but where a pivot was rounding and got its floor, the
     # square root of that is an error, too.
     bound = 10.0 * math.sqrt(_rounding(kernel, points, rank)) if rank else 0.0
-    bound, scores = bound if kernel.kind in (_CUSTOM, _PRECOMPUTED) else math.inf, np.empty(rows.size)
+    bound = bound if kernel.kind in (_CUSTOM, _PRECOMPUTED) else math.inf
+    scores = np.empty(rows.size)
     for begin in range(0, rows.size, _SLAB):
-        slab = P[rows[begin:begin + _SLAB]].astype(points.dtype)
+        slab = P[rows[begin : begin + _SLAB]].astype(points.dtype)
         diagonal = _diagonal(slab, kernel).astype(np.float64)
-        with np.errstate(invalid="ignore"):            # infinite kernel values
-            rest = diagonal - (_substitute(kernel, slab, points, L, 0, points[:0]) if rank else 0.0)
-            sound = np.isfinite(rest).all() and (rest >= -bound * diagonal)[diagonal != 0.0].all()
-        _require_definite(function, sound and diagonal.min() >= 0.0)
-        with np.errstate(over="ignore"):
-            scores[begin:begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
+        rest = diagonal - (_substitute(kernel, slab, points, L, 0, points[:0]) if rank else 0.0)
+        sound = np.isfinite(rest).all() and (rest >= -bound * diagonal)[diagonal != 0.0].all()
+        _require_definite(sound and diagonal.min() >= 0.0)
+        scores[begin : begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
     return scores, evaluations + rows.size * (rank + 1)
 
 
+@_public
 def ridge_leverage_scores(X, kernel, lam):
     """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
 
@@ -6800,20 +8801,22 @@ def ridge_leverage_scores(X, kernel, lam):
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
-    X, kernel = _points_and_kernel("ridge_leverage_scores", X, kernel)
-    lam, n = _checked_real("ridge_leverage_scores: lam", lam, 1e-300), len(X)
-    _fits("ridge_leverage_scores: X", 8.0 * n**2)
+    X, kernel = _points_and_kernel(X, kernel)
+    lam = _checked_real("lam", lam, 1e-300)
+    n = len(X)
+    _fits("X", 8.0 * n**2)
     X = np.array(X, np.float64)
     K = _gram(kernel, _prepare(kernel, X, X, True))
-    _require_definite("ridge_leverage_scores", np.isfinite(K).all())
-    size = max(np.abs(K).max(), 1e-290)                # LAPACK loses tiny and huge numbers
+    _require_definite(np.isfinite(K).all())
+    size = max(np.abs(K).max(), 1e-290)  # LAPACK loses tiny and huge numbers
     values, vectors = np.linalg.eigh(K / size)
     definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED) or values[0] >= -1e-6 * abs(values[-1])
-    _require_definite("ridge_leverage_scores", definite)
+    _require_definite(definite)
     values = size * np.maximum(values, 4.0 * math.sqrt(n) * 2.2e-16 * values[-1])
     return np.minimum(1.0, vectors**2 @ (values / (values + lam)))
 
 
+@_public
 def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """Ridge leverage scores of all points with respect to a weighted sample (RLS lemma 6), capped at 1.
 
@@ -6827,25 +8830,32 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     Returns: (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam. About n s
         kernel values and O(n s (d + s / 2)) time, in slabs of 8192 rows
     """
-    name = "approximate_ridge_leverage_scores"
-    X, weights = _checked_points(f"{name}: X", X), _checked_vector(f"{name}: weights", weights)
-    Z, kernel = _checked_landmarks(name, X, landmarks, kernel)
-    lam = _checked_real(f"{name}: lam", lam, 1e-300)
+    X = _checked_points("X", X)
+    weights = _checked_vector("weights", weights)
+    Z, kernel = _checked_landmarks(X, landmarks, kernel)
+    lam = _checked_real("lam", lam, 1e-300)
     if weights.size != len(Z) or not weights.min() > 0.0:
-        raise ValueError(f"{name}: weights must hold one positive number for each landmark")
-    with np.errstate(over="ignore"):
-        shift = lam / weights / weights
-    _require(shift.max() < math.inf, f"{name}: weights must not be so small that lam / weights^2 overflows")
-    return _scores(name, X, np.arange(len(X)), Z, shift, kernel, lam)[0]
+        raise ValueError("weights must hold one positive number for each landmark")
+    shift = lam / weights / weights
+    _require(
+        shift.max() < math.inf,
+        "weights must not be so small that lam / weights^2 overflows",
+    )
+    return _scores(X, np.arange(len(X)), Z, shift, kernel, lam)[0]
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
 
-def _checked_sampling(function, delta, under, seed, oversampling):
-    return (_checked_between(f"{function}: delta", delta, 1, under), _checked_key(function, seed, _LANDMARKS),
-            _checked_real(f"{function}: oversampling", oversampling, 1e-300))
+
+def _checked_sampling(delta, under, seed, oversampling):
+    return (
+        _checked_between("delta", delta, 1, under),
+        _checked_key(seed, _LANDMARKS),
+        _checked_real("oversampling", oversampling, 1e-300),
+    )
 
 
+@_public
 def uniform_landmarks(n, s, seed=0):
     """s of n points, uniformly and without replacement (the classic Nystrom method; RLS sections 1.1 and 5.2).
 
@@ -6854,13 +8864,14 @@ def uniform_landmarks(n, s, seed=0):
         seed : int from 0 to 2**64 - 1
     Returns: Landmarks, indices ascending, weights sqrt(n / s)
     """
-    n, s = [_checked_whole(f"uniform_landmarks: {a}", value, 1) for a, value in (("n", n), ("s", s))]
-    key = _checked_key("uniform_landmarks", seed, _LANDMARKS)
+    n, s = [_checked_whole(f"{a}", value, 1) for a, value in (("n", n), ("s", s))]
+    key = _checked_key(seed, _LANDMARKS)
     if s >= n:
         return Landmarks(np.arange(n), np.ones(n), 0)
     return Landmarks(_draw_by_size(np.ones(n), s, key)[0], np.full(s, math.sqrt(n / s)), 0)
 
 
+@_public
 def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
     """Landmarks from given ridge leverage scores or overestimates of them (RLS algorithm 1, steps 2 and 3).
 
@@ -6874,16 +8885,15 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
         oversampling : float, positive; the 16 of the paper. With less no theorem holds, if often as small an error
     Returns: Landmarks, indices ascending, weights 1 / sqrt(p_i); none at all where the scores sum to little
     """
-    scores = _checked_vector("sample_landmarks: scores", scores)
-    delta, key, oversampling = _checked_sampling("sample_landmarks", delta, 8, seed, oversampling)
-    _require(scores.min() >= 0.0, "sample_landmarks: scores must not be negative")
-    with np.errstate(over="ignore"):
-        p = np.minimum(1.0, oversampling * math.log(max(scores.sum(), 1.0) / delta) * scores)
+    scores = _checked_vector("scores", scores)
+    delta, key, oversampling = _checked_sampling(delta, 8, seed, oversampling)
+    _require(scores.min() >= 0.0, "scores must not be negative")
+    p = np.minimum(1.0, oversampling * math.log(max(scores.sum(), 1.0) / delta) * scores)
     kept = np.flatnonzero(_uniforms(key, np.arange(p.size)) < p)
     return Landmarks(kept, 1.0 / np.sqrt(p[kept]), 0)
 
 
-@_under_one_name
+@_public
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
@@ -6895,7 +8905,7 @@ def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     Returns: Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p).
         O(n^3) time, O(n^2) memory: `recursive_rls` does without the exact scores
     """
-    _checked_sampling("rls_nystrom", delta, 8, seed, oversampling)     # before the work
+    _checked_sampling(delta, 8, seed, oversampling)  # before the work
     scores = ridge_leverage_scores(X, kernel, lam)
     found = sample_landmarks(scores, delta, seed, oversampling)
     return found._replace(evaluations=scores.size * (scores.size + 1) // 2)
@@ -6913,13 +8923,15 @@ def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below rounding of the trace: the trace less
     Ritz values of 3 steps of orthogonal iteration on k + 8 vectors (with k, unlucky starts erred by a quarter)."""
     Z = np.array(Z, np.float64)
-    A, tail = _gram(kernel, _prepare(kernel, Z, Z, True)), 0.0
-    with np.errstate(over="ignore", invalid="ignore"):                 # NaN and infinity are refused with the scores
-        A *= weights[:, None] * weights
-        trace = A.trace()
+    A = _gram(kernel, _prepare(kernel, Z, Z, True))
+    tail = 0.0
+    A *= weights[:, None] * weights
+    trace = A.trace()
     if k < len(A) and trace < math.inf:
         p = min(len(A), k + 8)
-        Q, _ = _orthonormalize(_gaussian_matrix(len(A), p, _python_subkey(key, 0)), _python_subkey(key, 1))
+        Q, _ = _orthonormalize(
+            _gaussian_matrix(len(A), p, _python_subkey(key, 0)), _python_subkey(key, 1)
+        )
         for step in range(3):
             Q, _ = _orthonormalize(_dense_product(A, len(A), Q), _python_subkey(key, step + 2))
         G = _transposed_product(Q, p, _dense_product(A, len(A), Q))
@@ -6928,8 +8940,19 @@ def _tail_ridge(kernel, Z, weights, k, key):
     return float(max(tail / k, 2.2e-16 * trace, 1e-280)) if trace > 0.0 else 1.0
 
 
-def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, factor=1.0, oversampling=1.0,
-               division=1.0, drawn=0):
+def _recursive(
+    X,
+    kernel,
+    key,
+    delta,
+    lam=None,
+    size=0,
+    constant=1.0,
+    factor=1.0,
+    oversampling=1.0,
+    division=1.0,
+    drawn=0,
+):
     """RLS algorithm 2 (lam given) and RLS algorithm 3 (size s given, with c = constant), and their practical variants.
 
     Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
@@ -6937,45 +8960,66 @@ def _recursive(function, X, kernel, key, delta, lam=None, size=0, constant=1.0, 
     exactly, if it is not 0. division: of delta at each level down. Steps are those of RLS algorithm 3 (algorithm 2).
     """
     # How many fair coins each point wins in a row: those with at least t are the points left after t halvings.
-    words, bottom, given_ridge = _words(_python_subkey(key, _HALVING), np.arange(len(X))), 0, lam is not None
-    first_lost = ~words & (words + np.uint64(1))       # 2^depth
+    words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
+    bottom = 0
+    given_ridge = lam is not None
+    first_lost = ~words & (words + np.uint64(1))  # 2^depth
     depth = np.frexp(np.maximum(first_lost, np.uint64(1)).astype(np.float64))[1] - 1
     while True:
-        rows = np.flatnonzero(depth >= bottom)         # step 4, of all levels
+        rows = np.flatnonzero(depth >= bottom)  # step 4, of all levels
         if rows.size <= (192.0 * math.log(1.0 / delta) if given_ridge else size):
-            break                                      # steps 1 to 3
-        bottom, delta = bottom + 1, delta / division   # step 5
+            break  # steps 1 to 3
+        # step 5
+        bottom = bottom + 1
+        delta = delta / division
     if rows.size == 0:
         above = np.flatnonzero(depth >= bottom - 1)
-        rows = above[(_uniforms(_python_subkey(key, _LAST_POINT), [0]) * above.size).astype(np.int64)]
-    weights, evaluations = np.ones(rows.size), 0
+        rows = above[
+            (_uniforms(_python_subkey(key, _LAST_POINT), [0]) * above.size).astype(np.int64)
+        ]
+    weights = np.ones(rows.size)
+    evaluations = 0
     for level in range(bottom - 1, -1, -1):
-        delta, level_key = delta * division, _python_subkey(_python_subkey(key, _LEVELS), level)
-        Z, top = X[rows], level == 0 and drawn > 0     # step 6
+        delta = delta * division
+        level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
+        # step 6
+        Z = X[rows]
+        top = level == 0 and drawn > 0
         # Step 7; a small sample shows no more of a tail.
         k = _largest_rank(min(drawn, 4 * size) if top else size, constant, delta)
-        if not given_ridge:                            # step 8
+        if not given_ridge:  # step 8
             lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(level_key, _TAIL))
             evaluations += len(Z) * (len(Z) + 1) // 2
         rows = np.flatnonzero(depth >= level)
-        scores, computed = _scores(function, X, rows, Z, lam / weights**2, kernel, lam)
-        scores, evaluations = np.minimum(1.0, factor * scores), evaluations + computed         # step 9 (7)
+        scores, computed = _scores(X, rows, Z, lam / weights**2, kernel, lam)
+        # step 9 (7)
+        scores = np.minimum(1.0, factor * scores)
+        evaluations = evaluations + computed
         # Step 10 (8).
-        many = math.log(max(scores.sum(), 1.0) / delta) if given_ridge else math.log(2.0 * k / delta)
+        many = (
+            math.log(max(scores.sum(), 1.0) / delta) if given_ridge else math.log(2.0 * k / delta)
+        )
         chances = np.minimum(1.0, oversampling * many * scores)
         if top:
             rows, chances = _draw_by_size(chances, drawn, _python_subkey(key, _TOP))
         else:
-            level_rows, kept = rows, _uniforms(_python_subkey(level_key, _COINS), rows) < chances
-            rows, chances = rows[kept], chances[kept]  # step 11 (9)
+            level_rows = rows
+            kept = _uniforms(_python_subkey(level_key, _COINS), rows) < chances
+            # step 11 (9)
+            rows = rows[kept]
+            chances = chances[kept]
             if not given_ridge and rows.size <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers of its own.
-                plain, _ = _draw_by_size(np.ones(level_rows.size), size, _python_subkey(level_key, _AT_RANDOM))
-                rows, chances = level_rows[plain], np.full(size, size / level_rows.size)
+                plain, _ = _draw_by_size(
+                    np.ones(level_rows.size), size, _python_subkey(level_key, _AT_RANDOM)
+                )
+                rows = level_rows[plain]
+                chances = np.full(size, size / level_rows.size)
         weights = 1.0 / np.sqrt(chances)
     return Landmarks(rows, weights, evaluations)
 
 
+@_public
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
@@ -6995,12 +9039,22 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     >>> found.indices.size < 2000, error < 50.0
     (True, True)
     """
-    X, kernel = _points_and_kernel("recursive_rls", X, kernel)
-    lam = _checked_real("recursive_rls: lam", lam, 1e-300)
-    delta, key, oversampling = _checked_sampling("recursive_rls", delta, 32, seed, oversampling)
-    return _recursive("recursive_rls", X, kernel, key, delta, lam, factor=1.5, oversampling=oversampling, division=3.0)
+    X, kernel = _points_and_kernel(X, kernel)
+    lam = _checked_real("lam", lam, 1e-300)
+    delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
+    return _recursive(
+        X,
+        kernel,
+        key,
+        delta,
+        lam,
+        factor=1.5,
+        oversampling=oversampling,
+        division=3.0,
+    )
 
 
+@_public
 def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling for a sample size (RLS algorithm 3).
 
@@ -7019,26 +9073,38 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
         oversampling : as of `recursive_rls`
     Returns: Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p)
     """
-    name = "recursive_rls_fixed"
-    X, kernel = _points_and_kernel(name, X, kernel)
-    s, constant = _checked_whole(f"{name}: s", s, 1), _checked_real(f"{name}: constant", constant, 1e-300)
-    delta, key, oversampling = _checked_sampling(name, delta, 32, seed, oversampling)
-    return _recursive(name, X, kernel, key, delta, size=s, constant=constant, factor=5.0, oversampling=oversampling,
-                      division=3.0)
+    X, kernel = _points_and_kernel(X, kernel)
+    s = _checked_whole("s", s, 1)
+    constant = _checked_real("constant", constant, 1e-300)
+    delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
+    return _recursive(
+        X,
+        kernel,
+        key,
+        delta,
+        size=s,
+        constant=constant,
+        factor=5.0,
+        oversampling=oversampling,
+        division=3.0,
+    )
 
 
-def _practical(function, X, kernel, s, seed, delta, accelerated):
+def _practical(X, kernel, s, seed, delta, accelerated):
     """The variant of RLS section 5: small constants, one delta, s landmarks at the top."""
-    X, kernel = _points_and_kernel(function, X, kernel)
-    s, n, key = _checked_whole(f"{function}: s", s, 1), len(X), _checked_key(function, seed, _LANDMARKS)
+    X, kernel = _points_and_kernel(X, kernel)
+    s = _checked_whole("s", s, 1)
+    n = len(X)
+    key = _checked_key(seed, _LANDMARKS)
     # log(2 k / delta) is about the log(s) of the authors' program
-    delta = 0.5 / math.log(max(s, 8)) if delta is None else _checked_between(f"{function}: delta", delta, 1)
+    delta = _as_delta(delta, 0.5 / math.log(max(s, 8)))
     if s >= n:
         return Landmarks(np.arange(n), np.ones(n), 0)
     size = min(s, math.ceil(math.sqrt(s + s**3 / n))) if accelerated else s
-    return _recursive(function, X, kernel, key, delta, size=size, constant=4.0, drawn=s)
+    return _recursive(X, kernel, key, delta, size=size, constant=4.0, drawn=s)
 
 
+@_public
 def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
 
@@ -7058,9 +9124,10 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     >>> found.indices.size, bool((found.indices >= 990).sum() > 5)
     (20, True)
     """
-    return _practical("recursive_rls_practical", X, kernel, s, seed, delta, False)
+    return _practical(X, kernel, s, seed, delta, False)
 
 
+@_public
 def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
 
@@ -7072,19 +9139,22 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
         X, kernel, s, seed, delta : as of `recursive_rls_practical`
     Returns: Landmarks, as of `recursive_rls_practical`; about 2 n r kernel values and n r (r + 2 d) multiplications
     """
-    return _practical("recursive_rls_accelerated", X, kernel, s, seed, delta, True)
+    return _practical(X, kernel, s, seed, delta, True)
 
 
-def _landmarks_by_pivots(function, X, kernel, s, block, share, seed):
-    X, kernel = _points_and_kernel(function, X, kernel)
-    s, n = _checked_whole(f"{function}: s", s, 1), len(X)
-    block, key = _checked_whole(f"{function}: block", block, 1, 128), _checked_key(function, seed, _LANDMARKS)
-    _fits(f"{function}: s", 8.0 * n * min(s, n))
+def _landmarks_by_pivots(X, kernel, s, block, share, seed):
+    X, kernel = _points_and_kernel(X, kernel)
+    s = _checked_whole("s", s, 1)
+    n = len(X)
+    block = _checked_whole("block", block, 1, 128)
+    key = _checked_key(seed, _LANDMARKS)
+    _fits("s", 8.0 * n * min(s, n))
     if s >= n:
         return Landmarks(np.arange(n), np.ones(n), 0)
-    return _pivoted(function, X, kernel, np.zeros(n), s, block, share, X, key)[0]
+    return _pivoted(X, kernel, np.zeros(n), s, block, share, X, key)[0]
 
 
+@_public
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
@@ -7099,9 +9169,10 @@ def rpcholesky(X, kernel, s, seed=0, block=64):
     >>> sorted(X[rpcholesky(X, gaussian(1.0), 2).indices, 0].tolist())                   # one of those that are alike
     [0.0, 9.0]
     """
-    return _landmarks_by_pivots("rpcholesky", X, kernel, s, block, 0.0, seed)
+    return _landmarks_by_pivots(X, kernel, s, block, 0.0, seed)
 
 
+@_public
 def pivoted_cholesky(X, kernel, s, block=64):
     """Landmarks by greedy pivoted Cholesky: each pivot is the largest diagonal entry of K - F F^T. Source: textbook.
 
@@ -7111,20 +9182,33 @@ def pivoted_cholesky(X, kernel, s, block=64):
     Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
         Several times slower than `rpcholesky`; outliers come first, which is rarely what kernel PCA wants
     """
-    return _landmarks_by_pivots("pivoted_cholesky", X, kernel, s, block, 1.0, 0)
+    return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)
 
 
-@_validated("an RLSState, as rls_start and rls_update return it", lambda state: (
-    len(state.points) == state.indices.size == state.weights.size <= state.s and state.points.shape[1] > 0
-    and state.indices.size <= state.count < 2**62 and _all_below(state.points, 1e150) and _is_sound(state.kernel)
-    and (0 <= state.indices).all() and (state.indices < state.count).all()
-    and (state.weights > 0.0).all() and (state.weights < 1e150).all()), points="points", indices="whole", weights=1)
+@_validated(
+    "an RLSState, as rls_start and rls_update return it",
+    lambda state: (
+        len(state.points) == state.indices.size == state.weights.size <= state.s
+        and state.points.shape[1] > 0
+        and state.indices.size <= state.count < 2**62
+        and _all_below(state.points, 1e150)
+        and _is_sound(state.kernel)
+        and (0 <= state.indices).all()
+        and (state.indices < state.count).all()
+        and (state.weights > 0.0).all()
+        and (state.weights < 1e150).all()
+    ),
+    points="points",
+    indices="whole",
+    weights=1,
+)
 class RLSState(NamedTuple):
     """Landmarks of a stream under way: made by `rls_start`, passed on by `rls_update`.
 
     points (m, d), at most s; indices (m,), their numbers in the stream; weights and evaluations as of Landmarks;
     kernel; s; count: points so far; seed.
     """
+
     points: np.ndarray
     indices: np.ndarray
     weights: np.ndarray
@@ -7135,30 +9219,41 @@ class RLSState(NamedTuple):
     seed: int
 
 
-@np.errstate(over="ignore", invalid="ignore")          # what is not finite is refused with the scores
 def _with_landmarks(state, more, count):
     """The state after `count` points, of which `more` are landmarks, numbered from the first of these: s of the union,
     by scores that the weighted union gives itself. Points that were kept with chance p = 1 / weight^2 are drawn in
     proportion to q / p, q the chance that their score asks for."""
-    kernel, s = state.kernel, state.s
+    kernel = state.kernel
+    s = state.s
     more = more._replace(indices=state.count + more.indices)
-    union = more if state.count == 0 else LandmarkPoints(
-        *[np.concatenate(pair) for pair in zip(state[:3], more[:3])], state.evaluations + more.evaluations)
-    points, weights, size = union.points, union.weights, union.indices.size
+    union = (
+        more
+        if state.count == 0
+        else LandmarkPoints(
+            *[np.concatenate(pair) for pair in zip(state[:3], more[:3])],
+            state.evaluations + more.evaluations,
+        )
+    )
+    points = union.points
+    weights = union.weights
+    size = union.indices.size
     if size > s:
         k = _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
         # No two unions begin with the same point and have cost the same so far.
         key = _python_subkey(_key(state.seed, _LANDMARKS), int(union.indices[0]))
         key = _python_subkey(key, int(union.evaluations))
         lam = _tail_ridge(kernel, points, weights, k, _python_subkey(key, _TAIL))
-        scores, computed = _scores("landmarks", points, np.arange(size), points, lam / weights**2, kernel, lam)
+        scores, computed = _scores(points, np.arange(size), points, lam / weights**2, kernel, lam)
         wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
         chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
         evaluations = union.evaluations + computed + size * (size + 1) // 2
-        union = LandmarkPoints(points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations)
+        union = LandmarkPoints(
+            points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations
+        )
     return RLSState(*union, kernel, s, state.count + count, state.seed)
 
 
+@_public
 def rls_start(kernel, s, d, seed=0):
     """Landmarks of a stream that has not begun, by ridge leverage scores (Calandriello, Lazaric, Valko 2017; RLS).
 
@@ -7169,12 +9264,23 @@ def rls_start(kernel, s, d, seed=0):
         seed : int from 0 to 2**64 - 1
     Returns: RLSState
     """
-    kernel, s = _checked_kernel("rls_start: kernel", kernel), _checked_whole("rls_start: s", s, 1)
-    d, none = _checked_whole("rls_start: d", d, 1, 2**31 - 1), np.zeros(0)
-    return RLSState(np.zeros((0, d)), none.astype(np.int64), none, 0, kernel, s, 0, _as_seed("rls_start: seed", seed))
+    kernel = _checked_kernel("kernel", kernel)
+    s = _checked_whole("s", s, 1)
+    d = _checked_whole("d", d, 1, 2**31 - 1)
+    none = np.zeros(0)
+    return RLSState(
+        np.zeros((0, d)),
+        none.astype(np.int64),
+        none,
+        0,
+        kernel,
+        s,
+        0,
+        _as_seed("seed", seed),
+    )
 
 
-@_under_one_name
+@_public
 def rls_update(state, X):
     """Landmarks after more points: s of these by `recursive_rls_accelerated`, and s of their union with those before.
 
@@ -7193,14 +9299,14 @@ def rls_update(state, X):
     >>> bool(error < 1e-4 * 4000)
     True
     """
-    state = _checked_as(RLSState, "rls_update: state", state)
-    X = _checked_points("rls_update: X", X, columns=state.points.shape[1])
+    state = _checked_as(RLSState, "state", state)
+    X = _checked_points("X", X, columns=state.points.shape[1])
     seed = int(_python_subkey(_key(state.seed, _LANDMARKS), state.count))
     found = recursive_rls_accelerated(X, state.kernel, state.s, seed)
     return _with_landmarks(state, LandmarkPoints(X[found.indices], *found), len(X))
 
 
-@_under_one_name
+@_public
 def rls_merge(a, b):
     """Landmarks of the points of two streams, those of b after those of a (Calandriello, Lazaric, Valko 2017; RLS).
 
@@ -7208,12 +9314,14 @@ def rls_merge(a, b):
         a, b : RLSState with one kernel and as many landmarks
     Returns: RLSState
     """
-    a, b = _checked_as(RLSState, "rls_merge: a", a), _checked_as(RLSState, "rls_merge: b", b)
+    a = _checked_as(RLSState, "a", a)
+    b = _checked_as(RLSState, "b", b)
     alike = a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1]
-    _require(alike, "rls_merge: a and b must have been started alike")
+    _require(alike, "a and b must have been started alike")
     return a if b.count == 0 else _with_landmarks(a, LandmarkPoints(*b[:4]), b.count)
 
 
+@_public
 def rls_finish(state):
     """The landmarks of a stream (Calandriello, Lazaric, Valko 2017; RLS).
 
@@ -7221,28 +9329,46 @@ def rls_finish(state):
         state : RLSState that has seen points
     Returns: LandmarkPoints, in the order of the stream
     """
-    state = _checked_as(RLSState, "rls_finish: state", state)
-    _require(state.count >= 1, "rls_finish: state must have seen a point")
+    state = _checked_as(RLSState, "state", state)
+    _require(state.count >= 1, "state must have seen a point")
     return LandmarkPoints(*state[:4])
 
 
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
-def _checked_landmarks(function, X, landmarks, kernel):
+
+def _checked_landmarks(X, landmarks, kernel):
     """Landmarks as points of X's precision (rows of X, or points themselves), and the kernel, which goes with both."""
-    name, rows = f"{function}: landmarks", landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
-    rows = np.asarray(rows) if isinstance(rows, list) else rows.points if isinstance(rows, LandmarkPoints) else rows
-    numbers = isinstance(rows, np.ndarray) and rows.ndim == 1 and (rows.size == 0 or rows.dtype.kind in "iu")
+    rows = landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
+    rows = (
+        np.asarray(rows)
+        if isinstance(rows, list)
+        else rows.points
+        if isinstance(rows, LandmarkPoints)
+        else rows
+    )
+    numbers = (
+        isinstance(rows, np.ndarray)
+        and rows.ndim == 1
+        and (rows.size == 0 or rows.dtype.kind in "iu")
+    )
     if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
-        got = f"one of {rows.dtype}, {rows.ndim}-D" if isinstance(rows, np.ndarray) else type(landmarks).__name__
-        raise ValueError(f"{name} must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}")
+        got = (
+            f"one of {rows.dtype}, {rows.ndim}-D"
+            if isinstance(rows, np.ndarray)
+            else type(landmarks).__name__
+        )
+        raise ValueError(
+            f"landmarks must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}"
+        )
     if numbers and (rows.size == 0 or rows.min() < 0 or rows.max() >= len(X)):
-        raise ValueError(f"{name} must be row numbers from 0 to n - 1, at least one")
-    Z = X[rows] if numbers else _as_array(name, rows, 2).astype(X.dtype, copy=False)
-    Z = _checked_points(name, Z, X.shape[1])
-    return Z, _checked_kernel(f"{function}: kernel", kernel, X=X, landmarks=Z)
+        raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
+    Z = X[rows] if numbers else _as_array("landmarks", rows, 2).astype(X.dtype, copy=False)
+    Z = _checked_points("landmarks", Z, X.shape[1])
+    return Z, _checked_kernel("kernel", kernel, X=X, landmarks=Z)
 
 
+@_public
 def nystrom_map(X, landmarks, kernel):
     """What `nystrom_features` needs to map any point: landmarks and their Cholesky factor (RLS section 2.1).
 
@@ -7254,24 +9380,25 @@ def nystrom_map(X, landmarks, kernel):
         values in X's type come last, with features 0, and rank is the number of others
     Cost: s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
     """
-    X = _as_array("nystrom_map: X", X, 2)
-    Z, kernel = _checked_landmarks("nystrom_map", X, landmarks, kernel)
-    _fits("nystrom_map: landmarks", 8.0 * len(Z) ** 2)
-    return _factor("nystrom_map", Z, kernel, np.zeros(len(Z)))[0]
+    X = _as_array("X", X, 2)
+    Z, kernel = _checked_landmarks(X, landmarks, kernel)
+    _fits("landmarks", 8.0 * len(Z) ** 2)
+    return _factor(Z, kernel, np.zeros(len(Z)))[0]
 
 
 def _map_features(P, found):
     """Nystrom features of checked points, and whether they are finite: their squares tell, without a pass over them."""
     X, Z = _in_common_precision(P, found.points)
-    F, rank = _new_array((len(X), len(Z)), X.dtype), found.rank
+    F = _new_array((len(X), len(Z)), X.dtype)
+    rank = found.rank
     F[:, rank:] = 0.0
-    if rank == 0:                                      # a kernel that is 0
+    if rank == 0:  # a kernel that is 0
         return F, True
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F).sum()
+    total = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F).sum()
     return F, bool(total < math.inf)
 
 
+@_public
 def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
@@ -7282,16 +9409,16 @@ def nystrom_features(X, map):
     Returns: (n, s) array, float32 if both X and the landmarks are float32, else float64
     Cost: n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
     """
-    name, map = "nystrom_features", _checked_as(NystromMap, "nystrom_features: map", map)
-    X = _checked_points(f"{name}: X", X)
-    _checked_model(name, X, "map", map)
-    _fits(f"{name}: X", 1.0 * len(X) * len(map.points) * X.itemsize)
+    map = _checked_as(NystromMap, "map", map)
+    X = _checked_points("X", X)
+    _checked_model(X, "map", map)
+    _fits("X", 1.0 * len(X) * len(map.points) * X.itemsize)
     F, finite = _map_features(X, map)
-    _require(finite, f"{name}: kernel must be finite on X")
+    _require(finite, "kernel must be finite on X")
     return F
 
 
-@_under_one_name
+@_public
 def nystrom(X, landmarks, kernel):
     """Nystrom factor F: F F^T = K~ = K S (S^T K S)^+ S^T K (RLS (1)); `LowRank(F)` is K~ as an operator.
 
@@ -7304,15 +9431,15 @@ def nystrom(X, landmarks, kernel):
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
     """
-    X = _checked_points("nystrom: X", X)
-    Z, kernel = _checked_landmarks("nystrom", X, landmarks, kernel)
-    _fits("nystrom: landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
+    X = _checked_points("X", X)
+    Z, kernel = _checked_landmarks(X, landmarks, kernel)
+    _fits("landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
     return nystrom_features(X, nystrom_map(X, Z, kernel))
 
 
 def _middle(found, wanted):
     """The mean of the landmarks' own features: sums about it lose few digits to centring. Empty if it is not wanted."""
-    return found.factor[:found.rank].sum(0) / max(found.rank, 1) if wanted else np.zeros(0)
+    return found.factor[: found.rank].sum(0) / max(found.rank, 1) if wanted else np.zeros(0)
 
 
 def _normal_equations(P, found, T, dtype=np.float64, middle=np.zeros(0)):
@@ -7320,42 +9447,63 @@ def _normal_equations(P, found, T, dtype=np.float64, middle=np.zeros(0)):
     In float64, if nothing else is asked for: a small ridge is lost in the rounding of float32."""
     squares = products = 0.0
     for begin in range(0, len(P), _SLAB):
-        F = P[begin:begin + _SLAB].astype(dtype, copy=False)
+        F = P[begin : begin + _SLAB].astype(dtype, copy=False)
         if found:
             F, _ = _map_features(F, found)
         if middle.size:
             F -= middle
         squares = squares + _column_products(F, F)
-        products = products + _transposed_product(F, F.shape[1], T[begin:begin + _SLAB].astype(dtype, copy=False))
+        products = products + _transposed_product(
+            F, F.shape[1], T[begin : begin + _SLAB].astype(dtype, copy=False)
+        )
         del F
     return squares, products
 
 
 def _expansion_by_map(found, V, values, mean=None):
     """Features V^T y(x), less those of a mean, as an expansion over landmarks: L^T coef = V, 0 for those left out."""
-    from scipy.linalg import solve_triangular          # .1 s to import
-    right, rank = V if mean is None else np.column_stack([V, mean]), found.rank
-    C, offset = np.zeros(right.shape), np.zeros(len(values)) if mean is None else 0.0 - mean @ V
+    from scipy.linalg import solve_triangular  # .1 s to import
+
+    right = V if mean is None else np.column_stack([V, mean])
+    rank = found.rank
+    C = np.zeros(right.shape)
+    offset = np.zeros(len(values)) if mean is None else 0.0 - mean @ V
     if rank:
-        C[:rank] = solve_triangular(found.factor[:rank, :rank], right[:rank], 1, True, check_finite=False)
-    with np.errstate(over="ignore"):                   # targets may be too large for float32: their function says so
-        coef = np.ascontiguousarray(C[:, :len(values)], found.points.dtype)
-    return Expansion(found.points, coef, values, offset, found.kernel, np.zeros(0) if mean is None else C[:, -1].copy())
+        C[:rank] = solve_triangular(
+            found.factor[:rank, :rank], right[:rank], 1, True, check_finite=False
+        )
+    coef = np.ascontiguousarray(C[:, : len(values)], found.points.dtype)
+    return Expansion(
+        found.points,
+        coef,
+        values,
+        offset,
+        found.kernel,
+        np.zeros(0) if mean is None else C[:, -1].copy(),
+    )
 
 
 def _components_by_map(found, squares, sums, n, centered, k, key):
     """Kernel PCA from F^T F and F^T 1 of the Nystrom factor F of n points, about `_middle` if centred."""
-    mean, floor = None, 0.0
+    mean = None
+    floor = 0.0
     if centered:
-        middle, rounding = _middle(found, True), 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
-        squares, mean = squares - np.outer(sums, sums / n), middle + sums / n              # F^T H F
-        floor = rounding * n * (mean ** 2).sum()       # what rounding leaves of the eigenvalue that this took off
+        middle = _middle(found, True)
+        rounding = 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
+        # F^T H F
+        squares = squares - np.outer(sums, sums / n)
+        mean = middle + sums / n
+        floor = (
+            rounding * n * (mean**2).sum()
+        )  # what rounding leaves of the eigenvalue that this took off
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
-    return _expansion_by_map(found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean)
+    return _expansion_by_map(
+        found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean
+    )
 
 
-@_under_one_name
+@_public
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
@@ -7376,12 +9524,16 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    X, key = _checked_points("nystrom_kpca: X", X), _checked_key("nystrom_kpca", seed, _START)
-    Z, kernel = _checked_landmarks("nystrom_kpca", X, landmarks, kernel)
-    k, centered = _checked_whole("nystrom_kpca: k", k, 1, len(Z)), _as_flag("nystrom_kpca: centered", centered)
+    X = _checked_points("X", X)
+    key = _checked_key(seed, _START)
+    Z, kernel = _checked_landmarks(X, landmarks, kernel)
+    k = _checked_whole("k", k, 1, len(Z))
+    centered = _as_flag("centered", centered)
     found = nystrom_map(X, Z, kernel)
-    squares, sums = _normal_equations(X, found, np.ones((len(X), 1)), X.dtype, _middle(found, centered))
-    _require(np.isfinite(squares).all(), "nystrom_kpca: kernel must be finite on X")
+    squares, sums = _normal_equations(
+        X, found, np.ones((len(X), 1)), X.dtype, _middle(found, centered)
+    )
+    _require(np.isfinite(squares).all(), "kernel must be finite on X")
     return _components_by_map(found, squares, sums[:, 0], len(X), centered, k, key)
 
 
@@ -7393,6 +9545,7 @@ class CertifiedNystrom(NamedTuple):
     components of the landmarks' Nystrom factor; trace_left, (tr K - tr K~) / tr K; error_bound, of |K - K~|_2 / |K|_2;
     chance that it is too small: 0 by the trace, else 1e-6 for each look at it.
     """
+
     landmarks: Landmarks
     factor: np.ndarray
     trace_left: float
@@ -7400,9 +9553,10 @@ class CertifiedNystrom(NamedTuple):
     chance: float = math.nan
 
 
-_RANK_KEPT = 1.3                                       # components that are kept, over the least that can have an error
+_RANK_KEPT = 1.3  # components that are kept, over the least that can have an error
 
 
+@_public
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Landmarks until their leading components are as near to K as was asked for, with a certificate of it (RLS (1)).
 
@@ -7426,45 +9580,83 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
     >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
     (True, True)
     """
-    X = _checked_points("nystrom_to: X", X)
-    kernel, n = _checked_kernel("nystrom_to: kernel", kernel, X=X), len(X)
-    error, limit = _checked_real("nystrom_to: error", error, 1e-300), _checked_whole("nystrom_to: limit", limit, 0)
-    key, start, norms = [_checked_key("nystrom_to", seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
-    some = np.arange(n) if n <= _CHECKED_FIRST else _draw_by_size(np.ones(n), _CHECKED_FIRST, start)[0]
-    most, looks, shift, norm, measured = min(n, limit or n), 0, np.zeros(n), 0.0, 0
-    flaw = "nystrom_to: kernel must be finite on X, and not so large that products overflow the type of X"
-    s, progress = min(most, 16), None
+    X = _checked_points("X", X)
+    kernel = _checked_kernel("kernel", kernel, X=X)
+    n = len(X)
+    error = _checked_real("error", error, 1e-300)
+    limit = _checked_whole("limit", limit, 0)
+    key, start, norms = [_checked_key(seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
+    some = (
+        np.arange(n) if n <= _CHECKED_FIRST else _draw_by_size(np.ones(n), _CHECKED_FIRST, start)[0]
+    )
+    most = min(n, limit or n)
+    looks = 0
+    shift = np.zeros(n)
+    norm = 0.0
+    measured = 0
+    flaw = "kernel must be finite on X, and not so large that products overflow the type of X"
+    s = min(most, 16)
+    progress = None
     while True:
-        progress = _pivots_up_to("nystrom_to", s, progress, X, kernel, shift, 64, 0.0, X, key)
-        found, left, chance = progress.indices.size, progress.rest.sum(), 0.0
-        last = found < s or found == most              # nothing above rounding is left, or no more is allowed
-        F = progress.F if found == progress.F.shape[1] else np.ascontiguousarray(progress.F[:, :found])
-        if found > 0 and found >= 2 * measured:        # what is not above |K~| is not above |K| later on, either
-            norm, measured = max(norm, _norm(LowRank(F), start, 0.01, 3, flaw)[0]), found
-        if not norm > (1e-36 if X.itemsize == 4 else 1e-300):          # below, values have lost digits
-            raise ValueError("nystrom_to: kernel must not be 0, or too small for the type of X, on all of X")
-        bound = (left + progress.floor.sum()) / norm if kernel.kind not in (_CUSTOM, _PRECOMPUTED) else math.inf
-        by_trace, done = bound <= error, False
-        if last or by_trace or _norm(Difference(Implicit(X[some], kernel), LowRank(F[some])), start, 0.1, 1000,
-                                     flaw)[0] <= error * norm * some.size / n:
+        progress = _pivots_up_to(s, progress, X, kernel, shift, 64, 0.0, X, key)
+        found = progress.indices.size
+        left = progress.rest.sum()
+        chance = 0.0
+        last = found < s or found == most  # nothing above rounding is left, or no more is allowed
+        F = (
+            progress.F
+            if found == progress.F.shape[1]
+            else np.ascontiguousarray(progress.F[:, :found])
+        )
+        if (
+            found > 0 and found >= 2 * measured
+        ):  # what is not above |K~| is not above |K| later on, either
+            norm = max(norm, _norm(LowRank(F), start, 0.01, 3, flaw)[0])
+            measured = found
+        if not norm > (1e-36 if X.itemsize == 4 else 1e-300):  # below, values have lost digits
+            raise ValueError("kernel must not be 0, or too small for the type of X, on all of X")
+        bound = (
+            (left + progress.floor.sum()) / norm
+            if kernel.kind not in (_CUSTOM, _PRECOMPUTED)
+            else math.inf
+        )
+        by_trace = bound <= error
+        done = False
+        if (
+            last
+            or by_trace
+            or _norm(
+                Difference(Implicit(X[some], kernel), LowRank(F[some])), start, 0.1, 1000, flaw
+            )[0]
+            <= error * norm * some.size / n
+        ):
             values, V = _small_eigen(_column_products(F, F), found, False)
-            least, near = [max(1, np.count_nonzero(values > share * error * norm)) for share in (1.0, 0.9)]
-            if by_trace:                               # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
+            least, near = [
+                max(1, np.count_nonzero(values > share * error * norm)) for share in (1.0, 0.9)
+            ]
+            if by_trace:  # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
                 rank = max(1, np.count_nonzero(values > (error - bound) * norm))
-                C, bound = _combined(F, V.astype(X.dtype), rank), bound + values[rank:].max(initial=0.0) / norm
+                C = _combined(F, V.astype(X.dtype), rank)
+                bound = bound + values[rank:].max(initial=0.0) / norm
                 done = rank <= _RANK_KEPT * least
             else:
-                for rank in [min(found, max(int(_RANK_KEPT * least), near)), found][:1 + last]:
-                    C, looks = _combined(F, V.astype(X.dtype), rank), looks + 1
+                for rank in [min(found, max(int(_RANK_KEPT * least), near)), found][: 1 + last]:
+                    C = _combined(F, V.astype(X.dtype), rank)
+                    looks = looks + 1
                     rest = Difference(Implicit(X, kernel), LowRank(C))
                     bound = _norm(rest, _python_subkey(norms, looks), 0.01, 1000, flaw)[1] / norm
-                    chance = _MISSED * looks           # start blocks differ, so chances add up
+                    chance = _MISSED * looks  # start blocks differ, so chances add up
                     if done := bound <= error:
                         break
         if done or last:
             landmarks = Landmarks(progress.indices, np.ones(found), progress.evaluations)
-            return CertifiedNystrom(landmarks, C, float((left + values[rank:].sum()) / progress.diagonal.sum()),
-                                    float(max(bound, 4.0 * np.finfo(X.dtype).eps)), chance)
+            return CertifiedNystrom(
+                landmarks,
+                C,
+                float((left + values[rank:].sum()) / progress.diagonal.sum()),
+                float(max(bound, 4.0 * np.finfo(X.dtype).eps)),
+                chance,
+            )
         s = min(most, s + max(16, s // 5))
         room = np.empty((n, s), X.dtype)
         room[:, :found] = F
@@ -7473,6 +9665,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
 
 # 13.6 Ridge regression (RLS appendix C.1)
 
+
 def _checked_targets(name, Y, rows):
     """Targets as columns of float64; their largest sizes, or 1 for 0: divided by these they fit any precision."""
     T = _checked_points(name, _as_columns(name, Y), rows=rows).copy()
@@ -7480,6 +9673,7 @@ def _checked_targets(name, Y, rows):
     return T, np.where(sizes > 0.0, sizes, 1.0)
 
 
+@_public
 def kernel_ridge(F, Y, lam):
     """Kernel ridge regression on a factor (RLS appendix C.1, (32)-(35)): w = (F^T F + lam I)^-1 F^T Y.
 
@@ -7491,14 +9685,15 @@ def kernel_ridge(F, Y, lam):
     Returns: (r, t) float64 array; (r,) for a vector of targets
     Cost: O(n r^2 + r^3) time, in float64; O(r^2) memory and 8192 rows of F. `nystrom_ridge` does it without holding F.
     """
-    F, lam = _checked_points("kernel_ridge: F", F), _checked_real("kernel_ridge: lam", lam, 1e-300)
-    T, sizes = _checked_targets("kernel_ridge: Y", Y, len(F))
+    F = _checked_points("F", F)
+    lam = _checked_real("lam", lam, 1e-300)
+    T, sizes = _checked_targets("Y", Y, len(F))
     squares, products = _normal_equations(F, None, T / sizes)
     weights = _solve_ridge(squares, products, lam) * sizes
     return weights[:, 0].copy() if np.ndim(Y) == 1 else weights
 
 
-@_under_one_name
+@_public
 def nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression over a few landmarks (RLS theorem 15, (32)-(35)), for `expand` to predict with.
 
@@ -7514,19 +9709,22 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [0.5, 1.0]
     """
-    X, lam = _checked_points("nystrom_ridge: X", X), _checked_real("nystrom_ridge: lam", lam, 1e-300)
-    T, sizes = _checked_targets("nystrom_ridge: Y", Y, len(X))
-    Z, kernel = _checked_landmarks("nystrom_ridge", X, landmarks, kernel)
+    X = _checked_points("X", X)
+    lam = _checked_real("lam", lam, 1e-300)
+    T, sizes = _checked_targets("Y", Y, len(X))
+    Z, kernel = _checked_landmarks(X, landmarks, kernel)
     found = nystrom_map(X, Z, kernel)
     squares, products = _normal_equations(X, found, T / sizes)
-    _require(np.isfinite(squares).all(), "nystrom_ridge: kernel must be finite on X")
-    expansion = _expansion_by_map(found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes)))
+    _require(np.isfinite(squares).all(), "kernel must be finite on X")
+    expansion = _expansion_by_map(
+        found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes))
+    )
     if not np.isfinite(expansion.coef).all():
-        raise ValueError("nystrom_ridge: Y must not be so large that coefficients overflow the type of X")
+        raise ValueError("Y must not be so large that coefficients overflow the type of X")
     return expansion._replace(targets=np.ndim(Y))
 
 
-@np.errstate(over="ignore", under="ignore", invalid="ignore")          # what is not finite is refused
+@_public
 def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by preconditioned conjugate gradients.
 
@@ -7551,38 +9749,56 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     >>> bool(np.abs(expand(X, found) - np.sin(X)).max() < 1e-4)
     True
     """
-    name, (X, kernel) = "kernel_ridge_cg", _points_and_kernel("kernel_ridge_cg", X, kernel)
-    n, lam, (T, sizes) = len(X), _checked_real(f"{name}: lam", lam, 1e-300), _checked_targets(f"{name}: Y", Y, len(X))
-    s, tol = min(n, _checked_whole(f"{name}: s", s, 1)), _checked_real(f"{name}: tol", tol, 0.0)
-    max_iterations, key = _checked_whole(f"{name}: max_iterations", max_iterations, 1), _checked_key(
-        name, seed, _LANDMARKS)
-    _fits(f"{name}: s", 16.0 * n * s)
-    P, T = X.astype(np.float64, copy=False), T / sizes
+    (X, kernel) = _points_and_kernel(X, kernel)
+    n = len(X)
+    lam = _checked_real("lam", lam, 1e-300)
+    (T, sizes) = _checked_targets("Y", Y, len(X))
+    s = min(n, _checked_whole("s", s, 1))
+    tol = _checked_real("tol", tol, 0.0)
+    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
+    key = _checked_key(seed, _LANDMARKS)
+    _fits("s", 16.0 * n * s)
+    P = X.astype(np.float64, copy=False)
+    T = T / sizes
     A = _gram(kernel, _prepare(kernel, P, P, True)) if n <= _DENSE_POINTS else Implicit(P, kernel)
-    found, F = _pivoted(name, P, kernel, np.zeros(n), s, 64, 0.0, P, key)
-    F = np.ascontiguousarray(F[:, :found.indices.size])
+    found, F = _pivoted(P, kernel, np.zeros(n), s, 64, 0.0, P, key)
+    F = np.ascontiguousarray(F[:, : found.indices.size])
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
     # (F F^T + lam I)^-1 = (I - C C^T) / lam; with a ridge below rounding nothing would be left of I - C C^T.
-    C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + max(lam, 1e-13 * values.max(initial=0.0))), F.shape[1])
+    C = _combined(
+        F,
+        V / np.sqrt(np.maximum(values, 0.0) + max(lam, 1e-13 * values.max(initial=0.0))),
+        F.shape[1],
+    )
     a = best = np.zeros(T.shape)
-    R, direction, before = T, 0.0, math.inf
-    lengths, least = np.maximum(np.sqrt(np.square(T).sum(0)), 1e-300), math.inf
+    R = T
+    direction = 0.0
+    before = math.inf
+    lengths = np.maximum(np.sqrt(np.square(T).sum(0)), 1e-300)
+    least = math.inf
     for iteration in range(max_iterations + 1):
         rest = np.sqrt(np.square(R).sum(0)) / lengths
-        best = np.where(rest < least, a, best)         # for each target: with lam below rounding, steps may go astray
+        best = np.where(
+            rest < least, a, best
+        )  # for each target: with lam below rounding, steps may go astray
         least = np.fmin(rest, least)
         if (least <= tol).all() or iteration == max_iterations:
             break
         Z = R - _dense_product(C, C.shape[1], _transposed_product(C, C.shape[1], R))
         length = (R * Z).sum(0)
         direction = Z + length / before * direction
-        Q, before = _product(A, direction) + lam * direction, np.where(length > 0.0, length, math.inf)
+        Q = _product(A, direction) + lam * direction
+        before = np.where(length > 0.0, length, math.inf)
         curvature = (direction * Q).sum(0)
-        _require(np.isfinite(curvature).all(), f"{name}: kernel must be finite on X")
+        _require(np.isfinite(curvature).all(), "kernel must be finite on X")
         step = np.divide(length, curvature, out=np.zeros(len(sizes)), where=curvature > 0.0)
-        a, R = a + step * direction, R - step * Q
+        a = a + step * direction
+        R = R - step * Q
     coef = np.ascontiguousarray(best * sizes, X.dtype)
-    _require(np.isfinite(coef).all(), f"{name}: Y must not be so large that coefficients overflow the type of X")
+    _require(
+        np.isfinite(coef).all(),
+        "Y must not be so large that coefficients overflow the type of X",
+    )
     a = coef / sizes
     rest = np.sqrt(np.square(T - _product(A, a) - lam * a).sum(0)) / lengths
     return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
@@ -7594,14 +9810,17 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
 # Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
 # ----------------------------------------------------------------------------------------------------------------------
 
+
 @_validated("a Clustering")
 class Clustering(NamedTuple):
     """labels (n,); centers (k, r) in the space of the factor's rows; cost: sum of squared distances to them."""
+
     labels: np.ndarray
     centers: np.ndarray
     cost: float
 
 
+@_public
 def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     """Kernel k-means on a factor (RLS theorem 16, (42)): k-means of the rows of F, with k-means++ starts.
 
@@ -7614,15 +9833,16 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
         max_iterations : int, at least 1; passes over the rows in each run, O(n k r) operations each
     Returns: Clustering
     """
-    F = _checked_points("kernel_kmeans: F", F)
-    k = _checked_whole("kernel_kmeans: k", k, 1, len(F))
-    centers, _, labels, cost = _lloyd("kernel_kmeans", F, k, seed, restarts, max_iterations)
+    F = _checked_points("F", F)
+    k = _checked_whole("k", k, 1, len(F))
+    centers, _, labels, cost = _lloyd(F, k, seed, restarts, max_iterations)
     return Clustering(labels, centers, cost)
 
 
 @_validated("Correlations")
 class Correlations(NamedTuple):
     """values (k,) descending; weights of the canonical variates F w and G v, one column each: w (r, k), v (q, k)."""
+
     values: np.ndarray
     w: np.ndarray
     v: np.ndarray
@@ -7635,10 +9855,11 @@ def _ridge_basis(F, lam, squared):
     _, s, rows = np.linalg.svd(np.linalg.qr(F, "r") if r < n else F, full_matrices=False)
     shares = s / (s * s + lam) if squared else 1.0 / np.sqrt(s * s + lam)
     B = np.zeros((r, r))
-    B[:, :s.size] = rows.T * np.where(s > max(n, r) * 2.2e-16 * s[0], shares, 0.0)
+    B[:, : s.size] = rows.T * np.where(s > max(n, r) * 2.2e-16 * s[0], shares, 0.0)
     return B
 
 
+@_public
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularised kernel canonical correlations of two views, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
 
@@ -7656,13 +9877,14 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     >>> kernel_cca(one, one, 1.0, 1.0, 1).values.round(12), kernel_cca(one, one, 1.0, 1.0, 1, False).values.round(12)
     (array([0.25]), array([0.5]))
     """
-    F = _checked_points("kernel_cca: F", F).astype(np.float64, copy=False)
-    G = _checked_points("kernel_cca: G", G, rows=len(F)).astype(np.float64, copy=False)
-    lam_x = _checked_real("kernel_cca: lam_x", lam_x, 1e-300)
-    lam_y = _checked_real("kernel_cca: lam_y", lam_y, 1e-300)
-    k = _checked_whole("kernel_cca: k", k, 1, min(F.shape[1], G.shape[1]))
-    squared = _as_flag("kernel_cca: squared", squared)
-    left, right = _ridge_basis(F, lam_x, squared), _ridge_basis(G, lam_y, squared)
+    F = _checked_points("F", F).astype(np.float64, copy=False)
+    G = _checked_points("G", G, rows=len(F)).astype(np.float64, copy=False)
+    lam_x = _checked_real("lam_x", lam_x, 1e-300)
+    lam_y = _checked_real("lam_y", lam_y, 1e-300)
+    k = _checked_whole("k", k, 1, min(F.shape[1], G.shape[1]))
+    squared = _as_flag("squared", squared)
+    left = _ridge_basis(F, lam_x, squared)
+    right = _ridge_basis(G, lam_y, squared)
     a, values, b = np.linalg.svd(left.T @ (F.T @ G) @ right, full_matrices=False)
     return Correlations(values[:k].copy(), left @ a[:, :k], right @ b[:k].T)
 
@@ -7673,7 +9895,8 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
 
 # 15.1 Of matrices
 
-@_under_one_name
+
+@_public
 def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     """Spectral norm |A - B|_2 of the difference of two operators, which is never formed (AMS theorem 1 bounds it).
 
@@ -7684,10 +9907,11 @@ def spectral_error(A, B, seed=0, tol=1e-2, max_iterations=1000):
     >>> round(spectral_error(np.eye(3), np.diag(np.array([1.0, 3.0, 0.0])), 0), 9)
     2.0
     """
-    D = Difference(*_checked_pair("spectral_error", A, B, True))
+    D = Difference(*_checked_pair(A, B, True))
     return spectral_norm(D, seed, tol, max_iterations)
 
 
+@_public
 def frobenius_error(A, B):
     """Frobenius norm |A - B|_F of a difference of operators, exactly, a block of rows at a time (textbook).
 
@@ -7695,25 +9919,29 @@ def frobenius_error(A, B):
         A, B : (n, n) arrays or operators of the same size
     Returns: float
     """
-    A, B = _checked_pair("frobenius_error", A, B)
-    total, n = 0.0, _size(A)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for first in range(0, n, _BLOCK):
-            last = min(n, first + _BLOCK)
-            total += float(np.square(_rows(A, first, last) - _rows(B, first, last)).sum())
-    _require(total < math.inf, "frobenius_error: A and B must be finite (no NaN or infinity)")
+    A, B = _checked_pair(A, B)
+    total = 0.0
+    n = _size(A)
+    for first in range(0, n, _BLOCK):
+        last = min(n, first + _BLOCK)
+        total += float(np.square(_rows(A, first, last) - _rows(B, first, last)).sum())
+    _require(total < math.inf, "A and B must be finite (no NaN or infinity)")
     return math.sqrt(total)
 
 
 def _orthonormal(name, V, rows=None):
     """Orthonormal columns that span those of V, in float64."""
     V = _checked_points(name, V, rows=rows).astype(np.float64)
-    _require(V.shape[1] <= V.shape[0], f"{name} must not have more columns than rows, got shape {V.shape}")
+    _require(
+        V.shape[1] <= V.shape[0],
+        f"{name} must not have more columns than rows, got shape {V.shape}",
+    )
     Q, independent = _orthonormalize(V, np.uint64(0))  # half of LAPACK's time for few columns
     _require(independent, f"{name} must have independent columns")
     return Q
 
 
+@_public
 def principal_angles(U, V):
     """Principal angles between column spaces of U and V, in radians, largest first (textbook; Knyazev, Argentati 2002).
 
@@ -7722,8 +9950,8 @@ def principal_angles(U, V):
         U, V : (n, p) and (n, q) arrays of full column rank
     Returns: (min(p, q),) float64 array
     """
-    P = _orthonormal("principal_angles: U", U)
-    Q = _orthonormal("principal_angles: V", V, len(P))
+    P = _orthonormal("U", U)
+    Q = _orthonormal("V", V, len(P))
     P, Q = (P, Q) if P.shape[1] >= Q.shape[1] else (Q, P)
     C = P.T @ Q
     cosines = np.linalg.svd(C, compute_uv=False)[::-1].clip(0.0, 1.0)
@@ -7731,10 +9959,10 @@ def principal_angles(U, V):
     return np.where(cosines**2 > 0.5, np.arcsin(sines), np.arccos(cosines))
 
 
-_SOLVED_DIRECTLY = 512                                 # rows up to which traces come from all eigenvalues
+_SOLVED_DIRECTLY = 512  # rows up to which traces come from all eigenvalues
 
 
-@np.errstate(over="ignore", invalid="ignore")          # of ridges near 0
+@_public
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
 
@@ -7756,38 +9984,52 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
     1.25
     """
-    name = "effective_dimension"
-    A, lam = _as_operator(f"{name}: A", A, True), _checked_real(f"{name}: lam", lam, 1e-300)
-    probes, steps = _checked_whole(f"{name}: probes", probes, 1), _checked_whole(f"{name}: steps", steps, 1)
-    key, n = _checked_key(name, seed, _PROBES), _size(A)
+    A = _as_operator("A", A, True)
+    lam = _checked_real("lam", lam, 1e-300)
+    probes = _checked_whole("probes", probes, 1)
+    steps = _checked_whole("steps", steps, 1)
+    key = _checked_key(seed, _PROBES)
+    n = _size(A)
     most = min(steps, n // 4 // probes) if n > _SOLVED_DIRECTLY else 0
     if most:
         columns = most * probes
-        _fits(f"{name}: A", 8.0 * n * columns)
-        Z, Q, H = _random_signs(n, probes, key), np.zeros((n, columns)), np.zeros((columns, columns))
+        _fits("A", 8.0 * n * columns)
+        Z = _random_signs(n, probes, key)
+        Q = np.zeros((n, columns))
+        H = np.zeros((columns, columns))
         W, _ = _orthonormalize(Z, key)
         start = _transposed_product(Z, probes, W) / math.sqrt(probes)
     for step in range(1, most + 1):
-        R, size = _product(A, W).astype(np.float64, copy=False), step * probes
-        _require(_all_below(R, math.inf), f"{name}: A must be finite (no NaN or infinity)")
+        R = _product(A, W).astype(np.float64, copy=False)
+        size = step * probes
+        _require(_all_below(R, math.inf), "A must be finite (no NaN or infinity)")
         _extend_basis(Q, H, size - probes, W, R)
         if step % (step // 8 or 1) == 0 or step == most:
             values, Y = _small_eigen(H, size, False)
-            lowest, values, of_start = values[-1], values.clip(0.0), start @ Y[:probes]
+            lowest = values[-1]
+            values = values.clip(0.0)
+            of_start = start @ Y[:probes]
             total = float((of_start**2 @ (values / (values + lam))).sum())
-            excess = np.square(_dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)).sum()
-            if excess <= 1e-3 * total and lowest > -0.01 * lam:        # of an indefinite matrix it is no bound
+            excess = np.square(
+                _dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)
+            ).sum()
+            if (
+                excess <= 1e-3 * total and lowest > -0.01 * lam
+            ):  # of an indefinite matrix it is no bound
                 return total
-            _require(step < steps, f"{name}: steps must be larger: after {steps} the result may be anything from "
-                     f"{max(total - excess, 0.0):.6g} to {total:.6g}")
+            _require(
+                step < steps,
+                f"steps must be larger: after {steps} the result may be anything from "
+                f"{max(total - excess, 0.0):.6g} to {total:.6g}",
+            )
         W = _next_block(Q, size, R, _python_subkey(key, step))
     entries = _rows(A, 0, n)
-    _require(np.isfinite(entries).all(), f"{name}: A must be finite (no NaN or infinity)")
+    _require(np.isfinite(entries).all(), "A must be finite (no NaN or infinity)")
     values = np.linalg.eigvalsh(entries).clip(0.0)
     return float((values / (values + lam)).sum())
 
 
-@_under_one_name
+@_public
 def nuclear_error(A, B):
     """Nuclear norm |A - B|_* = sum_i abs(eigenvalue_i) of the difference of two operators (textbook).
 
@@ -7797,10 +10039,11 @@ def nuclear_error(A, B):
     Returns: float, in the units of the entries
     Cost: O(n^3) time for all eigenvalues, 8 n^2 bytes for the difference.
     """
-    D = Difference(*_checked_pair("nuclear_error", A, B, True))
+    D = Difference(*_checked_pair(A, B, True))
     return float(np.abs(np.linalg.eigvalsh(dense(D))).sum())
 
 
+@_public
 def projection_cost(A, V):
     """What a projection loses: tr(A - P A P) = tr A - tr(Q^T A Q), P = Q Q^T onto the columns of V (RLS (10)).
 
@@ -7811,20 +10054,22 @@ def projection_cost(A, V):
         V : (n, k) array of independent columns; they are made orthonormal
     Returns: float, in the units of the entries
     """
-    A = _as_operator("projection_cost: A", A)
-    Q = _orthonormal("projection_cost: V", V, _size(A))
+    A = _as_operator("A", A)
+    Q = _orthonormal("V", V, _size(A))
     kept = float((Q * _product(A, Q)).sum())
-    _require(abs(kept) < math.inf, "projection_cost: A must be finite (no NaN or infinity)")
+    _require(abs(kept) < math.inf, "A must be finite (no NaN or infinity)")
     return _trace(A) - kept
 
 
 @_validated("a Reliable")
 class Reliable(NamedTuple):
     """count: leading components that stand clear of an error; angles (k,): see `reliable_components`."""
+
     count: int
     angles: np.ndarray
 
 
+@_public
 def reliable_components(values, error):
     """How many leading components of a sketch stand clear of its spectral error at worst (AMS theorems 2 and 3).
 
@@ -7840,28 +10085,32 @@ def reliable_components(values, error):
     >>> found.count, np.degrees(found.angles).round(1).tolist()
     (3, [4.8, 90.0, 10.1, 90.0])
     """
-    values = _checked_vector("reliable_components: values", values)
-    error = _checked_real("reliable_components: error", error, 0.0)
-    halves = 0.5 * values[:-1] - 0.5 * values[1:]      # a whole gap may overflow
+    values = _checked_vector("values", values)
+    error = _checked_real("error", error, 0.0)
+    halves = 0.5 * values[:-1] - 0.5 * values[1:]  # a whole gap may overflow
     if (halves < 0.0).any():
-        raise ValueError("reliable_components: values must fall, or be equal")
-    clear, angles = np.flatnonzero(halves > error), np.full(values.size, math.pi / 2.0)
+        raise ValueError("values must fall, or be equal")
+    clear = np.flatnonzero(halves > error)
+    angles = np.full(values.size, math.pi / 2.0)
     angles[clear] = 0.5 * np.arcsin(error / halves[clear])
     return Reliable(int(clear[-1]) + 1 if clear.size else 0, angles)
 
 
 # 15.2 Of any model
 
-def _checked_any(function, argument, X, model):
+
+def _checked_any(argument, X, model):
     """An Expansion, NystromMap or Subspace that goes with these points."""
-    name = f"{function}: {argument}"
+    name = f"{argument}"
     if isinstance(model, Expansion):
         return _checked_expansion(name, model, X)
-    _require(isinstance(model, (NystromMap, Subspace)), f"{name} must be an Expansion, NystromMap or Subspace, got "
-             f"{type(model).__name__}")
+    _require(
+        isinstance(model, (NystromMap, Subspace)),
+        f"{name} must be an Expansion, NystromMap or Subspace, got {type(model).__name__}",
+    )
     model = _checked_as(type(model), name, model)
     if isinstance(model, NystromMap):
-        _checked_model(function, X, argument, model)
+        _checked_model(X, argument, model)
     else:
         _checked_map(f"{name}.map", model.map, X)
     return model
@@ -7875,10 +10124,14 @@ def _in_double(name, model):
     coef = model.coef.astype(np.float64)
     M = coef.T @ _features(model.points, model._replace(coef=coef, offset=np.zeros(1)))
     _require(np.isfinite(M).all(), f"{name} must give finite features on its own points")
-    scale, M = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0)), 0.5 * (M + M.T)
-    return model._replace(coef=coef * scale, offset=model.offset * scale, targets=0), M * np.outer(scale, scale)
+    scale = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
+    M = 0.5 * (M + M.T)
+    return model._replace(coef=coef * scale, offset=model.offset * scale, targets=0), M * np.outer(
+        scale, scale
+    )
 
 
+@_public
 def residual(X, model):
     """How far points are off what a model explains: |f - P f| / sqrt(k(x, x)), f = phi(x) - mean (RLS 2.1; SKPCA 1).
 
@@ -7893,27 +10146,36 @@ def residual(X, model):
     >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
     [0.0, 1.0]
     """
-    X = _checked_points("residual: X", X)
-    model = _checked_any("residual", "model", X, model)
+    X = _checked_points("X", X)
+    model = _checked_any("model", X, model)
     if isinstance(model, Subspace):
         return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
-    if isinstance(model, Expansion) and model.offset.any() and (model.mean.size == 0 or np.isnan(model.mean).any()):
-        raise ValueError("residual: model must know the mean that its offset stands for")
-    P, (model, M) = X.astype(np.float64), _in_double("residual: model", model)
+    if (
+        isinstance(model, Expansion)
+        and model.offset.any()
+        and (model.mean.size == 0 or np.isnan(model.mean).any())
+    ):
+        raise ValueError("model must know the mean that its offset stands for")
+    P = X.astype(np.float64)
+    (model, M) = _in_double("model", model)
     sizes = gram_diagonal(P, model.kernel)
     if M is None:
         squares = sizes - (nystrom_features(P, model) ** 2).sum(1)
     else:
-        e, inverse = expand(P, model), np.linalg.pinv(M, 1e-10, hermitian=True)
+        e = expand(P, model)
+        inverse = np.linalg.pinv(M, 1e-10, hermitian=True)
         squares = sizes - ((e @ inverse) * e).sum(1)
-        if model.mean.size > 0:                        # |phi(x) - mean|^2
+        if model.mean.size > 0:  # |phi(x) - mean|^2
             weights = model.mean.reshape(-1, 1)
             own = weights.T @ gram_matmat(model.points, model.points, weights, model.kernel)
             squares += own[0, 0] - 2.0 * gram_matmat(P, model.points, weights, model.kernel)[:, 0]
     squares = np.maximum(squares, 0.0)
-    return np.sqrt(np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0))
+    return np.sqrt(
+        np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0)
+    )
 
 
+@_public
 def explained_variance_ratio(X, expansion):
     """The share of the points' variance in feature space that each component explains, tr(H K H) being all (textbook).
 
@@ -7924,55 +10186,74 @@ def explained_variance_ratio(X, expansion):
         expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
     Returns: (k,) float64 array, not negative; its sum is at most 1 but for rounding. n^2 kernel values, or features
     """
-    X = _checked_points("explained_variance_ratio: X", X).astype(np.float64)
-    model = _checked_any("explained_variance_ratio", "expansion", X, expansion)
-    n, M, size, sums = len(X), None, 0.0, 0.0
-    if isinstance(model, Subspace):                    # features that are not paired differ in length
+    X = _checked_points("X", X).astype(np.float64)
+    model = _checked_any("expansion", X, expansion)
+    n = len(X)
+    M = None
+    size = 0.0
+    sums = 0.0
+    if isinstance(model, Subspace):  # features that are not paired differ in length
         features = skpca_transform(X, model)
         for begin in range(0, n, 4096):
-            Z = fourier_features(X[begin:begin + 4096], model.map)
-            size, sums = size + (Z**2).sum(), sums + Z.sum(0)
+            Z = fourier_features(X[begin : begin + 4096], model.map)
+            size = size + (Z**2).sum()
+            sums = sums + Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
-        model, M = _in_double("explained_variance_ratio: expansion", model)
-        X = _about_mean(model.kernel, X)               # features of a linear model change by a constant
+        model, M = _in_double("expansion", model)
+        X = _about_mean(model.kernel, X)  # features of a linear model change by a constant
         size = gram_diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
         features = nystrom_features(X, model) if M is None else expand(X, model)
-    _require(total > 1e-14 * size, "explained_variance_ratio: X must have points that differ")
+    _require(total > 1e-14 * size, "X must have points that differ")
     features = features - features.mean(0)
     if M is None:
         return (features**2).sum(0) / total
     C = features.T @ features
-    spans = [np.trace(np.linalg.pinv(M[:j, :j], 1e-10, hermitian=True) @ C[:j, :j]) for j in range(1, len(M) + 1)]
+    spans = [
+        np.trace(np.linalg.pinv(M[:j, :j], 1e-10, hermitian=True) @ C[:j, :j])
+        for j in range(1, len(M) + 1)
+    ]
     return np.maximum(np.diff(spans, prepend=0.0), 0.0) / total
 
 
 @_validated("a SketchError")
 class SketchError(NamedTuple):
     """values (k,): those of a sketch less the exact ones; angles (k,) between the spans: see `sketch_error`."""
+
     values: np.ndarray
     angles: np.ndarray
 
 
-def _directions(name, sketch, X, k, seed, centered):
+def _directions(sketch, X, k, seed, centered):
     """Eigenvalues and directions of a sketch: all of a model, 2 k + 8 of a matrix, in 12 steps if they are noise."""
     if isinstance(sketch, (Expansion, Subspace)):
-        model = _checked_any(name, "sketch", X, sketch)
-        _require(not getattr(model, "targets", 0), f"{name}: sketch must have components, and not predict targets")
+        model = _checked_any("sketch", X, sketch)
+        _require(
+            not getattr(model, "targets", 0),
+            "sketch must have components, and not predict targets",
+        )
         return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
     if isinstance(sketch, Eigen):
-        return _checked_as(Eigen, f"{name}: sketch", sketch)[:2]
+        return _checked_as(Eigen, "sketch", sketch)[:2]
     if isinstance(sketch, NystromMap):
-        sketch = LowRank(nystrom_features(X, _checked_any(name, "sketch", X, sketch)))
-    A = _as_operator(f"{name}: sketch", sketch, True)
-    _require(_size(A) == len(X), f"{name}: sketch must have a row for each point of X, got {_size(A)} for {len(X)}")
+        sketch = LowRank(nystrom_features(X, _checked_any("sketch", X, sketch)))
+    A = _as_operator("sketch", sketch, True)
+    _require(
+        _size(A) == len(X),
+        f"sketch must have a row for each point of X, got {_size(A)} for {len(X)}",
+    )
     A = center(A) if centered else A
-    first, more = [block_lanczos(A, min(len(X), size), seed, 1e-5, most) for size, most in ((k, 1000), (2 * k + 8, 12))]
-    return np.append(first.values, more.values[k:]), np.column_stack([first.vectors, more.vectors[:, k:]])
+    first, more = [
+        block_lanczos(A, min(len(X), size), seed, 1e-5, most)
+        for size, most in ((k, 1000), (2 * k + 8, 12))
+    ]
+    return np.append(first.values, more.values[k:]), np.column_stack(
+        [first.vectors, more.vectors[:, k:]]
+    )
 
 
-@_under_one_name
+@_public
 def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """Estimate of how wrong leading eigenpairs of a sketch are, from a few rows of the Gram matrix (textbook theory).
 
@@ -7995,40 +10276,65 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
     >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
     """
-    name, (X, kernel) = "sketch_error", _points_and_kernel("sketch_error", X, kernel)
-    n, rows, key = len(X), _checked_whole(f"{name}: rows", rows, 1), _checked_key(name, seed, _PROBES)
-    k, centered = k if k is None else _checked_whole(f"{name}: k", k, 1, n), _as_flag(f"{name}: centered", centered)
-    values, V = _directions(name, sketch, X, k or 10, seed, centered)
-    values, V = _checked_vector(f"{name}: sketch.values", values), _checked_points(f"{name}: sketch.vectors", V, rows=n)
+    (X, kernel) = _points_and_kernel(X, kernel)
+    n = len(X)
+    rows = _checked_whole("rows", rows, 1)
+    key = _checked_key(seed, _PROBES)
+    k = k if k is None else _checked_whole("k", k, 1, n)
+    centered = _as_flag("centered", centered)
+    values, V = _directions(sketch, X, k or 10, seed, centered)
+    values = _checked_vector("sketch.values", values)
+    V = _checked_points("sketch.vectors", V, rows=n)
     m = min(values.size, V.shape[1], n)
     V = V[:, :m] / np.maximum(np.abs(V[:, :m]).max(0), 1e-300, dtype=np.float64)
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
-    new = (np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))) & (values[:m] > 1e-13 * values.max())
-    count = int(np.append(new, False).argmin())        # before one that is rounding, or depends on those before
-    k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10) if k is None else k
+    new = (np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))) & (
+        values[:m] > 1e-13 * values.max()
+    )
+    count = int(
+        np.append(new, False).argmin()
+    )  # before one that is rounding, or depends on those before
+    k = (
+        min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
+        if k is None
+        else k
+    )
     if not 1 <= k <= count or 2 * k > m < n - centered:
-        raise ValueError(f"{name}: sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
-                         f"got {m}, of which the first {count} are not 0: judge fewer, or make a model of more")
-    rows, P, U = min(n, rows), X.astype(np.float64, copy=False), np.ascontiguousarray(U[:, new])
+        raise ValueError(
+            f"sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
+            f"got {m}, of which the first {count} are not 0: judge fewer, or make a model of more"
+        )
+    rows = min(n, rows)
+    P = X.astype(np.float64, copy=False)
+    U = np.ascontiguousarray(U[:, new])
     P = _about_mean(kernel, P) if centered else P
     drawn = _draw_uniformly(n, rows, key)
-    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])                # H takes off a constant
+    terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # H takes off a constant
     spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
-    if rows < n and spread < 0.3 * math.sqrt(rows / n):                # 1 - (columns / rows)^(1/2) if they are even
-        raise ValueError(f"{name}: rows must be more, to tell {U.shape[1]} directions apart, got {rows}")
+    if rows < n and spread < 0.3 * math.sqrt(
+        rows / n
+    ):  # 1 - (columns / rows)^(1/2) if they are even
+        raise ValueError(f"rows must be more, to tell {U.shape[1]} directions apart, got {rows}")
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
-    _require(np.isfinite(B).all(), f"{name}: kernel must be finite on X")
+    _require(np.isfinite(B).all(), "kernel must be finite on X")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
     mu, Y = _small_eigen(T, U.shape[1], False)
     gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
     E = (B - terms @ T) @ Y / gaps
-    W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))     # of all rows, by those that the fit leaves free
+    W = (
+        E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))
+    )  # of all rows, by those that the fit leaves free
     squares, turn = _small_eigen(W, k, False)
-    exact = np.vstack([Y[:, :k], np.sqrt(squares.clip(0.0))[:, None] * turn.T])        # of U, and of directions off it
-    return SketchError(values[:k] - (mu + W.diagonal() * gaps)[:k], principal_angles(np.eye(len(exact), k), exact))
+    exact = np.vstack(
+        [Y[:, :k], np.sqrt(squares.clip(0.0))[:, None] * turn.T]
+    )  # of U, and of directions off it
+    return SketchError(
+        values[:k] - (mu + W.diagonal() * gaps)[:k], principal_angles(np.eye(len(exact), k), exact)
+    )
 
 
 # 15.3 Of one point, for compiled code
+
 
 def _of_expansion(x, model, out):
     for q in range(out.shape[0]):
@@ -8051,11 +10357,16 @@ def _of_landmarks(x, model, out):
 def _one_feature(x, map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) of a map that is stored, or plain."""
     if map.kind != _PLAIN and map.frequencies.shape[0] == 0:
-        raise ValueError("features_of: model must be a plain map, or have stored frequencies")
+        raise ValueError("model must be a plain map, or have stored frequencies")
     key = _subkey(_mix(np.uint64(map.seed)), _FREQUENCIES)
-    pair, angle = j // 2 if map.paired else j, 0.0
+    pair = j // 2 if map.paired else j
+    angle = 0.0
     row = _subkey(_subkey(key, _DIRECTIONS), pair)
-    spread = 0.0 if map.kernel.kind == _CITY_BLOCK else _mixture_scale(map.kernel, _subkey(key, _MIXTURES), pair)
+    spread = (
+        0.0
+        if map.kernel.kind == _CITY_BLOCK
+        else _mixture_scale(map.kernel, _subkey(key, _MIXTURES), pair)
+    )
     for t in range(x.shape[0]):
         if map.frequencies.shape[0] > 0:
             angle += map.frequencies[j, t] * x[t]
@@ -8081,9 +10392,15 @@ def _of_subspace(x, model, out):
             out[q] += z * model.basis[j, q]
 
 
-_FEATURES_OF = {Expansion: _of_expansion, NystromMap: _of_landmarks, FourierMap: _of_map, Subspace: _of_subspace}
+_FEATURES_OF = {
+    Expansion: _of_expansion,
+    NystromMap: _of_landmarks,
+    FourierMap: _of_map,
+    Subspace: _of_subspace,
+}
 
 
+@_public
 def features_of(x, model, out):
     """Features of one point by a model, written to `out`: for loops of your own `@njit` code (RLS section 2.1).
 
@@ -8100,12 +10417,16 @@ def features_of(x, model, out):
     [3.0]
     """
     kind = type(model)
-    _require(kind in _FEATURES_OF, "features_of: model must be an Expansion, NystromMap, FourierMap or Subspace, got "
-             f"{kind.__name__}")
+    _require(
+        kind in _FEATURES_OF,
+        f"model must be an Expansion, NystromMap, FourierMap or Subspace, got {kind.__name__}",
+    )
     _FEATURES_OF[kind](x, model, out)
 
 
-overload(features_of)(lambda x, model, out: _FEATURES_OF.get(getattr(model, "instance_class", None)))
+overload(features_of)(
+    lambda x, model, out: _FEATURES_OF.get(getattr(model, "instance_class", None))
+)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -8120,34 +10441,57 @@ overload(features_of)(lambda x, model, out: _FEATURES_OF.get(getattr(model, "ins
 # the Gram matrix, Landmarks or a ReducedSet (without an option it gets k, and takes no notice).
 _Method = collections.namedtuple("_Method", "words options make")
 _METHODS = {
-    "lanczos": _Method("exact, stored Gram matrix", {}, lambda X, kernel, s, seed: gram(X, X, kernel)),
-    "implicit": _Method("exact, Gram matrix never stored", {}, lambda X, kernel, s, seed: Implicit(X, kernel)),
+    "lanczos": _Method(
+        "exact, stored Gram matrix", {}, lambda X, kernel, s, seed: gram(X, X, kernel)
+    ),
+    "implicit": _Method(
+        "exact, Gram matrix never stored", {}, lambda X, kernel, s, seed: Implicit(X, kernel)
+    ),
     "sample": _Method("entry-sampled Gram matrix", {"s": 4.0}, sample_gram),
-    "quantize": _Method("1-bit Gram matrix", {}, lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
+    "quantize": _Method(
+        "1-bit Gram matrix", {}, lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)
+    ),
     "sample-quantize": _Method("sampled 1-bit Gram matrix", {"s": 4.0}, sample_quantize_gram),
-    "uniform": _Method("random landmarks", {"s": 500}, lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed)),
-    "rls": _Method("landmarks by recursive ridge leverage scores", {"s": 500}, recursive_rls_practical),
-    "rls-accelerated": _Method("landmarks by the accelerated recursion", {"s": 500}, recursive_rls_accelerated),
+    "uniform": _Method(
+        "random landmarks",
+        {"s": 500},
+        lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
+    ),
+    "rls": _Method(
+        "landmarks by recursive ridge leverage scores", {"s": 500}, recursive_rls_practical
+    ),
+    "rls-accelerated": _Method(
+        "landmarks by the accelerated recursion", {"s": 500}, recursive_rls_accelerated
+    ),
     "rpcholesky": _Method("landmarks by randomly pivoted Cholesky", {"s": 500}, rpcholesky),
-    "shadow": _Method("shadow centers of the points (not in all)", {"ell": 4.0},
-                      lambda X, kernel, s, seed: shadow_select(X, shadow_radius(_sigma_of(kernel), s))),
-    "kmeans": _Method("k-means (not in all)", {"m": 200}, lambda X, _, s, seed: kmeans_select(X, min(s, len(X)), seed)),
+    "shadow": _Method(
+        "shadow centers of the points (not in all)",
+        {"ell": 4.0},
+        lambda X, kernel, s, seed: shadow_select(X, shadow_radius(_sigma_of(kernel), s)),
+    ),
+    "kmeans": _Method(
+        "k-means (not in all)",
+        {"m": 200},
+        lambda X, _, s, seed: kmeans_select(X, min(s, len(X)), seed),
+    ),
 }
-_SAMPLERS, _REDUCED_METHODS = ("uniform", "rls", "rls-accelerated", "rpcholesky"), ("shadow", "kmeans")
+_SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
+_REDUCED_METHODS = ("shadow", "kmeans")
 
 
 # 16.2 Files
 
-_STANDARDIZED = ("standardized.mean", "standardized.scale")            # beside models of the command line
+_STANDARDIZED = ("standardized.mean", "standardized.scale")  # beside models of the command line
 
 
 @_validated("an Advice")
-class Advice(NamedTuple):                              # here, as _TUPLES lists it
+class Advice(NamedTuple):  # here, as _TUPLES lists it
     """One way to the k leading eigenpairs of a Gram matrix, as predicted.
 
     method, as on the command line; size: kept entries' s, landmarks or features, 0 for none; bytes; seconds; error,
     relative to |K|_2; works: whether error and memory suffice; reason: what the figures rest on, or why it does not.
     """
+
     method: str
     size: float
     bytes: int
@@ -8157,17 +10501,23 @@ class Advice(NamedTuple):                              # here, as _TUPLES lists 
     reason: str
 
 
-_TUPLES = {name: value for name, value in globals().items() if name[0] != "_" and hasattr(value, "_fields")}
+_TUPLES = {
+    name: value for name, value in globals().items() if name[0] != "_" and hasattr(value, "_fields")
+}
 
 
 def _short(made):
     """How a result prints: arrays of more than eight numbers by their shape and type."""
-    fields = [f"{name}={value.shape} {value.dtype}" if isinstance(value, np.ndarray) and value.size > 8 else
-              f"{name}={value!r}" for name, value in zip(made._fields, made)]
+    fields = [
+        f"{name}={value.shape} {value.dtype}"
+        if isinstance(value, np.ndarray) and value.size > 8
+        else f"{name}={value!r}"
+        for name, value in zip(made._fields, made)
+    ]
     return f"{type(made).__name__}({', '.join(fields)})"
 
 
-for _made in {*_TUPLES.values()} - {Kernel}:           # which says its own
+for _made in {*_TUPLES.values()} - {Kernel}:  # which says its own
     _made.__repr__ = _short
 
 
@@ -8178,7 +10528,7 @@ def _write_whole(path, write):
     part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
     try:
         if place.exists():
-            open(place, "r+b").close()                 # a file that is protected is not replaced
+            open(place, "r+b").close()  # a file that is protected is not replaced
         with open(part, "xb") as file:
             write(file)
             file.flush()
@@ -8189,7 +10539,9 @@ def _write_whole(path, write):
     except BaseException as error:
         part.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno:
-            raise OSError(error.errno, f"{error.strerror}; what was there before stays", str(path)) from None
+            raise OSError(
+                error.errno, f"{error.strerror}; what was there before stays", str(path)
+            ) from None
         raise
 
 
@@ -8198,32 +10550,53 @@ def _arrays_in(path, mapped=None, kept=None):
     mapped: numpy.load's mmap_mode; kept: of an archive, the names of the arrays that are read (others are None)."""
     try:
         with contextlib.ExitStack() as stack:
-            held = np.load(path if mapped or hasattr(path, "read") else stack.enter_context(open(path, "rb")), mapped)
+            held = np.load(
+                path if mapped or hasattr(path, "read") else stack.enter_context(open(path, "rb")),
+                mapped,
+            )
             if isinstance(held, np.ndarray):
                 return {"": held}
             read = [name for name in stack.enter_context(held) if kept is None or name in kept]
-            size = sum(member.file_size for member in held.zip.infolist() if member.filename.split(".npy")[0] in read)
+            size = sum(
+                member.file_size
+                for member in held.zip.infolist()
+                if member.filename.split(".npy")[0] in read
+            )
             _require(size <= _PHYSICAL_MEMORY, f"its arrays would take {_human(size)} of memory")
             return {name: np.asarray(held[name]) if name in read else None for name in held}
     except OSError:
         raise
-    except Exception as error:                         # damaged files make numpy and zipfile raise whatever it may be
-        reason = "it holds Python objects" if re.search("pickle|Python objects", str(error)) else str(error)
-        raise ValueError(f"cannot read {path}: {(reason or type(error).__name__).splitlines()[0]}") from None
+    except Exception as error:  # damaged files make numpy and zipfile raise whatever it may be
+        reason = (
+            "it holds Python objects"
+            if re.search("pickle|Python objects", str(error))
+            else str(error)
+        )
+        raise ValueError(
+            f"cannot read {path}: {(reason or type(error).__name__).splitlines()[0]}"
+        ) from None
 
 
 def _as_arrays(model, name=""):
     """{name: array} of a tuple: a field each, kernel.scale of one inside; the class under its own name, or "class"."""
-    _require(type(model).__name__ in _TUPLES, f"save: model must be a tuple of this module, got {type(model).__name__}")
+    _require(
+        type(model).__name__ in _TUPLES,
+        f"model must be a tuple of this module, got {type(model).__name__}",
+    )
     if isinstance(model, Kernel) and model.address:
-        raise ValueError("save: model must not hold a kernel of custom(f): its code lives in this process")
+        raise ValueError(
+            "model must not hold a kernel of custom(f): its code lives in this process"
+        )
     arrays = {name or "class": np.array(type(model).__name__)}
     for field, kind in type(model).__annotations__.items():
-        value, place = getattr(model, field), f"{name}.{field}" if name else field
+        value = getattr(model, field)
+        place = f"{name}.{field}" if name else field
         if type(value).__name__ in _TUPLES:
             arrays.update(_as_arrays(value, place))
-        elif kind in _TUPLES.values() or np.asarray(value).dtype.kind not in ("U" if kind is str else "biuf"):
-            raise ValueError(f"save: model.{place} must be numbers, as {type(model).__name__} has them")
+        elif kind in _TUPLES.values() or np.asarray(value).dtype.kind not in (
+            "U" if kind is str else "biuf"
+        ):
+            raise ValueError(f"model.{place} must be numbers, as {type(model).__name__} has them")
         else:
             arrays[place] = np.asarray(value)
     return arrays
@@ -8232,22 +10605,40 @@ def _as_arrays(model, name=""):
 def _from_arrays(arrays, path, name=None):
     """The tuple that `_as_arrays` has written under a name; older files lack fields that are newer."""
     name = name or ("class" if "class" in arrays else "model")
-    cls, fields = _TUPLES.get(str(arrays.get(name))), {}
-    _require(cls is not None and name.count(".") < 99, f"{path} must be a file that save has written")
+    cls = _TUPLES.get(str(arrays.get(name)))
+    fields = {}
+    _require(
+        cls is not None and name.count(".") < 99, f"{path} must be a file that save has written"
+    )
     for field, kind in cls.__annotations__.items():
         place = field if name == "class" else f"{name}.{field}"
         if place in arrays or field not in cls._field_defaults:
-            value, number = arrays.get(place, np.array("none")), kind in (int, bool, float)
+            value = arrays.get(place, np.array("none"))
+            number = kind in (int, bool, float)
             if kind in (tuple, *_TUPLES.values()) and value.dtype.kind == "U":
                 value = _from_arrays(arrays, path, place)
-            elif kind is not str and (value.dtype.kind not in "biuf" or kind in _TUPLES.values() or number and not (
-                    value.ndim == 0 and (kind is float or value.dtype.kind in "biu"
-                                         or abs(value) < 2.0**63 and value % 1 == 0))):
-                raise ValueError(f"{path} must hold numbers that save has written, and {place} is none")
+            elif kind is not str and (
+                value.dtype.kind not in "biuf"
+                or kind in _TUPLES.values()
+                or number
+                and not (
+                    value.ndim == 0
+                    and (
+                        kind is float
+                        or value.dtype.kind in "biu"
+                        or abs(value) < 2.0**63
+                        and value % 1 == 0
+                    )
+                )
+            ):
+                raise ValueError(
+                    f"{path} must hold numbers that save has written, and {place} is none"
+                )
             fields[field] = kind(value) if number or kind is str else value
     return cls(**fields)
 
 
+@_public
 def save(path, model):
     """Write any tuple of this module to a .npz file, without pickles. Source: textbook.
 
@@ -8266,9 +10657,12 @@ def save(path, model):
     if hasattr(path, "write"):
         return np.savez(path, **arrays)
     name = os.fsdecode(path)
-    _write_whole(name if name.endswith(".npz") else name + ".npz", lambda file: np.savez(file, **arrays))
+    _write_whole(
+        name if name.endswith(".npz") else name + ".npz", lambda file: np.savez(file, **arrays)
+    )
 
 
+@_public
 def load(path):
     """Read what `save` wrote, or the model in what the command line's -o wrote. Source: textbook.
 
@@ -8280,15 +10674,20 @@ def load(path):
     try:
         made = _from_arrays(arrays := _arrays_in(path), path)
     except ValueError as error:
-        raise ValueError(f"load: {error}") from None
+        raise ValueError(f"{error}") from None
     if _STANDARDIZED[0] in arrays:
-        warnings.warn(f"load: this model serves points (X - mean) / scale, which numpy.load(path) has as "
-                      f"{_STANDARDIZED[0]!r} and {_STANDARDIZED[1]!r}", stacklevel=2)
+        warnings.warn(
+            f"this model serves points (X - mean) / scale, which numpy.load(path) has as "
+            f"{_STANDARDIZED[0]!r} and {_STANDARDIZED[1]!r}",
+            stacklevel=2,
+        )
     return made
 
 
 # 16.3 Which bandwidth, which sketch, and how large
 
+
+@_public
 def median_bandwidth(X, seed=0):
     """Median distance between points, over all pairs of at most 1000 points drawn at random (textbook median trick).
 
@@ -8300,12 +10699,19 @@ def median_bandwidth(X, seed=0):
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
     2.0
     """
-    from scipy.spatial.distance import pdist           # .1 s to import
-    X, key = _as_array("median_bandwidth: X", X, 2), _checked_key("median_bandwidth", seed, _PAIRS)
-    _require(X.size != 0, f"median_bandwidth: X must have at least one row and one column, got shape {X.shape}")
+    from scipy.spatial.distance import pdist  # .1 s to import
+
+    X = _as_array("X", X, 2)
+    key = _checked_key(seed, _PAIRS)
+    _require(
+        X.size != 0,
+        f"X must have at least one row and one column, got shape {X.shape}",
+    )
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
-    P = _checked_points("median_bandwidth: X", X[rows], numbers=rows).astype(np.float64)
-    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # squares of tiny gaps would be 0
+    P = _checked_points("X", X[rows], numbers=rows).astype(np.float64)
+    unit = 2.0 ** math.floor(
+        math.log2(max(np.abs(P).max(), 1e-300))
+    )  # squares of tiny gaps would be 0
     distances = pdist(P / unit)
     if not distances.any():
         return 1.0
@@ -8313,12 +10719,14 @@ def median_bandwidth(X, seed=0):
     return float(unit * (middle if middle > 0.0 else np.median(distances[distances > 0.0])))
 
 
-_PILOT_POINTS, _LADDER = 4096, [round(16 * 2 ** (rung / 2)) for rung in range(13)]   # landmarks, or features, to try
+# landmarks, or features, to try
+_PILOT_POINTS = 4096
+_LADDER = [round(16 * 2 ** (rung / 2)) for rung in range(13)]
 
 
 def _least_size(errors, wanted, ladder):
     """(size, error) of the first rung at which the worst of six draws has the wanted error, or of the last one."""
-    for size in ladder:                                # of three draws, all passed by luck too often
+    for size in ladder:  # of three draws, all passed by luck too often
         worst = 0.0
         for draw in range(6):
             worst = max(worst, errors(size, draw)) if worst <= wanted else worst
@@ -8327,6 +10735,7 @@ def _least_size(errors, wanted, ladder):
     return size, worst
 
 
+@_public
 def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Which sketch of the Gram matrix, and how large, for a wanted error in the spectral norm: the best one first.
 
@@ -8347,41 +10756,90 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     >>> best.works, best.error <= 0.01
     (True, True)
     """
-    X, kernel = _checked_points("advise: X", X), _checked_as(Kernel, "advise: kernel", kernel)
-    (n, d), seed, k = X.shape, int(_as_seed("advise: seed", seed)), _checked_whole("advise: k", k, 1, len(X))
-    wanted = 0.8 * _checked_real("advise: error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
-    memory = _checked_real("advise: memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
-    few, growth = min(n, _PILOT_POINTS), n / min(n, _PILOT_POINTS)
+    X = _checked_points("X", X)
+    kernel = _checked_as(Kernel, "kernel", kernel)
+    (n, d) = X.shape
+    seed = int(_as_seed("seed", seed))
+    k = _checked_whole("k", k, 1, len(X))
+    wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
+    memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
+    few = min(n, _PILOT_POINTS)
+    growth = n / min(n, _PILOT_POINTS)
     P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
-    K, noise = gram(P, P, kernel), "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
-    norm, rows = spectral_norm(K, seed), []
-    _require(norm > 0.0, "advise: kernel must not be 0 on all of X")
+    K = gram(P, P, kernel)
+    noise = "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
+    norm = spectral_norm(K, seed)
+    rows = []
+    _require(norm > 0.0, "kernel must not be 0 on all of X")
 
     def consider(method, size, held, predicted, make, work, source):
         """A row of advice; what works is timed on the pilot's points, and all points take `work` times as long."""
         flaw = ""
-        if predicted > wanted * (1.0 + 1e-3):          # sizes are rounded
+        if predicted > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error too large, or too near to what is allowed (to a fifth); "
         elif held > memory:
             flaw = f"more than the {_human(memory)} of memory; "
         elif method != "lanczos" and held >= n * n * X.itemsize:
             flaw = "no smaller than the matrix itself; "
-        seconds = math.nan if flaw else work * min(timeit.repeat(      # of three: the first may compile
-            lambda: block_lanczos(make(), min(k, few), seed), repeat=3, number=1))
+        seconds = (
+            math.nan
+            if flaw
+            else work
+            * min(
+                timeit.repeat(  # of three: the first may compile
+                    lambda: block_lanczos(make(), min(k, few), seed), repeat=3, number=1
+                )
+            )
+        )
         rows.append(Advice(method, size, int(held), seconds, predicted, not flaw, flaw + source))
 
-    consider("lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, "exact; time grows like n^2")
-    consider("implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2,
-             "exact, kernel values computed anew in each product; time grows like n^2")
-    predicted = spectral_error(K, quantize_gram(P, kernel, seed), seed, 0.05) / norm / math.sqrt(growth)
-    consider("quantize", 0, 4 * n * math.ceil(n / 32), predicted, lambda: quantize_gram(P, kernel, seed), growth**2,
-             noise)
+    consider(
+        "lanczos",
+        0,
+        n * n * X.itemsize,
+        0.0,
+        lambda: gram(P, P, kernel),
+        growth**2,
+        "exact; time grows like n^2",
+    )
+    consider(
+        "implicit",
+        0,
+        X.nbytes,
+        0.0,
+        lambda: Implicit(P, kernel),
+        growth**2,
+        "exact, kernel values computed anew in each product; time grows like n^2",
+    )
+    predicted = (
+        spectral_error(K, quantize_gram(P, kernel, seed), seed, 0.05) / norm / math.sqrt(growth)
+    )
+    consider(
+        "quantize",
+        0,
+        4 * n * math.ceil(n / 32),
+        predicted,
+        lambda: quantize_gram(P, kernel, seed),
+        growth**2,
+        noise,
+    )
     # The variance of a sampled entry is (s - 1) k^2.
-    slope = (spectral_error(K, sample_gram(P, kernel, 4.0, seed), seed, 0.05) / norm) ** 2 / 3.0 / growth
-    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))   # a few entries a row
+    slope = (
+        (spectral_error(K, sample_gram(P, kernel, 4.0, seed), seed, 0.05) / norm) ** 2
+        / 3.0
+        / growth
+    )
+    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # a few entries a row
     here = min(s, max(1.0, few / 4.0))
-    consider("sample", round(s, 2), n * n / s * (X.itemsize + 4), math.sqrt((s - 1.0) * slope),
-             lambda: sample_gram(P, kernel, here, seed), growth**2 * here / s, noise)
+    consider(
+        "sample",
+        round(s, 2),
+        n * n / s * (X.itemsize + 4),
+        math.sqrt((s - 1.0) * slope),
+        lambda: sample_gram(P, kernel, here, seed),
+        growth**2 * here / s,
+        noise,
+    )
 
     def factor_of(method, size, draw):
         if method == "skpca":
@@ -8390,27 +10848,55 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if kernel.kind in _KINDS_WITH_LAWS else _SAMPLERS:
-        size, predicted = _least_size(lambda size, draw: spectral_error(K, factor_of(
-            method, size, (seed + draw) % 2**64), seed, 0.05) / norm, wanted, ladder)
-        consider(method, size, n * size * X.itemsize, predicted, lambda: factor_of(method, size, seed), growth,
-                 "error as in the pilot, the worst of six draws")
-    return sorted(rows, key=lambda row: (not row.works, max(row.seconds, 1.0) if row.works else row.error, row.bytes))
+        size, predicted = _least_size(
+            lambda size, draw: (
+                spectral_error(K, factor_of(method, size, (seed + draw) % 2**64), seed, 0.05) / norm
+            ),
+            wanted,
+            ladder,
+        )
+        consider(
+            method,
+            size,
+            n * size * X.itemsize,
+            predicted,
+            lambda: factor_of(method, size, seed),
+            growth,
+            "error as in the pilot, the worst of six draws",
+        )
+    return sorted(
+        rows,
+        key=lambda row: (
+            not row.works,
+            max(row.seconds, 1.0) if row.works else row.error,
+            row.bytes,
+        ),
+    )
 
 
 # 16.4 Every function at once
+
 
 @contextlib.contextmanager
 def _progress(text):
     """A line on stderr, if that is a terminal, from two seconds on: what is under way, and how long the rest takes. The
     text and the share of the work that is done are fields of what it gives, beside the start."""
-    line, ended = SimpleNamespace(text=text, share=0.0, start=time.perf_counter()), threading.Event()
+    line = SimpleNamespace(text=text, share=0.0, start=time.perf_counter())
+    ended = threading.Event()
+
     def show():
         while not ended.wait(0.5):
             taken = time.perf_counter() - line.start
             rest = f", {taken / line.share - taken:,.0f} s left" if line.share > 0.0 else ""
             if taken > 2.0:
-                print(f"\r\033[K{line.text} ... {taken:,.0f} s{rest}\r", end="", file=sys.stderr, flush=True)
+                print(
+                    f"\r\033[K{line.text} ... {taken:,.0f} s{rest}\r",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
+                )
         print("\r\033[K", end="", file=sys.stderr, flush=True)
+
     thread = threading.Thread(target=show, daemon=True)
     if sys.stderr is not None and sys.stderr.isatty():
         thread.start()
@@ -8422,6 +10908,7 @@ def _progress(text):
             thread.join()
 
 
+@_public
 def warm_up():
     """Compile what typical tasks need, in both precisions, so that their first calls do not wait. Source: textbook.
 
@@ -8432,16 +10919,24 @@ def warm_up():
     Returns: float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
     with _progress("compiling") as line:
-        for number, (dtype, limit) in enumerate(itertools.product((np.float64, np.float32), (math.inf, -1.0))):
+        for number, (dtype, limit) in enumerate(
+            itertools.product((np.float64, np.float32), (math.inf, -1.0))
+        ):
             line.share = 0.25 * number
-            before = _shared_from.set(limit)           # all cores serially, and all by all threads
+            before = _shared_from.set(limit)  # all cores serially, and all by all threads
             try:
-                X = np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)  # enough for cores of 6.2
+                X = (
+                    np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)
+                )  # enough for cores of 6.2
                 kernel = gaussian(median_bandwidth(X))
                 model = kpca(X, kernel, 8)
                 kernel_pca_preimage(expand(X[:9], model), model)
                 centered_kpca(X, kernel, 8)
-                for A in (Implicit(X, kernel), sample_gram(X, kernel, 2.0), quantize_gram(X, kernel)):
+                for A in (
+                    Implicit(X, kernel),
+                    sample_gram(X, kernel, 2.0),
+                    quantize_gram(X, kernel),
+                ):
                     kpca_from_eigen(X, kernel, block_lanczos(A, 8, tol=0.1))
                 for sampler in (recursive_rls_practical, recursive_rls_accelerated, rpcholesky):
                     landmarks = sampler(X, kernel, 50)
@@ -8461,14 +10956,18 @@ def warm_up():
 
 # 16.5 A transformer for scikit-learn
 
+
 def __getattr__(name):
     """`LandmarkFeatures`, a class that is made when it is first asked for: nothing else here needs scikit-learn."""
     if name != "LandmarkFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    base, utils = importlib.import_module("sklearn.base"), importlib.import_module("sklearn.utils")
+    base = importlib.import_module("sklearn.base")
+    utils = importlib.import_module("sklearn.utils")
     validation = importlib.import_module("sklearn.utils.validation")
 
-    class LandmarkFeatures(base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator):
+    class LandmarkFeatures(
+        base.ClassNamePrefixFeaturesOutMixin, base.TransformerMixin, base.BaseEstimator
+    ):
         """Nystrom features for a linear model, or leading kernel principal components of them (RLS section 2.1).
 
         Parameters:
@@ -8483,47 +10982,95 @@ def __getattr__(name):
         After fit: kernel_, landmarks_ (rows; of kmeans centers), map_ (NystromMap or Expansion), n_features_in_.
         """
 
-        def __init__(self, landmarks=300, n_components=None, kernel=None, sigma=None, gamma=None, sampler="auto",
-                     random_state=0, centered=False):
-            self.landmarks, self.n_components, self.kernel, self.sigma = landmarks, n_components, kernel, sigma
-            self.gamma, self.sampler, self.random_state, self.centered = gamma, sampler, random_state, centered
+        def __init__(
+            self,
+            landmarks=300,
+            n_components=None,
+            kernel=None,
+            sigma=None,
+            gamma=None,
+            sampler="auto",
+            random_state=0,
+            centered=False,
+        ):
+            self.landmarks, self.n_components, self.kernel, self.sigma = (
+                landmarks,
+                n_components,
+                kernel,
+                sigma,
+            )
+            self.gamma, self.sampler, self.random_state, self.centered = (
+                gamma,
+                sampler,
+                random_state,
+                centered,
+            )
 
+        @_public
         def fit(self, X, y=None):
-            X = validation.validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-            seed, n, me, k, sampler = self.random_state, len(X), "LandmarkFeatures: ", self.n_components, self.sampler
+            X = validation.validate_data(
+                self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2
+            )
+            seed = self.random_state
+            n = len(X)
+            k = self.n_components
+            sampler = self.sampler
             if not isinstance(seed, (int, np.integer)):
                 seed = int(utils.check_random_state(seed).randint(2**31 - 1))
-            seed, many = _as_seed(me + "random_state", seed), _checked_whole(me + "landmarks", self.landmarks, 1)
-            if k is not None and _checked_whole(me + "n_components", k, 1) > many:
-                raise ValueError(f"{me}n_components must be at most landmarks, got {k} and {many}")
-            if _as_flag(me + "centered", self.centered) and k is None:
-                raise ValueError(f"{me}centered is for components: n_components must be given")
+            seed = _as_seed("random_state", seed)
+            many = _checked_whole("landmarks", self.landmarks, 1)
+            if k is not None and _checked_whole("n_components", k, 1) > many:
+                raise ValueError(f"n_components must be at most landmarks, got {k} and {many}")
+            if _as_flag("centered", self.centered) and k is None:
+                raise ValueError("centered is for components: n_components must be given")
             if many > n:
-                warnings.warn(f"{me}{many} landmarks of {n} points are all of them", stacklevel=2)
-            given = [name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None]
-            _require(len(given) <= 1, f"{me}only one of {' and '.join(given)} may be given")
+                warnings.warn(f"{many} landmarks of {n} points are all of them", stacklevel=2)
+            given = [
+                name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None
+            ]
+            _require(len(given) <= 1, f"only one of {' and '.join(given)} may be given")
             if not isinstance(sampler, str) or sampler not in ("auto", "kmeans", *_SAMPLERS):
-                raise ValueError(f"{me}sampler must be auto, kmeans or one of {', '.join(_SAMPLERS)}, got {sampler!r}")
+                raise ValueError(
+                    f"sampler must be auto, kmeans or one of {', '.join(_SAMPLERS)}, got {sampler!r}"
+                )
             if sampler == "auto":
                 sampler = "rpcholesky" if n * many < 10**8 else "rls-accelerated"
-            self.kernel_ = (_checked_as(Kernel, me + "kernel", self.kernel) if self.kernel is not None else
-                            gaussian(self.sigma, self.gamma) if given else gaussian(median_bandwidth(X, seed)))
+            self.kernel_ = (
+                _checked_as(Kernel, "kernel", self.kernel)
+                if self.kernel is not None
+                else gaussian(self.sigma, self.gamma)
+                if given
+                else gaussian(median_bandwidth(X, seed))
+            )
             if sampler == "kmeans" and self.kernel_.kind == _PRECOMPUTED:
-                raise ValueError(f"{me}sampler must not be kmeans: points of a precomputed kernel are row numbers")
+                raise ValueError(
+                    "sampler must not be kmeans: points of a precomputed kernel are row numbers"
+                )
             found = _METHODS[sampler].make(X, self.kernel_, min(many, n), seed)
             self.landmarks_ = found.centers if sampler == "kmeans" else found.indices
             self._n_features_out = min(k or n, len(self.landmarks_))
-            self.map_ = (nystrom_map(X, self.landmarks_, self.kernel_) if k is None else nystrom_kpca(
-                X, self.landmarks_, self.kernel_, self._n_features_out, seed, self.centered))
+            self.map_ = (
+                nystrom_map(X, self.landmarks_, self.kernel_)
+                if k is None
+                else nystrom_kpca(
+                    X, self.landmarks_, self.kernel_, self._n_features_out, seed, self.centered
+                )
+            )
             return self
 
+        @_public
         def transform(self, X):
             validation.check_is_fitted(self)
-            X = validation.validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=False)
+            X = validation.validate_data(
+                self, X, dtype=[np.float64, np.float32], order="C", reset=False
+            )
             return (nystrom_features if isinstance(self.map_, NystromMap) else expand)(X, self.map_)
 
-    LandmarkFeatures.__module__, LandmarkFeatures.__qualname__ = __name__, "LandmarkFeatures"      # to be pickled by
-    LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"                           # as errors name it
+    LandmarkFeatures.__module__, LandmarkFeatures.__qualname__ = (
+        __name__,
+        "LandmarkFeatures",
+    )  # to be pickled by
+    LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"  # as errors name it
     globals()[name] = LandmarkFeatures
     return LandmarkFeatures
 
@@ -8538,6 +11085,7 @@ def __getattr__(name):
 
 # 17.1 Blocks of rows
 
+
 def _dask(module="dask"):
     if not _CACHED:
         raise ImportError("kpcasketch must be imported as a module, for workers to import it, too")
@@ -8547,26 +11095,38 @@ def _dask(module="dask"):
 def _row_blocks(name, X):
     """(delayed blocks, the row that each begins with and at last n) of a dask array that is cut into runs of rows."""
     _dask("dask.array")
-    _require(all(hasattr(type(X), own) for own in ("to_delayed", "chunks", "rechunk")),
-             f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got {type(X).__name__}")
+    _require(
+        all(hasattr(type(X), own) for own in ("to_delayed", "chunks", "rechunk")),
+        f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got {type(X).__name__}",
+    )
     if X.ndim != 2 or X.dtype.kind not in "fiub" or 0 in X.shape:
-        raise ValueError(f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
+        raise ValueError(
+            f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}"
+        )
     if np.isnan(X.chunks[0]).any():
         raise ValueError(f"{name} must have known chunk sizes: its .compute_chunk_sizes() does it")
-    _require(len(X.chunks[1]) <= 1, f"{name} must have all columns in one chunk: its .rechunk({{1: -1}}) has")
+    _require(
+        len(X.chunks[1]) <= 1,
+        f"{name} must have all columns in one chunk: its .rechunk({{1: -1}}) has",
+    )
     full = [(part, size) for part, size in zip(X.to_delayed().ravel(), X.chunks[0]) if size > 0]
     return [part for part, _ in full], np.cumsum([0] + [size for _, size in full]).tolist()
 
 
-_at_work = threading.Lock()                            # one task at a time in a process, by all threads that it has
+_at_work = threading.Lock()  # one task at a time in a process, by all threads that it has
 
 
 def _together(function, *values, rows=""):
     """function(*values) by as many threads as this worker has, one task at once: numba's workqueue admits one loop.
     rows: words that end what is refused, on the rows that it is about."""
     before = threads = numba.get_num_threads()
-    with contextlib.suppress(AttributeError, ValueError):              # not in a worker: as many as the caller has set
-        threads = min(numba.config.NUMBA_NUM_THREADS, sys.modules.get("distributed").get_worker().state.nthreads)
+    with contextlib.suppress(
+        AttributeError, ValueError
+    ):  # not in a worker: as many as the caller has set
+        threads = min(
+            numba.config.NUMBA_NUM_THREADS,
+            sys.modules.get("distributed").get_worker().state.nthreads,
+        )
     with _at_work:
         numba.set_num_threads(threads)
         try:
@@ -8582,31 +11142,47 @@ def _together(function, *values, rows=""):
 def _each_block(function, name, X, *held, beside=None):
     """Delayed function(block, first, *held) of each block and its first row, with that of a list `beside`, if any. What
     is held is a task of its own, whose result each worker fetches once."""
-    delayed, (parts, starts) = _dask().delayed, _row_blocks(name, X)
-    task, held = delayed(_together, pure=False), [delayed(value, traverse=False) for value in held]
-    return [task(function, part, first, *([] if beside is None else beside[j:j + 1]), *held,
-                 rows=f"; in rows {first} to {last - 1}")
-            for j, (part, first, last) in enumerate(zip(parts, starts, starts[1:]))]
+    delayed = _dask().delayed
+    (parts, starts) = _row_blocks(name, X)
+    task = delayed(_together, pure=False)
+    held = [delayed(value, traverse=False) for value in held]
+    return [
+        task(
+            function,
+            part,
+            first,
+            *([] if beside is None else beside[j : j + 1]),
+            *held,
+            rows=f"; in rows {first} to {last - 1}",
+        )
+        for j, (part, first, last) in enumerate(zip(parts, starts, starts[1:]))
+    ]
 
 
 def _joined(function, parts, *held):
     """function(a, b, *held) of what neighbours gave, level by level: a worker holds two of them and the result."""
-    task, held = _dask().delayed(_together, pure=False), [_dask().delayed(value, traverse=False) for value in held]
+    task = _dask().delayed(_together, pure=False)
+    held = [_dask().delayed(value, traverse=False) for value in held]
     while len(parts) > 1:
-        pairs = [task(function, *parts[j:j + 2], *held) for j in range(0, len(parts) - 1, 2)]
-        parts = pairs + parts[2 * len(pairs):]
+        pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
+        parts = pairs + parts[2 * len(pairs) :]
     return _computed(parts[0])
 
 
 def _computed(task):
     """What a task gives, by the scheduler that is Dask's at the moment."""
-    with _dask().config.set({"distributed.admin.large-graph-warning-threshold": "1 GB"} if "distributed" in sys.modules
-                            else {}):                  # shared values are large; its defaults may come with it
+    with _dask().config.set(
+        {"distributed.admin.large-graph-warning-threshold": "1 GB"}
+        if "distributed" in sys.modules
+        else {}
+    ):  # shared values are large; its defaults may come with it
         return _dask().compute(task)[0]
 
 
 # 17.2 Maps and folds
 
+
+@_public
 def dask_map(function, X, *model):
     """A function of this file on each row of a dask array: features, residuals or labels of points, lazily (textbook).
 
@@ -8622,22 +11198,37 @@ def dask_map(function, X, *model):
     >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
     ((4, 4, 1),)
     """
-    _require(callable(function), f"dask_map: function must be a function of rows, got {_shown(function)}")
-    _, starts = _row_blocks("dask_map: X", X)
-    rows = [points for points in (getattr(part, "points", part) for part in model)
-            if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == X.shape[1]]
-    like = _together(function, np.array(rows[0][:1] if rows else np.ones((1, X.shape[1])), X.dtype), *model)
+    _require(callable(function), f"function must be a function of rows, got {_shown(function)}")
+    _, starts = _row_blocks("X", X)
+    rows = [
+        points
+        for points in (getattr(part, "points", part) for part in model)
+        if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == X.shape[1]
+    ]
+    like = _together(
+        function, np.array(rows[0][:1] if rows else np.ones((1, X.shape[1])), X.dtype), *model
+    )
     if not isinstance(like, np.ndarray) or like.shape[:1] != (1,):
-        raise ValueError(f"dask_map: function must give an array with a row for each of X's, got {type(like).__name__}")
+        raise ValueError(
+            f"function must give an array with a row for each of X's, got {type(like).__name__}"
+        )
 
     def checked(block, first, *model):
         made = np.asarray(function(block, *model))
         if made.dtype != like.dtype or made.shape != (len(block), *like.shape[1:]):
-            raise ValueError(f"dask_map: function must give a row of {like.dtype} for each of X's, got {made.shape}")
+            raise ValueError(
+                f"dask_map: function must give a row of {like.dtype} for each of X's, got {made.shape}"
+            )
         return made
-    da, parts = _dask("dask.array"), _each_block(checked, "dask_map: X", X, *model)
-    return da.concatenate([da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
-                           for part, size in zip(parts, np.diff(starts).tolist())])
+
+    da = _dask("dask.array")
+    parts = _each_block(checked, "X", X, *model)
+    return da.concatenate(
+        [
+            da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
+            for part, size in zip(parts, np.diff(starts).tolist())
+        ]
+    )
 
 
 def _with_map(state, map=None):
@@ -8646,11 +11237,12 @@ def _with_map(state, map=None):
 
 
 def _folded(block, first, state, map, update):
-    if hasattr(state, "seed"):                         # blocks draw independently of each other
+    if hasattr(state, "seed"):  # blocks draw independently of each other
         state = state._replace(seed=int(_python_subkey(state.seed, first)))
     return _with_map(update(_with_map(state, map), block))
 
 
+@_public
 def dask_fold(X, state, update, merge):
     """The state of a stream after all rows of a dask array: of each block by itself, then joined two by two.
 
@@ -8667,22 +11259,32 @@ def dask_fold(X, state, update, merge):
     (6, 8)
     """
     if not (callable(update) and callable(merge)):
-        raise ValueError(f"dask_fold: update, merge must be functions, got {_shown(update)} and {_shown(merge)}")
+        raise ValueError(
+            f"update, merge must be functions, got {_shown(update)} and {_shown(merge)}"
+        )
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
-    if not callable(count) and count > 0:              # a tuple has a method of that name
-        raise ValueError(f"dask_fold: state must not have seen points, got one of {count}: merge it with the result")
+    if not callable(count) and count > 0:  # a tuple has a method of that name
+        raise ValueError(
+            f"state must not have seen points, got one of {count}: merge it with the result"
+        )
     if isinstance(held, (FDState, RNCAState, ReservoirState)) and held.forget:
-        raise ValueError("dask_fold: state must not forget, as blocks cannot be merged then; got a state that forgets "
-                         f"half in {held.forget} points")
+        raise ValueError(
+            "state must not forget, as blocks cannot be merged then; got a state that forgets "
+            f"half in {held.forget} points"
+        )
     map = getattr(state, "map", None)
     shared = _dask().delayed(map, traverse=False)
-    parts = _each_block(_folded, "dask_fold: X", X, _with_map(state), shared, update)
-    return _with_map(_joined(lambda a, b, map: _with_map(merge(_with_map(a, map), _with_map(b, map))), parts, shared),
-                     map)
+    parts = _each_block(_folded, "X", X, _with_map(state), shared, update)
+    return _with_map(
+        _joined(
+            lambda a, b, map: _with_map(merge(_with_map(a, map), _with_map(b, map))), parts, shared
+        ),
+        map,
+    )
 
 
-@_under_one_name
+@_public
 def dask_median_bandwidth(X, seed=0):
     """Median distance between points of a dask array, over all pairs of at most 1000 points (textbook median trick).
 
@@ -8691,14 +11293,18 @@ def dask_median_bandwidth(X, seed=0):
         seed : int from 0 to 2**64 - 1, by default 0
     Returns: float, the bits of `median_bandwidth`
     """
-    key, (_, starts) = _key(_as_seed("seed", seed), _PAIRS), _row_blocks("X", X)
-    rows = np.sort(_draw_uniformly(starts[-1], min(starts[-1], 1000), key))    # in order: Dask cuts others one by one
+    key = _key(_as_seed("seed", seed), _PAIRS)
+    (_, starts) = _row_blocks("X", X)
+    rows = np.sort(
+        _draw_uniformly(starts[-1], min(starts[-1], 1000), key)
+    )  # in order: Dask cuts others one by one
     return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
 
 
 # 17.3 Landmarks
 
-@_under_one_name
+
+@_public
 def dask_landmarks(X, kernel, s, seed=0):
     """s landmarks of a dask array by ridge leverage scores, divide and conquer (Calandriello, Lazaric, Valko 2017).
 
@@ -8721,11 +11327,15 @@ def _landmark_map(X, landmarks, kernel):
     landmarks = landmarks.points if isinstance(landmarks, LandmarkPoints) else landmarks
     rows = landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
     if not isinstance(rows, (np.ndarray, list)):
-        raise ValueError(f"landmarks must be LandmarkPoints, Landmarks, rows or points, got {type(rows).__name__}")
+        raise ValueError(
+            f"landmarks must be LandmarkPoints, Landmarks, rows or points, got {type(rows).__name__}"
+        )
     if (rows := np.asarray(rows)).ndim == 1 and rows.dtype.kind in "iu":
         if rows.size == 0 or rows.min() < 0 or rows.max() >= len(X):
             raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
-        numbers, places = np.unique(rows, return_inverse=True)     # in order: Dask cuts others one by one
+        numbers, places = np.unique(
+            rows, return_inverse=True
+        )  # in order: Dask cuts others one by one
         rows = _checked_points("X", _computed(X[numbers]), None, numbers)[places]
     points = _checked_points("landmarks", rows, X.shape[1])
     points = points.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
@@ -8736,12 +11346,14 @@ def _sums_of_features(block, first, Y, found, centered=False):
     """F^T [F Y] of the Nystrom features of a block; without Y, F^T [F 1], in the block's precision."""
     P = _checked_points("X", block)
     T = np.ones((len(P), 1)) if Y is None else np.array(_checked_points("Y", Y), np.float64)
-    squares, products = _normal_equations(P, found, T, P.dtype if Y is None else T.dtype, _middle(found, centered))
+    squares, products = _normal_equations(
+        P, found, T, P.dtype if Y is None else T.dtype, _middle(found, centered)
+    )
     _require(np.isfinite(squares).all(), "kernel must be finite on X")
     return np.hstack([squares, products])
 
 
-@_under_one_name
+@_public
 def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of a dask array over a few landmarks (RLS theorem 17): F^T F of the Nystrom features, block by block.
 
@@ -8751,15 +11363,20 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
         kernel, k, seed, centered : as of `nystrom_kpca`
     Returns: Expansion over the landmarks: that of `nystrom_kpca` but for rounding; sums of 8 s^2 bytes a block move
     """
-    seed, centered, _ = _as_seed("seed", seed), _as_flag("centered", centered), _row_blocks("X", X)
+    seed = _as_seed("seed", seed)
+    centered = _as_flag("centered", centered)
+    _ = _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
     k = _checked_whole("k", k, 1, len(found.points))
     sums = _joined(operator.add, _each_block(_sums_of_features, "X", X, None, found, centered))
-    squares, key = sums[:, :-1].copy(), _key(seed, _START)
-    return _together(_components_by_map, found, squares, sums[:, -1].copy(), len(X), centered, k, key)
+    squares = sums[:, :-1].copy()
+    key = _key(seed, _START)
+    return _together(
+        _components_by_map, found, squares, sums[:, -1].copy(), len(X), centered, k, key
+    )
 
 
-@_under_one_name
+@_public
 def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     """Kernel ridge regression of a dask array over a few landmarks (RLS theorem 15, (32)-(35)), for `expand`.
 
@@ -8770,24 +11387,32 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         lam : as of `nystrom_ridge`
     Returns: Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
     """
-    (_, starts), lam = _row_blocks("X", X), _checked_real("lam", lam, 1e-300)
+    (_, starts) = _row_blocks("X", X)
+    lam = _checked_real("lam", lam, 1e-300)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
-    _require(T.shape[:1] == X.shape[:1], f"X and Y must have the same number of rows, got shapes {X.shape} and "
-             f"{T.shape}; where it is nan, call .compute_chunk_sizes()")
+    _require(
+        T.shape[:1] == X.shape[:1],
+        f"X and Y must have the same number of rows, got shapes {X.shape} and "
+        f"{T.shape}; where it is nan, call .compute_chunk_sizes()",
+    )
     T = T.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
     parts = _each_block(_sums_of_features, "X", X, found, beside=_row_blocks("Y", T)[0])
     squares, products = np.split(_joined(operator.add, parts), [len(found.points)], axis=1)
     weights = _together(_solve_ridge, squares.copy(), products, lam)
     expansion = _together(_expansion_by_map, found, weights, np.zeros(T.shape[1]))
-    _require(np.isfinite(expansion.coef).all(), "Y must not be so large that coefficients overflow the type of X")
+    _require(
+        np.isfinite(expansion.coef).all(),
+        "Y must not be so large that coefficients overflow the type of X",
+    )
     return expansion._replace(targets=Y.ndim)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 18. Command line
 # ----------------------------------------------------------------------------------------------------------------------
+
 
 def _to_stderr(text):
     print("kpcasketch:", *text.splitlines(), file=sys.stderr)
@@ -8810,21 +11435,61 @@ _KERNELS = {
 _Stream = collections.namedtuple("_Stream", "words options state start update finish values")
 _STREAMS = {
     "skpca": _Stream(
-        "random features into frequent directions", {"m": 2000, "ell": 50, "block": 8192}, SKPCAState,
-        lambda points, map, options: skpca_start(map, options.ell, options.center), skpca_update, skpca_finish,
-        lambda model: model.values / max(model.count, 1)),
+        "random features into frequent directions",
+        {"m": 2000, "ell": 50, "block": 8192},
+        SKPCAState,
+        lambda points, map, options: skpca_start(map, options.ell, options.center),
+        skpca_update,
+        skpca_finish,
+        lambda model: model.values / max(model.count, 1),
+    ),
     "dsgd": _Stream(
-        "gradients, a step a block", {"m": 8192, "theta0": None, "theta1": None, "block": 512}, DSGDState,
-        lambda points, map, options: dsgd_start(points.rows(slice(0, _START_POINTS)), map, options.k, False, 128,
-                                                options.theta0, options.theta1, 256, options.center),
-        dsgd_update, lambda state, k: dsgd_finish(state), dsgd_values),
+        "gradients, a step a block",
+        {"m": 8192, "theta0": None, "theta1": None, "block": 512},
+        DSGDState,
+        lambda points, map, options: dsgd_start(
+            points.rows(slice(0, _START_POINTS)),
+            map,
+            options.k,
+            False,
+            128,
+            options.theta0,
+            options.theta1,
+            256,
+            options.center,
+        ),
+        dsgd_update,
+        lambda state, k: dsgd_finish(state),
+        dsgd_values,
+    ),
 }
-_TRANSFORMS = {Expansion: expand, Subspace: skpca_transform, DSGDState: dsgd_evaluate, Manifold: manifold_features,
-               NystromMap: nystrom_features}
-_OWN = {"kernel": {name: own for name, (_, own) in _KERNELS.items()},  # options of each entry, by what chooses it
-        "method": {name: method.options for name, method in _METHODS.items()},
-        "stream": {name: stream.options for name, stream in _STREAMS.items()}}
-_REMEMBERED = ("kernel", "sigma", "nu", "alpha", "seed", "center", "standardize", "m", "ell", "theta0", "theta1")
+_TRANSFORMS = {
+    Expansion: expand,
+    Subspace: skpca_transform,
+    DSGDState: dsgd_evaluate,
+    Manifold: manifold_features,
+    NystromMap: nystrom_features,
+}
+_OWN = {
+    "kernel": {
+        name: own for name, (_, own) in _KERNELS.items()
+    },  # options of each entry, by what chooses it
+    "method": {name: method.options for name, method in _METHODS.items()},
+    "stream": {name: stream.options for name, stream in _STREAMS.items()},
+}
+_REMEMBERED = (
+    "kernel",
+    "sigma",
+    "nu",
+    "alpha",
+    "seed",
+    "center",
+    "standardize",
+    "m",
+    "ell",
+    "theta0",
+    "theta1",
+)
 _INDEX = "an index? Write it with index=False, or choose with --columns"
 
 
@@ -8844,15 +11509,19 @@ def _refuse_foreign(options, **chosen):
 
 def _given(options, own):
     """The options of an entry, as they were given or by default."""
-    return {name: default if getattr(options, name) is None else getattr(options, name)
-            for name, default in own.items()}
+    return {
+        name: default if getattr(options, name) is None else getattr(options, name)
+        for name, default in own.items()
+    }
 
 
 def _chosen_kernel(options, points):
     make, own = _KERNELS[options.kernel]
     own = _given(options, own)
     if own.get("sigma") == "median":
-        own["sigma"] = median_bandwidth(points.rows(slice(0, None, max(1, len(points.X) // 10_000))), options.seed)
+        own["sigma"] = median_bandwidth(
+            points.rows(slice(0, None, max(1, len(points.X) // 10_000))), options.seed
+        )
     if own.get("gamma") == "columns":
         own["gamma"] = 1.0 / points.X.shape[1]
     return make(*own.values())
@@ -8860,60 +11529,90 @@ def _chosen_kernel(options, points):
 
 # 18.2 Points and labels
 
+
 class _Points(NamedTuple):
     """Points, a row each, maybe on disk; names of columns, labels, and (mean, scale) to standardize by, if any."""
+
     X: np.ndarray
     names: list = None
     labels: np.ndarray = None
     moments: tuple = None
     source: str = "points"
 
-    @np.errstate(over="ignore", invalid="ignore")      # `_checked_points` tells the row
     def rows(self, chosen=slice(None)):
         """Some of them as an array of float64 or float32."""
-        rows, dtype = self.X[chosen], np.float32 if self.X.dtype == np.float32 else np.float64
+        rows = self.X[chosen]
+        dtype = np.float32 if self.X.dtype == np.float32 else np.float64
         if self.moments is not None:
             rows = (np.asarray(rows, np.float64) - self.moments[0]) / self.moments[1]
-        return _checked_points(self.source, np.ascontiguousarray(rows, dtype), None, range(len(self.X))[chosen])
+        return _checked_points(
+            self.source, np.ascontiguousarray(rows, dtype), None, range(len(self.X))[chosen]
+        )
 
 
 def _load_points(options, beside=None):
     """The points of a file, a .npy file's on disk until they are needed; beside: what is in the file of a model."""
-    path, names, labels, kind = options.points, None, None, pathlib.Path(options.points).suffix.lower()
+    path = options.points
+    names = None
+    labels = None
+    kind = pathlib.Path(options.points).suffix.lower()
     wanted = beside["columns"].tolist() if beside and "columns" in beside else None
     _require(kind in (".npy", ".npz", ".csv"), f"{path} is not a .npy, .npz or .csv file")
-    if (options.key and kind != ".npz") or (options.columns or options.header is not None) and kind != ".csv":
-        raise ValueError(f"--key is for .npz files, --columns and --header for .csv files, and not for {path}")
+    if (
+        (options.key and kind != ".npz")
+        or (options.columns or options.header is not None)
+        and kind != ".csv"
+    ):
+        raise ValueError(
+            f"--key is for .npz files, --columns and --header for .csv files, and not for {path}"
+        )
     if kind == ".csv":
         X, names, labels = _load_csv(path, options, wanted)
     else:
         names = list(_arrays_in(path, "r" if kind == ".npy" else None, []))
         name = options.key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
         if {"format", "shape", "data"} <= set(names):
-            raise ValueError(f"{path} holds a sparse matrix of scipy.sparse, and points are dense: its .toarray()")
-        _require(name in names, f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key")
-        X, names = _arrays_in(path, "r" if kind == ".npy" else None, [name])[name], None
+            raise ValueError(
+                f"{path} holds a sparse matrix of scipy.sparse, and points are dense: its .toarray()"
+            )
+        _require(
+            name in names,
+            f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key",
+        )
+        X = _arrays_in(path, "r" if kind == ".npy" else None, [name])[name]
+        names = None
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
-        raise ValueError(f"{path} must hold a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
-    moments = [beside[name] for name in _STANDARDIZED] if beside and _STANDARDIZED[0] in beside else None
+        raise ValueError(
+            f"{path} must hold a 2-D array of real numbers, got {X.dtype} of shape {X.shape}"
+        )
+    moments = (
+        [beside[name] for name in _STANDARDIZED] if beside and _STANDARDIZED[0] in beside else None
+    )
     if moments and moments[0].size != X.shape[1]:
-        raise ValueError(f"{path} has {X.shape[1]} columns, and the points before had {moments[0].size}")
+        raise ValueError(
+            f"{path} has {X.shape[1]} columns, and the points before had {moments[0].size}"
+        )
     labels = _load_labels(options, len(X)) if labels is None else labels
     points = _Points(X, names if options.columns else wanted or names, labels, moments, path)
     if beside is None and kind == ".csv" and not options.standardize:
         scales = points.rows(slice(8192)).std(0)
         if scales.max() > 1e3 * scales[scales > 0.0].min(initial=math.inf):
-            _to_stderr(f"columns of {path} differ in scale by more than 1000: --standardize brings them to one")
-    if options.standardize and beside is None:         # a column that does not vary keeps its scale
-        slabs, first = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)], np.asarray(X[0], np.float64)
-        mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / len(X)  # near it no digits cancel
+            _to_stderr(
+                f"columns of {path} differ in scale by more than 1000: --standardize brings them to one"
+            )
+    if options.standardize and beside is None:  # a column that does not vary keeps its scale
+        slabs = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)]
+        first = np.asarray(X[0], np.float64)
+        mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / len(
+            X
+        )  # near it no digits cancel
         scale = np.sqrt(sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs) / len(X))
         points = points._replace(moments=(mean, np.where(scale > 0.0, scale, 1.0)))
     return points
 
 
 def _is_number(field):
-    try:                                               # 1_000 and Arabic digits are numbers for Python alone
+    try:  # 1_000 and Arabic digits are numbers for Python alone
         return field.isascii() and "_" not in field and float(field) is not None
     except ValueError:
         return False
@@ -8933,7 +11632,9 @@ def _csv_rows(path):
                 else:
                     yield rows.line_num, row
         except UnicodeDecodeError:
-            raise ValueError(f"{path} is not in UTF-8: save it as such (Excel: CSV UTF-8)") from None
+            raise ValueError(
+                f"{path} is not in UTF-8: save it as such (Excel: CSV UTF-8)"
+            ) from None
         except csv.Error as error:
             raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
@@ -8943,40 +11644,57 @@ def _load_csv(path, options, wanted):
     rows = _csv_rows(path)
     ahead = list(itertools.islice(rows, 2))
     _require(ahead, f"{path} holds no numbers")
-    first, (line, second) = ahead[0][1], ahead[-1]
-    width, named, asked = len(first), [field.strip() for field in first], wanted
+    first = ahead[0][1]
+    (line, second) = ahead[-1]
+    width = len(first)
+    named = [field.strip() for field in first]
+    asked = wanted
     if any(mark in ",".join(first) and mark in ",".join(second) for mark in ";\t"):
-        raise ValueError(f"{path}, line 1 has semicolons or tabs: commas must part columns, and numbers have points")
+        raise ValueError(
+            f"{path}, line 1 has semicolons or tabs: commas must part columns, and numbers have points"
+        )
     header = options.header
-    if header is None:                                 # names of a model are a header, too, if they are years
+    if header is None:  # names of a model are a header, too, if they are years
         header = not all(map(_is_number, first)) or bool(wanted) and set(wanted) <= set(named)
         if not header and first == [str(j) for j in range(width)]:
-            raise ValueError(f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which")
+            raise ValueError(
+                f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which"
+            )
     if header and len(second) != width:
-        raise ValueError(f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: row names (R: "
-                         "row.names = FALSE), or commas in or after numbers")
+        raise ValueError(
+            f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: row names (R: "
+            "row.names = FALSE), or commas in or after numbers"
+        )
     by_place = wanted and len(wanted) == width and not any(str(name).isdecimal() for name in wanted)
     names = named if header else wanted if by_place else []
     if options.columns:
-        asked = [field.strip() for field in next(csv.reader([options.columns], skipinitialspace=True))]
+        asked = [
+            field.strip() for field in next(csv.reader([options.columns], skipinitialspace=True))
+        ]
         if not set(asked) <= set(names) and all(map(str.isdecimal, asked)):
             asked = [int(field) for field in asked]
-    known = [*names, *range(1, width + 1)]             # columns are chosen by names, or by numbers
+    known = [*names, *range(1, width + 1)]  # columns are chosen by names, or by numbers
     if asked:
         if missing := [name for name in asked if known.count(name) != 1]:
-            raise ValueError(f"{path} must have one column {', '.join(map(repr, missing))}: it has "
-                             f"{', '.join(map(repr, names)) or width}; names, or numbers from 1, with commas between")
+            raise ValueError(
+                f"{path} must have one column {', '.join(map(repr, missing))}: it has "
+                f"{', '.join(map(repr, names)) or width}; names, or numbers from 1, with commas between"
+            )
     elif "" in names:
         raise ValueError(f"{path}, line 1, column {names.index('') + 1} has no name: {_INDEX}")
     elif len(set(names)) < len(names):
-        raise ValueError(f"{path}, line 1 has names that occur twice: choose by numbers with --columns")
+        raise ValueError(
+            f"{path}, line 1 has names that occur twice: choose by numbers with --columns"
+        )
     if header and options.header is None and any(map(_is_number, first)):
         _to_stderr(f"{path}, line 1 is taken for names: {', '.join(names)}; or --no-header")
     chosen = [known.index(name) % width for name in asked or names or known]
     label = names.index(options.labels) if options.labels in names else None
     if label in chosen and not asked:
         chosen.remove(label)
-    body, blocks, labels = itertools.chain(ahead[header:], rows), [np.empty((0, len(chosen)))], []
+    body = itertools.chain(ahead[header:], rows)
+    blocks = [np.empty((0, len(chosen)))]
+    labels = []
     while block := list(itertools.islice(body, 4096)):
         for line, row in block:
             if len(row) != width:
@@ -8988,16 +11706,32 @@ def _load_csv(path, options, wanted):
         except ValueError:
             text = "_"
         if "_" in text or not text.isascii() or not _all_below(blocks[-1], 1e150):
-            line, j, field = next((line, j, row[j]) for line, row in block for j in chosen
-                                  if not (_is_number(row[j]) and abs(float(row[j])) < 1e150))
-            what = f"holds {field!r}, which is no number below 1e150 in size" if field.strip() else "is empty"
+            line, j, field = next(
+                (line, j, row[j])
+                for line, row in block
+                for j in chosen
+                if not (_is_number(row[j]) and abs(float(row[j])) < 1e150)
+            )
+            what = (
+                f"holds {field!r}, which is no number below 1e150 in size"
+                if field.strip()
+                else "is empty"
+            )
             place = f"column {j + 1}" + (f", {names[j]!r}," if names else "")
-            raise ValueError(f"{path}, line {line}, {place} {what}: --columns chooses others; rows that lack numbers "
-                             "are filled or dropped beforehand")
+            raise ValueError(
+                f"{path}, line {line}, {place} {what}: --columns chooses others; rows that lack numbers "
+                "are filled or dropped beforehand"
+            )
         labels += [row[label] for _, row in block] if label is not None else []
     X = np.concatenate(blocks)
-    if not names and asked is None and width > 1 and len(X) > 2 and X[0, 0] in (0.0, 1.0) and (
-            X[:, 0] - X[0, 0] == np.arange(len(X))).all():
+    if (
+        not names
+        and asked is None
+        and width > 1
+        and len(X) > 2
+        and X[0, 0] in (0.0, 1.0)
+        and (X[:, 0] - X[0, 0] == np.arange(len(X))).all()
+    ):
         raise ValueError(f"{path}, column 1 numbers the rows: {_INDEX}")
     y = np.array(labels, np.float64 if all(map(_is_number, labels)) else str)
     return X, [known[j] for j in chosen] if names or asked else None, None if label is None else y
@@ -9012,9 +11746,11 @@ def _load_labels(options, n):
         return None
     try:
         if path.lower().endswith(".csv"):
-            fields = [field for _, (field,) in _csv_rows(path)]        # one column, maybe with a header
-            fields = fields[len(fields) == n + 1 and not _is_number(fields[0]):]
-            y = np.array(fields, np.float64 if all(map(_is_number, fields)) else str)  # numbers are sorted as such
+            fields = [field for _, (field,) in _csv_rows(path)]  # one column, maybe with a header
+            fields = fields[len(fields) == n + 1 and not _is_number(fields[0]) :]
+            y = np.array(
+                fields, np.float64 if all(map(_is_number, fields)) else str
+            )  # numbers are sorted as such
         else:
             held = _arrays_in(path, None, ("y", "labels", "label", "target", ""))
             y = next((value for value in held.values() if value is not None), np.empty(0))
@@ -9024,25 +11760,38 @@ def _load_labels(options, n):
     except FileNotFoundError:
         reason = "there is no such file, nor a column of that name in a header of the points"
     except Exception as error:
-        reason = "they are Python objects: save labels.astype(str)" if "Python objects" in str(error) else error
+        reason = (
+            "they are Python objects: save labels.astype(str)"
+            if "Python objects" in str(error)
+            else error
+        )
     raise ValueError(f"cannot take labels of {path}: {reason}")
 
 
 # 18.3 demo, embed: the table, a row a method
 
+
 def _fitted(name, X, kernel, options):
     """(model, features of X, bytes held, matrix()) by a method of the table; matrix() stands for the Gram matrix."""
-    k, seed, centred, own = options.k, options.seed, options.center, _METHODS[name].options
+    k = options.k
+    seed = options.seed
+    centred = options.center
+    own = _METHODS[name].options
     exact = centred and name in ("lanczos", "implicit")
-    made = _METHODS[name].make(_about_mean(kernel, X) if exact else X, kernel, *_given(
-        options, own or {"k": k}).values(), seed)
+    made = _METHODS[name].make(
+        _about_mean(kernel, X) if exact else X,
+        kernel,
+        *_given(options, own or {"k": k}).values(),
+        seed,
+    )
     if isinstance(made, Landmarks):
-        model, matrix = nystrom_kpca(X, made, kernel, k, seed, centred), lambda: LowRank(nystrom(X, made, kernel))
+        model = nystrom_kpca(X, made, kernel, k, seed, centred)
+        matrix = lambda: LowRank(nystrom(X, made, kernel))  # noqa: E731
     elif isinstance(made, ReducedSet):
         model = rskpca(made.centers, made.weights, kernel, k, seed, centred)
-        matrix = lambda: LowRank(nystrom(made.centers, made.centers, kernel)[made.labels])             # noqa: E731
+        matrix = lambda: LowRank(nystrom(made.centers, made.centers, kernel)[made.labels])  # noqa: E731
     else:
-        model, A, eigen = _kpca("embed", X, kernel, k, seed, centred, 1e-8, made)
+        model, A, eigen = _kpca(X, kernel, k, seed, centred, 1e-8, made)
         return model, (eigen.vectors * np.sqrt(model.values)).astype(X.dtype), nbytes(A), lambda: A
     return model, expand(X, model), model.points.nbytes + model.coef.nbytes, matrix
 
@@ -9053,82 +11802,124 @@ about the mean"""
 
 
 def _print_head(options, points, source, kernel, more=""):
-    sigma, X = _sigma_of(kernel), points.X
-    print(f"{source}: {len(X)} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
-          + (f", sigma {sigma:.6g}" if sigma else "") + f"; k = {options.k}, seed {options.seed}{more}", flush=True)
+    sigma = _sigma_of(kernel)
+    X = points.X
+    print(
+        f"{source}: {len(X)} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
+        + (f", sigma {sigma:.6g}" if sigma else "")
+        + f"; k = {options.k}, seed {options.seed}{more}",
+        flush=True,
+    )
 
 
 def _embed(options):
     """A row for each method; embedding, model and picture of the first."""
-    names = [name for name in _METHODS if name not in _REDUCED_METHODS] if options.method == "all" else [options.method]
+    names = (
+        [name for name in _METHODS if name not in _REDUCED_METHODS]
+        if options.method == "all"
+        else [options.method]
+    )
     _refuse_foreign(options, kernel=[options.kernel], method=names)
     _check_files(options)
     if options.points is not None:
-        points, source = _load_points(options), options.points
+        points = _load_points(options)
+        source = options.points
     elif options.noisy:
-        points, source = _Points(random_noisy(*options.noisy, options.seed, 50, 10.0, 50)), "RandomNoisy points"
+        points = _Points(random_noisy(*options.noisy, options.seed, 50, 10.0, 50))
+        source = "RandomNoisy points"
     else:
-        rng, labels = np.random.default_rng(0), np.repeat(np.arange(10), np.arange(345, 254, -10))
-        X = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal((labels.size, 16))
-        points, source = _Points(X, None, labels), "ten clusters"
+        rng = np.random.default_rng(0)
+        labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
+        X = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal(
+            (labels.size, 16)
+        )
+        points = _Points(X, None, labels)
+        source = "ten clusters"
         options.sigma = 6.0 if options.sigma is None else options.sigma
-    X, kernel = points.rows(), _chosen_kernel(options, points)
+    X = points.rows()
+    kernel = _chosen_kernel(options, points)
     _checked_whole("-k", options.k, 1, len(X))
     _print_head(options, points, source, kernel)
-    first, compared = None, options.errors and len(X) <= _DENSE_POINTS
+    first = None
+    compared = options.errors and len(X) <= _DENSE_POINTS
     if compared:
         with _progress("exact results, to compare with"):
-            _, K, eigen = _kpca("embed", X, kernel, options.k, options.seed, options.center, 1e-8)
+            _, K, eigen = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)
             norm = max(spectral_norm(K, options.seed, 1e-3), 1e-300)
     elif options.errors:
         print(f"more than {_DENSE_POINTS} points: without comparison with exact results")
-    print("method            seconds  bytes held      error   within 10 deg   of best %  explained %")
+    print(
+        "method            seconds  bytes held      error   within 10 deg   of best %  explained %"
+    )
     for done, name in enumerate(names, 1):
         with _progress(f"{name}, {done} of {len(names)}") as line:
             model, features, held, matrix = _fitted(name, X, kernel, options)
             seconds = time.perf_counter() - line.start
             told = "          -               -           -            -"
             if compared:
-                error, right, kept, explained = spectral_error(
-                    center(matrix()) if options.center else matrix(), K) / norm, 0, math.nan, math.nan
-                with contextlib.suppress(ValueError):  # points that are all alike have no variance, or no directions
-                    Q = np.ascontiguousarray(np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0])
+                error = spectral_error(center(matrix()) if options.center else matrix(), K) / norm
+                right = 0
+                kept = math.nan
+                explained = math.nan
+                with contextlib.suppress(
+                    ValueError
+                ):  # points that are all alike have no variance, or no directions
+                    Q = np.ascontiguousarray(
+                        np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0]
+                    )
                     right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
                     kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
                     explained = explained_variance_ratio(X, model).sum()
                 told = f"{error:11.3g}{f'{right} of {options.k}':>16}{100 * kept:12.4g}{100 * explained:13.4g}".replace(
-                    "nan", "  -")
+                    "nan", "  -"
+                )
         print(f"{name:16}{seconds:9.3f}{_human(held):>12}{told}", flush=True)
         first = first or (model, features)
     if compared:
         print(_LEGEND)
-    print(f"eigenvalues / n ({names[0]}): " + " ".join(f"{value / len(X):.4g}" for value in first[0].values[:10]))
+    print(
+        f"eigenvalues / n ({names[0]}): "
+        + " ".join(f"{value / len(X):.4g}" for value in first[0].values[:10])
+    )
     _write_results(options, points, names[0], first[0], first[0].values, first[1])
 
 
 # 18.4 Files that are written
 
+
 def _check_files(options):
     """Refuse, before the work, results that cannot be written, or would be written over what belongs to the request; a
     name without a suffix gets .npz, as numpy.savez has it."""
-    files, kinds_of = vars(options), {
-        "o": (".npz", ".npy"), "model": (".npz",), "state": (".npz",), "plot": (".png", ".svg", ".pdf")}
-    places = [*{os.path.realpath(files[name]) for name in ("points", "by", "labels") if files.get(name)}]
+    files = vars(options)
+    kinds_of = {
+        "o": (".npz", ".npy"),
+        "model": (".npz",),
+        "state": (".npz",),
+        "plot": (".png", ".svg", ".pdf"),
+    }
+    places = [
+        *{os.path.realpath(files[name]) for name in ("points", "by", "labels") if files.get(name)}
+    ]
     for name, kinds in kinds_of.items():
         if files.get(name):
             place = pathlib.Path(files[name])
             if not place.suffix and name != "plot" and not place.exists():
                 files[name] = str(place := place.with_suffix(".npz"))
-            _require(place.suffix in kinds, f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}")
+            _require(
+                place.suffix in kinds,
+                f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}",
+            )
             # A new file takes the old one's place; with the dot, a parent that is a file is refused.
             needed = [os.path.join(place.resolve().parent, "."), *[place] * place.exists()]
             if place.is_dir() or not all(os.access(path, os.W_OK) for path in needed):
                 raise ValueError(f"cannot write {place}")
             places.append(os.path.realpath(place))
     if len(set(places)) < len(places):
-        raise ValueError(f"{max(places, key=places.count)} is named twice, and would be overwritten")
+        raise ValueError(
+            f"{max(places, key=places.count)} is named twice, and would be overwritten"
+        )
     if options.plot:
-        importlib.import_module("matplotlib.figure")   # which may be missing
+        importlib.import_module("matplotlib.figure")  # which may be missing
 
 
 def _written_with(points):
@@ -9140,21 +11931,26 @@ def _written_with(points):
 def _write_results(options, points, what, model, values, embedding=None):
     """Model, embedding (or features by the model) and picture, as far as they are asked for. With --residual the last
     column is how far each point is off the model: `off` in a .npz file."""
-    n, k, dtype = len(points.X), len(values), points.rows(slice(1)).dtype
-    off, alone = getattr(options, "residual", False), (options.o or "").endswith(".npy")
+    n = len(points.X)
+    k = len(values)
+    dtype = points.rows(slice(1)).dtype
+    off = getattr(options, "residual", False)
+    alone = (options.o or "").endswith(".npy")
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
 
     def features(rows):
         X = points.rows(rows)
         Z = embedding[rows] if embedding is not None else _TRANSFORMS[type(model)](X, model)
         return np.column_stack([Z, residual(X, model)]) if off else Z.reshape(len(X), -1)
+
     if getattr(options, "model", None):
         _write_whole(options.model, lambda file: np.savez(file, **arrays))
         print(f"wrote {options.model} (the model of {what})")
 
     def write(file):
-        blocks, told = [], {"descr": dtype.str, "fortran_order": False, "shape": (n, k + off)}
-        if alone:                                      # block by block: it may be larger than memory
+        blocks = []
+        told = {"descr": dtype.str, "fortran_order": False, "shape": (n, k + off)}
+        if alone:  # block by block: it may be larger than memory
             np.lib.format.write_array_header_1_0(file, told)
         with _progress("embedding") as line:
             for begin in range(0, n, 8192):
@@ -9163,34 +11959,59 @@ def _write_results(options, points, what, model, values, embedding=None):
                 line.share = min(1.0, (begin + 8192) / n)
         if not alone:
             out = np.concatenate(blocks)
-            np.savez(file, embedding=out[:, :k], values=values, **({"off": out[:, k]} if off else {}), **arrays)
+            np.savez(
+                file,
+                embedding=out[:, :k],
+                values=values,
+                **({"off": out[:, k]} if off else {}),
+                **arrays,
+            )
+
     if options.o:
         _write_whole(options.o, write)
         print(f"wrote {options.o} ({what})")
     if options.plot:
         shown = slice(0, n, max(1, n // 10_000))
-        _plot(options, features(shown), values, None if points.labels is None else points.labels[shown], what)
+        _plot(
+            options,
+            features(shown),
+            values,
+            None if points.labels is None else points.labels[shown],
+            what,
+        )
         print(f"drew {options.plot} ({what})")
 
 
 def _plot(options, embedding, values, labels, what):
     """Two components, coloured by labels, and the spectrum."""
     if labels is not None and (labels != labels).any():
-        labels = labels.astype(str)                    # NaN is a label, too
-    figure = importlib.import_module("matplotlib.figure").Figure(figsize=(10, 4.8), layout="constrained")
+        labels = labels.astype(str)  # NaN is a label, too
+    figure = importlib.import_module("matplotlib.figure").Figure(
+        figsize=(10, 4.8), layout="constrained"
+    )
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     Z = embedding[:, [0, min(1, len(values) - 1)]].T
     style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / Z.shape[1], 0.15, 0.9))}
-    kinds, of, by = () if labels is None else np.unique(labels), options.points or "demo", options.labels or "label"
+    kinds = () if labels is None else np.unique(labels)
+    of = options.points or "demo"
+    by = options.labels or "label"
     # As plain text: without formulas, and without what no font has.
-    title, called, *names = [str(text).encode(errors="replace").decode().replace("$", "\\$") for text in (
-        f"{pathlib.Path(of).name}: kernel PCA ({what})", pathlib.Path(by).stem, *kinds)]
-    if 0 < len(kinds) <= 20:                           # a class a colour, in a legend
-        colours = importlib.import_module("matplotlib").colormaps["tab10" if len(kinds) <= 10 else "tab20"]
-        for number, (kind, name) in enumerate(zip(kinds, names)):      # the legend leaves out what begins with "_"
+    title, called, *names = [
+        str(text).encode(errors="replace").decode().replace("$", "\\$")
+        for text in (f"{pathlib.Path(of).name}: kernel PCA ({what})", pathlib.Path(by).stem, *kinds)
+    ]
+    if 0 < len(kinds) <= 20:  # a class a colour, in a legend
+        colours = importlib.import_module("matplotlib").colormaps[
+            "tab10" if len(kinds) <= 10 else "tab20"
+        ]
+        for number, (kind, name) in enumerate(
+            zip(kinds, names)
+        ):  # the legend leaves out what begins with "_"
             left.scatter(*Z[:, labels == kind], color=colours(number), label=" " + name, **style)
-        left.legend(title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2)
-    elif labels is not None and labels.dtype.kind in "biuf":           # a scale
+        left.legend(
+            title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2
+        )
+    elif labels is not None and labels.dtype.kind in "biuf":  # a scale
         figure.colorbar(left.scatter(*Z, c=labels, cmap="viridis", **style), ax=left, label=called)
     else:
         left.scatter(*Z, **style)
@@ -9201,15 +12022,20 @@ def _plot(options, embedding, values, labels, what):
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
     right.xaxis.get_major_locator().set_params(integer=True)
-    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot.split(".")[-1]))
+    _write_whole(
+        options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot.split(".")[-1])
+    )
 
 
 # 18.5 stream: files of any size, and states that go on
 
+
 def _loaded(path, kinds, what):
     """(tuple, arrays) of a file that `save`, -o or --state has written."""
     model = _from_arrays(arrays := _arrays_in(path), path)
-    _require(isinstance(model, tuple(kinds)), f"{path} must hold {what}, got {type(model).__name__}")
+    _require(
+        isinstance(model, tuple(kinds)), f"{path} must hold {what}, got {type(model).__name__}"
+    )
     return model, arrays
 
 
@@ -9217,25 +12043,42 @@ def _resumed(options, stream):
     """(state, points, {file: [rows taken, the last of them]}) that a state goes on with, and its options."""
     state, arrays = _loaded(options.state, [stream.state], f"a state of {options.method}")
     points = _load_points(options, arrays)
-    begun = json.loads(str(arrays["options"])) if "options" in arrays else {           # older files have none
-        "m": state.map.m, "seed": int(state.map.seed)}
-    differing = [_option_of(name) for name, value in vars(options).items()
-                 if name in _REMEMBERED and value not in (None, begun.get(name, value))]
-    if "columns" in arrays and [*map(str, points.names)] != [*map(str, arrays["columns"])]:    # older: numbers as str
+    begun = (
+        json.loads(str(arrays["options"]))
+        if "options" in arrays
+        else {  # older files have none
+            "m": state.map.m,
+            "seed": int(state.map.seed),
+        }
+    )
+    differing = [
+        _option_of(name)
+        for name, value in vars(options).items()
+        if name in _REMEMBERED and value not in (None, begun.get(name, value))
+    ]
+    if "columns" in arrays and [*map(str, points.names)] != [
+        *map(str, arrays["columns"])
+    ]:  # older: numbers as str
         differing.append("--columns")
     if isinstance(state, DSGDState):
-        differing += ["-k"] * (state.coef.shape[1] != options.k) + ["task"] * (state.task != _COMPONENTS)
+        differing += ["-k"] * (state.coef.shape[1] != options.k) + ["task"] * (
+            state.task != _COMPONENTS
+        )
     if differing:
         raise ValueError(f"{options.state} was begun with other {', '.join(differing)}")
     found = json.loads(str(arrays["sources"])) if "sources" in arrays else {}
-    found = {name: [taken, None] for name, _, taken, *_ in found} if isinstance(found, list) else found     # older
+    found = (
+        {name: [taken, None] for name, _, taken, *_ in found} if isinstance(found, list) else found
+    )  # older
     vars(options).update(begun, **_given(options, {"block": stream.options["block"]}))
     return state, points, found
 
 
 def _stream(options):
     """A stream's method on points that need not fit into memory: `here` is (state, rows taken)."""
-    stream, name, k = _STREAMS[options.method], os.path.realpath(options.points), options.k
+    stream = _STREAMS[options.method]
+    name = os.path.realpath(options.points)
+    k = options.k
     _refuse_foreign(options, kernel=[options.kernel], stream=[options.method])
     if options.residual and (options.method != "skpca" or not options.o):
         raise ValueError("--residual is for the method skpca, and needs -o")
@@ -9246,56 +12089,86 @@ def _stream(options):
     else:
         vars(options).update(_given(options, stream.options))
         points = _load_points(options)
-        kernel, d = _chosen_kernel(options, points), points.X.shape[1]
+        kernel = _chosen_kernel(options, points)
+        d = points.X.shape[1]
         map = fourier_features_map(kernel, d, options.m, options.seed, options.method == "skpca")
         state = stream.start(points, map, options)
-    n, size, (begun, last) = len(points.X), _checked_whole("--block", options.block, 1), sources.get(name, [0, None])
+    n = len(points.X)
+    size = _checked_whole("--block", options.block, 1)
+    (begun, last) = sources.get(name, [0, None])
     if begun > n or last is not None and points.X[begun - 1].astype(float).tolist() != last:
         raise ValueError(f"{options.state} was made from other points of {name}")
     _checked_whole("-k", k, 1, state.sketch.ell if isinstance(state, SKPCAState) else state.map.m)
-    _print_head(options, points, options.points, state.map.kernel, f"; goes on at point {begun}" * bool(begun))
-    here, saved = (state, begun), time.perf_counter()
+    _print_head(
+        options,
+        points,
+        options.points,
+        state.map.kernel,
+        f"; goes on at point {begun}" * bool(begun),
+    )
+    here = (state, begun)
+    saved = time.perf_counter()
 
     def keep():
         state, at = here
         if options.state and at > begun:
             sources[name] = [at, points.X[at - 1].astype(float).tolist()]
-            arrays = {**_as_arrays(state), **_written_with(points), "sources": json.dumps(sources), "options":
-                      json.dumps({own: getattr(options, own) for own in _REMEMBERED})}
+            arrays = {
+                **_as_arrays(state),
+                **_written_with(points),
+                "sources": json.dumps(sources),
+                "options": json.dumps({own: getattr(options, own) for own in _REMEMBERED}),
+            }
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
     try:
         with _progress(options.method) as line:
             while here[1] < n:
-                end = here[1] + size if n - here[1] > size + 1 else n          # a last point alone cannot be centred
-                here = stream.update(here[0], points.rows(slice(here[1], end))), end   # no interrupt falls between
-                line.text, line.share = f"{options.method}, {end:,} of {n:,} points", (end - begun) / (n - begun)
+                end = (
+                    here[1] + size if n - here[1] > size + 1 else n
+                )  # a last point alone cannot be centred
+                here = (
+                    stream.update(here[0], points.rows(slice(here[1], end))),
+                    end,
+                )  # no interrupt falls between
+                line.text, line.share = (
+                    f"{options.method}, {end:,} of {n:,} points",
+                    (end - begun) / (n - begun),
+                )
                 if time.perf_counter() - saved > 30.0:
                     keep()
                     saved = time.perf_counter()
         keep()
-    except (KeyboardInterrupt, ValueError) as stop:    # the blocks before it count
+    except (KeyboardInterrupt, ValueError) as stop:  # the blocks before it count
         keep()
         kept = "--state would keep them"
         if options.state:
             kept = f"{options.state} holds them: the same command goes on from there"
-        raise type(stop)(f"{str(stop) or 'interrupted'}; {here[1]} of {n} points were taken"
-                         + f", and {kept}" * bool(here[1])) from None
-    seconds, model = time.perf_counter() - line.start, stream.finish(here[0], k)
+        raise type(stop)(
+            f"{str(stop) or 'interrupted'}; {here[1]} of {n} points were taken"
+            + f", and {kept}" * bool(here[1])
+        ) from None
+    seconds = time.perf_counter() - line.start
+    model = stream.finish(here[0], k)
     values = stream.values(model)
-    print(f"{n - begun} points, {(n - begun) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
-          + " ".join(f"{value:.4g}" for value in values[:10]))
+    print(
+        f"{n - begun} points, {(n - begun) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
+        + " ".join(f"{value:.4g}" for value in values[:10])
+    )
     if isinstance(model, Subspace):
         lost = model.shrunk / max(model.count, 1)
         unsure = np.count_nonzero(model.values < model.shrunk)
         hint = f"; the last {unsure} are below that, and may follow the last points: take a larger --ell"
-        print(f"no direction has lost more than {lost:.3g} of a point's mean squared length{hint if unsure else ''}")
+        print(
+            f"no direction has lost more than {lost:.3g} of a point's mean squared length{hint if unsure else ''}"
+        )
     if options.state:
         print(f"wrote {options.state} ({sum(taken for taken, _ in sources.values())} points)")
     _write_results(options, points, options.method, model, getattr(model, "values", values))
 
 
 # 18.6 apply, advise, warm-up
+
 
 def _apply(options):
     """Features of new points by a model on disk."""
@@ -9304,8 +12177,13 @@ def _apply(options):
     model, arrays = _loaded(options.by, _TRANSFORMS, "a model, as --model, -o or save writes it")
     _check_files(options)
     points = _load_points(options, arrays)
-    values = (dsgd_values(model) if isinstance(model, DSGDState) else
-              np.ones(len(model.points)) if isinstance(model, NystromMap) else np.atleast_1d(model.values))
+    values = (
+        dsgd_values(model)
+        if isinstance(model, DSGDState)
+        else np.ones(len(model.points))
+        if isinstance(model, NystromMap)
+        else np.atleast_1d(model.values)
+    )
     print(f"{options.points}: {len(points.X)} points; {values.size} features of {options.by}")
     _write_results(options, points, pathlib.Path(options.by).name, model, values)
 
@@ -9322,21 +12200,39 @@ def _advise(options):
     for row in rows:
         figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
         print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
-    best, sigma, header = rows[0], _sigma_of(kernel), {True: ["--header"], False: ["--no-header"]}
+    best = rows[0]
+    sigma = _sigma_of(kernel)
+    header = {True: ["--header"], False: ["--no-header"]}
     _require(best.works, "nothing reaches that in this memory")
     streamed = best.method == "skpca"
-    given = {name: getattr(options, name) for name in (
-        "key", "columns", "kernel", *_OWN["kernel"][options.kernel], "k", "seed")}
-    given |= {"sigma": sigma and f"{sigma:.6g}", "method": best.method, "m" if streamed else "s": best.size or None,
-              "ell": min(int(best.size), max(50, 2 * options.k)) if streamed else None}
-    words = [f"{_option_of(name)} {shlex.quote(str(value))}" for name, value in given.items() if value is not None]
-    print("size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
-          f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch",
-          "stream" if streamed else "embed", shlex.quote(options.points), *words,
-          *["--standardize"] * options.standardize, *header.get(options.header, []))
+    given = {
+        name: getattr(options, name)
+        for name in ("key", "columns", "kernel", *_OWN["kernel"][options.kernel], "k", "seed")
+    }
+    given |= {
+        "sigma": sigma and f"{sigma:.6g}",
+        "method": best.method,
+        "m" if streamed else "s": best.size or None,
+        "ell": min(int(best.size), max(50, 2 * options.k)) if streamed else None,
+    }
+    words = [
+        f"{_option_of(name)} {shlex.quote(str(value))}"
+        for name, value in given.items()
+        if value is not None
+    ]
+    print(
+        "size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
+        f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch",
+        "stream" if streamed else "embed",
+        shlex.quote(options.points),
+        *words,
+        *["--standardize"] * options.standardize,
+        *header.get(options.header, []),
+    )
 
 
 # 18.7 Words
+
 
 class _OneLine(argparse.ArgumentParser):
     """A parser whose errors are one line."""
@@ -9351,31 +12247,112 @@ _COMMANDS = {
     "stream": (_stream, "kernel PCA of a file of any size, which can be interrupted and go on"),
     "apply": (_apply, "features of new points by a model that was written"),
     "advise": (_advise, "which sketch, and how large, for an error"),
-    "warm-up": (lambda options: print(f"typical tasks are ready: {warm_up():.1f} s"), "compile for typical tasks"),
+    "warm-up": (
+        lambda options: print(f"typical tasks are ready: {warm_up():.1f} s"),
+        "compile for typical tasks",
+    ),
 }
-_ARGUMENTS = [                                         # commands, an argument, and what argparse is told of it
-    ("apply", "by", dict(metavar="MODEL.npz", help="what -o or --model has written, or kpcasketch.save")),
-    ("embed stream apply advise", "points", dict(metavar="FILE", help=".npy, .npz or .csv file, a point a row")),
-    ("embed stream apply advise", "--key", dict(help="array of a .npz file (default: X, or the only one)")),
-    ("embed stream apply advise", "--header", dict(action=argparse.BooleanOptionalAction, help="of a .csv file")),
-    ("embed stream apply advise", "--columns", dict(help="of a .csv file: names or numbers, from 1 on, with commas")),
-    ("demo", "--noisy", dict(nargs=2, type=int, metavar=("N", "D"), help="N noisy points in D dimensions")),
-    ("demo embed stream advise", "-k", dict(type=int, default=10, help="components (default %(default)s)")),
+_ARGUMENTS = [  # commands, an argument, and what argparse is told of it
+    (
+        "apply",
+        "by",
+        dict(metavar="MODEL.npz", help="what -o or --model has written, or kpcasketch.save"),
+    ),
+    (
+        "embed stream apply advise",
+        "points",
+        dict(metavar="FILE", help=".npy, .npz or .csv file, a point a row"),
+    ),
+    (
+        "embed stream apply advise",
+        "--key",
+        dict(help="array of a .npz file (default: X, or the only one)"),
+    ),
+    (
+        "embed stream apply advise",
+        "--header",
+        dict(action=argparse.BooleanOptionalAction, help="of a .csv file"),
+    ),
+    (
+        "embed stream apply advise",
+        "--columns",
+        dict(help="of a .csv file: names or numbers, from 1 on, with commas"),
+    ),
+    (
+        "demo",
+        "--noisy",
+        dict(nargs=2, type=int, metavar=("N", "D"), help="N noisy points in D dimensions"),
+    ),
+    (
+        "demo embed stream advise",
+        "-k",
+        dict(type=int, default=10, help="components (default %(default)s)"),
+    ),
     ("demo embed stream advise", "--seed", dict(type=int, default=0, help="default %(default)s")),
-    ("embed stream advise", "--standardize", dict(action="store_true", help="columns to mean 0 and variance 1")),
+    (
+        "embed stream advise",
+        "--standardize",
+        dict(action="store_true", help="columns to mean 0 and variance 1"),
+    ),
     ("demo embed stream advise", "--kernel", dict(choices=list(_KERNELS), default="gaussian")),
-    ("demo", "--method", dict(choices=[*_METHODS, "all"], default="all", help="default %(default)s")),
-    ("embed", "--method", dict(choices=[*_METHODS, "all"], default="lanczos", help="default %(default)s")),
-    ("stream", "--method", dict(choices=list(_STREAMS), default="skpca", help="default %(default)s")),
-    ("demo embed stream", "--center", dict(action="store_true", help="kernel PCA about the mean in feature space")),
-    ("demo embed", "--no-errors", dict(dest="errors", action="store_false", help="no exact results to compare with")),
-    ("demo embed stream apply", "-o", dict(metavar="OUT", help=".npz: embedding, values, model; .npy: embedding")),
+    (
+        "demo",
+        "--method",
+        dict(choices=[*_METHODS, "all"], default="all", help="default %(default)s"),
+    ),
+    (
+        "embed",
+        "--method",
+        dict(choices=[*_METHODS, "all"], default="lanczos", help="default %(default)s"),
+    ),
+    (
+        "stream",
+        "--method",
+        dict(choices=list(_STREAMS), default="skpca", help="default %(default)s"),
+    ),
+    (
+        "demo embed stream",
+        "--center",
+        dict(action="store_true", help="kernel PCA about the mean in feature space"),
+    ),
+    (
+        "demo embed",
+        "--no-errors",
+        dict(dest="errors", action="store_false", help="no exact results to compare with"),
+    ),
+    (
+        "demo embed stream apply",
+        "-o",
+        dict(metavar="OUT", help=".npz: embedding, values, model; .npy: embedding"),
+    ),
     ("demo embed stream", "--model", dict(metavar="OUT.npz", help="the model alone, for `apply`")),
-    ("demo embed stream apply", "--plot", dict(metavar="OUT.png", help="two components and the spectrum; .svg, .pdf")),
-    ("embed stream apply", "--labels", dict(help="for colours: .npy, .csv, .npz with a y, or a column's name")),
-    ("stream apply", "--residual", dict(action="store_true", help="how far points are off: last column, or array off")),
-    ("stream", "--state", dict(metavar="FILE.npz", help="keep the state here, every 30 s and when interrupted; go on")),
-    ("advise", "--error", dict(type=float, default=0.01, help="relative to |K| (default %(default)s)")),
+    (
+        "demo embed stream apply",
+        "--plot",
+        dict(metavar="OUT.png", help="two components and the spectrum; .svg, .pdf"),
+    ),
+    (
+        "embed stream apply",
+        "--labels",
+        dict(help="for colours: .npy, .csv, .npz with a y, or a column's name"),
+    ),
+    (
+        "stream apply",
+        "--residual",
+        dict(action="store_true", help="how far points are off: last column, or array off"),
+    ),
+    (
+        "stream",
+        "--state",
+        dict(
+            metavar="FILE.npz", help="keep the state here, every 30 s and when interrupted; go on"
+        ),
+    ),
+    (
+        "advise",
+        "--error",
+        dict(type=float, default=0.01, help="relative to |K| (default %(default)s)"),
+    ),
     ("advise", "--memory", dict(type=float, help="bytes to plan with (default: half of all)")),
 ]
 _CSV = """A CSV file is in UTF-8, with commas between columns and points in numbers. A first line in which any field is
@@ -9386,22 +12363,39 @@ lines of other lengths) is refused by its place; --columns chooses columns, --la
 def _parser():
     def number(text):
         return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
-    parser = _OneLine(prog="kpcasketch", description="Kernel PCA of a data set by exact and sketched Gram matrices.")
-    commands, made = parser.add_subparsers(metavar="COMMAND", required=True), {}
+
+    parser = _OneLine(
+        prog="kpcasketch",
+        description="Kernel PCA of a data set by exact and sketched Gram matrices.",
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    made = {}
     for command, (run, text) in _COMMANDS.items():
         made[command] = commands.add_parser(command, help=text, description=text, epilog=_CSV)
-        made[command].set_defaults(run=run, standardize=False, **dict.fromkeys(
-            ("points", "key", "columns", "header", "labels", "plot", "noisy")))
+        made[command].set_defaults(
+            run=run,
+            standardize=False,
+            **dict.fromkeys(("points", "key", "columns", "header", "labels", "plot", "noisy")),
+        )
     for names, argument, told in _ARGUMENTS:
         for command in names.split():
             made[command].add_argument(argument, **told)
-    for names, table, entries in (("demo embed stream advise", "kernel", {}), ("demo embed", "method", _METHODS),
-                                  ("stream", "stream", _STREAMS)):
+    for names, table, entries in (
+        ("demo embed stream advise", "kernel", {}),
+        ("demo embed", "method", _METHODS),
+        ("stream", "stream", _STREAMS),
+    ):
         for command in names.split():
-            group = made[command].add_argument_group(f"options of a {table}", "; ".join(
-                f"{name}: {entry.words}" for name, entry in entries.items()))
+            group = made[command].add_argument_group(
+                f"options of a {table}",
+                "; ".join(f"{name}: {entry.words}" for name, entry in entries.items()),
+            )
             for name in {name: None for own in _OWN[table].values() for name in own}:
-                owners = [f"{entry} (default {own[name]})" for entry, own in _OWN[table].items() if name in own]
+                owners = [
+                    f"{entry} (default {own[name]})"
+                    for entry, own in _OWN[table].items()
+                    if name in own
+                ]
                 group.add_argument(_option_of(name), help=f"of {', '.join(owners)}", type=number)
     return parser
 
@@ -9415,16 +12409,16 @@ def main(argv=None):
     """
     global _WORTH_COMPILING
     try:
-        if argv is None:                               # then the process ends before a twin would pay that is compiled
-            _WORTH_COMPILING = 1_000_000_000           # for less; those on disk are taken at once
+        if argv is None:  # then the process ends before a twin would pay that is compiled
+            _WORTH_COMPILING = 1_000_000_000  # for less; those on disk are taken at once
         if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="backslashreplace")          # names of files beyond ASCII
+            sys.stdout.reconfigure(errors="backslashreplace")  # names of files beyond ASCII
         options = _parser().parse_args((sys.argv[1:] if argv is None else list(argv)) or ["demo"])
         if empty := [name for name, value in vars(options).items() if value == ""]:
             raise ValueError(f"{empty[0]} must not be empty")
         options.run(options)
         print(end="", flush=True)
-    except BrokenPipeError:                            # as by `| head -1`: nothing is written at exit either
+    except BrokenPipeError:  # as by `| head -1`: nothing is written at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
@@ -9432,16 +12426,23 @@ def main(argv=None):
         return 130
     except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
         # The option that was typed, not the argument of the function that refuses it.
-        text = re.sub(r"^\w+: (k|s|m|ell|seed|sigma|nu|alpha|degree|gamma|coef0|theta[01]|error|memory)"
-                      r"(?= must(?!.*None))", lambda found: _option_of(found[1]), str(error))
+        text = re.sub(
+            r"^\w+: (k|s|m|ell|seed|sigma|nu|alpha|degree|gamma|coef0|theta[01]|error|memory)"
+            r"(?= must(?!.*None))",
+            lambda found: _option_of(found[1]),
+            str(error),
+        )
         _to_stderr(f"error: {text or type(error).__name__}")
         return 2
     return 0
 
 
 # What import * and the command line's words take for the file's own: each function and class without a `_`.
-__all__ = sorted(name for name, value in globals().items()
-                 if getattr(value, "__module__", "") == __name__ and name[0] != "_")
+__all__ = sorted(
+    name
+    for name, value in globals().items()
+    if getattr(value, "__module__", "") == __name__ and name[0] != "_"
+)
 
 if __name__ == "__main__" and pathlib.Path(globals().get("__file__", "")).name == "kpcasketch.py":
     # Run from the module of that name, whose compiled code can be kept on disk; pasted into a notebook, nothing runs.

@@ -18,7 +18,7 @@ def inner_products(X, Y):
 
 
 def gaussian(X, Y, sigma):
-    return np.exp(-squared_distances(X, Y) / (2 * sigma ** 2))
+    return np.exp(-squared_distances(X, Y) / (2 * sigma**2))
 
 
 def laplacian(X, Y, sigma):
@@ -27,15 +27,15 @@ def laplacian(X, Y, sigma):
 
 def matern(X, Y, nu, sigma):
     a = np.sqrt(2 * nu) * np.sqrt(squared_distances(X, Y)) / sigma
-    return {0.5: 1, 1.5: 1 + a, 2.5: 1 + a + a ** 2 / 3}[nu] * np.exp(-a)
+    return {0.5: 1, 1.5: 1 + a, 2.5: 1 + a + a**2 / 3}[nu] * np.exp(-a)
 
 
 def rational_quadratic(X, Y, alpha, sigma):
-    return (1 + squared_distances(X, Y) / (2 * alpha * sigma ** 2)) ** -alpha
+    return (1 + squared_distances(X, Y) / (2 * alpha * sigma**2)) ** -alpha
 
 
 def cauchy(X, Y, sigma):
-    return 1 / (1 + squared_distances(X, Y) / sigma ** 2)
+    return 1 / (1 + squared_distances(X, Y) / sigma**2)
 
 
 def polynomial(X, Y, degree, gamma, coef0):
@@ -55,7 +55,7 @@ def rounded(coef, s, uniform):
 
 
 def projection_dimension(n, eps, beta):
-    return int(np.ceil((4 + 2 * beta) * np.log(n) / (eps ** 2 / 2 - eps ** 3 / 3)))
+    return int(np.ceil((4 + 2 * beta) * np.log(n) / (eps**2 / 2 - eps**3 / 3)))
 
 
 def centered(K):
@@ -115,7 +115,9 @@ def sketch_error(K, values, vectors, k):
     outside = K @ inside - inside * mu
     gaps = mu - 0.5 * max(mu[-1], 0.0)
     exact = mu + (outside**2).sum(0) / gaps
-    return values[:k] - exact[:k], principal_angles(vectors[:, :k], (inside + outside / gaps)[:, :k])
+    return values[:k] - exact[:k], principal_angles(
+        vectors[:, :k], (inside + outside / gaps)[:, :k]
+    )
 
 
 def effective_dimension(K, lam):
@@ -129,7 +131,7 @@ def median_distance(X):
 
 def splitmix64(seed, count):
     """The first outputs of SplitMix64 in Python integers."""
-    mask, out, state = 2 ** 64 - 1, [], seed
+    mask, out, state = 2**64 - 1, [], seed
     for _ in range(count):
         state = (state + 0x9E3779B97F4A7C15) & mask
         z = state
@@ -163,7 +165,9 @@ def recursive_rls_fixed(K, s, delta, depth, uniform, c=640.0, level=0):
     k = max([1] + [k for k in range(1, s + 1) if c * k * np.log(2 * k / delta) <= s])
     weights = 1 / np.sqrt(chances)
     lam = np.linalg.eigvalsh(weights[:, None] * K[np.ix_(sample, sample)] * weights)[:-k].sum() / k
-    scores = 5 * approximate_ridge_leverage_scores(K[np.ix_(rows, rows)], np.searchsorted(rows, sample), weights, lam)
+    scores = 5 * approximate_ridge_leverage_scores(
+        K[np.ix_(rows, rows)], np.searchsorted(rows, sample), weights, lam
+    )
     p = np.minimum(1, 16 * np.minimum(1, scores) * np.log(2 * k / delta))
     kept = uniform(level)[rows] < p
     return [*found, (rows, rows[kept], p[kept], lam)]
@@ -177,13 +181,16 @@ def nystrom(K, indices):
 def unexplained(K, indices, shift=0.0):
     """diag(K - C (A + shift I)^-1 C^T) for the columns C = K[:, indices] and their rows A, by elimination in the
     precision of K."""
-    C, A = K[:, indices].copy(), K[np.ix_(indices, indices)] + np.diag(np.broadcast_to(shift, len(indices)))
+    C, A = (
+        K[:, indices].copy(),
+        K[np.ix_(indices, indices)] + np.diag(np.broadcast_to(shift, len(indices))),
+    )
     rest = np.diag(K).copy()
     for j in range(len(indices)):
         rest = rest - C[:, j] ** 2 / A[j, j]
-        factors = A[j, j + 1:] / A[j, j]
-        C[:, j + 1:] -= np.outer(C[:, j], factors)
-        A[j + 1:, j + 1:] -= np.outer(A[j + 1:, j], factors)
+        factors = A[j, j + 1 :] / A[j, j]
+        C[:, j + 1 :] -= np.outer(C[:, j], factors)
+        A[j + 1 :, j + 1 :] -= np.outer(A[j + 1 :, j], factors)
     return rest
 
 
@@ -206,7 +213,7 @@ def correlations(F, G, lam_x, lam_y, squared):
     roots = []
     for factor, lam in ((F, lam_x), (G, lam_y)):
         vectors, values, _ = np.linalg.svd(factor, full_matrices=False)
-        share = values ** 2 / (values ** 2 + lam)
+        share = values**2 / (values**2 + lam)
         roots.append(vectors * (share if squared else np.sqrt(share)))
     return np.linalg.svd(roots[0].T @ roots[1], compute_uv=False)
 
@@ -227,22 +234,30 @@ def city_block(X, Y, sigma):
 
 def frequent_directions(Z, ell, half=True, share=1.0):
     """(B, sum of what was taken off): a row at a time, and a singular value decomposition whenever no row is free."""
-    room, j, number = (ell + max(1, ell // 4), (ell + 1) // 2, (ell + 1) // 2) if half else (2 * ell, ell, ell + 1)
+    room, j, number = (
+        (ell + max(1, ell // 4), (ell + 1) // 2, (ell + 1) // 2)
+        if half
+        else (2 * ell, ell, ell + 1)
+    )
     spared, B, used, shrunk = min(int((1 - share) * j), j - 1), np.zeros((room, Z.shape[1])), 0, 0.0
 
     def decomposed(B):
         _, lengths, V = np.linalg.svd(B, full_matrices=False)
         squares, rows = np.zeros(room), np.zeros_like(B)
-        squares[:len(lengths)], rows[:len(V)] = lengths ** 2, V
+        squares[: len(lengths)], rows[: len(V)] = lengths**2, V
         return squares, rows
 
     def shrink(B, number):
         squares, rows = decomposed(B)
-        if squares[ell] <= 1e-14 * squares[0]:         # of rank ell
+        if squares[ell] <= 1e-14 * squares[0]:  # of rank ell
             squares[ell:] = 0
-            return np.sqrt(squares)[:, None] * rows, 0.0, np.count_nonzero(squares > 1e-14 * squares[0])
+            return (
+                np.sqrt(squares)[:, None] * rows,
+                0.0,
+                np.count_nonzero(squares > 1e-14 * squares[0]),
+            )
         kept = np.maximum(squares - squares[number - 1], 0)
-        kept[:spared], kept[number - 1:] = squares[:spared], 0
+        kept[:spared], kept[number - 1 :] = squares[:spared], 0
         return np.sqrt(kept)[:, None] * rows, squares[number - 1], np.count_nonzero(kept)
 
     for z in Z:
@@ -280,7 +295,7 @@ def quantized(K_C, w):
 
 def mmd(K, K_XC, K_C, w):
     n = len(K)
-    return np.sqrt(max(0, K.sum() / n ** 2 - 2 * (K_XC @ w).sum() / n ** 2 + w @ K_C @ w / n ** 2))
+    return np.sqrt(max(0, K.sum() / n**2 - 2 * (K_XC @ w).sum() / n**2 + w @ K_C @ w / n**2))
 
 
 def herd(K, m):
@@ -305,7 +320,10 @@ def diffusion(K, alpha):
 
 def feature_blocks(first, m, b):
     """Features first to m - 1 in as few blocks of at most b as can be, of even size."""
-    return [slice(rows[0], rows[-1] + 1) for rows in np.array_split(np.arange(first, m), -(-(m - first) // b))]
+    return [
+        slice(rows[0], rows[-1] + 1)
+        for rows in np.array_split(np.arange(first, m), -(-(m - first) // b))
+    ]
 
 
 def dsgd_step(task, coef, other, phi, psi, block, eta, ridge=0.0, centered=False):
@@ -324,7 +342,9 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, ridge=0.0, centered=False
 
     U1, V1, U2, V2 = centre(U[first]), centre(V[first]), centre(U[second]), centre(V[second])
     W = (U1.T @ U1 if task in ("kpca", "gha") else U1.T @ V1 + V1.T @ U1) / (len(U1) - lost)
-    for_x, for_y = {"kpca": (U2, None), "gha": (U2, None), "ksvd": (V2, U2)}.get(task, (V2 - U2 @ W, U2 - V2 @ W))
+    for_x, for_y = {"kpca": (U2, None), "gha": (U2, None), "ksvd": (V2, U2)}.get(
+        task, (V2 - U2 @ W, U2 - V2 @ W)
+    )
     loss = eta * (np.triu(W) if task == "gha" else W) * (ridge if canonical else 1.0)
     # indicators have no ridge
     a, b = coef - coef @ loss, other - other @ (0 * loss if task == "ksir" else loss)
@@ -337,36 +357,53 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, ridge=0.0, centered=False
     return a, b, W
 
 
-def implicit_step(task, moving, means, phi, psi, block, eta, used, weight, ridge=0.0, centered=False):
+def implicit_step(
+    task, moving, means, phi, psi, block, eta, used, weight, ridge=0.0, centered=False
+):
     """Implicit step of canonical correlations, features stored: the moving coefficients and their means (pairs) after
     it, what turns the means, and U^T V + V^T U and the constraint of the means before it."""
     n, k, lost, share = len(phi), moving[0].shape[1], int(centered), block.stop - block.start
     halves = slice(0, n // 2), slice(n // 2, n)
 
     def centre(values):
-        return np.concatenate([values[h] - values[h].mean(0) if centered else values[h] for h in halves])
+        return np.concatenate(
+            [values[h] - values[h].mean(0) if centered else values[h] for h in halves]
+        )
 
     def cross(A, B):
         return A.T @ B + B.T @ A
 
     def squares(coefs, U, V, points):
         held = coefs if task == "kcca" else coefs[:1]
-        return (U.T @ U + V.T @ V) / points + ridge * used * sum(c[:used].T @ c[:used] for c in held)
+        return (U.T @ U + V.T @ V) / points + ridge * used * sum(
+            c[:used].T @ c[:used] for c in held
+        )
+
     (U, V), (P, Q) = ([centre(phi @ a), centre(psi @ b)] for a, b in (moving, means))
     points = [len(U[h]) - lost for h in halves]
     C = [squares(moving, U[h], V[h], count) for h, count in zip(halves, points)]
     few = (k / (n // 2)) ** 2
-    M = [np.linalg.solve(c + few * np.eye(k), cross(U[h], V[h]) / count) for c, h, count in zip(C, halves, points)]
-    residuals = [np.concatenate([B[h] - A[h] @ m for h, m in zip(halves, M[::-1])]) for A, B in ((U, V), (V, U))]
+    M = [
+        np.linalg.solve(c + few * np.eye(k), cross(U[h], V[h]) / count)
+        for c, h, count in zip(C, halves, points)
+    ]
+    residuals = [
+        np.concatenate([B[h] - A[h] @ m for h, m in zip(halves, M[::-1])])
+        for A, B in ((U, V), (V, U))
+    ]
     C, M = (C[0] + C[1]) / 2, (M[0] + M[1]) / 2
     keep = np.eye(k) - (C - np.eye(k)) / (2 * max(10, np.abs(C).sum(1).max()))
     new = [coef.copy() for coef in moving]
     for view, (features, G) in enumerate(zip((phi, psi), residuals)):
         whole = task == "ksir" and view == 1
-        rows, part, held = (slice(None), 1.0, 0.0) if whole else (block, share, ridge * used / share)
+        rows, part, held = (
+            (slice(None), 1.0, 0.0) if whole else (block, share, ridge * used / share)
+        )
         F = centre(features[:, rows])
-        new[view][rows] += np.linalg.solve(F.T @ F / (sum(points) * part) + (1 / eta + held) * np.eye(F.shape[1]),
-                                           F.T @ G / (sum(points) * part) - held * moving[view][rows] @ M)
+        new[view][rows] += np.linalg.solve(
+            F.T @ F / (sum(points) * part) + (1 / eta + held) * np.eye(F.shape[1]),
+            F.T @ G / (sum(points) * part) - held * moving[view][rows] @ M,
+        )
     new = [coef @ keep for coef in new]
     turn = np.linalg.solve(P.T @ P + Q.T @ Q + 0.001 * n * np.eye(k), P.T @ U + Q.T @ V) @ keep
     turned = [(1 - weight) * mean @ turn + weight * coef for mean, coef in zip(means, new)]

@@ -32,9 +32,54 @@ from kpcasketch_tests import naive
 
 # Blocks of 128, vectors of 8 and 16, runs of 512, bases of Lanczos (2 k + 8 b, one block more), 256 rows without
 # LAPACK, 512 for traces.
-SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 128, 129, 130, 144, 145, 146, 147, 148, 149, 150, 160,
-         161, 162,
-         163, 164, 165, 166, 170, 255, 256, 257, 258, 300, 383, 385, 511, 512, 513, 514, 640]
+SIZES = [
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    9,
+    15,
+    16,
+    17,
+    31,
+    33,
+    63,
+    65,
+    127,
+    128,
+    129,
+    130,
+    144,
+    145,
+    146,
+    147,
+    148,
+    149,
+    150,
+    160,
+    161,
+    162,
+    163,
+    164,
+    165,
+    166,
+    170,
+    255,
+    256,
+    257,
+    258,
+    300,
+    383,
+    385,
+    511,
+    512,
+    513,
+    514,
+    640,
+]
 DIMENSIONS = [1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 33, 64]
 CALLS = collections.Counter()
 
@@ -44,8 +89,9 @@ def call(function, *arguments):
     CALLS[function.__name__] += 2
     before = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     results = [function(*arguments), function(*arguments)]
-    assert all(np.array_equal(a, b) for a, b in zip(arguments, before)
-               if isinstance(a, np.ndarray)), "an argument was changed"
+    assert all(
+        np.array_equal(a, b) for a, b in zip(arguments, before) if isinstance(a, np.ndarray)
+    ), "an argument was changed"
     assert same(*results), "two calls gave different results"
     return results[0]
 
@@ -64,11 +110,26 @@ class Case:
         rng = self.rng
         self.n, d = int(rng.choice(SIZES)), int(rng.choice(DIMENSIONS))
         self.single = rng.random() < 0.3
-        kinds = ["normal", "normal", "constant", "zero", "repeated", "collinear", "clusters", "outlier", "grid",
-                 "mixed", "sorted"]
+        kinds = [
+            "normal",
+            "normal",
+            "constant",
+            "zero",
+            "repeated",
+            "collinear",
+            "clusters",
+            "outlier",
+            "grid",
+            "mixed",
+            "sorted",
+        ]
         self.data = str(rng.choice(kinds))
         X = self.points(self.data, self.n, d)
-        size = 10.0 ** rng.uniform(*((-12, 12) if self.single else (-100, 100))) if rng.random() < 0.2 else 1.0
+        size = (
+            10.0 ** rng.uniform(*((-12, 12) if self.single else (-100, 100)))
+            if rng.random() < 0.2
+            else 1.0
+        )
         self.X = np.ascontiguousarray(X * size, dtype=np.float32 if self.single else np.float64)
         self.eps = 1.2e-7 if self.single else 2.2e-16
         self.choose_kernel(size)
@@ -99,24 +160,48 @@ class Case:
     def choose_kernel(self, size):
         rng = self.rng
         typical = size * math.sqrt(self.X.shape[1])
-        sigma = float(typical * 10.0 ** (rng.uniform(-6, 6) if rng.random() < 0.3 else rng.uniform(-1, 1)))
-        self.kind = str(rng.choice(["gaussian", "gaussian", "laplacian", "matern", "rational_quadratic", "cauchy",
-                                    "polynomial", "linear"]))
+        sigma = float(
+            typical * 10.0 ** (rng.uniform(-6, 6) if rng.random() < 0.3 else rng.uniform(-1, 1))
+        )
+        self.kind = str(
+            rng.choice(
+                [
+                    "gaussian",
+                    "gaussian",
+                    "laplacian",
+                    "matern",
+                    "rational_quadratic",
+                    "cauchy",
+                    "polynomial",
+                    "linear",
+                ]
+            )
+        )
         wide = self.X.astype(np.longdouble)
         if self.kind in ("gaussian", "laplacian", "cauchy"):
-            self.kernel, exact = getattr(kp, self.kind)(sigma), getattr(naive,
-                                                                        self.kind)(wide, wide, np.longdouble(sigma))
+            self.kernel, exact = (
+                getattr(kp, self.kind)(sigma),
+                getattr(naive, self.kind)(wide, wide, np.longdouble(sigma)),
+            )
         elif self.kind == "matern":
             nu = float(rng.choice([0.5, 1.5, 2.5]))
-            self.kernel, exact = kp.matern(nu, sigma), naive.matern(wide, wide, nu, np.longdouble(sigma))
+            self.kernel, exact = (
+                kp.matern(nu, sigma),
+                naive.matern(wide, wide, nu, np.longdouble(sigma)),
+            )
         elif self.kind == "rational_quadratic":
             alpha = float(10.0 ** rng.uniform(-2, 3))
             self.kernel = kp.rational_quadratic(alpha, sigma)
             exact = naive.rational_quadratic(wide, wide, alpha, np.longdouble(sigma))
         else:
-            degree, gamma, coef0 = (1, 1.0, 0.0) if self.kind == "linear" else (int(rng.integers(1, 5)), 1 / sigma ** 2,
-                                                                                float(rng.random()))
-            self.kernel = kp.linear() if self.kind == "linear" else kp.polynomial(degree, gamma, coef0)
+            degree, gamma, coef0 = (
+                (1, 1.0, 0.0)
+                if self.kind == "linear"
+                else (int(rng.integers(1, 5)), 1 / sigma**2, float(rng.random()))
+            )
+            self.kernel = (
+                kp.linear() if self.kind == "linear" else kp.polynomial(degree, gamma, coef0)
+            )
             exact = naive.polynomial(wide, wide, degree, np.longdouble(gamma), coef0)
         if rng.random() < 0.2:
             kappa = float(10.0 ** rng.uniform(-20, 20))
@@ -126,9 +211,15 @@ class Case:
         self.K = exact.astype(float)
         # Values differ by roundings of d terms each, more where distances are expanded, and by that of points times
         # gamma.
-        terms = 2 * self.X.shape[1] + 60 + (16 * math.sqrt(self.X.shape[1]) if self.X.shape[1] >= 16 else 0)
+        terms = (
+            2 * self.X.shape[1]
+            + 60
+            + (16 * math.sqrt(self.X.shape[1]) if self.X.shape[1] >= 16 else 0)
+        )
         power = self.kernel.shape if self.kind == "polynomial" else 1.0
-        self.tolerance = float(terms * power * self.eps * abs(exact).max()) if self.representable else math.inf
+        self.tolerance = (
+            float(terms * power * self.eps * abs(exact).max()) if self.representable else math.inf
+        )
 
     def __str__(self):
         return f"seed {self.seed}: {self.data} {self.X.shape} {self.X.dtype}, {self.kernel[:5]}"
@@ -143,15 +234,18 @@ def attack_gram(case):
     V = case.rng.standard_normal((case.n, int(case.rng.choice([1, 2, 4, 5, 8, 16, 17, 33]))))
     for other in (X, X.copy()):
         product = call(kp.gram_matmat, X, other, V, kernel)
-        assert np.abs(product - case.K @ V).max() <= (case.tolerance + case.eps
-                                                      * abs(case.K).max()) * (2 + np.abs(V).sum(0).max())
-    few = X[:case.rng.integers(1, case.n + 1)]
-    assert np.abs(call(kp.gram, few, X, kernel) - case.exact[:len(few)]).max() <= case.tolerance
+        assert np.abs(product - case.K @ V).max() <= (
+            case.tolerance + case.eps * abs(case.K).max()
+        ) * (2 + np.abs(V).sum(0).max())
+    few = X[: case.rng.integers(1, case.n + 1)]
+    assert np.abs(call(kp.gram, few, X, kernel) - case.exact[: len(few)]).max() <= case.tolerance
 
 
 def attack_bandwidth(case):
     found = call(kp.median_bandwidth, case.X, case.seed)
-    distances = np.sqrt(naive.squared_distances(*[case.X.astype(np.longdouble)] * 2)[np.triu_indices(case.n, 1)])
+    distances = np.sqrt(
+        naive.squared_distances(*[case.X.astype(np.longdouble)] * 2)[np.triu_indices(case.n, 1)]
+    )
     if distances.size == 0 or distances.max() == 0:
         assert found == 1.0
     elif case.n <= 1000:
@@ -177,7 +271,9 @@ def attack_sampling(case):
     assert np.array_equal(bits, bits.T) and (np.abs(bits) == B.scale).all()
     assert abs(B.scale - np.diag(case.K).max()) <= case.tolerance
     C = call(kp.sample_quantize_gram, X, kernel, s, case.seed)
-    assert np.array_equal(C.indices, A.indices) and np.allclose(np.abs(C.data), s * B.scale, rtol=4 * case.eps)
+    assert np.array_equal(C.indices, A.indices) and np.allclose(
+        np.abs(C.data), s * B.scale, rtol=4 * case.eps
+    )
     V = case.rng.standard_normal((n, 3))
     for operator, matrix in ((A, entries), (B, bits), (C, kp.dense(C))):
         error = np.abs(call(kp.matmat, operator, V) - matrix @ V).max()
@@ -187,20 +283,38 @@ def attack_sampling(case):
 def symmetric_matrix(case):
     """A symmetric matrix with a spectrum that eigensolvers dislike, and its eigenvalues."""
     rng, n = case.rng, max(case.n, 2)
-    kind = str(rng.choice(["normal", "clusters", "low rank", "geometric", "opposite", "identity", "hidden", "gram",
-                           "tiny off-diagonal"]))
+    kind = str(
+        rng.choice(
+            [
+                "normal",
+                "clusters",
+                "low rank",
+                "geometric",
+                "opposite",
+                "identity",
+                "hidden",
+                "gram",
+                "tiny off-diagonal",
+            ]
+        )
+    )
     if kind == "gram":
         return (case.K + case.K.T) / 2 if np.abs(case.K).max() > 1e-250 else np.eye(case.n)
     if kind == "normal":
         A = rng.standard_normal((n, n))
         return A + A.T
     if kind == "tiny off-diagonal":
-        return np.diag(rng.integers(1, 4, n).astype(float)) + np.full((n, n), 10.0 ** rng.uniform(-200, -100))
-    values = {"clusters": rng.choice([3.0, 1.0, 0.5], n),
-              "low rank": np.r_[rng.standard_normal(min(n, 5)), np.zeros(max(0, n - 5))],
-              "geometric": 10.0 ** -np.linspace(0, 20, n),
-              "opposite": np.where(np.arange(n) % 2, 1.0, -1.0) * (1 + np.arange(n) // 4),
-              "identity": np.ones(n), "hidden": np.r_[1.0, np.full(n - 1, 0.9)]}[kind]
+        return np.diag(rng.integers(1, 4, n).astype(float)) + np.full(
+            (n, n), 10.0 ** rng.uniform(-200, -100)
+        )
+    values = {
+        "clusters": rng.choice([3.0, 1.0, 0.5], n),
+        "low rank": np.r_[rng.standard_normal(min(n, 5)), np.zeros(max(0, n - 5))],
+        "geometric": 10.0 ** -np.linspace(0, 20, n),
+        "opposite": np.where(np.arange(n) % 2, 1.0, -1.0) * (1 + np.arange(n) // 4),
+        "identity": np.ones(n),
+        "hidden": np.r_[1.0, np.full(n - 1, 0.9)],
+    }[kind]
     Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
     A = (Q * values) @ Q.T * 10.0 ** (rng.uniform(-100, 100) if rng.random() < 0.2 else 0.0)
     return (A + A.T) / 2
@@ -211,8 +325,12 @@ def check_eigen(A, eigen, k, tol):
     scale = max(np.abs(values).max(), 1e-300)
     assert eigen.vectors.shape == (len(A), k) and (np.diff(eigen.values) <= 1e-12 * scale).all()
     assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(k)).max() < 1e-11
-    true = np.linalg.norm(A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0)
-    assert (true <= 1.1 * eigen.residual + 1e-12).all() and eigen.residual.max() <= max(1.1 * tol, 1e-9)
+    true = np.linalg.norm(
+        A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0
+    )
+    assert (true <= 1.1 * eigen.residual + 1e-12).all() and eigen.residual.max() <= max(
+        1.1 * tol, 1e-9
+    )
     assert np.abs(eigen.values - values[:k]).max() <= max(tol, 1e-10) * scale
     largest = np.abs(eigen.vectors).argmax(0)
     assert (eigen.vectors[largest, np.arange(k)] > 0).all()
@@ -221,7 +339,11 @@ def check_eigen(A, eigen, k, tol):
 def attack_eigenpairs(case):
     A = symmetric_matrix(case)
     n = len(A)
-    k = int(case.rng.choice([1, min(n, 2), min(n, 5), min(n, 10), min(n, 17), n, int(case.rng.integers(1, n + 1))]))
+    k = int(
+        case.rng.choice(
+            [1, min(n, 2), min(n, 5), min(n, 10), min(n, 17), n, int(case.rng.integers(1, n + 1))]
+        )
+    )
     tol = float(case.rng.choice([1e-8, 1e-12]))
     check_eigen(A, call(kp.block_lanczos, A, k, case.seed, tol), k, tol)
     norm = np.linalg.norm(A, 2)
@@ -231,7 +353,9 @@ def attack_eigenpairs(case):
     if n <= 160:
         eigen = call(kp.orthogonal_iteration, A, min(k, 5), case.seed, 1e-6, 300)
         scale = max(norm, 1e-300)
-        true = np.linalg.norm(A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0)
+        true = np.linalg.norm(
+            A / scale @ eigen.vectors - eigen.vectors * (eigen.values / scale), axis=0
+        )
         assert (true <= 1.2 * eigen.residual + 1e-12).all()
         assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(min(k, 5))).max() < 1e-11
 
@@ -245,12 +369,17 @@ def attack_kernel_pca(case):
         values = np.linalg.eigvalsh(matrix)[::-1][:k]
         allowed = n * case.tolerance + (n + 100) * case.eps * scale
         cut = model.values == 0
-        assert np.abs(model.values - values)[~cut].max(initial=0) <= allowed and (values[cut] <= 2 * allowed).all()
+        assert (
+            np.abs(model.values - values)[~cut].max(initial=0) <= allowed
+            and (values[cut] <= 2 * allowed).all()
+        )
         features = call(kp.expand, X, model)
         assert features.shape == (n, k) and np.isfinite(features).all()
         # Features have inner products that sum to the eigenvalues, as far as rounding leaves the small ones alone.
         strong = model.values > 1e4 * allowed
-        assert np.allclose((features.astype(float) ** 2).sum(0)[strong], model.values[strong], rtol=1e-3)
+        assert np.allclose(
+            (features.astype(float) ** 2).sum(0)[strong], model.values[strong], rtol=1e-3
+        )
 
 
 def attack_leverage(case):
@@ -258,10 +387,14 @@ def attack_leverage(case):
         return
     X, kernel, n = case.X, case.kernel, case.n
     top = max(np.linalg.norm(case.K, 2), 1e-300)
-    lam = float(top * 10.0 ** case.rng.uniform(-9, 1)) if case.rng.random() < 0.9 else float(top * 1e-17)
-    lam = max(lam, 1e-300)                             # less is refused
+    lam = (
+        float(top * 10.0 ** case.rng.uniform(-9, 1))
+        if case.rng.random() < 0.9
+        else float(top * 1e-17)
+    )
+    lam = max(lam, 1e-300)  # less is refused
     values, vectors = np.linalg.eigh(case.K)
-    exact = (vectors ** 2 @ (np.maximum(values, 0) / (np.maximum(values, 0) + lam)))
+    exact = vectors**2 @ (np.maximum(values, 0) / (np.maximum(values, 0) + lam))
     blur = 10 * (n * case.tolerance + n * 2.2e-16 * top) / lam
     scores = call(kp.ridge_leverage_scores, X, kernel, lam)
     assert (scores >= 0).all() and (scores <= 1).all() and (scores >= exact - 1e-9 - 4 * blur).all()
@@ -271,7 +404,7 @@ def attack_leverage(case):
     near = call(kp.approximate_ridge_leverage_scores, X, rows, weights, kernel, lam)
     assert (near >= 0).all() and (near <= 1).all()
     if blur < 1e-3 and n <= 300:
-        expected = np.clip(naive.unexplained(case.exact, rows, lam / weights ** 2) / lam, 0, 1)
+        expected = np.clip(naive.unexplained(case.exact, rows, lam / weights**2) / lam, 0, 1)
         assert np.abs(near - expected.astype(float)).max() <= 1e-6 + blur
     s = int(case.rng.integers(1, n + 3))
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
@@ -295,9 +428,15 @@ def attack_nystrom(case):
     X, kernel, n = case.X, case.kernel, case.n
     top = max(np.abs(case.K).max(), 1e-300)
     s = int(case.rng.integers(1, n + 1))
-    for found in (call(kp.rpcholesky, X, kernel, s, case.seed), call(kp.pivoted_cholesky, X, kernel, s)):
-        assert 0 <= found.indices.size <= min(s, n) and np.unique(found.indices).size == found.indices.size
-        if found.indices.size < min(s, n):             # nothing but rounding may be left
+    for found in (
+        call(kp.rpcholesky, X, kernel, s, case.seed),
+        call(kp.pivoted_cholesky, X, kernel, s),
+    ):
+        assert (
+            0 <= found.indices.size <= min(s, n)
+            and np.unique(found.indices).size == found.indices.size
+        )
+        if found.indices.size < min(s, n):  # nothing but rounding may be left
             left = naive.unexplained(case.exact, found.indices)
             assert left.max() <= (1e-2 if case.single else 1e-6) * top
     distinct = np.unique(X, axis=0).shape[0]
@@ -328,7 +467,10 @@ def attack_errors(case):
     found = call(kp.spectral_error, A, B, case.seed)
     assert (1 - 0.01) * norm - rounding <= found <= norm + rounding
     if 1e-140 < np.abs(A - B).max() < 1e140:
-        assert abs(call(kp.frobenius_error, A, B) - np.linalg.norm(A - B)) <= 1e-12 * np.linalg.norm(A - B) + rounding
+        assert (
+            abs(call(kp.frobenius_error, A, B) - np.linalg.norm(A - B))
+            <= 1e-12 * np.linalg.norm(A - B) + rounding
+        )
     exact, trace = naive.nuclear_norm(A - B), abs(np.trace(A - B))
     found = call(kp.nuclear_error, A, B)
     assert trace - n * rounding <= found * (1 + 1e-12)
@@ -344,28 +486,41 @@ def attack_errors(case):
     lam = float(np.linalg.norm(P, 2) * 10.0 ** case.rng.uniform(-5, 1)) or 1.0
     values = np.maximum(np.linalg.eigvalsh(P), 0)
     expected = (values / (values + lam)).sum()
-    assert abs(call(kp.effective_dimension, P, lam, case.seed) - expected) <= (0.6 * expected if n > 512 else 1e-6 * n)
+    assert abs(call(kp.effective_dimension, P, lam, case.seed) - expected) <= (
+        0.6 * expected if n > 512 else 1e-6 * n
+    )
 
 
 def attack_expansions(case):
     X, kernel, n = case.X, case.kernel, case.n
-    coef = case.rng.standard_normal((n,
-                                     int(case.rng.integers(1, 4)))) * 10.0 ** (case.rng.uniform(-100, 100)
-                                                                               if case.rng.random() < 0.2 else 0)
+    coef = case.rng.standard_normal((n, int(case.rng.integers(1, 4)))) * 10.0 ** (
+        case.rng.uniform(-100, 100) if case.rng.random() < 0.2 else 0
+    )
     coef[case.rng.random(n) < 0.2] = 0.0
     s = float(10.0 ** case.rng.uniform(-1, 3))
     rounded = call(kp.round_expansion, coef, s, case.seed)
-    norms = np.linalg.norm(coef / max(np.abs(coef).max(), 1e-300), axis=0) * max(np.abs(coef).max(), 1e-300)
+    norms = np.linalg.norm(coef / max(np.abs(coef).max(), 1e-300), axis=0) * max(
+        np.abs(coef).max(), 1e-300
+    )
     for q in range(coef.shape[1]):
-        rows, data = rounded.indices[slice(*rounded.indptr[q:q + 2])], rounded.data[slice(*rounded.indptr[q:q + 2])]
+        rows, data = (
+            rounded.indices[slice(*rounded.indptr[q : q + 2])],
+            rounded.data[slice(*rounded.indptr[q : q + 2])],
+        )
         assert (np.diff(rows) > 0).all() and (data * coef[rows, q] > 0).all()
-        assert np.allclose(np.abs(data), np.maximum(np.abs(coef[rows, q]), norms[q] / s), rtol=1e-12)
+        assert np.allclose(
+            np.abs(data), np.maximum(np.abs(coef[rows, q]), norms[q] / s), rtol=1e-12
+        )
         large = np.flatnonzero(np.abs(coef[:, q]) >= norms[q] / s * (1 + 1e-9))
         assert np.isin(large[coef[large, q] != 0], rows).all()
     if np.abs(coef).max() < 1e10 and not case.single:
         model = kp.Expansion(X, coef, np.ones(coef.shape[1]), np.empty(0), kernel)
         expected = case.K @ coef
-        size = (np.abs(case.K) @ np.abs(coef)).max() * 1e-12 + case.tolerance * np.abs(coef).sum() + 1e-300
+        size = (
+            (np.abs(case.K) @ np.abs(coef)).max() * 1e-12
+            + case.tolerance * np.abs(coef).sum()
+            + 1e-300
+        )
         assert np.abs(call(kp.expand, X, model) - expected).max() <= size
         thin = call(kp.thin_expansion, model, rounded)
         assert same(call(kp.expand_rounded, X, model, s, case.seed), kp.expand(X, thin))
@@ -379,10 +534,10 @@ def attack_learning(case):
     F = F.astype(case.X.dtype)
     y = rng.standard_normal(n)
     wide = F.astype(float)
-    lam = float((wide ** 2).sum() * 10.0 ** rng.uniform(-9, 2)) or 1.0
+    lam = float((wide**2).sum() * 10.0 ** rng.uniform(-9, 2)) or 1.0
     found = call(kp.kernel_ridge, F, y, lam)
     expected = np.linalg.solve(wide.T @ wide + lam * np.eye(r), wide.T @ y)
-    condition = ((wide ** 2).sum() + lam) / lam
+    condition = ((wide**2).sum() + lam) / lam
     assert np.abs(wide @ (found - expected)).max() <= 1e-13 * condition * np.linalg.norm(y) + 1e-12
     k = int(rng.integers(1, min(n, 6) + 1))
     clusters = call(kp.kernel_kmeans, F, k, case.seed, 2)
@@ -391,13 +546,18 @@ def attack_learning(case):
     assert abs(cost - clusters.cost) <= 1e-5 * cost + 1e-300
     assert clusters.cost <= ((wide - wide.mean(0)) ** 2).sum() * (1 + 1e-4) + 1e-300
     reduced = call(kp.kmeans_select, case.X, k, case.seed)
-    assert reduced.weights.sum() == n and (np.bincount(reduced.labels, minlength=k) == reduced.weights).all()
+    assert (
+        reduced.weights.sum() == n
+        and (np.bincount(reduced.labels, minlength=k) == reduced.weights).all()
+    )
     G = rng.standard_normal((n, r))
     for squared in (True, False):
         found = call(kp.kernel_cca, wide, G, lam, 1.0, min(r, 3), squared)
-        expected = naive.correlations(wide, G, lam, 1.0, squared)[:min(r, 3)]
-        assert np.abs(found.values[:len(expected)]
-                      - expected).max() <= 1e-10 * math.sqrt((wide ** 2).sum() / lam) + 1e-10
+        expected = naive.correlations(wide, G, lam, 1.0, squared)[: min(r, 3)]
+        assert (
+            np.abs(found.values[: len(expected)] - expected).max()
+            <= 1e-10 * math.sqrt((wide**2).sum() / lam) + 1e-10
+        )
 
 
 def attack_projection(case):
@@ -413,11 +573,17 @@ def attack_projection(case):
     if 1e-200 < bound < 1e200:
         weight = float(case.rng.uniform(0.01, 1))
         assert call(kp.randomized_kernel_sample, x, y, case.kernel, 3.0, case.seed, 5) in (
-            0.0, pytest.approx(3 * value, rel=1e-4, abs=3 * case.tolerance))
-        assert abs(call(kp.randomized_kernel_quantize, x, y, case.kernel, bound, case.seed, 5)) == bound
+            0.0,
+            pytest.approx(3 * value, rel=1e-4, abs=3 * case.tolerance),
+        )
+        assert (
+            abs(call(kp.randomized_kernel_quantize, x, y, case.kernel, bound, case.seed, 5))
+            == bound
+        )
         found = call(kp.randomized_kernel_round, x, y, case.kernel, weight, 2.0, case.seed, 5)
-        assert found == 0.0 or found == pytest.approx(value / min(1.0, 2 * weight), rel=1e-4,
-                                                      abs=3 * case.tolerance / weight)
+        assert found == 0.0 or found == pytest.approx(
+            value / min(1.0, 2 * weight), rel=1e-4, abs=3 * case.tolerance / weight
+        )
 
 
 class Interrupt(Exception):
@@ -426,8 +592,10 @@ class Interrupt(Exception):
 
 def after_interrupts(state, X, rng):
     """The state after X in blocks, stopped by alarms at odd moments and taken up where it was."""
+
     def stop(*_):
         raise Interrupt
+
     at, block, former = (state, 0), max(1, len(X) // 8), signal.signal(signal.SIGALRM, stop)
     most = 0.1
     try:
@@ -435,13 +603,13 @@ def after_interrupts(state, X, rng):
             try:
                 while at[1] < len(X):
                     signal.setitimer(signal.ITIMER_REAL, most * 10.0 ** rng.uniform(-4, 0))
-                    new = kp.skpca_update(at[0], X[at[1]:at[1] + block])
+                    new = kp.skpca_update(at[0], X[at[1] : at[1] + block])
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     at = (new, at[1] + block)
                 return at[0]
             except Interrupt:
                 CALLS["interrupts"] += 1
-                most *= 1.1                            # a block gets done, however slow the machine is
+                most *= 1.1  # a block gets done, however slow the machine is
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)
@@ -454,10 +622,13 @@ def attack_streams(case):
         Z *= np.geomspace(1, 10.0 ** rng.uniform(-12, 0), Z.shape[1])
     if case.data in ("constant", "zero", "repeated"):
         Z = case.points(case.data, n, Z.shape[1])
-    ell, half, share = int(rng.integers(1, Z.shape[1] + 1)), bool(rng.random()
-                                                                  < 0.5), float(rng.choice([1.0, 0.5, 0.2]))
+    ell, half, share = (
+        int(rng.integers(1, Z.shape[1] + 1)),
+        bool(rng.random() < 0.5),
+        float(rng.choice([1.0, 0.5, 0.2])),
+    )
     found = call(kp.frequent_directions, Z, ell, half, share)
-    whole = (Z ** 2).sum()
+    whole = (Z**2).sum()
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] >= -1e-12 * whole and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-12 * whole
     j = math.ceil(share * ((ell + 1) // 2 if half else ell) - 1e-9)
@@ -471,24 +642,36 @@ def attack_streams(case):
             kp.fourier_features_map(case.kernel, d, 8)
         return
     m = int(rng.choice([1, 7, 8, 31, 33, 128, 129, 300]))
-    maker = [kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map,
-             kp.fastfood_features_map][rng.integers(4)]
+    maker = [
+        kp.fourier_features_map,
+        kp.orthogonal_features_map,
+        kp.quasi_features_map,
+        kp.fastfood_features_map,
+    ][rng.integers(4)]
     drawn = call(maker, case.kernel, d, m, case.seed)
     Z = call(kp.fourier_features, case.X, drawn)
-    assert Z.dtype == case.X.dtype and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
+    assert (
+        Z.dtype == case.X.dtype
+        and (np.abs(Z) <= math.sqrt(2 / m * case.kernel.scale) * (1 + 1e-5)).all()
+    )
     ell, centered = int(rng.integers(1, m + 1)), bool(rng.random() < 0.5)
     state = call(kp.skpca_update, kp.skpca_start(drawn, ell, centered), case.X)
     assert same(after_interrupts(kp.skpca_start(drawn, ell, centered), case.X, rng), state)
     found = call(kp.skpca_finish, state, int(rng.integers(1, ell + 1)))
     Z = Z.astype(float) - (Z.astype(float).mean(0) if centered else 0)
-    lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z ** 2).sum() + n * case.kernel.scale * 1e-6
-    assert (np.abs(lengths - found.values - found.shrunk / 2) <= found.shrunk / 2 * (1 + 1e-5) + 1e-6
-            * whole)[found.values > 0].all()
-    assert np.abs(call(kp.skpca_transform, case.X, found) - Z
-                  @ found.basis).max() <= 1e-5 * math.sqrt(m * case.kernel.scale) + 1e-300
+    lengths, whole = ((Z @ found.basis) ** 2).sum(0), (Z**2).sum() + n * case.kernel.scale * 1e-6
+    assert (
+        np.abs(lengths - found.values - found.shrunk / 2)
+        <= found.shrunk / 2 * (1 + 1e-5) + 1e-6 * whole
+    )[found.values > 0].all()
+    assert (
+        np.abs(call(kp.skpca_transform, case.X, found) - Z @ found.basis).max()
+        <= 1e-5 * math.sqrt(m * case.kernel.scale) + 1e-300
+    )
     rest = call(kp.skpca_residual, case.X, found)
-    assert np.abs(rest - np.linalg.norm(Z - Z @ found.basis @ found.basis.T,
-                                        axis=1)).max() <= 1e-3 * math.sqrt(case.kernel.scale)
+    assert np.abs(
+        rest - np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1)
+    ).max() <= 1e-3 * math.sqrt(case.kernel.scale)
 
 
 def attack_merges_and_rivals(case):
@@ -519,24 +702,35 @@ def attack_merges_and_rivals(case):
     drawn = kp.fourier_features_map(case.kernel, d, m, case.seed)
     ell = int(rng.integers(1, m + 1))
     states = [kp.skpca_update(kp.skpca_start(drawn, ell, centered), part) for part in parts]
-    sketches = [kp.fd_update(kp.fd_start(ell, m), kp.fourier_features(part, drawn)) for part in parts]
+    sketches = [
+        kp.fd_update(kp.fd_start(ell, m), kp.fourier_features(part, drawn)) for part in parts
+    ]
     while len(states) > 1:
         states = [call(kp.skpca_merge, *states[:2]), *states[2:]]
         sketches = [call(kp.fd_merge, *sketches[:2]), *sketches[2:]]
     Z = kp.fourier_features(X, drawn).astype(float)
-    whole = (Z ** 2).sum() + n * case.kernel.scale * 1e-6
+    whole = (Z**2).sum() + n * case.kernel.scale * 1e-6
     for Z, sketch in ((Z, sketches[0]), (Z - (Z.mean(0) if centered else 0), states[0].sketch)):
         found = kp.fd_finish(sketch)
         error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
-        assert sketch.count == n and error[0] >= -1e-6 * whole and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-6 * whole
+        assert (
+            sketch.count == n
+            and error[0] >= -1e-6 * whole
+            and error[-1] <= found.shrunk * (1 + 1e-5) + 1e-6 * whole
+        )
         assert found.shrunk * ((ell + 1) // 2) <= whole * (1 + 1e-5)
     k = int(rng.integers(1, m + 1))
-    found, exact = call(kp.rnca, X, drawn, k, case.seed, centered), np.linalg.eigvalsh(Z.T @ Z)[::-1][:k]
+    found, exact = (
+        call(kp.rnca, X, drawn, k, case.seed, centered),
+        np.linalg.eigvalsh(Z.T @ Z)[::-1][:k],
+    )
     assert np.abs(found.values - exact).max() <= 1e-5 * whole
     streamed = [kp.rnca_update(kp.rnca_start(drawn, centered), part) for part in parts]
     while len(streamed) > 1:
         streamed = [call(kp.rnca_merge, *streamed[:2]), *streamed[2:]]
-    assert np.abs(call(kp.rnca_finish, streamed[0], k, case.seed).values - exact).max() <= 1e-5 * whole
+    assert (
+        np.abs(call(kp.rnca_finish, streamed[0], k, case.seed).values - exact).max() <= 1e-5 * whole
+    )
     basis = found.basis[:, found.values > 0]
     assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0.0) < 1e-9
 
@@ -547,7 +741,9 @@ def attack_shadows(case):
     i, j = rng.integers(0, n, 2)
     gap = math.sqrt(((wide[i] - wide[j]) ** 2).sum()) or float(np.abs(wide).max()) or 1.0
     # eps at a distance of two points to the last bit, or anywhere
-    eps = float(np.clip(gap * (1.0 if rng.random() < 0.4 else 10.0 ** rng.uniform(-3, 1)), 1e-150, 1e150))
+    eps = float(
+        np.clip(gap * (1.0 if rng.random() < 0.4 else 10.0 ** rng.uniform(-3, 1)), 1e-150, 1e150)
+    )
     centers, labels = naive.shadows(X, eps)
     found = call(kp.shadow_select, X, eps)
     assert np.array_equal(found.centers, X[centers]) and np.array_equal(found.labels, labels)
@@ -563,14 +759,17 @@ def attack_reduced_sets(case):
     rng, n, X, kernel = case.rng, case.n, case.X, case.kernel
     m = int(rng.integers(1, min(n, 40) + 1))
     top = abs(case.K).max()
-    sets = [call(kp.kmeans_select, X, m, case.seed), call(kp.kde_pare, X, m, case.seed, True),
-            call(kp.herd, X, m, kernel)]
+    sets = [
+        call(kp.kmeans_select, X, m, case.seed),
+        call(kp.kde_pare, X, m, case.seed, True),
+        call(kp.herd, X, m, kernel),
+    ]
     if case.kind not in ("polynomial", "linear"):
         sets.append(call(kp.kernel_thin, X, m, kernel, case.seed))
     for found in sets:
         assert found.centers.shape == (m, X.shape[1]) and found.weights.sum() == pytest.approx(n)
         assert found.labels.min() >= 0 and found.labels.max() < m
-    for found in sets[1:]:                             # centers are points
+    for found in sets[1:]:  # centers are points
         assert (found.centers[:, None] == X[None]).all(-1).any(1).all()
     found = sets[rng.integers(len(sets))]
     C, w, k = found.centers, found.weights, int(rng.integers(1, m + 1))
@@ -578,7 +777,10 @@ def attack_reduced_sets(case):
     exact = np.linalg.eigvalsh(K_C * np.sqrt(np.outer(w, w)))[::-1]
     allowed = max(1e-11, 40 * case.eps) * n * top + case.tolerance * n + 1e-300
     reduced = call(kp.rskpca, C, w, kernel, k, case.seed)
-    assert np.abs(reduced.values - np.where(reduced.values > 0, exact[:k], reduced.values)).max() <= allowed
+    assert (
+        np.abs(reduced.values - np.where(reduced.values > 0, exact[:k], reduced.values)).max()
+        <= allowed
+    )
     assert np.isfinite(call(kp.expand, X, reduced)).all()
     assert np.isfinite(call(kp.rskpca, C, w, kernel, k, case.seed, True).coef).all()
     extended = call(kp.weighted_nystrom, X, C, w, kernel, k, case.seed)
@@ -587,25 +789,45 @@ def attack_reduced_sets(case):
     K, cross = case.K, kp.gram(X.astype(float), C.astype(float), kernel)
     if top < 1e150:
         size = math.sqrt(1e-13 * top + 4 * case.tolerance)
-        assert call(kp.mmd, X, C, w, kernel) == pytest.approx(naive.mmd(K, cross, K_C, w), rel=1e-6, abs=size)
+        assert call(kp.mmd, X, C, w, kernel) == pytest.approx(
+            naive.mmd(K, cross, K_C, w), rel=1e-6, abs=size
+        )
     if top < 1e70:
-        expected, size = naive.mmd(K ** 2, cross ** 2, K_C ** 2, w), math.sqrt(1e-13 * top ** 2 + 8 * case.tolerance
-                                                                               * top)
-        assert call(kp.operator_distance, X, C, w, kernel) == pytest.approx(expected, rel=1e-6, abs=size)
-    distance = call(kp.projection_distance, reduced, call(kp.rskpca, C, w, kernel, k, case.seed + 1))
+        expected, size = (
+            naive.mmd(K**2, cross**2, K_C**2, w),
+            math.sqrt(1e-13 * top**2 + 8 * case.tolerance * top),
+        )
+        assert call(kp.operator_distance, X, C, w, kernel) == pytest.approx(
+            expected, rel=1e-6, abs=size
+        )
+    distance = call(
+        kp.projection_distance, reduced, call(kp.rskpca, C, w, kernel, k, case.seed + 1)
+    )
     assert 0 <= distance <= math.sqrt(2 * k) * (1 + 1e-6)
     if case.kind in ("polynomial", "linear"):
         return
-    bounds = call(kp.shadow_bounds, kernel, 0.1 / math.sqrt(max(kernel.gamma, 1e-290)) if kernel.gamma < 1e290
-                  else 1e-149)
+    bounds = call(
+        kp.shadow_bounds,
+        kernel,
+        0.1 / math.sqrt(max(kernel.gamma, 1e-290)) if kernel.gamma < 1e290 else 1e-149,
+    )
     assert all(math.isfinite(value) and value >= 0 for value in bounds)
     if top < 1e30 and (not case.single or 1e-20 < top):
-        manifolds, less, alpha = [call(kp.normalized_cut, C, w, kernel, k)], min(k, len(C) - 1), float(rng.random())
+        manifolds, less, alpha = (
+            [call(kp.normalized_cut, C, w, kernel, k)],
+            min(k, len(C) - 1),
+            float(rng.random()),
+        )
         if less > 0:
-            manifolds += [call(kp.laplacian_eigenmap, C, w, kernel, less),
-                          call(kp.diffusion_map, C, w, kernel, less, 0, alpha, 2.0)]
+            manifolds += [
+                call(kp.laplacian_eigenmap, C, w, kernel, less),
+                call(kp.diffusion_map, C, w, kernel, less, 0, alpha, 2.0),
+            ]
         for manifold in manifolds:
-            assert np.isfinite(manifold.coef).all() and np.isfinite(call(kp.manifold_features, C, manifold)).all()
+            assert (
+                np.isfinite(manifold.coef).all()
+                and np.isfinite(call(kp.manifold_features, C, manifold)).all()
+            )
 
 
 def attack_gradients(case):
@@ -614,76 +836,155 @@ def attack_gradients(case):
     rng, X, kernel = case.rng, case.X, case.kernel
     n, d, top = case.n, X.shape[1], kernel.scale
     m, k = int(rng.choice([1, 7, 40, 127, 128, 129, 300])), int(rng.choice([1, 1, 2, 4, 5, 17]))
-    drawn = None if case.kind in ("polynomial", "linear") else kp.fourier_features_map(kernel, d, m, case.seed, False)
+    drawn = (
+        None
+        if case.kind in ("polynomial", "linear")
+        else kp.fourier_features_map(kernel, d, m, case.seed, False)
+    )
     task = str(rng.choice(["kpca", "gha", "ksvd", "kcca", "ksir"]))
-    initial, b, centered = int(rng.choice([1, 5, 40, 300])), int(rng.choice([1, 16, 127, 128,
-                                                                             500])), bool(rng.random() < 0.5)
+    initial, b, centered = (
+        int(rng.choice([1, 5, 40, 300])),
+        int(rng.choice([1, 16, 127, 128, 500])),
+        bool(rng.random() < 0.5),
+    )
     theta0 = None if rng.random() < 0.5 else 10.0 ** rng.uniform(-3, 1) / max(top, 1e-140)
     ridge = float(rng.choice([0.0, 0.1 * min(top, 1e140)])) if task in ("kcca", "ksir") else 0.0
     implicit = task in ("kcca", "ksir") and bool(rng.random() < 0.5)
-    Y, other = None, None if drawn is None else kp.fourier_features_map(kp.scaled(kp.laplacian(2.0), top), 2, m,
-                                                                        case.seed + 1, False)
+    Y, other = (
+        None,
+        None
+        if drawn is None
+        else kp.fourier_features_map(kp.scaled(kp.laplacian(2.0), top), 2, m, case.seed + 1, False),
+    )
     if task in ("ksvd", "kcca"):
         Y = np.column_stack([np.sin(X[:, 0].astype(float)), rng.standard_normal(n)])
     elif task == "ksir":
-        Y = rng.standard_normal((n, 1)) if rng.random() < 0.5 else rng.integers(0, 3, (n, 1)).astype(float)
+        Y = (
+            rng.standard_normal((n, 1))
+            if rng.random() < 0.5
+            else rng.integers(0, 3, (n, 1)).astype(float)
+        )
     if drawn is None:
         with pytest.raises(ValueError, match="kernel must be shift-invariant"):
             kp.dsgd_kpca(X, kernel, k, m)
         return
     try:
         if task in ("kpca", "gha"):
-            state = call(kp.dsgd_start, X, drawn, k, task == "gha", b, theta0, None, initial, centered)
+            state = call(
+                kp.dsgd_start, X, drawn, k, task == "gha", b, theta0, None, initial, centered
+            )
         elif task == "ksvd":
-            state = call(kp.dsgd_ksvd_start, X, Y, drawn, other, k, b, theta0, None, initial, centered)
+            state = call(
+                kp.dsgd_ksvd_start, X, Y, drawn, other, k, b, theta0, None, initial, centered
+            )
         elif task == "kcca":
-            state = call(kp.dsgd_kcca_start, X, Y, drawn, other, k, ridge, b, theta0, None, initial, centered,
-                         implicit)
+            state = call(
+                kp.dsgd_kcca_start,
+                X,
+                Y,
+                drawn,
+                other,
+                k,
+                ridge,
+                b,
+                theta0,
+                None,
+                initial,
+                centered,
+                implicit,
+            )
         else:
-            state = call(kp.dsgd_ksir_start, X, Y, drawn, k, 4, ridge, b, theta0, None, initial, centered, implicit)
+            state = call(
+                kp.dsgd_ksir_start,
+                X,
+                Y,
+                drawn,
+                k,
+                4,
+                ridge,
+                b,
+                theta0,
+                None,
+                initial,
+                centered,
+                implicit,
+            )
     except ValueError as refused:
-        assert any(words in str(refused) for words in ("k must be at most", "targets must not be constant",
-                                                       "must be scaled by"))
+        assert any(
+            words in str(refused)
+            for words in ("k must be at most", "targets must not be constant", "must be scaled by")
+        )
         assert str(refused).startswith("dsgd_")
         return
     phi = math.sqrt(m) * kp.fourier_features(X, drawn).astype(float)
     if task == "ksir":
         edges = state.slices.edges[0]
-        psi = (np.searchsorted(edges, Y[:, 0], side="right")[:, None]
-               == np.arange(len(edges) + 1)) @ state.slices.weights
+        psi = (
+            np.searchsorted(edges, Y[:, 0], side="right")[:, None] == np.arange(len(edges) + 1)
+        ) @ state.slices.weights
     else:
-        psi = np.zeros((n,
-                        0)) if Y is None else math.sqrt(m) * kp.fourier_features(Y.astype(X.dtype), other).astype(float)
+        psi = (
+            np.zeros((n, 0))
+            if Y is None
+            else math.sqrt(m) * kp.fourier_features(Y.astype(X.dtype), other).astype(float)
+        )
     for t in range(4):
         fresh = 2 * (m - state.used) >= min(b, m)
         first = state.used if fresh else None
         try:
             after = call(kp.dsgd_update, state, X, Y)
         except ValueError as refused:
-            assert any(words in str(refused) for words in ("diverged at step", "X must have at least",
-                                                           "angles overflow"))
+            assert any(
+                words in str(refused)
+                for words in ("diverged at step", "X must have at least", "angles overflow")
+            )
             break
-        assert all(np.isfinite(a).all() for a in (after.coef, after.other_coef, after.moment)) and after.step == t + 1
-        if fresh and not implicit:                     # implicit ones have their oracle in test_gradients
+        assert (
+            all(np.isfinite(a).all() for a in (after.coef, after.other_coef, after.moment))
+            and after.step == t + 1
+        )
+        if fresh and not implicit:  # implicit ones have their oracle in test_gradients
             count, eta = after.used - first, kp._step_size(state, n)
-            a, c, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, slice(first, first + count), eta,
-                                      ridge, centered)
-            size = 1e3 * case.eps * (np.abs(a).max() + np.abs(state.coef).max() + eta * np.abs(phi).max() ** 2
-                                     * np.abs(state.coef).sum())
+            a, c, W = naive.dsgd_step(
+                task,
+                state.coef,
+                state.other_coef,
+                phi,
+                psi,
+                slice(first, first + count),
+                eta,
+                ridge,
+                centered,
+            )
+            size = (
+                1e3
+                * case.eps
+                * (
+                    np.abs(a).max()
+                    + np.abs(state.coef).max()
+                    + eta * np.abs(phi).max() ** 2 * np.abs(state.coef).sum()
+                )
+            )
             assert np.abs(after.coef - a).max() <= size * max(1.0, eta * np.abs(W).max())
-            assert np.abs(W - W.T).max() <= 1e-9 * np.abs(W).max() + 1e-300 and min(b, m) <= 2 * count <= 2 * b
+            assert (
+                np.abs(W - W.T).max() <= 1e-9 * np.abs(W).max() + 1e-300
+                and min(b, m) <= 2 * count <= 2 * b
+            )
         state = after
     values = call(kp.dsgd_evaluate, X, call(kp.dsgd_finish, state))
     scale = math.sqrt(2.0) if task in ("ksvd", "kcca", "ksir") else 1.0
     expected = scale * phi @ kp.dsgd_finish(state).coef
     assert values.dtype == X.dtype
-    assert np.abs(values - expected).max() <= 100 * case.eps * m * (np.abs(phi).max() * np.abs(state.coef).sum()
-                                                                    + 1e-300)
+    assert np.abs(values - expected).max() <= 100 * case.eps * m * (
+        np.abs(phi).max() * np.abs(state.coef).sum() + 1e-300
+    )
     found = call(kp.dsgd_values, state)
     assert (np.diff(found) <= 0).all() and (not implicit or found[0] <= 1 + 1e-9) or task == "gha"
 
 
-ATTACKS = {name[7:]: function for name, function in sorted(globals().items()) if name.startswith("attack_")}
+ATTACKS = {
+    name[7:]: function for name, function in sorted(globals().items()) if name.startswith("attack_")
+}
 
 
 def run(name, seed):
@@ -696,8 +997,14 @@ def run(name, seed):
             with pytest.raises(ValueError, match="must"):
                 kp.gram(case.X, case.X, case.kernel)
     except Exception as error:
-        place = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == __file__][-1]
-        raise AssertionError(f"{name}, {case}, line {place.lineno}, {place.line}: {error}") from error
+        place = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename == __file__
+        ][-1]
+        raise AssertionError(
+            f"{name}, {case}, line {place.lineno}, {place.line}: {error}"
+        ) from error
 
 
 @pytest.mark.slow
@@ -713,22 +1020,35 @@ def test_random_attack(name, pytestconfig):
 
 # Files: damaged ones, and those that a process was writing when it was killed or when the disk was full.
 
+
 def damaged(rng, content):
     """The bytes cut short, or with some of them changed."""
     content = bytearray(content)
     if rng.random() < 0.3:
-        return bytes(content[:int(rng.integers(len(content)))])
+        return bytes(content[: int(rng.integers(len(content)))])
     for _ in range(int(rng.choice([1, 1, 2, 10]))):
-        place = int(rng.integers(len(content))) if rng.random() < 0.5 else int(rng.integers(min(200, len(content))))
-        content[place] = int(rng.integers(256)) if rng.random() < 0.5 else content[place] ^ (1 << int(rng.integers(8)))
+        place = (
+            int(rng.integers(len(content)))
+            if rng.random() < 0.5
+            else int(rng.integers(min(200, len(content))))
+        )
+        content[place] = (
+            int(rng.integers(256))
+            if rng.random() < 0.5
+            else content[place] ^ (1 << int(rng.integers(8)))
+        )
     return bytes(content)
 
 
 def quietly(*arguments):
     """Exit status and errors of a command."""
     errors = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors), warnings.catch_warnings():
-        warnings.simplefilter("ignore")                # of values that a changed bit makes huge
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(errors),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # of values that a changed bit makes huge
         return kp.main([str(argument) for argument in arguments]), errors.getvalue()
 
 
@@ -742,10 +1062,22 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, pytestconfig):
     np.savez(tmp_path / "X.npz", X=X)
     np.savez_compressed(tmp_path / "Z.npz", X=X)
     np.savetxt(tmp_path / "X.csv", X, "%.3f", ",")
-    assert quietly("stream", tmp_path / "X.npy", *STREAMED, "--state", tmp_path / "state.npz", "-o",
-                   tmp_path / "model.npz")[0] == 0
-    originals = {name: (tmp_path / name).read_bytes()
-                 for name in ("X.npy", "X.npz", "Z.npz", "X.csv", "state.npz", "model.npz")}
+    assert (
+        quietly(
+            "stream",
+            tmp_path / "X.npy",
+            *STREAMED,
+            "--state",
+            tmp_path / "state.npz",
+            "-o",
+            tmp_path / "model.npz",
+        )[0]
+        == 0
+    )
+    originals = {
+        name: (tmp_path / name).read_bytes()
+        for name in ("X.npy", "X.npz", "Z.npz", "X.csv", "state.npz", "model.npz")
+    }
     first, tried = pytestconfig.getoption("--attack-seed"), collections.Counter()
     for seed in range(first, first + 8 * pytestconfig.getoption("--attacks")):
         rng = np.random.default_rng([seed, 5])
@@ -773,34 +1105,50 @@ def contents(path):
     if not path.exists():
         return None
     if path.suffix == ".png":
-        return path.read_bytes()[-12:]                 # how a whole picture ends
-    with contextlib.closing(np.load(path)) if path.suffix == ".npz" else contextlib.nullcontext(np.load(path)) as held:
-        return {name: held[name].tobytes() for name in held.files} if path.suffix == ".npz" else held.tobytes()
+        return path.read_bytes()[-12:]  # how a whole picture ends
+    with (
+        contextlib.closing(np.load(path))
+        if path.suffix == ".npz"
+        else contextlib.nullcontext(np.load(path)) as held
+    ):
+        return (
+            {name: held[name].tobytes() for name in held.files}
+            if path.suffix == ".npz"
+            else held.tobytes()
+        )
 
 
 def interrupt(folder, seed, count):
     """In a process of one thread: commands in children that are killed, or run out of space, at random moments."""
     import resource
+
     folder, rng = pathlib.Path(folder), np.random.default_rng(seed)
     places = [folder / name for name in ("out.npz", "out.npy", "saved.npz")]
     state = folder / "state.npz"
 
     def work(version):
         """Write all files for one of two versions of the points."""
-        codes = [quietly("stream", folder / f"X{version}.npy", *STREAMED, "-o", place)[0] for place in places[:2]]
+        codes = [
+            quietly("stream", folder / f"X{version}.npy", *STREAMED, "-o", place)[0]
+            for place in places[:2]
+        ]
         kp.save(places[2], kp.gaussian(1.0 + version))
         codes.append(quietly("stream", folder / "X0.npy", *STREAMED, "--state", state)[0])
         return max(codes)
 
     for version in (0, 1):
-        np.save(folder / f"X{version}.npy", np.random.default_rng(version).standard_normal((20_000, 3)))
+        np.save(
+            folder / f"X{version}.npy", np.random.default_rng(version).standard_normal((20_000, 3))
+        )
     versions, whole = [], None
     start = time.perf_counter()
     for version in (0, 1):
         assert work(version) == 0
         versions.append([contents(place) for place in places])
-    taken, whole = (time.perf_counter() - start) / 2, contents(state)["columns" if "columns" in contents(state)
-                                                                      else "sketch.columns"]
+    taken, whole = (
+        (time.perf_counter() - start) / 2,
+        contents(state)["columns" if "columns" in contents(state) else "sketch.columns"],
+    )
     found = collections.Counter()
     for number in range(count):
         if rng.random() < 0.3 and state.exists():
@@ -808,11 +1156,11 @@ def interrupt(folder, seed, count):
         limited, version = rng.random() < 0.3, int(rng.integers(2))
         child = os.fork()
         if child == 0:
-            if limited:                                # bytes of a file: what is beyond is refused, as by a full disk
+            if limited:  # bytes of a file: what is beyond is refused, as by a full disk
                 resource.setrlimit(resource.RLIMIT_FSIZE, (int(10 ** rng.uniform(1, 6.5)),) * 2)
             try:
                 code = work(version)
-            except OSError:                            # of kp.save
+            except OSError:  # of kp.save
                 code = 2
             os._exit(code)
         if limited:
@@ -825,7 +1173,9 @@ def interrupt(folder, seed, count):
             os.waitpid(child, 0)
         for j, place in enumerate(places):
             which = [contents(place) == versions[version][j] for version in (0, 1)]
-            assert any(which), f"{place.name} is neither the old file nor the new one, after {number} kills"
+            assert any(which), (
+                f"{place.name} is neither the old file nor the new one, after {number} kills"
+            )
             found[place.name, which.index(True)] += 1
         if state.exists():
             model = kp.load(state)
@@ -835,7 +1185,13 @@ def interrupt(folder, seed, count):
     assert contents(state)["sketch.columns"] == whole, "the stream has ended with other bits"
     assert work(0) == 0
     assert {name.split(".npz")[0] for name in os.listdir(folder) if not name.endswith(".part")} <= {
-        "X0.npy", "X1.npy", "out", "out.npy", "saved", "state"}
+        "X0.npy",
+        "X1.npy",
+        "out",
+        "out.npy",
+        "saved",
+        "state",
+    }
     print(count, dict(found))
 
 
@@ -845,8 +1201,13 @@ def test_files_are_the_old_or_the_new_ones_after_kills_and_full_disks(tmp_path, 
     seed, count = (pytestconfig.getoption(name) for name in ("--attack-seed", "--attacks"))
     command = f"from kpcasketch_tests.test_attack import interrupt; interrupt({str(tmp_path)!r}, {seed}, {count})"
     root = str(pathlib.Path(kp.__file__).parent)
-    run = subprocess.run([sys.executable, "-c", command], cwd=root, capture_output=True, text=True,
-                         env={**os.environ, "NUMBA_NUM_THREADS": "1", "PYTHONPATH": root, "KPCASKETCH_QUIET": "1"})
+    run = subprocess.run(
+        [sys.executable, "-c", command],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NUMBA_NUM_THREADS": "1", "PYTHONPATH": root, "KPCASKETCH_QUIET": "1"},
+    )
     assert run.returncode == 0, run.stderr[-2000:]
 
 
@@ -862,7 +1223,9 @@ def main(seconds, first):
                 print(error, flush=True)
         seed += 1
     print(*(f"{count:8} {name}" for name, count in CALLS.most_common()), sep="\n")
-    print(f"{CALLS.total()} calls of {len(CALLS)} functions, seeds {first} to {seed - 1}: {failures} failures")
+    print(
+        f"{CALLS.total()} calls of {len(CALLS)} functions, seeds {first} to {seed - 1}: {failures} failures"
+    )
     return int(failures > 0)
 
 

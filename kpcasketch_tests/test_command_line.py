@@ -56,11 +56,12 @@ def done(capsys, *words):
 
 
 def row_of(out, method):
-    """The fields of a method's row: seconds, bytes (two words), error, ... """
+    """The fields of a method's row: seconds, bytes (two words), error, ..."""
     return next(line.split() for line in out.splitlines() if line.startswith(method + " "))
 
 
 # CSV files
+
 
 def csv_file(tmp_path, content, name="a.csv"):
     path = tmp_path / name
@@ -73,70 +74,143 @@ def read(tmp_path, capsys, content, *words):
     path, out = csv_file(tmp_path, content), tmp_path / "model.npz"
     done(capsys, "embed", path, "-k", "1", "--no-errors", "--sigma", "1", "--model", out, *words)
     with np.load(out) as model:
-        return model["model.points"].tolist(), model["columns"].tolist() if "columns" in model else None
+        return model["model.points"].tolist(), model[
+            "columns"
+        ].tolist() if "columns" in model else None
 
 
-@pytest.mark.parametrize("content, words, rows, names", [
-    ("1.5,2\n3,4\n5,7\n", [], [[1.5, 2], [3, 4], [5, 7]], None),
-    ("\ufeff1,2\n3,4\n", [], [[1, 2], [3, 4]], None), ("\ufeffa,b\r\n1,2\r\n3,4\r\n", [], [[1, 2], [3, 4]], ["a", "b"]),
-    ("e,i\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["e", "i"]),
-    ('"a","b"\n"1","2"\n"3","4"', [], [[1, 2], [3, 4]], ["a", "b"]),
-    ('"n,f",inf\n1,2\n3,4\n\n\n', [], [[1, 2], [3, 4]], ["n,f", "inf"]),
-    ('"height\n(cm)",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["height\n(cm)", "b"]),      # was refused
-    ('"weight; kg",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["weight; kg", "b"]),
-    ("1990,1991\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["1990", "1991"]),          # years were a point
-    ("0,1\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["0", "1"]),
-    ("0,1\n1,2\n3,4\n", ["--no-header"], [[0, 1], [1, 2], [3, 4]], None),
-    (",a,b\n0,1,2\n1,3,4\n2,9,9\n", ["--columns", "b,a"], [[2, 1], [4, 3], [9, 9]], ["b", "a"]),
-    (",a,b\n0,1,2\n1,3,4\n", ["--columns", "2,3"], [[1, 2], [3, 4]], ["a", "b"]),
-    ('"x,y",z,t\n1,2,u\n3,4,v\n', ["--columns", '"x,y",z'], [[1, 2], [3, 4]], ["x,y", "z"]),
-    ("a,b,c\n1,2,3\n4,5,6\n", ["--columns", "c, a"], [[3, 1], [6, 4]], ["c", "a"]),       # " a" was no name
-    ("0,5,6\n1,7,8\n2,9,9\n", ["--columns", "2,3"], [[5, 6], [7, 8], [9, 9]], [2, 3]),
-    ("0,5\n1,7\n2,9\n", ["--columns", "1,2"], [[0, 5], [1, 7], [2, 9]], [1, 2]),           # as is asked for
-    ("id,a\n0,5\n1,7\n2,9\n", [], [[0, 5], [1, 7], [2, 9]], ["id", "a"]),                   # a name of its own
-    ("a,a,b\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["a", "b"]),
-    ("id,2,3\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["2", "3"]),
-    ("5\n7\n6\n", [], [[5], [7], [6]], None)])
+@pytest.mark.parametrize(
+    "content, words, rows, names",
+    [
+        ("1.5,2\n3,4\n5,7\n", [], [[1.5, 2], [3, 4], [5, 7]], None),
+        ("\ufeff1,2\n3,4\n", [], [[1, 2], [3, 4]], None),
+        ("\ufeffa,b\r\n1,2\r\n3,4\r\n", [], [[1, 2], [3, 4]], ["a", "b"]),
+        ("e,i\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["e", "i"]),
+        ('"a","b"\n"1","2"\n"3","4"', [], [[1, 2], [3, 4]], ["a", "b"]),
+        ('"n,f",inf\n1,2\n3,4\n\n\n', [], [[1, 2], [3, 4]], ["n,f", "inf"]),
+        (
+            '"height\n(cm)",b\n1,2\n3,4\n',
+            [],
+            [[1, 2], [3, 4]],
+            ["height\n(cm)", "b"],
+        ),  # was refused
+        ('"weight; kg",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["weight; kg", "b"]),
+        (
+            "1990,1991\n1,2\n3,4\n",
+            ["--header"],
+            [[1, 2], [3, 4]],
+            ["1990", "1991"],
+        ),  # years were a point
+        ("0,1\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["0", "1"]),
+        ("0,1\n1,2\n3,4\n", ["--no-header"], [[0, 1], [1, 2], [3, 4]], None),
+        (",a,b\n0,1,2\n1,3,4\n2,9,9\n", ["--columns", "b,a"], [[2, 1], [4, 3], [9, 9]], ["b", "a"]),
+        (",a,b\n0,1,2\n1,3,4\n", ["--columns", "2,3"], [[1, 2], [3, 4]], ["a", "b"]),
+        ('"x,y",z,t\n1,2,u\n3,4,v\n', ["--columns", '"x,y",z'], [[1, 2], [3, 4]], ["x,y", "z"]),
+        (
+            "a,b,c\n1,2,3\n4,5,6\n",
+            ["--columns", "c, a"],
+            [[3, 1], [6, 4]],
+            ["c", "a"],
+        ),  # " a" was no name
+        ("0,5,6\n1,7,8\n2,9,9\n", ["--columns", "2,3"], [[5, 6], [7, 8], [9, 9]], [2, 3]),
+        (
+            "0,5\n1,7\n2,9\n",
+            ["--columns", "1,2"],
+            [[0, 5], [1, 7], [2, 9]],
+            [1, 2],
+        ),  # as is asked for
+        ("id,a\n0,5\n1,7\n2,9\n", [], [[0, 5], [1, 7], [2, 9]], ["id", "a"]),  # a name of its own
+        ("a,a,b\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["a", "b"]),
+        ("id,2,3\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["2", "3"]),
+        ("5\n7\n6\n", [], [[5], [7], [6]], None),
+    ],
+)
 def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows, names):
     assert read(tmp_path, capsys, content, *words) == (rows, names)
 
 
-@pytest.mark.parametrize("content, words, text", [
-    ("1,2\n#DIV/0!,4\n5,6\n", [], "line 2, column 1 holds '#DIV/0!', which is no number"),             # it was dropped
-    (",a,b\n0,1,2\n1,3,4\n", [], "line 1, column 1 has no name: an index? Write it with index=False"),
-    ("0,1.5,2.5\n1,3.5,4\n2,5,6\n", [], "column 1 numbers the rows: an index?"),
-    ("1,1.5\n2,3.5\n3,5\n", [], "column 1 numbers the rows"),                              # R's, without names
-    ("a,b\n1,2,3\n2,4,5\n", [], "line 1 has 2 names, and line 2 3 fields: row names"),      # R's row.names
-    ("0,1,2\n1.5,2,3\n", [], "line 1 numbers the columns, or is a point: --header or --no-header"),
-    ("x\n1,5\n2,5\n", [], "line 1 has 1 names, and line 2 2 fields"),                       # decimal commas
-    ("1,5;2,5\n3,5;4,5\n", [], "line 1 has semicolons or tabs: commas must part columns, and numbers have points"),
-    ("a;b\n1;2\n", [], "line 1 has semicolons"), ("a\tb\n1\t2\n", [], "or tabs"),
-    ("a,b\n1,2,\n3,4,\n", [], "or commas in or after numbers"),
-    ("5\n\n7\n", [], "line 2 is blank"), ("a,b\n1,2\n\n3,4\n", [], "line 3 is blank"),
-    ("\n1,2\n", [], "line 1 is blank"),
-    ('a\n1\n""\n', [], "line 3, column 1, 'a', is empty: --columns"), ("1,2\n3,\n", [], "line 2, column 2 is empty"),
-    ("1,2\n3\n", [], "line 2 has 1 fields, and line 1 2"),
-    ("a,b\n1,2\n3,4,5\n", [], "line 3 has 3 fields, and line 1 2"),
-    ("a,b\n1,2\n3,x\n", [], "line 3, column 2, 'b', holds 'x', which is no number"),
-    ("a,b\n1,2\n3,NA\n", [], "line 3, column 2, 'b', holds 'NA'"),
-    ("1,2\n" * 5000 + "1,oops\n", [], "line 5001, column 2 holds 'oops'"),
-    ('a,b\n"1,5",2\n3,4\n', [], "line 2, column 1, 'a', holds '1,5'"),
-    ("1.0,2.O\n3,4\n", ["--no-header"], "line 1, column 2 holds"),
-    ("a,a\n1,2\n", [], "line 1 has names that occur twice"),
-    ("a,b\n1,2\n", ["--columns", "a,c"], "must have one column 'c': it has 'a', 'b'; names"),
-    ("a,a\n1,2\n", ["--columns", "a"], "must have one column 'a': it has 'a', 'a'"),
-    ("1,2\n", ["--columns", "3"], "must have one column 3: it has 2"), ("", [], "holds no numbers"),
-    ("a,b\n", [], "2-D array of real numbers, got float64 of shape (0, 2)"),
-    ("a,b\nnan,2\n3,4\n", [], "line 2, column 1, 'a', holds 'nan', which is no number"),   # "row 0 is not" finite
-    ("a,b\n3,4\n7,inf\n", [], "line 3, column 2, 'b', holds 'inf', which is no number below 1e150 in size"),
-    ("a,b\n3,4\n1e200,2\n", ["--standardize"], "line 3, column 1, 'a', holds '1e200'"),
-    ("1,2\n" * 5000 + "nan,3\n", [], "line 5001, column 1 holds 'nan'"),
-    ("a,b\n1,2\n3,1_000\n", [], "line 3, column 2, 'b', holds '1_000', which is no number"),           # was 1000
-    ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 2, 'b', holds '\u0664', which is no number"),         # was 4
-    ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "cannot read"),                                 # a field without end
-    ("caf\u00e9,b\n1,2\n".encode("latin-1"), [], "is not in UTF-8"),
-    ("a,b\n1,2\n".encode("utf-16"), [], "is not in UTF-8")])
-def test_what_a_csv_file_may_not_hold_is_refused_by_its_place(tmp_path, capsys, content, words, text):
+@pytest.mark.parametrize(
+    "content, words, text",
+    [
+        (
+            "1,2\n#DIV/0!,4\n5,6\n",
+            [],
+            "line 2, column 1 holds '#DIV/0!', which is no number",
+        ),  # it was dropped
+        (
+            ",a,b\n0,1,2\n1,3,4\n",
+            [],
+            "line 1, column 1 has no name: an index? Write it with index=False",
+        ),
+        ("0,1.5,2.5\n1,3.5,4\n2,5,6\n", [], "column 1 numbers the rows: an index?"),
+        ("1,1.5\n2,3.5\n3,5\n", [], "column 1 numbers the rows"),  # R's, without names
+        (
+            "a,b\n1,2,3\n2,4,5\n",
+            [],
+            "line 1 has 2 names, and line 2 3 fields: row names",
+        ),  # R's row.names
+        (
+            "0,1,2\n1.5,2,3\n",
+            [],
+            "line 1 numbers the columns, or is a point: --header or --no-header",
+        ),
+        ("x\n1,5\n2,5\n", [], "line 1 has 1 names, and line 2 2 fields"),  # decimal commas
+        (
+            "1,5;2,5\n3,5;4,5\n",
+            [],
+            "line 1 has semicolons or tabs: commas must part columns, and numbers have points",
+        ),
+        ("a;b\n1;2\n", [], "line 1 has semicolons"),
+        ("a\tb\n1\t2\n", [], "or tabs"),
+        ("a,b\n1,2,\n3,4,\n", [], "or commas in or after numbers"),
+        ("5\n\n7\n", [], "line 2 is blank"),
+        ("a,b\n1,2\n\n3,4\n", [], "line 3 is blank"),
+        ("\n1,2\n", [], "line 1 is blank"),
+        ('a\n1\n""\n', [], "line 3, column 1, 'a', is empty: --columns"),
+        ("1,2\n3,\n", [], "line 2, column 2 is empty"),
+        ("1,2\n3\n", [], "line 2 has 1 fields, and line 1 2"),
+        ("a,b\n1,2\n3,4,5\n", [], "line 3 has 3 fields, and line 1 2"),
+        ("a,b\n1,2\n3,x\n", [], "line 3, column 2, 'b', holds 'x', which is no number"),
+        ("a,b\n1,2\n3,NA\n", [], "line 3, column 2, 'b', holds 'NA'"),
+        ("1,2\n" * 5000 + "1,oops\n", [], "line 5001, column 2 holds 'oops'"),
+        ('a,b\n"1,5",2\n3,4\n', [], "line 2, column 1, 'a', holds '1,5'"),
+        ("1.0,2.O\n3,4\n", ["--no-header"], "line 1, column 2 holds"),
+        ("a,a\n1,2\n", [], "line 1 has names that occur twice"),
+        ("a,b\n1,2\n", ["--columns", "a,c"], "must have one column 'c': it has 'a', 'b'; names"),
+        ("a,a\n1,2\n", ["--columns", "a"], "must have one column 'a': it has 'a', 'a'"),
+        ("1,2\n", ["--columns", "3"], "must have one column 3: it has 2"),
+        ("", [], "holds no numbers"),
+        ("a,b\n", [], "2-D array of real numbers, got float64 of shape (0, 2)"),
+        (
+            "a,b\nnan,2\n3,4\n",
+            [],
+            "line 2, column 1, 'a', holds 'nan', which is no number",
+        ),  # "row 0 is not" finite
+        (
+            "a,b\n3,4\n7,inf\n",
+            [],
+            "line 3, column 2, 'b', holds 'inf', which is no number below 1e150 in size",
+        ),
+        ("a,b\n3,4\n1e200,2\n", ["--standardize"], "line 3, column 1, 'a', holds '1e200'"),
+        ("1,2\n" * 5000 + "nan,3\n", [], "line 5001, column 1 holds 'nan'"),
+        (
+            "a,b\n1,2\n3,1_000\n",
+            [],
+            "line 3, column 2, 'b', holds '1_000', which is no number",
+        ),  # was 1000
+        (
+            "a,b\n1,2\n3,\u0664\n",
+            [],
+            "line 3, column 2, 'b', holds '\u0664', which is no number",
+        ),  # was 4
+        ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "cannot read"),  # a field without end
+        ("caf\u00e9,b\n1,2\n".encode("latin-1"), [], "is not in UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16"), [], "is not in UTF-8"),
+    ],
+)
+def test_what_a_csv_file_may_not_hold_is_refused_by_its_place(
+    tmp_path, capsys, content, words, text
+):
     error = refused(capsys, "embed", csv_file(tmp_path, content), "-k", "1", "--no-errors", *words)
     assert text in error and "a.csv" in error
 
@@ -155,26 +229,46 @@ def test_pandas_frames_are_read_or_refused(tmp_path, capsys):
     frame.to_csv(tmp_path / "headless.csv", header=False)
     assert "numbers the rows" in refused(capsys, "embed", tmp_path / "headless.csv", "-k", "1")
     pandas.DataFrame(X[:20]).to_csv(tmp_path / "numbers.csv", index=False)
-    assert "line 1 numbers the columns" in refused(capsys, "embed", tmp_path / "numbers.csv", "-k", "1")
+    assert "line 1 numbers the columns" in refused(
+        capsys, "embed", tmp_path / "numbers.csv", "-k", "1"
+    )
     frame.to_csv(tmp_path / "good.csv", index=False)
     assert np.array_equal(read(tmp_path, capsys, (tmp_path / "good.csv").read_bytes())[0], X[:20])
     frame.iloc[3, 1] = np.nan
     frame.to_csv(tmp_path / "hole.csv", index=False)
-    assert "line 5, column 2, 'b', is empty" in refused(capsys, "embed", tmp_path / "hole.csv", "-k", "1")
+    assert "line 5, column 2, 'b', is empty" in refused(
+        capsys, "embed", tmp_path / "hole.csv", "-k", "1"
+    )
 
 
 def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
     model, out = tmp_path / "m.npz", tmp_path / "f.npy"
     rows = "\n".join(",".join(map(repr, map(float, row))) for row in X)
-    done(capsys, "embed", csv_file(tmp_path, "a,b,c\n" + rows), "-k", "2", "--sigma", "2", "--model", model)
+    done(
+        capsys,
+        "embed",
+        csv_file(tmp_path, "a,b,c\n" + rows),
+        "-k",
+        "2",
+        "--sigma",
+        "2",
+        "--model",
+        model,
+    )
     expected = kp.expand(X, kp.load(model))
     turned = "\n".join(f"{c!r},text,{a!r},{b!r}" for a, b, c in X.tolist())
-    done(capsys, "apply", model, csv_file(tmp_path, "c,note,a,b\n" + turned, "turned.csv"), "-o", out)
+    done(
+        capsys, "apply", model, csv_file(tmp_path, "c,note,a,b\n" + turned, "turned.csv"), "-o", out
+    )
     assert np.array_equal(np.load(out), expected)
-    done(capsys, "apply", model, csv_file(tmp_path, rows, "plain.csv"), "-o", out)         # without names, by places
+    done(
+        capsys, "apply", model, csv_file(tmp_path, rows, "plain.csv"), "-o", out
+    )  # without names, by places
     assert np.array_equal(np.load(out), expected)
     lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
-    assert "must have one column 'b': it has 'a', 'c'" in refused(capsys, "apply", model, lacking, "-o", out)
+    assert "must have one column 'b': it has 'a', 'c'" in refused(
+        capsys, "apply", model, lacking, "-o", out
+    )
     state = tmp_path / "s.npz"
     stream = ["-k", "2", "-m", "40", "--ell", "9", "--sigma", "2", "--state", state]
     done(capsys, "stream", csv_file(tmp_path, "a,b,c\n" + rows), *stream)
@@ -185,7 +279,15 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
 
 def of_model(tmp_path, capsys, content, *words):
     """Features that `apply` gives of a CSV file by the model m.npz."""
-    done(capsys, "apply", tmp_path / "m.npz", csv_file(tmp_path, content, "new.csv"), "-o", tmp_path / "f.npy", *words)
+    done(
+        capsys,
+        "apply",
+        tmp_path / "m.npz",
+        csv_file(tmp_path, content, "new.csv"),
+        "-o",
+        tmp_path / "f.npy",
+        *words,
+    )
     return np.load(tmp_path / "f.npy")
 
 
@@ -194,52 +296,103 @@ def table(points, header):
 
 
 def test_columns_of_a_model_were_guessed(tmp_path, capsys):
-    words, model = ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"], tmp_path / "m.npz"
+    words, model = (
+        ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"],
+        tmp_path / "m.npz",
+    )
     # names that are digits were taken for places where a file lacks them
     done(capsys, "embed", csv_file(tmp_path, table(X, "id,1,2")), "--columns", "1,2", *words)
     expected = kp.expand(X[:, 1:], kp.load(model))
     assert np.array_equal(of_model(tmp_path, capsys, table(X[:, [1, 0, 2]], "1,id,2")), expected)
     assert "must have one column '1': it has 'id', '2', '3'" in refused(
-        capsys, "apply", model, csv_file(tmp_path, table(X, "id,2,3")), "-o", tmp_path / "f.npy")
+        capsys, "apply", model, csv_file(tmp_path, table(X, "id,2,3")), "-o", tmp_path / "f.npy"
+    )
     # of two columns of one name the first was taken twice
     done(capsys, "embed", csv_file(tmp_path, table(X, "a,a,b")), "--columns", "1,2", *words)
     expected = kp.expand(X[:, :2].copy(), kp.load(model))
     assert "must have one column 'a', 'a': it has 'a', 'a', 'b'" in refused(
-        capsys, "apply", model, csv_file(tmp_path, table(X, "a,a,b")), "-o", tmp_path / "f.npy")
-    assert np.array_equal(of_model(tmp_path, capsys, table(X, "a,a,b"), "--columns", "1,2"), expected)
+        capsys, "apply", model, csv_file(tmp_path, table(X, "a,a,b")), "-o", tmp_path / "f.npy"
+    )
+    assert np.array_equal(
+        of_model(tmp_path, capsys, table(X, "a,a,b"), "--columns", "1,2"), expected
+    )
     # a header of years, the model's own, was a point
     done(capsys, "embed", csv_file(tmp_path, table(X, "2019,2020,2021")), "--header", *words)
-    assert np.array_equal(of_model(tmp_path, capsys, table(X, "2019,2020,2021")), kp.expand(X, kp.load(model)))
+    assert np.array_equal(
+        of_model(tmp_path, capsys, table(X, "2019,2020,2021")), kp.expand(X, kp.load(model))
+    )
     # numbers that choose columns of a file without names were forgotten
     done(capsys, "embed", csv_file(tmp_path, table(X, "")[1:]), "--columns", "3,1", *words)
     expected = kp.expand(X[:, [2, 0]].copy(), kp.load(model))
     assert np.array_equal(of_model(tmp_path, capsys, table(X, "")[1:]), expected)
-    assert np.array_equal(of_model(tmp_path, capsys, table(X[:, [2, 0]], "u,v"), "--columns", "u,v"), expected)
+    assert np.array_equal(
+        of_model(tmp_path, capsys, table(X[:, [2, 0]], "u,v"), "--columns", "u,v"), expected
+    )
 
 
 def test_numbers_that_chose_columns_passed_for_names_in_a_new_file(tmp_path, capsys):
     points = np.random.default_rng(1).integers(0, 9, (60, 4)).astype(float)
-    words, numbers = ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"], ["--columns", "1,2"]
+    words, numbers = (
+        ["-k", "2", "--sigma", "2", "--no-errors", "--model", tmp_path / "m.npz"],
+        ["--columns", "1,2"],
+    )
     done(capsys, "embed", csv_file(tmp_path, table(points, "")[1:]), *numbers, *words)
-    expected, points[0] = kp.load(tmp_path / "m.npz"), [2, 5, 1, 4]    # it has a 1 and a 2, and was a header
+    expected, points[0] = (
+        kp.load(tmp_path / "m.npz"),
+        [2, 5, 1, 4],
+    )  # it has a 1 and a 2, and was a header
     text = "\n".join(",".join(f"{value:.0f}" for value in row) for row in points)
-    assert np.array_equal(of_model(tmp_path, capsys, text), kp.expand(points[:, :2].copy(), expected))
-    named = "a,b,c,d\n" + text                        # numbers are positions there, too
-    assert np.array_equal(of_model(tmp_path, capsys, named), kp.expand(points[:, :2].copy(), expected))
+    assert np.array_equal(
+        of_model(tmp_path, capsys, text), kp.expand(points[:, :2].copy(), expected)
+    )
+    named = "a,b,c,d\n" + text  # numbers are positions there, too
+    assert np.array_equal(
+        of_model(tmp_path, capsys, named), kp.expand(points[:, :2].copy(), expected)
+    )
     assert "must have one column 2: it has 1" in refused(
-        capsys, "apply", tmp_path / "m.npz", csv_file(tmp_path, "5\n7\n", "one.csv"), "-o", tmp_path / "f.npy")
-    stream = ["stream", tmp_path / "new.csv", "-k", "2", "-m", "20", "--ell", "5", "--state", tmp_path / "s.npz"]
+        capsys,
+        "apply",
+        tmp_path / "m.npz",
+        csv_file(tmp_path, "5\n7\n", "one.csv"),
+        "-o",
+        tmp_path / "f.npy",
+    )
+    stream = [
+        "stream",
+        tmp_path / "new.csv",
+        "-k",
+        "2",
+        "-m",
+        "20",
+        "--ell",
+        "5",
+        "--state",
+        tmp_path / "s.npz",
+    ]
     csv_file(tmp_path, text, "new.csv")
     done(capsys, *stream, *numbers)
-    for more in (numbers, []):                         # was refused as another file
+    for more in (numbers, []):  # was refused as another file
         assert "(60 points)" in done(capsys, *stream, *more)
     assert "begun with other --columns" in refused(capsys, *stream, "--columns", "3,1")
 
 
 def test_columns_of_older_models_by_numbers_that_were_names(tmp_path, capsys):
     # older files have '2' and '1' for the columns 2 and 1 of a file without names: not for its first and second
-    done(capsys, "stream", csv_file(tmp_path, table(X[:, :2], "")[1:], "X.csv"), "-k", "2", "-m", "20", "--ell", "5",
-         "--state", tmp_path / "s.npz", "--columns", "2,1")
+    done(
+        capsys,
+        "stream",
+        csv_file(tmp_path, table(X[:, :2], "")[1:], "X.csv"),
+        "-k",
+        "2",
+        "-m",
+        "20",
+        "--ell",
+        "5",
+        "--state",
+        tmp_path / "s.npz",
+        "--columns",
+        "2,1",
+    )
     with np.load(tmp_path / "s.npz") as state:
         np.savez(tmp_path / "old.npz", **{**state, "columns": np.array(["2", "1"])})
     stream = ["stream", tmp_path / "X.csv", "-k", "2", "--state", tmp_path / "old.npz"]
@@ -251,9 +404,20 @@ def test_one_column_was_spread_over_all_that_a_model_is_standardized_by(tmp_path
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "one.npy", X[:, :1])
     words = ["-k", "2", "-m", "20", "--ell", "5", "--standardize"]
-    done(capsys, "stream", tmp_path / "X.npy", *words, "--state", tmp_path / "s.npz", "--model", tmp_path / "m.npz")
-    for command in (["apply", tmp_path / "m.npz", tmp_path / "one.npy", "-o", tmp_path / "f.npy"],
-                    ["stream", tmp_path / "one.npy", *words, "--state", tmp_path / "s.npz"]):
+    done(
+        capsys,
+        "stream",
+        tmp_path / "X.npy",
+        *words,
+        "--state",
+        tmp_path / "s.npz",
+        "--model",
+        tmp_path / "m.npz",
+    )
+    for command in (
+        ["apply", tmp_path / "m.npz", tmp_path / "one.npy", "-o", tmp_path / "f.npy"],
+        ["stream", tmp_path / "one.npy", *words, "--state", tmp_path / "s.npz"],
+    ):
         assert "one.npy has 1 columns, and the points before had 3" in refused(capsys, *command)
 
 
@@ -268,7 +432,9 @@ def test_a_state_forgot_its_columns_or_took_others(tmp_path, capsys):
     expected = kp.skpca(np.vstack([X, X, X]), KERNEL, 40, 9, 2)
     assert np.array_equal(kp.skpca_finish(kp.load(state), 2).basis, expected.basis)
     other = csv_file(tmp_path, table(X, "a,b,c"), "other.csv")
-    assert "was begun with other --columns" in refused(capsys, "stream", other, *words, "--columns", "c,b,a")
+    assert "was begun with other --columns" in refused(
+        capsys, "stream", other, *words, "--columns", "c,b,a"
+    )
 
 
 def test_options_of_a_state_that_were_left_to_their_defaults_were_ignored_later(many, capsys):
@@ -283,47 +449,89 @@ def test_options_of_a_state_that_were_left_to_their_defaults_were_ignored_later(
 @pytest.mark.parametrize("n", [1024, 1025, 1537])
 def test_a_last_point_alone_ended_a_centred_stream_and_its_state(tmp_path, capsys, n):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).standard_normal((n, 2)))
-    done(capsys, "stream", tmp_path / "X.npy", "--method", "dsgd", "-m", "50", "--center", "-k", "2",
-         "--state", tmp_path / "s.npz")
+    done(
+        capsys,
+        "stream",
+        tmp_path / "X.npy",
+        "--method",
+        "dsgd",
+        "-m",
+        "50",
+        "--center",
+        "-k",
+        "2",
+        "--state",
+        tmp_path / "s.npz",
+    )
     assert kp.load(tmp_path / "s.npz").step == n // 512
 
 
 def test_a_stream_of_more_components_than_it_keeps_was_read_to_its_end(many, capsys):
     _, path, state = many
     assert "-k must be a whole number from 1 to 4, got 5" in refused(
-        capsys, "stream", path, *STREAM, "-k", "5", "--state", state)
+        capsys, "stream", path, *STREAM, "-k", "5", "--state", state
+    )
 
 
 def test_empty_words_are_not_the_default(points, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for words in (["embed", ""], ["embed", points, "-o", ""], ["embed", points, "--plot", ""],
-                  ["stream", points, "--state", ""], ["embed", points, "--columns", ""]):
+    for words in (
+        ["embed", ""],
+        ["embed", points, "-o", ""],
+        ["embed", points, "--plot", ""],
+        ["stream", points, "--state", ""],
+        ["embed", points, "--columns", ""],
+    ):
         assert "must not be empty" in refused(capsys, *words)
 
 
-def test_files_larger_than_the_disk_did_not_end_in_a_bus_error(points, tmp_path, monkeypatch, capsys):
+def test_files_larger_than_the_disk_did_not_end_in_a_bus_error(
+    points, tmp_path, monkeypatch, capsys
+):
     header = np.lib.format.write_array_header_1_0
 
     def full(file, told):
         header(file, told)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     monkeypatch.setattr(np.lib.format, "write_array_header_1_0", full)
-    assert "No space left" in refused(capsys, "embed", points, "-k", "1", "--no-errors", "-o", tmp_path / "o.npy")
+    assert "No space left" in refused(
+        capsys, "embed", points, "-k", "1", "--no-errors", "-o", tmp_path / "o.npy"
+    )
     assert os.listdir(tmp_path) == ["X.npy"]
 
 
 def test_points_that_are_all_alike_have_a_table(tmp_path, capsys):
     np.save(tmp_path / "X.npy", np.ones((20, 2)))
-    out = done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--sigma", "1", "-o", tmp_path / "o.npy")
-    assert row_of(out, "lanczos")[-2:] == ["100", "-"] and np.allclose(np.abs(np.load(tmp_path / "o.npy")), 1.0)
+    out = done(
+        capsys, "embed", tmp_path / "X.npy", "-k", "1", "--sigma", "1", "-o", tmp_path / "o.npy"
+    )
+    assert row_of(out, "lanczos")[-2:] == ["100", "-"] and np.allclose(
+        np.abs(np.load(tmp_path / "o.npy")), 1.0
+    )
 
 
 @pytest.mark.parametrize("points", [np.ones((1, 3)), np.full((4, 2), 3.0), np.zeros((4, 2))])
-@pytest.mark.parametrize("words", [[], ["--method", "quantize"], ["--method", "uniform", "-s", "1"]])
-def test_points_without_a_direction_about_their_mean_ended_in_principal_angles(tmp_path, capsys, points, words):
+@pytest.mark.parametrize(
+    "words", [[], ["--method", "quantize"], ["--method", "uniform", "-s", "1"]]
+)
+def test_points_without_a_direction_about_their_mean_ended_in_principal_angles(
+    tmp_path, capsys, points, words
+):
     np.save(tmp_path / "X.npy", points)
-    out = done(capsys, "embed", tmp_path / "X.npy", "-k", "1", "--sigma", "1", "--center", *words, "-o",
-               tmp_path / "o.npy")
+    out = done(
+        capsys,
+        "embed",
+        tmp_path / "X.npy",
+        "-k",
+        "1",
+        "--sigma",
+        "1",
+        "--center",
+        *words,
+        "-o",
+        tmp_path / "o.npy",
+    )
     assert row_of(out, (words or [0, "lanczos"])[1])[-5:] == ["0", "of", "1", "-", "-"]
     assert not np.load(tmp_path / "o.npy").any()
 
@@ -334,9 +542,12 @@ def test_a_gram_matrix_of_zeros_divided_by_its_norm(tmp_path, capsys):
     assert row_of(out, "lanczos")[4:] == ["0", "0", "of", "1", "-", "-"]
 
 
-def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(points, monkeypatch, capsys):
+def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(
+    points, monkeypatch, capsys
+):
     def dear(*_):
         raise AssertionError("work beyond the method's own")
+
     assert row_of(done(capsys, "embed", points, "-k", "2"), "lanczos")[-1] != "-"
     monkeypatch.setattr(kp, "_DENSE_POINTS", 149)
     monkeypatch.setattr(kp, "spectral_norm", dear)
@@ -347,16 +558,36 @@ def test_exact_results_to_compare_with_took_a_hundred_times_as_long_as_advised(p
 
 
 def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
-    kinds, model, picture = np.array(["cat", "dog"])[np.arange(150) % 2], tmp_path / "m.npz", tmp_path / "p.svg"
+    kinds, model, picture = (
+        np.array(["cat", "dog"])[np.arange(150) % 2],
+        tmp_path / "m.npz",
+        tmp_path / "p.svg",
+    )
     rows = "\n".join(",".join([kind, *map(repr, map(float, row))]) for kind, row in zip(kinds, X))
     path = csv_file(tmp_path, "species,a,b,c\n" + rows)
     assert "line 2, column 1, 'species', holds 'cat'" in refused(capsys, "embed", path, "-k", "1")
     error = refused(capsys, "embed", path, "--columns", "a,b", "--labels", "kind")
     assert "--labels is for --plot, or names a column" in error
-    words = ["embed", path, "-k", "2", "--sigma", "2", "--no-errors", "--labels", "species", "--model", model]
+    words = [
+        "embed",
+        path,
+        "-k",
+        "2",
+        "--sigma",
+        "2",
+        "--no-errors",
+        "--labels",
+        "species",
+        "--model",
+        model,
+    ]
     done(capsys, *words)
     with np.load(model) as held:
-        assert np.array_equal(held["model.points"], X) and held["columns"].tolist() == ["a", "b", "c"]
+        assert np.array_equal(held["model.points"], X) and held["columns"].tolist() == [
+            "a",
+            "b",
+            "c",
+        ]
     pytest.importorskip("matplotlib")
     done(capsys, *words, "--plot", picture)
     assert "species" in picture.read_text()
@@ -364,74 +595,118 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
 
 # Other files
 
-@pytest.mark.parametrize("name, content, words, text", [
-    ("a.npy", np.array([{}], object), [], "it holds Python objects"), ("a.npy", np.zeros(3), [], "2-D"),
-    ("a.npy", b"junk", [], "cannot read"), ("a.npz", b"junk", [], "cannot read"), ("a.npy", b"", [], "cannot read"),
-    ("a.txt", b"1", [], "is not a .npy, .npz or .csv file"), ("a.npy", np.array([["x"]]), [], "real numbers"),
-    ("a.npy", np.full((3, 2), np.nan), [], "finite"), ("a.npy", X, ["--key", "X"], "--key is for .npz files"),
-    ("a.npy", X, ["--columns", "1"], "--columns and --header for .csv files"),
-    ("a.npy", X, ["-k", "0"], "-k must be a whole number from 1 to 150, got 0"),
-    ("a.npy", X, ["-k", "151"], "-k must be"),
-    ("a.npy", X, ["-k", "two"], "-k: invalid int value"), ("a.npy", X, ["--sigma", "-1"], "sigma must be from 1e-150"),
-    ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid number value: 'wide'"),
-    ("a.npy", X, ["--method", "uniform", "-s", "abc"], "-s: invalid number value: 'abc'"),     # a traceback
-    ("a.npy", X, ["-o", ""], "o must not be empty"),
-    ("a.npy", X, ["--method", "magic"], "invalid choice"), ("a.npy", X, ["--unknown"], "unrecognized arguments"),
-    ("a.npy", X, ["--method", "sample", "-s", "0.5"], "error: -s must be from 1"),         # functions were named
-    ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "error: -s must be a whole number"),
-    ("a.npy", X, ["--method", "uniform", "-s", "5"], "error: -k must be a whole number from 1 to 5, got 10"),
-    ("a.npy", X, ["--method", "shadow", "--ell", "1e-3"], "error: -k must be"),
-    ("a.npy", X, ["--sigma", "0"], "error: --sigma must be from"),
-    ("a.npy", X, ["--method", "shadow", "--kernel", "linear"], "shadow_radius: sigma"),
-    ("a.npy", X, ["--seed", "-1"], "error: --seed must be a whole number from 0"),
-    ("gone.npy", b"", ["--seed", "-1"], "error: --seed must be"),      # before any work
-    ("a.npy", X, ["-o", "no/such/place.npz"], "cannot write no/such/place.npz"),
-    ("a.npy", X, ["-o", "a.npy/place.npz"], "cannot write a.npy/place.npz"),
-    ("a.npy", X, ["-o", "a.csv"], "-o must name a .npz or .npy file"),
-    ("a.npy", X, ["--model", "m.npy"], "--model must name"),
-    ("a.npy", X, ["--nu", "2.5"], "--nu is for matern"),
-    ("a.npy", X, ["--ell", "5"], "--ell is for shadow"),
-    ("a.npy", X, ["--kernel", "linear", "--sigma", "3"], "--sigma is for gaussian or"),
-    ("a.npy", X, ["-m", "5"], "-m is for kmeans"), ("a.npy", X, ["-s", "7"], "-s is for sample or")])
-def test_bad_files_and_options_get_one_line_and_status_2(tmp_path, monkeypatch, capsys, name, content, words, text):
+
+@pytest.mark.parametrize(
+    "name, content, words, text",
+    [
+        ("a.npy", np.array([{}], object), [], "it holds Python objects"),
+        ("a.npy", np.zeros(3), [], "2-D"),
+        ("a.npy", b"junk", [], "cannot read"),
+        ("a.npz", b"junk", [], "cannot read"),
+        ("a.npy", b"", [], "cannot read"),
+        ("a.txt", b"1", [], "is not a .npy, .npz or .csv file"),
+        ("a.npy", np.array([["x"]]), [], "real numbers"),
+        ("a.npy", np.full((3, 2), np.nan), [], "finite"),
+        ("a.npy", X, ["--key", "X"], "--key is for .npz files"),
+        ("a.npy", X, ["--columns", "1"], "--columns and --header for .csv files"),
+        ("a.npy", X, ["-k", "0"], "-k must be a whole number from 1 to 150, got 0"),
+        ("a.npy", X, ["-k", "151"], "-k must be"),
+        ("a.npy", X, ["-k", "two"], "-k: invalid int value"),
+        ("a.npy", X, ["--sigma", "-1"], "sigma must be from 1e-150"),
+        ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid number value: 'wide'"),
+        (
+            "a.npy",
+            X,
+            ["--method", "uniform", "-s", "abc"],
+            "-s: invalid number value: 'abc'",
+        ),  # a traceback
+        ("a.npy", X, ["-o", ""], "o must not be empty"),
+        ("a.npy", X, ["--method", "magic"], "invalid choice"),
+        ("a.npy", X, ["--unknown"], "unrecognized arguments"),
+        (
+            "a.npy",
+            X,
+            ["--method", "sample", "-s", "0.5"],
+            "error: -s must be from 1",
+        ),  # functions were named
+        ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "error: -s must be a whole number"),
+        (
+            "a.npy",
+            X,
+            ["--method", "uniform", "-s", "5"],
+            "error: -k must be a whole number from 1 to 5, got 10",
+        ),
+        ("a.npy", X, ["--method", "shadow", "--ell", "1e-3"], "error: -k must be"),
+        ("a.npy", X, ["--sigma", "0"], "error: --sigma must be from"),
+        ("a.npy", X, ["--method", "shadow", "--kernel", "linear"], "shadow_radius: sigma"),
+        ("a.npy", X, ["--seed", "-1"], "error: --seed must be a whole number from 0"),
+        ("gone.npy", b"", ["--seed", "-1"], "error: --seed must be"),  # before any work
+        ("a.npy", X, ["-o", "no/such/place.npz"], "cannot write no/such/place.npz"),
+        ("a.npy", X, ["-o", "a.npy/place.npz"], "cannot write a.npy/place.npz"),
+        ("a.npy", X, ["-o", "a.csv"], "-o must name a .npz or .npy file"),
+        ("a.npy", X, ["--model", "m.npy"], "--model must name"),
+        ("a.npy", X, ["--nu", "2.5"], "--nu is for matern"),
+        ("a.npy", X, ["--ell", "5"], "--ell is for shadow"),
+        ("a.npy", X, ["--kernel", "linear", "--sigma", "3"], "--sigma is for gaussian or"),
+        ("a.npy", X, ["-m", "5"], "-m is for kmeans"),
+        ("a.npy", X, ["-s", "7"], "-s is for sample or"),
+    ],
+)
+def test_bad_files_and_options_get_one_line_and_status_2(
+    tmp_path, monkeypatch, capsys, name, content, words, text
+):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / name
-    path.write_bytes(content) if isinstance(content, bytes) else np.save(path, content, allow_pickle=True)
+    path.write_bytes(content) if isinstance(content, bytes) else np.save(
+        path, content, allow_pickle=True
+    )
     assert text in refused(capsys, "embed", path, *words)
     assert os.listdir(tmp_path) == [name]
 
 
-def test_an_output_in_a_directory_that_cannot_be_written_was_found_out_after_the_work(points, tmp_path, monkeypatch,
-                                                                                    capsys):
+def test_an_output_in_a_directory_that_cannot_be_written_was_found_out_after_the_work(
+    points, tmp_path, monkeypatch, capsys
+):
     out, real = tmp_path / "o.npy", os.access
     out.write_bytes(b"former")
-    for denied in (tmp_path, out):                     # a new file takes the old one's place there
-        monkeypatch.setattr(os, "access", lambda path, mode: pathlib.Path(path) != denied and real(path, mode))
+    for denied in (tmp_path, out):  # a new file takes the old one's place there
+        monkeypatch.setattr(
+            os, "access", lambda path, mode: pathlib.Path(path) != denied and real(path, mode)
+        )
         assert f"cannot write {out}" in refused(capsys, "embed", points, "-k", "2", "-o", out)
     assert out.read_bytes() == b"former"
 
 
 def test_archives_are_read_by_the_name_of_their_points(tmp_path, capsys):
-    paths = [tmp_path / name for name in ("X.npz", "one.npz", "two.npz", "none.npz", "sparse.npz", "array.npz")]
+    paths = [
+        tmp_path / name
+        for name in ("X.npz", "one.npz", "two.npz", "none.npz", "sparse.npz", "array.npz")
+    ]
     np.savez(paths[0], X=X, y=np.zeros(150))
     np.savez(paths[1], model=X)
     np.savez(paths[2], A=X, B=X)
     np.savez(paths[3])
     scipy.sparse.save_npz(paths[4], scipy.sparse.random(30, 20, 0.5, "csr", random_state=0))
     with open(paths[5], "wb") as file:
-        np.save(file, X)                               # one array under the name of an archive
+        np.save(file, X)  # one array under the name of an archive
     for path, more in ((paths[0], []), (paths[1], []), (paths[2], ["--key", "B"]), (paths[5], [])):
-        assert "150 points, 3 coordinates" in done(capsys, "embed", path, "-k", "1", "--no-errors", *more)
+        assert "150 points, 3 coordinates" in done(
+            capsys, "embed", path, "-k", "1", "--no-errors", *more
+        )
     assert "holds the arrays A, B; choose one with --key" in refused(capsys, "embed", paths[2])
     assert "holds the arrays (none)" in refused(capsys, "embed", paths[3])
-    assert "sparse matrix of scipy.sparse, and points are dense" in refused(capsys, "embed", paths[4])
+    assert "sparse matrix of scipy.sparse, and points are dense" in refused(
+        capsys, "embed", paths[4]
+    )
     kp.save(tmp_path / "m.npz", kp.kpca(X, KERNEL, 2))
     assert "holds the arrays class, points, coef" in refused(capsys, "embed", tmp_path / "m.npz")
     assert "No such file" in refused(capsys, "embed", tmp_path / "missing.npy")
 
 
 def test_a_model_in_the_place_of_another_tells_what_serves_it():
-    with pytest.raises(ValueError, match="must be an Expansion, got Subspace, whose features skpca_transform gives"):
+    with pytest.raises(
+        ValueError, match="must be an Expansion, got Subspace, whose features skpca_transform gives"
+    ):
         kp.expand(X, kp.skpca(X, KERNEL, 20, 5, 2))
 
 
@@ -442,13 +717,19 @@ def test_each_command_has_help_and_its_own_options_alone(capsys):
         assert stop.value.code == 0 and f"usage: kpcasketch {command}" in capsys.readouterr().out
     for command, table in (("embed", "method"), ("stream", "stream")):
         for name, own in kp._OWN[table].items():
-            for option in {option for other in kp._OWN[table].values() for option in other} - set(own):
+            for option in {option for other in kp._OWN[table].values() for option in other} - set(
+                own
+            ):
                 words = [command, "X.npy", "--method", name, kp._option_of(option), "7"]
                 assert f"{kp._option_of(option)} is for " in refused(capsys, *words)
-    for words, text in ((["X.npy"], "invalid choice"), (["demo", "X.npy"], "unrecognized arguments: X.npy"),
-                        (["apply", "m", "x", "-k", "3"], "unrecognized arguments: -k 3"),
-                        (["advise", "X.npy", "--method", "rls"], "unrecognized arguments: --method"),
-                        (["cluster", "X.npy"], "invalid choice"), (["embed"], "required: FILE")):
+    for words, text in (
+        (["X.npy"], "invalid choice"),
+        (["demo", "X.npy"], "unrecognized arguments: X.npy"),
+        (["apply", "m", "x", "-k", "3"], "unrecognized arguments: -k 3"),
+        (["advise", "X.npy", "--method", "rls"], "unrecognized arguments: --method"),
+        (["cluster", "X.npy"], "invalid choice"),
+        (["embed"], "required: FILE"),
+    ):
         assert text in refused(capsys, *words)
 
 
@@ -460,9 +741,12 @@ def test_without_a_word_it_is_the_demo(monkeypatch):
 
 # The table
 
+
 def test_one_method_on_a_file_writes_the_embedding(points, tmp_path, capsys):
     out = tmp_path / "out.npz"
-    assert "lanczos" in done(capsys, "embed", points, "-k", "2", "--sigma", "2", "-o", tmp_path / "out")
+    assert "lanczos" in done(
+        capsys, "embed", points, "-k", "2", "--sigma", "2", "-o", tmp_path / "out"
+    )
     with np.load(out) as written:
         values, vectors = naive.eigenpairs(naive.gaussian(X, X, 2.0), 2)
         assert np.allclose(written["values"], values)
@@ -475,53 +759,118 @@ def test_every_method_has_a_row_that_says_how_wrong_it_is(points, capsys, center
     K = naive.gaussian(X, X, 2.0)
     H = np.eye(150) - 1 / 150
     values = np.linalg.eigvalsh(H @ K @ H if center else K)[::-1]
-    out = done(capsys, "embed", points, "-k", "2", "--sigma", "2", "--method", "all", *["--center"] * center)
-    assert set(kp._METHODS) - set(kp._REDUCED_METHODS) == {line.split()[0] for line in out.splitlines()
-                                                           if line.split()[0] in kp._METHODS}
+    out = done(
+        capsys,
+        "embed",
+        points,
+        "-k",
+        "2",
+        "--sigma",
+        "2",
+        "--method",
+        "all",
+        *["--center"] * center,
+    )
+    assert set(kp._METHODS) - set(kp._REDUCED_METHODS) == {
+        line.split()[0] for line in out.splitlines() if line.split()[0] in kp._METHODS
+    }
     exact = row_of(out, "implicit")
     assert abs(float(exact[4])) < 1e-12 and exact[5:8] == ["2", "of", "2"]
     assert float(exact[8]) == pytest.approx(100, abs=1e-6)
-    if center:                                         # explained by the largest eigenvalues of H K H
-        assert float(exact[9]) == pytest.approx(100 * values[:2].sum() / np.trace(H @ K @ H), abs=0.01)
-    for name in kp._SAMPLERS:                          # all points are landmarks
-        assert float(row_of(out, name)[4]) < 1e-6 and float(row_of(out, name)[8]) == pytest.approx(100, abs=1e-3)
+    if center:  # explained by the largest eigenvalues of H K H
+        assert float(exact[9]) == pytest.approx(
+            100 * values[:2].sum() / np.trace(H @ K @ H), abs=0.01
+        )
+    for name in kp._SAMPLERS:  # all points are landmarks
+        assert float(row_of(out, name)[4]) < 1e-6 and float(row_of(out, name)[8]) == pytest.approx(
+            100, abs=1e-3
+        )
     bits, about = kp.dense(kp.quantize_gram(X, KERNEL)), H if center else np.eye(150)
     assert float(row_of(out, "quantize")[4]) == pytest.approx(
-        np.linalg.norm(about @ (bits - K) @ about, 2) / np.linalg.norm(about @ K @ about, 2), rel=0.02)
+        np.linalg.norm(about @ (bits - K) @ about, 2) / np.linalg.norm(about @ K @ about, 2),
+        rel=0.02,
+    )
 
 
-@pytest.mark.parametrize("method, words", [("shadow", ["--ell", "4"]), ("kmeans", ["-m", "40", "--center"])])
+@pytest.mark.parametrize(
+    "method, words", [("shadow", ["--ell", "4"]), ("kmeans", ["-m", "40", "--center"])]
+)
 def test_reduced_sets_have_a_row_and_an_embedding(points, tmp_path, capsys, method, words):
-    out = done(capsys, "embed", points, "--method", method, "-k", "3", "--sigma", "2", "-o", tmp_path / "o.npz", *words)
+    out = done(
+        capsys,
+        "embed",
+        points,
+        "--method",
+        method,
+        "-k",
+        "3",
+        "--sigma",
+        "2",
+        "-o",
+        tmp_path / "o.npz",
+        *words,
+    )
     found = kp.shadow_select(X, 0.5) if method == "shadow" else kp.kmeans_select(X, 40, 0)
     with np.load(tmp_path / "o.npz") as arrays:
-        expected = kp.expand(X, kp.rskpca(found.centers, found.weights, KERNEL, 3, 0, method == "kmeans"))
+        expected = kp.expand(
+            X, kp.rskpca(found.centers, found.weights, KERNEL, 3, 0, method == "kmeans")
+        )
         assert np.abs(arrays["embedding"] - expected).max() < 1e-12
     K = naive.gaussian(X, X, 2.0)
-    quantized = naive.gaussian(found.centers, found.centers, 2.0)[np.ix_(found.labels, found.labels)]
+    quantized = naive.gaussian(found.centers, found.centers, 2.0)[
+        np.ix_(found.labels, found.labels)
+    ]
     H = np.eye(150) - (method == "kmeans") / 150
     error = np.linalg.norm(H @ (quantized - K) @ H, 2) / np.linalg.norm(H @ K @ H, 2)
     assert float(row_of(out, method)[4]) == pytest.approx(error, rel=0.03)
 
 
 @pytest.mark.parametrize("method", ["lanczos", "implicit"])
-@pytest.mark.parametrize("points, kernel, words", [
-    (np.random.default_rng(0).uniform(0, 3600, (200, 3)) + [1.7e9, 0, 0], kp.linear(), ["--kernel", "linear"]),
-    (np.random.default_rng(1).standard_normal((200, 2)) + 1e3, kp.polynomial(3, 0.5, 1.0), ["--kernel", "polynomial"]),
-    (np.random.default_rng(2).standard_normal((200, 2)), kp.gaussian(1e4), ["--sigma", "1e4"])],
-    ids=["linear", "polynomial", "gaussian"])
+@pytest.mark.parametrize(
+    "points, kernel, words",
+    [
+        (
+            np.random.default_rng(0).uniform(0, 3600, (200, 3)) + [1.7e9, 0, 0],
+            kp.linear(),
+            ["--kernel", "linear"],
+        ),
+        (
+            np.random.default_rng(1).standard_normal((200, 2)) + 1e3,
+            kp.polynomial(3, 0.5, 1.0),
+            ["--kernel", "polynomial"],
+        ),
+        (np.random.default_rng(2).standard_normal((200, 2)), kp.gaussian(1e4), ["--sigma", "1e4"]),
+    ],
+    ids=["linear", "polynomial", "gaussian"],
+)
 def test_centred_embeddings_lost_the_digits_that_centered_kpca_keeps(
-        points, kernel, words, method, tmp_path, capsys):
+    points, kernel, words, method, tmp_path, capsys
+):
     # features of new points were off by 20 times their size, or components that are rounding were kept
     np.save(tmp_path / "T.npy", points)
-    out = done(capsys, "embed", tmp_path / "T.npy", *words, "--center", "-k", "4", "--method", method,
-               "-o", tmp_path / "o.npz", "--model", tmp_path / "m.npz")
+    out = done(
+        capsys,
+        "embed",
+        tmp_path / "T.npy",
+        *words,
+        "--center",
+        "-k",
+        "4",
+        "--method",
+        method,
+        "-o",
+        tmp_path / "o.npz",
+        "--model",
+        tmp_path / "m.npz",
+    )
     done(capsys, "apply", tmp_path / "m.npz", tmp_path / "T.npy", "-o", tmp_path / "a.npy")
     wide = points.astype(np.longdouble)
     wide = wide - wide.mean(0)
     D = np.square(wide[:, None] - wide).sum(2)
     K = {"linear": wide @ wide.T, "gaussian": np.expm1(-D / 2e8)}.get(
-        "gaussian" if "--sigma" in words else words[1], (0.5 * points.astype(np.longdouble) @ points.T + 1.0) ** 3)
+        "gaussian" if "--sigma" in words else words[1],
+        (0.5 * points.astype(np.longdouble) @ points.T + 1.0) ** 3,
+    )
     H = np.eye(200) - 1 / 200
     values, vectors = np.linalg.eigh((H @ K @ H).astype(float))
     features = (vectors * np.sqrt(values.clip(0.0)))[:, :-5:-1]
@@ -541,40 +890,74 @@ def test_centred_embeddings_lost_the_digits_that_centered_kpca_keeps(
 def test_the_demo_has_points_of_its_own(capsys, command):
     more = ["--noisy", "300", "20"] if command == "noisy" else []
     out = done(capsys, "demo", "-k", "2", "--method", "rls", "-s", "20", "--no-errors", *more)
-    assert out.startswith("RandomNoisy points: 300 points, 20 coordinates, float64; gaussian" if more else
-                          "ten clusters: 3000 points, 16 coordinates, float64; gaussian kernel, sigma 6; k = 2, seed 0")
+    assert out.startswith(
+        "RandomNoisy points: 300 points, 20 coordinates, float64; gaussian"
+        if more
+        else "ten clusters: 3000 points, 16 coordinates, float64; gaussian kernel, sigma 6; k = 2, seed 0"
+    )
 
 
 def test_kernels_take_their_options(points, tmp_path, capsys):
-    for words, kernel in ((["--kernel", "matern", "--nu", "2.5", "--sigma", "3"], kp.matern(2.5, 3.0)),
-                          (["--kernel", "rational_quadratic", "--alpha", "2", "--sigma", "3"],
-                           kp.rational_quadratic(2.0, 3.0)),
-                          (["--kernel", "cauchy", "--sigma", "3"], kp.cauchy(3.0)),
-                          (["--kernel", "linear"], kp.linear()),
-                          (["--kernel", "laplacian", "--sigma", "3"], kp.laplacian(3.0)),
-                          (["--kernel", "polynomial", "--degree", "2", "--coef0", "0.5"], kp.polynomial(2, 1 / 3, 0.5)),
-                          ([], kp.gaussian(kp.median_bandwidth(X)))):
-        out = done(capsys, "embed", points, "-k", "1", "--no-errors", "--model", tmp_path / "m.npz", *words)
+    for words, kernel in (
+        (["--kernel", "matern", "--nu", "2.5", "--sigma", "3"], kp.matern(2.5, 3.0)),
+        (
+            ["--kernel", "rational_quadratic", "--alpha", "2", "--sigma", "3"],
+            kp.rational_quadratic(2.0, 3.0),
+        ),
+        (["--kernel", "cauchy", "--sigma", "3"], kp.cauchy(3.0)),
+        (["--kernel", "linear"], kp.linear()),
+        (["--kernel", "laplacian", "--sigma", "3"], kp.laplacian(3.0)),
+        (
+            ["--kernel", "polynomial", "--degree", "2", "--coef0", "0.5"],
+            kp.polynomial(2, 1 / 3, 0.5),
+        ),
+        ([], kp.gaussian(kp.median_bandwidth(X))),
+    ):
+        out = done(
+            capsys, "embed", points, "-k", "1", "--no-errors", "--model", tmp_path / "m.npz", *words
+        )
         assert kp.load(tmp_path / "m.npz").kernel[:5] == pytest.approx(kernel[:5])
         assert kp._sigma_of(kernel) is None or f"sigma {kp._sigma_of(kernel):.6g}" in out
 
 
 # Pictures and labels
 
-@pytest.mark.parametrize("labels, name", [
-    (np.arange(150) % 3, "y.npy"), (np.array(["cat", "dog"])[np.arange(150) % 2], "y.npy"),
-    (np.arange(150) / 7.0, "y.npy"), (np.arange(150) % 4, "y.csv"), (np.arange(150) % 4, "named.csv")])
+
+@pytest.mark.parametrize(
+    "labels, name",
+    [
+        (np.arange(150) % 3, "y.npy"),
+        (np.array(["cat", "dog"])[np.arange(150) % 2], "y.npy"),
+        (np.arange(150) / 7.0, "y.npy"),
+        (np.arange(150) % 4, "y.csv"),
+        (np.arange(150) % 4, "named.csv"),
+    ],
+)
 def test_labels_colour_the_picture(points, tmp_path, capsys, labels, name):
     pytest.importorskip("matplotlib")
     file, picture = tmp_path / name, tmp_path / "picture.svg"
     if name == "y.npy":
         np.save(file, labels)
     else:
-        np.savetxt(file, labels, fmt="%d", header="kind" if name == "named.csv" else "", comments="")
+        np.savetxt(
+            file, labels, fmt="%d", header="kind" if name == "named.csv" else "", comments=""
+        )
         file.write_text(file.read_text().lstrip("\n"))
-    words = ["embed", points, "-k", "2", "--sigma", "2", "--no-errors", "--labels", file, "--plot", picture]
+    words = [
+        "embed",
+        points,
+        "-k",
+        "2",
+        "--sigma",
+        "2",
+        "--no-errors",
+        "--labels",
+        file,
+        "--plot",
+        picture,
+    ]
     done(capsys, *words)
-    assert file.stem in picture.read_text()            # the title of the legend, or of the scale
+    assert file.stem in picture.read_text()  # the title of the legend, or of the scale
     np.save(tmp_path / "few.npy", labels[:9])
     words[8] = tmp_path / "few.npy"
     assert "they are 9 for 150 points" in refused(capsys, *words)
@@ -587,13 +970,16 @@ def test_labels_colour_the_picture(points, tmp_path, capsys, labels, name):
 def test_labels_that_are_shifted_hidden_or_columns(points, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     words = ["embed", points, "-k", "2", "--no-errors", "--plot", tmp_path / "p.svg", "--labels"]
-    longer = csv_file(tmp_path, "1\n" * 151, "longer.csv")             # the first one was taken for a header
+    longer = csv_file(tmp_path, "1\n" * 151, "longer.csv")  # the first one was taken for a header
     assert "they are 151 for 150 points" in refused(capsys, *words, longer)
     pairs = csv_file(tmp_path, "1,2\n" * 75, "pairs.csv")
     assert "cannot take labels" in refused(capsys, *words, pairs)
     odd = np.arange(150) % 2
-    for labels, shown in ((odd.reshape(-1, 1), ["0", "1"]), (np.where(odd, 1.0, np.nan), ["1.0", "nan"]),
-                          (np.array(["_hidden", "$5"])[odd], ["_hidden", "$5"])):
+    for labels, shown in (
+        (odd.reshape(-1, 1), ["0", "1"]),
+        (np.where(odd, 1.0, np.nan), ["1.0", "nan"]),
+        (np.array(["_hidden", "$5"])[odd], ["_hidden", "$5"]),
+    ):
         np.save(tmp_path / "y.npy", labels)
         done(capsys, *words, tmp_path / "y.npy")
         for text in shown:
@@ -602,11 +988,14 @@ def test_labels_that_are_shifted_hidden_or_columns(points, tmp_path, capsys):
 
 def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    for labels, text in ((np.arange(149), "they are 149 for 150 points"),
-                         (np.array([{}] * 150, object), "Python objects"), (np.arange(150) % 2, None)):
+    for labels, text in (
+        (np.arange(149), "they are 149 for 150 points"),
+        (np.array([{}] * 150, object), "Python objects"),
+        (np.arange(150) % 2, None),
+    ):
         np.savez(tmp_path / "X.npz", X=X, y=labels)
         words = ["embed", tmp_path / "X.npz", "-k", "2", "--no-errors"]
-        done(capsys, *words)                           # nobody asks for them
+        done(capsys, *words)  # nobody asks for them
         if text:
             assert text in refused(capsys, *words, "--plot", tmp_path / "p.svg")
         else:
@@ -618,41 +1007,84 @@ def test_labels_beside_the_points_are_found_or_told_why_not(tmp_path, capsys):
 def test_pictures_are_drawn_of_every_kind_and_titles_fit(points, tmp_path, monkeypatch, capsys):
     figures = pytest.importorskip("matplotlib.figure")
     drawn, save = [], figures.Figure.savefig
-    monkeypatch.setattr(figures.Figure, "savefig", lambda self, *a, **b: drawn.append(self) or save(self, *a, **b))
+    monkeypatch.setattr(
+        figures.Figure, "savefig", lambda self, *a, **b: drawn.append(self) or save(self, *a, **b)
+    )
     longer = tmp_path / ("california_housing_of_all_districts_" + "x" * 10 + ".npy")
     shutil.copy(points, longer)
-    done(capsys, "embed", longer, "-k", "2", "--center", "--plot", tmp_path / "p.png", "--no-errors")
+    done(
+        capsys, "embed", longer, "-k", "2", "--center", "--plot", tmp_path / "p.png", "--no-errors"
+    )
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     box = drawn[0]._suptitle.get_window_extent(drawn[0]._get_renderer())
-    assert longer.name in drawn[0]._suptitle.get_text() and box.x0 >= 0 and box.x1 <= drawn[0].bbox.width
+    assert (
+        longer.name in drawn[0]._suptitle.get_text()
+        and box.x0 >= 0
+        and box.x1 <= drawn[0].bbox.width
+    )
     done(capsys, "embed", points, "-k", "1", "--plot", tmp_path / "p.pdf", "--no-errors")
     error = refused(capsys, "embed", points, "--plot", tmp_path / "p.xyz")
     assert "--plot must name a .png or .svg or .pdf file" in error
     np.save(tmp_path / "names.npy", np.array([f"name {i}" for i in range(150)]))
-    words = ["embed", points, "-k", "2", "--labels", tmp_path / "names.npy", "--plot", tmp_path / "p.png"]
+    words = [
+        "embed",
+        points,
+        "-k",
+        "2",
+        "--labels",
+        tmp_path / "names.npy",
+        "--plot",
+        tmp_path / "p.png",
+    ]
     assert kp.main([*map(str, words)]) == 0
     assert "labels of 150 kinds are not shown" in capsys.readouterr().err
 
 
 # Models, and features by them
 
+
 @pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("method, words", [
-    ("lanczos", []), ("uniform", ["-s", "40"]), ("kmeans", ["-m", "20"]), ("skpca", ["-m", "32", "--ell", "8"]),
-    ("dsgd", ["-m", "64", "--block", "30"]), ("quantize", [])])
+@pytest.mark.parametrize(
+    "method, words",
+    [
+        ("lanczos", []),
+        ("uniform", ["-s", "40"]),
+        ("kmeans", ["-m", "20"]),
+        ("skpca", ["-m", "32", "--ell", "8"]),
+        ("dsgd", ["-m", "64", "--block", "30"]),
+        ("quantize", []),
+    ],
+)
 def test_a_model_on_disk_maps_new_points(tmp_path, capsys, method, words, center):
-    new, model, out = np.random.default_rng(1).standard_normal((40, 3)), tmp_path / "m.npz", tmp_path / "o.npy"
+    new, model, out = (
+        np.random.default_rng(1).standard_normal((40, 3)),
+        tmp_path / "m.npz",
+        tmp_path / "o.npy",
+    )
     np.save(tmp_path / "X.npy", X * [1, 5, 1] + [0, 0, 7])
     np.save(tmp_path / "new.npy", new * [1, 5, 1])
-    embed = ["stream" if method in kp._STREAMS else "embed", tmp_path / "X.npy", "-k", "2", "--sigma", "2",
-             "--standardize", "--method", method, *words, *["--center"] * center]
+    embed = [
+        "stream" if method in kp._STREAMS else "embed",
+        tmp_path / "X.npy",
+        "-k",
+        "2",
+        "--sigma",
+        "2",
+        "--standardize",
+        "--method",
+        method,
+        *words,
+        *["--center"] * center,
+    ]
     done(capsys, *embed, "-o", tmp_path / "all.npz", "--model", model)
     done(capsys, *embed, "-o", tmp_path / "alone.npy")
     for path in (model, tmp_path / "all.npz"):
         done(capsys, "apply", path, tmp_path / "X.npy", "-o", out)
         with np.load(tmp_path / "all.npz") as held:
-            assert np.array_equal(held["embedding"], np.load(tmp_path / "alone.npy")) and held["values"].shape == (2,)
-            if method != "quantize":                   # eigenvectors of a sketch are not the features that they give
+            assert np.array_equal(held["embedding"], np.load(tmp_path / "alone.npy")) and held[
+                "values"
+            ].shape == (2,)
+            if method != "quantize":  # eigenvectors of a sketch are not the features that they give
                 assert np.abs(np.load(out) - held["embedding"]).max() < 1e-6
     done(capsys, "apply", model, tmp_path / "new.npy", "-o", out)
     Z = (new * [1, 5, 1] - (X * [1, 5, 1] + [0, 0, 7]).mean(0)) / (X * [1, 5, 1]).std(0)
@@ -669,16 +1101,21 @@ def test_what_apply_refuses(points, tmp_path, capsys):
     np.save(tmp_path / "wide.npy", np.ones((4, 9)))
     kp.save(tmp_path / "eigen.npz", kp.block_lanczos(np.eye(9), 2))
     kp.save(tmp_path / "manifold.npz", kp.laplacian_eigenmap(X, np.ones(150), KERNEL, 2))
-    for words, text in (([model, tmp_path / "wide.npy"], "must have the same number of columns (X: 4 x 9"),
-                        ([points, points], "save has written"),
-                        ([state, points], "must hold a model, as --model, -o or save writes it, got SKPCAState"),
-                        ([model, model], "choose one with --key"), ([tmp_path / "eigen.npz", points], "got Eigen"),
-                        ([tmp_path / "gone.npz", points], "No such file"),
-                        ([tmp_path / "manifold.npz", points, "--residual"], "residual: model must be")):
+    for words, text in (
+        ([model, tmp_path / "wide.npy"], "must have the same number of columns (X: 4 x 9"),
+        ([points, points], "save has written"),
+        ([state, points], "must hold a model, as --model, -o or save writes it, got SKPCAState"),
+        ([model, model], "choose one with --key"),
+        ([tmp_path / "eigen.npz", points], "got Eigen"),
+        ([tmp_path / "gone.npz", points], "No such file"),
+        ([tmp_path / "manifold.npz", points, "--residual"], "residual: model must be"),
+    ):
         assert text in refused(capsys, "apply", *words, "-o", out)
     nested = {"model" + ".A" * depth: np.array("Difference") for depth in range(1500)}
-    np.savez(tmp_path / "nested.npz", **nested)        # ended in a traceback
-    assert "nested.npz must be a file that save" in refused(capsys, "apply", tmp_path / "nested.npz", points, "-o", out)
+    np.savez(tmp_path / "nested.npz", **nested)  # ended in a traceback
+    assert "nested.npz must be a file that save" in refused(
+        capsys, "apply", tmp_path / "nested.npz", points, "-o", out
+    )
     assert "apply needs -o" in refused(capsys, "apply", model, points)
     assert "is named twice" in refused(capsys, "apply", model, points, "-o", tmp_path / "m")
     assert model.read_bytes() == before and not out.exists()
@@ -687,21 +1124,34 @@ def test_what_apply_refuses(points, tmp_path, capsys):
 
 
 def test_residuals_come_with_features(points, tmp_path, capsys):
-    model, out, far = tmp_path / "m.npz", tmp_path / "o.npz", np.vstack([X[:5], [[50.0, 50.0, 50.0]]])
+    model, out, far = (
+        tmp_path / "m.npz",
+        tmp_path / "o.npz",
+        np.vstack([X[:5], [[50.0, 50.0, 50.0]]]),
+    )
     np.save(tmp_path / "far.npy", far)
     stream = ["stream", points, "-k", "2", "-m", "100", "--ell", "20", "--sigma", "2"]
     done(capsys, *stream, "--model", model, "--residual", "-o", out)
     with np.load(out) as written:
         assert written["embedding"].shape == (150, 2)
         assert np.allclose(written["off"], kp.skpca_residual(X, kp.load(model)))
-    for command in (stream, ["embed", points, "-k", "3", "--sigma", "2", "--center"],
-                    ["embed", points, "-k", "3", "--sigma", "2", "--method", "rls", "-s", "30"]):
+    for command in (
+        stream,
+        ["embed", points, "-k", "3", "--sigma", "2", "--center"],
+        ["embed", points, "-k", "3", "--sigma", "2", "--method", "rls", "-s", "30"],
+    ):
         done(capsys, *command, "--model", model)
         done(capsys, "apply", model, tmp_path / "far.npy", "--residual", "-o", tmp_path / "f.npy")
         found, held = np.load(tmp_path / "f.npy"), kp.load(model)
-        assert np.array_equal(found, np.column_stack([kp._TRANSFORMS[type(held)](far, held), kp.residual(far, held)]))
-    assert "--residual needs -o" in refused(capsys, "apply", model, points, "--residual", "--plot", tmp_path / "p.png")
-    assert "--residual is for the method skpca" in refused(capsys, "stream", points, "--method", "dsgd", "--residual")
+        assert np.array_equal(
+            found, np.column_stack([kp._TRANSFORMS[type(held)](far, held), kp.residual(far, held)])
+        )
+    assert "--residual needs -o" in refused(
+        capsys, "apply", model, points, "--residual", "--plot", tmp_path / "p.png"
+    )
+    assert "--residual is for the method skpca" in refused(
+        capsys, "stream", points, "--method", "dsgd", "--residual"
+    )
 
 
 def test_single_precision_stays_and_whole_numbers_become_double(tmp_path, capsys):
@@ -709,17 +1159,35 @@ def test_single_precision_stays_and_whole_numbers_become_double(tmp_path, capsys
         data = np.random.default_rng(2).integers(-3, 4, (500, 2)).astype(dtype)
         np.save(tmp_path / "X.npy", np.asfortranarray(data) if dtype == np.float64 else data)
         for command in (["embed"], ["stream", "-m", "30", "--ell", "8"]):
-            done(capsys, command[0], tmp_path / "X.npy", *command[1:], "-k", "2", "-o", tmp_path / "o.npy")
+            done(
+                capsys,
+                command[0],
+                tmp_path / "X.npy",
+                *command[1:],
+                "-k",
+                "2",
+                "-o",
+                tmp_path / "o.npy",
+            )
             written = np.load(tmp_path / "o.npy")
-            assert written.shape == (500, 2) and written.dtype == (np.float32 if dtype == np.float32 else np.float64)
+            assert written.shape == (500, 2) and written.dtype == (
+                np.float32 if dtype == np.float32 else np.float64
+            )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_standardized_points_have_mean_0_and_variance_1(dtype, tmp_path):
-    Y = (X * [1e-3, 5e6, 0] + [1e9 if dtype == np.float64 else 1.0, 0, 0.1]).astype(dtype)      # a sum of .1 is rounded
+    Y = (X * [1e-3, 5e6, 0] + [1e9 if dtype == np.float64 else 1.0, 0, 0.1]).astype(
+        dtype
+    )  # a sum of .1 is rounded
     np.save(tmp_path / "Y.npy", Y)
-    found = kp._load_points(kp._parser().parse_args(["embed", str(tmp_path / "Y.npy"), "--standardize"]))
-    assert np.abs(found.rows().mean(0)).max() < 1e-3 and np.abs(found.rows()[:, :2].std(0) - 1).max() < 1e-3
+    found = kp._load_points(
+        kp._parser().parse_args(["embed", str(tmp_path / "Y.npy"), "--standardize"])
+    )
+    assert (
+        np.abs(found.rows().mean(0)).max() < 1e-3
+        and np.abs(found.rows()[:, :2].std(0) - 1).max() < 1e-3
+    )
     assert found.moments[1][2] == 1 and np.array_equal(found.rows(slice(3, 5)), found.rows()[3:5])
     assert found.rows().dtype == dtype
 
@@ -754,18 +1222,35 @@ def test_a_file_is_streamed_in_blocks_to_the_result_of_one_call(many, tmp_path, 
 
 def test_a_stream_of_gradients_is_that_of_its_steps(many, tmp_path, capsys):
     points, path, state = many
-    words = ["--method", "dsgd", "-m", "600", "--block", "1000", "-k", "2", "--sigma", "2", "--seed", "3"]
+    words = [
+        "--method",
+        "dsgd",
+        "-m",
+        "600",
+        "--block",
+        "1000",
+        "-k",
+        "2",
+        "--sigma",
+        "2",
+        "--seed",
+        "3",
+    ]
     done(capsys, "stream", path, *words, "--state", state, "-o", tmp_path / "o.npz")
     expected = kp.dsgd_start(points[:2048], kp.fourier_features_map(KERNEL, 2, 600, 3, False), 2)
     for block in np.split(points, 20):
         expected = kp.dsgd_update(expected, block)
     assert np.array_equal(kp.load(state).coef, expected.coef)
     with np.load(tmp_path / "o.npz") as written:
-        assert np.array_equal(written["embedding"], kp.dsgd_evaluate(points, kp.dsgd_finish(expected)))
+        assert np.array_equal(
+            written["embedding"], kp.dsgd_evaluate(points, kp.dsgd_finish(expected))
+        )
         assert np.allclose(written["values"], kp.dsgd_values(kp.dsgd_finish(expected)))
     assert "got DSGDState" in refused(capsys, "stream", path, *STREAM, "--state", state)
     kp.save(state, kp.dsgd_gha(points, KERNEL, 2, 300, 3, 9, 60, 64))
-    assert "task" in refused(capsys, "stream", path, "--method", "dsgd", "-k", "2", "--state", state)
+    assert "task" in refused(
+        capsys, "stream", path, "--method", "dsgd", "-k", "2", "--state", state
+    )
 
 
 def interrupt_at(monkeypatch, number):
@@ -777,6 +1262,7 @@ def interrupt_at(monkeypatch, number):
         if len(calls) == number:
             raise KeyboardInterrupt
         return stream.update(state, rows)
+
     monkeypatch.setitem(kp._STREAMS, "skpca", stream._replace(update=interrupted))
     return calls
 
@@ -790,28 +1276,37 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     assert "goes on at point 16384" in done(capsys, "stream", path, *STREAM, "--state", state)
     assert calls == [8192, 8192, 3616, 3616]
     assert_whole(state, points)
-    done(capsys, "stream", path, "-k", "2", "--seed", "3", "--state", state)          # the others are as it has them
+    done(
+        capsys, "stream", path, "-k", "2", "--seed", "3", "--state", state
+    )  # the others are as it has them
     assert_whole(state, points)
     monkeypatch.setitem(kp._STREAMS, "skpca", stream)
     interrupt_at(monkeypatch, 2)
-    assert kp.main(["stream", path, *STREAM]) == 130 and "--state would keep them" in capsys.readouterr().err
+    assert (
+        kp.main(["stream", path, *STREAM]) == 130
+        and "--state would keep them" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")      # files that np.load left open
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # files that np.load left open
 def test_a_stream_interrupted_at_odd_moments_ends_with_the_same_bits(many, capsys):
     points, path, state = many
     rng, codes = np.random.default_rng(5), []
-    assert kp.main(["stream", path, *STREAM]) == 0     # all is compiled before the first alarm
+    assert kp.main(["stream", path, *STREAM]) == 0  # all is compiled before the first alarm
     former = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         while not codes or codes[-1] != 0:
             try:
                 # Longer and longer: a block gets done, however slow the machine is.
-                signal.setitimer(signal.ITIMER_REAL, 1.1 ** len(codes) * 10.0 ** rng.uniform(-2.5, -0.3))
+                signal.setitimer(
+                    signal.ITIMER_REAL, 1.1 ** len(codes) * 10.0 ** rng.uniform(-2.5, -0.3)
+                )
                 codes.append(kp.main(["stream", path, *STREAM, "--state", str(state)]))
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:                  # outside of the try statement of `main`
+            except KeyboardInterrupt:  # outside of the try statement of `main`
                 codes.append(130)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -827,23 +1322,29 @@ def test_a_file_that_has_grown_and_another_one_join_the_stream(many, tmp_path, m
     np.save(path, points[:15_000])
     done(capsys, "stream", path, *STREAM, "--state", state)
     np.save(tmp_path / "other.npy", points[15_000:])
-    for _ in range(2):                                 # its points were taken twice, after another file's
+    for _ in range(2):  # its points were taken twice, after another file's
         out = done(capsys, "stream", tmp_path / "other.npy", *STREAM, "--state", state)
         assert f"wrote {state} (20000 points)" in out
         done(capsys, "stream", path, *STREAM, "--state", state)
     assert_whole(state, points)
     np.save(path, points[::-1])
-    assert "was made from other points" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "was made from other points" in refused(
+        capsys, "stream", path, *STREAM, "--state", state
+    )
     np.save(path, points[:10])
-    assert "was made from other points" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "was made from other points" in refused(
+        capsys, "stream", path, *STREAM, "--state", state
+    )
 
 
-def test_a_block_that_is_refused_deleted_the_state_of_those_before_it(many, tmp_path, monkeypatch, capsys):
+def test_a_block_that_is_refused_deleted_the_state_of_those_before_it(
+    many, tmp_path, monkeypatch, capsys
+):
     points, path, state = many
     words, broken = ["stream", tmp_path / "broken.npy", *STREAM, "--state", state], points.copy()
     broken[5, 1] = np.nan
     np.save(tmp_path / "broken.npy", broken)
-    error = refused(capsys, *words)                    # without a block there is no state
+    error = refused(capsys, *words)  # without a block there is no state
     assert "row 5 is not; 0 of 20000 points were taken\n" in error and not state.exists()
     broken[5, 1], broken[17_000, 1] = points[5, 1], np.nan
     np.save(tmp_path / "broken.npy", broken)
@@ -851,38 +1352,79 @@ def test_a_block_that_is_refused_deleted_the_state_of_those_before_it(many, tmp_
     for _ in range(2):
         assert text in refused(capsys, *words)
         assert_whole(state, points[:16_384])
-    assert "row 17000 is not; 16384 of 20000 points were taken, and --state would" in refused(capsys, *words[:-2])
-    np.save(tmp_path / "broken.npy", points)           # when it is filled in, the stream goes on
+    assert "row 17000 is not; 16384 of 20000 points were taken, and --state would" in refused(
+        capsys, *words[:-2]
+    )
+    np.save(tmp_path / "broken.npy", points)  # when it is filled in, the stream goes on
     assert "goes on at point 16384" in done(capsys, *words)
     assert_whole(state, points)
-    np.save(path, broken)                              # another file, which has the same points, joins
+    np.save(path, broken)  # another file, which has the same points, joins
     assert "row 17000 is not" in refused(capsys, "stream", path, *STREAM, "--state", state)
     assert_whole(state, np.vstack([points, points[:16_384]]))
 
 
-@pytest.mark.parametrize("words, text", [
-    (["--seed", "4"], "--seed"), (["--sigma", "3"], "--sigma"), (["-m", "17"], "-m"), (["--ell", "5"], "--ell"),
-    (["--center"], "--center"), (["--kernel", "laplacian"], "--kernel"), (["--standardize"], "--standardize"),
-    (["-k", "5"], "-k must be a whole number from 1 to 4")])
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (["--seed", "4"], "--seed"),
+        (["--sigma", "3"], "--sigma"),
+        (["-m", "17"], "-m"),
+        (["--ell", "5"], "--ell"),
+        (["--center"], "--center"),
+        (["--kernel", "laplacian"], "--kernel"),
+        (["--standardize"], "--standardize"),
+        (["-k", "5"], "-k must be a whole number from 1 to 4"),
+    ],
+)
 def test_a_state_begun_otherwise_is_refused(many, capsys, words, text):
     _, path, state = many
     done(capsys, "stream", path, *STREAM, "--state", state)
     before = state.read_bytes()
-    assert text in refused(capsys, "stream", path, *STREAM, *words, "--state", state) and state.read_bytes() == before
+    assert (
+        text in refused(capsys, "stream", path, *STREAM, *words, "--state", state)
+        and state.read_bytes() == before
+    )
 
 
-@pytest.mark.parametrize("kernel, more", [("gaussian", []), ("laplacian", []), ("matern", ["--nu", "2.5"]),
-                                          ("rational_quadratic", ["--alpha", "3"]), ("cauchy", [])])
+@pytest.mark.parametrize(
+    "kernel, more",
+    [
+        ("gaussian", []),
+        ("laplacian", []),
+        ("matern", ["--nu", "2.5"]),
+        ("rational_quadratic", ["--alpha", "3"]),
+        ("cauchy", []),
+    ],
+)
 def test_a_stream_that_goes_on_did_not_say_its_bandwidth(points, tmp_path, capsys, kernel, more):
-    command = ["stream", points, "-k", "2", "-m", "20", "--ell", "4", "--kernel", kernel, *more,
-               "--state", tmp_path / "s.npz"]
-    assert ", sigma 1.75;" in done(capsys, *command, "--sigma", "1.75") and ", sigma 1.75;" in done(capsys, *command)
+    command = [
+        "stream",
+        points,
+        "-k",
+        "2",
+        "-m",
+        "20",
+        "--ell",
+        "4",
+        "--kernel",
+        kernel,
+        *more,
+        "--state",
+        tmp_path / "s.npz",
+    ]
+    assert ", sigma 1.75;" in done(capsys, *command, "--sigma", "1.75") and ", sigma 1.75;" in done(
+        capsys, *command
+    )
 
 
 def test_states_of_versions_before_go_on(many, capsys):
     points, path, state = many
-    first = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(KERNEL, 2, 16, 3), 4), points[:9000])
-    sources = json.dumps([[os.path.realpath(path), 20_000, 9000, "a hash of what came first and last"]])
+    first = kp.skpca_update(
+        kp.skpca_start(kp.fourier_features_map(KERNEL, 2, 16, 3), 4), points[:9000]
+    )
+    sources = json.dumps(
+        [[os.path.realpath(path), 20_000, 9000, "a hash of what came first and last"]]
+    )
     np.savez(state, **kp._as_arrays(first), sources=sources)
     done(capsys, "stream", path, *STREAM, "--state", state)
     assert_whole(state, points)
@@ -894,13 +1436,23 @@ def test_files_that_are_no_states_are_refused(many, tmp_path, capsys):
         state.write_bytes(content)
         assert "cannot read" in refused(capsys, "stream", path, *STREAM, "--state", state)
     kp.save(state, KERNEL)
-    assert "must hold a state of skpca, got Kernel" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "must hold a state of skpca, got Kernel" in refused(
+        capsys, "stream", path, *STREAM, "--state", state
+    )
     np.savez(state, X=X)
-    assert "must be a file that save has written" in refused(capsys, "stream", path, *STREAM, "--state", state)
+    assert "must be a file that save has written" in refused(
+        capsys, "stream", path, *STREAM, "--state", state
+    )
 
 
-@pytest.mark.parametrize("words", [["-o", "many.npy"], ["--state", "s.npz", "-o", "s.npz"],
-                                   ["--model", "s.npz", "--state", "./s"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-o", "many.npy"],
+        ["--state", "s.npz", "-o", "s.npz"],
+        ["--model", "s.npz", "--state", "./s"],
+    ],
+)
 def test_what_would_be_overwritten_is_refused(many, monkeypatch, tmp_path, capsys, words):
     monkeypatch.chdir(tmp_path)
     assert "would be overwritten" in refused(capsys, "stream", "many.npy", *STREAM, *words)
@@ -910,17 +1462,29 @@ def test_what_would_be_overwritten_is_refused(many, monkeypatch, tmp_path, capsy
 def test_components_below_what_was_lost_did_not_say_so(tmp_path, capsys):
     # outliers at the end of a stream passed for known: the last components were fitted to them alone
     rng = np.random.default_rng(0)
-    np.save(tmp_path / "X.npy", np.concatenate([0.1 * rng.standard_normal((3000, 4)), 9 * rng.standard_normal((4, 4))]))
-    out = done(capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "12", "--sigma", "1", "-k", "8")
-    lost, unsure = re.search(r"more than (\S+) of a point's mean squared length; the last (\d+) are", out).groups()
+    np.save(
+        tmp_path / "X.npy",
+        np.concatenate([0.1 * rng.standard_normal((3000, 4)), 9 * rng.standard_normal((4, 4))]),
+    )
+    out = done(
+        capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "12", "--sigma", "1", "-k", "8"
+    )
+    lost, unsure = re.search(
+        r"more than (\S+) of a point's mean squared length; the last (\d+) are", out
+    ).groups()
     shown = [float(value) for value in re.search(r"eigenvalues / n: (.*)", out)[1].split()]
-    assert shown[0] > float(lost) > shown[-1] > 0.0 and sum(value < float(lost) for value in shown) == int(unsure)
+    assert shown[0] > float(lost) > shown[-1] > 0.0 and sum(
+        value < float(lost) for value in shown
+    ) == int(unsure)
     np.save(tmp_path / "X.npy", 0.1 * rng.standard_normal((300, 4)))
-    out = done(capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "60", "--sigma", "1", "-k", "2")
+    out = done(
+        capsys, "stream", tmp_path / "X.npy", "-m", "300", "--ell", "60", "--sigma", "1", "-k", "2"
+    )
     assert "of a point's mean squared length\n" in out and "larger --ell" not in out
 
 
 # Advice
+
 
 def test_advice_ends_with_a_command(points, tmp_path, capsys):
     out = done(capsys, "advise", points, "--error", "0.05", "-k", "2")
@@ -932,20 +1496,41 @@ def test_advice_ends_with_a_command(points, tmp_path, capsys):
     assert kp.main(["advise", points, "--error", "0.0001", "-k", "2", "--memory", "10"]) == 2
     out, error = capsys.readouterr()
     assert "nothing reaches that in this memory" in error and "more than the 10 B of memory" in out
-    np.savetxt(tmp_path / "a b.csv", np.column_stack([np.arange(150), X]),
-               delimiter=",", header="id,u,v,w", comments="")
-    out = done(capsys, "advise", tmp_path / "a b.csv", "--error", "0.05", "-k", "2", "--columns", "u,w",
-               "--standardize")
-    assert "--columns u,w" in out.splitlines()[-1] and out.splitlines()[-1].endswith("--standardize")
-    assert "'" in out.splitlines()[-1]                 # the name has a blank
+    np.savetxt(
+        tmp_path / "a b.csv",
+        np.column_stack([np.arange(150), X]),
+        delimiter=",",
+        header="id,u,v,w",
+        comments="",
+    )
+    out = done(
+        capsys,
+        "advise",
+        tmp_path / "a b.csv",
+        "--error",
+        "0.05",
+        "-k",
+        "2",
+        "--columns",
+        "u,w",
+        "--standardize",
+    )
+    assert "--columns u,w" in out.splitlines()[-1] and out.splitlines()[-1].endswith(
+        "--standardize"
+    )
+    assert "'" in out.splitlines()[-1]  # the name has a blank
 
 
 def test_advice_of_fewer_landmarks_than_components_could_not_be_taken(points, monkeypatch, capsys):
-    out = done(capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20")      # 16 landmarks would do
+    out = done(
+        capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20"
+    )  # 16 landmarks would do
     done(capsys, *out.splitlines()[-1].split()[3:], "--no-errors")
-    monkeypatch.setattr(kp, "advise", lambda *_: [kp.Advice("skpca", 23, 10, 0.1, 0.01, True, "a pilot")])
+    monkeypatch.setattr(
+        kp, "advise", lambda *_: [kp.Advice("skpca", 23, 10, 0.1, 0.01, True, "a pilot")]
+    )
     command = done(capsys, "advise", points, "-k", "20").splitlines()[-1].split()[3:]
-    assert command[-4:] == ["-m", "23", "--ell", "23"] # the default of 50 rows would not fit
+    assert command[-4:] == ["-m", "23", "--ell", "23"]  # the default of 50 rows would not fit
     done(capsys, *command)
 
 
@@ -959,8 +1544,12 @@ def test_advice_saw_no_cliff_between_the_sizes_of_its_ladder():
 
 def test_the_least_size_is_one_at_which_six_draws_suffice():
     wanted, ladder = 0.01, kp._LADDER
-    for scale in (0.1, 0.5, 2.0, 4.0, 8.0):            # errors of draws differ
-        errors = {(size, draw): scale * (1.0, 1.3, 0.9)[draw % 3] / size for size in ladder for draw in range(6)}
+    for scale in (0.1, 0.5, 2.0, 4.0, 8.0):  # errors of draws differ
+        errors = {
+            (size, draw): scale * (1.0, 1.3, 0.9)[draw % 3] / size
+            for size in ladder
+            for draw in range(6)
+        }
         size, error = kp._least_size(lambda size, draw: errors[size, draw], wanted, ladder)
         assert size in ladder and (error <= wanted or size == 1024)
         assert size == 16 or size <= 1.3 * 1.42 * scale / wanted
@@ -972,7 +1561,9 @@ def test_the_least_size_is_one_at_which_six_draws_suffice():
 
 def test_of_what_takes_no_second_the_smallest_is_advised(monkeypatch):
     # pendigits: an exact matrix of 967 MB came before 3 MB of landmarks, as both took less than a second
-    monkeypatch.setattr(kp.timeit, "repeat", lambda run, **_: [run() and 1e-3])        # however slow the machine is
+    monkeypatch.setattr(
+        kp.timeit, "repeat", lambda run, **_: [run() and 1e-3]
+    )  # however slow the machine is
     Z = np.random.default_rng(3).standard_normal((400, 3))
     rows = [row for row in kp.advise(Z, KERNEL, 0.01, k=3) if row.works]
     sizes = [row.bytes for row in rows if row.seconds < 0.9]
@@ -985,8 +1576,11 @@ def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
     monkeypatch.setattr(kp, "_PILOT_POINTS", 1200)
     n, rng = 2700, np.random.default_rng(5)
     Z = rng.standard_normal((n, 4))
-    Z = {"normal": Z, "clusters": Z * 0.3 + 3 * rng.standard_normal((12, 4))[rng.integers(12, size=n)],
-         "tails": Z * rng.gamma(1, 1, (n, 1))}[data]
+    Z = {
+        "normal": Z,
+        "clusters": Z * 0.3 + 3 * rng.standard_normal((12, 4))[rng.integers(12, size=n)],
+        "tails": Z * rng.gamma(1, 1, (n, 1)),
+    }[data]
     kernel = kp.gaussian(kp.median_bandwidth(Z))
     rows = kp.advise(Z, kernel, 0.003)
     best = next(row for row in rows if row.method in kp._SAMPLERS)
@@ -994,7 +1588,9 @@ def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
     assert [row.works for row in rows] == sorted((row.works for row in rows), reverse=True)
     K, norm = kp.Implicit(Z, kernel), kp.spectral_norm(kp.Implicit(Z, kernel), 0, 0.01)
     factor = kp.nystrom(Z, kp._METHODS[best.method].make(Z, kernel, int(best.size), 0), kernel)
-    assert 0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0      # of the worst draw
+    assert (
+        0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0
+    )  # of the worst draw
     for name, A in (("quantize", kp.quantize_gram(Z, kernel)), ("sample", None)):
         row = next(row for row in rows if row.method == name)
         A = A or kp.sample_gram(Z, kernel, row.size)
@@ -1005,15 +1601,20 @@ def test_advice_for_kernels_of_huge_values(rng):
     assert kp.advise(1e40 * (1 + rng.random((300, 3))), kp.polynomial(3, 1.0, 1.0), 0.05)[0].works
 
 
-@pytest.mark.parametrize("arguments, text", [
-    ((X, KERNEL, 0.0), "advise: error must be from"),
-    ((X, KERNEL, 1.5), "advise: error must be from .* to 1.0, got 1.5"),
-    ((X, KERNEL, 0.1, -1.0), "advise: memory must be"),
-    ((X, KERNEL, 0.1, None, -1), "advise: seed must be a whole number from 0"),
-    ((X, KERNEL, 0.1, None, 0, 151), "advise: k must be a whole number from 1 to 150, got 151"),
-    ((X[0], KERNEL, 0.1), "advise: X must be a 2-D array"), ((X, "gaussian", 0.1), "advise: kernel must be"),
-    ((np.zeros((19, 1)), kp.linear(), 0.1), "advise: kernel must not be 0"),
-    ((X * np.nan, KERNEL, 0.1), "advise: X must be finite .* row 0 is not")])
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ((X, KERNEL, 0.0), "advise: error must be from"),
+        ((X, KERNEL, 1.5), "advise: error must be from .* to 1.0, got 1.5"),
+        ((X, KERNEL, 0.1, -1.0), "advise: memory must be"),
+        ((X, KERNEL, 0.1, None, -1), "advise: seed must be a whole number from 0"),
+        ((X, KERNEL, 0.1, None, 0, 151), "advise: k must be a whole number from 1 to 150, got 151"),
+        ((X[0], KERNEL, 0.1), "advise: X must be a 2-D array"),
+        ((X, "gaussian", 0.1), "advise: kernel must be"),
+        ((np.zeros((19, 1)), kp.linear(), 0.1), "advise: kernel must not be 0"),
+        ((X * np.nan, KERNEL, 0.1), "advise: X must be finite .* row 0 is not"),
+    ],
+)
 def test_advice_refuses_by_name(arguments, text):
     with pytest.raises(ValueError, match=text):
         kp.advise(*arguments)
@@ -1021,22 +1622,40 @@ def test_advice_refuses_by_name(arguments, text):
 
 # Models as files
 
-@pytest.mark.parametrize("make", [
-    lambda: kp.LandmarkPoints(X[:3], np.arange(3), np.ones(3), 7),
-    lambda: kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason"),
-    lambda: kp.Difference(np.eye(2), kp.LowRank(X)), lambda: kp.center(np.eye(3)), lambda: kp.reservoir_start(2, 2),
-    lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, True)])
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: kp.LandmarkPoints(X[:3], np.arange(3), np.ones(3), 7),
+        lambda: kp.Advice("rls", 3.0, 5, 0.1, 0.2, True, "a reason"),
+        lambda: kp.Difference(np.eye(2), kp.LowRank(X)),
+        lambda: kp.center(np.eye(3)),
+        lambda: kp.reservoir_start(2, 2),
+        lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 3, 8), 4, True),
+    ],
+)
 def test_whatever_is_a_tuple_of_this_module_is_saved(make, tmp_path):
     def equal(a, b):
-        return all(map(equal, a, b)) and type(a) is type(b) if isinstance(a, tuple) else np.array_equal(a, b)
+        return (
+            all(map(equal, a, b)) and type(a) is type(b)
+            if isinstance(a, tuple)
+            else np.array_equal(a, b)
+        )
+
     kp.save(tmp_path / "model", make())
     assert equal(kp.load(tmp_path / "model.npz"), make())
 
 
-@pytest.mark.parametrize("model, field", [
-    (kp.LandmarkPoints(X[:3], np.arange(3), None, 7), "weights"), (kp.Implicit(X, None), "kernel"),
-    (kp.Implicit(X, X), "kernel"), (kp.LowRank(np.array(["a"])), "F"),
-    (kp.ReservoirState(X, np.zeros(2), np.zeros(2), "many", 0), "count")])
+@pytest.mark.parametrize(
+    "model, field",
+    [
+        (kp.LandmarkPoints(X[:3], np.arange(3), None, 7), "weights"),
+        (kp.Implicit(X, None), "kernel"),
+        (kp.Implicit(X, X), "kernel"),
+        (kp.LowRank(np.array(["a"])), "F"),
+        (kp.ReservoirState(X, np.zeros(2), np.zeros(2), "many", 0), "count"),
+    ],
+)
 def test_fields_that_are_no_numbers_are_refused_by_name(tmp_path, model, field):
     with pytest.raises(ValueError, match=f"save: model.{field} must be numbers"):
         kp.save(tmp_path / "none.npz", model)
@@ -1051,13 +1670,16 @@ def test_seeds_of_64_bits_were_saved_and_not_read(tmp_path):
 
 def test_members_of_a_model_file_that_are_no_arrays(tmp_path, monkeypatch):
     kp.save(tmp_path / "a.npz", kp.LowRank(np.eye(2)))
-    with zipfile.ZipFile(tmp_path / "a.npz") as good, zipfile.ZipFile(tmp_path / "b.npz", "w") as bad:
+    with (
+        zipfile.ZipFile(tmp_path / "a.npz") as good,
+        zipfile.ZipFile(tmp_path / "b.npz", "w") as bad,
+    ):
         for name in good.namelist():
             bad.writestr(name, b"hello" if name == "F.npy" else good.read(name))
     with pytest.raises(ValueError, match="^load: .*F is none"):
         kp.load(tmp_path / "b.npz")
     np.savez_compressed(tmp_path / "c.npz", **{f"x{i}": np.zeros(1000) for i in range(9)})
-    monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 50_000)                # each of them alone would fit
+    monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 50_000)  # each of them alone would fit
     with pytest.raises(ValueError, match="its arrays would take .* of memory"):
         kp.load(tmp_path / "c.npz")
 
@@ -1066,13 +1688,24 @@ def test_files_that_are_damaged_or_foreign_are_refused_by_name(tmp_path, monkeyp
     good, path = tmp_path / "good.npz", tmp_path / "bad.npz"
     kp.save(good, kp.kpca(X, KERNEL, 2))
     content = good.read_bytes()
-    for broken in (content[:100], content[:-30], b"junk", b"", content.replace(b"PK\x01\x02", b"PK\x01\x03")):
+    for broken in (
+        content[:100],
+        content[:-30],
+        b"junk",
+        b"",
+        content.replace(b"PK\x01\x02", b"PK\x01\x03"),
+    ):
         path.write_bytes(broken)
         with pytest.raises(ValueError, match="^load: .*bad.npz"):
             kp.load(path)
-    for change, text in (({"class": "Nothing"}, "save has written"), ({"values": np.array("a")}, "values is none"),
-                         ({"kernel": np.array("Landmarks")}, "kernel"), ({"kernel.kind": 1e300}, "kernel.kind is none"),
-                         ({"kernel": X}, "kernel is none"), ({"kernel.gamma": X}, "gamma is none")):
+    for change, text in (
+        ({"class": "Nothing"}, "save has written"),
+        ({"values": np.array("a")}, "values is none"),
+        ({"kernel": np.array("Landmarks")}, "kernel"),
+        ({"kernel.kind": 1e300}, "kernel.kind is none"),
+        ({"kernel": X}, "kernel is none"),
+        ({"kernel.gamma": X}, "gamma is none"),
+    ):
         with np.load(good) as arrays:
             np.savez(path, **{**arrays, **change})
         with pytest.raises(ValueError, match=f"^load: .*{text}"):
@@ -1099,15 +1732,20 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     for name in ("fsync", "replace"):
         with monkeypatch.context() as patch:
             patch.setattr(os, name, full)
-            with pytest.raises(OSError,
-                               match="No space left on device; what was there before stays.*model.npz"):
+            with pytest.raises(
+                OSError, match="No space left on device; what was there before stays.*model.npz"
+            ):
                 kp.save(place, kp.gaussian(3.0))
             with pytest.raises(OSError, match="No space left on device.*new.npz"):
                 kp.save(tmp_path / "new.npz", kp.gaussian(3.0))
-        assert kp.load(place).gamma == 0.125 and sorted(os.listdir(tmp_path)) == ["link.npz", "model.npz"]
+        assert kp.load(place).gamma == 0.125 and sorted(os.listdir(tmp_path)) == [
+            "link.npz",
+            "model.npz",
+        ]
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid() == 0, reason="nothing is protected from root")
@@ -1120,11 +1758,21 @@ def test_a_protected_file_is_not_replaced(tmp_path):
 
 # Processes and terminals
 
+
 def command(*arguments, **more):
     """The command in a process of its own."""
-    own = {"PYTHONPATH": os.path.dirname(kp.__file__), "KPCASKETCH_QUIET": "1", **more.pop("env", {})}
-    return subprocess.Popen([sys.executable, "-m", "kpcasketch", *map(str, arguments)], env={**os.environ, **own},
-                            stderr=subprocess.PIPE, text=True, **more)
+    own = {
+        "PYTHONPATH": os.path.dirname(kp.__file__),
+        "KPCASKETCH_QUIET": "1",
+        **more.pop("env", {}),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "kpcasketch", *map(str, arguments)],
+        env={**os.environ, **own},
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
+    )
 
 
 def test_a_reader_who_leaves_early_gets_no_traceback(points):
@@ -1138,8 +1786,15 @@ def test_a_reader_who_leaves_early_gets_no_traceback(points):
 
 def test_a_file_name_beyond_ascii_refused_all_work(tmp_path):
     np.save(tmp_path / "\u00e9.npy", X)
-    process = command("embed", tmp_path / "\u00e9.npy", "-k", "2", "--no-errors", stdout=subprocess.PIPE,
-                      env={"PYTHONIOENCODING": "ascii"})
+    process = command(
+        "embed",
+        tmp_path / "\u00e9.npy",
+        "-k",
+        "2",
+        "--no-errors",
+        stdout=subprocess.PIPE,
+        env={"PYTHONIOENCODING": "ascii"},
+    )
     out, error = process.communicate(timeout=300)
     assert process.returncode == 0 and "\\xe9.npy" in out and not error
 
@@ -1148,12 +1803,36 @@ def test_a_file_name_beyond_ascii_refused_all_work(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="terminals")
 def test_a_terminal_shows_how_far_a_stream_is_and_how_long_the_rest_takes(tmp_path):
     import pty
-    np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (3_000_000, 20)).flush()           # holes
+
+    np.lib.format.open_memmap(
+        tmp_path / "X.npy", "w+", np.float64, (3_000_000, 20)
+    ).flush()  # holes
     ours, theirs = pty.openpty()
-    words = [sys.executable, "-m", "kpcasketch", "stream", tmp_path / "X.npy", "-k", "2", "-m", "2000", "--ell", "9",
-             "--sigma", "2", "--state", tmp_path / "s.npz"]
-    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-                               env={**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__)})
+    words = [
+        sys.executable,
+        "-m",
+        "kpcasketch",
+        "stream",
+        tmp_path / "X.npy",
+        "-k",
+        "2",
+        "-m",
+        "2000",
+        "--ell",
+        "9",
+        "--sigma",
+        "2",
+        "--state",
+        tmp_path / "s.npz",
+    ]
+    process = subprocess.Popen(
+        words,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.path.dirname(kp.__file__)},
+    )
     os.close(theirs)
     try:
         seen = b""
@@ -1163,12 +1842,14 @@ def test_a_terminal_shows_how_far_a_stream_is_and_how_long_the_rest_takes(tmp_pa
         while True:
             try:
                 seen += os.read(ours, 4096)
-            except OSError:                            # its end
+            except OSError:  # its end
                 break
         assert process.wait(timeout=60) == 130 and kp.load(tmp_path / "s.npz").sketch.count > 0
-        assert re.search(rb"skpca, [\d,]+ of 3,000,000 points \.\.\. \d+ s, [\d,]+ s left", seen), seen[-500:]
+        assert re.search(rb"skpca, [\d,]+ of 3,000,000 points \.\.\. \d+ s, [\d,]+ s left", seen), (
+            seen[-500:]
+        )
         assert b"were taken" in seen and b"the same command goes on" in seen
-        assert b"\x1b[Kkpcasketch: interrupted" in seen   # no tail of a longer line stays behind it
+        assert b"\x1b[Kkpcasketch: interrupted" in seen  # no tail of a longer line stays behind it
     finally:
         process.kill()
 
@@ -1185,8 +1866,12 @@ assert namespace["gram_diagonal"](np.zeros((3, 1)), namespace["gaussian"](1.0)).
 @pytest.mark.parametrize("name", ["'pasted'", "'__main__'"])
 def test_the_source_works_when_pasted_or_executed(tmp_path, name):
     shutil.copy(kp.__file__, tmp_path / "kpcasketch.py")
-    result = subprocess.run([sys.executable, "-W", "error", "-c", SNIPPET.replace("NAME", name)], cwd=tmp_path,
-                            capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SNIPPET.replace("NAME", name)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     assert result.returncode == 0, result.stderr
     assert not list(pathlib.Path(tmp_path).glob("__pycache__/*.nbc"))
 
@@ -1208,15 +1893,37 @@ def test_a_model_of_standardized_points_was_loaded_without_a_word(tmp_path, caps
     with pytest.warns(UserWarning, match="'standardized.mean' and 'standardized.scale'"):
         model = kp.load(tmp_path / "m.npz")
     file = np.load(tmp_path / "m.npz")
-    kp.main(["apply", str(tmp_path / "m.npz"), str(tmp_path / "points.csv"), "-o", str(tmp_path / "out.npy")])
+    kp.main(
+        [
+            "apply",
+            str(tmp_path / "m.npz"),
+            str(tmp_path / "points.csv"),
+            "-o",
+            str(tmp_path / "out.npy"),
+        ]
+    )
     found = kp.expand((points - file["standardized.mean"]) / file["standardized.scale"], model)
     assert np.abs(found - np.load(tmp_path / "out.npy")).max() < 1e-9
     kp.main(words)
-    assert "columns of" in capsys.readouterr().err and kp.load(tmp_path / "m.npz").points.shape == (60, 3)
+    assert "columns of" in capsys.readouterr().err and kp.load(tmp_path / "m.npz").points.shape == (
+        60,
+        3,
+    )
 
 
 def test_labels_that_are_neither_a_file_nor_a_column_are_told_so(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     (tmp_path / "points.csv").write_text("a,b,kind\n1,2,x\n3,4,y\n")
-    assert "nor a column of that name" in refused(capsys, "embed", tmp_path / "points.csv", "--labels", "kin", "--plot",
-                                                  tmp_path / "p.png", "--columns", "a,b", "-k", "1")
+    assert "nor a column of that name" in refused(
+        capsys,
+        "embed",
+        tmp_path / "points.csv",
+        "--labels",
+        "kin",
+        "--plot",
+        tmp_path / "p.png",
+        "--columns",
+        "a,b",
+        "-k",
+        "1",
+    )

@@ -22,8 +22,13 @@ import kpcasketch as kp
 
 FILE = pathlib.Path(kp.__file__)
 TREE = ast.parse(FILE.read_text())
-LOOPS = [(node.name, part) for node in TREE.body if isinstance(node, ast.FunctionDef) for part in ast.walk(node)
-         if isinstance(part, ast.For) and getattr(getattr(part.iter, "func", None), "id", "") == "prange"]
+LOOPS = [
+    (node.name, part)
+    for node in TREE.body
+    if isinstance(node, ast.FunctionDef)
+    for part in ast.walk(node)
+    if isinstance(part, ast.For) and getattr(getattr(part.iter, "func", None), "id", "") == "prange"
+]
 X = np.random.default_rng(0).standard_normal((30, 3))
 g = kp.gaussian(2.0)
 GRAM = "import numpy as np, kpcasketch as kp; X = np.eye(300); print(kp.gram(X, X, kp.gaussian(1.0)).sum())"
@@ -31,8 +36,14 @@ GRAM = "import numpy as np, kpcasketch as kp; X = np.eye(300); print(kp.gram(X, 
 
 def run(code, folder=FILE.parent, **environment):
     settings = {**os.environ, "KPCASKETCH_QUIET": "1", **environment}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, timeout=600,
-                            env={name: value for name, value in settings.items() if value})
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=600,
+        env={name: value for name, value in settings.items() if value},
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout, result.stderr
 
@@ -43,16 +54,21 @@ def test_unsigned_indices_of_prange_became_floats(name, loop):
     assert loop.target.id == "index"
     uses = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == "index"]
     signed = [node for node in ast.walk(loop) if ast.unparse(node) == "np.int64(index)"]
-    assert len(uses) == 2 and len(signed) == 1         # where the loop sets it, and there
+    assert len(uses) == 2 and len(signed) == 1  # where the loop sets it, and there
 
 
 def test_only_documented_parts_of_numba_are_used():
     text = FILE.read_text()
-    assert set(re.findall(r"numba\.core[.\w]*", text)) == {"numba.core"} and "from numba.core import cgutils\n" in text
+    assert (
+        set(re.findall(r"numba\.core[.\w]*", text)) == {"numba.core"}
+        and "from numba.core import cgutils\n" in text
+    )
     for word in ("exec(", "__class__ =", "register_pass", "_compile_for_args", "overload_glue"):
         assert word not in text, word
-    assert re.findall(r"^(?:from|import) llvmlite.*", text, re.M) == ["from llvmlite import binding as llvm",
-                                                                      "from llvmlite import ir"]
+    assert re.findall(r"^(?:from|import) llvmlite.*", text, re.M) == [
+        "from llvmlite import binding as llvm",
+        "from llvmlite import ir",
+    ]
 
 
 @pytest.fixture
@@ -65,8 +81,12 @@ def core(monkeypatch):
         for index in numba.prange(out.shape[0]):
             i = np.int64(index)
             out[i] = i
+
     made = kp._core(fill)
-    return made, lambda work: (made(work, np.empty(5)), ["sp"[parallel] for _, parallel in made.twins])[1]
+    return made, lambda work: (
+        made(work, np.empty(5)),
+        ["sp"[parallel] for _, parallel in made.twins],
+    )[1]
 
 
 def test_work_decides_which_twin_runs(core, threads):
@@ -91,10 +111,12 @@ def test_late_threads_are_left_out_of_short_regions_for_half_a_second(core, monk
         def call(*_):
             ran.append(parallel)
             now[0] += took
+
         call.compile = lambda types: None
         return call
+
     monkeypatch.setattr(kp, "_twin", twin)
-    took = 5_000_000                                   # five times what one thread would have taken
+    took = 5_000_000  # five times what one thread would have taken
     for _ in range(60):
         made(1_000_000, np.empty(5))
         now[0] += 1000
@@ -107,11 +129,13 @@ def test_late_threads_are_left_out_of_short_regions_for_half_a_second(core, monk
 def test_more_threads_than_processors_waited_for_each_other():
     # 16 on two processors took 1.6 times as long for k-means and streams; the number is the user's again afterwards
     many = 8 * kp._PROCESSORS
-    code = ("import numba, numpy as np, kpcasketch as kp; kp._WORTH_COMPILING = 0; kp._SHARED_FROM = -1.0\n"
-            "seen = []\n"
-            "before, numba.set_num_threads = numba.set_num_threads, lambda n: (seen.append(n), before(n))\n"
-            "X = np.random.default_rng(0).standard_normal((3000, 3)); K = kp.gram(X, X, kp.gaussian(1.0))\n"
-            "print(seen, numba.get_num_threads(), repr(K.sum()))")
+    code = (
+        "import numba, numpy as np, kpcasketch as kp; kp._WORTH_COMPILING = 0; kp._SHARED_FROM = -1.0\n"
+        "seen = []\n"
+        "before, numba.set_num_threads = numba.set_num_threads, lambda n: (seen.append(n), before(n))\n"
+        "X = np.random.default_rng(0).standard_normal((3000, 3)); K = kp.gram(X, X, kp.gaussian(1.0))\n"
+        "print(seen, numba.get_num_threads(), repr(K.sum()))"
+    )
     told = run(code, NUMBA_NUM_THREADS=str(many))[0]
     assert told.startswith(f"[{kp._PROCESSORS}, {many}] {many} ")
     assert told.split()[-1] == run(code, NUMBA_NUM_THREADS="2")[0].split()[-1]
@@ -132,6 +156,7 @@ def test_a_core_whose_memory_did_not_suffice_ran_three_times(core, monkeypatch, 
         scratch = np.empty(size)
         scratch[0] = 1.0
         out[0] += scratch[0]
+
     out = np.zeros(1)
     with pytest.raises((MemoryError, ValueError)):
         kp._core(add, alone=True)(out, 2**60)
@@ -153,6 +178,7 @@ def test_an_interrupt_beside_the_region_left_everything_serial(core, threads):
                 if len(seen) == stop:
                     raise KeyboardInterrupt
             return trace if frame.f_code is code else None
+
         former = sys.gettrace()
         sys.settrace(trace)
         try:
@@ -171,12 +197,16 @@ def test_an_interrupt_beside_the_region_left_everything_serial(core, threads):
     def interrupt():
         call()
         twins = dict(made.twins)
-        made.twins.update({key: lambda out, twin=twin, key=key: (parallel.append(key[1]), twin(out))
-                           for key, twin in twins.items()})
+        made.twins.update(
+            {
+                key: lambda out, twin=twin, key=key: (parallel.append(key[1]), twin(out))
+                for key, twin in twins.items()
+            }
+        )
         made.twins.update({(key, False): lambda out: parallel.append(False) for key, _ in twins})
         for stop in range(1, call() + 1):
             call(stop)
-            assert ran(), stop                         # in this thread, which the interrupt came to, and in another
+            assert ran(), stop  # in this thread, which the interrupt came to, and in another
             thread = threading.Thread(target=lambda: found.append(ran()))
             thread.start()
             thread.join()
@@ -192,15 +222,25 @@ def test_arguments_in_other_forms_compile_nothing_new(tmp_path):
     read_only = whole.copy()
     read_only.flags.writeable = False
     np.save(tmp_path / "X.npy", whole)
-    forms = [whole.astype(int), np.asfortranarray(whole), read_only, np.load(tmp_path / "X.npy", mmap_mode="r"),
-             whole.tolist(), whole.astype(np.float16), whole.astype(">f8"), np.repeat(whole, 2, axis=0)[::2]]
-    calls = [lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)),
-             lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
-             lambda X, k, s, seed: kp.quantize_gram(X, kp.laplacian(s), seed).words,
-             lambda X, k, s, seed: kp.sample_gram(X, kp.gaussian(s), s, seed).data,
-             lambda X, k, s, seed: kp.recursive_rls_practical(X, kp.gaussian(s), k, seed).indices,
-             lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))),
-             lambda X, k, s, seed: kp.median_bandwidth(X, seed)]
+    forms = [
+        whole.astype(int),
+        np.asfortranarray(whole),
+        read_only,
+        np.load(tmp_path / "X.npy", mmap_mode="r"),
+        whole.tolist(),
+        whole.astype(np.float16),
+        whole.astype(">f8"),
+        np.repeat(whole, 2, axis=0)[::2],
+    ]
+    calls = [
+        lambda X, k, s, seed: kp.gram(X, X, kp.gaussian(s)),
+        lambda X, k, s, seed: kp.kpca(X, kp.gaussian(s), k, seed).values,
+        lambda X, k, s, seed: kp.quantize_gram(X, kp.laplacian(s), seed).words,
+        lambda X, k, s, seed: kp.sample_gram(X, kp.gaussian(s), s, seed).data,
+        lambda X, k, s, seed: kp.recursive_rls_practical(X, kp.gaussian(s), k, seed).indices,
+        lambda X, k, s, seed: kp.matmat(kp.LowRank(X), np.ones((30, 1))),
+        lambda X, k, s, seed: kp.median_bandwidth(X, seed),
+    ]
     expected = [call(whole, 2, 2.0, 5) for call in calls]
     with event.install_recorder("numba:compile") as recorder:
         for form in forms:
@@ -217,7 +257,9 @@ def test_fields_that_came_back_as_arrays_without_dimensions_compile_nothing():
     eigen = kp.block_lanczos(X @ X.T, 2)
     expected = kp.expand(X, kp.kpca_from_eigen(X, g, eigen))
     with event.install_recorder("numba:compile") as recorder:
-        again = kp.kpca_from_eigen(X, kernel, eigen._replace(iterations=np.asarray(eigen.iterations)))
+        again = kp.kpca_from_eigen(
+            X, kernel, eigen._replace(iterations=np.asarray(eigen.iterations))
+        )
         assert np.array_equal(kp.expand(X, again), expected) and not recorder.buffer
 
 
@@ -245,7 +287,9 @@ def test_what_one_process_has_compiled_others_load_in_any_order(tmp_path):
     shutil.copy(FILE, tmp_path)
 
     def told(*names):
-        *values, units = run(UNITS.format(names=names), tmp_path, NUMBA_CACHE_DIR="")[0].splitlines()
+        *values, units = run(UNITS.format(names=names), tmp_path, NUMBA_CACHE_DIR="")[
+            0
+        ].splitlines()
         return dict(zip(names, values)), int(units.split()[1])
 
     first, units = told("gram", "kpca")
@@ -259,13 +303,21 @@ def test_what_one_process_has_compiled_others_load_in_any_order(tmp_path):
 @pytest.mark.slow
 def test_two_processes_that_saved_at_once_exchanged_the_code_of_two_types(tmp_path):
     shutil.copy(FILE, tmp_path)
-    both = [subprocess.Popen([sys.executable, "-c", UNITS.format(names=names)], cwd=tmp_path, stdout=subprocess.PIPE,
-                             text=True, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-                                             "KPCASKETCH_QUIET": "1"})
-            for names in (("gram", "single"), ("single", "gram"))]
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", UNITS.format(names=names)],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "KPCASKETCH_QUIET": "1"},
+        )
+        for names in (("gram", "single"), ("single", "gram"))
+    ]
     one, other = [process.communicate(timeout=600)[0].split() for process in both]
     assert one[:2] == other[1::-1]
-    again = run(UNITS.format(names=("gram", "single")), tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0].split()
+    again = run(
+        UNITS.format(names=("gram", "single")), tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")
+    )[0].split()
     assert again[:2] == one[:2] and again[3] == "0"
 
 
@@ -287,10 +339,16 @@ def test_files_that_were_cut_short_are_compiled_anew(tmp_path):
 def test_the_file_works_where_nothing_can_be_written(tmp_path):
     (tmp_path / "locked").mkdir()
     shutil.copy(FILE, tmp_path / "locked")
-    nowhere = {"NUMBA_CACHE_DIR": "/dev/null/nowhere", "XDG_CACHE_HOME": "/dev/null", "HOME": "/dev/null"}
+    nowhere = {
+        "NUMBA_CACHE_DIR": "/dev/null/nowhere",
+        "XDG_CACHE_HOME": "/dev/null",
+        "HOME": "/dev/null",
+    }
     assert run(GRAM, tmp_path / "locked", **nowhere)[0] == run(GRAM)[0]
-    pasted = (f"exec(compile(open({str(FILE)!r}).read(), '<cell>', 'exec'))\nX = np.eye(300)\n"
-              "print(gram(X, X, gaussian(1.0)).sum())")
+    pasted = (
+        f"exec(compile(open({str(FILE)!r}).read(), '<cell>', 'exec'))\nX = np.eye(300)\n"
+        "print(gram(X, X, gaussian(1.0)).sum())"
+    )
     assert run(pasted, tmp_path)[0] == run(GRAM)[0]
 
 
@@ -317,10 +375,14 @@ with event.install_recorder("numba:compile") as recorder:
 @pytest.mark.slow
 def test_a_long_first_call_says_once_what_it_waits_for(tmp_path):
     # on a machine with six other processes loading alone took more than two seconds
-    for expected in (("gram", "median_bandwidth"), ()):                # compiled, then loaded
-        said = run(CLOCK.format(code=GRAM), KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[1].splitlines()
-        assert said == [f"kpcasketch: {name} is being compiled for this machine, once; it is kept on disk"
-                        for name in expected]
+    for expected in (("gram", "median_bandwidth"), ()):  # compiled, then loaded
+        said = run(CLOCK.format(code=GRAM), KPCASKETCH_QUIET="", NUMBA_CACHE_DIR=str(tmp_path))[
+            1
+        ].splitlines()
+        assert said == [
+            f"kpcasketch: {name} is being compiled for this machine, once; it is kept on disk"
+            for name in expected
+        ]
 
 
 def test_warm_up_changed_what_other_threads_read(core, monkeypatch):
@@ -331,11 +393,13 @@ def test_warm_up_changed_what_other_threads_read(core, monkeypatch):
         def other():
             seen.append((kp.QUIET, kp._SHARED_FROM, kp._BLAS_BELOW))
             seen.append(twins_after(2 * kp._WORTH_COMPILING))
+
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
         raise KeyboardInterrupt
-    monkeypatch.setattr(kp, "kpca", stop)              # while all cores run serially
+
+    monkeypatch.setattr(kp, "kpca", stop)  # while all cores run serially
     with pytest.raises(KeyboardInterrupt):
         kp.warm_up()
     assert seen == [before, ["p" if numba.get_num_threads() > 1 else "s"]]
@@ -343,13 +407,15 @@ def test_warm_up_changed_what_other_threads_read(core, monkeypatch):
 
 @pytest.mark.slow
 def test_warm_up_runs_typical_tasks_in_both_precisions_and_both_twins():
-    with np.errstate(all="raise"):                     # as a user may have it
+    with np.errstate(all="raise"):  # as a user may have it
         assert kp.warm_up() > 0
     with event.install_recorder("numba:compile") as recorder:
         for dtype in (np.float64, np.float32):
             for points in (X[:20].astype(dtype), np.tile(X, (100, 1)).astype(dtype)):
                 kp.kpca(points, g, 2), kp.skpca(points, g, 8, 2, 2)
-                kp.nystrom_ridge(points, points[:, 0], kp.rpcholesky(points, kp.laplacian(2.0), 5), g, 1.0)
+                kp.nystrom_ridge(
+                    points, points[:, 0], kp.rpcholesky(points, kp.laplacian(2.0), 5), g, 1.0
+                )
     assert not recorder.buffer
 
 
@@ -370,11 +436,15 @@ print(all(map(np.array_equal, before, results())), kp.gaussian(2.0) == g,
 """
 
 
-@pytest.mark.parametrize("again", [
-    "importlib.reload(kp)",
-    "names = {n: v for n, v in vars(kp).items() if n[:2] == '__'}; vars(kp).clear(); vars(kp).update(names); "
-    "importlib.reload(kp)",                            # IPython's autoreload
-    "del sys.modules['kpcasketch']; import kpcasketch as kp"])         # Spyder
+@pytest.mark.parametrize(
+    "again",
+    [
+        "importlib.reload(kp)",
+        "names = {n: v for n, v in vars(kp).items() if n[:2] == '__'}; vars(kp).clear(); vars(kp).update(names); "
+        "importlib.reload(kp)",  # IPython's autoreload
+        "del sys.modules['kpcasketch']; import kpcasketch as kp",
+    ],
+)  # Spyder
 def test_after_a_reload_every_kernel_model_and_state_was_refused(again):
     assert run(RELOADED.replace("AGAIN", again))[0] == "True True True\n"
 
@@ -416,11 +486,12 @@ def test_children_of_a_process_with_threads_waited_for_ever():
 
 @pytest.mark.slow
 def test_two_threads_of_a_process_ended_it_where_numba_has_but_its_own_threads():
-    code = FORKS[:FORKS.index("if __name__")] + (
+    code = FORKS[: FORKS.index("if __name__")] + (
         "import threading\nexpected, found = work(0), []\n"
         "threads = [threading.Thread(target=lambda: found.append(work(0))) for _ in range(4)]\n"
         "[thread.start() for thread in threads], [thread.join() for thread in threads]\n"
-        "print(found == [expected] * 4)")
+        "print(found == [expected] * 4)"
+    )
     assert run(code, NUMBA_THREADING_LAYER="workqueue")[0] == "True\n"
 
 
@@ -465,8 +536,10 @@ def test_ctrl_c_ended_the_process_or_kept_the_result_in_memory():
 
 def test_of_two_signals_while_compiling_the_second_was_dropped():
     seen, number = [], signal.SIGTERM
-    former = signal.signal(number, lambda *_: seen.append("second")), signal.signal(
-        signal.SIGINT, signal.default_int_handler)
+    former = (
+        signal.signal(number, lambda *_: seen.append("second")),
+        signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     try:
         with pytest.raises(KeyboardInterrupt), kp._while_compiling():
             signal.raise_signal(signal.SIGINT)
@@ -510,11 +583,15 @@ def test_after_ctrl_c_while_it_compiled_numba_could_not_compile_any_more(tmp_pat
 
 @pytest.mark.slow
 def test_cores_run_as_python_where_numba_does_not_compile():
-    code = ("import numpy as np, kpcasketch as kp; X = np.random.default_rng(0).standard_normal((150, 20))\n"
-            "for kernel in (kp.gaussian(9.0), kp.polynomial(2, 0.1, 1.0)):\n"
-            "    print(*kp.kpca(X, kernel, 2).values, *kp.expand(X[:2], kp.kpca(X, kernel, 2)).ravel())\n"
-            "    print(kp.gram_matmat(X, X[:70], X[:70], kernel).sum())")
-    compiled, plain = [np.array(run(code, NUMBA_DISABLE_JIT=jit)[0].split(), float) for jit in ("", "1")]
+    code = (
+        "import numpy as np, kpcasketch as kp; X = np.random.default_rng(0).standard_normal((150, 20))\n"
+        "for kernel in (kp.gaussian(9.0), kp.polynomial(2, 0.1, 1.0)):\n"
+        "    print(*kp.kpca(X, kernel, 2).values, *kp.expand(X[:2], kp.kpca(X, kernel, 2)).ravel())\n"
+        "    print(kp.gram_matmat(X, X[:70], X[:70], kernel).sum())"
+    )
+    compiled, plain = [
+        np.array(run(code, NUMBA_DISABLE_JIT=jit)[0].split(), float) for jit in ("", "1")
+    ]
     assert np.abs(compiled - plain).max() < 1e-9
 
 

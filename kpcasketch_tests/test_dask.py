@@ -25,13 +25,20 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-pytestmark = [pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),    # distributed's own
-              pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),  # distributed's own
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 FILE = pathlib.Path(kp.__file__)
 X = np.random.default_rng(0).standard_normal((1200, 6))
 KERNEL = kp.gaussian(2.0)
-CHUNKS = {"one": (1200,), "even": (400, 400, 400), "uneven": (333, 0, 500, 3, 364), "many": (100,) * 12}
+CHUNKS = {
+    "one": (1200,),
+    "even": (400, 400, 400),
+    "uneven": (333, 0, 500, 3, 364),
+    "many": (100,) * 12,
+}
 
 
 def spread(points, chunks="uneven"):
@@ -51,8 +58,9 @@ def here(request):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
-                                  silence_logs=50) as cluster:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
         yield cluster
 
 
@@ -84,14 +92,17 @@ def custom_kernel():
 MODELS = {
     "expand": lambda: [kp.kpca(X[:100], KERNEL, 2)],
     "nystrom_features": lambda: [kp.nystrom_map(X[:20], X[:20], KERNEL)],
-    "fourier_features": lambda: [kp.fourier_features_map(KERNEL, 6, 40)], "gram_diagonal": lambda: [KERNEL],
+    "fourier_features": lambda: [kp.fourier_features_map(KERNEL, 6, 40)],
+    "gram_diagonal": lambda: [KERNEL],
     "skpca_transform": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
     "skpca_residual": lambda: [kp.skpca(X, KERNEL, 40, 9, 2)],
-    "residual": lambda: [kp.centered_kpca(X[:100], KERNEL, 3)], "shadow_labels": lambda: [X[:9].copy(), 2.0],
+    "residual": lambda: [kp.centered_kpca(X[:100], KERNEL, 3)],
+    "shadow_labels": lambda: [X[:9].copy(), 2.0],
     "manifold_features": lambda: [kp.laplacian_eigenmap(X[:50], np.ones(50), KERNEL, 2)],
     "dsgd_evaluate": lambda: [kp.dsgd_kpca(X, KERNEL, 2, 64)],
     "gram_matmat": lambda: [X[:70], X[:70, :2].copy(), KERNEL],
-    "rademacher_projection": lambda: [3]}
+    "rademacher_projection": lambda: [3],
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -101,12 +112,21 @@ def test_maps_are_lazy_and_give_what_one_machine_gives(name):
     def block(points, first):
         read.append(first)
         return points
+
     for dtype in (np.float64, np.float32):
         points = X.astype(dtype)
-        D = da.concatenate([da.from_delayed(dask.delayed(block)(points[i:i + 400], i), (400, 6), dtype)
-                            for i in range(0, 1200, 400)])
+        D = da.concatenate(
+            [
+                da.from_delayed(dask.delayed(block)(points[i : i + 400], i), (400, 6), dtype)
+                for i in range(0, 1200, 400)
+            ]
+        )
         made, expected = kp.dask_map(function, D, *model), function(points, *model)
-        assert not read and made.shape == expected.shape and made.dtype == expected.dtype == made._meta.dtype
+        assert (
+            not read
+            and made.shape == expected.shape
+            and made.dtype == expected.dtype == made._meta.dtype
+        )
         assert made.chunks[0] == (400, 400, 400)
         if name in ("gram_matmat", "expand", "manifold_features", "residual"):
             # sums over more than 512 points are cut by the number of rows
@@ -139,11 +159,21 @@ def test_a_custom_kernel_is_compiled_in_each_process(client):
 def test_points_of_other_types_are_what_they_are_elsewhere(rng):
     whole = rng.integers(0, 9, (1200, 6))
     expansion = kp.kpca(whole[:100], KERNEL, 2)
-    for points in (whole, whole.astype(np.uint8), whole > 4, whole.astype(np.float16), np.asfortranarray(X)):
-        assert_same(kp.dask_map(kp.expand, spread(points), expansion).compute(), kp.expand(points, expansion))
+    for points in (
+        whole,
+        whole.astype(np.uint8),
+        whole > 4,
+        whole.astype(np.float16),
+        np.asfortranarray(X),
+    ):
+        assert_same(
+            kp.dask_map(kp.expand, spread(points), expansion).compute(),
+            kp.expand(points, expansion),
+        )
 
 
 # Folds.
+
 
 @pytest.mark.parametrize("chunks", CHUNKS)
 def test_folded_frequent_directions_keep_the_bound_of_one_pass(chunks, rng):
@@ -154,7 +184,11 @@ def test_folded_frequent_directions_keep_the_bound_of_one_pass(chunks, rng):
         assert off[0] >= -1e-9 and off[-1] <= found.shrunk * (1 + 1e-12) and found.count == 1200
         divisor = share * (6 if half else 12)
         tail = np.sort(np.linalg.eigvalsh(Z.T @ Z))[::-1]
-        assert all(found.shrunk <= tail[k:].sum() / (divisor - k) for k in range(int(np.ceil(divisor))) if k < divisor)
+        assert all(
+            found.shrunk <= tail[k:].sum() / (divisor - k)
+            for k in range(int(np.ceil(divisor)))
+            if k < divisor
+        )
 
 
 @pytest.mark.parametrize("centered", [False, True])
@@ -164,10 +198,14 @@ def test_folded_skpca_keeps_its_bound_and_finds_what_one_pass_finds(centered):
     Z = Z - Z.mean(0) if centered else Z
     one = kp.skpca(X, KERNEL, 200, 60, 4, 1, centered)
     for chunks in CHUNKS:
-        state = kp.dask_fold(spread(X, chunks), kp.skpca_start(drawn, 60, centered), kp.skpca_update, kp.skpca_merge)
+        state = kp.dask_fold(
+            spread(X, chunks), kp.skpca_start(drawn, 60, centered), kp.skpca_update, kp.skpca_merge
+        )
         found = kp.skpca_finish(state, 4)
         lengths = ((Z @ found.basis) ** 2).sum(0)
-        assert (lengths >= found.values - 1e-9).all() and (lengths <= found.values + found.shrunk + 1e-9).all()
+        assert (lengths >= found.values - 1e-9).all() and (
+            lengths <= found.values + found.shrunk + 1e-9
+        ).all()
         assert found.shrunk <= 2 * (Z**2).sum() / 60 and found.count == 1200
         assert np.allclose(found.means, one.means, atol=1e-13)
         assert np.rad2deg(kp.principal_angles(found.basis, one.basis)).max() < 15
@@ -180,9 +218,13 @@ def test_sums_of_features_give_the_components_of_one_machine(centered):
     drawn = kp.fourier_features_map(KERNEL, 6, 80, 1)
     one = kp.rnca(X, drawn, 4, 0, centered)
     for chunks in CHUNKS:
-        state = kp.dask_fold(spread(X, chunks), kp.rnca_start(drawn, centered), kp.rnca_update, kp.rnca_merge)
+        state = kp.dask_fold(
+            spread(X, chunks), kp.rnca_start(drawn, centered), kp.rnca_update, kp.rnca_merge
+        )
         found = kp.rnca_finish(state, 4)
-        assert np.abs(found.basis - one.basis).max() < 1e-10 and np.allclose(found.values, one.values)
+        assert np.abs(found.basis - one.basis).max() < 1e-10 and np.allclose(
+            found.values, one.values
+        )
         assert found.count == 1200
 
 
@@ -196,28 +238,45 @@ def test_folded_reservoirs_hold_every_row_with_the_same_chance():
     held = np.concatenate(places)
     assert scipy.stats.kstest(held / 1200, "uniform").pvalue > 1e-6
     assert scipy.stats.chisquare(np.bincount((held % 100).astype(int), minlength=100)).pvalue > 1e-6
-    again = kp.dask_fold(spread(rows, "many"), kp.reservoir_start(40, 1, 7), kp.reservoir_update, kp.reservoir_merge)
+    again = kp.dask_fold(
+        spread(rows, "many"), kp.reservoir_start(40, 1, 7), kp.reservoir_update, kp.reservoir_merge
+    )
     assert np.array_equal(again.points.ravel(), places[7])
     assert kp.reservoir_finish(again, KERNEL, 2).coef.shape == (40, 2)
 
 
-@pytest.mark.parametrize("kind, start", [
-    ("fd", lambda: kp.fd_start(3, 6, forget=9.0)), ("reservoir", lambda: kp.reservoir_start(4, 6, forget=9.0)),
-    ("skpca", lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 9), 3, forget=9.0)),
-    ("rnca", lambda: kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), forget=9.0))])
+@pytest.mark.parametrize(
+    "kind, start",
+    [
+        ("fd", lambda: kp.fd_start(3, 6, forget=9.0)),
+        ("reservoir", lambda: kp.reservoir_start(4, 6, forget=9.0)),
+        ("skpca", lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 9), 3, forget=9.0)),
+        ("rnca", lambda: kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), forget=9.0)),
+    ],
+)
 def test_states_that_forget_were_refused_after_the_work_of_two_blocks(kind, start):
     def update(state, block):
         raise AssertionError("a block was worked on")
-    with pytest.raises(ValueError, match="^dask_fold: state must not forget, .*; got a state that forgets half in 9.0"):
+
+    with pytest.raises(
+        ValueError,
+        match="^dask_fold: state must not forget, .*; got a state that forgets half in 9.0",
+    ):
         kp.dask_fold(spread(X), start(), update, getattr(kp, kind + "_merge"))
 
 
 def test_the_stream_may_be_of_ones_own():
-    total = kp.dask_fold(spread(X), (np.zeros(6),), lambda state, block: (state[0] + block.sum(0),),
-                         lambda a, b: (a[0] + b[0],))
+    total = kp.dask_fold(
+        spread(X),
+        (np.zeros(6),),
+        lambda state, block: (state[0] + block.sum(0),),
+        lambda a, b: (a[0] + b[0],),
+    )
     assert np.allclose(total[0], X.sum(0))
     state = kp.fd_update(kp.fd_start(2, 6), X)
-    with pytest.raises(ValueError, match="dask_fold: state must not have seen points, got one of 1200: merge it"):
+    with pytest.raises(
+        ValueError, match="dask_fold: state must not have seen points, got one of 1200: merge it"
+    ):
         kp.dask_fold(spread(X), state, kp.fd_update, kp.fd_merge)
     skpca = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 20), 4), X)
     with pytest.raises(ValueError, match="got one of 1200"):
@@ -231,23 +290,37 @@ def test_the_bandwidth_is_that_of_one_machine(chunks):
 
 # Landmarks.
 
+
 def test_landmarks_are_as_good_as_those_of_one_machine(rng):
     far = rng.random(3000) < 0.03
-    points = np.where(far[:, None], 20 + 0.1 * rng.standard_normal((3000, 6)), rng.standard_normal((3000, 6)))
+    points = np.where(
+        far[:, None], 20 + 0.1 * rng.standard_normal((3000, 6)), rng.standard_normal((3000, 6))
+    )
     K, errors, reached = kp.gram(points, points, KERNEL), [], 0
     for seed in range(8):
         found = kp.dask_landmarks(da.from_array(points, chunks=(400, -1)), KERNEL, 60, seed)
-        assert np.array_equal(found.points, points[found.indices]) and (np.diff(found.indices) > 0).all()
+        assert (
+            np.array_equal(found.points, points[found.indices])
+            and (np.diff(found.indices) > 0).all()
+        )
         assert found.indices.size == 60
         other = kp.recursive_rls_accelerated(points, KERNEL, 60, seed)
         assert 0.6 < (found.weights**2).sum() / 3000 < 1.6
         reached += far[found.indices].any()
-        errors.append([np.trace(K) - (kp.nystrom(points, rows, KERNEL) ** 2).sum()
-                       for rows in (found.indices, other.indices)])
+        errors.append(
+            [
+                np.trace(K) - (kp.nystrom(points, rows, KERNEL) ** 2).sum()
+                for rows in (found.indices, other.indices)
+            ]
+        )
     ours, theirs = np.mean(errors, 0)
-    assert ours < 1.1 * theirs and reached >= 4        # a draw may miss the far cluster: one of 32 did
+    assert ours < 1.1 * theirs and reached >= 4  # a draw may miss the far cluster: one of 32 did
     few = kp.dask_landmarks(spread(X), KERNEL, 5000)
-    assert np.array_equal(few.indices, np.arange(1200)) and np.array_equal(few.points, X) and (few.weights == 1).all()
+    assert (
+        np.array_equal(few.indices, np.arange(1200))
+        and np.array_equal(few.points, X)
+        and (few.weights == 1).all()
+    )
     assert kp.dask_landmarks(spread(X), KERNEL, 1).indices.size == 1
 
 
@@ -261,14 +334,25 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
                 one = kp.nystrom_kpca(points, found.points, KERNEL, 3, 0, centered)
                 many = kp.dask_nystrom_kpca(spread(points), landmarks, KERNEL, 3, centered=centered)
                 assert many.coef.dtype == dtype and many.mean.size == (40 if centered else 0)
-                assert np.allclose(many.values, one.values, rtol=1e-5 if dtype == np.float32 else 1e-11)
+                assert np.allclose(
+                    many.values, one.values, rtol=1e-5 if dtype == np.float32 else 1e-11
+                )
                 assert np.abs(kp.expand(points, many) - kp.expand(points, one)).max() < near
-        for targets in (Y, spread(Y, "even"), da.from_array(Y, chunks=(500, 2)), Y[:, 0], spread(Y[:, 0], "many"),
-                        Y[:, 0] > 0):
+        for targets in (
+            Y,
+            spread(Y, "even"),
+            da.from_array(Y, chunks=(500, 2)),
+            Y[:, 0],
+            spread(Y[:, 0], "many"),
+            Y[:, 0] > 0,
+        ):
             one = kp.nystrom_ridge(points, np.asarray(targets), found.points, KERNEL, 0.1)
             many = kp.dask_nystrom_ridge(spread(points), targets, found, KERNEL, 0.1)
             scale = np.abs(one.coef).max(0) + (np.abs(one.coef).max(0) == 0)
-            assert (np.abs(many.coef - one.coef).max(0) <= (1e-8 if dtype == np.float64 else 1e-3) * scale).all()
+            assert (
+                np.abs(many.coef - one.coef).max(0)
+                <= (1e-8 if dtype == np.float64 else 1e-3) * scale
+            ).all()
 
 
 def test_predictions_of_a_vector_in_dask_were_a_column():
@@ -278,19 +362,30 @@ def test_predictions_of_a_vector_in_dask_were_a_column():
     for targets in (y, list(y), spread(y, "many"), y[:, None], np.c_[y, y]):
         model = kp.dask_nystrom_ridge(spread(X), targets, X[:300], kp.gaussian(3.0), 0.1)
         found = kp.expand(X, model)
-        assert found.shape == np.shape(targets) and kp.dask_map(kp.expand, spread(X), model).shape == found.shape
-        assert np.mean((y - found.reshape(1200, -1)[:, 0]) ** 2) == pytest.approx(np.mean((y - low) ** 2), rel=1e-3)
+        assert (
+            found.shape == np.shape(targets)
+            and kp.dask_map(kp.expand, spread(X), model).shape == found.shape
+        )
+        assert np.mean((y - found.reshape(1200, -1)[:, 0]) ** 2) == pytest.approx(
+            np.mean((y - low) ** 2), rel=1e-3
+        )
 
 
 # Workers.
 
+
 def results(D):
     """What each kind of function makes of points."""
     drawn, found = kp.fourier_features_map(KERNEL, 6, 60), kp.dask_landmarks(D, KERNEL, 30, 2)
-    return (folded(D, "skpca", kp.skpca_start(drawn, 20)), folded(D, "rnca", kp.rnca_start(drawn)),
-            folded(D, "fd", kp.fd_start(4, 6)), folded(D, "reservoir", kp.reservoir_start(9, 6, 3)), found,
-            kp.dask_nystrom_kpca(D, found, KERNEL, 3, centered=True),
-            kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0))
+    return (
+        folded(D, "skpca", kp.skpca_start(drawn, 20)),
+        folded(D, "rnca", kp.rnca_start(drawn)),
+        folded(D, "fd", kp.fd_start(4, 6)),
+        folded(D, "reservoir", kp.reservoir_start(9, 6, 3)),
+        found,
+        kp.dask_nystrom_kpca(D, found, KERNEL, 3, centered=True),
+        kp.dask_nystrom_ridge(D, LABELS, found, KERNEL, 1.0),
+    )
 
 
 def test_results_do_not_depend_on_the_workers(client):
@@ -299,21 +394,25 @@ def test_results_do_not_depend_on_the_workers(client):
     with dask.config.set(scheduler="sync"):
         assert_same(many, results(D))
     before = numba.get_num_threads()
-    with dask.config.set(scheduler="threads", num_workers=4):           # numba's threads would meet
+    with dask.config.set(scheduler="threads", num_workers=4):  # numba's threads would meet
         assert_same(many, results(D))
     assert numba.get_num_threads() == before
-    with distributed.Client(n_workers=1, threads_per_worker=2, dashboard_address=":0", silence_logs=50, processes=True):
+    with distributed.Client(
+        n_workers=1, threads_per_worker=2, dashboard_address=":0", silence_logs=50, processes=True
+    ):
         assert_same(many, results(D))
 
 
 def slow_block(first, rows):
     time.sleep(0.3)
-    return X[first:first + rows]
+    return X[first : first + rows]
 
 
 def test_a_killed_worker_changes_nothing(client, rng):
-    parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
-             for i in range(0, 1200, 100)]
+    parts = [
+        da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
+        for i in range(0, 1200, 100)
+    ]
     D, start = da.concatenate(parts), kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)
     expected = folded(spread(X, "many"), "skpca", start)
 
@@ -345,8 +444,10 @@ def no_tasks(client):
 
 
 def test_what_is_cancelled_or_dropped_leaves_nothing_behind(client):
-    parts = [da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
-             for i in range(0, 1200, 100)]
+    parts = [
+        da.from_delayed(dask.delayed(slow_block, pure=False)(i, 100), (100, 6), float)
+        for i in range(0, 1200, 100)
+    ]
     future = client.compute(kp.dask_map(kp.gram_diagonal, da.concatenate(parts), KERNEL))
     while tasks(client) == 0:
         time.sleep(0.05)
@@ -365,12 +466,18 @@ def test_what_is_cancelled_or_dropped_leaves_nothing_behind(client):
 @pytest.mark.slow
 def test_two_workers_that_start_cold_do_each_other_no_harm(tmp_path):
     environment = {"NUMBA_CACHE_DIR": str(tmp_path), "KPCASKETCH_QUIET": "1"}
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50,
-                                  env=environment) as cold:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50, env=environment
+    ) as cold:
         with distributed.Client(cold):
-            assert_same(kp.dask_map(kp.gram_diagonal, spread(X, "many"), KERNEL).compute(), kp.gram_diagonal(X, KERNEL))
-            assert_same(kp.dask_map(kp.rademacher_projection, spread(X, "many"), 3, 0).compute(),
-                        kp.rademacher_projection(X, 3, 0))
+            assert_same(
+                kp.dask_map(kp.gram_diagonal, spread(X, "many"), KERNEL).compute(),
+                kp.gram_diagonal(X, KERNEL),
+            )
+            assert_same(
+                kp.dask_map(kp.rademacher_projection, spread(X, "many"), 3, 0).compute(),
+                kp.rademacher_projection(X, 3, 0),
+            )
 
 
 # What is refused.
@@ -381,22 +488,32 @@ LABELS = np.arange(1200.0)
 FOUND = X[::60].copy()
 
 
-@pytest.mark.parametrize("call", [
-    lambda D: kp.dask_map(kp.fourier_features, D, kp.fourier_features_map(KERNEL, 6, 9)).compute(),
-    lambda D: folded(D, "skpca", kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)),
-    lambda D: folded(D, "rnca", kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9))),
-    lambda D: folded(D, "fd", kp.fd_start(3, 6)), lambda D: folded(D, "reservoir", kp.reservoir_start(3, 6)),
-    lambda D: kp.dask_landmarks(D, KERNEL, 9), lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3),
-    lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0),
-    lambda D: kp.dask_nystrom_ridge(spread(X), D[:, 2], FOUND, KERNEL, 1.0)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda D: kp.dask_map(
+            kp.fourier_features, D, kp.fourier_features_map(KERNEL, 6, 9)
+        ).compute(),
+        lambda D: folded(D, "skpca", kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 60), 20)),
+        lambda D: folded(D, "rnca", kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9))),
+        lambda D: folded(D, "fd", kp.fd_start(3, 6)),
+        lambda D: folded(D, "reservoir", kp.reservoir_start(3, 6)),
+        lambda D: kp.dask_landmarks(D, KERNEL, 9),
+        lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 3),
+        lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 1.0),
+        lambda D: kp.dask_nystrom_ridge(spread(X), D[:, 2], FOUND, KERNEL, 1.0),
+    ],
+)
 def test_a_block_that_is_not_finite_is_named_by_its_rows(call):
     with pytest.raises(ValueError, match="finite.*; in rows 333 to 832$"):
         call(spread(BAD))
 
 
 def test_the_error_of_a_block_reaches_the_caller_from_a_worker(client):
-    for call in (lambda: kp.dask_map(kp.gram_diagonal, spread(BAD), KERNEL).compute(),
-                 lambda: kp.dask_landmarks(spread(BAD), KERNEL, 9)):
+    for call in (
+        lambda: kp.dask_map(kp.gram_diagonal, spread(BAD), KERNEL).compute(),
+        lambda: kp.dask_landmarks(spread(BAD), KERNEL, 9),
+    ):
         with pytest.raises(ValueError, match="in rows 333 to 832"):
             call()
 
@@ -414,59 +531,104 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_arrays_that_are_no_runs_of_rows_are_refused_by_name(name):
     call, D = CALLS[name], spread(X)
-    for value, words in [(X, "must be a dask array"), (X.tolist(), "must be a dask array"),
-                         (D.rechunk((-1, 3)), r"rechunk\(\{1: -1\}\)"),
-                         (D[D[:, 0] > 0], "compute_chunk_sizes"), (D[:, 0], "2-D"), (D.astype(complex), "real numbers"),
-                         (D[:0], "2-D array .* of shape"), (D[:, :0], "2-D array .* of shape"),
-                         (D.astype(object), "real numbers"), (dask.delayed(X), "must be a dask array")]:
+    for value, words in [
+        (X, "must be a dask array"),
+        (X.tolist(), "must be a dask array"),
+        (D.rechunk((-1, 3)), r"rechunk\(\{1: -1\}\)"),
+        (D[D[:, 0] > 0], "compute_chunk_sizes"),
+        (D[:, 0], "2-D"),
+        (D.astype(complex), "real numbers"),
+        (D[:0], "2-D array .* of shape"),
+        (D[:, :0], "2-D array .* of shape"),
+        (D.astype(object), "real numbers"),
+        (dask.delayed(X), "must be a dask array"),
+    ]:
         with pytest.raises(ValueError, match=f"^{name}: .*{words}"):
             call(value, KERNEL)
 
 
 @pytest.mark.parametrize("name", ["dask_landmarks", "dask_nystrom_kpca", "dask_nystrom_ridge"])
 def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
-    for kernel, words in [(kp.precomputed(np.eye(1200)), "one column, of whole row numbers"),
-                          ("gaussian", "Kernel"), (KERNEL._replace(gamma=np.nan), "kernel.gamma must be finite")]:
+    for kernel, words in [
+        (kp.precomputed(np.eye(1200)), "one column, of whole row numbers"),
+        ("gaussian", "Kernel"),
+        (KERNEL._replace(gamma=np.nan), "kernel.gamma must be finite"),
+    ]:
         with pytest.raises(ValueError, match=f"^{name}: .*{words}"):
             CALLS[name](spread(X), kernel)
     with pytest.raises(ValueError, match="1e-37"):
         CALLS[name](spread(X.astype(np.float32)), kp.scaled(KERNEL, 1e-60))
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda D: kp.dask_map(kp.kpca, D, KERNEL, 1), "dask_map: function must give an array .*, got Expansion"),
-    (lambda D: kp.dask_map(len, D), "dask_map: function must give an array .*, got int"),
-    (lambda D: kp.dask_map(kp.expand, D[:, :3], kp.kpca(X[:50], KERNEL, 2)), "^expand: .*columns"),
-    (lambda D: folded(D, "skpca", kp.skpca_start(kp.fourier_features_map(KERNEL, 5, 9), 3)),
-     "X must have 5 columns"),
-    (lambda D: folded(D, "fd", kp.fd_start(3, 5)), "^fd_update: Z must have 5 columns"),
-    (lambda D: kp.dask_landmarks(D, KERNEL, 0), "^dask_landmarks: s must be a whole number from 1 on, got 0"),
-    (lambda D: kp.dask_landmarks(D, KERNEL, 2.5), "s must be a whole number"),
-    (lambda D: kp.dask_landmarks(D, KERNEL, 5, -1), "seed"),
-    (lambda D: kp.dask_nystrom_kpca(D, np.array([1200]), KERNEL, 1), "row numbers"),
-    (lambda D: kp.dask_nystrom_kpca(D, X[:5, :3], KERNEL, 1), "columns"),
-    (lambda D: kp.dask_nystrom_kpca(D, X[:5], KERNEL, 6), "k must be a whole number from 1 to 5, got 6"),
-    (lambda D: kp.dask_nystrom_kpca(D, np.full((3, 6), np.nan), KERNEL, 1), "finite"),
-    (lambda D: kp.dask_nystrom_kpca(D, "all", KERNEL, 1), "landmarks must be"),
-    (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
-    (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"),
-    (lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, 1), "centered must be True or False"),
-    (lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0), r"same number of rows, got .*\(1199, 1\)"),
-    (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0), "lam must be from"),
-    (lambda D: kp.dask_nystrom_ridge(D, LABELS.astype(str), FOUND, KERNEL, 1.0), "real numbers"),
-    (lambda D: kp.dask_median_bandwidth(D, -1), "^dask_median_bandwidth: seed"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (
+            lambda D: kp.dask_map(kp.kpca, D, KERNEL, 1),
+            "dask_map: function must give an array .*, got Expansion",
+        ),
+        (lambda D: kp.dask_map(len, D), "dask_map: function must give an array .*, got int"),
+        (
+            lambda D: kp.dask_map(kp.expand, D[:, :3], kp.kpca(X[:50], KERNEL, 2)),
+            "^dask_map: .*columns",
+        ),
+        (
+            lambda D: folded(D, "skpca", kp.skpca_start(kp.fourier_features_map(KERNEL, 5, 9), 3)),
+            "X must have 5 columns",
+        ),
+        (
+            lambda D: folded(D, "fd", kp.fd_start(3, 5)),
+            "^dask_fold: fd_update: Z must have 5 columns",
+        ),
+        (
+            lambda D: kp.dask_landmarks(D, KERNEL, 0),
+            "^dask_landmarks: s must be a whole number from 1 on, got 0",
+        ),
+        (lambda D: kp.dask_landmarks(D, KERNEL, 2.5), "s must be a whole number"),
+        (lambda D: kp.dask_landmarks(D, KERNEL, 5, -1), "seed"),
+        (lambda D: kp.dask_nystrom_kpca(D, np.array([1200]), KERNEL, 1), "row numbers"),
+        (lambda D: kp.dask_nystrom_kpca(D, X[:5, :3], KERNEL, 1), "columns"),
+        (
+            lambda D: kp.dask_nystrom_kpca(D, X[:5], KERNEL, 6),
+            "k must be a whole number from 1 to 5, got 6",
+        ),
+        (lambda D: kp.dask_nystrom_kpca(D, np.full((3, 6), np.nan), KERNEL, 1), "finite"),
+        (lambda D: kp.dask_nystrom_kpca(D, "all", KERNEL, 1), "landmarks must be"),
+        (lambda D: kp.dask_nystrom_kpca(D, KERNEL, KERNEL, 1), "landmarks must be"),
+        (lambda D: kp.dask_nystrom_kpca(D, D, KERNEL, 1), "landmarks must be"),
+        (
+            lambda D: kp.dask_nystrom_kpca(D, FOUND, KERNEL, 1, 0, 1),
+            "centered must be True or False",
+        ),
+        (
+            lambda D: kp.dask_nystrom_ridge(D, LABELS[1:], FOUND, KERNEL, 1.0),
+            r"same number of rows, got .*\(1199, 1\)",
+        ),
+        (lambda D: kp.dask_nystrom_ridge(D, LABELS, FOUND, KERNEL, 0.0), "lam must be from"),
+        (
+            lambda D: kp.dask_nystrom_ridge(D, LABELS.astype(str), FOUND, KERNEL, 1.0),
+            "real numbers",
+        ),
+        (lambda D: kp.dask_median_bandwidth(D, -1), "^dask_median_bandwidth: seed"),
+    ],
+)
 def test_arguments_out_of_their_range_are_refused_by_name(call, words):
     with pytest.raises(ValueError, match=words):
         call(spread(X))
 
 
 def test_a_block_of_another_kind_than_its_array_tells_is_refused():
-    for block, words in [(np.ma.masked_less(X[:9], 0), "masked"), (X[:9] + 1j, "real numbers"),
-                         (X[:9].astype(str), "real"),
-                         (scipy.sparse.csr_matrix(X[:9]), "csr_matrix")]:
-        lying = da.from_delayed(dask.delayed(lambda block: block, traverse=False)(dask.delayed(block, traverse=False)),
-                                (9, 6), float)
+    for block, words in [
+        (np.ma.masked_less(X[:9], 0), "masked"),
+        (X[:9] + 1j, "real numbers"),
+        (X[:9].astype(str), "real"),
+        (scipy.sparse.csr_matrix(X[:9]), "csr_matrix"),
+    ]:
+        lying = da.from_delayed(
+            dask.delayed(lambda block: block, traverse=False)(dask.delayed(block, traverse=False)),
+            (9, 6),
+            float,
+        )
         with pytest.raises(ValueError, match=f"{words}.*in rows 0 to 8"):
             kp.dask_landmarks(lying, KERNEL, 4)
 
@@ -478,23 +640,37 @@ def test_large_seeds_came_after_small_ones_and_did_not_fit():
 
 
 def test_without_dask_the_error_names_it():
-    code = ("import sys; sys.modules['dask'] = None\nimport kpcasketch as kp\n"
-            "try: kp.dask_landmarks(None, kp.gaussian(1.0), 3)\nexcept ImportError as error: print(error)")
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=FILE.parent)
+    code = (
+        "import sys; sys.modules['dask'] = None\nimport kpcasketch as kp\n"
+        "try: kp.dask_landmarks(None, kp.gaussian(1.0), 3)\nexcept ImportError as error: print(error)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=FILE.parent
+    )
     assert "dask" in run.stdout and run.returncode == 0
 
 
 @pytest.mark.slow
 def test_the_walk_of_the_readme(tmp_path):
     zarr = pytest.importorskip("zarr")
-    zarr.create_array(str(tmp_path / "points.zarr"), shape=X.shape, chunks=(300, 4), dtype=X.dtype)[:] = X
+    zarr.create_array(str(tmp_path / "points.zarr"), shape=X.shape, chunks=(300, 4), dtype=X.dtype)[
+        :
+    ] = X
     walk = next(snippet for snippet in snippets("Walks") if "dask" in snippet)
-    walk = walk.replace("Client()",
-                        "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)")
+    walk = walk.replace(
+        "Client()",
+        "Client(n_workers=2, threads_per_worker=1, dashboard_address=':0', silence_logs=50)",
+    )
     code = walk + "\n    print(state.sketch.count, found.indices.size)"
     (tmp_path / "walk.py").write_text(code)
-    run = subprocess.run([sys.executable, "walk.py"], capture_output=True, text=True, cwd=tmp_path, timeout=300,
-                         env={**os.environ, "PYTHONPATH": str(FILE.parent), "KPCASKETCH_QUIET": "1"})
+    run = subprocess.run(
+        [sys.executable, "walk.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(FILE.parent), "KPCASKETCH_QUIET": "1"},
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.split() == ["1200", "300"]
     assert zarr.open(str(tmp_path / "embedding.zarr")).shape == (1200, 10)
@@ -504,14 +680,18 @@ def test_examples_of_functions_that_need_dask():
     for name in FUNCTIONS:
         text = getattr(kp, name).__doc__.replace("# doctest: +SKIP", "")
         if name.startswith("dask_") and ">>> " in text:
-            example = doctest.DocTestParser().get_doctest(text, {**vars(kp), "np": np}, name, None, None)
+            example = doctest.DocTestParser().get_doctest(
+                text, {**vars(kp), "np": np}, name, None, None
+            )
             assert example.examples and doctest.DocTestRunner().run(example).failed == 0, name
 
 
 def test_a_function_that_gives_other_rows_than_it_was_tried_with_is_refused():
-    for wrong, text in ((lambda block: block[:-1] if len(block) > 1 else block, r"got \(\d+, 6\); in rows"),
-                        (lambda block: block.astype(np.float32) if len(block) > 1 else block, "float64"),
-                        (lambda block: block[:, :2] if len(block) > 1 else block, r"got \(\d+, 2\)")):
+    for wrong, text in (
+        (lambda block: block[:-1] if len(block) > 1 else block, r"got \(\d+, 6\); in rows"),
+        (lambda block: block.astype(np.float32) if len(block) > 1 else block, "float64"),
+        (lambda block: block[:, :2] if len(block) > 1 else block, r"got \(\d+, 2\)"),
+    ):
         with pytest.raises(ValueError, match=f"dask_map: function must give a row .*{text}"):
             kp.dask_map(wrong, spread(X)).compute()
 
@@ -519,6 +699,7 @@ def test_a_function_that_gives_other_rows_than_it_was_tried_with_is_refused():
 def test_errors_of_a_function_of_ones_own_lost_their_class():
     def singular(block):
         raise np.linalg.LinAlgError("singular")
+
     with pytest.raises(np.linalg.LinAlgError, match="^singular$"):
         kp.dask_map(singular, da.ones((6, 2), chunks=(3, 2)))
 
@@ -529,11 +710,15 @@ def test_a_row_that_is_gathered_is_named_by_its_number_among_all():
 
 
 def test_a_call_before_distributed_is_imported_left_dask_without_its_settings():
-    code = ("import numpy as np, dask.array as da, kpcasketch as kp\n"
-            "D = da.from_array(np.ones((200, 3)) * np.arange(200.0)[:, None], chunks=(50, 3))\n"
-            "for _ in range(2): kp.dask_median_bandwidth(D)\n"
-            "import dask.distributed; print(dask.config.get('distributed.comm') is not None, float(D.sum().compute()))")
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=FILE.parent)
+    code = (
+        "import numpy as np, dask.array as da, kpcasketch as kp\n"
+        "D = da.from_array(np.ones((200, 3)) * np.arange(200.0)[:, None], chunks=(50, 3))\n"
+        "for _ in range(2): kp.dask_median_bandwidth(D)\n"
+        "import dask.distributed; print(dask.config.get('distributed.comm') is not None, float(D.sum().compute()))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=FILE.parent
+    )
     assert run.stdout.split() == ["True", "59700.0"], run.stderr
 
 
@@ -546,6 +731,7 @@ def test_maps_were_tried_on_a_row_of_ones_far_from_the_model(rng):
 
 class Series:
     """What dask.dataframe gives for a column: blocks, but no array's methods, and unknown sizes."""
+
     ndim, shape, dtype = 1, (np.nan,), np.dtype(float)
 
     def __array__(self, dtype=None, copy=None):
@@ -562,10 +748,16 @@ def test_targets_of_a_series_of_unknown_sizes_or_of_three_dimensions_ended_in_er
     D, expected = spread(X), kp.dask_nystrom_ridge(spread(X), LABELS, FOUND, KERNEL, 1.0)
     assert_same(kp.dask_nystrom_ridge(D, Series(), FOUND, KERNEL, 1.0), expected)
     unknown = D[:, 0][D[:, 0] < np.inf]
-    for Y, text in ((unknown, r"got shapes \(1200, 6\) and \(nan, 1\); where it is nan, call .compute_chunk_sizes"),
-                    (da.ones((1200, 2, 2)), r"Y must be a 2-D array of real numbers, got .* \(1200, 2, 2"),
-                    (np.ones((1200, 2, 2)), "Y must be a 2-D array"), (3.0, "same number of rows"),
-                    (None, "same number of rows")):
+    for Y, text in (
+        (
+            unknown,
+            r"got shapes \(1200, 6\) and \(nan, 1\); where it is nan, call .compute_chunk_sizes",
+        ),
+        (da.ones((1200, 2, 2)), r"Y must be a 2-D array of real numbers, got .* \(1200, 2, 2"),
+        (np.ones((1200, 2, 2)), "Y must be a 2-D array"),
+        (3.0, "same number of rows"),
+        (None, "same number of rows"),
+    ):
         with pytest.raises(ValueError, match=f"^dask_nystrom_ridge: .*{text}"):
             kp.dask_nystrom_ridge(D, Y, FOUND, KERNEL, 1.0)
     wide = kp.dask_nystrom_ridge(D, da.from_array(X[:, :4], chunks=(100, 2)), FOUND, KERNEL, 1.0)
@@ -573,8 +765,15 @@ def test_targets_of_a_series_of_unknown_sizes_or_of_three_dimensions_ended_in_er
 
 
 def test_what_is_no_function_ended_in_errors_of_python():
-    for update, merge, got in ((kp.fd_update, None, "function and NoneType"), (None, kp.fd_merge, "NoneType and func")):
-        with pytest.raises(ValueError, match=f"^dask_fold: update, merge must be functions, got {got}"):
+    for update, merge, got in (
+        (kp.fd_update, None, "function and NoneType"),
+        (None, kp.fd_merge, "NoneType and func"),
+    ):
+        with pytest.raises(
+            ValueError, match=f"^dask_fold: update, merge must be functions, got {got}"
+        ):
             kp.dask_fold(spread(X), kp.fd_start(3, 6), update, merge)
-    with pytest.raises(ValueError, match="^dask_map: function must be a function of rows, got NoneType"):
+    with pytest.raises(
+        ValueError, match="^dask_map: function must be a function of rows, got NoneType"
+    ):
         kp.dask_map(None, spread(X))

@@ -10,7 +10,9 @@ from kpcasketch_tests import naive
 X = np.random.default_rng(0).standard_normal((300, 3))
 KERNEL = kp.gaussian(2.0)
 ROWS = np.arange(0, 300, 6)
-F = np.linalg.solve(np.linalg.cholesky(naive.gaussian(X[ROWS], X[ROWS], 2.0)), naive.gaussian(X[ROWS], X, 2.0)).T.copy()
+F = np.linalg.solve(
+    np.linalg.cholesky(naive.gaussian(X[ROWS], X[ROWS], 2.0)), naive.gaussian(X[ROWS], X, 2.0)
+).T.copy()
 LOW = F @ F.T
 Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2])
 
@@ -28,10 +30,15 @@ def test_predictions_are_those_of_formula_35(rng):
     new, lam = rng.standard_normal((40, 3)), 0.3
     alpha = np.linalg.solve(LOW + lam * np.eye(300), Y)
     K = naive.gaussian(X, X, 2.0)
-    expected = naive.gaussian(new, X[ROWS], 2.0) @ np.linalg.pinv(K[np.ix_(ROWS, ROWS)]) @ K[ROWS] @ alpha
+    expected = (
+        naive.gaussian(new, X[ROWS], 2.0) @ np.linalg.pinv(K[np.ix_(ROWS, ROWS)]) @ K[ROWS] @ alpha
+    )
     assert np.abs(kp.expand(new, kp.nystrom_ridge(X, Y, ROWS, KERNEL, lam)) - expected).max() < 1e-7
     features = kp.nystrom_features(new, kp.nystrom_map(X, ROWS, KERNEL))
-    assert np.abs(features @ kp.kernel_ridge(kp.nystrom(X, ROWS, KERNEL), Y, lam) - expected).max() < 1e-7
+    assert (
+        np.abs(features @ kp.kernel_ridge(kp.nystrom(X, ROWS, KERNEL), Y, lam) - expected).max()
+        < 1e-7
+    )
 
 
 def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
@@ -44,14 +51,24 @@ def test_kernel_kmeans_minimises_the_cost_of_its_matrix():
 
 
 def test_rings_are_clusters_under_a_kernel_of_radii_and_not_by_distances():
-    rings = np.concatenate([r * np.column_stack([np.cos(t), np.sin(t)])
-                            for r, t in ((1, np.linspace(0, 6, 80)), (4, np.linspace(0, 6, 120)))])
+    rings = np.concatenate(
+        [
+            r * np.column_stack([np.cos(t), np.sin(t)])
+            for r, t in ((1, np.linspace(0, 6, 80)), (4, np.linspace(0, 6, 120)))
+        ]
+    )
     radii, ring = np.linalg.norm(rings, axis=1)[:, None], np.repeat([0, 1], [80, 120])
-    by_radius = kp.nystrom(np.arange(200.0)[:, None], np.arange(0, 200, 9),
-                           kp.precomputed(np.exp(-((radii - radii.T) ** 2))))
+    by_radius = kp.nystrom(
+        np.arange(200.0)[:, None],
+        np.arange(0, 200, 9),
+        kp.precomputed(np.exp(-((radii - radii.T) ** 2))),
+    )
     for features, alike in ((by_radius, True), (rings, False)):
         labels = kp.kernel_kmeans(features, 2, 0).labels
-        assert (len(set(labels[ring == 0])) == len(set(labels[ring == 1])) == 1 and labels[0] != labels[-1]) == alike
+        assert (
+            len(set(labels[ring == 0])) == len(set(labels[ring == 1])) == 1
+            and labels[0] != labels[-1]
+        ) == alike
 
 
 @pytest.mark.parametrize("squared", [True, False])
@@ -64,12 +81,15 @@ def test_correlations_are_those_of_both_programs(squared, rng):
     assert np.abs(variates[0].T @ variates[1] - np.diag(expected)).max() < 1e-9
     for factor, weights, lam in ((F, found.w, 0.5), (G, found.v, 2.0)):
         square = factor.T @ factor
-        if squared:                                    # |(K + lam) alpha| = 1 with w = F^T alpha
+        if squared:  # |(K + lam) alpha| = 1 with w = F^T alpha
             inner = np.linalg.pinv(factor.T) @ weights
             whitened = (factor @ factor.T + lam * np.eye(300)) @ inner
             assert np.abs(np.linalg.norm(whitened, axis=0) - 1).max() < 1e-6
         else:
-            assert np.abs(weights.T @ (square + lam * np.eye(len(square))) @ weights - np.eye(3)).max() < 1e-9
+            assert (
+                np.abs(weights.T @ (square + lam * np.eye(len(square))) @ weights - np.eye(3)).max()
+                < 1e-9
+            )
 
 
 def test_one_point_tells_the_two_programs_apart():
@@ -103,7 +123,10 @@ def test_correlations_of_views_without_full_rank_exceeded_1(lam, squared, rng):
 
 @pytest.mark.parametrize("lam", [1e-16, 1e-300])
 def test_ridge_regression_on_dependent_columns_was_singular(lam):
-    assert np.abs(np.ones((5, 2)) @ kp.kernel_ridge(np.ones((5, 2)), np.arange(5.0), lam) - 2).max() < 1e-9
+    assert (
+        np.abs(np.ones((5, 2)) @ kp.kernel_ridge(np.ones((5, 2)), np.arange(5.0), lam) - 2).max()
+        < 1e-9
+    )
     assert (kp.kernel_ridge(np.zeros((5, 2)), np.arange(5.0), lam) == 0).all()
 
 
@@ -111,7 +134,9 @@ def test_ridge_regression_on_dependent_columns_was_singular(lam):
 def test_targets_beyond_float32_were_lost_on_a_factor_in_float32(scale):
     single = F.astype(np.float32)
     small = kp.kernel_ridge(single, Y, 1.0)
-    assert np.allclose(kp.kernel_ridge(single, scale * Y, 1.0), scale * small, rtol=1e-5, atol=1e-5 * scale)
+    assert np.allclose(
+        kp.kernel_ridge(single, scale * Y, 1.0), scale * small, rtol=1e-5, atol=1e-5 * scale
+    )
 
 
 def test_coefficients_overflowed_float32_without_a_word():
@@ -129,7 +154,9 @@ def test_a_small_ridge_was_lost_in_float32():
     u = np.random.default_rng(0).standard_normal(8192)
     F = np.c_[u, u + 1e-3 * np.random.default_rng(1).standard_normal(8192)].astype(np.float32)
     y = np.random.default_rng(2).standard_normal(8192)
-    assert kp.kernel_ridge(F, y, 1e-4) == pytest.approx(kp.kernel_ridge(F.astype(float), y, 1e-4), rel=1e-9)
+    assert kp.kernel_ridge(F, y, 1e-4) == pytest.approx(
+        kp.kernel_ridge(F.astype(float), y, 1e-4), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("squared", [True, False])
@@ -143,28 +170,42 @@ def test_predictions_of_a_vector_of_targets_were_a_column():
     # (y - expand) was (n, n): .87 for a mean squared error of 1.5e-5
     y, K = Y[:, 0], naive.gaussian(X, X, 2.0)
     exact = K @ np.linalg.solve(K + 1e-3 * np.eye(300), y)
-    error, low = np.mean((y - exact) ** 2), np.mean((y - naive.kernel_ridge(LOW, Y, 1e-3)[:, 0]) ** 2)
+    error, low = (
+        np.mean((y - exact) ** 2),
+        np.mean((y - naive.kernel_ridge(LOW, Y, 1e-3)[:, 0]) ** 2),
+    )
     assert np.mean((y - F @ kp.kernel_ridge(F, y, 1e-3)) ** 2) == pytest.approx(low, rel=1e-4)
     for targets in (y, list(y), Y):
-        for model, right in ((kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3), low),
-                             (kp.kernel_ridge_cg(X, targets, KERNEL, 1e-3), error)):
+        for model, right in (
+            (kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3), low),
+            (kp.kernel_ridge_cg(X, targets, KERNEL, 1e-3), error),
+        ):
             found = kp.expand(X, model)
             assert found.shape == np.shape(targets) and model.coef.ndim == 2
-            assert np.mean((y - found.reshape(300, -1)[:, 0]) ** 2) == pytest.approx(right, rel=1e-4)
+            assert np.mean((y - found.reshape(300, -1)[:, 0]) ** 2) == pytest.approx(
+                right, rel=1e-4
+            )
     assert kp.expand(X, kp.nystrom_ridge(X, Y[:, :1], ROWS, KERNEL, 1e-3)).shape == (300, 1)
 
 
 def test_readers_of_models_take_predictions_of_a_vector(tmp_path):
-    model, columns = [kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3) for targets in (Y[:, 0], Y[:, :1])]
+    model, columns = [
+        kp.nystrom_ridge(X, targets, ROWS, KERNEL, 1e-3) for targets in (Y[:, 0], Y[:, :1])
+    ]
     expected = kp.expand(X, columns)
     kp.save(tmp_path / "model.npz", model)
     assert np.array_equal(kp.expand(X, kp.load(tmp_path / "model.npz")), expected[:, 0])
     arrays = dict(np.load(tmp_path / "model.npz"))
-    del arrays["targets"]                                  # files of before have columns, as they had
+    del arrays["targets"]  # files of before have columns, as they had
     np.savez(tmp_path / "older.npz", **arrays)
     assert np.array_equal(kp.expand(X, kp.load(tmp_path / "older.npz")), expected)
     np.save(tmp_path / "X.npy", X)
-    for more, name in (([], "out.npy"), (["--residual"], "off.npy"), ([], "out.npz"), (["--residual"], "off.npz")):
+    for more, name in (
+        ([], "out.npy"),
+        (["--residual"], "off.npy"),
+        ([], "out.npz"),
+        (["--residual"], "off.npz"),
+    ):
         words = ["apply", tmp_path / "model.npz", tmp_path / "X.npy", "-o", tmp_path / name, *more]
         assert kp.main([str(word) for word in words]) == 0
     assert np.array_equal(np.load(tmp_path / "out.npy"), expected)
@@ -173,7 +214,9 @@ def test_readers_of_models_take_predictions_of_a_vector(tmp_path):
     assert np.array_equal(np.load(tmp_path / "off.npy"), off)
     assert np.array_equal(np.load(tmp_path / "off.npz")["off"], off[:, 1])
     assert np.array_equal(kp.residual(X, model), kp.residual(X, columns))
-    assert kp.explained_variance_ratio(X, model) == pytest.approx(kp.explained_variance_ratio(X, columns))
+    assert kp.explained_variance_ratio(X, model) == pytest.approx(
+        kp.explained_variance_ratio(X, columns)
+    )
     out = np.empty(1)
     kp.features_of(X[7], model, out)
     assert out == pytest.approx(expected[7], abs=1e-12)
@@ -201,7 +244,12 @@ def test_coefficients_were_refused_for_not_being_points():
     for Z, scale, near in ((single, 1e20, 1e-3), (points, 1e149, 1e-5)):
         y = scale * points[:, 0]
         all_of_them = kp.expand(Z, kp.kernel_ridge_cg(Z, y, some, 1e-4))
-        assert np.abs(all_of_them / scale - K @ np.linalg.solve(K + 1e-4 * np.eye(60), points[:, 0])).max() < near
+        assert (
+            np.abs(
+                all_of_them / scale - K @ np.linalg.solve(K + 1e-4 * np.eye(60), points[:, 0])
+            ).max()
+            < near
+        )
         model = kp.nystrom_ridge(Z, y, few, kp.scaled(some, 1e-3), 1e-9)
         assert np.abs(model.coef).max() > (1e17 if scale == 1e20 else 1e150)
         assert np.isfinite(kp.expand(Z, model)).all()
@@ -213,7 +261,9 @@ def test_coefficients_were_refused_for_not_being_points():
         assert lengths == pytest.approx(values[:30], rel=1e-2 if scale == 1e-36 else 1e-8)
 
 
-@pytest.mark.parametrize("scale, dtype", [(1e-170, np.float64), (1e-300, np.float64), (1e-25, np.float32)])
+@pytest.mark.parametrize(
+    "scale, dtype", [(1e-170, np.float64), (1e-300, np.float64), (1e-25, np.float32)]
+)
 def test_clusters_of_tiny_rows_were_one(scale, dtype):
     # squares of distances of 1e-170 are 0
     rows = np.random.default_rng(0).standard_normal((40, 2)) + np.repeat([[0.0], [20.0]], 20, 0)
@@ -221,4 +271,4 @@ def test_clusters_of_tiny_rows_were_one(scale, dtype):
     assert sorted(np.bincount(tiny.labels)) == [20, 20]
     means = rows.reshape(2, 20, 2).mean(1)
     assert tiny.centers[tiny.labels[[0, -1]]] / dtype(scale) == pytest.approx(means, rel=1e-5)
-    assert tiny.cost == pytest.approx(near.cost * scale ** 2, rel=1e-5)
+    assert tiny.cost == pytest.approx(near.cost * scale**2, rel=1e-5)

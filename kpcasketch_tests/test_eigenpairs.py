@@ -66,7 +66,9 @@ def test_negative_definite_and_zero_matrices_are_solved(solver):
 def test_rank_one_matrices_give_orthonormal_vectors(solver, rng):
     a = rng.standard_normal(300)
     eigen = SOLVERS[solver](np.outer(a, a), 4, 0)
-    assert eigen.values[0] == pytest.approx(a @ a, rel=1e-12) and np.abs(eigen.values[1:]).max() < 1e-10 * (a @ a)
+    assert eigen.values[0] == pytest.approx(a @ a, rel=1e-12) and np.abs(
+        eigen.values[1:]
+    ).max() < 1e-10 * (a @ a)
     assert np.abs(eigen.vectors.T @ eigen.vectors - np.eye(4)).max() < 1e-10
 
 
@@ -76,18 +78,27 @@ def test_every_small_size_and_every_k_is_solved(n):
     for k in {1, (n + 1) // 2, n}:
         eigen = kp.block_lanczos(A, k, 0)
         assert np.abs(eigen.values - naive.eigenpairs(A, k)[0]).max() < 1e-9
-    assert kp.orthogonal_iteration(A, n, 0).values[0] == pytest.approx(np.linalg.norm(A, 2), rel=1e-10)
+    assert kp.orthogonal_iteration(A, n, 0).values[0] == pytest.approx(
+        np.linalg.norm(A, 2), rel=1e-10
+    )
 
 
 def test_small_symmetric_matrices_are_solved_without_lapack_as_well_as_with_it(rng):
     blocks = [rng.standard_normal((n, n)) for n in (1, 2, 3, 16, 128, 256, 257)]
-    matrices = [B + B.T for B in blocks] + [np.zeros((5, 5)), np.diag(np.r_[np.ones(30), -np.ones(30)]),
-                                            np.outer(blocks[3][0], blocks[3][0]),
-                                            1e-200 * (blocks[3] + blocks[3].T), 1e200 * (blocks[3] + blocks[3].T)]
+    matrices = [B + B.T for B in blocks] + [
+        np.zeros((5, 5)),
+        np.diag(np.r_[np.ones(30), -np.ones(30)]),
+        np.outer(blocks[3][0], blocks[3][0]),
+        1e-200 * (blocks[3] + blocks[3].T),
+        1e200 * (blocks[3] + blocks[3].T),
+    ]
     for A in matrices:
         values, vectors = inner(kp._small_eigen)(A, len(A), False)
         scale = max(np.abs(A).max(), 1e-300)
-        assert np.abs(values - np.linalg.eigvalsh(A / scale)[::-1] * scale).max() <= 1e-13 * len(A) * scale
+        assert (
+            np.abs(values - np.linalg.eigvalsh(A / scale)[::-1] * scale).max()
+            <= 1e-13 * len(A) * scale
+        )
         assert np.abs(A / scale @ vectors - vectors * values / scale).max() <= 1e-13 * len(A)
         assert np.abs(vectors.T @ vectors - np.eye(len(A))).max() < 1e-13
         assert np.all(np.diff(np.abs(inner(kp._small_eigen)(A, len(A), True)[0])) <= 1e-12 * scale)
@@ -111,7 +122,9 @@ def test_sparse_matrices_that_are_not_symmetric_are_refused():
     sketch = kp.sample_gram(np.linspace(0, 1, 300)[:, None], kp.gaussian(1.0), 3.0, 0)
     kp.block_lanczos(sketch, 1, 0)
     data = sketch.data.copy()
-    data[np.flatnonzero(sketch.indices != np.repeat(np.arange(300), np.diff(sketch.indptr)))[0]] *= 1.5
+    data[
+        np.flatnonzero(sketch.indices != np.repeat(np.arange(300), np.diff(sketch.indptr)))[0]
+    ] *= 1.5
     for solver in SOLVERS.values():
         with pytest.raises(ValueError, match="A must be symmetric"):
             solver(sketch._replace(data=data), 1, 0)
@@ -129,7 +142,7 @@ def test_running_out_of_iterations_shows_in_the_residual():
 
 def test_repeated_eigenvalues_are_all_found():
     A = np.diag(np.repeat([3.0, 1.0, 0.5], [20, 100, 280]))
-    eigen = kp.block_lanczos(A, 25, 0)                 # more copies than the smallest block has vectors
+    eigen = kp.block_lanczos(A, 25, 0)  # more copies than the smallest block has vectors
     assert np.abs(eigen.values - np.repeat([3.0, 1.0], [20, 5])).max() < 1e-8
 
 
@@ -138,14 +151,18 @@ def test_orthogonal_iteration_converges_at_the_rate_of_the_spectral_gap():
     A = np.diag(np.concatenate([[1.0, 0.9], np.full(300, 0.6)]))
     truth, angles, steps = np.eye(302)[:, :2], [], np.arange(20, 45, 3)
     for count in steps:
-        angles.append(kp.principal_angles(truth, kp.orthogonal_iteration(A, 2, 0, 0.0, count).vectors)[0])
+        angles.append(
+            kp.principal_angles(truth, kp.orthogonal_iteration(A, 2, 0, 0.0, count).vectors)[0]
+        )
     slope = np.polyfit(steps, np.log(np.sin(angles)), 1)[0]
     assert slope == pytest.approx(np.log(0.6 / 0.9), rel=0.05)
 
 
 def test_spectral_norm_is_the_eigenvalue_largest_in_size():
     A = K - np.eye(400) * 300
-    assert kp.spectral_norm(A, 0) == pytest.approx(np.linalg.norm(A, 2), rel=1e-2)   # many eigenvalues near -300
+    assert kp.spectral_norm(A, 0) == pytest.approx(
+        np.linalg.norm(A, 2), rel=1e-2
+    )  # many eigenvalues near -300
     assert kp.spectral_norm(A, 0, 1e-6) == pytest.approx(np.linalg.norm(A, 2), rel=1e-6)
     assert kp.spectral_norm(-K, 0, 1e-6) == pytest.approx(np.linalg.norm(K, 2), rel=1e-9)
     assert kp.spectral_norm(np.zeros((300, 300)), 0) == 0.0
@@ -171,7 +188,7 @@ def test_restarts_of_larger_blocks_stay_inside_their_arrays(k):
 
 
 def test_tiny_matrices_are_solved_as_well_as_others():
-    eigen = kp.block_lanczos(K * 1e-200, 3, 0)         # squares of residuals underflowed
+    eigen = kp.block_lanczos(K * 1e-200, 3, 0)  # squares of residuals underflowed
     assert np.allclose(eigen.values, naive.eigenpairs(K, 3)[0] * 1e-200, rtol=1e-9)
 
 
@@ -185,20 +202,28 @@ def test_lanczos_was_wrong_where_its_basis_fills_the_space(k):
     # n from 2 k + 8 b to 2 k + 9 b: orthogonal columns were asked for where there was no room, and orthogonality was
     # given up
     block = (k + 15) // 16 * 16
-    for n in [*range(2 * k + 8 * block - 1, 2 * k + 9 * block + 3, 1 if k < 17 else 5), 2 * k + 10 * block]:
+    for n in [
+        *range(2 * k + 8 * block - 1, 2 * k + 9 * block + 3, 1 if k < 17 else 5),
+        2 * k + 10 * block,
+    ]:
         A = np.random.default_rng(n).standard_normal((n, n))
         A += A.T
         eigen, values = kp.block_lanczos(A, k, 0), np.linalg.eigvalsh(A)[::-1]
         assert np.abs(eigen.values - values[:k]).max() < 1e-8 * values[0]
-        true = np.linalg.norm(A @ eigen.vectors - eigen.vectors * eigen.values, axis=0) / np.abs(values).max()
+        true = (
+            np.linalg.norm(A @ eigen.vectors - eigen.vectors * eigen.values, axis=0)
+            / np.abs(values).max()
+        )
         assert np.abs(true - eigen.residual).max() < 1e-12 + 0.1 * true.max()
 
 
 def test_residuals_are_those_of_the_vectors_returned_even_where_the_matrix_is_not_symmetric():
     A = np.diag(np.linspace(1, 2, 500))
-    A[3, 490] = 1.0                                    # one entry, which a look at random places does not find
+    A[3, 490] = 1.0  # one entry, which a look at random places does not find
     eigen = kp.block_lanczos(A, 3, 0, 1e-8, 20)
-    true = np.linalg.norm(A @ eigen.vectors - eigen.vectors * eigen.values, axis=0) / eigen.values[0]
+    true = (
+        np.linalg.norm(A @ eigen.vectors - eigen.vectors * eigen.values, axis=0) / eigen.values[0]
+    )
     assert np.abs(true / eigen.residual - 1).max() < 0.05
 
 
@@ -224,17 +249,30 @@ def test_kernel_pca_of_repeated_distant_points_finds_every_one_of_them():
     assert np.allclose(kp.kpca(points, kp.gaussian(1.0), 100, 0).values, 10.0, rtol=1e-12)
 
 
-@pytest.mark.parametrize("spectrum, k, tol", [
-    (np.r_[np.ones(70), np.linspace(0.999, 0, 730)], 80, 1e-8),
-    (np.r_[np.full(66, 5.0), 5 - np.linspace(0, 1e-6, 30), 5 * np.exp(-np.linspace(0, 10, 700))], 100, 1e-3),
-    (np.r_[np.full(75, 3.0), np.full(60, 1 + 1e-9), np.linspace(0.5, 0, 700)], 80, 1e-10),
-    (np.r_[np.full(66, 16.0), np.linspace(1, 0, 700)], 65, 1e-8),
-    (np.r_[np.full(130, 3.0), np.full(60, 1 + 1e-9), np.linspace(0.5, 0, 700)], 129, 1e-8)])
+@pytest.mark.parametrize(
+    "spectrum, k, tol",
+    [
+        (np.r_[np.ones(70), np.linspace(0.999, 0, 730)], 80, 1e-8),
+        (
+            np.r_[
+                np.full(66, 5.0), 5 - np.linspace(0, 1e-6, 30), 5 * np.exp(-np.linspace(0, 10, 700))
+            ],
+            100,
+            1e-3,
+        ),
+        (np.r_[np.full(75, 3.0), np.full(60, 1 + 1e-9), np.linspace(0.5, 0, 700)], 80, 1e-10),
+        (np.r_[np.full(66, 16.0), np.linspace(1, 0, 700)], 65, 1e-8),
+        (np.r_[np.full(130, 3.0), np.full(60, 1 + 1e-9), np.linspace(0.5, 0, 700)], 129, 1e-8),
+    ],
+)
 def test_a_copy_that_was_missed_does_not_count_as_converged(spectrum, k, tol):
     # the least residual of the past was compared with tol: 1000 iterations, or a result before them far above tol
     values = np.random.default_rng(0).permutation(spectrum)
     eigen = kp.block_lanczos(np.diag(values), k, 0, tol, 120)
-    true = np.linalg.norm(values[:, None] * eigen.vectors - eigen.vectors * eigen.values, axis=0) / values.max()
+    true = (
+        np.linalg.norm(values[:, None] * eigen.vectors - eigen.vectors * eigen.values, axis=0)
+        / values.max()
+    )
     assert eigen.iterations < 120 and max(true.max(), eigen.residual.max()) <= tol
     assert np.abs(eigen.values - np.sort(values)[::-1][:k]).max() <= tol * values.max()
 
@@ -242,7 +280,7 @@ def test_a_copy_that_was_missed_does_not_count_as_converged(spectrum, k, tol):
 def test_a_tighter_tolerance_found_less_than_a_looser_one():
     n = 20_000
     values = np.full(n, 0.9)
-    values[777] = 0.902                                # a start block has a cosine of .03 with its vector
+    values[777] = 0.902  # a start block has a cosine of .03 with its vector
     A = kp.CSR(values, np.arange(n), np.arange(n + 1))
     for tol in (1.01e-4, 9.9e-5, 3e-5):
         assert kp.block_lanczos(A, 1, 0, tol).values[0] == pytest.approx(0.902, abs=1e-9)
@@ -259,30 +297,48 @@ def test_the_norm_stopped_at_a_wrong_eigenvalue_with_a_small_residual():
         assert kp.block_lanczos(HIDDEN, 1, seed, 1e-2).values[0] == pytest.approx(1.0, rel=1e-12)
 
 
-@pytest.mark.parametrize("spectrum", [
-    np.r_[1.02, np.cos(np.linspace(0, np.pi, 899))], np.r_[1.0, -1.0 - 1e-3, np.linspace(-0.98, 0.98, 898)],
-    np.r_[1.015, np.ones(899)], np.r_[-1.3, np.random.default_rng(0).uniform(-1, 1, 899)]])
+@pytest.mark.parametrize(
+    "spectrum",
+    [
+        np.r_[1.02, np.cos(np.linspace(0, np.pi, 899))],
+        np.r_[1.0, -1.0 - 1e-3, np.linspace(-0.98, 0.98, 898)],
+        np.r_[1.015, np.ones(899)],
+        np.r_[-1.3, np.random.default_rng(0).uniform(-1, 1, 899)],
+    ],
+)
 @pytest.mark.parametrize("tol", [0.1, 0.03, 0.01])
 def test_the_norm_is_right_to_its_tolerance_without_any_gap(spectrum, tol):
     A = np.diag(np.random.default_rng(2).permutation(spectrum))
     for seed in range(5):
-        assert (1 - tol) * np.abs(spectrum).max() <= kp.spectral_norm(A, seed,
-                                                                      tol) <= np.abs(spectrum).max() * (1 + 1e-12)
+        assert (
+            (1 - tol) * np.abs(spectrum).max()
+            <= kp.spectral_norm(A, seed, tol)
+            <= np.abs(spectrum).max() * (1 + 1e-12)
+        )
 
 
 def test_the_cosine_that_a_start_block_is_trusted_to_have_is_a_quantile_of_its_law():
     for n, block, chance in ((300, 16, 1e-6), (5000, 16, 1e-6), (1000, 64, 1e-6), (400, 16, 0.1)):
         quantile = math.sqrt(stats.beta.ppf(chance, block / 2, (n - block) / 2))
         assert 0.5 * quantile < inner(kp._start_cosine)(n, block, chance) <= quantile * (1 + 1e-9)
-    starts = [np.linalg.norm(np.linalg.qr(inner(kp._gaussian_matrix)(400, 16, np.uint64(kp._key(seed, 1))))[0][0])
-              for seed in range(400)]
+    starts = [
+        np.linalg.norm(
+            np.linalg.qr(inner(kp._gaussian_matrix)(400, 16, np.uint64(kp._key(seed, 1))))[0][0]
+        )
+        for seed in range(400)
+    ]
     assert stats.kstest(np.square(starts), stats.beta(8, 192).cdf).pvalue > 1e-8
 
 
 def test_the_norm_of_a_difference_that_is_rounding_ran_through_all_iterations():
     points = np.random.default_rng(0).standard_normal((600, 3))
     kernel = kp.gaussian(1.0)
-    assert kp.spectral_error(kp.gram(points, points, kernel), kp.Implicit(points, kernel), 0, 1e-6, 10**9) < 1e-12
+    assert (
+        kp.spectral_error(
+            kp.gram(points, points, kernel), kp.Implicit(points, kernel), 0, 1e-6, 10**9
+        )
+        < 1e-12
+    )
 
 
 def test_orthogonal_iteration_of_a_difference_that_is_rounding_ran_through_all_iterations():
@@ -291,7 +347,7 @@ def test_orthogonal_iteration_of_a_difference_that_is_rounding_ran_through_all_i
     D = kp.difference(kp.gram(points, points, kernel), kp.Implicit(points, kernel))
     eigen = kp.orthogonal_iteration(D, 2, max_iterations=200)
     assert eigen.iterations < 10 and np.abs(eigen.values).max() < 1e-12
-    assert (eigen.residual > 1).all()                  # all of the values is rounding, and the residual says so
+    assert (eigen.residual > 1).all()  # all of the values is rounding, and the residual says so
 
 
 def test_eigenpairs_by_a_product_are_those_of_the_operator():
@@ -300,7 +356,10 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
     for seed in (0, 1, 2, 7, 2**63, 2**64 - 1):
         for n, k in ((500, 5), (100, 3), (5, 5), (1, 1)):
             B = A[:n, :n].copy()
-            ours, theirs = kp.block_lanczos_of(lambda V: kp.matmat(B, V), n, k, seed), kp.block_lanczos(B, k, seed)
+            ours, theirs = (
+                kp.block_lanczos_of(lambda V: kp.matmat(B, V), n, k, seed),
+                kp.block_lanczos(B, k, seed),
+            )
             assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
     values = np.linalg.eigvalsh(A)[::-1]
     operator = scipy.sparse.linalg.aslinearoperator(A)
@@ -309,21 +368,28 @@ def test_eigenpairs_by_a_product_are_those_of_the_operator():
     found = kp.block_lanczos_of(lambda V: single @ V.astype(np.float32), 500, 3)
     assert np.allclose(found.values, values[:3], rtol=1e-6) and found.residual.max() < 1e-5
 
-    def careless(V):                                   # what is done to V does no harm
+    def careless(V):  # what is done to V does no harm
         W = A @ V
         V[:] = np.nan
         return W
+
     assert np.allclose(kp.block_lanczos_of(careless, 500, 3).values, values[:3])
 
 
-@pytest.mark.parametrize("product, n, k, words", [
-    (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "symmetric matrix"), (lambda V: V[:-1], 300, 3, "V's shape"),
-    (lambda V: V * np.nan, 300, 3, "finite"), (lambda V: "x", 300, 3, "2-D array"),
-    (lambda V: V + 1j, 300, 3, "real numbers"),
-    (5, 300, 3, "product must be a function"), (lambda V: V, 0, 1, "n must be a whole number from 1 to"),
-    (lambda V: V, 9, 10, "k must be a whole number from 1 to 9, got 10"),
-    (lambda V: V, 2.5, 1, "n must be a whole number from 1 to"),
-])
+@pytest.mark.parametrize(
+    "product, n, k, words",
+    [
+        (lambda V: np.triu(np.ones((300, 300))) @ V, 300, 3, "symmetric matrix"),
+        (lambda V: V[:-1], 300, 3, "V's shape"),
+        (lambda V: V * np.nan, 300, 3, "finite"),
+        (lambda V: "x", 300, 3, "2-D array"),
+        (lambda V: V + 1j, 300, 3, "real numbers"),
+        (5, 300, 3, "product must be a function"),
+        (lambda V: V, 0, 1, "n must be a whole number from 1 to"),
+        (lambda V: V, 9, 10, "k must be a whole number from 1 to 9, got 10"),
+        (lambda V: V, 2.5, 1, "n must be a whole number from 1 to"),
+    ],
+)
 def test_products_that_are_none_of_a_symmetric_matrix_are_refused(product, n, k, words):
     with pytest.raises(ValueError, match=f"^block_lanczos_of: .*{words}"):
         kp.block_lanczos_of(product, n, k)

@@ -48,19 +48,26 @@ def test_small_and_right_angles_are_exact():
     U, V = np.eye(5)[:, :2], np.eye(5)[:, :2].copy()
     V[2, 1] = turn
     assert kp.principal_angles(U, V) == pytest.approx([turn, 0.0], rel=1e-9, abs=1e-18)
-    assert kp.principal_angles(np.eye(5)[:, :1], np.eye(5)[:, 1:2]) == pytest.approx([np.pi / 2], rel=1e-15)
+    assert kp.principal_angles(np.eye(5)[:, :1], np.eye(5)[:, 1:2]) == pytest.approx(
+        [np.pi / 2], rel=1e-15
+    )
 
 
 def test_effective_dimension_is_exact_for_small_and_close_for_large_matrices():
-    assert kp.effective_dimension(K[:100, :100], 0.3, 0) == pytest.approx(naive.effective_dimension(K[:100, :100], 0.3),
-                                                                         rel=1e-10)
+    assert kp.effective_dimension(K[:100, :100], 0.3, 0) == pytest.approx(
+        naive.effective_dimension(K[:100, :100], 0.3), rel=1e-10
+    )
     for lam in (0.1, 1.0, 30.0):
-        assert kp.effective_dimension(K, lam, 0) == pytest.approx(naive.effective_dimension(K, lam), rel=0.08)
+        assert kp.effective_dimension(K, lam, 0) == pytest.approx(
+            naive.effective_dimension(K, lam), rel=0.08
+        )
     # Rank one: the invariant subspace stops each recurrence early, and what is left is the mean of (z . u)^2 over the
     # probes.
     signs = kp._random_signs(700, 4, kp._key(0, kp._PROBES))
     expected = (signs.sum(0) ** 2 / 700).mean() * 700 / 707
-    assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(expected, rel=1e-9)
+    assert kp.effective_dimension(kp.LowRank(np.ones((700, 1))), 7.0, 0, 4, 5) == pytest.approx(
+        expected, rel=1e-9
+    )
     assert kp.effective_dimension(np.eye(700), 2.0, 0, 1, 5) == pytest.approx(700 / 3, rel=1e-12)
 
 
@@ -73,10 +80,17 @@ def decaying(n):
 
 def test_effective_dimension_at_a_small_ridge_was_the_number_of_rows():
     # 64 steps from each probe see 64 of 166 eigenvalues above the ridge
-    for n, probes, steps, within in ((2000, 32, 64, 1e-3), (2000, 1, 400, 1e-3), (600, 8, 64, 1e-9)):
+    for n, probes, steps, within in (
+        (2000, 32, 64, 1e-3),
+        (2000, 1, 400, 1e-3),
+        (600, 8, 64, 1e-9),
+    ):
         A, exact = decaying(n)
         assert kp.effective_dimension(A, 1e-9, 0, probes, steps) == pytest.approx(exact, rel=within)
-    with pytest.raises(ValueError, match="^effective_dimension: steps must be larger: after 64 the result may be any"):
+    with pytest.raises(
+        ValueError,
+        match="^effective_dimension: steps must be larger: after 64 the result may be any",
+    ):
         kp.effective_dimension(decaying(2000)[0], 1e-9, 0, 1)
 
 
@@ -84,8 +98,10 @@ def test_bounds_of_an_effective_dimension_ended_the_search_of_an_indefinite_matr
     # they bound nothing there, and 2.69 came for 1.77: negative eigenvalues count as 0
     values = 10.0 ** -np.linspace(0.0, 12.0, 1000) * np.tile([1.0, -1.0], 500)
     kept = values.clip(0.0)
-    assert kp.effective_dimension(np.diag(values), 10.0) == pytest.approx((kept / (kept + 10.0)).sum(), rel=0.01)
-    assert kp.effective_dimension(np.diag(kept), 1e-300) > 0.0         # without a warning
+    assert kp.effective_dimension(np.diag(values), 10.0) == pytest.approx(
+        (kept / (kept + 10.0)).sum(), rel=0.01
+    )
+    assert kp.effective_dimension(np.diag(kept), 1e-300) > 0.0  # without a warning
 
 
 def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
@@ -94,7 +110,9 @@ def test_bounds_of_an_effective_dimension_hold_after_few_steps_and_after_many():
     for steps in (1, 10, 20, 30, 36, 38, 40):
         with pytest.raises(ValueError, match="steps must be larger") as refusal:
             kp.effective_dimension(A, 1e-9, 0, 4, steps)
-        found.append([float(word) for word in re.findall(r"from (\S+) to (\S+)", str(refusal.value))[0]])
+        found.append(
+            [float(word) for word in re.findall(r"from (\S+) to (\S+)", str(refusal.value))[0]]
+        )
     assert all(low <= 1.01 * exact and exact <= 1.01 * high for low, high in found)
     assert found[0][1] > 9 * exact and found[-1][0] > 0.9 * exact
 
@@ -109,9 +127,13 @@ def test_effective_dimension_errors_fall_with_more_probes():
 def test_projection_cost_is_what_the_projection_loses(rng):
     V = rng.standard_normal((600, 3))
     assert kp.projection_cost(K, V) == pytest.approx(naive.projection_cost(K, V), rel=1e-12)
-    assert kp.projection_cost(kp.Implicit(X, KERNEL), V) == pytest.approx(naive.projection_cost(K, V), rel=1e-12)
+    assert kp.projection_cost(kp.Implicit(X, KERNEL), V) == pytest.approx(
+        naive.projection_cost(K, V), rel=1e-12
+    )
     vectors = naive.eigenpairs(K, 3)[1]
-    assert kp.projection_cost(K, vectors) == pytest.approx(np.linalg.eigvalsh(K)[:-3].sum(), rel=1e-10)
+    assert kp.projection_cost(K, vectors) == pytest.approx(
+        np.linalg.eigvalsh(K)[:-3].sum(), rel=1e-10
+    )
 
 
 def test_nuclear_error_is_the_sum_of_all_eigenvalues_in_size(rng):
@@ -119,19 +141,27 @@ def test_nuclear_error_is_the_sum_of_all_eigenvalues_in_size(rng):
     exact = naive.nuclear_norm(K - F @ F.T)
     assert kp.nuclear_error(kp.Implicit(X, KERNEL), kp.LowRank(F)) == pytest.approx(exact, rel=1e-9)
     assert kp.gram_diagonal(X, KERNEL).sum() - (F**2).sum() == pytest.approx(exact, rel=1e-9)
-    assert kp.nuclear_error(bits(), K) == pytest.approx(naive.nuclear_norm(kp.dense(bits()) - K), rel=1e-9)
+    assert kp.nuclear_error(bits(), K) == pytest.approx(
+        naive.nuclear_norm(kp.dense(bits()) - K), rel=1e-9
+    )
     u = rng.standard_normal(600)
-    for sign in (1.0, -1.0):                           # of rank one: it was negative
-        assert kp.nuclear_error(sign * np.outer(u, u), np.zeros((600, 600))) == pytest.approx(u @ u, rel=1e-9)
+    for sign in (1.0, -1.0):  # of rank one: it was negative
+        assert kp.nuclear_error(sign * np.outer(u, u), np.zeros((600, 600))) == pytest.approx(
+            u @ u, rel=1e-9
+        )
 
 
-@pytest.mark.parametrize("make", [bits, lambda: kp.sample_gram(X, KERNEL, 3.0, 0), lambda: kp.center(K)],
-                         ids=["Bits", "CSR", "Centered"])
+@pytest.mark.parametrize(
+    "make",
+    [bits, lambda: kp.sample_gram(X, KERNEL, 3.0, 0), lambda: kp.center(K)],
+    ids=["Bits", "CSR", "Centered"],
+)
 def test_projections_know_the_trace_of_every_operator(make, rng):
     operator = make()
     V = rng.standard_normal((600, 2))
-    assert kp.projection_cost(operator, V) == pytest.approx(naive.projection_cost(kp.dense(operator), V), rel=1e-9,
-                                                            abs=1e-8)
+    assert kp.projection_cost(operator, V) == pytest.approx(
+        naive.projection_cost(kp.dense(operator), V), rel=1e-9, abs=1e-8
+    )
 
 
 def test_reliable_components_are_right_to_their_angles():
@@ -145,11 +175,13 @@ def test_reliable_components_are_right_to_their_angles():
         values, vectors = np.linalg.eigh(A)
         values, vectors = values[::-1].copy(), vectors[:, ::-1]
         found = kp.reliable_components(values[:6], np.linalg.norm(A - K, 2))
-        assert found.count == max([j + 1 for j in range(5) if found.angles[j] < np.pi / 2], default=0)
+        assert found.count == max(
+            [j + 1 for j in range(5) if found.angles[j] < np.pi / 2], default=0
+        )
         assert found.angles[5] == np.pi / 2
         for j in range(5):
-            exact = Q[:, np.argsort(-spectrum)[:j + 1]]
-            angle = kp.principal_angles(exact, np.ascontiguousarray(vectors[:, :j + 1]))[0]
+            exact = Q[:, np.argsort(-spectrum)[: j + 1]]
+            angle = kp.principal_angles(exact, np.ascontiguousarray(vectors[:, : j + 1]))[0]
             assert angle <= found.angles[j] + 1e-7
             seen += found.angles[j] < np.pi / 4
     assert seen > 300
@@ -162,24 +194,34 @@ def test_the_angle_of_reliable_components_is_sharp():
         R = np.array([[np.cos(phi), -np.sin(phi)], [np.sin(phi), np.cos(phi)]])
         K = np.diag([1.0, -1.0])
         error = np.linalg.norm(R @ K @ R.T - K, 2)
-        assert phi <= kp.reliable_components(np.array([1.0, -1.0]), error).angles[0] < 1.05 * phi + phi
+        assert (
+            phi <= kp.reliable_components(np.array([1.0, -1.0]), error).angles[0] < 1.05 * phi + phi
+        )
 
 
 def test_values_that_rise_are_refused():
     with pytest.raises(ValueError, match="reliable_components: values must fall"):
         kp.reliable_components(np.array([1.0, 2.0]), 0.1)
     assert kp.reliable_components(np.array([2.0]), 0.1).count == 0
-    assert kp.reliable_components(np.array([2.0, 1.0, 1.0]), 0.0).angles.tolist() == [0.0, np.pi / 2, np.pi / 2]
+    assert kp.reliable_components(np.array([2.0, 1.0, 1.0]), 0.0).angles.tolist() == [
+        0.0,
+        np.pi / 2,
+        np.pi / 2,
+    ]
 
 
 def hostile(rng, n):
     """A symmetric matrix whose largest eigenvalue is hard to be sure of, and its norm."""
     kind = rng.integers(6)
     flat = rng.uniform(-1, 1, n)
-    values = [flat, np.append(flat[1:] * 0.97, 1.0), np.append(1e-3 * flat[1:], -1.0),
-              np.repeat([1.0, 0.999], [1, n - 1]),
-              np.append(flat[2:] * 0.9, [1.0, -0.9999]),
-              10.0 ** rng.uniform(-12, 0, n)][kind] * 10.0 ** rng.uniform(-5, 5)
+    values = [
+        flat,
+        np.append(flat[1:] * 0.97, 1.0),
+        np.append(1e-3 * flat[1:], -1.0),
+        np.repeat([1.0, 0.999], [1, n - 1]),
+        np.append(flat[2:] * 0.9, [1.0, -0.9999]),
+        10.0 ** rng.uniform(-12, 0, n),
+    ][kind] * 10.0 ** rng.uniform(-5, 5)
     # the vector is a coordinate: what averages over all does not see it
     if rng.random() < 0.3:
         return np.diag(values[rng.permutation(n)]), np.abs(values).max()
@@ -190,17 +232,19 @@ def hostile(rng, n):
 
 def test_norms_are_certified_on_hostile_spectra(rng, pytestconfig):
     loose = 0
-    for seed in range(6 * pytestconfig.getoption("--attacks")):        # in both precisions
+    for seed in range(6 * pytestconfig.getoption("--attacks")):  # in both precisions
         n = int(rng.choice([257, 300, 500]))
         A, norm = hostile(rng, n)
         tol, most = float(rng.choice([0.01, 0.1, 1e-3])), int(rng.choice([1, 3, 1000]))
         for dtype in (np.float64, np.float32):
-            found, certified = kp._norm(A.astype(dtype), kp._key(seed, kp._NORMS), tol, most, "not finite")
+            found, certified = kp._norm(
+                A.astype(dtype), kp._key(seed, kp._NORMS), tol, most, "not finite"
+            )
             rounding = 16 * np.finfo(dtype).eps * np.linalg.norm(A)
             assert found <= norm * (1 + 1e-12) + rounding and certified >= norm - rounding
             loose += certified > (1 + tol) * found + rounding
             assert most < 1000 or certified < 1.5 * norm + 2 * rounding
-    assert loose > 0                                   # the control: stopped early, bounds are wide and still bounds
+    assert loose > 0  # the control: stopped early, bounds are wide and still bounds
 
 
 def test_small_matrices_need_no_probes_however_many_are_asked_for():
@@ -219,7 +263,9 @@ def test_a_test_at_one_level_missed_what_is_larger():
 def test_errors_and_eigenpairs_of_one_seed_shared_their_start(rng):
     # what one missed, the other missed: here an eigenvector off the start block that they had in common
     n, key = 400, np.uint64(kp._key(np.uint64(3), kp._START))
-    W = inner(kp._orthonormalize)(inner(kp._gaussian_matrix)(n, 16, np.uint64(kp._subkey(key, 0))), key)[0]
+    W = inner(kp._orthonormalize)(
+        inner(kp._gaussian_matrix)(n, 16, np.uint64(kp._subkey(key, 0))), key
+    )[0]
     v = rng.standard_normal(n)
     for _ in range(3):
         v -= W @ (W.T @ v)
@@ -247,9 +293,13 @@ def test_reliable_components_of_an_error_from_below():
 
 # How wrong a sketch is, from a few rows of K
 
+
 def sketches(points, kernel, centered):
     """Each kind of sketch that `sketch_error` takes, with its eigenvalues and directions."""
-    made = {"bits": kp.quantize_gram(points, kernel), "sampled": kp.sample_gram(points, kernel, 2.0)}
+    made = {
+        "bits": kp.quantize_gram(points, kernel),
+        "sampled": kp.sample_gram(points, kernel, 2.0),
+    }
     made = {name: kp.center(A) if centered else A for name, A in made.items()}
     made["eigen"] = kp.block_lanczos(made["sampled"], 12)
     rows = kp.uniform_landmarks(len(points), 30)
@@ -263,7 +313,12 @@ def sketches(points, kernel, centered):
         if isinstance(A, kp.Eigen):
             yield name, A, A.values, A.vectors
         elif isinstance(A, (kp.Expansion, kp.Subspace)):
-            yield name, A, A.values, (kp.expand if isinstance(A, kp.Expansion) else kp.skpca_transform)(points, A)
+            yield (
+                name,
+                A,
+                A.values,
+                (kp.expand if isinstance(A, kp.Expansion) else kp.skpca_transform)(points, A),
+            )
         else:
             found = kp.block_lanczos(kp.LowRank(F) if name == "map" else A, 12)
             yield name, A, found.values, found.vectors
@@ -276,7 +331,9 @@ def test_all_rows_tell_the_errors_of_a_sketch_to_a_tenth(centered):
     for name, sketch, values, V in sketches(X, KERNEL, centered):
         found = kp.sketch_error(sketch, X, KERNEL, 3, 0, 600, centered)
         assert found.values == pytest.approx(values[:3] - true_values, rel=0.02, abs=1e-3), name
-        assert found.angles == pytest.approx(kp.principal_angles(true_vectors, V[:, :3].copy()), rel=0.1), name
+        assert found.angles == pytest.approx(
+            kp.principal_angles(true_vectors, V[:, :3].copy()), rel=0.1
+        ), name
 
 
 def test_sketch_error_is_that_of_naive_on_all_rows():
@@ -285,7 +342,9 @@ def test_sketch_error_is_that_of_naive_on_all_rows():
         eigen = kp.block_lanczos(kp.center(bits()) if centered else bits(), 10)
         found = kp.sketch_error(eigen, X, KERNEL, 4, 0, 10**6, centered)
         values, angles = naive.sketch_error(A, eigen.values, eigen.vectors, 4)
-        assert found.values == pytest.approx(values, abs=1e-8) and found.angles == pytest.approx(angles, abs=1e-7)
+        assert found.values == pytest.approx(values, abs=1e-8) and found.angles == pytest.approx(
+            angles, abs=1e-7
+        )
 
 
 def test_sketch_error_of_directions_turned_within_their_span_is_the_turn():
@@ -294,7 +353,9 @@ def test_sketch_error_of_directions_turned_within_their_span_is_the_turn():
     turn[:2, :2] = [[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]]
     sketch = kp.Eigen(np.array([5.0, 2.0, 0.5]), turn[:, :3], 1, np.zeros(3))
     found = kp.sketch_error(sketch, np.arange(5.0)[:, None], kp.precomputed(table), 1)
-    assert found.values == pytest.approx([1.0], abs=1e-12) and found.angles == pytest.approx([0.3], abs=1e-12)
+    assert found.values == pytest.approx([1.0], abs=1e-12) and found.angles == pytest.approx(
+        [0.3], abs=1e-12
+    )
 
 
 def test_sketch_error_of_a_direction_turned_off_the_span_is_the_turn_to_second_order():
@@ -309,10 +370,19 @@ def test_sketch_error_of_a_direction_turned_off_the_span_is_the_turn_to_second_o
 @pytest.mark.parametrize("shift", [0.0, 1000.0])
 def test_a_few_rows_tell_the_errors_of_a_sketch(dtype, shift, rng):
     points = (rng.standard_normal((3000, 4)) * [2.0, 1.4, 1.0, 0.7] + shift).astype(dtype)
-    kernel, exact = kp.gaussian(2.0), kp.block_lanczos(kp.gram(*2 * [points.astype(float)], kp.gaussian(2.0)), 3)
-    for sketch in (kp.block_lanczos(kp.quantize_gram(points, kernel), 14), kp.rnca(points, kp.fourier_features_map(
-            kernel, 4, 400), 14)):
-        V = sketch.vectors if isinstance(sketch, kp.Eigen) else kp.skpca_transform(points, sketch).astype(float)
+    kernel, exact = (
+        kp.gaussian(2.0),
+        kp.block_lanczos(kp.gram(*2 * [points.astype(float)], kp.gaussian(2.0)), 3),
+    )
+    for sketch in (
+        kp.block_lanczos(kp.quantize_gram(points, kernel), 14),
+        kp.rnca(points, kp.fourier_features_map(kernel, 4, 400), 14),
+    ):
+        V = (
+            sketch.vectors
+            if isinstance(sketch, kp.Eigen)
+            else kp.skpca_transform(points, sketch).astype(float)
+        )
         found = kp.sketch_error(sketch, points, kernel, 3)
         largest = np.abs(sketch.values[:3] - exact.values).max()
         assert 0.8 < found.angles[0] / kp.principal_angles(V[:, :3].copy(), exact.vectors)[0] < 1.25
@@ -327,7 +397,9 @@ def test_without_the_next_components_an_angle_would_be_a_guess():
     true = kp.principal_angles(naive.eigenpairs(K, 4)[1], kp.skpca_transform(X, few))[0]
     alone = naive.sketch_error(K, few.values, np.linalg.qr(kp.skpca_transform(X, few))[0], 4)[1][0]
     assert abs(whole / true - 1.0) < 0.1 and abs(alone / true - 1.0) > 0.5
-    with pytest.raises(ValueError, match="^sketch_error: sketch must have 2 k comp.* k = 4; got 4, .* first 4 are"):
+    with pytest.raises(
+        ValueError, match="^sketch_error: sketch must have 2 k comp.* k = 4; got 4, .* first 4 are"
+    ):
         kp.sketch_error(few, X, KERNEL, 4)
     assert kp.sketch_error(few, X, KERNEL).angles.size == 2
 
@@ -335,8 +407,14 @@ def test_without_the_next_components_an_angle_would_be_a_guess():
 def test_sketch_error_of_an_exact_matrix_is_rounding():
     for sketch in (K, kp.Implicit(X, KERNEL), kp.kpca(X, KERNEL, 20)):
         found = kp.sketch_error(sketch, X, KERNEL)
-        assert found.values.size == 10 and np.abs(found.values).max() < 1e-5 * 600 and found.angles.max() < 1e-3
-    all_of = kp.sketch_error(kp.block_lanczos(K[:9, :9], 9), X[:9], KERNEL, 9)         # nothing is left off the span
+        assert (
+            found.values.size == 10
+            and np.abs(found.values).max() < 1e-5 * 600
+            and found.angles.max() < 1e-3
+        )
+    all_of = kp.sketch_error(
+        kp.block_lanczos(K[:9, :9], 9), X[:9], KERNEL, 9
+    )  # nothing is left off the span
     assert all_of.angles.max() < 1e-6 and np.abs(all_of.values).max() < 1e-12
 
 
@@ -344,24 +422,36 @@ def test_rows_that_miss_a_small_cluster_gave_an_error_of_ten_thousand(rng):
     # of twelve points in 8000 none was drawn, and the fit divided by nothing
     points = rng.standard_normal((2000, 6))
     for cluster in range(6):
-        points[12 * cluster:12 * cluster + 12] = 20.0 + 5.0 * cluster + 0.01 * rng.standard_normal((12, 6))
+        points[12 * cluster : 12 * cluster + 12] = (
+            20.0 + 5.0 * cluster + 0.01 * rng.standard_normal((12, 6))
+        )
     exact = kp.block_lanczos(kp.gram(points, points, kp.gaussian(0.45)), 20)
-    with pytest.raises(ValueError, match="^sketch_error: rows must be more, to tell 20 directions apart, got 100"):
+    with pytest.raises(
+        ValueError, match="^sketch_error: rows must be more, to tell 20 directions apart, got 100"
+    ):
         kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, 100)
     assert np.abs(kp.sketch_error(exact, points, kp.gaussian(0.45), 5, 0, 2000).values).max() < 1e-6
 
 
 def test_what_is_not_centred_was_judged_about_the_mean_as_if_it_were():
     # a matrix and a map are centred here; directions lose their mean
-    plain, done = [kp.sketch_error(A, X, KERNEL, 4, 0, 600, True) for A in (bits(), kp.center(bits()))]
-    assert np.allclose(plain.values, done.values, atol=1e-6) and np.allclose(plain.angles, done.angles, atol=1e-4)
+    plain, done = [
+        kp.sketch_error(A, X, KERNEL, 4, 0, 600, True) for A in (bits(), kp.center(bits()))
+    ]
+    assert np.allclose(plain.values, done.values, atol=1e-6) and np.allclose(
+        plain.angles, done.angles, atol=1e-4
+    )
     found = kp.nystrom_map(X, kp.uniform_landmarks(600, 30), KERNEL)
     F = kp.nystrom_features(X, found)
-    a, b = [kp.sketch_error(A, X, KERNEL, 4, 0, 600, True) for A in (found, kp.LowRank(F - F.mean(0)))]
+    a, b = [
+        kp.sketch_error(A, X, KERNEL, 4, 0, 600, True) for A in (found, kp.LowRank(F - F.mean(0)))
+    ]
     assert np.allclose(a.values, b.values, atol=1e-6) and np.allclose(a.angles, b.angles, atol=1e-4)
     eigen = kp.block_lanczos(kp.center(bits()), 10)
-    a, b = [kp.sketch_error(eigen._replace(vectors=V), X, KERNEL, 4, 0, 600, True)
-            for V in (eigen.vectors, eigen.vectors + 0.02)]
+    a, b = [
+        kp.sketch_error(eigen._replace(vectors=V), X, KERNEL, 4, 0, 600, True)
+        for V in (eigen.vectors, eigen.vectors + 0.02)
+    ]
     assert np.allclose(a.values, b.values, atol=1e-9) and np.allclose(a.angles, b.angles, atol=1e-9)
 
 
@@ -379,7 +469,11 @@ def test_a_kernel_of_low_rank_has_nothing_beyond_its_rank():
     sketch = kp.nystrom_map(X, kp.uniform_landmarks(600, 30), kp.linear())
     for made in (sketch, kp.kpca(X, kp.linear(), 6), kp.LowRank(X)):
         found = kp.sketch_error(made, X, kp.linear())
-        assert found.values.size == 3 and np.abs(found.values).max() < 1e-9 and found.angles.max() < 1e-7
+        assert (
+            found.values.size == 3
+            and np.abs(found.values).max() < 1e-9
+            and found.angles.max() < 1e-7
+        )
 
 
 def test_more_components_than_points_were_an_error_of_numpy():
@@ -401,24 +495,51 @@ def test_sketch_error_in_another_order_of_points_is_the_same_on_all_rows(rng):
     order = rng.permutation(600)
     eigen = kp.block_lanczos(bits(), 10)
     turned = eigen._replace(vectors=eigen.vectors[order])
-    a, b = kp.sketch_error(eigen, X, KERNEL, 5, 0, 600), kp.sketch_error(turned, X[order], KERNEL, 5, 3, 600)
+    a, b = (
+        kp.sketch_error(eigen, X, KERNEL, 5, 0, 600),
+        kp.sketch_error(turned, X[order], KERNEL, 5, 3, 600),
+    )
     assert np.allclose(a.values, b.values, atol=1e-9) and np.allclose(a.angles, b.angles, atol=1e-9)
-    scaled = kp.sketch_error(eigen._replace(values=eigen.values * 7.0), X, kp.scaled(KERNEL, 7.0), 5, 0, 600)
+    scaled = kp.sketch_error(
+        eigen._replace(values=eigen.values * 7.0), X, kp.scaled(KERNEL, 7.0), 5, 0, 600
+    )
     assert np.allclose(scaled.values, 7.0 * a.values) and np.allclose(scaled.angles, a.angles)
 
 
-@pytest.mark.parametrize("change, told", [
-    ({"sketch": kp.linear()}, "must be a square array"), ({"sketch": K[:9, :9]}, "must have a row for each point"),
-    ({"k": 0}, "k must be a whole number from 1"), ({"k": 700}, "k must be"), ({"rows": 20}, "rows must be more"),
-    ({"rows": 0.5}, "rows must be a whole"), ({"centered": 1}, "centered must be True"), ({"seed": -1}, "seed"),
-    ({"kernel": None}, "kernel must be a Kernel"), ({"X": X[:, :0]}, "X must have"),
-    ({"sketch": kp.kpca(X[:, :2], KERNEL, 20)}, "same number of columns"),
-    ({"sketch": kp.kpca(X, KERNEL, 20)._replace(kernel=kp.polynomial(64, 1e9, 0.0))}, "must give finite features"),
-    ({"sketch": kp.kpca(X, KERNEL, 1), "k": None}, "to judge k = 1; got 1, of which .* are not 0: judge fewer, or"),
-    ({"sketch": kp.block_lanczos(K, 20)._replace(values=np.full(20, np.nan))}, "values must .*be finite"),
-    ({"sketch": kp.block_lanczos(K, 20)._replace(vectors=K[:50, :20])}, "vectors must have 600 rows"),
-    ({"kernel": kp.polynomial(64, 1e9, 0.0)}, "kernel must be finite on X"),
-    ({"sketch": np.zeros((600, 600))}, "k = 8; got 24, of which the first 0 are")])
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        ({"sketch": kp.linear()}, "must be a square array"),
+        ({"sketch": K[:9, :9]}, "must have a row for each point"),
+        ({"k": 0}, "k must be a whole number from 1"),
+        ({"k": 700}, "k must be"),
+        ({"rows": 20}, "rows must be more"),
+        ({"rows": 0.5}, "rows must be a whole"),
+        ({"centered": 1}, "centered must be True"),
+        ({"seed": -1}, "seed"),
+        ({"kernel": None}, "kernel must be a Kernel"),
+        ({"X": X[:, :0]}, "X must have"),
+        ({"sketch": kp.kpca(X[:, :2], KERNEL, 20)}, "same number of columns"),
+        (
+            {"sketch": kp.kpca(X, KERNEL, 20)._replace(kernel=kp.polynomial(64, 1e9, 0.0))},
+            "must give finite features",
+        ),
+        (
+            {"sketch": kp.kpca(X, KERNEL, 1), "k": None},
+            "to judge k = 1; got 1, of which .* are not 0: judge fewer, or",
+        ),
+        (
+            {"sketch": kp.block_lanczos(K, 20)._replace(values=np.full(20, np.nan))},
+            "values must .*be finite",
+        ),
+        (
+            {"sketch": kp.block_lanczos(K, 20)._replace(vectors=K[:50, :20])},
+            "vectors must have 600 rows",
+        ),
+        ({"kernel": kp.polynomial(64, 1e9, 0.0)}, "kernel must be finite on X"),
+        ({"sketch": np.zeros((600, 600))}, "k = 8; got 24, of which the first 0 are"),
+    ],
+)
 def test_what_sketch_error_refuses(change, told):
     given = {"sketch": K, "X": X, "kernel": KERNEL, "k": 8, **change}
     with pytest.raises(ValueError, match=f"^sketch_error: .*{told}"):
@@ -427,10 +548,13 @@ def test_what_sketch_error_refuses(change, told):
 
 # How far points are off a model, and what its components explain
 
+
 def explicit(Z):
     """Features of the kernel (x . y + 1)^2 of points in the plane, whose inner products it is."""
     x, y = Z.T
-    return np.column_stack([x * x, y * y, np.sqrt(2) * x * y, np.sqrt(2) * x, np.sqrt(2) * y, np.ones(len(Z))])
+    return np.column_stack(
+        [x * x, y * y, np.sqrt(2) * x * y, np.sqrt(2) * x, np.sqrt(2) * y, np.ones(len(Z))]
+    )
 
 
 def off_by_features(Z, F, mean, directions):
@@ -445,8 +569,19 @@ SQUARE = kp.polynomial(2, 1.0, 1.0)
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shift", [0.0, 30.0])
-@pytest.mark.parametrize("make", ["kpca", "centered_kpca", "nystrom_kpca", "centred landmarks", "sketch",
-                                  "centred sketch", "NystromMap", "thinned"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        "kpca",
+        "centered_kpca",
+        "nystrom_kpca",
+        "centred landmarks",
+        "sketch",
+        "centred sketch",
+        "NystromMap",
+        "thinned",
+    ],
+)
 def test_residuals_are_those_of_explicit_features(make, shift, dtype, rng):
     X, new = (rng.standard_normal((n, 2)).astype(dtype) + dtype(shift) for n in (60, 9))
     F, rows = explicit(X.astype(float)), np.arange(5)
@@ -455,16 +590,27 @@ def test_residuals_are_those_of_explicit_features(make, shift, dtype, rng):
         model = kp.nystrom_map(X, rows[:3], SQUARE)
         directions = explicit(model.points.astype(float)).T
     else:
-        model = {"kpca": lambda: kp.kpca(X, SQUARE, 2), "centered_kpca": lambda: kp.centered_kpca(X, SQUARE, 2),
-                 "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2),
-                 "centred landmarks": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2, 0, True),
-                 "sketch": lambda: kp.kpca_from_eigen(X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 2)),
-                 "centred sketch": lambda: kp.center_expansion(kp.kpca_from_eigen(X, SQUARE, kp.block_lanczos(
-                     kp.center(kp.quantize_gram(X, SQUARE)), 2))),
-                 "thinned": lambda: kp.thin_expansion(kp.kpca(X, SQUARE, 2), kp.round_expansion(
-                     kp.kpca(X, SQUARE, 2).coef, 3.0))}[make]()
+        model = {
+            "kpca": lambda: kp.kpca(X, SQUARE, 2),
+            "centered_kpca": lambda: kp.centered_kpca(X, SQUARE, 2),
+            "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2),
+            "centred landmarks": lambda: kp.nystrom_kpca(X, rows, SQUARE, 2, 0, True),
+            "sketch": lambda: kp.kpca_from_eigen(
+                X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 2)
+            ),
+            "centred sketch": lambda: kp.center_expansion(
+                kp.kpca_from_eigen(
+                    X, SQUARE, kp.block_lanczos(kp.center(kp.quantize_gram(X, SQUARE)), 2)
+                )
+            ),
+            "thinned": lambda: kp.thin_expansion(
+                kp.kpca(X, SQUARE, 2), kp.round_expansion(kp.kpca(X, SQUARE, 2).coef, 3.0)
+            ),
+        }[make]()
         directions = explicit(model.points.astype(float)).T @ model.coef
-        if make == "centred landmarks":                # about the mean of the projections on the span of the landmarks
+        if (
+            make == "centred landmarks"
+        ):  # about the mean of the projections on the span of the landmarks
             span = np.linalg.qr(explicit(X[rows].astype(float)).T)[0]
             mean = span @ (span.T @ mean)
     found = kp.residual(new, model)
@@ -483,7 +629,10 @@ def test_residuals_of_random_features_and_at_the_ends(rng):
         expected = np.linalg.norm(Z - Z @ model.basis @ model.basis.T, axis=1) / 3.0
         assert np.allclose(kp.residual(X, model), expected, atol=1e-10)
     whole = kp.kpca(X, kernel, 80)
-    assert kp.residual(X, whole).max() < 1e-5 and np.abs(kp.residual(X + 99.0, whole) - 1.0).max() < 1e-12
+    assert (
+        kp.residual(X, whole).max() < 1e-5
+        and np.abs(kp.residual(X + 99.0, whole) - 1.0).max() < 1e-12
+    )
     assert kp.residual(X[:5], kp.nystrom_map(X, np.arange(5), kernel)).max() < 1e-7
     # Two points at a distance r: the mean explains none of their difference; half of it is sqrt((1 - k) / 2) long.
     two = np.array([[0.0], [1.0]])
@@ -499,24 +648,32 @@ def test_explained_variance_is_that_of_explicit_features(shift, rng):
     X = rng.standard_normal((70, 2)) * [1.0, 0.4] + shift
     F = explicit(X) - explicit(X).mean(0)
     shares = np.linalg.svd(F, compute_uv=False) ** 2 / (F**2).sum()
-    near = 1e-9 if shift == 0.0 else 1e-4              # 1e8 in size, of which 1e4 vary
-    assert np.allclose(kp.explained_variance_ratio(X, kp.centered_kpca(X, SQUARE, 4)), shares[:4], atol=near)
+    near = 1e-9 if shift == 0.0 else 1e-4  # 1e8 in size, of which 1e4 vary
+    assert np.allclose(
+        kp.explained_variance_ratio(X, kp.centered_kpca(X, SQUARE, 4)), shares[:4], atol=near
+    )
     over_all = kp.nystrom_kpca(X, np.arange(70), SQUARE, 4, 0, True)
     assert np.allclose(kp.explained_variance_ratio(X, over_all), shares[:4], atol=near)
     # of a sketch: what each adds to the span of those before it
     sketch = kp.kpca_from_eigen(X, SQUARE, kp.block_lanczos(kp.quantize_gram(X, SQUARE), 3))
     W = np.linalg.qr(explicit(X).T @ sketch.coef)[0]
     found = kp.explained_variance_ratio(X, sketch)
-    assert np.allclose(found, ((F @ W) ** 2).sum(0) / (F**2).sum(), atol=1e-6 if shift == 0.0 else 1e-3)
-    map = kp.nystrom_map(X, np.arange(6), SQUARE)      # six landmarks span all of the six features
-    assert kp.explained_variance_ratio(X, map).sum() == pytest.approx(1.0, abs=1e-6 if shift == 0.0 else 1e-2)
+    assert np.allclose(
+        found, ((F @ W) ** 2).sum(0) / (F**2).sum(), atol=1e-6 if shift == 0.0 else 1e-3
+    )
+    map = kp.nystrom_map(X, np.arange(6), SQUARE)  # six landmarks span all of the six features
+    assert kp.explained_variance_ratio(X, map).sum() == pytest.approx(
+        1.0, abs=1e-6 if shift == 0.0 else 1e-2
+    )
 
 
 def test_explained_variance_of_linear_components_is_scikit_learns(rng):
     decomposition = pytest.importorskip("sklearn.decomposition")
     X = rng.standard_normal((90, 5)) * [5.0, 3.0, 2.0, 1.0, 0.5] + 40.0
     expected = decomposition.PCA(3).fit(X).explained_variance_ratio_
-    assert np.allclose(kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 3)), expected, atol=1e-9)
+    assert np.allclose(
+        kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 3)), expected, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("offset", [3e6, 1e7, 1e9])
@@ -526,15 +683,25 @@ def test_explained_variance_of_linear_components_lost_its_digits_far_from_the_or
     squares = np.linalg.svd(X - X.mean(0), compute_uv=False) ** 2
     found = kp.explained_variance_ratio(X, kp.centered_kpca(X, kp.linear(), 2))
     assert np.allclose(found, squares / squares.sum(), rtol=0.0, atol=1e-6)
-    with pytest.raises(ValueError, match="explained_variance_ratio: X must have points that differ"):
-        kp.explained_variance_ratio(np.full((9, 2), 0.1 * offset), kp.centered_kpca(X, kp.linear(), 2))
+    with pytest.raises(
+        ValueError, match="explained_variance_ratio: X must have points that differ"
+    ):
+        kp.explained_variance_ratio(
+            np.full((9, 2), 0.1 * offset), kp.centered_kpca(X, kp.linear(), 2)
+        )
 
 
 def test_what_a_sketch_gets_wrong_was_rounding_for_linear_kernels_far_from_the_origin():
     X = np.random.default_rng(0).standard_normal((200, 6)) * [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
     near = kp.sketch_error(kp.centered_kpca(X, kp.linear(), 6), X, kp.linear(), 3, 0, 50, True)
-    far = kp.sketch_error(kp.centered_kpca(X + 1e9, kp.linear(), 6), X + 1e9, kp.linear(), 3, 0, 50, True)
-    assert np.abs(near.values).max() < 1e-6 and np.abs(far.values).max() < 1.0 and far.angles.max() < 1e-2
+    far = kp.sketch_error(
+        kp.centered_kpca(X + 1e9, kp.linear(), 6), X + 1e9, kp.linear(), 3, 0, 50, True
+    )
+    assert (
+        np.abs(near.values).max() < 1e-6
+        and np.abs(far.values).max() < 1.0
+        and far.angles.max() < 1e-2
+    )
 
 
 def test_explained_variance_of_random_features(rng):
@@ -543,10 +710,12 @@ def test_explained_variance_of_random_features(rng):
         drawn = kp.fourier_features_map(kp.gaussian(1.0), 2, 40, 0, True, paired)
         model, Z = kp.rnca(X, drawn, 40, 0, True), kp.fourier_features(X, drawn)
         found = kp.explained_variance_ratio(X, model)
-        total = ((Z - Z.mean(0)) ** 2).sum()           # of unpaired features |z(x)|^2 is not k(x, x)
+        total = ((Z - Z.mean(0)) ** 2).sum()  # of unpaired features |z(x)|^2 is not k(x, x)
         expected = (((Z - Z.mean(0)) @ model.basis) ** 2).sum(0) / total
         assert np.allclose(found, expected) and np.isclose(found.sum(), 1.0)
-        alike = kp.rnca(X * 0.01, drawn, 2, 0, True)   # all but one point: shares were up to 3.7, or refused
+        alike = kp.rnca(
+            X * 0.01, drawn, 2, 0, True
+        )  # all but one point: shares were up to 3.7, or refused
         assert 0.9 < kp.explained_variance_ratio(X * 0.01, alike).sum() <= 1.0 + 1e-9
 
 
@@ -554,24 +723,45 @@ def test_the_size_of_a_component_changed_what_it_explains(rng):
     X, scale = rng.standard_normal((60, 2)), np.array([1.0, 1e-6, 1.0])
     exact = kp.centered_kpca(X, SQUARE, 3)
     scaled = exact._replace(coef=exact.coef * scale, offset=exact.offset * scale)
-    assert np.allclose(kp.explained_variance_ratio(X, scaled), kp.explained_variance_ratio(X, exact), atol=1e-9)
+    assert np.allclose(
+        kp.explained_variance_ratio(X, scaled), kp.explained_variance_ratio(X, exact), atol=1e-9
+    )
     assert np.allclose(kp.residual(X, scaled), kp.residual(X, exact), atol=1e-6)
 
 
-@pytest.mark.parametrize("call, text", [
-    (lambda X: kp.residual(X, kp.linear()), "residual: model must be an Expansion, NystromMap or Subspace, got Kernel"),
-    (lambda X: kp.residual(X[0], kp.kpca(X, SQUARE, 1)), "residual: X must be a 2-D array"),
-    (lambda X: kp.residual(X * np.nan, kp.kpca(X, SQUARE, 1)), "residual: X must be finite .* row 0 is not"),
-    (lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(offset=np.ones(1))), "residual: model must know the mean"),
-    (lambda X: kp.explained_variance_ratio(X, SQUARE), "explained_variance_ratio: expansion must be an Expansion"),
-    (lambda X: kp.explained_variance_ratio(X[:1], kp.kpca(X, SQUARE, 1)),
-     "explained_variance_ratio: X must have points that")])
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (
+            lambda X: kp.residual(X, kp.linear()),
+            "residual: model must be an Expansion, NystromMap or Subspace, got Kernel",
+        ),
+        (lambda X: kp.residual(X[0], kp.kpca(X, SQUARE, 1)), "residual: X must be a 2-D array"),
+        (
+            lambda X: kp.residual(X * np.nan, kp.kpca(X, SQUARE, 1)),
+            "residual: X must be finite .* row 0 is not",
+        ),
+        (
+            lambda X: kp.residual(X, kp.kpca(X, SQUARE, 1)._replace(offset=np.ones(1))),
+            "residual: model must know the mean",
+        ),
+        (
+            lambda X: kp.explained_variance_ratio(X, SQUARE),
+            "explained_variance_ratio: expansion must be an Expansion",
+        ),
+        (
+            lambda X: kp.explained_variance_ratio(X[:1], kp.kpca(X, SQUARE, 1)),
+            "explained_variance_ratio: X must have points that",
+        ),
+    ],
+)
 def test_models_that_tell_nothing_are_refused(call, text, rng):
     with pytest.raises(ValueError, match=text):
         call(rng.standard_normal((9, 2)))
 
 
 # From compiled code of one's own
+
 
 @numba.njit
 def scored(points, model, out):
@@ -589,16 +779,32 @@ def values(kernel, P, Q):
     return out
 
 
-@pytest.mark.parametrize("kernel", [
-    kp.gaussian(1.5), kp.laplacian(1.5), kp.laplacian(1.5, 1), kp.matern(1.5, 2.0), kp.matern(2.5, 2.0),
-    kp.rational_quadratic(1.5, 2.0), kp.cauchy(2.0), kp.polynomial(3, 0.5, 1.0), kp.linear(),
-    kp.scaled(kp.gaussian(1.0), 7.0), kp.custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))], ids=str)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        kp.gaussian(1.5),
+        kp.laplacian(1.5),
+        kp.laplacian(1.5, 1),
+        kp.matern(1.5, 2.0),
+        kp.matern(2.5, 2.0),
+        kp.rational_quadratic(1.5, 2.0),
+        kp.cauchy(2.0),
+        kp.polynomial(3, 0.5, 1.0),
+        kp.linear(),
+        kp.scaled(kp.gaussian(1.0), 7.0),
+        kp.custom(numba.njit(lambda x, y: np.minimum(x, y).sum())),
+    ],
+    ids=str,
+)
 def test_kernel_values_of_pairs_are_those_of_the_gram_matrix(kernel, rng):
     P, Q = rng.standard_normal((30, 4)), rng.standard_normal((20, 4))
     expected = kp.gram(P, Q, kernel)
     assert np.allclose(values(kernel, P, Q), expected, rtol=1e-12, atol=1e-300)
     assert kp.kernel_value(kernel, P[0], Q[0]) == pytest.approx(expected[0, 0], rel=1e-12)
-    assert np.allclose(values(kernel, P.astype(np.float32), Q), kp.gram(P.astype(np.float32).astype(float), Q, kernel))
+    assert np.allclose(
+        values(kernel, P.astype(np.float32), Q),
+        kp.gram(P.astype(np.float32).astype(float), Q, kernel),
+    )
 
 
 def test_a_precomputed_kernel_is_looked_up_by_pairs():
@@ -610,18 +816,25 @@ def test_features_of_one_point_are_those_of_all(rng):
     X, new, kernel = rng.standard_normal((90, 3)), rng.standard_normal((40, 3)), kp.gaussian(1.5)
     for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-4)):
         P = X.astype(dtype)
-        maps = [kp.fourier_features_map(k, 3, 33, 5, stored, paired)
-                for k in (kernel, kp.laplacian(1.0, 1), kp.cauchy(1.0)) for stored in (True, False)
-                for paired in (True, False)]
+        maps = [
+            kp.fourier_features_map(k, 3, 33, 5, stored, paired)
+            for k in (kernel, kp.laplacian(1.0, 1), kp.cauchy(1.0))
+            for stored in (True, False)
+            for paired in (True, False)
+        ]
         maps += [kp.orthogonal_features_map(kernel, 3, 32), kp.quasi_features_map(kernel, 3, 9)]
-        models = [(kp.centered_kpca(P, kernel, 4), kp.expand),
-                  (kp.kpca(P, kernel, 4)._replace(offset=np.empty(0)), kp.expand),
-                  (kp.nystrom_map(P, np.r_[:20, 3], kernel), kp.nystrom_features),
-                  (kp.skpca(P, kernel, 40, 20, 4, centered=True), kp.skpca_transform),
-                  *((map, kp.fourier_features) for map in maps)]
+        models = [
+            (kp.centered_kpca(P, kernel, 4), kp.expand),
+            (kp.kpca(P, kernel, 4)._replace(offset=np.empty(0)), kp.expand),
+            (kp.nystrom_map(P, np.r_[:20, 3], kernel), kp.nystrom_features),
+            (kp.skpca(P, kernel, 40, 20, 4, centered=True), kp.skpca_transform),
+            *((map, kp.fourier_features) for map in maps),
+        ]
         for model, features in models:
             expected = features(new, model)
-            assert np.allclose(scored(new, model, np.full(expected.shape, np.nan)), expected, atol=tolerance), model
+            assert np.allclose(
+                scored(new, model, np.full(expected.shape, np.nan)), expected, atol=tolerance
+            ), model
     out = np.empty(4)
     assert kp.features_of(new[0], models[0][0], out) is None
     assert np.allclose(out, kp.expand(new[:1], models[0][0])[0], atol=2e-4)
@@ -629,8 +842,13 @@ def test_features_of_one_point_are_those_of_all(rng):
 
 def test_maps_whose_frequencies_are_not_at_hand_are_refused_for_one_point():
     kernel = kp.gaussian(1.0)
-    for model in (kp.fastfood_features_map(kernel, 3, 8), kp.quasi_features_map(kernel, 3, 8, 0, False)):
-        with pytest.raises(ValueError, match="features_of: model must be a plain map, or have stored frequencies"):
+    for model in (
+        kp.fastfood_features_map(kernel, 3, 8),
+        kp.quasi_features_map(kernel, 3, 8, 0, False),
+    ):
+        with pytest.raises(
+            ValueError, match="features_of: model must be a plain map, or have stored frequencies"
+        ):
             kp.features_of(np.zeros(3), model, np.empty(8))
     with pytest.raises(Exception, match="features_of|_features_into|No implementation"):
         kp.features_of(np.zeros(3), (1, 2), np.empty(8))
@@ -641,7 +859,9 @@ def test_models_of_other_columns_or_without_an_offset_broke_within(rng):
     plain = kp.kpca(X, kernel, 3)
     bare = plain._replace(offset=np.empty(0))
     assert np.array_equal(kp.residual(X, bare), kp.residual(X, plain))
-    assert np.array_equal(kp.explained_variance_ratio(X, bare), kp.explained_variance_ratio(X, plain))
+    assert np.array_equal(
+        kp.explained_variance_ratio(X, bare), kp.explained_variance_ratio(X, plain)
+    )
     for model in (plain, kp.nystrom_map(X, np.arange(5), kernel), kp.skpca(X, kernel, 20, 5, 2)):
         for function in (kp.residual, kp.explained_variance_ratio):
             with pytest.raises(ValueError, match=f"^{function.__name__}: X .*columns"):

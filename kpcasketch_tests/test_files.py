@@ -15,20 +15,34 @@ X = np.random.default_rng(0).standard_normal((30, 3))
 g = kp.gaussian(2.0)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: kp.scaled(kp.matern(1.5, 2.0), 3.0), lambda: kp.kpca(X, g, 2), lambda: kp.nystrom_map(X, np.arange(5), g),
-    lambda: kp.quantize_gram(X, g), lambda: kp.sample_gram(X, g, 2.0), lambda: kp.uniform_landmarks(9, 3),
-    lambda: kp.Implicit(X, g), lambda: kp.Difference(X @ X.T, kp.LowRank(X)), lambda: kp.block_lanczos(X @ X.T, 2),
-    lambda: kp.kernel_kmeans(X, 2),
-], ids="Kernel Expansion NystromMap Bits CSR Landmarks Implicit Difference Eigen Clustering".split())
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: kp.scaled(kp.matern(1.5, 2.0), 3.0),
+        lambda: kp.kpca(X, g, 2),
+        lambda: kp.nystrom_map(X, np.arange(5), g),
+        lambda: kp.quantize_gram(X, g),
+        lambda: kp.sample_gram(X, g, 2.0),
+        lambda: kp.uniform_landmarks(9, 3),
+        lambda: kp.Implicit(X, g),
+        lambda: kp.Difference(X @ X.T, kp.LowRank(X)),
+        lambda: kp.block_lanczos(X @ X.T, 2),
+        lambda: kp.kernel_kmeans(X, 2),
+    ],
+    ids="Kernel Expansion NystromMap Bits CSR Landmarks Implicit Difference Eigen Clustering".split(),
+)
 def test_what_is_saved_is_loaded(make, tmp_path):
     model = make()
 
     def equal(a, b):
-        return type(a) is type(b) and (all(map(equal, a, b)) if isinstance(a, tuple) else np.array_equal(a, b))
+        return type(a) is type(b) and (
+            all(map(equal, a, b)) if isinstance(a, tuple) else np.array_equal(a, b)
+        )
 
     kp.save(tmp_path / "model.npz", model)
-    assert equal(kp.load(tmp_path / "model.npz"), model) and equal(pickle.loads(pickle.dumps(model)), model)
+    assert equal(kp.load(tmp_path / "model.npz"), model) and equal(
+        pickle.loads(pickle.dumps(model)), model
+    )
     plain = {name: value for name, value in model._asdict().items() if not isinstance(value, tuple)}
     np.savez(tmp_path / "fields.npz", **plain)
     with np.load(tmp_path / "fields.npz", allow_pickle=False) as fields:
@@ -40,7 +54,10 @@ def test_a_stream_goes_on_from_its_file(tmp_path):
     state = kp.skpca_update(start, X[:20])
     kp.save(tmp_path / "state.npz", state)
     on, whole = kp.skpca_update(kp.load(tmp_path / "state.npz"), X[20:]), kp.skpca_update(start, X)
-    assert np.array_equal(kp.skpca_finish(on, 2).basis, kp.skpca_finish(whole, 2).basis) and on.sketch.count == 30
+    assert (
+        np.array_equal(kp.skpca_finish(on, 2).basis, kp.skpca_finish(whole, 2).basis)
+        and on.sketch.count == 30
+    )
 
 
 def test_save_reads_the_annotations_of_the_class_as_an_instance_has_none_in_python_3_14(tmp_path):
@@ -49,8 +66,12 @@ def test_save_reads_the_annotations_of_the_class_as_an_instance_has_none_in_pyth
             if instance is not None:
                 raise AttributeError("__annotations__")
             return kp.Expansion.__annotations__
+
     model = kp.kpca(X, g, 2)
-    kp.save(tmp_path / "m.npz", type("Expansion", (kp.Expansion,), {"__annotations__": OfTheClass()})(*model))
+    kp.save(
+        tmp_path / "m.npz",
+        type("Expansion", (kp.Expansion,), {"__annotations__": OfTheClass()})(*model),
+    )
     assert np.array_equal(kp.load(tmp_path / "m.npz").coef, model.coef)
 
 
@@ -58,7 +79,9 @@ def test_files_that_save_did_not_write_are_refused(tmp_path):
     np.savez(tmp_path / "other.npz", X=X)
     with pytest.raises(ValueError, match="^load: .* must be a file that save has written"):
         kp.load(tmp_path / "other.npz")
-    with pytest.raises(ValueError, match="^save: model must be a tuple of this module, got ndarray"):
+    with pytest.raises(
+        ValueError, match="^save: model must be a tuple of this module, got ndarray"
+    ):
         kp.save(tmp_path / "x.npz", X)
 
 
@@ -66,21 +89,35 @@ def test_models_saved_before_they_knew_their_mean_are_read(tmp_path, rng):
     model = kp.kpca(rng.standard_normal((9, 2)), kp.gaussian(1.0), 2)
     kp.save(tmp_path / "new.npz", model)
     with np.load(tmp_path / "new.npz") as file:
-        np.savez(tmp_path / "old.npz", **{name: value for name, value in dict(file).items() if name != "mean"})
+        np.savez(
+            tmp_path / "old.npz",
+            **{name: value for name, value in dict(file).items() if name != "mean"},
+        )
     old = kp.load(tmp_path / "old.npz")
-    assert old.mean.size == 0 and np.array_equal(kp.expand(model.points, old), kp.expand(model.points, model))
+    assert old.mean.size == 0 and np.array_equal(
+        kp.expand(model.points, old), kp.expand(model.points, model)
+    )
 
 
 # A transformer for scikit-learn
 
+
 @pytest.mark.slow
-@pytest.mark.parametrize("own", [{}, {"n_components": 3}, {"sampler": "rls-accelerated", "gamma": 0.5},
-                                 {"sampler": "kmeans"}])
+@pytest.mark.parametrize(
+    "own",
+    [{}, {"n_components": 3}, {"sampler": "rls-accelerated", "gamma": 0.5}, {"sampler": "kmeans"}],
+)
 def test_the_transformer_is_an_estimator_as_scikit_learn_checks_it(own):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    results = checks.check_estimator(kp.LandmarkFeatures(landmarks=8, **own), on_skip=None, on_fail=None)
+    results = checks.check_estimator(
+        kp.LandmarkFeatures(landmarks=8, **own), on_skip=None, on_fail=None
+    )
     assert len(results) > 40
-    assert not [(result["check_name"], result["exception"]) for result in results if result["status"] == "failed"]
+    assert not [
+        (result["check_name"], result["exception"])
+        for result in results
+        if result["status"] == "failed"
+    ]
 
 
 @pytest.mark.slow
@@ -89,41 +126,61 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
+
     rng = np.random.default_rng(0)
     points = rng.standard_normal((400, 2))
-    y = (np.linalg.norm(points, axis=1) > 1.2).astype(int)         # a circle: no line tells them apart
+    y = (np.linalg.norm(points, axis=1) > 1.2).astype(int)  # a circle: no line tells them apart
     pipeline = make_pipeline(kp.LandmarkFeatures(60), LogisticRegression(C=1e3))
-    search = GridSearchCV(pipeline, {"landmarkfeatures__n_components": [1, None]}, cv=3).fit(points, y)
+    search = GridSearchCV(pipeline, {"landmarkfeatures__n_components": [1, None]}, cv=3).fit(
+        points, y
+    )
     assert search.best_score_ > 0.93
     fitted = pipeline.fit(points, y)[0]
-    assert fitted.get_feature_names_out().shape == (60,) and repr(fitted) == "LandmarkFeatures(landmarks=60)"
+    assert (
+        fitted.get_feature_names_out().shape == (60,)
+        and repr(fitted) == "LandmarkFeatures(landmarks=60)"
+    )
     features = fitted.transform(points)
-    assert np.array_equal(features, kp.nystrom_features(points, fitted.map_)) and fitted.landmarks_.shape == (60,)
+    assert np.array_equal(
+        features, kp.nystrom_features(points, fitted.map_)
+    ) and fitted.landmarks_.shape == (60,)
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).transform(points), features)
     with pytest.raises(ValueError, match="features"):
         pipeline.predict(np.ones((3, 5)))
-    assert fitted.set_params(n_components=2).transform(points).shape == (400, 60)      # what was fitted counts
-    near = kp.LandmarkFeatures(60, sampler="kmeans").fit(points)       # centers, which are no rows
+    assert fitted.set_params(n_components=2).transform(points).shape == (
+        400,
+        60,
+    )  # what was fitted counts
+    near = kp.LandmarkFeatures(60, sampler="kmeans").fit(points)  # centers, which are no rows
     assert near.landmarks_.shape == (60, 2)
     K = kp.gram(points, points, near.kernel_)
 
     def error(by):
         return np.linalg.norm(K - by.transform(points) @ by.transform(points).T, 2)
+
     assert error(near) < error(kp.LandmarkFeatures(60, sampler="uniform").fit(points))
     # its defaults serve a linear model: ridge regression on features is kernel ridge regression with K~
     target = np.sin(3.0 * points[:, 0]) + points[:, 1] ** 2
-    assert make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target) > 0.98
+    assert (
+        make_pipeline(kp.LandmarkFeatures(), Ridge(1e-3)).fit(points, target).score(points, target)
+        > 0.98
+    )
     centred = kp.LandmarkFeatures(60, n_components=5, centered=True).fit(points)
     expected = kp.nystrom_kpca(points, centred.landmarks_, centred.kernel_, 5, 0, True)
     assert np.array_equal(centred.transform(points), kp.expand(points, expected))
     assert np.abs(centred.transform(points).mean(0)).max() < 1e-12
-    for wrong, match in (({"centered": True}, "centered is for components"),
-                         ({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
-                         ({"sampler": "best"}, "sampler"), ({"landmarks": 0}, "landmarks must be"),
-                         ({"landmarks": None}, "landmarks must be"), ({"n_components": "2"}, "n_components must be"),
-                         ({"sampler": ["auto"]}, "sampler"), ({"n_components": 301}, "n_components must be at most"),
-                         ({"kernel": "rbf"}, "^LandmarkFeatures: kernel must be"),
-                         ({"random_state": -1}, "^LandmarkFeatures: random_state")):
+    for wrong, match in (
+        ({"centered": True}, "centered is for components"),
+        ({"sigma": 1.0, "gamma": 1.0}, "only one of sigma and gamma"),
+        ({"sampler": "best"}, "sampler"),
+        ({"landmarks": 0}, "landmarks must be"),
+        ({"landmarks": None}, "landmarks must be"),
+        ({"n_components": "2"}, "n_components must be"),
+        ({"sampler": ["auto"]}, "sampler"),
+        ({"n_components": 301}, "n_components must be at most"),
+        ({"kernel": "rbf"}, "^LandmarkFeatures: kernel must be"),
+        ({"random_state": -1}, "^LandmarkFeatures: random_state"),
+    ):
         with pytest.raises(ValueError, match=match):
             kp.LandmarkFeatures(**wrong).fit(points)
     with pytest.warns(UserWarning, match="500 landmarks of 400 points are all of them"):
@@ -133,9 +190,18 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
 
 
 def test_the_transformer_is_imported_when_it_is_asked_for():
-    code = ("import sys, kpcasketch as kp; assert 'sklearn' not in sys.modules; sys.modules['sklearn'] = None\n"
-            "try: kp.LandmarkFeatures\nexcept ImportError as error: print(error)\n"
-            "try: kp.Nothing\nexcept AttributeError as error: print(error)")
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
-                         cwd=pathlib.Path(kp.__file__).parent)
-    assert "No module named 'sklearn" in run.stdout and "no attribute 'Nothing'" in run.stdout, run.stderr
+    code = (
+        "import sys, kpcasketch as kp; assert 'sklearn' not in sys.modules; sys.modules['sklearn'] = None\n"
+        "try: kp.LandmarkFeatures\nexcept ImportError as error: print(error)\n"
+        "try: kp.Nothing\nexcept AttributeError as error: print(error)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=pathlib.Path(kp.__file__).parent,
+    )
+    assert "No module named 'sklearn" in run.stdout and "no attribute 'Nothing'" in run.stdout, (
+        run.stderr
+    )

@@ -14,14 +14,19 @@ from kpcasketch_tests import naive
 from paper_checks.tools import hermite
 
 X = np.random.default_rng(0).standard_normal((700, 3))
-Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * np.random.default_rng(1).standard_normal((700, 2))
+Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * np.random.default_rng(
+    1
+).standard_normal((700, 2))
 G, L = kp.gaussian(2.0), kp.laplacian(2.0)
 TASKS = ["kpca", "gha", "ksvd", "kcca", "ksir"]
 
 
 def start(task, m=300, k=2, stored=False, feature_batch=70, initial=40, centered=False, **more):
     """A state of each task, and what goes with the points."""
-    maps = [kp.fourier_features_map(kernel, d, m, seed, stored) for kernel, d, seed in ((G, 3, 5), (L, 2, 6))]
+    maps = [
+        kp.fourier_features_map(kernel, d, m, seed, stored)
+        for kernel, d, seed in ((G, 3, 5), (L, 2, 6))
+    ]
     steps = dict(feature_batch=feature_batch, initial=initial, centered=centered, **more)
     if task in ("kpca", "gha"):
         return kp.dsgd_start(X, maps[0], k, task == "gha", **steps), None
@@ -40,10 +45,16 @@ def second(state, points):
     """Features of the second view."""
     if state.task == kp._SLICED:
         edges = state.slices.edges
-        slices = np.stack([np.searchsorted(edges[t], points[:, t], side="right") for t in range(len(edges))], 1)
+        slices = np.stack(
+            [np.searchsorted(edges[t], points[:, t], side="right") for t in range(len(edges))], 1
+        )
         indicators = (slices[:, :, None] == np.arange(edges.shape[1] + 1)).reshape(len(points), -1)
         return indicators @ state.slices.weights
-    return np.zeros((len(points), 0)) if state.other_coef.shape[0] == 0 else features(state.other, points)
+    return (
+        np.zeros((len(points), 0))
+        if state.other_coef.shape[0] == 0
+        else features(state.other, points)
+    )
 
 
 @pytest.mark.bounds
@@ -61,11 +72,22 @@ def test_steps_are_those_of_stored_features(task, centered, n):
         if used < 300:
             block = naive.feature_blocks(40, 300, 70)[step]
         else:
-            blocks = kp._draw_uniformly(5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5)))
+            blocks = kp._draw_uniformly(
+                5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5))
+            )
             block = naive.feature_blocks(0, 300, 70)[int(blocks[step % 5])]
             revisited.append(block.start)
-        a, b, W = naive.dsgd_step(task, state.coef, state.other_coef, phi, psi, block, eta, more.get("ridge", 0.0),
-                                  centered)
+        a, b, W = naive.dsgd_step(
+            task,
+            state.coef,
+            state.other_coef,
+            phi,
+            psi,
+            block,
+            eta,
+            more.get("ridge", 0.0),
+            centered,
+        )
         weight = 2 / (step + 2)
         moment = (1 - weight) * state.moment + weight * W
         state = kp.dsgd_update(state, X[:n], None if other is None else other[:n])
@@ -78,14 +100,17 @@ def test_steps_are_those_of_stored_features(task, centered, n):
 @pytest.mark.parametrize("m", [281, 360, 401, 521])
 def test_a_last_block_of_one_feature_stood_for_the_whole_kernel(m):
     # 280 features at the start, in blocks of 120 then, of which 1 to 120 are left for the last
-    (state, _), K = start("kpca", m, feature_batch=120, initial=280, theta0=0.5, theta1=0.0), naive.gaussian(X, X, 2.0)
+    (state, _), K = (
+        start("kpca", m, feature_batch=120, initial=280, theta0=0.5, theta1=0.0),
+        naive.gaussian(X, X, 2.0),
+    )
     errors = []
     for _ in range(9):
         U, after = kp.dsgd_evaluate(X, state), kp.dsgd_update(state, X)
-        added = kp.dsgd_evaluate(X, after) - U + 0.5 * U @ (U.T @ U) / 700             # update (4): .5 K U / n
+        added = kp.dsgd_evaluate(X, after) - U + 0.5 * U @ (U.T @ U) / 700  # update (4): .5 K U / n
         errors.append(np.linalg.norm(added - 0.5 * K @ U / 700) / np.linalg.norm(0.5 * K @ U / 700))
         state = after
-    assert state.used == m and max(errors) < 0.25      # with one feature .91 to 1, then .65
+    assert state.used == m and max(errors) < 0.25  # with one feature .91 to 1, then .65
 
 
 @pytest.mark.bounds
@@ -101,16 +126,35 @@ def test_implicit_steps_are_those_of_stored_features(task, centered, n):
         if used < 300:
             block = naive.feature_blocks(40, 300, 70)[step]
         else:
-            blocks = kp._draw_uniformly(5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5)))
+            blocks = kp._draw_uniformly(
+                5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5))
+            )
             block = naive.feature_blocks(0, 300, 70)[int(blocks[step % 5])]
         moving, means, turn, moment, constraint = naive.implicit_step(
-            task, (state.moving, state.other_moving), (state.coef, state.other_coef), phi, psi, block,
-            50.0 / (1 + 0.1 * step), used, weight, 0.003, centered)
+            task,
+            (state.moving, state.other_moving),
+            (state.coef, state.other_coef),
+            phi,
+            psi,
+            block,
+            50.0 / (1 + 0.1 * step),
+            used,
+            weight,
+            0.003,
+            centered,
+        )
         moment = turn.T @ ((1 - weight) * state.moment + weight * moment) @ turn
         before = state.constraint if step > 0 else 0.0
         constraint = turn.T @ ((1 - weight) * before + weight * constraint) @ turn
         state = kp.dsgd_update(state, X[:n], Y[:n])
-        found = state.moving, state.other_moving, state.coef, state.other_coef, state.moment, state.constraint
+        found = (
+            state.moving,
+            state.other_moving,
+            state.coef,
+            state.other_coef,
+            state.moment,
+            state.constraint,
+        )
         for ours, expected in zip(found, (*moving, *means, moment, constraint), strict=True):
             assert np.abs(ours - expected).max() < 1e-9 * np.abs(expected).max()
 
@@ -129,12 +173,18 @@ def test_implicit_steps_that_were_chosen_diverged_on_few_points_a_function(n, k)
     def batch(rng, count):
         x = rng.standard_normal((count, 3))
         return x, np.c_[x[:, 0] ** 2 + 0.1 * rng.standard_normal(count), x[:, 1] * x[:, 2]]
+
     for seed in range(2):
         rng = np.random.default_rng(seed)
-        map_x, map_y = (kp.fourier_features_map(kp.gaussian(1.0), d, 200, s) for d, s in ((3, 2 * seed), (2, 99)))
+        map_x, map_y = (
+            kp.fourier_features_map(kp.gaussian(1.0), d, 200, s)
+            for d, s in ((3, 2 * seed), (2, 99))
+        )
         first = batch(rng, 1000)
-        for state in (kp.dsgd_kcca_start(*first, map_x, map_y, k, implicit=True),
-                      kp.dsgd_ksir_start(*first, map_x, min(k, 12), implicit=True)):
+        for state in (
+            kp.dsgd_kcca_start(*first, map_x, map_y, k, implicit=True),
+            kp.dsgd_ksir_start(*first, map_x, min(k, 12), implicit=True),
+        ):
             for _ in range(100):
                 state = kp.dsgd_update(state, *batch(rng, n))
             assert kp.dsgd_values(state)[0] <= 1.0
@@ -142,10 +192,16 @@ def test_implicit_steps_that_were_chosen_diverged_on_few_points_a_function(n, k)
 
 def test_an_implicit_step_on_no_more_points_than_functions_is_refused():
     state, other = start("kcca", k=6, implicit=True)
-    with pytest.raises(ValueError, match="at least 2 points if centered, 4 for two halves of them, and for implicit"):
+    with pytest.raises(
+        ValueError,
+        match="at least 2 points if centered, 4 for two halves of them, and for implicit",
+    ):
         kp.dsgd_update(state, X[:6], other[:6])
     assert np.isfinite(kp.dsgd_update(state, X[:7], other[:7]).coef).all()
-    with pytest.raises(ValueError, match="at least 2 if centered, 4 for two halves of it, and for implicit steps more"):
+    with pytest.raises(
+        ValueError,
+        match="at least 2 if centered, 4 for two halves of it, and for implicit steps more",
+    ):
         kp.dsgd_kcca(X, Y, G, L, 5, 300, batch=5, implicit=True)
 
 
@@ -153,7 +209,10 @@ def test_implicit_steps_come_to_the_exact_correlations():
     # Each half holds all points, one block all features, so that nothing is random: ridge regression's own solution.
     maps = kp.fourier_features_map(G, 3, 60, 1), kp.fourier_features_map(L, 2, 60, 2)
     state = kp.dsgd_kcca_start(X, Y, *maps, 3, 0.01, 60, 100.0, 0.0, 60, implicit=True)
-    A, B = (features(map, points)[:, :60] / np.sqrt(60) for map, points in ((state.map, X), (state.other, Y)))
+    A, B = (
+        features(map, points)[:, :60] / np.sqrt(60)
+        for map, points in ((state.map, X), (state.other, Y))
+    )
     A, B = A - A.mean(0), B - B.mean(0)
     roots = [np.linalg.cholesky(np.linalg.inv(F.T @ F / 699 + 0.01 * np.eye(60))) for F in (A, B)]
     left, exact, _ = np.linalg.svd(roots[0].T @ (A.T @ B / 699) @ roots[1])
@@ -170,9 +229,11 @@ def test_implicit_steps_go_on_from_files_and_finish(task, tmp_path):
     state, other = start(task, implicit=True)
     whole = resumed = state
     for begin in range(0, 700, 100):
-        whole = kp.dsgd_update(whole, X[begin:begin + 100], other[begin:begin + 100])
+        whole = kp.dsgd_update(whole, X[begin : begin + 100], other[begin : begin + 100])
         kp.save(tmp_path / "state.npz", resumed)
-        resumed = kp.dsgd_update(kp.load(tmp_path / "state.npz"), X[begin:begin + 100], other[begin:begin + 100])
+        resumed = kp.dsgd_update(
+            kp.load(tmp_path / "state.npz"), X[begin : begin + 100], other[begin : begin + 100]
+        )
     assert all(np.array_equal(a, b) for a, b in zip(whole, resumed) if isinstance(a, np.ndarray))
     finished = kp.dsgd_finish(whole)
     assert np.all(np.isfinite(kp.dsgd_evaluate(X, finished))) and kp.dsgd_values(finished)[0] <= 1.0
@@ -186,7 +247,9 @@ def test_implicit_steps_go_on_from_files_and_finish(task, tmp_path):
 @pytest.mark.parametrize("m", [1, 127, 128, 129, 2200])
 def test_evaluation_sums_the_features(m, k, rng):
     state = start("kpca", m, 1)[0]
-    state = state._replace(coef=rng.standard_normal((m, k)), other_coef=np.zeros((0, k)), moment=np.eye(k), used=m)
+    state = state._replace(
+        coef=rng.standard_normal((m, k)), other_coef=np.zeros((0, k)), moment=np.eye(k), used=m
+    )
     for n in (1, 129, 700):
         expected = features(state.map, X[:n]) @ state.coef
         assert np.abs(kp.dsgd_evaluate(X[:n], state) - expected).max() < 1e-13 * m
@@ -200,9 +263,13 @@ def test_stored_frequencies_give_the_same_bits(task):
     for stored in (False, True):
         state, other = start(task, stored=stored)
         for begin in range(0, 700, 100):
-            state = kp.dsgd_update(state, X[begin:begin + 100], None if other is None else other[begin:begin + 100])
+            state = kp.dsgd_update(
+                state, X[begin : begin + 100], None if other is None else other[begin : begin + 100]
+            )
         states.append(kp.dsgd_finish(state))
-    assert np.array_equal(states[0].coef, states[1].coef) and np.array_equal(states[0].other_coef, states[1].other_coef)
+    assert np.array_equal(states[0].coef, states[1].coef) and np.array_equal(
+        states[0].other_coef, states[1].other_coef
+    )
     assert np.array_equal(kp.dsgd_evaluate(X, states[0]), kp.dsgd_evaluate(X, states[1]))
     assert states[0].map.frequencies.size == 0
 
@@ -212,21 +279,28 @@ def test_states_go_on_where_they_were_saved(task, tmp_path):
     state, other = start(task)
     whole = resumed = state
     for begin in range(0, 700, 100):
-        points, with_them = X[begin:begin + 100], None if other is None else other[begin:begin + 100]
+        points, with_them = (
+            X[begin : begin + 100],
+            None if other is None else other[begin : begin + 100],
+        )
         before = pickle.dumps(resumed)
         whole = kp.dsgd_update(whole, points, with_them)
         after = kp.dsgd_update(resumed, points, with_them)
         assert pickle.dumps(resumed) == before
         kp.save(tmp_path / "state.npz", after)
         resumed = pickle.loads(pickle.dumps(kp.load(tmp_path / "state.npz")))
-    assert np.array_equal(whole.coef, resumed.coef) and np.array_equal(whole.other_coef, resumed.other_coef)
+    assert np.array_equal(whole.coef, resumed.coef) and np.array_equal(
+        whole.other_coef, resumed.other_coef
+    )
     assert whole.step == resumed.step == 7
 
 
 def test_one_line_functions_are_start_steps_and_finish():
     state = kp.dsgd_kpca(X, G, 2, 300, 5, 9, 50, 70)
     key = kp._key(5, kp._BATCHES)
-    rows = [(kp._uniforms(kp._python_subkey(key, t), np.arange(50)) * 700).astype(int) for t in range(9)]
+    rows = [
+        (kp._uniforms(kp._python_subkey(key, t), np.arange(50)) * 700).astype(int) for t in range(9)
+    ]
     first = kp._draw_uniformly(700, 700, kp._python_subkey(key, 2**62))
     by_hand = kp.dsgd_start(X[first], kp.fourier_features_map(G, 3, 300, 5, False), 2, False, 70)
     for t in range(9):
@@ -237,14 +311,19 @@ def test_one_line_functions_are_start_steps_and_finish():
 
 
 def test_steps_that_diverge_are_reported_with_their_number():
-    with pytest.raises(ValueError,
-                       match="dsgd_kpca: theta0 must be smaller than 1.00e\\+06, as the steps diverged at step [1-9]"):
+    with pytest.raises(
+        ValueError,
+        match="dsgd_kpca: theta0 must be smaller than 1.00e\\+06, as the steps diverged at step [1-9]",
+    ):
         kp.dsgd_kpca(X, G, 1, 200, 0, 50, 100, 64, 1e6)
     for task in TASKS:
         state, other = start(task, theta0=1e6)
         before = pickle.dumps(state)
-        with pytest.raises(ValueError, match="dsgd_update: theta0 must be smaller than 1.00e\\+06, as the steps "
-                                             "diverged at step [0-9]"):
+        with pytest.raises(
+            ValueError,
+            match="dsgd_update: theta0 must be smaller than 1.00e\\+06, as the steps "
+            "diverged at step [0-9]",
+        ):
             for _ in range(9):
                 state = kp.dsgd_update(state, X, other)
         assert state.step == 0 or np.isfinite(state.coef).all()
@@ -252,10 +331,16 @@ def test_steps_that_diverge_are_reported_with_their_number():
 
 
 def test_steps_chosen_from_the_data_are_those_of_the_docstring():
-    state = kp.dsgd_start(X, kp.fourier_features_map(kp.scaled(G, 4.0), 3, 300, 5), 2, feature_batch=2, initial=60)
+    state = kp.dsgd_start(
+        X, kp.fourier_features_map(kp.scaled(G, 4.0), 3, 300, 5), 2, feature_batch=2, initial=60
+    )
     Z = features(state.map, X)[:, :60] / np.sqrt(60)
     l = np.linalg.eigvalsh(Z.T @ Z / 700)[::-1]
-    assert state.theta0 == pytest.approx(min(0.5 / l[0], np.sqrt(2 / 20) / 4)) == pytest.approx(np.sqrt(2 / 20) / 4)
+    assert (
+        state.theta0
+        == pytest.approx(min(0.5 / l[0], np.sqrt(2 / 20) / 4))
+        == pytest.approx(np.sqrt(2 / 20) / 4)
+    )
     assert state.theta1 == pytest.approx(state.theta0 * max(l[1] - l[2], l[1] / 10))
     plain = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 300, 5), 2, initial=60)
     assert plain.theta0 == pytest.approx(0.5 * 4 / l[0])
@@ -263,15 +348,26 @@ def test_steps_chosen_from_the_data_are_those_of_the_docstring():
     assert (given.theta0, given.theta1) == (0.7, 0.0)
 
 
-@pytest.mark.parametrize("kernel", [G, L, kp.laplacian(3.0, 1), kp.matern(2.5, 2.0), kp.rational_quadratic(1.5, 2.0),
-                                    kp.cauchy(3.0),
-                                    kp.scaled(G, 1e-20), kp.scaled(G, 1e20)], ids=str)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        G,
+        L,
+        kp.laplacian(3.0, 1),
+        kp.matern(2.5, 2.0),
+        kp.rational_quadratic(1.5, 2.0),
+        kp.cauchy(3.0),
+        kp.scaled(G, 1e-20),
+        kp.scaled(G, 1e20),
+    ],
+    ids=str,
+)
 def test_chosen_steps_come_near_the_exact_components(kernel):
     # users do not know theta0: with None, the squares of every kernel's features have the eigenvalues as means
     exact = kp.kpca(X, kernel, 3)
     state = kp.dsgd_kpca(X, kernel, 2, 4000, 1, batch=200)
     H = kp.dsgd_evaluate(X, state)
-    assert np.abs((H ** 2).mean(0) * 700 / exact.values[:2] - 1).max() < 0.15
+    assert np.abs((H**2).mean(0) * 700 / exact.values[:2] - 1).max() < 0.15
     assert np.abs(kp.dsgd_values(state) * 700 / exact.values[:2] - 1).max() < 0.15
     assert np.abs(np.corrcoef(H[:, 0], kp.expand(X, exact)[:, 0])[0, 1]) > 0.99
 
@@ -279,22 +375,32 @@ def test_chosen_steps_come_near_the_exact_components(kernel):
 def test_hebbian_functions_are_single_and_svd_functions_have_norm_one(rng):
     points = rng.standard_normal((20000, 1))
     values, functions = hermite(points[:, 0], 3)
-    for individual in (kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400),
-                       kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400)):
+    for individual in (
+        kp.dsgd_gha(points, kp.gaussian(1.0), 3, 4000, 2, 400),
+        kp.dsgd_kpca(points, kp.gaussian(1.0), 3, 4000, 2, 400),
+    ):
         H = kp.dsgd_evaluate(points, individual)
         overlaps = np.abs(H.T @ functions / 20000) / np.sqrt(values)
         assert np.abs(overlaps - np.eye(3)).max() < 0.1
     state = kp.dsgd_ksvd(points, points, kp.gaussian(1.0), kp.gaussian(1.0), 2, 4000, 2, 400)
     for view in (False, True):
-        assert np.abs((kp.dsgd_evaluate(points, state, view) ** 2).mean(0) / values[:2] - 1).max() < 0.1
+        assert (
+            np.abs((kp.dsgd_evaluate(points, state, view) ** 2).mean(0) / values[:2] - 1).max()
+            < 0.1
+        )
     assert np.abs(kp.dsgd_values(state) / values[:2] - 1).max() < 0.1
 
 
 def test_canonical_variates_have_unit_variance_and_find_what_views_share(rng):
     points = rng.standard_normal((20000, 3))
     other = np.sin(2 * points[:, :1]) + 0.3 * points[:, 2:]
-    state = kp.dsgd_kcca(points[:, :2].copy(), other, kp.gaussian(1.0), kp.gaussian(1.0), 1, 2000, 0)
-    u, v = kp.dsgd_evaluate(points[:, :2].copy(), state)[:, 0], kp.dsgd_evaluate(other, state, True)[:, 0]
+    state = kp.dsgd_kcca(
+        points[:, :2].copy(), other, kp.gaussian(1.0), kp.gaussian(1.0), 1, 2000, 0
+    )
+    u, v = (
+        kp.dsgd_evaluate(points[:, :2].copy(), state)[:, 0],
+        kp.dsgd_evaluate(other, state, True)[:, 0],
+    )
     assert abs(u.std() - 1) < 0.1 and abs(v.std() - 1) < 0.1
     best = np.corrcoef(np.sin(2 * points[:, 0]), other[:, 0])[0, 1]
     assert best - 0.02 < np.corrcoef(u, v)[0, 1] < 1 and abs(kp.dsgd_values(state)[0] - best) < 0.05
@@ -309,16 +415,23 @@ def test_slices_are_cut_at_quantiles_of_distinct_values():
     assert state.slices.edges[0].tolist() == [2.0, 3.0] + [np.inf] * 7
     assert state.slices.weights.shape == (10, 2)
     assert np.isfinite(kp.dsgd_update(state, X, labels).coef).all()
-    rare = (np.arange(700) < 20) * 1.0                  # less than a slice, and above all others
-    assert kp.dsgd_ksir_start(X, rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0] == 1.0
-    assert kp.dsgd_ksir_start(X, -rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0] == 0.0
+    rare = (np.arange(700) < 20) * 1.0  # less than a slice, and above all others
+    assert (
+        kp.dsgd_ksir_start(X, rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0] == 1.0
+    )
+    assert (
+        kp.dsgd_ksir_start(X, -rare, kp.fourier_features_map(G, 3, 300), 1).slices.edges[0, 0]
+        == 0.0
+    )
     with pytest.raises(ValueError, match="dsgd_ksir_start: targets must not be constant"):
         kp.dsgd_ksir_start(X, np.ones(700), kp.fourier_features_map(G, 3, 300), 1)
 
 
 def test_constant_targets_passed_where_features_are_not_centred():
     with pytest.raises(ValueError, match="dsgd_ksir_start: targets must not be constant"):
-        kp.dsgd_ksir_start(X, np.ones((700, 2)), kp.fourier_features_map(G, 3, 300), 1, centered=False)
+        kp.dsgd_ksir_start(
+            X, np.ones((700, 2)), kp.fourier_features_map(G, 3, 300), 1, centered=False
+        )
 
 
 HUGE = kp.fourier_features_map(kp.scaled(G, 1e80), 3, 300, 0, False)
@@ -332,77 +445,173 @@ def known(task):
     return start(task)[0]
 
 
-
-
-@pytest.mark.parametrize("call, words", [
-    (lambda: kp.dsgd_start(X, MAP, 2, theta1=-0.1), r"theta1 must be from 0\.0 to"),
-    (lambda: kp.dsgd_start(X, MAP, 2, theta0=0.0), "theta0 must be from 1e-150"),
-    (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must be from 1e-150 to"),
-    (lambda: kp.dsgd_start(X, MAP, 2, theta1=np.nan), "theta1 must be finite"),
-    (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
-    (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be at most"),
-    (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
-    (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
-    (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
-    (lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2),
-     "map must be a map of fourier_features_map, or"),
-    (lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2), "map must be a map of fourier_features_map, or"),
-    (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
-    (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
-    (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be a whole number from 1 to"),
-    (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be a whole number from 1"),
-    (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
-    (lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2), "must have as many features"),
-    (lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True), "k must be at most the rank"),
-    (lambda: kp.dsgd_ksir(X, np.zeros(700), G, 1, 300), "targets must not be constant"),
-    (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
-    (lambda: kp.dsgd_update(known("kpca"), X, Y), "Y must be given for two views, or targets, and not else"),
-    (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"), (lambda: kp.dsgd_update(known("ksir"), X),
-     "Y must be given"),
-    (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), r"must have \d+ rows"),
-    (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "as many columns as at the start"),
-    (lambda: kp.dsgd_update(known("kcca"), X, Y * np.nan), "Y must be finite"),
-    (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "X must have at least 2 points"),
-    (lambda: kp.dsgd_update(known("kpca"), X[:0]), "X must have at least one row"),
-    (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have 3 columns"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(step=-1), X), "state.step must be a whole number"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X), "state must be a DSGDState"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(moment=np.eye(3)), X), "state must be a DSGDState"),
-    (lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y), "state must be a DSGDState"),
-    (lambda: kp.dsgd_update(known("ksir")._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y),
-     "state must be a DSGDState"),
-    (lambda: kp.dsgd_evaluate(X, known("kpca"), True), "second must be False"),
-    (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have 3 columns"),
-    (lambda: kp.dsgd_evaluate(FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))),
-     "angles overflow"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR),
-     "angles overflow"),
-    (lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2), "angles overflow"),
-    (lambda: kp.dsgd_evaluate(X.astype(np.float32), known("kpca")._replace(coef=np.full((300, 2), 1e60))),
-     "values overflow"),
-    (lambda: kp.dsgd_kcca_start(np.ones((99, 3)), Y[:99], MAP, OTHER, 1), "k must be at most the rank"),
-    (lambda: kp.dsgd_ksir_start(np.ones((99, 3)), Y[:99], MAP, 1), "k must be at most the rank"),
-    (lambda: kp.dsgd_start(np.ones((99, 3)), MAP, 1, centered=True), "k must be at most the rank"),
-    (lambda: kp.dsgd_kcca(X, Y, G, L, 1, 300, batch=3), "batch must be at least 2 if centered, 4"),
-    (lambda: kp.dsgd_kcca(X[:3], Y[:3], G, L, 1, 300), "batch must be at least 2 if centered, 4"),
-    (lambda: kp.dsgd_kpca(X, G, 1, 300, batch=1, centered=True), "batch must be at least 2 if centered"),
-    (lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300), "kernel must be scaled by 1e-37"),
-    (lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300), "kernel_y must be scaled by 1e-37"),
-    (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be in float64"),
-    (lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)), "X must be in float64"),
-    (lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)), "X must be in float64"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X), "state.used must be a whole number"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63), X), "state.step must be a whole number"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(step=2**63 - 1), X), "state must be a DSGDState"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
-     "state.slices must be Slices, got NoneType"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(task="x"), X), "state.task must be a whole number"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(centered="False"), X), "state.centered must be True or False"),
-    (lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X), "state.map.seed must be"),
-    (lambda: kp.dsgd_values(known("kpca")._replace(moment=np.full((2, 2), 1.7e308))), "state must be a DSGDState"),
-    (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: kp.dsgd_start(X, MAP, 2, theta1=-0.1), r"theta1 must be from 0\.0 to"),
+        (lambda: kp.dsgd_start(X, MAP, 2, theta0=0.0), "theta0 must be from 1e-150"),
+        (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must be from 1e-150 to"),
+        (lambda: kp.dsgd_start(X, MAP, 2, theta1=np.nan), "theta1 must be finite"),
+        (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
+        (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be at most"),
+        (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
+        (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
+        (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
+        (
+            lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2),
+            "map must be a map of fourier_features_map, or",
+        ),
+        (
+            lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2),
+            "map must be a map of fourier_features_map, or",
+        ),
+        (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
+        (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),
+        (lambda: kp.dsgd_kpca(X, G, 2, 300, batch=701), "batch must be a whole number from 1 to"),
+        (lambda: kp.dsgd_kpca(X, G, 2, 300, steps=0), "steps must be a whole number from 1"),
+        (lambda: kp.dsgd_kcca(X, Y[:-1], G, L, 2, 300), r"must have \d+ rows"),
+        (
+            lambda: kp.dsgd_kcca_start(X, Y, MAP, kp.fourier_features_map(L, 2, 299), 2),
+            "must have as many features",
+        ),
+        (
+            lambda: kp.dsgd_ksvd_start(X, np.ones((700, 2)), MAP, OTHER, 2, centered=True),
+            "k must be at most the rank",
+        ),
+        (lambda: kp.dsgd_ksir(X, np.zeros(700), G, 1, 300), "targets must not be constant"),
+        (lambda: kp.dsgd_ksir(X, np.sign(X[:, 0]), G, 2, 300), "k must be at most the rank"),
+        (
+            lambda: kp.dsgd_update(known("kpca"), X, Y),
+            "Y must be given for two views, or targets, and not else",
+        ),
+        (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"),
+        (lambda: kp.dsgd_update(known("ksir"), X), "Y must be given"),
+        (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), r"must have \d+ rows"),
+        (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "as many columns as at the start"),
+        (lambda: kp.dsgd_update(known("kcca"), X, Y * np.nan), "Y must be finite"),
+        (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "X must have at least 2 points"),
+        (lambda: kp.dsgd_update(known("kpca"), X[:0]), "X must have at least one row"),
+        (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have 3 columns"),
+        (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(step=-1), X),
+            "state.step must be a whole number",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X),
+            "state must be a DSGDState",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(moment=np.eye(3)), X),
+            "state must be a DSGDState",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y),
+            "state must be a DSGDState",
+        ),
+        (
+            lambda: kp.dsgd_update(
+                known("ksir")._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y
+            ),
+            "state must be a DSGDState",
+        ),
+        (lambda: kp.dsgd_evaluate(X, known("kpca"), True), "second must be False"),
+        (lambda: kp.dsgd_evaluate(X[:, :2], known("kpca")), "X must have 3 columns"),
+        (
+            lambda: kp.dsgd_evaluate(
+                FAR, known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30)))
+            ),
+            "angles overflow",
+        ),
+        (
+            lambda: kp.dsgd_update(
+                known("kpca")._replace(map=MAP._replace(kernel=kp.gaussian(1e-30))), FAR
+            ),
+            "angles overflow",
+        ),
+        (lambda: kp.dsgd_start(FAR, MAP._replace(kernel=kp.gaussian(1e-30)), 2), "angles overflow"),
+        (
+            lambda: kp.dsgd_evaluate(
+                X.astype(np.float32), known("kpca")._replace(coef=np.full((300, 2), 1e60))
+            ),
+            "values overflow",
+        ),
+        (
+            lambda: kp.dsgd_kcca_start(np.ones((99, 3)), Y[:99], MAP, OTHER, 1),
+            "k must be at most the rank",
+        ),
+        (
+            lambda: kp.dsgd_ksir_start(np.ones((99, 3)), Y[:99], MAP, 1),
+            "k must be at most the rank",
+        ),
+        (
+            lambda: kp.dsgd_start(np.ones((99, 3)), MAP, 1, centered=True),
+            "k must be at most the rank",
+        ),
+        (
+            lambda: kp.dsgd_kcca(X, Y, G, L, 1, 300, batch=3),
+            "batch must be at least 2 if centered, 4",
+        ),
+        (
+            lambda: kp.dsgd_kcca(X[:3], Y[:3], G, L, 1, 300),
+            "batch must be at least 2 if centered, 4",
+        ),
+        (
+            lambda: kp.dsgd_kpca(X, G, 1, 300, batch=1, centered=True),
+            "batch must be at least 2 if centered",
+        ),
+        (
+            lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300),
+            "kernel must be scaled by 1e-37",
+        ),
+        (
+            lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300),
+            "kernel_y must be scaled by 1e-37",
+        ),
+        (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be in float64"),
+        (
+            lambda: kp.dsgd_update(kp.dsgd_start(X, HUGE, 1), X.astype(np.float32)),
+            "X must be in float64",
+        ),
+        (
+            lambda: kp.dsgd_evaluate(X.astype(np.float32), kp.dsgd_start(X, HUGE, 1)),
+            "X must be in float64",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(used=1.5), X),
+            "state.used must be a whole number",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(step=2**63), X),
+            "state.step must be a whole number",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(step=2**63 - 1), X),
+            "state must be a DSGDState",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
+            "state.slices must be Slices, got NoneType",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(task="x"), X),
+            "state.task must be a whole number",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(centered="False"), X),
+            "state.centered must be True or False",
+        ),
+        (
+            lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X),
+            "state.map.seed must be",
+        ),
+        (
+            lambda: kp.dsgd_values(known("kpca")._replace(moment=np.full((2, 2), 1.7e308))),
+            "state must be a DSGDState",
+        ),
+        (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
+    ],
+)
 def test_what_cannot_be_done_is_refused_by_name(call, words):
     with pytest.raises(ValueError, match=words) as raised:
         call()
@@ -427,8 +636,9 @@ def test_every_seed_makes_two_views():
 
 
 def test_float32_features_of_kernels_beyond_its_range_are_refused():
-    with pytest.raises(ValueError,
-                       match="fourier_features: X must be in float64 with a kernel scaled"):
+    with pytest.raises(
+        ValueError, match="fourier_features: X must be in float64 with a kernel scaled"
+    ):
         kp.fourier_features(X.astype(np.float32), HUGE)
     with pytest.raises(ValueError, match="skpca_update: X must be in float64"):
         kp.skpca_update(kp.skpca_start(HUGE, 5), X.astype(np.float32))
@@ -441,20 +651,30 @@ def test_views_of_another_precision_and_vectors_are_taken():
     column = kp.dsgd_start(X[:, :1].copy(), kp.fourier_features_map(G, 1, 99), 1)
     assert column.coef.shape == (99, 1)
     pair = kp.dsgd_ksvd_start(X, Y[:, 0], MAP, kp.fourier_features_map(L, 1, 300, 4), 1)
-    assert np.array_equal(kp.dsgd_update(pair, X, Y[:, 0]).coef, kp.dsgd_update(pair, X, Y[:, :1]).coef)
+    assert np.array_equal(
+        kp.dsgd_update(pair, X, Y[:, 0]).coef, kp.dsgd_update(pair, X, Y[:, :1]).coef
+    )
 
 
 def test_memory_does_not_grow_with_the_coordinates(rng):
     wide = rng.standard_normal((200, 5625))
     state = kp.dsgd_kpca(wide, kp.gaussian(100.0), 2, 512, 0, 4, 100)
-    assert sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies)) < 10_000
+    assert (
+        sum(a.nbytes for a in (state.coef, state.other_coef, state.moment, state.map.frequencies))
+        < 10_000
+    )
     assert kp.dsgd_evaluate(wide, state).shape == (200, 2)
 
 
 def test_centred_steps_refused_variates_for_their_mean():
     # the limit of 100 was tested before the mean went, which grows with the bandwidth
     points = np.random.default_rng(0).standard_normal((3000, 1))
-    assert kp.dsgd_values(kp.dsgd_kcca(points, points + 0.1, kp.gaussian(6.0), kp.gaussian(6.0), 1, 300))[0] > 0.95
+    assert (
+        kp.dsgd_values(
+            kp.dsgd_kcca(points, points + 0.1, kp.gaussian(6.0), kp.gaussian(6.0), 1, 300)
+        )[0]
+        > 0.95
+    )
     wide = np.random.default_rng(1).standard_normal((3000, 10))
     assert kp.dsgd_values(kp.dsgd_ksir(wide, wide[:, 0] ** 2, kp.gaussian(7.0), 2, 300))[0] > 0.8
 
@@ -465,7 +685,9 @@ def test_means_of_small_mini_batches_took_a_share_of_the_variance(batch):
     points = np.random.default_rng(0).standard_normal((4000, 1))
     K = kp.gram(points[:2000], points[:2000], kp.gaussian(1.0))
     exact = np.linalg.eigvalsh(naive.centered(K))[-1] / 2000
-    state = kp.dsgd_kpca(points, kp.gaussian(1.0), 1, 300, 0, batch=batch, steps=4000 // batch, centered=True)
+    state = kp.dsgd_kpca(
+        points, kp.gaussian(1.0), 1, 300, 0, batch=batch, steps=4000 // batch, centered=True
+    )
     assert abs(kp.dsgd_values(state)[0] / exact - 1) < 0.15
 
 
@@ -476,14 +698,18 @@ def test_canonical_correlations_were_above_1(task, batch):
     points = np.random.default_rng(0).standard_normal((4000, 2))
     for ridge in (0.0, 0.01):
         if task == "kcca":
-            state = kp.dsgd_kcca(points, points[:, :1] ** 2, G, G, 2, 300, 0, 800, batch, ridge=ridge)
+            state = kp.dsgd_kcca(
+                points, points[:, :1] ** 2, G, G, 2, 300, 0, 800, batch, ridge=ridge
+            )
         else:
             state = kp.dsgd_ksir(points, points[:, 0] ** 2, G, 2, 300, 0, 800, batch, ridge=ridge)
         values = kp.dsgd_values(state)
         assert (0 < values).all() and (values <= 1 + 1e-12).all()
         assert np.allclose(state.constraint, np.eye(2), atol=1e-9)
         assert np.allclose(state.moment, np.diag(values), atol=1e-9)
-        held = kp.dsgd_evaluate(points, state).var(0) + 2 * ridge * state.used * (state.coef ** 2).sum(0)
+        held = kp.dsgd_evaluate(points, state).var(0) + 2 * ridge * state.used * (
+            state.coef**2
+        ).sum(0)
         assert batch < 512 or (np.abs(held - 1) < 0.5).all()
 
 
@@ -493,17 +719,23 @@ def test_steps_that_were_chosen_diverged_on_few_points(n, rng):
         for sigma in (0.5, 1.0, 20.0):
             points, more = rng.standard_normal((n, 3)), dict(theta0=None)
             second = points[:, :1] ** 2 + 0.1 * rng.standard_normal((n, 1))
-            for state in (kp.dsgd_kcca(points, second, kp.gaussian(sigma), G, k, 300, **more),
-                          kp.dsgd_ksir(points, second, kp.gaussian(sigma), k, 300, **more)):
+            for state in (
+                kp.dsgd_kcca(points, second, kp.gaussian(sigma), G, k, 300, **more),
+                kp.dsgd_ksir(points, second, kp.gaussian(sigma), k, 300, **more),
+            ):
                 assert np.isfinite(state.coef).all() and state.chosen
 
 
 def test_the_error_of_a_step_says_whose_theta0_it_was_and_its_value():
-    with pytest.raises(ValueError, match=r"theta0 must be smaller than 9\.00e\+02, as the steps diverged at step"):
+    with pytest.raises(
+        ValueError, match=r"theta0 must be smaller than 9\.00e\+02, as the steps diverged at step"
+    ):
         kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
     state = start("kcca", m=300)[0]
-    with pytest.raises(ValueError,
-                       match=r"theta0 must be smaller than 1\.00e\+03 \(chosen\), as the steps diverged at step 0"):
+    with pytest.raises(
+        ValueError,
+        match=r"theta0 must be smaller than 1\.00e\+03 \(chosen\), as the steps diverged at step 0",
+    ):
         kp.dsgd_update(state._replace(theta0=999.9, coef=1e3 * state.coef), X, Y)
 
 
@@ -512,8 +744,11 @@ def test_new_features_of_a_large_batch_are_held_for_some_points_at_a_time(task, 
     # 2.5 GB for 400,000 points and 1024 features
     (state, other), held, some = start(task), [], kp._some_features
     whole = kp.dsgd_update(state, X, *[] if other is None else [other])
-    monkeypatch.setattr(kp, "_some_features", lambda function, points, *more: (held.append(len(points)), some(
-        function, points, *more))[1])
+    monkeypatch.setattr(
+        kp,
+        "_some_features",
+        lambda points, *more: (held.append(len(points)), some(points, *more))[1],
+    )
     monkeypatch.setattr(kp, "_POINTS_AT_A_TIME", 128)
     found = kp.dsgd_update(state, X, *[] if other is None else [other])
     assert max(held) == 128 and sum(held) == (700 if task == "kpca" else 2 * 350)
@@ -522,8 +757,15 @@ def test_new_features_of_a_large_batch_are_held_for_some_points_at_a_time(task, 
 
 def test_steps_with_all_features_are_those_with_stored_points(rng):
     # update (2) of the paper, whose kernel values become those of the features when each step takes all of them
-    state = kp.dsgd_start(X, kp.fourier_features_map(G, 3, 200, 5), 2, feature_batch=200, initial=200, theta0=0.5,
-                          theta1=0.01)
+    state = kp.dsgd_start(
+        X,
+        kp.fourier_features_map(G, 3, 200, 5),
+        2,
+        feature_batch=200,
+        initial=200,
+        theta0=0.5,
+        theta1=0.01,
+    )
     Z = kp.fourier_features(X, state.map)
     K, alpha = Z @ Z.T, np.linalg.lstsq(Z.T, math.sqrt(200) * state.coef, rcond=None)[0]
     assert np.allclose(K @ alpha, kp.dsgd_evaluate(X, state))
@@ -533,7 +775,9 @@ def test_steps_with_all_features_are_those_with_stored_points(rng):
         state = kp.dsgd_update(state, X[rows])
         assert np.abs(K @ alpha - kp.dsgd_evaluate(X, state)).max() < 1e-9
     exact = np.linalg.eigvalsh(K)[-2:] / 700
-    assert np.allclose(np.sort((kp.dsgd_evaluate(X, kp.dsgd_finish(state)) ** 2).mean(0)), exact, rtol=0.2)
+    assert np.allclose(
+        np.sort((kp.dsgd_evaluate(X, kp.dsgd_finish(state)) ** 2).mean(0)), exact, rtol=0.2
+    )
 
 
 @pytest.mark.bounds

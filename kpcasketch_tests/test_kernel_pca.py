@@ -8,7 +8,10 @@ import scipy.linalg
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-X, NEW = np.random.default_rng(0).standard_normal((300, 4)), np.random.default_rng(1).standard_normal((40, 4))
+X, NEW = (
+    np.random.default_rng(0).standard_normal((300, 4)),
+    np.random.default_rng(1).standard_normal((40, 4)),
+)
 KERNEL = kp.gaussian(2.0)
 K, K_NEW = naive.gaussian(X, X, 2.0), naive.gaussian(NEW, X, 2.0)
 
@@ -19,17 +22,29 @@ def test_features_of_training_points_are_those_of_the_eigenvectors():
     assert np.abs(features - eigen.vectors * np.sqrt(eigen.values)).max() < 1e-10
 
 
-@pytest.mark.parametrize("make", [
-    lambda A: kp.kpca(A, KERNEL, 3), lambda A: kp.centered_kpca(A, KERNEL, 3),
-    lambda A: kp.kpca_from_eigen(A, KERNEL, kp.block_lanczos(K, 3)),
-    lambda A: kp.rskpca(A, np.ones(len(A)), KERNEL, 3), lambda A: kp.weighted_nystrom(A, A, np.ones(len(A)), KERNEL, 3),
-    lambda A: kp.kernel_ridge_cg(A, A[:, 0], KERNEL, 1.0), lambda A: kp.diffusion_map(A, np.ones(len(A)), KERNEL, 3),
-    lambda A: kp.laplacian_eigenmap(A, np.ones(len(A)), KERNEL, 3), lambda A: kp.kmeans_select(A, 300),
-    lambda A: kp.normalized_cut(A, np.ones(len(A)), KERNEL, 3), lambda A: kp.subsampled_kpca(A, 300, KERNEL, 3),
-    lambda A: kp.nystrom_map(A, A, KERNEL), lambda A: kp.nystrom_kpca(A, np.arange(300), KERNEL, 3),
-    lambda A: kp.shadow_update(kp.shadow_start(1e-9, 4), A), lambda A: kp.shadow_select(A, 1e-9),
-    lambda A: kp.rls_update(kp.rls_start(KERNEL, 300, 4), A), lambda A: kp.fd_update(kp.fd_start(4, 4), A),
-    lambda A: kp.reservoir_update(kp.reservoir_start(5, 4), A)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda A: kp.kpca(A, KERNEL, 3),
+        lambda A: kp.centered_kpca(A, KERNEL, 3),
+        lambda A: kp.kpca_from_eigen(A, KERNEL, kp.block_lanczos(K, 3)),
+        lambda A: kp.rskpca(A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.weighted_nystrom(A, A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.kernel_ridge_cg(A, A[:, 0], KERNEL, 1.0),
+        lambda A: kp.diffusion_map(A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.laplacian_eigenmap(A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.kmeans_select(A, 300),
+        lambda A: kp.normalized_cut(A, np.ones(len(A)), KERNEL, 3),
+        lambda A: kp.subsampled_kpca(A, 300, KERNEL, 3),
+        lambda A: kp.nystrom_map(A, A, KERNEL),
+        lambda A: kp.nystrom_kpca(A, np.arange(300), KERNEL, 3),
+        lambda A: kp.shadow_update(kp.shadow_start(1e-9, 4), A),
+        lambda A: kp.shadow_select(A, 1e-9),
+        lambda A: kp.rls_update(kp.rls_start(KERNEL, 300, 4), A),
+        lambda A: kp.fd_update(kp.fd_start(4, 4), A),
+        lambda A: kp.reservoir_update(kp.reservoir_start(5, 4), A),
+    ],
+)
 def test_models_and_states_changed_with_the_array_that_they_were_made_from(make):
     A = X.copy()
     made = make(A)
@@ -61,9 +76,16 @@ def test_centering_the_operator_and_then_the_expansion_is_centered_kpca():
 def test_centered_kpca_agrees_with_scikit_learn(name):
     decomposition = pytest.importorskip("sklearn.decomposition")
     kernel, model = {
-        "gaussian": (KERNEL, decomposition.KernelPCA(5, kernel="rbf", gamma=1 / 8, eigen_solver="dense")),
-        "polynomial": (kp.polynomial(2, 0.5, 1.0),
-                       decomposition.KernelPCA(5, kernel="poly", degree=2, gamma=0.5, coef0=1.0, eigen_solver="dense")),
+        "gaussian": (
+            KERNEL,
+            decomposition.KernelPCA(5, kernel="rbf", gamma=1 / 8, eigen_solver="dense"),
+        ),
+        "polynomial": (
+            kp.polynomial(2, 0.5, 1.0),
+            decomposition.KernelPCA(
+                5, kernel="poly", degree=2, gamma=0.5, coef0=1.0, eigen_solver="dense"
+            ),
+        ),
     }[name]
     expansion = kp.centered_kpca(X, kernel, 5, 0)
     model.fit(X)
@@ -85,8 +107,15 @@ def test_components_below_rounding_are_cut_and_the_rest_are_finite(rng):
     assert np.abs(kp.expand(line, expansion)[:, 1:]).max() == 0.0
 
 
-@pytest.mark.parametrize("points", [np.ones((1, 1)), np.ones((7, 2)), np.zeros((3, 2)),
-                                    np.repeat(np.arange(3.0)[:, None], 4, axis=0)])
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.ones((1, 1)),
+        np.ones((7, 2)),
+        np.zeros((3, 2)),
+        np.repeat(np.arange(3.0)[:, None], 4, axis=0),
+    ],
+)
 def test_one_point_copies_and_zeros_give_finite_features(points):
     for make in (kp.kpca, kp.centered_kpca):
         for kernel in (KERNEL, kp.linear()):
@@ -97,12 +126,17 @@ def test_an_expansion_without_offset_is_the_plain_sum(rng):
     coef = rng.standard_normal((300, 2))
     plain = kp.expand(NEW, kp.Expansion(X, coef, np.ones(2), np.empty(0), KERNEL))
     shifted = kp.expand(NEW, kp.Expansion(X, coef, np.ones(2), np.array([1.0, -2.0]), KERNEL))
-    assert np.abs(plain - K_NEW @ coef).max() < 1e-11 and np.abs(shifted - plain - [1.0, -2.0]).max() < 1e-12
+    assert (
+        np.abs(plain - K_NEW @ coef).max() < 1e-11
+        and np.abs(shifted - plain - [1.0, -2.0]).max() < 1e-12
+    )
 
 
 def test_float32_points_give_float32_features():
     exact = kp.kpca(X, KERNEL, 3, 0)
-    expansion = kp.Expansion(X.astype(np.float32), exact.coef.astype(np.float32), exact.values, np.empty(0), KERNEL)
+    expansion = kp.Expansion(
+        X.astype(np.float32), exact.coef.astype(np.float32), exact.values, np.empty(0), KERNEL
+    )
     single = kp.expand(NEW.astype(np.float32), expansion)
     assert single.dtype == np.float32
     assert np.abs(single - naive.features(K_NEW, K, 3)).max() < 1e-3
@@ -117,10 +151,17 @@ def test_eigenvalues_of_well_known_data_are_those_of_scipy(name):
     # those of iris were wrong: 150 points were just beyond the size of a direct solution
     points = getattr(pytest.importorskip("sklearn.datasets"), "load_" + name)().data
     sigma = kp.median_bandwidth(points, 0)
-    for kernel in (kp.gaussian(sigma), kp.laplacian(sigma), kp.matern(1.5, sigma), kp.cauchy(sigma),
-                   kp.polynomial(2, 1 / sigma ** 2, 1.0)):
+    for kernel in (
+        kp.gaussian(sigma),
+        kp.laplacian(sigma),
+        kp.matern(1.5, sigma),
+        kp.cauchy(sigma),
+        kp.polynomial(2, 1 / sigma**2, 1.0),
+    ):
         K = kp.gram(points, points, kernel)
-        exact = scipy.linalg.eigh(K, eigvals_only=True, subset_by_index=(len(K) - 10, len(K) - 1))[::-1]
+        exact = scipy.linalg.eigh(K, eigvals_only=True, subset_by_index=(len(K) - 10, len(K) - 1))[
+            ::-1
+        ]
         assert np.abs(kp.kpca(points, kernel, 10, 0).values - exact).max() <= 1e-10 * exact[0]
 
 
@@ -132,7 +173,9 @@ def test_an_outlier_spoilt_the_centred_features_of_later_components():
     model = kp.centered_kpca(points, kp.linear(), 4, 0)
     assert np.abs(model.coef.sum(0)).max() < 1e-15
     features = kp.expand(points, model)
-    assert np.allclose((features ** 2).sum(0), np.linalg.eigvalsh(naive.centered(K))[::-1][:4], rtol=1e-6)
+    assert np.allclose(
+        (features**2).sum(0), np.linalg.eigvalsh(naive.centered(K))[::-1][:4], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -141,8 +184,11 @@ def test_rounding_of_the_mean_that_centring_takes_off_was_taken_for_components(d
     points = (rng.standard_normal((100, 3)) + 100).astype(dtype)
     values = kp.centered_kpca(points, kp.linear(), 12).values
     assert (values > 0).sum() == 3
-    assert np.allclose(values[:3], np.linalg.svd(points - points.mean(0, dtype=float), compute_uv=False) ** 2,
-                       rtol=1e-2)
+    assert np.allclose(
+        values[:3],
+        np.linalg.svd(points - points.mean(0, dtype=float), compute_uv=False) ** 2,
+        rtol=1e-2,
+    )
 
 
 def test_small_components_of_spectra_with_a_large_mean_were_rounding_in_float32(rng):
@@ -150,9 +196,14 @@ def test_small_components_of_spectra_with_a_large_mean_were_rounding_in_float32(
     place = np.linspace(0.0, 1.0, 2000)
     peaks = np.exp(-0.5 * ((place - np.array([[0.2], [0.5], [0.8]])) / 0.02) ** 2)
     spectra = (2.0 + 2e-3 * rng.standard_normal((80, 3)) @ peaks).astype(np.float32)
-    U, sizes, _ = np.linalg.svd(spectra.astype(float) - spectra.astype(float).mean(0), full_matrices=False)
+    U, sizes, _ = np.linalg.svd(
+        spectra.astype(float) - spectra.astype(float).mean(0), full_matrices=False
+    )
     found = kp.centered_kpca(spectra, kp.linear(), 4)
-    assert found.values[:3] == pytest.approx(sizes[:3] ** 2, rel=1e-5) and found.values[3] < 1e-6 * found.values[0]
+    assert (
+        found.values[:3] == pytest.approx(sizes[:3] ** 2, rel=1e-5)
+        and found.values[3] < 1e-6 * found.values[0]
+    )
     features = kp.expand(spectra, found)
     assert features.dtype == np.float32
     assert np.abs(np.abs(features[:, :3]) - np.abs(U[:, :3] * sizes[:3])).max() < 1e-4 * sizes[0]
@@ -169,7 +220,9 @@ def centered_in_long_double(K):
 def products(monkeypatch):
     """A list that grows by one with each product of the eigensolver."""
     counted, product = [], kp._measured_product
-    monkeypatch.setattr(kp, "_measured_product", lambda A, V: (counted.append(type(A)), product(A, V))[1])
+    monkeypatch.setattr(
+        kp, "_measured_product", lambda A, V: (counted.append(type(A)), product(A, V))[1]
+    )
     return counted
 
 
@@ -181,7 +234,9 @@ def test_components_of_a_polynomial_far_from_the_origin_were_the_rounding_of_cen
     _, values = centered_in_long_double((wide @ wide.T + 1) ** 2)
     kernel = kp.polynomial(2, 1.0, 1.0)
     model = kp.centered_kpca(points, kernel, 6)
-    by_parts = kp.kpca_from_eigen(points, kernel, kp.block_lanczos(kp.center(kp.gram(points, points, kernel)), 6))
+    by_parts = kp.kpca_from_eigen(
+        points, kernel, kp.block_lanczos(kp.center(kp.gram(points, points, kernel)), 6)
+    )
     assert model.values[0] == pytest.approx(values[0], rel=1e-6) and not model.values[1:].any()
     assert by_parts.values[0] == pytest.approx(values[0], rel=1e-3)
     assert (by_parts.values[1:] <= 1e-10 * values[0]).all()
@@ -207,16 +262,23 @@ def test_centring_a_wide_gaussian_ran_through_all_iterations(products):
     assert len(products) <= 20
     assert np.allclose(model.values[:2], values[:2], rtol=1e-6) and not model.values[2:].any()
     found = kp.block_lanczos(kp.center(kp.gram(points, points, kp.gaussian(1e5))), 5, 0, 1e-13)
-    assert found.iterations <= 20                      # an operator knows what cancels in it
-    true = np.linalg.norm(exact.astype(float) @ found.vectors - found.vectors * found.values, axis=0) / values[0]
-    assert (true <= 1.1 * found.residual).all()        # the larger one of what the search left and of the rounding
+    assert found.iterations <= 20  # an operator knows what cancels in it
+    true = (
+        np.linalg.norm(exact.astype(float) @ found.vectors - found.vectors * found.values, axis=0)
+        / values[0]
+    )
+    assert (
+        true <= 1.1 * found.residual
+    ).all()  # the larger one of what the search left and of the rounding
 
 
 def test_components_that_centring_leaves_of_many_float32_points_were_cut():
     # the search ended with its start block, where the rounding of 1^T K 1 / n exceeds what a random vector shows
     points = np.random.default_rng(0).standard_normal((9000, 5)).astype(np.float32)
     values = np.linalg.svd(points - points.mean(0, np.float64), compute_uv=False) ** 2 / 300.0**2
-    assert np.allclose(kp.centered_kpca(points, kp.gaussian(300.0), 3).values, values[:3], rtol=1e-3)
+    assert np.allclose(
+        kp.centered_kpca(points, kp.gaussian(300.0), 3).values, values[:3], rtol=1e-3
+    )
 
 
 def test_centring_an_expansion_left_sums_that_large_kernel_values_multiply():
@@ -239,7 +301,8 @@ def test_weighted_components_of_a_linear_kernel_lost_all_digits_far_from_the_ori
     model = kp.rskpca(C, w, kp.linear(), 3, 0, True)
     assert model.values == pytest.approx(values, rel=1e-6)
     assert kp.centered_kpca(C, kp.linear(), 3).values == pytest.approx(
-        np.linalg.svd(C - C.mean(0), compute_uv=False) ** 2, rel=1e-6)
+        np.linalg.svd(C - C.mean(0), compute_uv=False) ** 2, rel=1e-6
+    )
 
 
 def test_components_of_landmarks_were_the_rounding_of_centring():
@@ -252,6 +315,7 @@ def test_components_of_landmarks_were_the_rounding_of_centring():
 
 
 # Pre-images
+
 
 def denoised_circle():
     angles = np.linspace(0.0, 6.2, 150)
@@ -269,8 +333,9 @@ def test_preimages_are_stationary_points_and_denoise(centered):
     assert np.abs(radii - 3.0).mean() < 0.75 * np.abs(np.linalg.norm(noisy, axis=1) - 3.0).mean()
     gammas = features @ expansion.coef.T + (1.0 / 150 if centered else 0.0)
 
-    def height(z):                                         # <phi(z), sum gamma_i phi(x_i)>
+    def height(z):  # <phi(z), sum gamma_i phi(x_i)>
         return (gammas * naive.gaussian(z, noisy, 1.5)).sum(1)
+
     for shift in np.concatenate([np.eye(2), -np.eye(2)]):
         assert (height(found + 1e-3 * shift) <= height(found) + 1e-9).all()
     assert (height(found) >= height(noisy) - 1e-9).mean() > 0.95
@@ -278,8 +343,10 @@ def test_preimages_are_stationary_points_and_denoise(centered):
 
 def test_learned_preimages_are_those_of_kernel_ridge_regression():
     _, noisy = denoised_circle()
-    for kernel, of in [(kp.gaussian(1.5), lambda A, B: naive.gaussian(A, B, 1.5)),
-                       (kp.polynomial(3, 0.5, 1.0), lambda A, B: (0.5 * A @ B.T + 1) ** 3)]:
+    for kernel, of in [
+        (kp.gaussian(1.5), lambda A, B: naive.gaussian(A, B, 1.5)),
+        (kp.polynomial(3, 0.5, 1.0), lambda A, B: (0.5 * A @ B.T + 1) ** 3),
+    ]:
         expansion = kp.kpca(noisy, kernel, 5)
         F, new = kp.expand(noisy, expansion), kp.expand(noisy[:7] + 0.1, expansion)
         expected = of(new, F) @ np.linalg.solve(of(F, F) + 0.2 * np.eye(150), noisy)
@@ -291,18 +358,26 @@ def test_learned_preimages_are_scikit_learns_of_points_about_their_mean():
     _, noisy = denoised_circle()
     noisy = noisy + [2.0, 5.0]
     mean = noisy.mean(0)
-    peer = decomposition.KernelPCA(6, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.5).fit(noisy - mean)
+    peer = decomposition.KernelPCA(
+        6, kernel="rbf", gamma=0.3, fit_inverse_transform=True, alpha=0.5
+    ).fit(noisy - mean)
     expansion = kp.centered_kpca(noisy, kp.gaussian(np.sqrt(0.5 / 0.3)), 6)
     ours = kp.kernel_pca_preimage(kp.expand(noisy + 0.1, expansion), expansion, 0.5)
-    assert np.abs(ours - mean - peer.inverse_transform(peer.transform(noisy - mean + 0.1))).max() < 1e-6
+    assert (
+        np.abs(ours - mean - peer.inverse_transform(peer.transform(noisy - mean + 0.1))).max()
+        < 1e-6
+    )
 
 
 def test_learned_preimages_of_centred_linear_models_had_mean_0():
     # two components of points in the plane tell all of a point
     points = np.random.default_rng(0).standard_normal((80, 2)) + [0.93, 1.24]
-    for model in (kp.centered_kpca(points, kp.linear(), 2),
-                  kp.nystrom_kpca(points, np.arange(9), kp.linear(), 2, 0, True),
-                  kp.rskpca(points, np.arange(1.0, 81.0), kp.linear(), 2, 0, True), kp.kpca(points, kp.linear(), 2)):
+    for model in (
+        kp.centered_kpca(points, kp.linear(), 2),
+        kp.nystrom_kpca(points, np.arange(9), kp.linear(), 2, 0, True),
+        kp.rskpca(points, np.arange(1.0, 81.0), kp.linear(), 2, 0, True),
+        kp.kpca(points, kp.linear(), 2),
+    ):
         found = kp.kernel_pca_preimage(kp.expand(points, model), model, 1e-9)
         assert np.abs(found - points).max() < 1e-6
 
@@ -312,7 +387,9 @@ def test_preimages_diagonals_and_ridges_failed_where_numpy_raises_what_underflow
     with np.errstate(all="raise"):
         model = kp.kpca(points, kp.gaussian(1.0), 3)
         assert np.abs(kp.kernel_pca_preimage(kp.expand(points, model), model) - points).max() < 1e-6
-        assert kp.gram_diagonal(tiny, kp.polynomial(2, 1.0, 0.0)).max() < 1e-45        # 4e-80, below float32
+        assert (
+            kp.gram_diagonal(tiny, kp.polynomial(2, 1.0, 0.0)).max() < 1e-45
+        )  # 4e-80, below float32
         found = kp.kernel_ridge_cg(points, np.array([1.0, 1e-300, 0.0]), kp.gaussian(1.0), 1e200)
         assert found.coef[0, 0] == pytest.approx(1e-200)
 
@@ -336,9 +413,15 @@ def test_preimages_guessed_from_an_offset_whether_a_model_was_centred():
     # of symmetric points the offset is 0; of weighted centers the mean is not that of equal weights
     two = kp.centered_kpca(np.array([[-1.0], [1.0]]), kp.gaussian(1.0), 1)
     assert two.offset[0] == 0.0
-    assert np.allclose(kp.kernel_pca_preimage(kp.expand(two.points, two), two), two.points, atol=1e-8)
-    three = kp.rskpca(np.array([[0.0], [1.0], [3.0]]), np.array([10.0, 1.0, 1.0]), kp.gaussian(1.0), 2, 0, True)
-    assert np.allclose(kp.kernel_pca_preimage(kp.expand(three.points, three), three), three.points, atol=1e-8)
+    assert np.allclose(
+        kp.kernel_pca_preimage(kp.expand(two.points, two), two), two.points, atol=1e-8
+    )
+    three = kp.rskpca(
+        np.array([[0.0], [1.0], [3.0]]), np.array([10.0, 1.0, 1.0]), kp.gaussian(1.0), 2, 0, True
+    )
+    assert np.allclose(
+        kp.kernel_pca_preimage(kp.expand(three.points, three), three), three.points, atol=1e-8
+    )
 
 
 def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
@@ -346,12 +429,20 @@ def test_preimages_of_models_that_do_not_know_their_mean_are_refused(rng):
     model = kp.centered_kpca(X, kp.gaussian(1.0), 2)
     features = kp.expand(X, model)
     thinned = kp.thin_expansion(model, kp.round_expansion(model.coef, 2.0, 0))
-    for unknown in (thinned, model._replace(mean=np.empty(0)), model._replace(mean=np.array([np.nan]))):
-        with pytest.raises(ValueError,
-                           match="kernel_pca_preimage: ridge must be positive where expansion has an offset"):
+    for unknown in (
+        thinned,
+        model._replace(mean=np.empty(0)),
+        model._replace(mean=np.array([np.nan])),
+    ):
+        with pytest.raises(
+            ValueError,
+            match="kernel_pca_preimage: ridge must be positive where expansion has an offset",
+        ):
             kp.kernel_pca_preimage(features, unknown)
         assert np.isfinite(kp.kernel_pca_preimage(features, unknown, 0.1)).all()
-    with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty, hold one number"):
+    with pytest.raises(
+        ValueError, match="kernel_pca_preimage: expansion.mean must be empty, hold one number"
+    ):
         kp.kernel_pca_preimage(features, model._replace(mean=np.ones(29)))
     for mean in (np.full(30, np.inf), np.append(np.nan, np.ones(29))):
         with pytest.raises(ValueError, match="kernel_pca_preimage: expansion.mean must be empty"):
@@ -371,12 +462,22 @@ def test_preimages_went_to_infinity_where_every_point_is_worse_than_none():
 @pytest.mark.parametrize("make", [kp.kpca, kp.centered_kpca])
 def test_a_rectangular_matrix_of_a_precomputed_kernel_was_refused_without_the_remedy(make, rng):
     K = naive.gaussian(points := rng.standard_normal((110, 2)), points, 1.0)
-    model, rows, K_test = make(np.arange(100.0)[:, None], kp.precomputed(K), 3), np.arange(100.0, 110.0), K[100:, :100]
+    model, rows, K_test = (
+        make(np.arange(100.0)[:, None], kp.precomputed(K), 3),
+        np.arange(100.0, 110.0),
+        K[100:, :100],
+    )
     for call in (kp.expand, kp.residual):
-        with pytest.raises(ValueError, match=r"\(X: 10 x 100, .*points: 100 x 1\): .* are K @ coef \+ offset$"):
+        with pytest.raises(
+            ValueError, match=r"\(X: 10 x 100, .*points: 100 x 1\): .* are K @ coef \+ offset$"
+        ):
             call(K_test.copy(), model)
-    assert np.allclose(K_test @ model.coef + model.offset, kp.expand(rows[:, None], model), 1e-9, 1e-9)
-    with pytest.raises(ValueError, match=r"X must have one column, .*: np.arange\(N\)\[:, None\] for all points"):
+    assert np.allclose(
+        K_test @ model.coef + model.offset, kp.expand(rows[:, None], model), 1e-9, 1e-9
+    )
+    with pytest.raises(
+        ValueError, match=r"X must have one column, .*: np.arange\(N\)\[:, None\] for all points"
+    ):
         make(K, kp.precomputed(K), 3)
 
 

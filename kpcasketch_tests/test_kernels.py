@@ -26,24 +26,39 @@ KERNELS = {
     "matern 0.5": (kp.matern(0.5, 1.7), lambda X, Y: naive.matern(X, Y, 0.5, 1.7)),
     "matern 1.5": (kp.matern(1.5, 1.7), lambda X, Y: naive.matern(X, Y, 1.5, 1.7)),
     "matern 2.5": (kp.matern(2.5, 1.7), lambda X, Y: naive.matern(X, Y, 2.5, 1.7)),
-    "rational_quadratic": (kp.rational_quadratic(0.8, 1.7), lambda X, Y: naive.rational_quadratic(X, Y, 0.8, 1.7)),
+    "rational_quadratic": (
+        kp.rational_quadratic(0.8, 1.7),
+        lambda X, Y: naive.rational_quadratic(X, Y, 0.8, 1.7),
+    ),
     "cauchy": (kp.cauchy(1.7), lambda X, Y: naive.cauchy(X, Y, 1.7)),
     "polynomial": (kp.polynomial(3, 0.5, 1.0), lambda X, Y: naive.polynomial(X, Y, 3, 0.5, 1.0)),
     "linear": (kp.linear(), naive.linear),
-    "scaled": (kp.scaled(kp.scaled(kp.gaussian(1.7), 2.0), 3.0), lambda X, Y: 6 * naive.gaussian(X, Y, 1.7)),
+    "scaled": (
+        kp.scaled(kp.scaled(kp.gaussian(1.7), 2.0), 3.0),
+        lambda X, Y: 6 * naive.gaussian(X, Y, 1.7),
+    ),
 }
 
 
 def test_a_kernel_that_was_loaded_could_not_be_compared():
     # "truth value of an array", and nothing was found in a list; no kernel could be a key
-    kernels = [kp.gaussian(1.0), kp.gaussian(2.0), kp.laplacian(1.0), kp.scaled(kp.gaussian(1.0), 2.0),
-               kp.precomputed(np.eye(3)), kp.precomputed(2 * np.eye(3)), kp.precomputed(np.eye(4))]
+    kernels = [
+        kp.gaussian(1.0),
+        kp.gaussian(2.0),
+        kp.laplacian(1.0),
+        kp.scaled(kp.gaussian(1.0), 2.0),
+        kp.precomputed(np.eye(3)),
+        kp.precomputed(2 * np.eye(3)),
+        kp.precomputed(np.eye(4)),
+    ]
     copies = [pickle.loads(pickle.dumps(kernel)) for kernel in kernels]
     for i, kernel in enumerate(kernels):
         assert [kernel == other for other in copies] == [i == j for j in range(7)]
         assert [kernel != other for other in copies] == [i != j for j in range(7)]
         assert hash(kernel) == hash(copies[i]) and copies.index(kernel) == i
-    assert len({*kernels, *copies}) == 7 and kernels[0] != tuple(kernels[0]) and not kernels[0] == 1.0
+    assert (
+        len({*kernels, *copies}) == 7 and kernels[0] != tuple(kernels[0]) and not kernels[0] == 1.0
+    )
 
 
 def points(n, d, seed=0):
@@ -60,7 +75,10 @@ def test_gram_is_the_naive_one(name, dtype, rounding):
         K = kp.gram(X, Y, kernel)
         assert K.dtype == dtype
         # the direct sum of d squares and the exponential round about 2 d + 30 times at worst
-        assert np.abs(K - reference(X, Y)).max() <= (2 * d + 30) * rounding * np.abs(reference(X, Y)).max()
+        assert (
+            np.abs(K - reference(X, Y)).max()
+            <= (2 * d + 30) * rounding * np.abs(reference(X, Y)).max()
+        )
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -95,8 +113,10 @@ def test_two_far_clusters_of_near_duplicates_keep_their_distances(dtype, roundin
     X[100:] = X[:100] + 1e-3
     X[50:150] += 1e4
     X = X.astype(dtype)
-    for kernel, reference in ((kp.gaussian(1.0), lambda: naive.gaussian(X, X, 1.0)),
-                              (kp.laplacian(1.0), lambda: naive.laplacian(X, X, 1.0))):
+    for kernel, reference in (
+        (kp.gaussian(1.0), lambda: naive.gaussian(X, X, 1.0)),
+        (kp.laplacian(1.0), lambda: naive.laplacian(X, X, 1.0)),
+    ):
         assert np.abs(kp.gram(X, X, kernel) - reference()).max() <= 100 * rounding
 
 
@@ -129,12 +149,21 @@ def test_zero_vectors_and_constant_data_give_finite_values():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 140), st.integers(1, 140), st.integers(1, 20), st.integers(1, 18), st.integers(0, 99))
+@given(
+    st.integers(1, 140),
+    st.integers(1, 140),
+    st.integers(1, 20),
+    st.integers(1, 18),
+    st.integers(0, 99),
+)
 def test_gram_matmat_is_gram_times_vectors(n, m, d, p, seed):
     X, Y, V = points(n, d, seed), points(m, d, seed + 1), points(m, p, seed + 2)
     kernel = kp.gaussian(2.0)
     K = kp.gram(X, Y, kernel)
-    assert np.abs(kp.gram_matmat(X, Y, V, kernel) - K @ V).max() <= 1e-14 * (1 + np.abs(K) @ np.abs(V)).max()
+    assert (
+        np.abs(kp.gram_matmat(X, Y, V, kernel) - K @ V).max()
+        <= 1e-14 * (1 + np.abs(K) @ np.abs(V)).max()
+    )
 
 
 @pytest.mark.bounds
@@ -174,19 +203,31 @@ def test_a_custom_kernel_equals_its_formula_in_both_precisions():
     kernel = kp.custom(intersection)
     expected = np.minimum(X[:, None], X[None]).sum(-1)
     assert np.abs(kp.gram(X, X, kernel) - expected).max() < 1e-13
-    assert np.abs(kp.gram(X.astype(np.float32), X.astype(np.float32), kernel) - expected).max() < 1e-5
-    assert np.abs(kp.gram_matmat(X, X, np.ones((150, 1)), kernel)[:, 0] - expected.sum(1)).max() < 1e-11
+    assert (
+        np.abs(kp.gram(X.astype(np.float32), X.astype(np.float32), kernel) - expected).max() < 1e-5
+    )
+    assert (
+        np.abs(kp.gram_matmat(X, X, np.ones((150, 1)), kernel)[:, 0] - expected.sum(1)).max()
+        < 1e-11
+    )
     assert np.allclose(kp.gram_diagonal(X, kp.scaled(kernel, 2.0)), 2 * X.sum(1))
 
 
 def test_a_pickled_custom_kernel_is_compiled_where_it_is_unpickled():
     # an address is another in each process
     X, kernel = np.abs(points(20, 3)), kp.scaled(kp.custom(intersection), 2.0)
-    code = ("import pickle, sys, numpy as np, kpcasketch as kp\n"
-            "X, kernel = pickle.load(sys.stdin.buffer)\n"
-            "sys.stdout.buffer.write(kp.gram(X, X, kernel).tobytes())")
-    run = subprocess.run([sys.executable, "-c", code], input=pickle.dumps((X, kernel)), capture_output=True, check=True,
-                         cwd=pathlib.Path(kp.__file__).parent)
+    code = (
+        "import pickle, sys, numpy as np, kpcasketch as kp\n"
+        "X, kernel = pickle.load(sys.stdin.buffer)\n"
+        "sys.stdout.buffer.write(kp.gram(X, X, kernel).tobytes())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        input=pickle.dumps((X, kernel)),
+        capture_output=True,
+        check=True,
+        cwd=pathlib.Path(kp.__file__).parent,
+    )
     assert run.stdout == kp.gram(X, X, kernel).tobytes()
     assert pickle.loads(pickle.dumps(kernel))[:6] == kernel[:6]
     again = pickle.loads(pickle.dumps(kp.gaussian(2.0)))
@@ -215,29 +256,45 @@ def test_median_bandwidth_is_the_median_distance_and_never_zero():
     assert kp.median_bandwidth(large, 1) != kp.median_bandwidth(large, 2)
 
 
-
 SCALE_FREE = {
-    "gaussian": (kp.gaussian, naive.gaussian), "laplacian": (kp.laplacian, naive.laplacian),
+    "gaussian": (kp.gaussian, naive.gaussian),
+    "laplacian": (kp.laplacian, naive.laplacian),
     "cauchy": (kp.cauchy, naive.cauchy),
-    "matern 2.5": (lambda sigma: kp.matern(2.5, sigma), lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma)),
-    "rational_quadratic": (lambda sigma: kp.rational_quadratic(0.7, sigma),
-                           lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.7, sigma)),
-    "polynomial": (lambda sigma: kp.polynomial(2, 1 / sigma ** 2, 0.5),
-                   lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma ** 2, 0.5)),
+    "matern 2.5": (
+        lambda sigma: kp.matern(2.5, sigma),
+        lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma),
+    ),
+    "rational_quadratic": (
+        lambda sigma: kp.rational_quadratic(0.7, sigma),
+        lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.7, sigma),
+    ),
+    "polynomial": (
+        lambda sigma: kp.polynomial(2, 1 / sigma**2, 0.5),
+        lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma**2, 0.5),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SCALE_FREE)
-@pytest.mark.parametrize("dtype, rounding, exponents", [(np.float64, 2.3e-16, (-139, -30, -7, 7, 30, 139)),
-                                                        (np.float32, 1.2e-7, (-30, -12, -6, 6, 12, 16))])
+@pytest.mark.parametrize(
+    "dtype, rounding, exponents",
+    [
+        (np.float64, 2.3e-16, (-139, -30, -7, 7, 30, 139)),
+        (np.float32, 1.2e-7, (-30, -12, -6, 6, 12, 16)),
+    ],
+)
 def test_parameters_clamped_to_float32_made_tiny_points_all_alike(name, dtype, rounding, exponents):
     make, reference = SCALE_FREE[name]
     for d in (3, 20):
         plain = points(40, d).astype(dtype)
         for exponent in exponents:
-            unit = 2.0 ** round(exponent * 3.3219)     # a power of two: the points stay what they are
+            unit = 2.0 ** round(exponent * 3.3219)  # a power of two: the points stay what they are
             expected = reference(plain, plain, 1.7)
-            K = kp.gram((plain * dtype(unit)).astype(dtype), (plain * dtype(unit)).astype(dtype), make(1.7 * unit))
+            K = kp.gram(
+                (plain * dtype(unit)).astype(dtype),
+                (plain * dtype(unit)).astype(dtype),
+                make(1.7 * unit),
+            )
             assert np.abs(K - expected).max() <= (4 * d + 60) * rounding * np.abs(expected).max()
 
 
@@ -247,31 +304,45 @@ def test_a_huge_factor_times_a_kernel_value_of_zero_was_nan():
         for kappa in factors:
             for kernel in (kp.matern(2.5, 1.0), kp.matern(1.5, 1.0), kp.gaussian(1.0)):
                 K = kp.gram(X, X, kp.scaled(kernel, kappa))
-                assert np.allclose(K / dtype(kappa), kp.gram(X, X, kernel), rtol=1e-6) and (K[2, :2] == 0).all()
+                assert (
+                    np.allclose(K / dtype(kappa), kp.gram(X, X, kernel), rtol=1e-6)
+                    and (K[2, :2] == 0).all()
+                )
 
 
 @pytest.mark.parametrize("alpha, sigma", [(1e-3, 1e-140), (1e-3, 1e-15), (0.02, 1e-30)])
 def test_a_rational_quadratic_was_0_where_the_square_of_a_ratio_overflows(alpha, sigma):
     # .48 at a distance of 2e149 and alpha = .001; .92 at 2e16 in float32
     kernel = kp.rational_quadratic(alpha, sigma)
-    for dtype, far, near in ((np.float64, 2e149, 1e-13), (np.float32, np.float32(2e16), 1e-7), (np.float64, 3, 1e-13)):
-        exact = math.exp(-alpha * np.logaddexp(0, 2 * math.log(far) - 2 * math.log(sigma) - math.log(2 * alpha)))
+    for dtype, far, near in (
+        (np.float64, 2e149, 1e-13),
+        (np.float32, np.float32(2e16), 1e-7),
+        (np.float64, 3, 1e-13),
+    ):
+        exact = math.exp(
+            -alpha * np.logaddexp(0, 2 * math.log(far) - 2 * math.log(sigma) - math.log(2 * alpha))
+        )
         X = np.array([[-0.5 * far], [0.5 * far]], dtype)
         assert np.abs(kp.gram(X, X, kernel) - [[1, exact], [exact, 1]]).max() < near
-        with np.errstate(over="ignore", invalid="ignore"):             # where it runs as Python
+        with np.errstate(over="ignore", invalid="ignore"):  # where it runs as Python
             assert abs(kp.kernel_value(kernel, *X.astype(np.float64)) - exact) < 1e-13
-        assert kp.shadow_bounds(kernel, far).mmd == pytest.approx(math.sqrt(2 - 2 * exact), abs=1e-7)
+        assert kp.shadow_bounds(kernel, far).mmd == pytest.approx(
+            math.sqrt(2 - 2 * exact), abs=1e-7
+        )
 
 
 def test_the_median_of_tiny_distances_was_one():
     # squares of gaps of 1e-170 are 0
-    assert kp.median_bandwidth(points(50, 2) * 1e-170,
-                               0) == pytest.approx(1e-170 * kp.median_bandwidth(points(50, 2), 0), rel=1e-12)
+    assert kp.median_bandwidth(points(50, 2) * 1e-170, 0) == pytest.approx(
+        1e-170 * kp.median_bandwidth(points(50, 2), 0), rel=1e-12
+    )
 
 
 def test_a_gaussian_by_gamma_is_that_by_sigma():
     X = np.random.default_rng(5).standard_normal((30, 3))
-    assert np.allclose(kp.gram(X, X, kp.gaussian(gamma=0.3)), naive.gaussian(X, X, (2 * 0.3) ** -0.5), rtol=1e-13)
+    assert np.allclose(
+        kp.gram(X, X, kp.gaussian(gamma=0.3)), naive.gaussian(X, X, (2 * 0.3) ** -0.5), rtol=1e-13
+    )
     assert kp.gaussian(gamma=0.125)[:-1] == kp.gaussian(2.0)[:-1] == kp.gaussian(sigma=2)[:-1]
     for both in ({}, {"sigma": 1.0, "gamma": 1.0}):
         with pytest.raises(ValueError, match="gaussian: either sigma or gamma must be given"):
@@ -287,7 +358,9 @@ def test_results_print_shapes_and_kernels_their_name():
     model = kp.kpca(X, kp.gaussian(6.0), 2)
     assert "points=(50, 3) float64, coef=(50, 2) float64" in repr(model) and len(repr(model)) < 400
     assert repr(kp.gaussian(6.0)) == "Kernel(gaussian, sigma=6, gamma=0.0138889)"
-    assert repr(kp.scaled(kp.polynomial(2, 0.5, 1.0), 3.0)).endswith("scale=3, gamma=0.5, shape=2, offset=1)")
+    assert repr(kp.scaled(kp.polynomial(2, 0.5, 1.0), 3.0)).endswith(
+        "scale=3, gamma=0.5, shape=2, offset=1)"
+    )
     assert repr(kp.precomputed(np.eye(4))) == "Kernel(precomputed, table (4, 4))"
 
 
@@ -302,8 +375,11 @@ def test_vectors_that_are_not_contiguous_could_not_be_compared():
 def test_powers_of_a_kernel_scaled_down_overflowed_on_the_diagonal_or_in_one_twin(count, threads):
     kernel, y = kp.scaled(kp.polynomial(64, 1.0, 0.0), 1e-300), np.array([[3000.0]])
     exact = 10.0 ** (128 * np.log10(3000.0) - 300)
-    for value in (threads(count, kp.gram, y, y, kernel), kp.gram_diagonal(y, kernel),
-                  kp.kernel_value(kernel, y[0], y[0])):
+    for value in (
+        threads(count, kp.gram, y, y, kernel),
+        kp.gram_diagonal(y, kernel),
+        kp.kernel_value(kernel, y[0], y[0]),
+    ):
         assert value == pytest.approx(exact, rel=1e-10)
 
 
@@ -311,8 +387,19 @@ COMPILED = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="of compile
 
 
 @COMPILED
-@pytest.mark.parametrize("kernel", [kp.polynomial(3, 0.3, 1.0), kp.linear(), kp.matern(1.5, 2.0), kp.matern(2.5, 2.0),
-                                    kp.laplacian(2.0, 1), kp.rational_quadratic(0.7, 2.0), kp.cauchy(2.0)], ids=str)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        kp.polynomial(3, 0.3, 1.0),
+        kp.linear(),
+        kp.matern(1.5, 2.0),
+        kp.matern(2.5, 2.0),
+        kp.laplacian(2.0, 1),
+        kp.rational_quadratic(0.7, 2.0),
+        kp.cauchy(2.0),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_both_twins_give_the_same_bits_for_every_kernel(kernel, dtype, same_bits, rng):
     X, V = rng.standard_normal((300, 20)).astype(dtype), rng.standard_normal((300, 5)).astype(dtype)
@@ -330,7 +417,10 @@ def test_a_custom_kernel_with_threads_of_its_own_ended_the_process():
 def test_two_threads_made_kernels_of_one_function_that_were_refused():
     f, made = numba.njit(lambda x, y: x[0] * y[0]), []
     barrier = threading.Barrier(2)
-    threads = [threading.Thread(target=lambda: (barrier.wait(), made.append(kp.custom(f)))) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda: (barrier.wait(), made.append(kp.custom(f))))
+        for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -340,24 +430,45 @@ def test_two_threads_made_kernels_of_one_function_that_were_refused():
 
 # What a new kernel takes
 
-KINDS = re.search(r"\n (_PRECOMPUTED.*)\) = range", FILE.read_text())[1].split(", ")
-NEW_KERNEL = [                                         # the edits that a kernel takes: exp(-2 gamma r^2)
-    (re.search(r"\n _PRECOMPUTED.*\) = range\(\d+\)\n", FILE.read_text())[0], "\n " + ", ".join(
-        [*KINDS, f"_TWIN) = range({len(kp._KIND_NAMES) + 1})\n"])),
-    (f'"{kp._KIND_NAMES[-1]}")', f'"{kp._KIND_NAMES[-1]}", "twin")'),
-    ("def linear(", "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\ndef linear("),
-    ("        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
-     "        elif kernel.kind == _TWIN:\n            for j in range(_BLOCK):\n"
-     "                values[j] = _exp((one + one) * -gamma * values[j])\n"
-     "        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]")]
+NUMBERS = re.search(r"\n    _PRECOMPUTED,\n(?:    _\w+,\n)*\) = range\(\d+\)\n", FILE.read_text())[
+    0
+]
+NEW_KERNEL = [  # the edits that a kernel takes: exp(-2 gamma r^2)
+    (
+        NUMBERS,
+        NUMBERS.split(")")[0] + f"    _TWIN,\n) = range({len(kp._KIND_NAMES) + 1})\n",
+    ),
+    (f'    "{kp._KIND_NAMES[-1]}",\n)', f'    "{kp._KIND_NAMES[-1]}",\n    "twin",\n)'),
+    (
+        "def linear(",
+        "def twin(sigma):\n    return Kernel(_TWIN, gamma=0.5 / (sigma * sigma))\n\n\ndef linear(",
+    ),
+    (
+        "        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
+        "        elif kernel.kind == _TWIN:\n            for j in range(_BLOCK):\n"
+        "                values[j] = _exp((one + one) * -gamma * values[j])\n"
+        "        elif kernel.kind == _POLYNOMIAL:\n            for j in range(_BLOCK):\n                bases[j]",
+    ),
+]
 ITS_LAWS = [
-    ("_KINDS_WITH_LAWS = (", "_KINDS_WITH_LAWS = (_TWIN, "),
-    ("        return math.sqrt(2.0 * kernel.gamma)\n", "        return math.sqrt(2.0 * kernel.gamma)\n"
-     "    if kernel.kind == _TWIN:\n        return math.sqrt(4.0 * kernel.gamma)\n"),
-    ("        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)\n",
-     "        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)\n    if kernel.kind == _TWIN:\n"
-     "        return -math.expm1(-2.0 * gamma * r * r), math.sqrt(4.0 * gamma / math.e)\n")]
-IN_COMMANDS = [('    "linear": (linear, {}),', '    "linear": (linear, {}),\n    "twin": (twin, {"sigma": "median"}),')]
+    ("_KINDS_WITH_LAWS = (\n", "_KINDS_WITH_LAWS = (\n    _TWIN,\n"),
+    (
+        "        return math.sqrt(2.0 * kernel.gamma)\n",
+        "        return math.sqrt(2.0 * kernel.gamma)\n"
+        "    if kernel.kind == _TWIN:\n        return math.sqrt(4.0 * kernel.gamma)\n",
+    ),
+    (
+        "        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)\n",
+        "        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)\n    if kernel.kind == _TWIN:\n"
+        "        return -math.expm1(-2.0 * gamma * r * r), math.sqrt(4.0 * gamma / math.e)\n",
+    ),
+]
+IN_COMMANDS = [
+    (
+        '    "linear": (linear, {}),',
+        '    "linear": (linear, {}),\n    "twin": (twin, {"sigma": "median"}),',
+    )
+]
 TRIED = """
 import numpy as np, kpcasketch as kp
 X = np.random.default_rng(0).standard_normal((40, 3))
@@ -380,9 +491,18 @@ except ValueError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("edits, laws, command", [
-    (NEW_KERNEL, "shadow_bounds: kernel must be shift-invariant", "--kernel: invalid choice: 'twin'"),
-    (NEW_KERNEL + ITS_LAWS + IN_COMMANDS, "True", "True")], ids=["values alone", "in full"])
+@pytest.mark.parametrize(
+    "edits, laws, command",
+    [
+        (
+            NEW_KERNEL,
+            "shadow_bounds: kernel must be shift-invariant",
+            "--kernel: invalid choice: 'twin'",
+        ),
+        (NEW_KERNEL + ITS_LAWS + IN_COMMANDS, "True", "True"),
+    ],
+    ids=["values alone", "in full"],
+)
 def test_a_new_kernel_got_the_laws_of_others_without_a_word(edits, laws, command, tmp_path):
     source = FILE.read_text()
     for old, new in edits:

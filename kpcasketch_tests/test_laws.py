@@ -13,22 +13,38 @@ from hypothesis import strategies as st
 import kpcasketch as kp
 from kpcasketch_tests import naive
 
-KERNELS = [kp.gaussian, kp.laplacian, kp.cauchy, lambda sigma: kp.matern(1.5, sigma),
-           lambda sigma: kp.matern(2.5, sigma), lambda sigma: kp.rational_quadratic(2.0, sigma)]
+KERNELS = [
+    kp.gaussian,
+    kp.laplacian,
+    kp.cauchy,
+    lambda sigma: kp.matern(1.5, sigma),
+    lambda sigma: kp.matern(2.5, sigma),
+    lambda sigma: kp.rational_quadratic(2.0, sigma),
+]
 few = settings(max_examples=12, deadline=None)
 
 
 @st.composite
 def points(draw, least=2, most=40):
-    n, d, seed = draw(st.integers(least, most)), draw(st.integers(1, 4)), draw(st.integers(0, 2**32))
+    n, d, seed = (
+        draw(st.integers(least, most)),
+        draw(st.integers(1, 4)),
+        draw(st.integers(0, 2**32)),
+    )
     return np.random.default_rng(seed).integers(-6, 7, (n, d)).astype(float)
 
 
 SAMPLERS = {
     "recursive_rls": lambda X, kernel, seed: kp.recursive_rls(X, kernel, 50.0, 0.03, seed, 2.0),
-    "recursive_rls_fixed": lambda X, kernel, seed: kp.recursive_rls_fixed(X, kernel, 60, 0.03, seed, 1.0, 0.1),
-    "recursive_rls_practical": lambda X, kernel, seed: kp.recursive_rls_practical(X, kernel, 9, seed),
-    "recursive_rls_accelerated": lambda X, kernel, seed: kp.recursive_rls_accelerated(X, kernel, 9, seed),
+    "recursive_rls_fixed": lambda X, kernel, seed: kp.recursive_rls_fixed(
+        X, kernel, 60, 0.03, seed, 1.0, 0.1
+    ),
+    "recursive_rls_practical": lambda X, kernel, seed: kp.recursive_rls_practical(
+        X, kernel, 9, seed
+    ),
+    "recursive_rls_accelerated": lambda X, kernel, seed: kp.recursive_rls_accelerated(
+        X, kernel, 9, seed
+    ),
     "rls_nystrom": lambda X, kernel, seed: kp.rls_nystrom(X, kernel, 50.0, 0.03, seed, 2.0),
     "rpcholesky": lambda X, kernel, seed: kp.rpcholesky(X, kernel, 9, seed),
     "pivoted_cholesky": lambda X, kernel, seed: kp.pivoted_cholesky(X, kernel, 9),
@@ -43,13 +59,20 @@ REDUCED = {
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @few
-@given(X=points(900, 1000), make=st.sampled_from(KERNELS), seed=st.integers(0, 2**64 - 1), power=st.integers(-40, 40))
+@given(
+    X=points(900, 1000),
+    make=st.sampled_from(KERNELS),
+    seed=st.integers(0, 2**64 - 1),
+    power=st.integers(-40, 40),
+)
 def test_landmarks_know_neither_origin_nor_unit(name, X, make, seed, power):
     sample, unit = SAMPLERS[name], 2.0**power
     found = sample(X, make(3.0), seed)
-    assert found.indices.size < len(X)                 # all points would be a sample of any unit
+    assert found.indices.size < len(X)  # all points would be a sample of any unit
     for other in (sample(X + 64.0, make(3.0), seed), sample(unit * X, make(unit * 3.0), seed)):
-        assert np.array_equal(found.indices, other.indices) and np.array_equal(found.weights, other.weights)
+        assert np.array_equal(found.indices, other.indices) and np.array_equal(
+            found.weights, other.weights
+        )
     assert len(set(found.indices.tolist())) == found.indices.size and (found.weights > 0).all()
 
 
@@ -58,12 +81,19 @@ def test_landmarks_know_neither_origin_nor_unit(name, X, make, seed, power):
 @given(X=points(4), seed=st.integers(0, 2**64 - 1), power=st.integers(-40, 40))
 def test_reduced_sets_move_and_grow_with_the_points(name, X, seed, power):
     reduce, unit = REDUCED[name], 2.0**power
-    found, grown = reduce(X, kp.gaussian(3.0), 1.0, seed), reduce(unit * X, kp.gaussian(unit * 3.0), unit, seed)
-    assert np.array_equal(unit * found.centers, grown.centers) and np.array_equal(found.weights, grown.weights)
+    found, grown = (
+        reduce(X, kp.gaussian(3.0), 1.0, seed),
+        reduce(unit * X, kp.gaussian(unit * 3.0), unit, seed),
+    )
+    assert np.array_equal(unit * found.centers, grown.centers) and np.array_equal(
+        found.weights, grown.weights
+    )
     assert found.weights.sum() == pytest.approx(len(X), rel=1e-12)
-    if name != "kmeans_select":                        # its centers are means, which round elsewhere
+    if name != "kmeans_select":  # its centers are means, which round elsewhere
         moved = reduce(X + 64.0, kp.gaussian(3.0), 1.0, seed)
-        assert np.array_equal(found.centers + 64.0, moved.centers) and np.array_equal(found.weights, moved.weights)
+        assert np.array_equal(found.centers + 64.0, moved.centers) and np.array_equal(
+            found.weights, moved.weights
+        )
 
 
 @few
@@ -72,7 +102,11 @@ def test_the_order_of_points_is_nothing_but_an_order(X, make, seed):
     order, kernel = np.random.default_rng(seed).permutation(len(X)), make(3.0)
     K = kp.gram(X, X, kernel)
     assert np.abs(kp.gram(X[order], X[order], kernel) - K[np.ix_(order, order)]).max() < 1e-15
-    assert kp.median_bandwidth(X) == kp.median_bandwidth(X[order]) if len(np.unique(X, axis=0)) > 1 else True
+    assert (
+        kp.median_bandwidth(X) == kp.median_bandwidth(X[order])
+        if len(np.unique(X, axis=0)) > 1
+        else True
+    )
     scores = kp.ridge_leverage_scores(X, kernel, 0.3)
     assert np.abs(kp.ridge_leverage_scores(X[order], kernel, 0.3) - scores[order]).max() < 1e-9
     a, b = kp.kpca(X, kernel, 1), kp.kpca(X[order], kernel, 1)
@@ -94,11 +128,14 @@ def equal(a, b):
 
 def starts(d):
     map = kp.fourier_features_map(kp.gaussian(3.0), d, 24, 5)
-    return {"fd": (kp.fd_start(min(4, d), d), kp.fd_update), "skpca": (kp.skpca_start(map, 5), kp.skpca_update),
-            "skpca, centred": (kp.skpca_start(map, 5, True), kp.skpca_update),
-            "rnca": (kp.rnca_start(map), kp.rnca_update),
-            "reservoir": (kp.reservoir_start(7, d, 3), kp.reservoir_update),
-            "shadow": (kp.shadow_start(2.5, d), kp.shadow_update)}
+    return {
+        "fd": (kp.fd_start(min(4, d), d), kp.fd_update),
+        "skpca": (kp.skpca_start(map, 5), kp.skpca_update),
+        "skpca, centred": (kp.skpca_start(map, 5, True), kp.skpca_update),
+        "rnca": (kp.rnca_start(map), kp.rnca_update),
+        "reservoir": (kp.reservoir_start(7, d, 3), kp.reservoir_update),
+        "shadow": (kp.shadow_start(2.5, d), kp.shadow_update),
+    }
 
 
 @pytest.mark.parametrize("name", ["fd", "skpca", "skpca, centred", "rnca", "reservoir", "shadow"])
@@ -110,10 +147,15 @@ def test_a_stream_does_not_know_where_it_is_cut(name, X, seed):
     for rows in cuts(len(X), seed):
         if rows.size:
             state = update(state, X[rows])
-    if name == "rnca":                                 # sums of blocks are added
-        assert state.count == whole.count and np.abs(state.squares - whole.squares).max() < 1e-12 * len(X)
+    if name == "rnca":  # sums of blocks are added
+        assert state.count == whole.count and np.abs(
+            state.squares - whole.squares
+        ).max() < 1e-12 * len(X)
     elif name == "skpca, centred":
-        assert np.abs(state.means - whole.means).max() < 1e-12 and state.sketch.count == whole.sketch.count
+        assert (
+            np.abs(state.means - whole.means).max() < 1e-12
+            and state.sketch.count == whole.sketch.count
+        )
     else:
         assert equal(state, whole)
 
@@ -129,7 +171,11 @@ def test_merged_sketches_keep_the_bound_of_one_pass(X, seed, ell):
     found = kp.fd_finish(state)
     lost = np.linalg.eigvalsh(total - found.B.T @ found.B)
     size = np.trace(total)
-    assert found.count == len(X) and lost.min() > -1e-12 * size and lost.max() <= found.shrunk + 1e-12 * size
+    assert (
+        found.count == len(X)
+        and lost.min() > -1e-12 * size
+        and lost.max() <= found.shrunk + 1e-12 * size
+    )
 
 
 @few
@@ -141,7 +187,9 @@ def test_merged_streams_of_features_are_one_stream(X, seed, centred):
     state, sums = kp.skpca_start(map, 12, centred), kp.rnca_start(map, centred)
     for rows in cuts(len(X), seed):
         if rows.size:
-            state = kp.skpca_merge(state, kp.skpca_update(kp.skpca_start(map, 12, centred), X[rows]))
+            state = kp.skpca_merge(
+                state, kp.skpca_update(kp.skpca_start(map, 12, centred), X[rows])
+            )
             sums = kp.rnca_merge(sums, kp.rnca_update(kp.rnca_start(map, centred), X[rows]))
     values = np.linalg.eigvalsh(Z.T @ Z)[::-1]
     found, exact = kp.skpca_finish(state, 1), kp.rnca_finish(sums, 1)

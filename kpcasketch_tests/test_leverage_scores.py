@@ -26,18 +26,26 @@ K = naive.laplacian(X, X, 5.0)
 LAM = np.linalg.norm(K, 2) / 30
 CHANCE = 1e-8
 MANY = np.random.default_rng(1).standard_normal((2500, 2))
-SMOOTH, RIDGE = kp.gaussian(3.0), 500.0                # the theorems' constants need many points and a large ridge
-ROOM = {"recursive_rls": lambda s, seed: kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, seed),
-        "recursive_rls_fixed": lambda s, seed: kp.recursive_rls_fixed(MANY, SMOOTH, s, 0.03, seed),
-        "recursive_rls_practical": lambda s, seed: kp.recursive_rls_practical(X, KERNEL, s, seed, 0.05),
-        "recursive_rls_accelerated": lambda s, seed: kp.recursive_rls_accelerated(X, KERNEL, s, seed, 0.05),
-        "rpcholesky": lambda s, seed: kp.rpcholesky(X, KERNEL, s, seed)}
+SMOOTH, RIDGE = (
+    kp.gaussian(3.0),
+    500.0,
+)  # the theorems' constants need many points and a large ridge
+ROOM = {
+    "recursive_rls": lambda s, seed: kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, seed),
+    "recursive_rls_fixed": lambda s, seed: kp.recursive_rls_fixed(MANY, SMOOTH, s, 0.03, seed),
+    "recursive_rls_practical": lambda s, seed: kp.recursive_rls_practical(X, KERNEL, s, seed, 0.05),
+    "recursive_rls_accelerated": lambda s, seed: kp.recursive_rls_accelerated(
+        X, KERNEL, s, seed, 0.05
+    ),
+    "rpcholesky": lambda s, seed: kp.rpcholesky(X, KERNEL, s, seed),
+}
 
 
 @intrinsic
 def pointer(typing, address):
     def codegen(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
     return types.CPointer(types.int64)(address), codegen
 
 
@@ -57,19 +65,26 @@ def test_exact_scores_are_the_minimum_of_their_variational_form():
     for i in (0, 17, 39):
         y = np.linalg.solve(B @ B.T + lam * np.eye(40), B @ B[i])
         assert kp.ridge_leverage_scores(X[:40], KERNEL, lam)[i] == pytest.approx(
-            ((B[i] - y @ B) ** 2).sum() / lam + y @ y, rel=1e-9)
+            ((B[i] - y @ B) ** 2).sum() / lam + y @ y, rel=1e-9
+        )
 
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("n, m", [(1, 1), (130, 3), (300, 128), (129, 129), (700, 300)])
 def test_approximate_scores_are_those_of_lemma_6(n, m, rng):
     indices, weights = rng.choice(n, m, replace=False), rng.uniform(0.5, 3, m)
-    expected = np.clip(naive.approximate_ridge_leverage_scores(K[:n, :n], indices, weights, LAM), 0, 1)
+    expected = np.clip(
+        naive.approximate_ridge_leverage_scores(K[:n, :n], indices, weights, LAM), 0, 1
+    )
     found = kp.approximate_ridge_leverage_scores(X[:n], indices, weights, KERNEL, LAM)
     assert np.abs(found - expected).max() < 1e-13
     landmarks = kp.Landmarks(indices, weights, 0)
-    assert np.array_equal(found, kp.approximate_ridge_leverage_scores(X[:n], landmarks, weights, KERNEL, LAM))
-    assert np.array_equal(found, kp.approximate_ridge_leverage_scores(X[:n], X[indices], weights, KERNEL, LAM))
+    assert np.array_equal(
+        found, kp.approximate_ridge_leverage_scores(X[:n], landmarks, weights, KERNEL, LAM)
+    )
+    assert np.array_equal(
+        found, kp.approximate_ridge_leverage_scores(X[:n], X[indices], weights, KERNEL, LAM)
+    )
 
 
 def test_scores_of_a_plain_subset_are_overestimates(rng):
@@ -83,8 +98,12 @@ def test_float32_scores_are_right_for_any_ridge(lam):
     # below a hundred roundings of float32 the work is done in float64
     points = X.astype(np.float32)
     indices = np.arange(0, N, 3)
-    exact = kp.approximate_ridge_leverage_scores(points.astype(float), indices, np.ones(indices.size), KERNEL, lam)
-    found = kp.approximate_ridge_leverage_scores(points, indices, np.ones(indices.size), KERNEL, lam)
+    exact = kp.approximate_ridge_leverage_scores(
+        points.astype(float), indices, np.ones(indices.size), KERNEL, lam
+    )
+    found = kp.approximate_ridge_leverage_scores(
+        points, indices, np.ones(indices.size), KERNEL, lam
+    )
     assert np.abs(found - exact).max() < 0.02 * max(exact.max(), 1e-3)
 
 
@@ -92,12 +111,14 @@ def test_scores_were_negative_or_nan_where_points_repeat():
     points = np.repeat(X[:5], 60, 0)
     for lam in (1e-20, 1e-5, 1.0):
         exact = kp.ridge_leverage_scores(points, KERNEL, lam)
-        if lam > 1e-20:                                # of five points with 60 copies, in closed form
+        if lam > 1e-20:  # of five points with 60 copies, in closed form
             K = kp.gram(X[:5], X[:5], KERNEL)
             shares = np.diag(K @ np.linalg.inv(K + lam / 60 * np.eye(5))) / 60
             assert exact == pytest.approx(np.repeat(shares, 60), rel=1e-4)
         assert lam == 1.0 or (exact >= 1 / 62).all()
-        near = kp.approximate_ridge_leverage_scores(points, np.arange(300), np.ones(300), KERNEL, lam)
+        near = kp.approximate_ridge_leverage_scores(
+            points, np.arange(300), np.ones(300), KERNEL, lam
+        )
         assert (near >= 0).all() and (near <= 1).all() and (exact >= 0).all()
     assert near == pytest.approx(exact, rel=1e-8)
 
@@ -136,10 +157,16 @@ def test_landmarks_are_distinct_rows_with_weights_and_every_seed_gives_others(na
     found, other = ROOM[name](60, 0), ROOM[name](60, 1)
     assert np.unique(found.indices).size == found.indices.size and 0 <= found.indices.min()
     assert found.indices.max() < 2500
-    assert found.weights.shape == found.indices.shape and (found.weights >= 1.0).all() and found.evaluations > 0
+    assert (
+        found.weights.shape == found.indices.shape
+        and (found.weights >= 1.0).all()
+        and found.evaluations > 0
+    )
     assert not np.array_equal(found.indices, other.indices)
     again = ROOM[name](60, 0)
-    assert np.array_equal(found.indices, again.indices) and np.array_equal(found.weights, again.weights)
+    assert np.array_equal(found.indices, again.indices) and np.array_equal(
+        found.weights, again.weights
+    )
 
 
 @pytest.mark.parametrize("name", list(ROOM)[2:])
@@ -148,14 +175,18 @@ def test_fixed_sizes_are_kept_to(name, s):
     found = ROOM[name](s, 0)
     assert found.indices.size == min(s, N)
     if s >= N:
-        assert np.array_equal(found.indices, np.arange(N)) and (found.weights == 1).all() and found.evaluations == 0
+        assert (
+            np.array_equal(found.indices, np.arange(N))
+            and (found.weights == 1).all()
+            and found.evaluations == 0
+        )
 
 
 def weight_sums(X, kernel, s, delta, trials):
     out = np.zeros((trials, X.shape[0]))
     for t in range(trials):
         found = kp.recursive_rls_practical(X, kernel, s, t, delta)
-        out[t][found.indices] = found.weights ** 2
+        out[t][found.indices] = found.weights**2
     return out
 
 
@@ -172,12 +203,15 @@ def test_squared_weights_of_an_exact_draw_are_unbiased(rng):
 def halvings_and_coins(seed, n):
     """How many halvings each of n points is left after, and the uniform numbers that decide at a level."""
     key = np.uint64(kp._key(seed, kp._LANDMARKS))
-    bits = [int(inner(kp._random_word)(np.uint64(kp._subkey(key, kp._HALVING)), i)) for i in range(n)]
+    bits = [
+        int(inner(kp._random_word)(np.uint64(kp._subkey(key, kp._HALVING)), i)) for i in range(n)
+    ]
 
     def uniform(level):
         level_key = np.uint64(kp._subkey(np.uint64(kp._subkey(key, kp._LEVELS)), level))
         coins = np.uint64(kp._subkey(level_key, kp._COINS))
         return np.array([kp._uniform(coins, i) for i in range(n)])
+
     return np.array([next(t for t in range(64) if not b >> t & 1) for b in bits]), uniform
 
 
@@ -193,7 +227,9 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
             return rows, np.ones(rows.size)
         sample, weights = recursion(level + 1, delta / 3)
         place = np.searchsorted(rows, sample)
-        scores = 1.5 * naive.approximate_ridge_leverage_scores(matrix[np.ix_(rows, rows)], place, weights, lam)
+        scores = 1.5 * naive.approximate_ridge_leverage_scores(
+            matrix[np.ix_(rows, rows)], place, weights, lam
+        )
         scores = np.minimum(scores, 1)
         p = np.minimum(1, 16 * scores * math.log(max(scores.sum(), 1) / delta))
         kept = uniform(level)[rows] < p
@@ -206,23 +242,34 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("n, s, c, levels", [(1200, 200, 40.0, 4), (2000, 600, 50.0, 3)])     # k of 1, of 2
+@pytest.mark.parametrize(
+    "n, s, c, levels", [(1200, 200, 40.0, 4), (2000, 600, 50.0, 3)]
+)  # k of 1, of 2
 def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, levels, monkeypatch):
     """The naive recursion, fed with the uniform numbers of the compiled one, level by level."""
     (depth, uniform), scores, seen, points = halvings_and_coins(4, n), kp._scores, [], MANY[:n]
 
-    def watched(function, X, rows, Z, ridges, kernel, lam):
+    def watched(X, rows, Z, ridges, kernel, lam):
         seen.append((rows, Z, np.sqrt(lam / ridges), lam))
-        return scores(function, X, rows, Z, ridges, kernel, lam)
+        return scores(X, rows, Z, ridges, kernel, lam)
+
     monkeypatch.setattr(kp, "_scores", watched)
     found = kp.recursive_rls_fixed(points, SMOOTH, s, 0.03, 4, c)
-    expected = naive.recursive_rls_fixed(naive.gaussian(points, points, 3.0), s, 0.03, depth, uniform, c)
+    expected = naive.recursive_rls_fixed(
+        naive.gaussian(points, points, 3.0), s, 0.03, depth, uniform, c
+    )
     assert len(expected) == levels and len(seen) == levels - 1
-    for (rows, Z, weights, lam), (_, sample, p, _), (above, *_, ridge) in zip(seen, expected, expected[1:]):
+    for (rows, Z, weights, lam), (_, sample, p, _), (above, *_, ridge) in zip(
+        seen, expected, expected[1:]
+    ):
         assert np.array_equal(rows, above) and np.array_equal(Z, points[sample])
-        assert weights == pytest.approx(1 / np.sqrt(p), rel=1e-6) and lam == pytest.approx(ridge, rel=1e-5)
+        assert weights == pytest.approx(1 / np.sqrt(p), rel=1e-6) and lam == pytest.approx(
+            ridge, rel=1e-5
+        )
     _, rows, p, _ = expected[-1]
-    assert np.array_equal(found.indices, rows) and found.weights == pytest.approx(1 / np.sqrt(p), rel=1e-6)
+    assert np.array_equal(found.indices, rows) and found.weights == pytest.approx(
+        1 / np.sqrt(p), rel=1e-6
+    )
     assert 0 < rows.size < 0.9 * n and np.mean(p < 1) > 0.5
 
 
@@ -230,18 +277,23 @@ def test_recursive_samples_meet_theorem_7_and_the_practical_one_beats_uniform(rn
     matrix = naive.gaussian(MANY, MANY, 3.0)
     F = kp.nystrom(MANY, kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, 0), SMOOTH)
 
-    def norm(A):                                       # np.linalg.norm takes five times as long
+    def norm(A):  # np.linalg.norm takes five times as long
         return np.abs(np.linalg.eigvalsh(A)[[0, -1]]).max()
 
     assert norm(matrix - F @ F.T) <= RIDGE < 0.6 * norm(matrix)
     cloud = np.concatenate([rng.standard_normal((680, 2)), 0.3 * rng.standard_normal((20, 2)) + 40])
     matrix = naive.gaussian(cloud, cloud, 1.0)
     kernel = kp.gaussian(1.0)
+
     def error(indices):
         return norm(matrix - naive.nystrom(matrix, indices))
+
     uniform = np.mean([error(kp.uniform_landmarks(N, 60, seed).indices) for seed in range(10)])
     for sampler in (kp.recursive_rls_practical, kp.recursive_rls_accelerated):
-        assert np.mean([error(sampler(cloud, kernel, 60, seed, 0.1).indices) for seed in range(10)]) < 0.6 * uniform
+        assert (
+            np.mean([error(sampler(cloud, kernel, 60, seed, 0.1).indices) for seed in range(10)])
+            < 0.6 * uniform
+        )
 
 
 def test_evaluations_are_counted_as_a_kernel_that_counts_sees_them():
@@ -252,12 +304,15 @@ def test_evaluations_are_counted_as_a_kernel_that_counts_sees_them():
     def counting(x, y):
         numba.carray(pointer(address), 1)[0] += 1
         return math.exp(-abs(x[0] - y[0]))
+
     before = numba.get_num_threads()
-    numba.set_num_threads(1)                           # so that no count is lost
+    numba.set_num_threads(1)  # so that no count is lost
     try:
         kernel = kp.custom(counting)
-        for sample in (lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0, 0.1),
-                       lambda: kp.rpcholesky(X[:300], kernel, 40, 0, 8)):
+        for sample in (
+            lambda: kp.recursive_rls_practical(X[:300], kernel, 40, 0, 0.1),
+            lambda: kp.rpcholesky(X[:300], kernel, 40, 0, 8),
+        ):
             calls[0] = 0
             claimed = sample().evaluations
             # of the small symmetric matrix whose tail gives the ridge, a tile on the diagonal is computed whole
@@ -351,10 +406,14 @@ def test_kernel_pca_over_landmarks_is_that_of_the_approximation():
     expansion = kp.nystrom_kpca(X, rows, KERNEL, k, 0)
     values, vectors = naive.eigenpairs(naive.nystrom(K, rows), k)
     features = kp.expand(X, expansion)
-    assert expansion.points.shape == (rows.size, 2) and expansion.values == pytest.approx(values, rel=1e-11)
+    assert expansion.points.shape == (rows.size, 2) and expansion.values == pytest.approx(
+        values, rel=1e-11
+    )
     assert np.abs(np.abs(features) - np.abs(vectors * np.sqrt(values))).max() < 1e-9
-    inner = expansion.coef.T @ naive.laplacian(expansion.points, expansion.points, 5.0) @ expansion.coef
-    assert np.abs(inner - np.eye(k)).max() < 1e-11     # directions orthonormal in feature space
+    inner = (
+        expansion.coef.T @ naive.laplacian(expansion.points, expansion.points, 5.0) @ expansion.coef
+    )
+    assert np.abs(inner - np.eye(k)).max() < 1e-11  # directions orthonormal in feature space
     short = kp.nystrom_kpca(np.repeat(X[:3], 30, 0), np.array([0, 30, 60, 61]), KERNEL, 4, 0)
     assert np.count_nonzero(short.values) == 3 and np.isfinite(short.coef).all()
 
@@ -374,9 +433,13 @@ def test_slabs_join_without_a_seam(rng):
 
 def test_precomputed_and_custom_kernels_give_the_same_landmarks():
     rows = np.arange(N)[:, None]
-    intersection = kp.custom(numba.njit(lambda x, y: math.exp(-math.sqrt(((x - y) ** 2).sum()) / 5.0)))
+    intersection = kp.custom(
+        numba.njit(lambda x, y: math.exp(-math.sqrt(((x - y) ** 2).sum()) / 5.0))
+    )
     expected = kp.recursive_rls_practical(X, KERNEL, 40, 0, 0.1).indices
-    assert np.array_equal(kp.recursive_rls_practical(rows, kp.precomputed(K), 40, 0, 0.1).indices, expected)
+    assert np.array_equal(
+        kp.recursive_rls_practical(rows, kp.precomputed(K), 40, 0, 0.1).indices, expected
+    )
     assert np.array_equal(kp.recursive_rls_practical(X, intersection, 40, 0, 0.1).indices, expected)
 
 
@@ -386,19 +449,26 @@ def test_a_kernel_that_is_not_positive_semidefinite_is_refused():
     rows = np.arange(0, N, 7)
     for kernel in (indefinite, nowhere):
         for name, call in {
-                "ridge_leverage_scores": lambda: kp.ridge_leverage_scores(X, kernel, 1.0),
-                "approximate_ridge_leverage_scores":
-                    lambda: kp.approximate_ridge_leverage_scores(X, rows, np.ones(100), kernel, 1.0),
-                "rls_nystrom": lambda: kp.rls_nystrom(X, kernel, 1.0, 0.1, 0),
-                "recursive_rls": lambda: kp.recursive_rls(np.repeat(X, 3, 0), kernel, 1.0, 0.01, 0),
-                "recursive_rls_fixed": lambda: kp.recursive_rls_fixed(X, kernel, 100, 0.01, 0),
-                "recursive_rls_practical": lambda: kp.recursive_rls_practical(X, kernel, 100, 0, 0.01),
-                "recursive_rls_accelerated": lambda: kp.recursive_rls_accelerated(X, kernel, 100, 0, 0.01),
-                "rpcholesky": lambda: kp.rpcholesky(X, kernel, 100, 0),
-                "pivoted_cholesky": lambda: kp.pivoted_cholesky(X, kernel, 9),
-                "nystrom_map": lambda: kp.nystrom_map(X, rows, kernel), "nystrom": lambda: kp.nystrom(X, rows, kernel),
-                "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, kernel, 2, 0)}.items():
-            with pytest.raises(ValueError, match=f"^{name}: kernel must be finite and positive semidefinite on"):
+            "ridge_leverage_scores": lambda: kp.ridge_leverage_scores(X, kernel, 1.0),
+            "approximate_ridge_leverage_scores": lambda: kp.approximate_ridge_leverage_scores(
+                X, rows, np.ones(100), kernel, 1.0
+            ),
+            "rls_nystrom": lambda: kp.rls_nystrom(X, kernel, 1.0, 0.1, 0),
+            "recursive_rls": lambda: kp.recursive_rls(np.repeat(X, 3, 0), kernel, 1.0, 0.01, 0),
+            "recursive_rls_fixed": lambda: kp.recursive_rls_fixed(X, kernel, 100, 0.01, 0),
+            "recursive_rls_practical": lambda: kp.recursive_rls_practical(X, kernel, 100, 0, 0.01),
+            "recursive_rls_accelerated": lambda: kp.recursive_rls_accelerated(
+                X, kernel, 100, 0, 0.01
+            ),
+            "rpcholesky": lambda: kp.rpcholesky(X, kernel, 100, 0),
+            "pivoted_cholesky": lambda: kp.pivoted_cholesky(X, kernel, 9),
+            "nystrom_map": lambda: kp.nystrom_map(X, rows, kernel),
+            "nystrom": lambda: kp.nystrom(X, rows, kernel),
+            "nystrom_kpca": lambda: kp.nystrom_kpca(X, rows, kernel, 2, 0),
+        }.items():
+            with pytest.raises(
+                ValueError, match=f"^{name}: kernel must be finite and positive semidefinite on"
+            ):
                 call()
 
 
@@ -415,28 +485,37 @@ def test_landmarks_and_factor_have_the_same_bits_for_any_number_of_threads(same_
 @pytest.mark.slow
 def test_landmarks_keep_to_their_memory_budget():
     # n x s would be 400000 x 300 x 8 = 960 MB; allowed: a few numbers a point, s^2, slabs of 8192 rows
-    code = ("import resource, numpy as np, kpcasketch as kp\n"
-            "X = np.random.default_rng(0).standard_normal((400000, 3)); g = kp.gaussian(1.0)\n"
-            "few = X[:2000].copy(); rows = np.arange(0, 300)\n"
-            "def work(X):\n"
-            "    kp.approximate_ridge_leverage_scores(X, rows, np.ones(300), g, 1.0)\n"
-            "    found = kp.recursive_rls_accelerated(X, g, 300, 0, 0.1)\n"
-            "    kp.nystrom_kpca(X, found, g, 5, 0)\n"
-            "work(few)\n"
-            "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-            "work(X)\n"
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)")
+    code = (
+        "import resource, numpy as np, kpcasketch as kp\n"
+        "X = np.random.default_rng(0).standard_normal((400000, 3)); g = kp.gaussian(1.0)\n"
+        "few = X[:2000].copy(); rows = np.arange(0, 300)\n"
+        "def work(X):\n"
+        "    kp.approximate_ridge_leverage_scores(X, rows, np.ones(300), g, 1.0)\n"
+        "    found = kp.recursive_rls_accelerated(X, g, 300, 0, 0.1)\n"
+        "    kp.nystrom_kpca(X, found, g, 5, 0)\n"
+        "work(few)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "work(X)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
     if sys.platform != "linux":
         pytest.skip("reads Linux's peak memory in kB")
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                         cwd=pathlib.Path(kp.__file__).parent)
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=pathlib.Path(kp.__file__).parent,
+    )
     assert int(run.stdout) < 150_000
 
 
 @pytest.mark.parametrize("lam", [1e-16, 1e-300])
 def test_a_ridge_below_rounding_made_landmarks_lose_their_scores(lam):
     apart, kernel = np.arange(900.0).reshape(-1, 1) * 100, kp.gaussian(1.0)
-    assert (kp.approximate_ridge_leverage_scores(apart, np.arange(9), np.ones(9), kernel, lam) == 1).all()
+    assert (
+        kp.approximate_ridge_leverage_scores(apart, np.arange(9), np.ones(9), kernel, lam) == 1
+    ).all()
     assert kp.recursive_rls(apart, kernel, lam, 0.03, 0).indices.size == 900
 
 
@@ -444,12 +523,21 @@ def test_a_tiny_constant_made_the_rank_be_counted_without_end():
     assert kp.recursive_rls_fixed(X, KERNEL, 50, 0.01, 0, 1e-12).indices.size > 0
 
 
-@pytest.mark.parametrize("K", [[[1.0, 2, 0], [2, 1, 0], [0, 0, 1]], [[1.0, 1, 1], [1, 1, 2], [1, 2, 1]],
-                               [[1.0, 0, 0], [0, 0, 5], [0, 5, 0]]])
+@pytest.mark.parametrize(
+    "K",
+    [
+        [[1.0, 2, 0], [2, 1, 0], [0, 0, 1]],
+        [[1.0, 1, 1], [1, 1, 2], [1, 2, 1]],
+        [[1.0, 0, 0], [0, 0, 5], [0, 5, 0]],
+    ],
+)
 def test_kernels_not_positive_semidefinite_passed_where_the_last_pivot_hid_them(K):
     rows, kernel = np.arange(3.0).reshape(-1, 1), kp.precomputed(np.array(K))
-    for refused in (lambda: kp.nystrom_map(rows, np.arange(3), kernel), lambda: kp.pivoted_cholesky(rows, kernel, 2),
-                    lambda: kp.rpcholesky(rows, kernel, 2, 0)):
+    for refused in (
+        lambda: kp.nystrom_map(rows, np.arange(3), kernel),
+        lambda: kp.pivoted_cholesky(rows, kernel, 2),
+        lambda: kp.rpcholesky(rows, kernel, 2, 0),
+    ):
         with pytest.raises(ValueError, match="kernel|precomputed"):
             refused()
 
@@ -467,15 +555,18 @@ def test_tiny_weights_were_blamed_on_the_kernel():
 
 def test_a_point_with_an_infinite_kernel_value_was_left_out_in_silence():
     points, kernel = np.array([[1e6], [1.0], [2.0], [3.0]]), kp.polynomial(64, 1.0, 0.0)
-    for refused in (lambda: kp.nystrom_map(points, np.arange(2), kernel),
-                    lambda: kp.pivoted_cholesky(points, kernel, 2),
-                    lambda: kp.rpcholesky(points, kernel, 2, 0)):
+    for refused in (
+        lambda: kp.nystrom_map(points, np.arange(2), kernel),
+        lambda: kp.pivoted_cholesky(points, kernel, 2),
+        lambda: kp.rpcholesky(points, kernel, 2, 0),
+    ):
         with pytest.raises(ValueError, match="kernel must be finite"):
             refused()
 
 
-@pytest.mark.parametrize("sampler", [kp.recursive_rls_practical, kp.recursive_rls_accelerated],
-                         ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "sampler", [kp.recursive_rls_practical, kp.recursive_rls_accelerated], ids=lambda f: f.__name__
+)
 def test_all_points_came_back_where_a_half_was_empty(sampler):
     for n in (2, 3, 4, 5):
         for s in range(1, n):
@@ -492,11 +583,15 @@ def test_an_empty_sample_did_not_look_at_the_diagonal():
     matrix = 1e-9 * np.eye(3000)
     matrix[7, 7] = -1.0
     for seed in range(6):
-        with pytest.raises(ValueError, match="recursive_rls: kernel must be finite and positive semidefinite"):
+        with pytest.raises(
+            ValueError, match="recursive_rls: kernel must be finite and positive semidefinite"
+        ):
             kp.recursive_rls(np.arange(3000)[:, None], kp.precomputed(matrix), 1e-3, 0.01, seed)
 
 
-@pytest.mark.parametrize("d, dtype", [(16, np.float32), (784, np.float32), (784, np.float64), (3000, np.float64)])
+@pytest.mark.parametrize(
+    "d, dtype", [(16, np.float32), (784, np.float32), (784, np.float64), (3000, np.float64)]
+)
 @pytest.mark.parametrize("steepness", [2.0, 15.9])
 def test_copies_of_points_left_residuals_where_distances_are_expanded(d, dtype, steepness):
     sites = np.random.default_rng(d).standard_normal((40, d))
@@ -504,7 +599,10 @@ def test_copies_of_points_left_residuals_where_distances_are_expanded(d, dtype, 
     norms = 2 * ((sites - sites.mean(0)) ** 2).sum(1).max()
     kernel = kp.gaussian(float(np.sqrt(0.5 * norms / steepness)))
     for found in (kp.rpcholesky(points, kernel, 100, 0), kp.pivoted_cholesky(points, kernel, 100)):
-        assert np.array_equal(np.unique(found.indices // 6), np.arange(40)) and found.indices.size == 40
+        assert (
+            np.array_equal(np.unique(found.indices // 6), np.arange(40))
+            and found.indices.size == 40
+        )
     assert kp.nystrom_map(points, np.arange(0, 240, 2), kernel).rank == 40
 
 
@@ -512,14 +610,25 @@ def test_low_rank_kernels_in_float32_were_refused_as_not_positive():
     points = (1e7 * np.random.default_rng(0).standard_normal((128, 16))).astype(np.float32)
     for seed in range(10):
         assert kp.rpcholesky(points, kp.linear(), 60, seed).indices.size >= 16
-        assert kp.rpcholesky(points[:, :2].copy(), kp.polynomial(2, 1e-14, 0.5), 60, seed).indices.size >= 6
+        assert (
+            kp.rpcholesky(points[:, :2].copy(), kp.polynomial(2, 1e-14, 0.5), 60, seed).indices.size
+            >= 6
+        )
 
 
 def test_a_plain_sample_instead_of_a_small_one_is_unbiased():
     # it was drawn with the random numbers that had found the small one too small
     key = np.uint64(kp._key(0, kp._LANDMARKS))
-    assert len({int(inner(kp._random_word)(key, 3 * level + place)) for level in range(1, 20)
-                for place in (1, 2, 3)}) == 57
+    assert (
+        len(
+            {
+                int(inner(kp._random_word)(key, 3 * level + place))
+                for level in range(1, 20)
+                for place in (1, 2, 3)
+            }
+        )
+        == 57
+    )
 
 
 def test_only_the_landmarks_of_a_map_are_read():
@@ -533,7 +642,10 @@ def test_only_the_landmarks_of_a_map_are_read():
 def test_tiny_kernel_values_were_refused_as_not_positive():
     # 1e-186: the product of two of them is 0
     points = 1e-93 * np.random.default_rng(0).standard_normal((165, 1))
-    for found in (kp.rpcholesky(points, kp.linear(), 9, 0), kp.recursive_rls_practical(points, kp.linear(), 9, 0, 0.1)):
+    for found in (
+        kp.rpcholesky(points, kp.linear(), 9, 0),
+        kp.recursive_rls_practical(points, kp.linear(), 9, 0, 0.1),
+    ):
         assert found.indices.size in (1, 9)
 
 
@@ -544,8 +656,10 @@ def test_a_ridge_whose_inverse_is_infinite_gave_nan():
 
 
 def test_powers_of_very_different_size_were_taken_for_an_indefinite_kernel():
-    points = np.sort(np.random.default_rng(50068).standard_normal((161, 3)), axis=0).astype(np.float32)
-    kernel = kp.polynomial(3, 283775.9, 0.75)          # values from 1e11 to 1e21
+    points = np.sort(np.random.default_rng(50068).standard_normal((161, 3)), axis=0).astype(
+        np.float32
+    )
+    kernel = kp.polynomial(3, 283775.9, 0.75)  # values from 1e11 to 1e21
     for s in (10, 63, 160):
         assert kp.pivoted_cholesky(points, kernel, s).indices.size <= s
         assert kp.rpcholesky(points, kernel, s, 0).indices.size <= s
@@ -554,7 +668,10 @@ def test_powers_of_very_different_size_were_taken_for_an_indefinite_kernel():
 
 def test_a_ridge_whose_root_has_no_inverse_in_float32_was_taken_for_an_indefinite_kernel():
     points = np.zeros((7, 5), np.float32)
-    assert (kp.approximate_ridge_leverage_scores(points, np.arange(4), np.ones(4), kp.linear(), 1e-290) == 0).all()
+    assert (
+        kp.approximate_ridge_leverage_scores(points, np.arange(4), np.ones(4), kp.linear(), 1e-290)
+        == 0
+    ).all()
 
 
 def with_far_cluster(n):
@@ -577,24 +694,37 @@ def test_nystrom_to_reaches_the_error_and_certifies_it(n, error):
     found = kp.nystrom_to(points, kp.gaussian(2.0), error, 4)
     K, values = far_cluster(n)
     rest, F = K - found.factor @ found.factor.T, found.factor
-    largest = np.linalg.norm(rest, 2) if n < 1000 else abs(scipy.sparse.linalg.eigsh(rest, 1, tol=1e-6)[0][0])
+    largest = (
+        np.linalg.norm(rest, 2)
+        if n < 1000
+        else abs(scipy.sparse.linalg.eigsh(rest, 1, tol=1e-6)[0][0])
+    )
     assert largest / values[0] <= found.error_bound + 1e-14 and found.error_bound <= error
     assert np.trace(rest) / np.trace(K) == pytest.approx(found.trace_left, rel=1e-6, abs=1e-13)
     rank, rows = F.shape[1], found.landmarks.indices
-    assert len(F) == n and rank <= rows.size == len(set(rows.tolist())) and (np.diff(np.square(F).sum(0)) <= 1e-9).all()
-    if error > 1e-6:                                       # below, a pseudo-inverse has lost the digits
-        leading = np.linalg.eigvalsh(naive.nystrom(K, rows))[::-1][:rank]      # its components, and no other
+    assert (
+        len(F) == n
+        and rank <= rows.size == len(set(rows.tolist()))
+        and (np.diff(np.square(F).sum(0)) <= 1e-9).all()
+    )
+    if error > 1e-6:  # below, a pseudo-inverse has lost the digits
+        leading = np.linalg.eigvalsh(naive.nystrom(K, rows))[::-1][
+            :rank
+        ]  # its components, and no other
         assert np.abs(F.T @ F - np.diag(leading)).max() < 1e-7 * max(values[0], 1.0)
     best = (values > error * values[0]).sum()
-    if 1e-11 < error < 0.3 and n == 2500:                  # not many more than the best of that error
+    if 1e-11 < error < 0.3 and n == 2500:  # not many more than the best of that error
         assert rank <= 1.3 * best
 
 
 def test_columns_of_a_certified_factor_were_three_times_the_best_rank(rng):
     # they were the landmarks; where the trace is the certificate, too
     X = rng.standard_normal((1200, 3))
-    for kernel, error, by_trace in ((kp.gaussian(0.7), 1e-2, False), (kp.laplacian(1.4), 1e-1, False),
-                                    (kp.gaussian(6.0), 1e-3, True)):
+    for kernel, error, by_trace in (
+        (kp.gaussian(0.7), 1e-2, False),
+        (kp.laplacian(1.4), 1e-1, False),
+        (kp.gaussian(6.0), 1e-3, True),
+    ):
         found = kp.nystrom_to(X, kernel, error)
         K = kp.gram(X, X, kernel)
         values = np.linalg.eigvalsh(K)[::-1]
@@ -614,16 +744,22 @@ def test_nystrom_to_stops_at_its_limit_and_says_so():
     for nothing in (np.zeros((9, 2)), np.full((9, 2), 1e-30, np.float32)):
         with pytest.raises(ValueError, match="nystrom_to: kernel must not be 0, or too small"):
             kp.nystrom_to(nothing, kp.linear(), 0.1)
-    with pytest.raises(ValueError, match="nystrom_to: kernel must be finite and positive semidefinite"):
-        kp.nystrom_to(np.arange(4.0).reshape(-1, 1), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1)
+    with pytest.raises(
+        ValueError, match="nystrom_to: kernel must be finite and positive semidefinite"
+    ):
+        kp.nystrom_to(
+            np.arange(4.0).reshape(-1, 1), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1
+        )
 
 
 @pytest.mark.parametrize("scale", [1e-280, 1e-200, 1e-160, 1e160, 1e200, 1e280])
 def test_certificates_far_from_1_were_0(scale):
     # squares of kernel values of 1e160 overflowed, those of 1e-160 underflowed, and the bound was 0 after 16 landmarks
     points = np.random.default_rng(0).standard_normal((200, 3))
-    plain, far = (kp.nystrom_to(points, kernel, 0.1) for kernel in (kp.gaussian(1.0),
-                                                                    kp.scaled(kp.gaussian(1.0), scale)))
+    plain, far = (
+        kp.nystrom_to(points, kernel, 0.1)
+        for kernel in (kp.gaussian(1.0), kp.scaled(kp.gaussian(1.0), scale))
+    )
     assert np.array_equal(plain.landmarks.indices, far.landmarks.indices)
     assert far.error_bound == pytest.approx(plain.error_bound, rel=0.02)
 
@@ -638,7 +774,10 @@ def test_what_only_looks_positive_semidefinite_is_measured():
 
 
 def test_no_certificate_is_below_rounding():
-    assert kp.nystrom_to(np.repeat(np.eye(5), 40, 0), kp.gaussian(1.0), 1e-14).error_bound >= 4 * 2.0**-52
+    assert (
+        kp.nystrom_to(np.repeat(np.eye(5), 40, 0), kp.gaussian(1.0), 1e-14).error_bound
+        >= 4 * 2.0**-52
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -655,7 +794,10 @@ def test_landmarks_of_points_on_a_line_never_ended(dtype):
 
 def test_certificates_say_their_chance(rng):
     X = rng.standard_normal((700, 3))
-    by_trace, by_norm = kp.nystrom_to(X, kp.gaussian(6.0), 1e-2), kp.nystrom_to(X, kp.laplacian(1.0), 0.3, 0, 40)
+    by_trace, by_norm = (
+        kp.nystrom_to(X, kp.gaussian(6.0), 1e-2),
+        kp.nystrom_to(X, kp.laplacian(1.0), 0.3, 0, 40),
+    )
     assert by_trace.chance == 0.0 and by_trace.error_bound <= 1e-2
     assert 0 < by_norm.chance < 1e-5
     K = kp.gram(X, X, kp.laplacian(1.0))
@@ -671,11 +813,15 @@ def test_the_ridge_of_a_level_is_the_tail_of_its_eigenvalues(rank, rng):
     values = np.linalg.eigvalsh(weights[:, None] * naive.gaussian(Z, Z, 0.5) * weights)[::-1]
     for k in (1, 5, 20, 60):
         exact, floor = max(values[k:].sum() / k, 0.0), 2.2e-16 * values.sum()
-        assert exact * (1 - 1e-9) - floor <= kp._tail_ridge(kp.gaussian(0.5), Z, weights, k,
-                                                            key) <= 1.15 * exact + 100 * floor
+        assert (
+            exact * (1 - 1e-9) - floor
+            <= kp._tail_ridge(kp.gaussian(0.5), Z, weights, k, key)
+            <= 1.15 * exact + 100 * floor
+        )
 
 
 # Kernel PCA over landmarks, about the mean
+
 
 def assert_same_up_to_signs(A, B, far):
     signs = np.sign((A * B).sum(0))
@@ -683,10 +829,15 @@ def assert_same_up_to_signs(A, B, far):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.laplacian(3.0), kp.linear(), kp.polynomial(2, 0.5, 1.0)])
+@pytest.mark.parametrize(
+    "kernel", [kp.gaussian(2.0), kp.laplacian(3.0), kp.linear(), kp.polynomial(2, 0.5, 1.0)]
+)
 def test_centred_components_over_all_points_are_those_of_centered_kpca(kernel, dtype, rng):
     X, new = (rng.standard_normal((n, 4)).astype(dtype) + dtype(1.0) for n in (90, 20))
-    found, exact = kp.nystrom_kpca(X, np.arange(90), kernel, 3, 0, True), kp.centered_kpca(X, kernel, 3)
+    found, exact = (
+        kp.nystrom_kpca(X, np.arange(90), kernel, 3, 0, True),
+        kp.centered_kpca(X, kernel, 3),
+    )
     far = 1e-6 if dtype == np.float64 else 2e-2
     assert np.allclose(found.values, exact.values, rtol=1e-7 if dtype == np.float64 else 1e-3)
     for points in (X, new):
@@ -697,20 +848,24 @@ def test_centred_components_over_all_points_are_those_of_centered_kpca(kernel, d
 
 def test_centred_components_over_few_landmarks_are_those_of_their_matrix(rng):
     X, kernel = rng.standard_normal((70, 2)), kp.gaussian(1.0)
-    rows = np.append(rng.choice(70, 12, replace=False), 3)             # one of them may come twice
+    rows = np.append(rng.choice(70, 12, replace=False), 3)  # one of them may come twice
     C, W = naive.gaussian(X, X[rows], 1.0), naive.gaussian(X[rows], X[rows], 1.0)
     K, H = C @ np.linalg.pinv(W, 1e-10) @ C.T, np.eye(70) - 1 / 70
     values, vectors = np.linalg.eigh(H @ K @ H)
     found = kp.nystrom_kpca(X, rows, kernel, 4, 0, True)
     assert np.allclose(found.values, values[::-1][:4])
-    assert_same_up_to_signs(kp.expand(X, found), (vectors * np.sqrt(np.abs(values)))[:, ::-1][:, :4], 1e-6)
+    assert_same_up_to_signs(
+        kp.expand(X, found), (vectors * np.sqrt(np.abs(values)))[:, ::-1][:, :4], 1e-6
+    )
     uncentred = kp.nystrom_kpca(X, rows, kernel, 4)
     assert uncentred.mean.size == 0 and not uncentred.offset.any()
     point = kp.nystrom_kpca(X[:1], np.array([0]), kernel, 1, 0, True)  # nothing varies
     assert point.values[0] == 0.0 and not kp.expand(X, point).any()
 
 
-@pytest.mark.parametrize("move, kernel", [(lambda X: X * 3e-3, kp.gaussian(1.0)), (lambda X: X + 300.0, kp.linear())])
+@pytest.mark.parametrize(
+    "move, kernel", [(lambda X: X * 3e-3, kp.gaussian(1.0)), (lambda X: X + 300.0, kp.linear())]
+)
 def test_centred_values_in_single_precision_were_rounding(move, kernel, rng):
     # of 20,000 points near each other, or far from the origin, what the mean took was rounded in float32
     X = move(rng.standard_normal((20_000, 4))).astype(np.float32)
@@ -730,12 +885,19 @@ def test_a_tail_was_a_quarter_too_large_where_a_start_was_unlucky(k):
     values = 0.6 ** np.arange(200)
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((200, 200)))[0]
     kernel = kp.precomputed((turn * values) @ turn.T)
-    rows, exact = np.arange(200.0)[:, None], 0.6 ** k * (1 - 0.6 ** (200 - k)) / 0.4 / k       # a geometric series
-    found = [kp._tail_ridge(kernel, rows, np.ones(200), k, np.uint64(seed)) / exact for seed in range(100)]
+    rows, exact = (
+        np.arange(200.0)[:, None],
+        0.6**k * (1 - 0.6 ** (200 - k)) / 0.4 / k,
+    )  # a geometric series
+    found = [
+        kp._tail_ridge(kernel, rows, np.ones(200), k, np.uint64(seed)) / exact
+        for seed in range(100)
+    ]
     assert 1 - 1e-9 < min(found) <= max(found) < 1.001
 
 
 # Ridge regression on all points
+
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-7), (np.float32, 1e-4)])
 @pytest.mark.parametrize("n, s", [(1, 1), (2, 1), (40, 300), (300, 1), (300, 60)])
@@ -766,30 +928,39 @@ def test_ridge_regression_on_all_points_stops_early_and_says_so(monkeypatch, rng
     rest = np.linalg.norm(Y - K @ early.coef[:, 0] - 1e-3 * early.coef[:, 0]) / np.linalg.norm(Y)
     assert early.values[0] == pytest.approx(rest, rel=1e-9) and rest > 1e-8
     stored = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 100)
-    monkeypatch.setattr(kp, "_DENSE_POINTS", 499)          # the Gram matrix is never formed
+    monkeypatch.setattr(kp, "_DENSE_POINTS", 499)  # the Gram matrix is never formed
     implicit = kp.kernel_ridge_cg(X, Y, kernel, 1e-3, 100)
     assert np.abs(implicit.coef - stored.coef).max() < 1e-5 * np.abs(stored.coef).max()
-    with pytest.raises(ValueError, match="kernel_ridge_cg: kernel must be finite and positive semidefinite"):
-        kp.kernel_ridge_cg(np.arange(4.0)[:, None], np.ones(4), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1)
+    with pytest.raises(
+        ValueError, match="kernel_ridge_cg: kernel must be finite and positive semidefinite"
+    ):
+        kp.kernel_ridge_cg(
+            np.arange(4.0)[:, None], np.ones(4), kp.precomputed(np.diag([1.0, -1.0, 2.0, 3.0])), 0.1
+        )
     with pytest.raises(ValueError, match="kernel_ridge_cg: Y must have 500 rows"):
         kp.kernel_ridge_cg(X, Y[:-1], kernel, 0.1)
 
 
 # Landmarks of a stream
 
+
 def arriving_clusters(n):
     """Points of a broad cluster, and then of eight small ones far off, one after the other."""
     rng = np.random.default_rng(0)
     few = n // 40
     centers = 40.0 * rng.standard_normal((8, 4))
-    return np.concatenate([rng.standard_normal((n - 8 * few, 4)), np.repeat(centers, few, 0)
-                           + 0.3 * rng.standard_normal((8 * few, 4))])
+    return np.concatenate(
+        [
+            rng.standard_normal((n - 8 * few, 4)),
+            np.repeat(centers, few, 0) + 0.3 * rng.standard_normal((8 * few, 4)),
+        ]
+    )
 
 
 def stream_of_landmarks(X, kernel, s, seed, block):
     state = kp.rls_start(kernel, s, X.shape[1], seed)
     for begin in range(0, len(X), block):
-        state = kp.rls_update(state, X[begin:begin + block])
+        state = kp.rls_update(state, X[begin : begin + block])
     return state
 
 
@@ -800,9 +971,18 @@ def test_landmarks_of_a_stream_keep_clusters_that_arrive_one_after_the_other():
     def error(landmarks):
         F = kp.nystrom(X, landmarks, kernel)
         return kp.spectral_error(K, kp.LowRank(F))
-    errors = np.mean([[error(kp.rls_finish(stream_of_landmarks(X, kernel, 150, seed, 400))),
-                       error(kp.recursive_rls_accelerated(X, kernel, 150, seed)),
-                       error(kp.uniform_landmarks(len(X), 150, seed))] for seed in range(5)], 0)
+
+    errors = np.mean(
+        [
+            [
+                error(kp.rls_finish(stream_of_landmarks(X, kernel, 150, seed, 400))),
+                error(kp.recursive_rls_accelerated(X, kernel, 150, seed)),
+                error(kp.uniform_landmarks(len(X), 150, seed)),
+            ]
+            for seed in range(5)
+        ],
+        0,
+    )
     assert errors[0] < 1.5 * errors[1] and errors[0] < 0.8 * errors[2]
 
 
@@ -811,30 +991,58 @@ def test_landmarks_of_a_stream_are_points_of_it_with_unbiased_weights(dtype):
     X, kernel = arriving_clusters(2000).astype(dtype), kp.laplacian(3.0)
     found = [kp.rls_finish(stream_of_landmarks(X, kernel, 60, seed, 301)) for seed in range(30)]
     for one in found:
-        assert np.array_equal(one.points, X[one.indices]) and one.points.dtype == dtype and one.indices.size == 60
+        assert (
+            np.array_equal(one.points, X[one.indices])
+            and one.points.dtype == dtype
+            and one.indices.size == 60
+        )
         assert (np.diff(one.indices) > 0).all() and one.weights.min() >= 1 - 1e-12
-    sums = [np.square(one.weights).sum() for one in found]             # each an estimate of the number of points
+    sums = [
+        np.square(one.weights).sum() for one in found
+    ]  # each an estimate of the number of points
     assert abs(np.mean(sums) - 2000) < 5 * np.std(sums) / np.sqrt(30)
-    halves = [stream_of_landmarks(part, kernel, 60, seed, 301) for seed, part in enumerate((X[:900], X[900:]))]
+    halves = [
+        stream_of_landmarks(part, kernel, 60, seed, 301)
+        for seed, part in enumerate((X[:900], X[900:]))
+    ]
     merged = kp.rls_merge(*halves)
     points, rows = merged.points, merged.indices
-    assert merged.count == 2000 and np.array_equal(points, X[rows]) and (rows >= 900).any() and (rows < 900).any()
+    assert (
+        merged.count == 2000
+        and np.array_equal(points, X[rows])
+        and (rows >= 900).any()
+        and (rows < 900).any()
+    )
 
 
 def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
     X, kernel = np.random.default_rng(0).standard_normal((20, 3)), kp.gaussian(1.0)
     state = stream_of_landmarks(X, kernel, 25, 0, 7)
     found = kp.rls_finish(state)
-    assert np.array_equal(found.points, X) and (found.weights == 1).all() and found.indices.tolist() == list(range(20))
+    assert (
+        np.array_equal(found.points, X)
+        and (found.weights == 1).all()
+        and found.indices.tolist() == list(range(20))
+    )
     assert np.array_equal(kp.nystrom(X, found, kernel), kp.nystrom(X, X, kernel))
     kp.save(tmp_path / "state.npz", state)
-    assert np.array_equal(kp.rls_update(kp.load(tmp_path / "state.npz"), X).points, kp.rls_update(state, X).points)
+    assert np.array_equal(
+        kp.rls_update(kp.load(tmp_path / "state.npz"), X).points, kp.rls_update(state, X).points
+    )
     assert np.array_equal(kp.rls_merge(kp.rls_start(kernel, 25, 3), state).points, X)
-    for call, words in ((lambda: kp.rls_finish(kp.rls_start(kernel, 5, 3)), "rls_finish: state must have seen a point"),
-                        (lambda: kp.rls_update(state, X[:, :2]), "rls_update: X must have 3 columns"),
-                        (lambda: kp.rls_merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)), "rls_merge: a and b must"),
-                        (lambda: kp.rls_start(kernel, 0, 3), "rls_start: s must be a whole number from 1 on"),
-                        (lambda: kp.rls_update(state._replace(s=3), X), "rls_update: state must be an RLSState")):
+    for call, words in (
+        (
+            lambda: kp.rls_finish(kp.rls_start(kernel, 5, 3)),
+            "rls_finish: state must have seen a point",
+        ),
+        (lambda: kp.rls_update(state, X[:, :2]), "rls_update: X must have 3 columns"),
+        (
+            lambda: kp.rls_merge(state, kp.rls_start(kp.gaussian(2.0), 25, 3)),
+            "rls_merge: a and b must",
+        ),
+        (lambda: kp.rls_start(kernel, 0, 3), "rls_start: s must be a whole number from 1 on"),
+        (lambda: kp.rls_update(state._replace(s=3), X), "rls_update: state must be an RLSState"),
+    ):
         with pytest.raises(ValueError, match=words):
             call()
 
@@ -852,18 +1060,26 @@ def test_a_ridge_below_rounding_left_nothing_of_the_preconditioner(rng):
 
 def test_coefficients_of_all_points_overflowed_without_a_word(rng):
     X = rng.standard_normal((10, 3))
-    for points, kernel, lam in ((X.astype(np.float32), kp.gaussian(1.0), 1e-12),
-                                (X, kp.scaled(kp.gaussian(1.0), 1e-200), 1e-250)):
-        with pytest.raises(ValueError, match="kernel_ridge_cg: Y must not be so large that coefficients overflow"):
+    for points, kernel, lam in (
+        (X.astype(np.float32), kp.gaussian(1.0), 1e-12),
+        (X, kp.scaled(kp.gaussian(1.0), 1e-200), 1e-250),
+    ):
+        with pytest.raises(
+            ValueError, match="kernel_ridge_cg: Y must not be so large that coefficients overflow"
+        ):
             kp.kernel_ridge_cg(points, np.full(10, 1e149), kernel, lam)
 
 
 def test_certificates_of_values_without_digits_were_below_the_error(rng):
     Z = (rng.standard_normal((5, 1)) * 1e-3).astype(np.float32)
-    with pytest.raises(ValueError, match="nystrom_to: kernel must not be 0, or too small for the type of X"):
+    with pytest.raises(
+        ValueError, match="nystrom_to: kernel must not be 0, or too small for the type of X"
+    ):
         kp.nystrom_to(Z, kp.scaled(kp.polynomial(4, 1.0, 0.0), 1e-30), 1e-7)
     far = (rng.standard_normal((500, 1)) + 1e6).astype(np.float32)
-    with pytest.raises(ValueError, match="nystrom_to: kernel must be .* not so large that products overflow"):
+    with pytest.raises(
+        ValueError, match="nystrom_to: kernel must be .* not so large that products overflow"
+    ):
         kp.nystrom_to(far, kp.polynomial(3, 2.95, 1.0), 1e-3)
 
 

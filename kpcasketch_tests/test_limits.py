@@ -24,9 +24,15 @@ def exact_product(X, Y, V):
 def test_tiles_of_128_rows_and_columns(n, rng):
     X, Y = rng.standard_normal((n, 3)), rng.standard_normal((133, 3))
     for rows, columns in ((X, Y), (Y, X), (X, X)):
-        assert np.abs(kp.gram(rows, columns, KERNEL) - naive.gaussian(rows, columns, 1.5)).max() < 1e-14
+        assert (
+            np.abs(kp.gram(rows, columns, KERNEL) - naive.gaussian(rows, columns, 1.5)).max()
+            < 1e-14
+        )
         V = rng.standard_normal((len(columns), 5))
-        assert np.abs(kp.gram_matmat(rows, columns, V, KERNEL) - exact_product(rows, columns, V)).max() < 1e-12
+        assert (
+            np.abs(kp.gram_matmat(rows, columns, V, KERNEL) - exact_product(rows, columns, V)).max()
+            < 1e-12
+        )
 
 
 @pytest.mark.parametrize("n", [*around(512), *around(1024)])
@@ -47,7 +53,13 @@ def test_numbers_of_vectors_in_every_product(p, rng):
     V = rng.standard_normal((140, p))
     F = rng.standard_normal((140, p))
     sketch, bits = kp.sample_gram(X, KERNEL, 2.0, 0), kp.quantize_gram(X, KERNEL, 0)
-    for A in (kp.Implicit(X, KERNEL), sketch, bits, kp.LowRank(F), kp.center(kp.gram(X, X, KERNEL))):
+    for A in (
+        kp.Implicit(X, KERNEL),
+        sketch,
+        bits,
+        kp.LowRank(F),
+        kp.center(kp.gram(X, X, KERNEL)),
+    ):
         assert np.abs(kp.matmat(A, V) - kp.dense(A) @ V).max() < 1e-11
 
 
@@ -65,7 +77,10 @@ def test_64_segments_of_columns_and_64_partial_sums_of_rows(blocks, rng):
     for n in (blocks * 128 - 1, blocks * 128, blocks * 128 + 1):
         Y, V = rng.standard_normal((n, 1)), rng.standard_normal((n, 2))
         for few in (1, 128, 129):
-            assert np.abs(kp.gram_matmat(Y[:few], Y, V, KERNEL) - exact_product(Y[:few], Y, V)).max() < 1e-10
+            assert (
+                np.abs(kp.gram_matmat(Y[:few], Y, V, KERNEL) - exact_product(Y[:few], Y, V)).max()
+                < 1e-10
+            )
         assert np.abs(kp.matmat(kp.LowRank(Y), V) - Y @ (Y.T @ V)).max() < 1e-9
 
 
@@ -73,17 +88,28 @@ def test_64_segments_of_columns_and_64_partial_sums_of_rows(blocks, rng):
 @pytest.mark.parametrize("n", [1, 2, 62, 63, 64, 65, 127, 129])
 def test_64_runs_of_rows_of_samples(n, rng):
     X = rng.standard_normal((n, 2))
-    assert np.abs(kp.dense(kp.sample_gram(X, KERNEL, 1.0, 0)) - naive.gaussian(X, X, 1.5)).max() < 1e-14
+    assert (
+        np.abs(kp.dense(kp.sample_gram(X, KERNEL, 1.0, 0)) - naive.gaussian(X, X, 1.5)).max()
+        < 1e-14
+    )
     drawn = kp.dense(kp.sample_gram(X, KERNEL, 2.0, 0))
     assert np.array_equal(drawn, drawn.T)
-    assert np.abs(drawn[drawn != 0] - 2 * naive.gaussian(X, X, 1.5)[drawn != 0]).max(initial=0) < 1e-13
+    assert (
+        np.abs(drawn[drawn != 0] - 2 * naive.gaussian(X, X, 1.5)[drawn != 0]).max(initial=0) < 1e-13
+    )
 
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("n", [31, 32, 33, 4095, 4096, 4097, 4130])
 def test_words_of_32_rows_and_blocks_of_4096_of_one_bit_matrices(n, rng):
     words = rng.integers(0, 2**32, ((n + 31) // 32, n), dtype=np.uint32)
-    signs = np.unpackbits(words.T.copy().view(np.uint8), axis=1, bitorder="little")[:, :n].T.astype(float) * 2 - 1
+    signs = (
+        np.unpackbits(words.T.copy().view(np.uint8), axis=1, bitorder="little")[:, :n].T.astype(
+            float
+        )
+        * 2
+        - 1
+    )
     for p in (1, 8, 9):
         V = rng.standard_normal((n, p))
         got = kp.matmat(kp.Bits(words, 0.5, n), V)
@@ -108,7 +134,9 @@ def test_kernel_pca_with_and_without_the_gram_matrix(n, rng):
     # copies of 60 points: the spectrum is that of a 60 x 60 matrix weighted by the numbers of copies
     places, sites = rng.integers(0, 60, n), rng.standard_normal((60, 2))
     weights = np.sqrt(np.bincount(places, minlength=60))
-    exact = np.linalg.eigvalsh(weights[:, None] * naive.gaussian(sites, sites, 1.5) * weights)[::-1][:3]
+    exact = np.linalg.eigvalsh(weights[:, None] * naive.gaussian(sites, sites, 1.5) * weights)[
+        ::-1
+    ][:3]
     assert np.allclose(kp.kpca(sites[places], KERNEL, 3, 0).values, exact, rtol=1e-11)
 
 
@@ -136,13 +164,16 @@ def test_traces_from_all_eigenvalues_or_by_probes(n, rng):
     X = rng.standard_normal((n, 2))
     K = naive.gaussian(X, X, 1.5)
     values, vectors = np.linalg.eigh(K)
-    for found, weights, steps in ((kp.effective_dimension(K, 0.5, 0), values / (values + 0.5), 1e-3),):
+    for found, weights, steps in (
+        (kp.effective_dimension(K, 0.5, 0), values / (values + 0.5), 1e-3),
+    ):
         # 32 probes z: of z^T M z the variance is twice the squares off the diagonal; six deviations, and what 64 steps
         # leave
         M = (vectors * weights) @ vectors.T
-        deviation = np.sqrt(2 * ((M ** 2).sum() - (np.diag(M) ** 2).sum()) / 32)
-        assert abs(found - weights.sum()) <= (1e-9 * weights.sum() if n <= 512
-                                              else 6 * deviation + steps * weights.sum())
+        deviation = np.sqrt(2 * ((M**2).sum() - (np.diag(M) ** 2).sum()) / 32)
+        assert abs(found - weights.sum()) <= (
+            1e-9 * weights.sum() if n <= 512 else 6 * deviation + steps * weights.sum()
+        )
 
 
 @pytest.mark.parametrize("n", [8191, 8192, 8193, 8256])
@@ -150,9 +181,16 @@ def test_slabs_of_8192_rows(n, rng):
     X, rows = rng.standard_normal((n, 1)), np.arange(0, 40)
     C, A = naive.gaussian(X, X[rows], 1.5), naive.gaussian(X[rows], X[rows], 1.5) + 0.1 * np.eye(40)
     expected = np.clip((1 - np.einsum("ij,ij->i", C, np.linalg.solve(A, C.T).T)) / 0.1, 0, 1)
-    assert np.abs(kp.approximate_ridge_leverage_scores(X, rows, np.ones(40), KERNEL, 0.1) - expected).max() < 1e-11
+    assert (
+        np.abs(
+            kp.approximate_ridge_leverage_scores(X, rows, np.ones(40), KERNEL, 0.1) - expected
+        ).max()
+        < 1e-11
+    )
     F, y = rng.standard_normal((n, 3)), rng.standard_normal(n)
-    assert kp.kernel_ridge(F, y, 0.5) == pytest.approx(np.linalg.solve(F.T @ F + 0.5 * np.eye(3), F.T @ y), rel=1e-9)
+    assert kp.kernel_ridge(F, y, 0.5) == pytest.approx(
+        np.linalg.solve(F.T @ F + 0.5 * np.eye(3), F.T @ y), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("s", [63, 64, 65, 127, 128, 129, 200, 255, 256, 257])
@@ -177,32 +215,66 @@ def test_moments_in_runs_of_2048_rows_and_tiles_of_128_columns(n, r, rng):
 MANY = np.broadcast_to(np.ones((1, 1)), (400_000, 1))
 
 
-@pytest.mark.parametrize("function, arguments, name", [
-    (kp.fourier_features_map, (KERNEL, 2**31 - 1, 2**31 - 1), "m"),
-    (kp.orthogonal_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
-    (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"), (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
-    (kp.fd_start, (2**31 - 1, 2**31 - 1), "ell"), (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "d"),
-    (kp.random_noisy, (2**31 - 1, 2**31 - 1), "d"), (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
-    (kp.gram, (MANY, MANY, KERNEL), "Y"),
-    (kp.fourier_features, (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False)), "map.m"),
-    (kp.skpca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False), 2**20), "ell"),
-    (kp.rnca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),), "map.m"),
-    (kp.dense, (kp.Implicit(MANY, KERNEL),), "A"), (kp.block_lanczos, (kp.Implicit(MANY, KERNEL), 200_000), "k"),
-    (kp.orthogonal_iteration, (kp.Implicit(MANY, KERNEL), 10_000), "k"), (kp.kpca, (MANY, KERNEL, 10_000), "k"),
-    (kp.centered_kpca, (MANY, KERNEL, 10_000), "k"), (kp.sample_gram, (MANY, KERNEL, 2.0), "s"),
-    (kp.sample_quantize_gram, (MANY, KERNEL, 2.0), "s"), (kp.ridge_leverage_scores, (MANY, KERNEL, 1.0), "X"),
-    (kp.rls_nystrom, (MANY, KERNEL, 1.0, 0.1), "X"), (kp.rpcholesky, (MANY, KERNEL, 10_000), "s"),
-    (kp.pivoted_cholesky, (MANY, KERNEL, 10_000), "s"), (kp.nystrom_map, (MANY, MANY, KERNEL), "landmarks"),
-    (kp.nystrom, (MANY, np.arange(10_000), KERNEL), "landmarks"),
-    (kp.nystrom_features, (MANY, kp.NystromMap(np.ones((10_000, 1)), np.ones((10_000, 10_000)), 10_000, KERNEL)), "X"),
-    (kp.expand, (MANY, kp.Expansion(MANY[:2], np.ones((2, 10_000)), np.ones(10_000), np.zeros(0), KERNEL)), "X"),
-    (kp.rskpca, (MANY, np.ones(400_000), KERNEL, 2), "C"),
-    (kp.laplacian_eigenmap, (MANY, np.ones(400_000), KERNEL, 2), "C"),
-    (kp.diffusion_map, (MANY, np.ones(400_000), KERNEL, 2), "C"),
-    (kp.normalized_cut, (MANY, np.ones(400_000), KERNEL, 2), "C")], ids=lambda value: getattr(value, "__name__", ""))
-def test_what_no_memory_holds_was_refused_late_or_without_a_name(function, arguments, name, monkeypatch):
+@pytest.mark.parametrize(
+    "function, arguments, name",
+    [
+        (kp.fourier_features_map, (KERNEL, 2**31 - 1, 2**31 - 1), "m"),
+        (kp.orthogonal_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
+        (kp.quasi_features_map, (KERNEL, 2**20, 2**31 - 1), "m"),
+        (kp.fastfood_features_map, (KERNEL, 2, 2**31 - 1), "m"),
+        (kp.fd_start, (2**31 - 1, 2**31 - 1), "ell"),
+        (kp.reservoir_start, (2**31 - 1, 2**31 - 1), "d"),
+        (kp.random_noisy, (2**31 - 1, 2**31 - 1), "d"),
+        (kp.rademacher_projection, (np.ones((100, 2)), 2**31 - 1), "s"),
+        (kp.gram, (MANY, MANY, KERNEL), "Y"),
+        (
+            kp.fourier_features,
+            (np.ones((1000, 2)), kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False)),
+            "map.m",
+        ),
+        (kp.skpca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False), 2**20), "ell"),
+        (kp.rnca_start, (kp.fourier_features_map(KERNEL, 2, 2**31 - 1, 0, False),), "map.m"),
+        (kp.dense, (kp.Implicit(MANY, KERNEL),), "A"),
+        (kp.block_lanczos, (kp.Implicit(MANY, KERNEL), 200_000), "k"),
+        (kp.orthogonal_iteration, (kp.Implicit(MANY, KERNEL), 10_000), "k"),
+        (kp.kpca, (MANY, KERNEL, 10_000), "k"),
+        (kp.centered_kpca, (MANY, KERNEL, 10_000), "k"),
+        (kp.sample_gram, (MANY, KERNEL, 2.0), "s"),
+        (kp.sample_quantize_gram, (MANY, KERNEL, 2.0), "s"),
+        (kp.ridge_leverage_scores, (MANY, KERNEL, 1.0), "X"),
+        (kp.rls_nystrom, (MANY, KERNEL, 1.0, 0.1), "X"),
+        (kp.rpcholesky, (MANY, KERNEL, 10_000), "s"),
+        (kp.pivoted_cholesky, (MANY, KERNEL, 10_000), "s"),
+        (kp.nystrom_map, (MANY, MANY, KERNEL), "landmarks"),
+        (kp.nystrom, (MANY, np.arange(10_000), KERNEL), "landmarks"),
+        (
+            kp.nystrom_features,
+            (MANY, kp.NystromMap(np.ones((10_000, 1)), np.ones((10_000, 10_000)), 10_000, KERNEL)),
+            "X",
+        ),
+        (
+            kp.expand,
+            (
+                MANY,
+                kp.Expansion(MANY[:2], np.ones((2, 10_000)), np.ones(10_000), np.zeros(0), KERNEL),
+            ),
+            "X",
+        ),
+        (kp.rskpca, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+        (kp.laplacian_eigenmap, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+        (kp.diffusion_map, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+        (kp.normalized_cut, (MANY, np.ones(400_000), KERNEL, 2), "C"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_no_memory_holds_was_refused_late_or_without_a_name(
+    function, arguments, name, monkeypatch
+):
     # "array is too big", or frequencies that were drawn for 37 s first
     monkeypatch.setattr(kp, "_PHYSICAL_MEMORY", 24 * 2**30)
-    with pytest.raises(ValueError, match=rf"{function.__name__}: {name} must be smaller: .* would be taken, and there "
-                                         rf"are 25.8 GB of memory"):
+    with pytest.raises(
+        ValueError,
+        match=rf"{function.__name__}: {name} must be smaller: .* would be taken, and there "
+        rf"are 25.8 GB of memory",
+    ):
         function(*arguments)

@@ -23,7 +23,11 @@ OPERATORS = {
     "bits": (QUANTIZED, naive.bits_to_dense(*QUANTIZED), QUANTIZED.words.nbytes),
     "implicit": (kp.Implicit(X, KERNEL), K, X.nbytes),
     "low rank": (kp.LowRank(F), F @ F.T, F.nbytes),
-    "difference": (kp.difference(QUANTIZED, K), naive.bits_to_dense(*QUANTIZED) - K, QUANTIZED.words.nbytes + K.nbytes),
+    "difference": (
+        kp.difference(QUANTIZED, K),
+        naive.bits_to_dense(*QUANTIZED) - K,
+        QUANTIZED.words.nbytes + K.nbytes,
+    ),
     "centered": (kp.center(K), naive.centered(K), K.nbytes + 8 * N),
 }
 
@@ -49,7 +53,9 @@ def test_float32_operators_multiply_in_float32(rng):
     single = kp.matmat(K.astype(np.float32), V)
     assert single.dtype == np.float32 and np.abs(single - K @ V).max() < 1e-4
     bits = kp.matmat(QUANTIZED, V.astype(np.float32))
-    assert bits.dtype == np.float32 and np.abs(bits - naive.bits_to_dense(*QUANTIZED) @ V).max() < 1e-3
+    assert (
+        bits.dtype == np.float32 and np.abs(bits - naive.bits_to_dense(*QUANTIZED) @ V).max() < 1e-3
+    )
 
 
 @pytest.mark.bounds
@@ -59,8 +65,12 @@ def test_bits_of_any_size_ignore_what_fills_their_last_words(n):
     bits = np.zeros(((n + 31) // 32 * 32, n), np.uint8)
     bits[:n] = upper | upper.T
     bits[n:] = 1
-    words = np.packbits(bits.reshape(-1, 32, n), axis=1,
-                        bitorder="little").transpose(0, 2, 1).copy().view(np.uint32)[..., 0]
+    words = (
+        np.packbits(bits.reshape(-1, 32, n), axis=1, bitorder="little")
+        .transpose(0, 2, 1)
+        .copy()
+        .view(np.uint32)[..., 0]
+    )
     A = kp.Bits(np.ascontiguousarray(words), 0.5, n)
     assert np.array_equal(kp.dense(A), naive.bits_to_dense(*A))
     assert np.abs(kp.matmat(A, np.eye(n)) - kp.dense(A)).max() < 1e-13
@@ -85,8 +95,12 @@ def test_centering_a_shifted_matrix_changes_nothing():
 
 def test_denormal_numbers_cost_a_hundred_operations_each():
     # those of far clusters: values below 1e-300 (float32: 1e-37) are 0
-    X = np.concatenate([np.random.default_rng(0).standard_normal((300, 2)),
-                        np.random.default_rng(1).standard_normal((20, 2)) + 26.0])
+    X = np.concatenate(
+        [
+            np.random.default_rng(0).standard_normal((300, 2)),
+            np.random.default_rng(1).standard_normal((20, 2)) + 26.0,
+        ]
+    )
     kernel = kp.gaussian(1.0)
     K = kp.gram(X, X, kernel)
     exact = naive.gaussian(X, X, 1.0)
@@ -102,17 +116,29 @@ def test_denormal_numbers_cost_a_hundred_operations_each():
 
 class Diagonal(NamedTuple):
     """A form of operator that the file does not know."""
+
     values: np.ndarray
 
 
 def test_a_new_operator_is_a_tuple_and_an_entry_of_functions(monkeypatch):
-    monkeypatch.setitem(kp._OPERATORS, Diagonal, kp._Form(
-        lambda name, A: Diagonal(kp._as_array(name, A.values, 1)), lambda A: A.values.size, lambda A: 2.2e-16,
-        lambda A, V: A.values.reshape(-1, 1) * V, lambda A, first, last: np.diag(A.values)[first:last],
-        lambda A: A.values.sum(), lambda A: A.values.nbytes))
+    monkeypatch.setitem(
+        kp._OPERATORS,
+        Diagonal,
+        kp._Form(
+            lambda name, A: Diagonal(kp._as_array(name, A.values, 1)),
+            lambda A: A.values.size,
+            lambda A: 2.2e-16,
+            lambda A, V: A.values.reshape(-1, 1) * V,
+            lambda A, first, last: np.diag(A.values)[first:last],
+            lambda A: A.values.sum(),
+            lambda A: A.values.nbytes,
+        ),
+    )
     values = np.arange(1.0, 301.0)
     A = Diagonal(values)
-    assert np.array_equal(kp.matmat(A, np.eye(300)), np.diag(values)) and np.array_equal(kp.dense(A), np.diag(values))
+    assert np.array_equal(kp.matmat(A, np.eye(300)), np.diag(values)) and np.array_equal(
+        kp.dense(A), np.diag(values)
+    )
     assert kp.block_lanczos(A, 3).values == pytest.approx([300, 299, 298]) and kp.nbytes(A) == 2400
     assert kp.spectral_error(A, np.diag(values) + np.eye(300)) == pytest.approx(1.0, rel=0.01)
 
@@ -120,9 +146,15 @@ def test_a_new_operator_is_a_tuple_and_an_entry_of_functions(monkeypatch):
 def every_operator():
     points, kernel = np.random.default_rng(3).standard_normal((50, 3)), kp.gaussian(1.0)
     K = kp.gram(points, points, kernel)
-    return [K, kp.Implicit(points, kernel), kp.LowRank(points), kp.quantize_gram(points, kernel),
-            kp.sample_gram(points, kernel, 2.0),
-            kp.difference(K, kp.LowRank(points)), kp.center(K)]
+    return [
+        K,
+        kp.Implicit(points, kernel),
+        kp.LowRank(points),
+        kp.quantize_gram(points, kernel),
+        kp.sample_gram(points, kernel, 2.0),
+        kp.difference(K, kp.LowRank(points)),
+        kp.center(K),
+    ]
 
 
 @pytest.mark.parametrize("A", every_operator(), ids=lambda A: type(A).__name__)
@@ -131,16 +163,22 @@ def test_a_vector_gives_a_vector(A):
     product = kp.matmat(A, v)
     assert product.shape == (50,) and np.array_equal(product, kp.matmat(A, v[:, None])[:, 0])
     assert np.array_equal(kp.matmat(A, v.tolist()), product)
-    for wrong, text in [(v[1:], "V must have 50 rows, got shape"), (np.ones((50, 2, 2)), "2-D"), (3.0, "2-D"),
-                        (v * np.nan, "V must be finite"),
-                        ([[1.0], 2.0], "array")]:
+    for wrong, text in [
+        (v[1:], "V must have 50 rows, got shape"),
+        (np.ones((50, 2, 2)), "2-D"),
+        (3.0, "2-D"),
+        (v * np.nan, "V must be finite"),
+        ([[1.0], 2.0], "array"),
+    ]:
         with pytest.raises(ValueError, match=text):
             kp.matmat(A, wrong)
 
 
 def sparse(K, kind=np.int64):
     rows, columns = np.nonzero(K)
-    return kp.CSR(K[rows, columns], columns.astype(kind), np.searchsorted(rows, np.arange(len(K) + 1)))
+    return kp.CSR(
+        K[rows, columns], columns.astype(kind), np.searchsorted(rows, np.arange(len(K) + 1))
+    )
 
 
 @pytest.mark.bounds
@@ -158,4 +196,6 @@ def test_sparse_products_of_columns_in_panels(rng, dtype, p):
         assert product.dtype == dtype and product.shape == (n, p)
         assert np.abs(product - K.astype(float) @ V).max() < limit and not product[0].any()
     # another way: a permutation of the points permutes the product
-    assert np.abs(kp.matmat(sparse(K[np.ix_(order, order)]), V[order]) - product[order]).max() < limit
+    assert (
+        np.abs(kp.matmat(sparse(K[np.ix_(order, order)]), V[order]) - product[order]).max() < limit
+    )

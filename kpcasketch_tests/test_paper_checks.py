@@ -12,7 +12,16 @@ from scipy import stats
 
 import kpcasketch as kp
 from paper_checks import __main__ as command
-from paper_checks import claims, data, headlines, report, rls2017_experiments, rskpca2013, skpca2015, tools
+from paper_checks import (
+    claims,
+    data,
+    headlines,
+    report,
+    rls2017_experiments,
+    rskpca2013,
+    skpca2015,
+    tools,
+)
 
 
 def test_failure_counts_are_judged_by_exact_tails():
@@ -20,7 +29,9 @@ def test_failure_counts_are_judged_by_exact_tails():
     assert claims.judge_failures(0, 57, 0.05) == claims.UNDECIDED
     assert claims.judge_failures(40, 100, 0.05) == claims.VIOLATED
     lower, upper = claims.clopper_pearson(3, 50, 0.05)
-    assert stats.binom.sf(2, 50, lower) == pytest.approx(0.05) and stats.binom.cdf(3, 50, upper) == pytest.approx(0.05)
+    assert stats.binom.sf(2, 50, lower) == pytest.approx(0.05) and stats.binom.cdf(
+        3, 50, upper
+    ) == pytest.approx(0.05)
 
 
 def test_the_levels_of_all_accusations_sum_to_one_in_a_thousand():
@@ -30,17 +41,20 @@ def test_the_levels_of_all_accusations_sum_to_one_in_a_thousand():
     first = claims.judge_failures(5, 10, 0.1)
     later = [claims.judge_failures(5, 10, 0.1) for _ in range(100)][-1]
     assert (first, later) == (claims.UNDECIDED, claims.UNDECIDED)
-    tail = stats.binom.sf(6, 10, 0.1)                  # 7 or more of 10 at a chance of .1: 9e-6
+    tail = stats.binom.sf(6, 10, 0.1)  # 7 or more of 10 at a chance of .1: 9e-6
     for _ in claims.run([], None):
         pass
     levels = [claims.judge_failures(7, 10, 0.1) for _ in range(20)]
-    assert [level == claims.VIOLATED for level in levels] == [tail < 0.001 / (k * (k + 1)) for k in range(1, 21)]
+    assert [level == claims.VIOLATED for level in levels] == [
+        tail < 0.001 / (k * (k + 1)) for k in range(1, 21)
+    ]
     assert claims.VIOLATED in levels and claims.UNDECIDED in levels
 
 
 def test_constructors_judge_the_bound_its_control_and_what_else_is_needed():
     def verdict(made):
         return made.verdict
+
     assert verdict(claims.bounded(1.0, 1.0, 1.1, "")) == claims.HOLDS
     assert verdict(claims.bounded(1.1, 1.0, 1.2, "")) == claims.VIOLATED
     assert verdict(claims.bounded(0.9, 1.0, 1.0, "")) == claims.UNDETECTED
@@ -58,19 +72,37 @@ def test_constructors_judge_the_bound_its_control_and_what_else_is_needed():
     assert verdict(claims.counterexample(2.0, 1.0, "", mended=(1.0, 1.0))) == claims.REFUTED
     assert verdict(claims.counterexample(1.0, 1.0, "")) == claims.NOT_REPRODUCED
     assert verdict(claims.counterexample(2.0, 1.0, "", mended=(1.1, 1.0))) == claims.VIOLATED
-    assert verdict(claims.counterexample(2.0, 1.0, "", needs={"it": False})) == claims.NOT_REPRODUCED
-    assert verdict(claims.observation({"a": True, "b": True}, "", measured=1, bound=1)) == claims.SEEN
+    assert (
+        verdict(claims.counterexample(2.0, 1.0, "", needs={"it": False})) == claims.NOT_REPRODUCED
+    )
+    assert (
+        verdict(claims.observation({"a": True, "b": True}, "", measured=1, bound=1)) == claims.SEEN
+    )
     seen = claims.observation({"a": True, "b": False}, "Why.", measured=1, bound=1)
     assert seen.verdict == claims.NOT_SEEN and seen.text == "a: seen; b: not seen. Why."
-    assert verdict(claims.observation({}, "", measured=1, bound=1, lacking="Data.")) == claims.NOT_COMPARABLE
+    assert (
+        verdict(claims.observation({}, "", measured=1, bound=1, lacking="Data."))
+        == claims.NOT_COMPARABLE
+    )
 
 
 def test_a_claim_without_a_control_or_with_prose_for_a_trivial_bound_is_not_registered():
-    for words in ({"control": ""}, {"control": "c", "no_trivial": "there is none"}, {"control": "c", "measures": ""}):
+    for words in (
+        {"control": ""},
+        {"control": "c", "no_trivial": "there is none"},
+        {"control": "c", "measures": ""},
+    ):
         with pytest.raises(ValueError):
             claims.claim("new", "ams", "statement", **{"measures": "x", **words})
     with pytest.raises(ValueError):
-        claims.claim("new", "ams", "words", measures="x", control="c", errata=[claims.Erratum("E0", "wrong", *"abc")])
+        claims.claim(
+            "new",
+            "ams",
+            "words",
+            measures="x",
+            control="c",
+            errata=[claims.Erratum("E0", "wrong", *"abc")],
+        )
 
 
 def test_a_check_that_raises_fails_and_a_vacuous_one_does_not_count():
@@ -82,32 +114,60 @@ def test_a_check_that_raises_fails_and_a_vacuous_one_does_not_count():
 
     def compared_with_nothing(options):
         return claims.Verdict(claims.HOLDS, 0.1, 0.9, "")
-    checks = [claims.Claim(check.__name__, "x", "", check, "") for check in (broken, vacuous, compared_with_nothing)]
+
+    checks = [
+        claims.Claim(check.__name__, "x", "", check, "")
+        for check in (broken, vacuous, compared_with_nothing)
+    ]
     results = [verdict for _, verdict in claims.run(checks, None)]
     assert [r.verdict for r in results] == [claims.BROKEN, claims.VACUOUS, claims.VACUOUS]
-    assert not {claims.BROKEN, claims.VACUOUS, claims.VIOLATED, claims.UNDETECTED} & set(claims.GOOD)
+    assert not {claims.BROKEN, claims.VACUOUS, claims.VIOLATED, claims.UNDETECTED} & set(
+        claims.GOOD
+    )
     assert "ZeroDivisionError" in results[0].text
 
 
 def test_report_shows_claims_errata_and_figures(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(claims, "ERRATA", [claims.Erratum("E0", "false", "lemma 1", "a | b", "c < d", "x", "one")])
-    monkeypatch.setattr(claims, "FIGURES",
-                        [claims.Figure("line", "ams", "A line.", lambda axes, options: axes.plot([0, 1]), ("one",))])
-    first = claims.Claim("one", "ams", "norms |A| <= 1", None, "|A|, a length", "twice A", "there is none")
+    monkeypatch.setattr(
+        claims, "ERRATA", [claims.Erratum("E0", "false", "lemma 1", "a | b", "c < d", "x", "one")]
+    )
+    monkeypatch.setattr(
+        claims,
+        "FIGURES",
+        [
+            claims.Figure(
+                "line", "ams", "A line.", lambda axes, options: axes.plot([0, 1]), ("one",)
+            )
+        ],
+    )
+    first = claims.Claim(
+        "one", "ams", "norms |A| <= 1", None, "|A|, a length", "twice A", "there is none"
+    )
     second = claims.Claim("two", "ams", "", None, "")
     written = report.Report(tmp_path / "new", argparse.Namespace(seed=0), [first, second])
     written.add(first, claims.Verdict(claims.REFUTED, 2.0, 1.0, "because <of this>"))
     early = (tmp_path / "new" / "report.md").read_text()
     assert "1 of 2 claims, 1 still to come" in early and "line.png" not in early
-    written.add(second, claims.Verdict(claims.HOLDS, 0.5, 1.0, "", trivial=4.0, from_control="above"))
+    written.add(
+        second, claims.Verdict(claims.HOLDS, 0.5, 1.0, "", trivial=4.0, from_control="above")
+    )
     paths = written.finish()
     text, page = paths[0].read_text(), paths[1].read_text()
-    assert "norms \\|A\\| <= 1" in text and "**refuted as stated**: 1; **holds**: 1" in text and "](line.png)" in text
-    assert "| [two](#two) | holds |  | 0.5 | 1 | 0.5 | 0.25 |  |  |" in text and "**Control**: : above." in text
+    assert (
+        "norms \\|A\\| <= 1" in text
+        and "**refuted as stated**: 1; **holds**: 1" in text
+        and "](line.png)" in text
+    )
+    assert (
+        "| [two](#two) | holds |  | 0.5 | 1 | 0.5 | 0.25 |  |  |" in text
+        and "**Control**: : above." in text
+    )
     assert "there is none | [E0](#E0) | [figure-line" not in text
     assert "there is none | [E0](#E0) | [line](#figure-line)" in text
-    assert "because &lt;of this&gt;" in page and "data:image/png;base64" in page and "c &lt; d" in page
+    assert (
+        "because &lt;of this&gt;" in page and "data:image/png;base64" in page and "c &lt; d" in page
+    )
     for target in ("one", "two", "E0", "figure-line"):
         assert f'href="#{target}"' in page and f'id="{target}"' in page
     assert (tmp_path / "new" / "line.png").read_bytes().startswith(b"\x89PNG")
@@ -120,21 +180,33 @@ def test_every_claim_and_figure_can_be_followed():
     assert len(names) == len(claims.CLAIMS) and all(claim.measures for claim in claims.CLAIMS)
     assert {name for figure in claims.FIGURES for name in figure.claims} <= names
     assert {erratum.claim for erratum in claims.ERRATA} <= names
-    assert {tag for claim in claims.CLAIMS for tag in claim.errata} <= {erratum.tag for erratum in claims.ERRATA}
+    assert {tag for claim in claims.CLAIMS for tag in claim.errata} <= {
+        erratum.tag for erratum in claims.ERRATA
+    }
     tags = [erratum.tag for erratum in claims.ERRATA]
     assert len(set(tags)) == len(tags)
     assert all(claim.control or claim.no_trivial == claims.QUOTIENT for claim in claims.CLAIMS)
-    assert {paper for paper, *_ in data.SETS} <= set(claims.PAPERS) and {name for *_, name, _ in data.SETS} <= {
-        "", *data.FILES}
+    assert {paper for paper, *_ in data.SETS} <= set(claims.PAPERS) and {
+        name for *_, name, _ in data.SETS
+    } <= {"", *data.FILES}
     assert all(claims.in_short(paper) for paper in claims.PAPERS)
     kept = json.loads(pathlib.Path(report.__file__).with_name("headlines.json").read_text())
-    assert set(kept) <= set(headlines.HEADLINES) and all(found["scale"] == 1 for found in kept.values())
+    assert set(kept) <= set(headlines.HEADLINES) and all(
+        found["scale"] == 1 for found in kept.values()
+    )
 
 
-@pytest.mark.parametrize("arguments, text", [
-    (["--claim", "AMS-unknown"], "no claim starts with"), (["--data", "no-such-file.npy"], "cannot read"),
-    (["--data-dir", "no-such-folder"], "is not a directory"), (["--data", "points.txt"], "is not a .npy, .npz or .csv"),
-    (["--data", __file__, "--headlines"], "--data is for claims"), (["--key", "X"], "--key is for --data")])
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (["--claim", "AMS-unknown"], "no claim starts with"),
+        (["--data", "no-such-file.npy"], "cannot read"),
+        (["--data-dir", "no-such-folder"], "is not a directory"),
+        (["--data", "points.txt"], "is not a .npy, .npz or .csv"),
+        (["--data", __file__, "--headlines"], "--data is for claims"),
+        (["--key", "X"], "--key is for --data"),
+    ],
+)
 def test_wrong_requests_get_status_2(arguments, text, capsys):
     try:
         status = command.main(arguments)
@@ -152,7 +224,9 @@ def of_any_points(options):
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv"])
-def test_claims_and_figures_did_not_say_whose_points_they_took(tmp_path, monkeypatch, capsys, suffix):
+def test_claims_and_figures_did_not_say_whose_points_they_took(
+    tmp_path, monkeypatch, capsys, suffix
+):
     pytest.importorskip("matplotlib")
     importlib.import_module("paper_checks.ams2001")
     X, path = np.random.default_rng(0).random((300, 2)), tmp_path / f"points{suffix}"
@@ -160,31 +234,50 @@ def test_claims_and_figures_did_not_say_whose_points_they_took(tmp_path, monkeyp
         np.savetxt(path, X, delimiter=",")
     else:
         np.save(path, X) if suffix == ".npy" else np.savez(path, X=X, y=X[:, 0])
-    both = [claims.Claim(name, "ams", "it is", check, "it", "more") for name, check in (("mine", of_any_points),
-                                                                                       ("its", of_own_points))]
+    both = [
+        claims.Claim(name, "ams", "it is", check, "it", "more")
+        for name, check in (("mine", of_any_points), ("its", of_own_points))
+    ]
     figures = []
 
     def drawing(axes, options):
         tools.users_rows(options, 10)
-        assert tools.users_rows(options, 301) is None                  # a claim's n is what it says
+        assert tools.users_rows(options, 301) is None  # a claim's n is what it says
         figures.append(axes.figure)
+
     monkeypatch.setattr(claims, "CLAIMS", both)
-    monkeypatch.setattr(claims, "FIGURES", [claims.Figure("line", "ams", "A line.", drawing, ("mine", "elsewhere"))])
-    assert command.main(["--paper", "ams", "--data", str(path), "--report", str(tmp_path / "out")]) == 0
+    monkeypatch.setattr(
+        claims, "FIGURES", [claims.Figure("line", "ams", "A line.", drawing, ("mine", "elsewhere"))]
+    )
+    assert (
+        command.main(["--paper", "ams", "--data", str(path), "--report", str(tmp_path / "out")])
+        == 0
+    )
     told, text = capsys.readouterr().out, (tmp_path / "out" / "report.md").read_text()
     assert f"data: points of points{suffix}" in told and "data: points of its own" in told
     assert f"1 of 2 on points of points{suffix}; the others say why not" in told
     assert f"**With**: points of points{suffix}." in text
     assert [figure.get_suptitle() for figure in figures] == [
-        f"points of points{suffix}, and its own where 301 are wanted, and points{suffix} has 300"]
-    assert "Shows [mine](#mine), elsewhere." in text                   # what is not in the report was a dead link
+        f"points of points{suffix}, and its own where 301 are wanted, and points{suffix} has 300"
+    ]
+    assert "Shows [mine](#mine), elsewhere." in text  # what is not in the report was a dead link
 
 
-@pytest.mark.parametrize("X, text", [(np.zeros((299, 2)), "299 rows"), (np.ones((300, 2)), "1 rows that differ"),
-                                     (np.full((300, 2), np.nan), "NaN or infinity"), (np.ones(300), "2-D array")])
+@pytest.mark.parametrize(
+    "X, text",
+    [
+        (np.zeros((299, 2)), "299 rows"),
+        (np.ones((300, 2)), "1 rows that differ"),
+        (np.full((300, 2), np.nan), "NaN or infinity"),
+        (np.ones(300), "2-D array"),
+    ],
+)
 def test_points_on_which_no_claim_can_be_checked_are_refused(tmp_path, capsys, X, text):
     np.save(tmp_path / "points.npy", X)
-    assert command.main(["--data", str(tmp_path / "points.npy")]) == 2 and text in capsys.readouterr().err
+    assert (
+        command.main(["--data", str(tmp_path / "points.npy")]) == 2
+        and text in capsys.readouterr().err
+    )
 
 
 def test_an_array_of_another_name_is_taken_by_key(tmp_path):
@@ -207,10 +300,17 @@ def test_pictures_of_the_readme_are_drawn(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     pictures = pytest.importorskip("paper_checks.pictures")
     monkeypatch.setattr(pictures, "POINTS", 300)
-    monkeypatch.setattr(pictures, "SKETCHES", {name: (sizes[:1], make) for name, (sizes, make) in
-                                               pictures.SKETCHES.items()})
+    monkeypatch.setattr(
+        pictures,
+        "SKETCHES",
+        {name: (sizes[:1], make) for name, (sizes, make) in pictures.SKETCHES.items()},
+    )
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "mnist10k.npz", X=rng.integers(0, 256, (400, 30), dtype=np.uint8), y=rng.integers(0, 10, 400))
+    np.savez(
+        tmp_path / "mnist10k.npz",
+        X=rng.integers(0, 256, (400, 30), dtype=np.uint8),
+        y=rng.integers(0, 10, 400),
+    )
     assert command.main(["--pictures", str(tmp_path / "out"), "--data-dir", str(tmp_path)]) == 0
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"digits.png", "sketches.png"}
     assert command.main(["--pictures", str(tmp_path / "out")]) == 2
@@ -219,9 +319,18 @@ def test_pictures_of_the_readme_are_drawn(tmp_path, monkeypatch):
 def test_claims_are_listed_and_suggested(capsys):
     assert command.main(["--list", "--claim", "rls-T1"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == ["RLS-T12", "RLS-T10", "RLS-T14", "RLS-T17", "RLS-T15", "RLS-T16",
-                                                    "RLS-T18"]
-    assert command.main(["--claim", "RLS-T33"]) == 2 and "there are RLS-T3" in capsys.readouterr().err
+    assert [line.split()[0] for line in listed] == [
+        "RLS-T12",
+        "RLS-T10",
+        "RLS-T14",
+        "RLS-T17",
+        "RLS-T15",
+        "RLS-T16",
+        "RLS-T18",
+    ]
+    assert (
+        command.main(["--claim", "RLS-T33"]) == 2 and "there are RLS-T3" in capsys.readouterr().err
+    )
 
 
 def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
@@ -231,7 +340,11 @@ def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
     np.savez(tmp_path / "cpu_act.npz", X=X)
     options = argparse.Namespace(data_dir=tmp_path, data=None, seed=0)
     (first, points, _), (second, everything, _) = rls2017_experiments.data_sets(options)
-    assert (first, second) == ("Covertype", "cpu_act") and points.shape == (25, 2) and everything.shape == (50, 2)
+    assert (
+        (first, second) == ("Covertype", "cpu_act")
+        and points.shape == (25, 2)
+        and everything.shape == (50, 2)
+    )
     assert np.allclose(everything.mean(0), 0) and np.allclose(points.std(0), 1)
     options.data_dir = None
     assert [name for name, _, _ in rls2017_experiments.data_sets(options)] == ["uneven", "rough"]
@@ -239,7 +352,11 @@ def test_data_sets_are_those_of_the_folder_standardised(tmp_path):
 
 def test_sets_of_images_and_of_the_folder_are_found(tmp_path):
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "yaleb32.npz", X=rng.integers(0, 256, (30, 1024)).astype(np.uint8), y=np.arange(30) % 3)
+    np.savez(
+        tmp_path / "yaleb32.npz",
+        X=rng.integers(0, 256, (30, 1024)).astype(np.uint8),
+        y=np.arange(30) % 3,
+    )
     np.savez(tmp_path / "usps.npz", X=rng.uniform(-1, 1, (20, 256)), y=np.arange(20) % 3)
     np.savez(tmp_path / "german_numeric.npz", X=rng.integers(0, 9, (40, 24)), y=np.arange(40) % 2)
     points, labels, sigma, components = rskpca2013.the_set("yale", tmp_path)
@@ -261,16 +378,18 @@ def test_misfit_is_what_the_best_map_leaves():
 
 def test_busy_machines_do_not_fail_a_claim_about_time():
     # two claims failed on a machine where another process took one of two cores
-    slow = claims.observation({"by multiply-adds": True, "by seconds here": False}, "", measured=2.0, bound=1.0)
+    slow = claims.observation(
+        {"by multiply-adds": True, "by seconds here": False}, "", measured=2.0, bound=1.0
+    )
     assert slow.verdict == claims.NOT_SEEN in claims.GOOD
 
 
 def test_listings_are_counted_as_they_compute():
     X = np.random.default_rng(0).standard_normal((50, 2))
     found = skpca2015.counted_training(X, 8, 4, 0)
-    assert found["RNCA"] == 50 * (2 * 8 + 8 * 8) + 8 ** 3
+    assert found["RNCA"] == 50 * (2 * 8 + 8 * 8) + 8**3
     # from 4 rows a decomposition keeps one: every third point has one more
-    assert found["SKPCA"] == 50 * 2 * 8 + (1 + (50 - 4) // 3) * 8 * 4 ** 2
+    assert found["SKPCA"] == 50 * 2 * 8 + (1 + (50 - 4) // 3) * 8 * 4**2
 
 
 def test_kernel_values_are_counted_as_they_are_evaluated():
@@ -281,20 +400,37 @@ def test_kernel_values_are_counted_as_they_are_evaluated():
 
 
 @pytest.mark.slow
-def test_headlines_run_to_their_end_and_are_found_there_again(tmp_path, tmp_path_factory, capsys, rng):
+def test_headlines_run_to_their_end_and_are_found_there_again(
+    tmp_path, tmp_path_factory, capsys, rng
+):
     folder = tmp_path_factory.mktemp("data")
-    for name, n, d in (("mnist10k", 10_000, 784), ("qm7_coulomb", 150, 529), ("german_numeric", 120, 24),
-                       ("pendigits", 7600, 16)):
-        np.savez(folder / f"{name}.npz", X=rng.integers(0, 256, (n, d)).astype(np.uint8), y=np.arange(n) % 3)
+    for name, n, d in (
+        ("mnist10k", 10_000, 784),
+        ("qm7_coulomb", 150, 529),
+        ("german_numeric", 120, 24),
+        ("pendigits", 7600, 16),
+    ):
+        np.savez(
+            folder / f"{name}.npz",
+            X=rng.integers(0, 256, (n, d)).astype(np.uint8),
+            y=np.arange(n) % 3,
+        )
     words = ["--headlines", "--scale", "0.001", "--out", str(tmp_path), "--data-dir", str(folder)]
     assert command.main(words) == 0
     first = capsys.readouterr().out
     assert all(f"| {name} |" in first for name in headlines.HEADLINES) and "not run" not in first
-    places = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir() if path.name != "headlines.json"}
+    places = {
+        path: path.stat().st_mtime_ns
+        for path in tmp_path.iterdir()
+        if path.name != "headlines.json"
+    }
     assert command.main(words) == 0 and capsys.readouterr().out == first
-    assert {path: path.stat().st_mtime_ns for path in places} == places                 # nothing was run again
+    assert {path: path.stat().st_mtime_ns for path in places} == places  # nothing was run again
     assert command.main([*words, "--seed", "1"]) == 2 and "was made with" in capsys.readouterr().err
-    assert command.main(["--headlines", "none"]) == 2 and "there are dsgd-hermite" in capsys.readouterr().err
+    assert (
+        command.main(["--headlines", "none"]) == 2
+        and "there are dsgd-hermite" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow
@@ -312,6 +448,7 @@ def test_a_descent_that_was_stopped_goes_on_to_the_same_bits(tmp_path, monkeypat
         if len(calls) % 3 == 0:
             raise KeyboardInterrupt
         return update(*arguments)
+
     monkeypatch.setattr(headlines.Run, "every", 0.0)
     monkeypatch.setattr(headlines.kp, "dsgd_update", stopped)
     stops = 0
@@ -329,6 +466,7 @@ def test_an_arm_takes_as_much_power_as_its_energy_grows(rng):
 
     def at(t):
         return a * np.sin(w * t + p), a * w * np.cos(w * t + p), -a * w * w * np.sin(w * t + p)
+
     tau, _ = headlines.torques(*at(1.0))
     lower, upper = (headlines.torques(*at(1.0 + step))[1] for step in (-1e-5, 1e-5))
     assert np.allclose((upper - lower) / 2e-5, (tau * at(1.0)[1]).sum(1), rtol=1e-5, atol=1e-4)
@@ -336,7 +474,9 @@ def test_an_arm_takes_as_much_power_as_its_energy_grows(rng):
     still = np.zeros((7, 7))
     q = np.repeat(rng.uniform(-2, 2, (1, 7)), 7, 0)
     tau = headlines.torques(q, still, still)[0][0]
-    lower, upper = (headlines.torques(q + step * np.eye(7), still, still)[1] for step in (-1e-5, 1e-5))
+    lower, upper = (
+        headlines.torques(q + step * np.eye(7), still, still)[1] for step in (-1e-5, 1e-5)
+    )
     assert np.allclose((upper - lower) / 2e-5, tau, atol=1e-6) and np.abs(tau).max() > 1
     assert not headlines.torques(q, still, still, 0.0)[0].any()
 
@@ -345,5 +485,7 @@ def test_deformed_images_are_functions_of_their_numbers(rng):
     images = rng.random((5, 28, 28))
     many = headlines.deformed(images, 3, 0, 300)
     assert np.array_equal(headlines.deformed(images, 3, 120, 60), many[120:180])
-    assert 0 <= many.min() and many.max() <= 1 and len(np.unique(many.reshape(300, -1), axis=0)) == 300
+    assert (
+        0 <= many.min() and many.max() <= 1 and len(np.unique(many.reshape(300, -1), axis=0)) == 300
+    )
     assert not np.array_equal(headlines.deformed(images, 4, 0, 300), many)

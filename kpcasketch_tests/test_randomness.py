@@ -15,7 +15,9 @@ CHANCE = 1e-8
 
 
 def key(seed, purpose):
-    return np.uint64(kp._key(np.uint64(seed), purpose))           # compiled code returns it to Python as an int
+    return np.uint64(
+        kp._key(np.uint64(seed), purpose)
+    )  # compiled code returns it to Python as an int
 
 
 @numba.njit
@@ -37,7 +39,7 @@ def draw_gamma(start, count, shape):
 @numba.njit
 def kept(start, n, log_miss):
     columns = np.empty(n, np.int64)
-    return columns[:kp._kept(start, 0, log_miss, n, columns)]
+    return columns[: kp._kept(start, 0, log_miss, n, columns)]
 
 
 def test_bits_are_splitmix64():
@@ -46,8 +48,9 @@ def test_bits_are_splitmix64():
         assert got == naive.splitmix64(seed, 5)
 
 
-@pytest.mark.parametrize("function, law", [
-    (kp._uniform, stats.uniform()), (kp._normal, stats.norm())])
+@pytest.mark.parametrize(
+    "function, law", [(kp._uniform, stats.uniform()), (kp._normal, stats.norm())]
+)
 @pytest.mark.parametrize("seed", [0, 2**63 + 7])
 def test_draws_follow_their_law(function, law, seed):
     assert stats.kstest(draw(function, key(seed, 1), N), law.cdf).pvalue > CHANCE
@@ -65,7 +68,9 @@ def test_chi_square_is_twice_a_gamma():
 def test_signs_are_fair():
     words = kp._words(key(5, 1), np.arange(N))
     assert stats.binomtest(int((words >> np.uint64(63)).sum()), N).pvalue > CHANCE
-    assert words[:5].tolist() == [int(inner(kp._random_word)(key(5, 1), np.uint64(i))) for i in range(5)]
+    assert words[:5].tolist() == [
+        int(inner(kp._random_word)(key(5, 1), np.uint64(i))) for i in range(5)
+    ]
 
 
 @pytest.mark.parametrize("p", [0.5, 0.05])
@@ -73,11 +78,16 @@ def test_gaps_are_geometric(p):
     gaps = np.diff(kept(key(6, 1), int(1.5 * N / p), np.log1p(-p)), prepend=-1)[:N] - 1
     assert gaps.size == N
     cells = np.arange(0, int(8 / p))
-    counts = np.append(np.bincount(np.minimum(gaps, cells[-1] + 1), minlength=cells[-1] + 2)[:-1],
-                       (gaps > cells[-1]).sum())
+    counts = np.append(
+        np.bincount(np.minimum(gaps, cells[-1] + 1), minlength=cells[-1] + 2)[:-1],
+        (gaps > cells[-1]).sum(),
+    )
     expected = N * np.append(p * (1 - p) ** cells, (1 - p) ** (cells[-1] + 1))
     keep = expected > 20
-    counts, expected = np.append(counts[keep], counts[~keep].sum()), np.append(expected[keep], expected[~keep].sum())
+    counts, expected = (
+        np.append(counts[keep], counts[~keep].sum()),
+        np.append(expected[keep], expected[~keep].sum()),
+    )
     assert stats.chisquare(counts, expected).pvalue > CHANCE
 
 

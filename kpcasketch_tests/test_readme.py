@@ -33,8 +33,12 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     exec(compile("\n".join(snippets("In a notebook")), "README", "exec"), names)
     assert "(6000, 13) 0.0082" in capsys.readouterr().out
     for snippet in snippets("Walks"):
-        if "dask" in snippet or "sklearn" in snippet and importlib.util.find_spec("sklearn") is None:
-            continue                                   # a script has a test of its own
+        if (
+            "dask" in snippet
+            or "sklearn" in snippet
+            and importlib.util.find_spec("sklearn") is None
+        ):
+            continue  # a script has a test of its own
         exec(compile(snippet, "README", "exec"), names)
         if "sklearn" in snippet:
             assert float(capsys.readouterr().out) == pytest.approx(0.997, abs=5e-4)
@@ -52,21 +56,31 @@ def test_the_snippets_run(tmp_path, monkeypatch, capsys):
     assert len(few.weights) == 144
     assert kp.mmd(names["X"], few.centers, few.weights, kernel) == pytest.approx(0.064, abs=5e-4)
     assert kp.shadow_bounds(kernel, 3.0).mmd == pytest.approx(0.48, abs=0.005)
-    angles = kp.principal_angles(names["expansion"].coef[:, :10].copy(),
-                                 np.ascontiguousarray(names["eigen"].vectors[:, :10]))
+    angles = kp.principal_angles(
+        names["expansion"].coef[:, :10].copy(), np.ascontiguousarray(names["eigen"].vectors[:, :10])
+    )
     assert np.degrees([angles[0], names["told"].angles[0]]) == pytest.approx([11.0, 11.1], abs=0.05)
     assert names["mapped"].shape == (200, 5) and np.abs(names["clean"] - names["X"][:5]).max() < 2.0
-    assert names["novelty"].shape == (100,) and names["cosine"].values[0] > 100 and names["top"].values.size == 5
+    assert (
+        names["novelty"].shape == (100,)
+        and names["cosine"].values[0] > 100
+        and names["top"].values.size == 5
+    )
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():
     assert len(README.splitlines()) <= 180
-    titles = {re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-")
-              for line in README.splitlines() if line.startswith("#")}
+    titles = {
+        re.sub(r"[^a-z0-9 -]", "", line.lstrip("# ").lower()).replace(" ", "-")
+        for line in README.splitlines()
+        if line.startswith("#")
+    }
     for link in re.findall(r"\]\(([^)]+)\)", README):
         if link.startswith("#"):
             assert link[1:] in titles
         else:
-            assert pathlib.Path(kp.__file__).with_name("README.md").parent.joinpath(link).exists(), link
+            assert (
+                pathlib.Path(kp.__file__).with_name("README.md").parent.joinpath(link).exists()
+            ), link
     names = set(re.findall(r"`([a-z_]+)`", README.split("## What to choose")[1].split("\n## ")[0]))
-    assert names <= {*kp.__all__, "eps"}               # what is recommended is there
+    assert names <= {*kp.__all__, "eps"}  # what is recommended is there

@@ -44,14 +44,20 @@ def test_more_restarts_and_iterations_do_not_raise_the_cost():
     def cost(*arguments):
         found = kp.kmeans_select(X, 20, 0, *arguments)
         return ((X - found.centers[found.labels]) ** 2).sum()
+
     assert cost(10) <= cost(1) <= cost(1, 2)
 
 
 def test_starts_of_kmeans_follow_the_squared_distance():
     # three sites; the second center of k-means++ is the far one with probability 100 / 101, the near one with 1 / 101
     points = np.array([[0.0], [1.0], [10.0]])
-    pairs = [tuple(np.sort(kp.kmeans_select(points, 2, seed, 1, 1).centers.ravel())) for seed in range(300)]
-    assert all(pair in {(0.0, 10.0), (0.5, 10.0), (0.0, 5.5), (1.0, 10.0), (0.0, 1.0)} for pair in pairs)
+    pairs = [
+        tuple(np.sort(kp.kmeans_select(points, 2, seed, 1, 1).centers.ravel()))
+        for seed in range(300)
+    ]
+    assert all(
+        pair in {(0.0, 10.0), (0.5, 10.0), (0.0, 5.5), (1.0, 10.0), (0.0, 1.0)} for pair in pairs
+    )
     assert sum(pair[1] == 10.0 for pair in pairs) > 240
 
 
@@ -61,11 +67,14 @@ def test_kmeans_has_the_same_bits_for_any_number_of_threads(same_bits, rng):
 
 # Shadows
 
+
 def exact_labels(points, eps):
     centers, labels = naive.shadows(points, eps)
     found = kp.shadow_select(points, eps)
     assert np.array_equal(found.centers, points[centers]) and found.centers.dtype == points.dtype
-    assert np.array_equal(found.labels, labels) and np.array_equal(found.weights, np.bincount(labels))
+    assert np.array_equal(found.labels, labels) and np.array_equal(
+        found.weights, np.bincount(labels)
+    )
     assert np.array_equal(kp.shadow_labels(points, found.centers, eps), labels)
     return found
 
@@ -74,7 +83,9 @@ BATCHES = [1, 2, 127, 128, 129, 255, 256, 257, 2047, 2048, 2049, 4500]
 
 
 @pytest.mark.parametrize("n", BATCHES)
-@pytest.mark.parametrize("d, eps", [(1, 0.01), (1, 3.0), (2, 0.1), (3, 0.3), (5, 1.5), (17, 5.0), (40, 0.5)])
+@pytest.mark.parametrize(
+    "d, eps", [(1, 0.01), (1, 3.0), (2, 0.1), (3, 0.3), (5, 1.5), (17, 5.0), (40, 0.5)]
+)
 def test_shadows_are_those_of_the_naive_pass_bit_for_bit(n, d, eps):
     exact_labels(np.random.default_rng(n + d).standard_normal((n, d)), eps)
 
@@ -83,7 +94,9 @@ def test_shadows_are_those_of_the_naive_pass_bit_for_bit(n, d, eps):
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 20])
 def test_distances_equal_to_eps_fall_as_in_the_naive_pass(d, eps):
     # on a lattice many distances are eps to rounding: the order of the sum decides
-    points = np.round(np.random.default_rng(d).standard_normal((3000, d)) * (0.3 if d == 20 else 1.0), 1)
+    points = np.round(
+        np.random.default_rng(d).standard_normal((3000, d)) * (0.3 if d == 20 else 1.0), 1
+    )
     exact_labels(points, eps)
     exact_labels(points.astype(np.float32), eps)
 
@@ -92,9 +105,16 @@ def test_distances_equal_to_eps_fall_as_in_the_naive_pass(d, eps):
 def cells(monkeypatch):
     """The cells of the shadows that a test draws, and whether each batch went by them."""
     made, ways, room, find = [], [], kp._with_room, kp._find_shadows
-    monkeypatch.setattr(kp, "_with_room", lambda cells, count, capacity: (made.append(cells), room(
-        cells, count, capacity))[1])
-    monkeypatch.setattr(kp, "_find_shadows", lambda *arguments: (ways.append(bool(arguments[6])), find(*arguments))[1])
+    monkeypatch.setattr(
+        kp,
+        "_with_room",
+        lambda cells, count, capacity: (made.append(cells), room(cells, count, capacity))[1],
+    )
+    monkeypatch.setattr(
+        kp,
+        "_find_shadows",
+        lambda *arguments: (ways.append(bool(arguments[6])), find(*arguments))[1],
+    )
     return made, ways
 
 
@@ -108,23 +128,27 @@ def test_a_few_points_that_join_many_centers_have_the_axes_of_these(cells, rng):
 
 def test_cells_and_tiles_give_the_same_shadows(cells, rng):
     made, ways = cells
-    many = exact_labels(rng.standard_normal((6000, 3)), 0.05)          # thousands of centers: cells
-    assert many.weights.size > 4000 and made[0].axes.size == 3 and made[0].side >= 0.05 and any(ways)
+    many = exact_labels(rng.standard_normal((6000, 3)), 0.05)  # thousands of centers: cells
+    assert (
+        many.weights.size > 4000 and made[0].axes.size == 3 and made[0].side >= 0.05 and any(ways)
+    )
     ways.clear()
-    few = exact_labels(rng.standard_normal((6000, 12)), 2.5)           # hundreds, in cells that touch: tiles
+    few = exact_labels(rng.standard_normal((6000, 12)), 2.5)  # hundreds, in cells that touch: tiles
     assert 200 < few.weights.size < 4000 and not any(ways)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_batches_and_runs_leave_no_trace(shift, dtype, rng):
-    points = (np.round(rng.standard_normal((14_000, 6)), 2) + shift).astype(dtype)      # ties and all
+    points = (np.round(rng.standard_normal((14_000, 6)), 2) + shift).astype(dtype)  # ties and all
     found = exact_labels(points, 0.9)
     assert found.weights.size > 2000
     state = kp.shadow_start(0.9, 6)
     for part in np.split(points, [5000, 5001, 9000]):
         state = kp.shadow_update(state, part)
-    assert np.array_equal(state.centers, found.centers) and np.array_equal(state.weights, found.weights)
+    assert np.array_equal(state.centers, found.centers) and np.array_equal(
+        state.weights, found.weights
+    )
 
 
 def test_labels_where_the_first_rows_are_unlike_the_rest(rng):
@@ -147,7 +171,9 @@ def test_shadows_do_not_mind_the_unit(size, rng):
     expected = kp.shadow_select(points, 0.5)
     unit = 2.0 ** round(math.log2(size))
     found = kp.shadow_select(points * unit, 0.5 * unit)
-    assert np.array_equal(found.labels, expected.labels) and np.array_equal(found.centers, expected.centers * unit)
+    assert np.array_equal(found.labels, expected.labels) and np.array_equal(
+        found.centers, expected.centers * unit
+    )
 
 
 def test_extreme_radii(rng):
@@ -172,7 +198,9 @@ def test_streams_of_shadows_do_not_depend_on_the_cut(d, eps, rng):
             state = kp.shadow_update(state, part)
             assert before.count + len(part) == state.count
         found = kp.shadow_finish(state)
-        assert np.array_equal(found.centers, whole.centers) and np.array_equal(found.weights, whole.weights)
+        assert np.array_equal(found.centers, whole.centers) and np.array_equal(
+            found.weights, whole.weights
+        )
         assert found.labels.size == 0
         assert np.array_equal(kp.shadow_labels(points, found.centers, eps), whole.labels)
     with pytest.raises(ValueError, match="shadow_update: X must be finite"):
@@ -181,7 +209,9 @@ def test_streams_of_shadows_do_not_depend_on_the_cut(d, eps, rng):
 
 
 def test_points_in_no_shadow_have_no_label():
-    assert kp.shadow_labels(np.array([[0.2], [5.0], [0.9]]), np.array([[0.0], [1.0]]), 0.5).tolist() == [0, -1, 1]
+    assert kp.shadow_labels(
+        np.array([[0.2], [5.0], [0.9]]), np.array([[0.0], [1.0]]), 0.5
+    ).tolist() == [0, -1, 1]
 
 
 def test_shadows_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
@@ -190,10 +220,15 @@ def test_shadows_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     same_bits(kp.shadow_select, rng.standard_normal((9000, 6)), 1.0)
 
 
-RADIAL = {"gaussian": kp.gaussian(0.7), "laplacian": kp.laplacian(0.7), "matern 3/2": kp.matern(1.5, 0.7),
-          "matern 5/2": kp.matern(2.5, 0.7),
-          "rational quadratic": kp.rational_quadratic(2.5, 0.7), "cauchy": kp.cauchy(0.7),
-          "scaled": kp.scaled(kp.gaussian(0.7), 3.0)}
+RADIAL = {
+    "gaussian": kp.gaussian(0.7),
+    "laplacian": kp.laplacian(0.7),
+    "matern 3/2": kp.matern(1.5, 0.7),
+    "matern 5/2": kp.matern(2.5, 0.7),
+    "rational quadratic": kp.rational_quadratic(2.5, 0.7),
+    "cauchy": kp.cauchy(0.7),
+    "scaled": kp.scaled(kp.gaussian(0.7), 3.0),
+}
 
 
 @pytest.mark.parametrize("name", RADIAL)
@@ -208,29 +243,47 @@ def test_bounds_of_shadows_hold_and_are_sharp(name, rng):
     found = kp.shadow_select(points, eps)
     assert kp.mmd(points, found.centers, found.weights, kernel) <= bounds.mmd
     assert kp.operator_distance(points, found.centers, found.weights, kernel) <= bounds.operator
-    moved = points[:1] + np.array([[0.0, 0.0], [eps, 0.0]])            # all of one at distance eps: the worst case
+    moved = points[:1] + np.array(
+        [[0.0, 0.0], [eps, 0.0]]
+    )  # all of one at distance eps: the worst case
     assert kp.mmd(moved[1:], moved[:1], np.ones(1), kernel) == pytest.approx(bounds.mmd, rel=1e-9)
-    assert kp.operator_distance(moved[1:], moved[:1], np.ones(1), kernel) == pytest.approx(bounds.operator, rel=1e-9)
+    assert kp.operator_distance(moved[1:], moved[:1], np.ones(1), kernel) == pytest.approx(
+        bounds.operator, rel=1e-9
+    )
 
 
 def test_bounds_of_shadows_are_for_kernels_of_the_distance():
-    for kernel in (kp.linear(), kp.polynomial(2, 1.0, 1.0), kp.laplacian(1.0, 1), kp.precomputed(np.eye(2))):
+    for kernel in (
+        kp.linear(),
+        kp.polynomial(2, 1.0, 1.0),
+        kp.laplacian(1.0, 1),
+        kp.precomputed(np.eye(2)),
+    ):
         with pytest.raises(ValueError, match="shadow_bounds: kernel must"):
             kp.shadow_bounds(kernel, 0.1)
 
 
 # Rivals
 
+
 def test_herding_is_the_greedy_choice(rng):
     points = rng.standard_normal((260, 3))
-    for kernel in (kp.gaussian(1.0), kp.laplacian(2.0), kp.scaled(kp.gaussian(1.0), 1e9), kp.custom(product)):
+    for kernel in (
+        kp.gaussian(1.0),
+        kp.laplacian(2.0),
+        kp.scaled(kp.gaussian(1.0), 1e9),
+        kp.custom(product),
+    ):
         K = kp.gram(points, points, kernel)
         found = kp.herd(points, 30, kernel)
         chosen = naive.herd(K, 30)
         assert np.array_equal(found.centers, points[chosen]) and (found.weights == 260 / 30).all()
         gaps = np.diag(K)[chosen] - 2 * K[:, chosen]
         assert np.abs(gaps[np.arange(260), found.labels] - gaps.min(1)).max() < 1e-12 * K.max()
-    herded, order = kp.herd(points, 260, kp.gaussian(1.0)), naive.herd(kp.gram(points, points, kp.gaussian(1.0)), 260)
+    herded, order = (
+        kp.herd(points, 260, kp.gaussian(1.0)),
+        naive.herd(kp.gram(points, points, kp.gaussian(1.0)), 260),
+    )
     assert np.array_equal(herded.centers[np.argsort(order)], points)
 
 
@@ -252,9 +305,15 @@ def test_pared_points_are_a_random_subset(m):
 
 def test_every_point_is_pared_as_often():
     points = np.arange(20.0)[:, None]
-    counts = np.bincount(np.concatenate([kp.kde_pare(points, 5, seed).centers[:, 0]
-                                         for seed in range(2000)]).astype(int), minlength=20)
-    assert stats.chisquare(counts).pvalue > 1e-6       # of negatively correlated counts: the test is conservative
+    counts = np.bincount(
+        np.concatenate([kp.kde_pare(points, 5, seed).centers[:, 0] for seed in range(2000)]).astype(
+            int
+        ),
+        minlength=20,
+    )
+    assert (
+        stats.chisquare(counts).pvalue > 1e-6
+    )  # of negatively correlated counts: the test is conservative
 
 
 def test_thinned_and_herded_points_stand_for_all_better_than_random_ones(rng):
@@ -262,10 +321,13 @@ def test_thinned_and_herded_points_stand_for_all_better_than_random_ones(rng):
 
     def distance(found):
         return kp.mmd(points, found.centers, found.weights, kernel)
+
     at_random = np.mean([distance(kp.kde_pare(points, m, seed)) for seed in range(20)])
     thinned = [distance(kp.kernel_thin(points, m, kernel, seed)) for seed in range(5)]
     # over 345 draws the shares are log-normal, .22 +- .021 and .18 +- .018: six deviations of the logarithm above
-    assert distance(kp.herd(points, m, kernel)) < 0.4 * at_random and max(thinned) < 0.33 * at_random
+    assert (
+        distance(kp.herd(points, m, kernel)) < 0.4 * at_random and max(thinned) < 0.33 * at_random
+    )
 
 
 @pytest.mark.parametrize("n, m", [(1, 1), (2, 1), (7, 2), (130, 129), (257, 8), (300, 300)])
@@ -282,9 +344,14 @@ def test_thinning_halves_evenly():
     for seed in range(8):
         points = own.standard_normal((512, 2))
         halves = kp._halve(kernel, points, np.arange(512), np.uint64(seed), math.log(4 * 512))
-        assert all({int(a), int(b)} == {2 * p, 2 * p + 1} for p, (a, b) in enumerate(zip(*halves, strict=True)))
-        of_halves = [kp.mmd(points, points[half], np.full(256, 2.0), kernel)
-                     for half in (*halves, own.permutation(512)[:256])]
+        assert all(
+            {int(a), int(b)} == {2 * p, 2 * p + 1}
+            for p, (a, b) in enumerate(zip(*halves, strict=True))
+        )
+        of_halves = [
+            kp.mmd(points, points[half], np.full(256, 2.0), kernel)
+            for half in (*halves, own.permutation(512)[:256])
+        ]
         assert of_halves[0] == pytest.approx(of_halves[1], rel=1e-6)
         gaps.append(of_halves[1:])
     assert np.mean(gaps, 0)[0] < 0.65 * np.mean(gaps, 0)[1]
@@ -292,17 +359,28 @@ def test_thinning_halves_evenly():
 
 # Kernel PCA of reduced sets
 
-@pytest.mark.parametrize("kernel", [kp.gaussian(2.0), kp.laplacian(2.0), kp.scaled(kp.gaussian(2.0), 5.0)],
-                         ids=["gaussian", "laplacian", "scaled"])
+
+@pytest.mark.parametrize(
+    "kernel",
+    [kp.gaussian(2.0), kp.laplacian(2.0), kp.scaled(kp.gaussian(2.0), 5.0)],
+    ids=["gaussian", "laplacian", "scaled"],
+)
 @pytest.mark.parametrize("centered", [False, True])
 def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered, rng):
-    C, w, new = rng.standard_normal((60, 3)), rng.integers(0, 6, 60).astype(float), rng.standard_normal((50, 3))
+    C, w, new = (
+        rng.standard_normal((60, 3)),
+        rng.integers(0, 6, 60).astype(float),
+        rng.standard_normal((50, 3)),
+    )
     found = kp.rskpca(C, w, kernel, 6, 0, centered)
     K, at = naive.quantized(kp.gram(C, C, kernel), w)
     H = np.eye(len(at)) - centered / len(at)
     values = np.linalg.eigvalsh(H @ K @ H)[::-1]
     assert np.abs(found.values - values[:6]).max() < 1e-12 * values[0]
-    assert np.abs(kp.rskpca(C, w, kernel, 60, 0, centered).values[:40] - values[:40]).max() < 1e-12 * values[0]
+    assert (
+        np.abs(kp.rskpca(C, w, kernel, 60, 0, centered).values[:40] - values[:40]).max()
+        < 1e-12 * values[0]
+    )
     exact = (kp.centered_kpca if centered else kp.kpca)(C[at], kernel, 6)
     assert np.abs(np.abs(kp.expand(new, found)) - np.abs(kp.expand(new, exact))).max() < 1e-9
     features = kp.expand(C[at], found)
@@ -315,16 +393,24 @@ def test_reduced_set_kpca_is_kpca_of_the_quantized_points(kernel, centered, rng)
 
 def test_reduced_sets_in_single_precision(rng):
     C, w = rng.standard_normal((200, 4)).astype(np.float32), rng.integers(1, 6, 200).astype(float)
-    single, double = kp.rskpca(C, w, kp.gaussian(2.0), 3), kp.rskpca(C.astype(float), w, kp.gaussian(2.0), 3)
-    assert single.coef.dtype == np.float32 and np.abs(single.values / double.values - 1).max() < 1e-5
+    single, double = (
+        kp.rskpca(C, w, kp.gaussian(2.0), 3),
+        kp.rskpca(C.astype(float), w, kp.gaussian(2.0), 3),
+    )
+    assert (
+        single.coef.dtype == np.float32 and np.abs(single.values / double.values - 1).max() < 1e-5
+    )
     assert np.abs(np.abs(kp.expand(C, single)) - np.abs(kp.expand(C, double))).max() < 1e-3
 
 
 def test_all_points_as_their_own_reduced_set_are_kernel_pca():
     kernel = kp.gaussian(8.0)
     exact = kp.kpca(X, kernel, 5)
-    for found in (kp.rskpca(X, np.ones(300), kernel, 5), kp.weighted_nystrom(X, X, np.ones(300), kernel, 5),
-                  kp.subsampled_kpca(X, 300, kernel, 5)):
+    for found in (
+        kp.rskpca(X, np.ones(300), kernel, 5),
+        kp.weighted_nystrom(X, X, np.ones(300), kernel, 5),
+        kp.subsampled_kpca(X, 300, kernel, 5),
+    ):
         assert np.abs(found.values / exact.values - 1).max() < 1e-11
         assert np.abs(np.abs(kp.expand(X, found)) - np.abs(kp.expand(X, exact))).max() < 1e-9
 
@@ -337,7 +423,9 @@ def test_weighted_nystrom_extends_eigenvectors_to_all_points():
     u = kp.gram(X, C, kernel) @ (np.sqrt(w)[:, None] * phi) / values
     found = kp.weighted_nystrom(X, C, w, kernel, 4)
     assert np.abs(np.abs(found.coef) - np.abs(u / np.sqrt(values))).max() < 1e-10
-    assert np.abs(found.values - values).max() < 1e-11 * values[0] and np.array_equal(found.points, X)
+    assert np.abs(found.values - values).max() < 1e-11 * values[0] and np.array_equal(
+        found.points, X
+    )
     equal = kp.kde_pare(X, 40, 1)
     assert np.array_equal(kp.subsampled_kpca(X, 40, kernel, 4, 1).points, equal.centers)
     with pytest.raises(ValueError, match="weighted_nystrom: w must sum to the number of rows of X"):
@@ -346,9 +434,14 @@ def test_weighted_nystrom_extends_eigenvectors_to_all_points():
 
 # Manifolds
 
+
 @pytest.mark.parametrize("alpha, time", [(0.0, 1.0), (0.5, 2.0), (1.0, 0.0), (1.0, 1.0)])
 def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time, rng):
-    C, w, kernel = rng.standard_normal((50, 2)), rng.integers(0, 5, 50).astype(float), kp.gaussian(0.8)
+    C, w, kernel = (
+        rng.standard_normal((50, 2)),
+        rng.integers(0, 5, 50).astype(float),
+        kp.gaussian(0.8),
+    )
     K, at = naive.quantized(kp.gram(C, C, kernel), w)
     values, psi, _ = naive.diffusion(K, alpha)
     found = kp.diffusion_map(C, w, kernel, 4, 0, alpha, time)
@@ -365,7 +458,10 @@ def test_manifolds_of_reduced_sets_are_those_of_the_quantized_points(alpha, time
         cut = kp.normalized_cut(C, w, kernel, 4)
         v = kp.manifold_features(C[at], cut)
         S = K / np.sqrt(np.outer(D, D))
-        assert np.abs(v.T @ v - np.eye(4)).max() < 1e-9 and np.abs(S @ v - v * (1 - cut.values)).max() < 1e-9
+        assert (
+            np.abs(v.T @ v - np.eye(4)).max() < 1e-9
+            and np.abs(S @ v - v * (1 - cut.values)).max() < 1e-9
+        )
         assert np.abs(np.abs(v[:, 0]) - np.sqrt(D / D.sum())).max() < 1e-9
 
 
@@ -373,17 +469,30 @@ def test_new_points_between_two_equal_ones_get_their_coordinates(rng):
     # the extension is the eigenproblem itself: a new point equal to a center gets what the center has, to rounding
     C = rng.standard_normal((80, 3))
     found = kp.diffusion_map(C, np.ones(80), kp.gaussian(1.5), 3)
-    assert np.abs(kp.manifold_features(C[:5].copy(), found) - kp.manifold_features(C, found)[:5]).max() < 1e-13
-    single = kp.manifold_features(C.astype(np.float32),
-                                  kp.diffusion_map(C.astype(np.float32), np.full(80, 1e6), kp.gaussian(1.5), 3))
-    assert single.dtype == np.float32 and np.abs(np.abs(single) - np.abs(kp.manifold_features(C, found))).max() < 1e-3
+    assert (
+        np.abs(kp.manifold_features(C[:5].copy(), found) - kp.manifold_features(C, found)[:5]).max()
+        < 1e-13
+    )
+    single = kp.manifold_features(
+        C.astype(np.float32),
+        kp.diffusion_map(C.astype(np.float32), np.full(80, 1e6), kp.gaussian(1.5), 3),
+    )
+    assert (
+        single.dtype == np.float32
+        and np.abs(np.abs(single) - np.abs(kp.manifold_features(C, found))).max() < 1e-3
+    )
 
 
 def test_components_of_a_graph_that_falls_apart_do_not_mix_with_the_constant(rng):
     C = np.concatenate([rng.standard_normal((20, 2)), 1e3 + rng.standard_normal((20, 2))])
     found = kp.laplacian_eigenmap(C, np.ones(40), kp.gaussian(1.0), 1)
     f = kp.manifold_features(C, found)[:, 0]
-    assert abs(found.values[0]) < 1e-12 and np.ptp(f[:20]) < 1e-9 and np.ptp(f[20:]) < 1e-9 and f[0] * f[20] < 0
+    assert (
+        abs(found.values[0]) < 1e-12
+        and np.ptp(f[:20]) < 1e-9
+        and np.ptp(f[20:]) < 1e-9
+        and f[0] * f[20] < 0
+    )
 
 
 def test_manifolds_refuse_what_has_no_degrees(rng):
@@ -392,11 +501,15 @@ def test_manifolds_refuse_what_has_no_degrees(rng):
     with pytest.raises(ValueError, match="manifold_features: X must not be so far"):
         kp.manifold_features(np.full((1, 2), 1e4), far)
     for function in (kp.laplacian_eigenmap, kp.diffusion_map, kp.normalized_cut):
-        with pytest.raises(ValueError, match=f"{function.__name__}: kernel must have finite values with positive sums"):
+        with pytest.raises(
+            ValueError,
+            match=f"{function.__name__}: kernel must have finite values with positive sums",
+        ):
             function(C - C.mean(0), np.ones(10), kp.linear(), 2)
 
 
 # Distances
+
 
 @pytest.mark.parametrize("n, m", [(1, 1), (5, 3), (127, 129), (300, 128), (700, 513)])
 def test_distances_of_means_and_operators_are_the_textbook_ones(n, m, rng):
@@ -405,8 +518,9 @@ def test_distances_of_means_and_operators_are_the_textbook_ones(n, m, rng):
     for kernel in (kp.gaussian(1.0), kp.laplacian(1.0), kp.scaled(kp.matern(1.5, 2.0), 10.0)):
         parts = kp.gram(points, points, kernel), kp.gram(points, C, kernel), kp.gram(C, C, kernel)
         assert kp.mmd(points, C, w, kernel) == pytest.approx(naive.mmd(*parts, w), rel=1e-9)
-        assert kp.operator_distance(points, C, w, kernel) == pytest.approx(naive.mmd(*[part ** 2 for part in parts], w),
-                                                                           rel=1e-9)
+        assert kp.operator_distance(points, C, w, kernel) == pytest.approx(
+            naive.mmd(*[part**2 for part in parts], w), rel=1e-9
+        )
 
 
 def test_distance_of_projections_is_that_in_feature_space(rng):
@@ -416,6 +530,7 @@ def test_distance_of_projections_is_that_in_feature_space(rng):
     def projection(points):
         V = np.linalg.svd(points)[2][:2]
         return V.T @ V
+
     found = kp.projection_distance(kp.kpca(A, kp.linear(), 2), kp.kpca(B, kp.linear(), 2))
     assert found == pytest.approx(np.linalg.norm(projection(A) - projection(B)), rel=1e-9)
     same = kp.kpca(A, kp.gaussian(2.0), 3)
@@ -427,14 +542,18 @@ def test_distance_of_projections_is_that_in_feature_space(rng):
         kp.projection_distance(kp.centered_kpca(A, kp.gaussian(2.0), 3), same)
 
 
-@pytest.mark.parametrize("function, arguments", [(kp.herd, (X, 20, kp.gaussian(8.0))),
-                                                 (kp.kernel_thin, (X, 20, kp.gaussian(8.0))),
-                                                 (kp.kde_pare, (X, 20, 0, True)),
-                                                 (kp.mmd, (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0))),
-                                                 (kp.rskpca, (X, np.ones(300), kp.gaussian(8.0), 4)),
-                                                 (kp.weighted_nystrom,
-                                                  (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0), 4))],
-                         ids=["herd", "kernel_thin", "kde_pare", "mmd", "rskpca", "weighted_nystrom"])
+@pytest.mark.parametrize(
+    "function, arguments",
+    [
+        (kp.herd, (X, 20, kp.gaussian(8.0))),
+        (kp.kernel_thin, (X, 20, kp.gaussian(8.0))),
+        (kp.kde_pare, (X, 20, 0, True)),
+        (kp.mmd, (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0))),
+        (kp.rskpca, (X, np.ones(300), kp.gaussian(8.0), 4)),
+        (kp.weighted_nystrom, (X, X[:30], np.full(30, 10.0), kp.gaussian(8.0), 4)),
+    ],
+    ids=["herd", "kernel_thin", "kde_pare", "mmd", "rskpca", "weighted_nystrom"],
+)
 def test_reduced_sets_have_the_same_bits_for_any_number_of_threads(function, arguments, same_bits):
     same_bits(function, *arguments)
 
@@ -448,7 +567,9 @@ def test_bad_reduced_sets_are_refused():
         kp.shadow_select(np.array([[np.inf]]), 1.0)
     with pytest.raises(ValueError, match="rskpca: w must be finite and not negative"):
         kp.rskpca(X[:3], np.array([1.0, -1.0, 1.0]), kernel, 1)
-    with pytest.raises(ValueError, match="rskpca: w must be finite and not negative, with a sum from 1e-15 to 1e18"):
+    with pytest.raises(
+        ValueError, match="rskpca: w must be finite and not negative, with a sum from 1e-15 to 1e18"
+    ):
         kp.rskpca(X[:3], np.zeros(3), kernel, 1)
     with pytest.raises(ValueError, match="rskpca: w must hold one weight for each row of C"):
         kp.rskpca(X[:3], np.ones(4), kernel, 1)
@@ -467,50 +588,77 @@ def test_bad_reduced_sets_are_refused():
 def test_sets_states_and_manifolds_are_saved_and_pickled(tmp_path):
     # save knew its classes by a list, in which new ones were missing
     state = kp.shadow_update(kp.shadow_start(2.0, 3), X)
-    for model in (state, kp.shadow_finish(state), kp.shadow_bounds(kp.gaussian(1.0), 0.1),
-                  kp.diffusion_map(X[:50], np.ones(50), kp.gaussian(9.0), 2)):
+    for model in (
+        state,
+        kp.shadow_finish(state),
+        kp.shadow_bounds(kp.gaussian(1.0), 0.1),
+        kp.diffusion_map(X[:50], np.ones(50), kp.gaussian(9.0), 2),
+    ):
         kp.save(tmp_path / "model.npz", model)
         for found in (kp.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
             assert type(found) is type(model)
-            assert all(np.array_equal(a, b) for a, b in zip(found, model) if not isinstance(a, kp.Kernel))
+            assert all(
+                np.array_equal(a, b) for a, b in zip(found, model) if not isinstance(a, kp.Kernel)
+            )
     kp.save(tmp_path / "state.npz", state)
-    cut, whole = kp.shadow_update(kp.load(tmp_path / "state.npz"), X[:40] + 1.0), kp.shadow_update(state, X[:40] + 1.0)
+    cut, whole = (
+        kp.shadow_update(kp.load(tmp_path / "state.npz"), X[:40] + 1.0),
+        kp.shadow_update(state, X[:40] + 1.0),
+    )
     assert all(np.array_equal(a, b) for a, b in zip(cut, whole))
 
 
 # What an attack found
 
+
 def test_manifold_coordinates_of_small_eigenvalues_were_lost_in_the_constant():
     # of order eps / mu^2: eigenvectors had a part of the constant, and the extension divided it by mu
     C = np.random.default_rng(0).standard_normal((12, 2))
-    values, psi, _ = naive.diffusion(kp.gram(C, C, kp.gaussian(6.0)).astype(np.longdouble).astype(float), 0)
+    values, psi, _ = naive.diffusion(
+        kp.gram(C, C, kp.gaussian(6.0)).astype(np.longdouble).astype(float), 0
+    )
     maps = kp.diffusion_map(C, np.ones(12), kp.gaussian(6.0), 11, 0, 0.0, 0.0)
     found = kp.manifold_features(C, maps)
     good = values[1:] > 1e-9
     assert good.sum() > 5
-    assert (np.abs(np.abs(found) - np.abs(psi[:, 1:])).max(0)[good] < 1e-14 / values[1:][good] * 10).all()
+    assert (
+        np.abs(np.abs(found) - np.abs(psi[:, 1:])).max(0)[good] < 1e-14 / values[1:][good] * 10
+    ).all()
     assert (found[:, values[1:] < 1e-15] == 0).all() and np.abs(found).max() < 10
-    single = kp.manifold_features(C.astype(np.float32),
-                                  kp.laplacian_eigenmap(C.astype(np.float32), np.ones(12), kp.gaussian(6.0), 11))
-    assert np.abs(single).max() < 1                    # coordinates of rounding were 3.7
+    single = kp.manifold_features(
+        C.astype(np.float32),
+        kp.laplacian_eigenmap(C.astype(np.float32), np.ones(12), kp.gaussian(6.0), 11),
+    )
+    assert np.abs(single).max() < 1  # coordinates of rounding were 3.7
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_weights_and_scales_of_any_size_serve_manifolds(dtype, rng):
     # sums of weights were squared and kernel values taken as they were: garbage, NaN, or refused with a wrong reason
     C, w, kernel = rng.standard_normal((12, 2)).astype(dtype), rng.random(12), kp.gaussian(1.0)
-    makers = [(kp.laplacian_eigenmap, -1.0, -0.5), (kp.diffusion_map, 0.0, 0.0), (kp.normalized_cut, -0.5, 0.0)]
+    makers = [
+        (kp.laplacian_eigenmap, -1.0, -0.5),
+        (kp.diffusion_map, 0.0, 0.0),
+        (kp.normalized_cut, -0.5, 0.0),
+    ]
     for maker, by_weight, by_scale in makers:
         plain = kp.manifold_features(C, maker(C, w, kernel, 3)).astype(float)
         for size in (1e-14, 1e16):
-            found = kp.manifold_features(C, maker(C, w * size, kernel, 3)) / size ** by_weight
+            found = kp.manifold_features(C, maker(C, w * size, kernel, 3)) / size**by_weight
             assert np.abs(found - plain).max() < 1e-3 * np.abs(plain).max()
         for kappa in (1e-37, 1e-20, 1e36):
-            found = kp.manifold_features(C, maker(C, w, kp.scaled(kernel, kappa), 3)) / kappa ** by_scale
+            found = (
+                kp.manifold_features(C, maker(C, w, kp.scaled(kernel, kappa), 3)) / kappa**by_scale
+            )
             assert np.abs(found - plain).max() < 1e-3 * np.abs(plain).max()
     for size in (1e-14, 1e16):
-        assert np.abs(kp.rskpca(C, w * size, kernel, 3).values / size / kp.rskpca(C, w, kernel, 3).values
-                      - 1).max() < 1e-5
+        assert (
+            np.abs(
+                kp.rskpca(C, w * size, kernel, 3).values / size / kp.rskpca(C, w, kernel, 3).values
+                - 1
+            ).max()
+            < 1e-5
+        )
 
 
 @pytest.mark.parametrize("name", RADIAL)
@@ -521,40 +669,62 @@ def test_bounds_of_small_shadows_were_zero(name):
 
     def value(r):
         a, u = gamma * r, gamma * r * r
-        return {"gaussian": lambda: (-u).exp(), "scaled": lambda: (-u).exp(), "laplacian": lambda: (-a).exp(),
-                "cauchy": lambda: 1 / (1 + u),
-                "matern 3/2": lambda: (1 + a) * (-a).exp(), "matern 5/2": lambda: (1 + a + a * a / 3) * (-a).exp(),
-                "rational quadratic": lambda: (-decimal.Decimal(kernel.shape) * (1 + u).ln()).exp()}[name]()
+        return {
+            "gaussian": lambda: (-u).exp(),
+            "scaled": lambda: (-u).exp(),
+            "laplacian": lambda: (-a).exp(),
+            "cauchy": lambda: 1 / (1 + u),
+            "matern 3/2": lambda: (1 + a) * (-a).exp(),
+            "matern 5/2": lambda: (1 + a + a * a / 3) * (-a).exp(),
+            "rational quadratic": lambda: (-decimal.Decimal(kernel.shape) * (1 + u).ln()).exp(),
+        }[name]()
+
     with decimal.localcontext() as context:
         context.prec = 250
         for eps in (1e-100, 1e-9, 1e-6, 1e-3, 0.3, 0.69, 0.71, 5.0, 1e100):
             exact = value(decimal.Decimal(eps))
             bounds = kp.shadow_bounds(kernel, eps)
             assert bounds.mmd == pytest.approx(float((2 * kappa * (1 - exact)).sqrt()), rel=1e-13)
-            assert bounds.operator == pytest.approx(float(kappa * (2 * (1 - exact ** 2)).sqrt()), rel=1e-13)
+            assert bounds.operator == pytest.approx(
+                float(kappa * (2 * (1 - exact**2)).sqrt()), rel=1e-13
+            )
     huge = kp.shadow_bounds(kp.scaled(kp.gaussian(1e-150), 1e100), 1e150)
     assert all(math.isfinite(bound) for bound in huge)
-    assert kp.shadow_bounds(kp.scaled(kernel, 1e200),
-                            1.0).operator == pytest.approx(1e200 * kp.shadow_bounds(kernel, 1.0).operator)
+    assert kp.shadow_bounds(kp.scaled(kernel, 1e200), 1.0).operator == pytest.approx(
+        1e200 * kp.shadow_bounds(kernel, 1.0).operator
+    )
 
 
 def test_distances_do_not_mind_the_unit_of_the_kernel():
     # squares of kernel values were 0 or infinite
     points, C, w = X[:60], X[:12].copy(), np.full(12, 5.0)
-    plain, linear = kp.operator_distance(points, C, w,
-                                         kp.gaussian(9.0)), kp.operator_distance(points, C, w, kp.linear())
+    plain, linear = (
+        kp.operator_distance(points, C, w, kp.gaussian(9.0)),
+        kp.operator_distance(points, C, w, kp.linear()),
+    )
     for kappa in (1e-170, 1e170):
-        assert kp.operator_distance(points, C, w, kp.scaled(kp.gaussian(9.0), kappa)) == pytest.approx(kappa * plain)
-        assert kp.mmd(points, C, w, kp.scaled(kp.gaussian(9.0),
-                                              kappa)) == pytest.approx(math.sqrt(kappa)
-                                                                       * kp.mmd(points, C, w, kp.gaussian(9.0)))
+        assert kp.operator_distance(
+            points, C, w, kp.scaled(kp.gaussian(9.0), kappa)
+        ) == pytest.approx(kappa * plain)
+        assert kp.mmd(points, C, w, kp.scaled(kp.gaussian(9.0), kappa)) == pytest.approx(
+            math.sqrt(kappa) * kp.mmd(points, C, w, kp.gaussian(9.0))
+        )
     for unit in (1e-100, 1e100):
-        assert kp.operator_distance(points * unit, C * unit, w, kp.linear()) == pytest.approx(linear * unit ** 2)
+        assert kp.operator_distance(points * unit, C * unit, w, kp.linear()) == pytest.approx(
+            linear * unit**2
+        )
     assert kp.operator_distance(points * 0, C * 0, w, kp.linear()) == 0
 
 
-@pytest.mark.parametrize("dtype, unit", [(np.float32, 2.0 ** -80), (np.float32, 2.0 ** 50), (np.float64, 2.0 ** -600),
-                                         (np.float64, 2.0 ** 490)])
+@pytest.mark.parametrize(
+    "dtype, unit",
+    [
+        (np.float32, 2.0**-80),
+        (np.float32, 2.0**50),
+        (np.float64, 2.0**-600),
+        (np.float64, 2.0**490),
+    ],
+)
 def test_centers_of_points_in_small_units_lost_their_points(dtype, unit):
     # squared distances in the type of the points were 0, or infinite, and all points went to the first center
     small = (X * unit).astype(dtype)
@@ -565,22 +735,37 @@ def test_centers_of_points_in_small_units_lost_their_points(dtype, unit):
 
 @pytest.mark.parametrize("power", [-990, -600, 600, 990])
 def test_choices_do_not_depend_on_the_scale_of_the_kernel(power):
-    for choose in (lambda kernel: kp.kernel_thin(X[:90], 10, kernel), lambda kernel: kp.herd(X[:90], 10, kernel)):
-        assert np.array_equal(choose(kp.scaled(kp.gaussian(9.0), 2.0 ** power)).centers,
-                              choose(kp.gaussian(9.0)).centers)
+    for choose in (
+        lambda kernel: kp.kernel_thin(X[:90], 10, kernel),
+        lambda kernel: kp.herd(X[:90], 10, kernel),
+    ):
+        assert np.array_equal(
+            choose(kp.scaled(kp.gaussian(9.0), 2.0**power)).centers,
+            choose(kp.gaussian(9.0)).centers,
+        )
 
 
 def test_new_points_whose_kernel_values_vanish_are_refused():
     P = np.array([[0.0, 0.0], [0.3, 0.0]], np.float32)
     with pytest.raises(ValueError, match="manifold_features: X must not be so far"):
-        kp.manifold_features(np.array([[-13.0, 0.0]], np.float32), kp.diffusion_map(P, np.ones(2), kp.gaussian(1.0), 1))
+        kp.manifold_features(
+            np.array([[-13.0, 0.0]], np.float32),
+            kp.diffusion_map(P, np.ones(2), kp.gaussian(1.0), 1),
+        )
 
 
 def test_states_and_models_that_no_function_made_are_refused():
     state = kp.shadow_update(kp.shadow_start(1.0, 3), X)
-    for change in ({"count": None}, {"count": "a"}, {"count": 2**70}, {"count": 1.5}, {"count": 5}, {"eps": None},
-                   {"weights": state.weights * np.nan},
-                   {"weights": -state.weights}):
+    for change in (
+        {"count": None},
+        {"count": "a"},
+        {"count": 2**70},
+        {"count": 1.5},
+        {"count": 5},
+        {"eps": None},
+        {"weights": state.weights * np.nan},
+        {"weights": -state.weights},
+    ):
         for function in (lambda s: kp.shadow_update(s, X), kp.shadow_finish):
             with pytest.raises(ValueError, match="shadow_(update|finish): state"):
                 function(state._replace(**change))
@@ -592,8 +777,13 @@ def test_states_and_models_that_no_function_made_are_refused():
         with pytest.raises(ValueError, match="manifold_features: manifold must be a Manifold"):
             kp.manifold_features(X, manifold._replace(degrees=degrees))
     with pytest.raises(ValueError, match="weighted_nystrom: C must be below 1e17"):
-        kp.weighted_nystrom(X.astype(np.float32), np.array([[1e60] * 3, [0.0] * 3]), np.array([150.0, 150.0]),
-                            kp.gaussian(9.0), 2)
+        kp.weighted_nystrom(
+            X.astype(np.float32),
+            np.array([[1e60] * 3, [0.0] * 3]),
+            np.array([150.0, 150.0]),
+            kp.gaussian(9.0),
+            2,
+        )
 
 
 def test_a_column_far_from_the_others_does_not_empty_the_cells_of_their_use(cells):
@@ -635,8 +825,15 @@ def test_a_reduced_set_in_float32_had_eigenvalues_of_rounding():
         exact = kp.rskpca(C.astype(float), w, kp.gaussian(3.0), 6, 0, centered)
         model = kp.rskpca(C, w, kp.gaussian(3.0), 6, 0, centered)
         kept = model.values > 0
-        assert np.allclose(model.values[kept], exact.values[kept], rtol=1e-6) and not model.coef[:, ~kept].any()
-        assert (exact.values[~kept] < 2e-7 * 200).all() and kept.sum() >= 2 and model.coef.dtype == np.float32
+        assert (
+            np.allclose(model.values[kept], exact.values[kept], rtol=1e-6)
+            and not model.coef[:, ~kept].any()
+        )
+        assert (
+            (exact.values[~kept] < 2e-7 * 200).all()
+            and kept.sum() >= 2
+            and model.coef.dtype == np.float32
+        )
         gaps = np.abs(kp.expand(C, model) - kp.expand(C.astype(float), exact))[:, kept].max(0)
         assert (gaps < 0.1 * np.sqrt(exact.values[kept] / 200)).all()
 
@@ -644,9 +841,13 @@ def test_a_reduced_set_in_float32_had_eigenvalues_of_rounding():
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
 def test_thinned_points_in_float32_mixed_two_scales(size, rng):
     # the diagonal was of scaled points with the unscaled gamma: a mean distance of .877 for .256
-    X, kernel = rng.standard_normal((512, 3)) * size, kp.polynomial(2, 1 / size ** 2, 1.0)
-    wide, single = [kp.kernel_thin(X.astype(dtype), 16, kernel, 3) for dtype in (np.float64, np.float32)]
-    errors = [kp.mmd(X, found.centers.astype(float), found.weights, kernel) for found in (wide, single)]
+    X, kernel = rng.standard_normal((512, 3)) * size, kp.polynomial(2, 1 / size**2, 1.0)
+    wide, single = [
+        kp.kernel_thin(X.astype(dtype), 16, kernel, 3) for dtype in (np.float64, np.float32)
+    ]
+    errors = [
+        kp.mmd(X, found.centers.astype(float), found.weights, kernel) for found in (wide, single)
+    ]
     assert errors[1] < 1.2 * errors[0]
 
 
@@ -654,17 +855,21 @@ def test_bounds_of_eigenvalues_were_above_what_can_be():
     # 1.414 where the matrices, with the same diagonal and entries from 0 to 1, cannot differ by more than 1
     for kernel in (kp.gaussian(1.0), kp.laplacian(1.0), kp.matern(2.5, 1.0), kp.cauchy(1.0)):
         assert kp.shadow_bounds(kp.scaled(kernel, 3.0), 50.0).eigenvalues == 3.0
-    n = 400                                            # nearly reached: one place against n far from each other
+    n = 400  # nearly reached: one place against n far from each other
     near, far = kp.gram(np.zeros((n, 1)), np.zeros((n, 1)), kp.gaussian(1.0)), np.eye(n)
     gap = np.linalg.norm(np.linalg.eigvalsh(near) - np.linalg.eigvalsh(far)) / n
     assert 0.99 < gap <= kp.shadow_bounds(kp.gaussian(1.0), 50.0).eigenvalues
-    assert kp.shadow_bounds(kp.gaussian(1.0), 0.25).eigenvalues == pytest.approx(2 ** 0.5 * 0.25 * math.exp(-0.5))
+    assert kp.shadow_bounds(kp.gaussian(1.0), 0.25).eigenvalues == pytest.approx(
+        2**0.5 * 0.25 * math.exp(-0.5)
+    )
 
 
 def test_the_constant_coordinate_came_back_as_a_value_of_1(rng):
     C = rng.standard_normal((6, 2))
     for make in (kp.laplacian_eigenmap, kp.diffusion_map):
-        with pytest.raises(ValueError, match=f"{make.__name__}: k must be a whole number from 1 to"):
+        with pytest.raises(
+            ValueError, match=f"{make.__name__}: k must be a whole number from 1 to"
+        ):
             make(C, np.ones(6), kp.gaussian(1.0), 6)
         assert (make(C, np.ones(6), kp.gaussian(1.0), 5).coef != 0).any(0).all()
     assert kp.normalized_cut(C, np.ones(6), kp.gaussian(1.0), 6).values.shape == (6,)
@@ -676,7 +881,12 @@ def test_an_isolated_center_that_stands_for_no_point_was_refused(make, rng):
     without = make(C, np.ones(8), kernel, 3)
     found = make(np.concatenate([C, [[1e3, 0.0]]]), np.append(np.ones(8), 0.0), kernel, 3)
     assert np.allclose(found.values, without.values, atol=1e-12) and not found.coef[8].any()
-    assert np.abs(np.abs(kp.manifold_features(C, found)) - np.abs(kp.manifold_features(C, without))).max() < 1e-9
+    assert (
+        np.abs(
+            np.abs(kp.manifold_features(C, found)) - np.abs(kp.manifold_features(C, without))
+        ).max()
+        < 1e-9
+    )
     with pytest.raises(ValueError, match="positive sums"):
         make(np.zeros((2, 1)), np.ones(2), kp.linear(), 1)
 
@@ -688,28 +898,37 @@ def test_distances_of_the_same_points_in_another_order_are_the_rounding_that_is_
     for kernel in (kp.gaussian(3.0), kp.laplacian(1.0), kp.linear()):
         largest = kp.gram_diagonal(X, kernel).max()
         told = (2e-16 * (10 + n / 200)) ** 0.5
-        assert kp.mmd(X, X[rng.permutation(n)], np.ones(n), kernel) <= told * largest ** 0.5
+        assert kp.mmd(X, X[rng.permutation(n)], np.ones(n), kernel) <= told * largest**0.5
         assert kp.operator_distance(X, X[rng.permutation(n)], np.ones(n), kernel) <= told * largest
 
 
 def test_a_kernel_of_a_new_kind_took_the_laws_of_another():
     new = kp.gaussian(1.0)._replace(kind=len(kp._KIND_NAMES))
-    assert new.kind not in kp._KINDS_WITH_LAWS and np.isnan(inner(kp._mixture_scale)(new, np.uint64(0), 0))
+    assert new.kind not in kp._KINDS_WITH_LAWS and np.isnan(
+        inner(kp._mixture_scale)(new, np.uint64(0), 0)
+    )
     with pytest.raises(KeyError):
         kp._drop_and_slope(new, 1.0)
     for kind in set(kp._KINDS_WITH_LAWS) - {kp._CITY_BLOCK}:
         known = kp.rational_quadratic(2.0, 1.0)._replace(kind=kind)
-        assert min(inner(kp._mixture_scale)(known, np.uint64(0), 0), *kp._drop_and_slope(known, 1.0)) > 0
+        assert (
+            min(inner(kp._mixture_scale)(known, np.uint64(0), 0), *kp._drop_and_slope(known, 1.0))
+            > 0
+        )
 
 
 def test_densities_are_those_of_the_paper(rng):
     X, found = rng.standard_normal((300, 2)), kp.shadow_select(rng.standard_normal((300, 2)), 0.5)
     for kernel, name in ((kp.gaussian(1.5), naive.gaussian), (kp.laplacian(1.5), naive.laplacian)):
         at = rng.standard_normal((20, 2))
-        assert np.allclose(kp.reduced_density(at, X, np.ones(300), kernel), name(at, X, 1.5).mean(1), rtol=1e-12)
+        assert np.allclose(
+            kp.reduced_density(at, X, np.ones(300), kernel), name(at, X, 1.5).mean(1), rtol=1e-12
+        )
         expected = name(at, found.centers, 1.5) @ found.weights / 300
-        assert np.allclose(kp.reduced_density(at, found.centers, found.weights, kernel), expected, rtol=1e-12)
-    grid = np.linspace(-40, 40, 20_001)[:, None]       # another way: the integral is that of one kernel
+        assert np.allclose(
+            kp.reduced_density(at, found.centers, found.weights, kernel), expected, rtol=1e-12
+        )
+    grid = np.linspace(-40, 40, 20_001)[:, None]  # another way: the integral is that of one kernel
     density = kp.reduced_density(grid, X[:, :1].copy(), np.ones(300), kp.gaussian(1.0))
     assert np.trapezoid(density, grid[:, 0]) == pytest.approx(math.sqrt(2 * math.pi))
 
@@ -722,8 +941,12 @@ def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
         bound = kp.shadow_projection_bound(kernel, 0.01, values, k)
         phi, delta = math.exp(-0.5e-4), (values[k - 1] - values[k]) / 2
         assert bound == pytest.approx(2 * math.sqrt(2 * (1 - phi)) / delta)
-        assert kp.projection_distance(kp.kpca(X, kernel, k),
-                                      kp.rskpca(found.centers, found.weights, kernel, k)) <= bound
+        assert (
+            kp.projection_distance(
+                kp.kpca(X, kernel, k), kp.rskpca(found.centers, found.weights, kernel, k)
+            )
+            <= bound
+        )
     assert kp.shadow_projection_bound(kernel, 0.5, values, 1) == math.inf
     scaled = kp.shadow_projection_bound(kp.scaled(kernel, 7.0), 0.01, 7 * values, 1)
     assert scaled == pytest.approx(kp.shadow_projection_bound(kernel, 0.01, values, 1))
@@ -731,36 +954,62 @@ def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
 
 # Reduced sets of very many points
 
+
 def test_compressed_points_are_nearly_as_good_as_thinned_ones(rng):
-    X, kernel = rng.standard_normal((4096, 2)) + 3 * rng.integers(2, size=(4096, 1)), kp.gaussian(1.5)
+    X, kernel = (
+        rng.standard_normal((4096, 2)) + 3 * rng.integers(2, size=(4096, 1)),
+        kp.gaussian(1.5),
+    )
 
     def distance(found):
         return kp.mmd(X, found.centers, found.weights, kernel)
-    compressed, thinned, drawn = np.mean([[distance(choose(seed)) for choose in (
-        lambda seed: kp.compress_thin(X, 64, kernel, seed), lambda seed: kp.kernel_thin(X, 64, kernel, seed),
-        lambda seed: kp.kde_pare(X, 64, seed))] for seed in range(4)], 0)
+
+    compressed, thinned, drawn = np.mean(
+        [
+            [
+                distance(choose(seed))
+                for choose in (
+                    lambda seed: kp.compress_thin(X, 64, kernel, seed),
+                    lambda seed: kp.kernel_thin(X, 64, kernel, seed),
+                    lambda seed: kp.kde_pare(X, 64, seed),
+                )
+            ]
+            for seed in range(4)
+        ],
+        0,
+    )
     assert thinned / 2 < compressed < 4 * thinned < drawn
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("n, m", [(1, 1), (2, 1), (5, 2), (100, 1), (1023, 31), (1024, 32), (1025, 32), (700, 700)])
+@pytest.mark.parametrize(
+    "n, m", [(1, 1), (2, 1), (5, 2), (100, 1), (1023, 31), (1024, 32), (1025, 32), (700, 700)]
+)
 def test_compressed_points_are_different_points_of_all(n, m, dtype, rng):
     X = rng.standard_normal((n, 3)).astype(dtype)
     for g in (2, 3):
         found = kp.compress_thin(X, m, kp.laplacian(1.0), 5, g)
         rows = [int(np.flatnonzero((X == center).all(1))[0]) for center in found.centers]
-        assert len(set(rows)) == m and found.weights.sum() == pytest.approx(n) and found.centers.dtype == dtype
+        assert (
+            len(set(rows)) == m
+            and found.weights.sum() == pytest.approx(n)
+            and found.centers.dtype == dtype
+        )
         nearest = naive.laplacian(X.astype(float), found.centers.astype(float), 1.0).argmax(1)
         assert (found.labels == nearest).mean() > 0.99
     for g in (1, 17, 2.5):
-        with pytest.raises(ValueError, match="compress_thin: g must be a whole number from 2 to 16"):
+        with pytest.raises(
+            ValueError, match="compress_thin: g must be a whole number from 2 to 16"
+        ):
             kp.compress_thin(X, m, kp.gaussian(1.0), 0, g)
 
 
 def test_compressed_points_follow_order_and_duplicates(same_bits, rng):
     X = np.repeat(rng.standard_normal((40, 2)), 30, 0)
     same_bits(kp.compress_thin, X, 20, kp.gaussian(1.0), 3)
-    assert np.isfinite(kp.mmd(X, *kp.compress_thin(X, 20, kp.gaussian(1.0), 3)[:2], kp.gaussian(1.0)))
+    assert np.isfinite(
+        kp.mmd(X, *kp.compress_thin(X, 20, kp.gaussian(1.0), 3)[:2], kp.gaussian(1.0))
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-100, 1e140])
@@ -773,14 +1022,23 @@ def test_thinning_far_from_1_overflowed(unit, rng):
 def test_distances_of_predictions_were_0_without_a_word(rng):
     points, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
     kernel = kp.gaussian(1.0)
-    components, few = kp.kpca(points, kernel, 2), kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3)
+    components, few = (
+        kp.kpca(points, kernel, 2),
+        kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3),
+    )
     words = "projection_distance: values of expansion and other must be as many as their components, and positive"
-    for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3), few._replace(targets=0)):  # of an older file
+    for predicts in (
+        few,
+        kp.kernel_ridge_cg(points, y, kernel, 1e-3),
+        few._replace(targets=0),
+    ):  # of an older file
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
             with pytest.raises(ValueError, match=words):
                 kp.projection_distance(*pair)
-    with pytest.raises(ValueError, match="sketch_error: sketch must have components, and not predict targets"):
-        kp.sketch_error(kp.kernel_ridge_cg(points, np.c_[y, y ** 2], kernel, 1e-3), points, kernel)
+    with pytest.raises(
+        ValueError, match="sketch_error: sketch must have components, and not predict targets"
+    ):
+        kp.sketch_error(kp.kernel_ridge_cg(points, np.c_[y, y**2], kernel, 1e-3), points, kernel)
 
 
 @pytest.mark.parametrize("choose", [kp.kernel_thin, kp.compress_thin])
@@ -790,8 +1048,9 @@ def test_a_delta_below_1e_300_left_coins_unthrown(choose, monkeypatch):
 
     def watched(kernel, X, rows, *others):
         first, second = halve(kernel, X, rows, *others)
-        pairs.extend(first[:second.size] != rows[0:2 * second.size:2])
+        pairs.extend(first[: second.size] != rows[0 : 2 * second.size : 2])
         return first, second
+
     monkeypatch.setattr(kp, "_halve", watched)
     choose(points, 16, kp.gaussian(1.0), delta=1e-310)
     assert len(pairs) > 500 and stats.binomtest(sum(pairs), len(pairs), 0.5).pvalue > 1e-6
@@ -800,10 +1059,19 @@ def test_a_delta_below_1e_300_left_coins_unthrown(choose, monkeypatch):
 def test_compressing_left_a_third_where_odd_points_were_dropped(monkeypatch):
     left, thinned = [], kp._thinned
 
-    def watched(function, X, *others):
+    def watched(X, *others):
         left.append(len(X))
-        return thinned(function, X, *others)
+        return thinned(X, *others)
+
     monkeypatch.setattr(kp, "_thinned", watched)
-    for n, m, g in ((201, 3, 3), (212, 3, 3), (776, 3, 4), (300, 4, 2), (700, 5, 3), (64, 8, 3), (683, 1, 2)):
+    for n, m, g in (
+        (201, 3, 3),
+        (212, 3, 3),
+        (776, 3, 4),
+        (300, 4, 2),
+        (700, 5, 3),
+        (64, 8, 3),
+        (683, 1, 2),
+    ):
         kp.compress_thin(np.random.default_rng(0).standard_normal((n, 1)), m, kp.gaussian(1.0), g=g)
-        assert 0.5 <= left[-1] / min(n, max(2 ** g * m, n ** 0.5)) <= 1.25
+        assert 0.5 <= left[-1] / min(n, max(2**g * m, n**0.5)) <= 1.25

@@ -16,9 +16,9 @@ K = naive.gaussian(X, X, 2.0)
 SEEDS = 600
 CHANCE = 1e-8
 SKETCHES = {
-    "sample": (lambda seed: kp.sample_gram(X, KERNEL, 4.0, seed), 3 * K ** 2),
-    "quantize": (lambda seed: kp.quantize_gram(X, KERNEL, seed), 1 - K ** 2),
-    "sample-quantize": (lambda seed: kp.sample_quantize_gram(X, KERNEL, 4.0, seed), 4 - K ** 2),
+    "sample": (lambda seed: kp.sample_gram(X, KERNEL, 4.0, seed), 3 * K**2),
+    "quantize": (lambda seed: kp.quantize_gram(X, KERNEL, seed), 1 - K**2),
+    "sample-quantize": (lambda seed: kp.sample_quantize_gram(X, KERNEL, 4.0, seed), 4 - K**2),
 }
 
 
@@ -29,9 +29,9 @@ def test_sketch_is_symmetric_unbiased_and_of_the_stated_variance(name):
     assert np.array_equal(draws, draws.transpose(0, 2, 1))
     upper = np.triu_indices(40)
     errors = (draws - K)[(slice(None), *upper)]
-    bound = stats.norm.isf(CHANCE / len(upper[0])) * 1.3               # 1.3: tails of few-valued sums
+    bound = stats.norm.isf(CHANCE / len(upper[0])) * 1.3  # 1.3: tails of few-valued sums
     assert (np.abs(errors.mean(0)) <= bound * np.sqrt(variance[upper] / SEEDS) + 1e-12).all()
-    ratio = (errors ** 2).sum() / (SEEDS * variance[upper].sum())
+    ratio = (errors**2).sum() / (SEEDS * variance[upper].sum())
     assert ratio == pytest.approx(1.0, abs=0.05)
 
 
@@ -53,7 +53,7 @@ def test_kept_places_are_spread_evenly_over_rows_and_columns(rng):
     points = rng.standard_normal((600, 1))
     kept = np.triu(kp.dense(kp.sample_gram(points, KERNEL, 3.0, 7)) != 0)
     blocks = [(i, j) for i in range(6) for j in range(i + 1, 6)]
-    counts = [kept[100 * i:100 * i + 100, 100 * j:100 * j + 100].sum() for i, j in blocks]
+    counts = [kept[100 * i : 100 * i + 100, 100 * j : 100 * j + 100].sum() for i, j in blocks]
     assert stats.chisquare(counts).pvalue > CHANCE
 
 
@@ -62,14 +62,18 @@ def test_only_kept_pairs_are_looked_up():
     rows = np.arange(40)[:, None]
     A = kp.sample_gram(rows, kp.precomputed(K), 4.0, 3)
     poisoned = np.where(kp.dense(A) != 0, K, 1e100)
-    assert np.array_equal(kp.dense(kp.sample_gram(rows, kp.precomputed(poisoned), 4.0, 3)), kp.dense(A))
+    assert np.array_equal(
+        kp.dense(kp.sample_gram(rows, kp.precomputed(poisoned), 4.0, 3)), kp.dense(A)
+    )
 
 
 def test_points_and_their_precomputed_matrix_give_the_same_sketches():
     rows = np.arange(40)[:, None]
     exact = kp.gram(X, X, KERNEL)
-    assert np.array_equal(kp.dense(kp.quantize_gram(rows, kp.precomputed(exact), 5)),
-                          kp.dense(kp.quantize_gram(X, KERNEL, 5)))
+    assert np.array_equal(
+        kp.dense(kp.quantize_gram(rows, kp.precomputed(exact), 5)),
+        kp.dense(kp.quantize_gram(X, KERNEL, 5)),
+    )
     a, b = kp.sample_gram(rows, kp.precomputed(exact), 3.0, 5), kp.sample_gram(X, KERNEL, 3.0, 5)
     assert np.array_equal(a.indices, b.indices) and np.allclose(a.data, b.data, rtol=1e-13)
 
@@ -84,7 +88,9 @@ def test_the_bound_of_quantization_is_the_largest_entry():
     negative[0, 1] = negative[1, 0] = 5.0
     rows = np.arange(30)[:, None]
     assert kp.quantize_gram(rows, kp.precomputed(negative), 0).scale == 5.0
-    assert kp.quantize_gram(X, kp.polynomial(2, 1.0, 1.0), 0).scale == pytest.approx(((X ** 2).sum(1) + 1).max() ** 2)
+    assert kp.quantize_gram(X, kp.polynomial(2, 1.0, 1.0), 0).scale == pytest.approx(
+        ((X**2).sum(1) + 1).max() ** 2
+    )
 
 
 def test_a_gram_matrix_of_zeros_is_quantized_to_zero():
@@ -120,13 +126,19 @@ def test_float32_points_give_a_float32_sample():
 def test_sketched_kernel_pca_finds_the_leading_direction(rng):
     points = rng.standard_normal((1500, 2))
     exact = kp.block_lanczos(kp.gram(points, points, kp.gaussian(3.0)), 1, 0)
-    for A in (kp.sample_gram(points, kp.gaussian(3.0), 2.0, 0), kp.quantize_gram(points, kp.gaussian(3.0), 0)):
+    for A in (
+        kp.sample_gram(points, kp.gaussian(3.0), 2.0, 0),
+        kp.quantize_gram(points, kp.gaussian(3.0), 0),
+    ):
         assert kp.principal_angles(exact.vectors, kp.block_lanczos(A, 1, 0).vectors)[0] < 0.06
 
 
 def test_a_kernel_with_nan_is_refused_instead_of_rounded():
     broken = kp.custom(numba.njit(lambda x, y: np.nan))
-    for sketch in (lambda: kp.quantize_gram(X, broken, 0), lambda: kp.sample_quantize_gram(X, broken, 2.0, 0)):
+    for sketch in (
+        lambda: kp.quantize_gram(X, broken, 0),
+        lambda: kp.sample_quantize_gram(X, broken, 2.0, 0),
+    ):
         with pytest.raises(ValueError, match="gram: kernel must have finite values on X"):
             sketch()
 
@@ -134,28 +146,37 @@ def test_a_kernel_with_nan_is_refused_instead_of_rounded():
 def sparse_rows(rows, m):
     out = np.zeros((len(rows.indptr) - 1, m))
     for q in range(len(out)):
-        out[q, rows.indices[rows.indptr[q]:rows.indptr[q + 1]]] = rows.data[rows.indptr[q]:rows.indptr[q + 1]]
+        out[q, rows.indices[rows.indptr[q] : rows.indptr[q + 1]]] = rows.data[
+            rows.indptr[q] : rows.indptr[q + 1]
+        ]
     return out
 
 
-@pytest.mark.parametrize("m, k, s", [(1, 1, 0.5), (2, 1, 1.0), (700, 1, 6.0), (700, 3, 20.0), (50, 2, 1e9)])
+@pytest.mark.parametrize(
+    "m, k, s", [(1, 1, 0.5), (2, 1, 1.0), (700, 1, 6.0), (700, 3, 20.0), (50, 2, 1e9)]
+)
 def test_rounding_is_the_naive_one_for_each_column(m, k, s, rng):
     coef = rng.standard_normal((m, k)) * [1e-3, 1.0, 50.0][:k]
     key = np.uint64(kp._key(np.uint64(5), kp._ROUND_COEFFICIENTS))
     uniform = np.array([kp._uniform(key, i) for i in range(m)])
     rows = kp.round_expansion(coef, s, 5)
     assert np.allclose(sparse_rows(rows, m).T, naive.rounded(coef, s, uniform), rtol=1e-12)
-    assert all((np.diff(rows.indices[a:b]) > 0).all() for a, b in zip(rows.indptr[:-1], rows.indptr[1:]))
+    assert all(
+        (np.diff(rows.indices[a:b]) > 0).all() for a, b in zip(rows.indptr[:-1], rows.indptr[1:])
+    )
 
 
 def test_rounding_takes_vectors_zeros_and_scales(rng):
     coef = rng.standard_normal(300)
     one, column = kp.round_expansion(coef, 4.0, 1), kp.round_expansion(coef[:, None], 4.0, 1)
-    scaled, single = kp.round_expansion(1e-3 * coef, 4.0, 1), kp.round_expansion(coef.astype(np.float32), 4.0, 1)
+    scaled, single = (
+        kp.round_expansion(1e-3 * coef, 4.0, 1),
+        kp.round_expansion(coef.astype(np.float32), 4.0, 1),
+    )
     assert np.array_equal(one.data, column.data) and np.array_equal(one.indices, scaled.indices)
     assert np.allclose(scaled.data, 1e-3 * one.data) and abs(single.data.size - one.data.size) <= 2
     assert kp.round_expansion(np.zeros((4, 2)), 2.0, 0).indptr.tolist() == [0, 0, 0]
-    for size in (1e-200, 1e149):                       # squares underflowed, and nothing was rounded
+    for size in (1e-200, 1e149):  # squares underflowed, and nothing was rounded
         assert np.array_equal(kp.round_expansion(size * coef, 4.0, 1).indices, one.indices)
 
 
@@ -164,19 +185,27 @@ def test_rounded_expansions_are_unbiased_and_of_the_stated_variance(rng):
     a /= np.linalg.norm(a)
     s = 9.0
     draws = np.array([sparse_rows(kp.round_expansion(a, s, seed), 200)[0] for seed in range(4000)])
-    variance = np.where(np.abs(a) >= 1 / s, 0.0, np.abs(a) / s - a ** 2)
+    variance = np.where(np.abs(a) >= 1 / s, 0.0, np.abs(a) / s - a**2)
     assert (np.abs(draws.mean(0) - a) <= 6 * np.sqrt(variance / 4000) + 1e-12).all()
     assert (draws.var(0).sum() / variance.sum()) == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 2e-5)])
 def test_rounded_features_are_those_of_the_rounded_coefficients(dtype, tolerance, rng):
-    points, new = rng.standard_normal((500, 3)).astype(dtype), rng.standard_normal((130, 3)).astype(dtype)
-    f = kp.Expansion(points, rng.standard_normal((500, 4)).astype(dtype), np.ones(4), np.arange(4.0), KERNEL)
+    points, new = (
+        rng.standard_normal((500, 3)).astype(dtype),
+        rng.standard_normal((130, 3)).astype(dtype),
+    )
+    f = kp.Expansion(
+        points, rng.standard_normal((500, 4)).astype(dtype), np.ones(4), np.arange(4.0), KERNEL
+    )
     rows = kp.round_expansion(f.coef, 5.0, 8)
     expected = naive.gaussian(new, points, 2.0) @ sparse_rows(rows, 500).T + f.offset
     features = kp.expand_rounded(new, f, 5.0, 8)
-    assert features.dtype == dtype and np.abs(features - expected).max() < tolerance * np.abs(expected).max() * 10
+    assert (
+        features.dtype == dtype
+        and np.abs(features - expected).max() < tolerance * np.abs(expected).max() * 10
+    )
     thin = kp.thin_expansion(f, rows)
     assert np.array_equal(kp.expand(new, thin), features)
     assert np.array_equal(thin.points, points[np.unique(rows.indices)]) and len(thin.points) < 250
@@ -198,28 +227,42 @@ def test_rounding_serves_kernel_machines_as_well(rng):
 
 
 def test_scale_and_triviality_are_those_of_theorem_5():
-    assert kp.rounding_scale(1000, 0.5, 0.6, 5.0) == pytest.approx(2 * 0.5 * np.sqrt(1000) / (0.6 * 5.0))
+    assert kp.rounding_scale(1000, 0.5, 0.6, 5.0) == pytest.approx(
+        2 * 0.5 * np.sqrt(1000) / (0.6 * 5.0)
+    )
     f = np.array([[-100.0, 1.0], [10.0, 30.0]])
     assert kp.is_trivial(f, 1000, 5.0).tolist() == (f <= 5 * np.sqrt(np.log(1000))).tolist()
 
 
-@pytest.mark.parametrize("n, d, s", [(1, 1, 1), (3, 2, 5), (513, 70, 33), (40, 1100, 64), (5, 3, 129)])
+@pytest.mark.parametrize(
+    "n, d, s", [(1, 1, 1), (3, 2, 5), (513, 70, 33), (40, 1100, 64), (5, 3, 129)]
+)
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-13), (np.float32, 1e-5)])
 def test_projection_is_the_product_with_its_signs(n, d, s, dtype, tolerance, rng):
     points = rng.standard_normal((n, d)).astype(dtype)
     signs = kp.rademacher_projection(np.eye(d), s, 3) * np.sqrt(s)
-    assert np.array_equal(np.abs(signs.round()), np.ones((d, s))) and np.abs(signs - signs.round()).max() < 1e-12
+    assert (
+        np.array_equal(np.abs(signs.round()), np.ones((d, s)))
+        and np.abs(signs - signs.round()).max() < 1e-12
+    )
     projected = kp.rademacher_projection(points, s, 3)
     assert projected.dtype == dtype
-    assert np.abs(projected - points.astype(float) @ signs.round() / np.sqrt(s)).max() < tolerance * np.sqrt(d) * 5
-    assert np.array_equal(kp.rademacher_projection(points[n // 2:], s, 3), projected[n // 2:])
+    assert (
+        np.abs(projected - points.astype(float) @ signs.round() / np.sqrt(s)).max()
+        < tolerance * np.sqrt(d) * 5
+    )
+    assert np.array_equal(kp.rademacher_projection(points[n // 2 :], s, 3), projected[n // 2 :])
 
 
 def test_signs_of_the_projection_are_fair_and_independent():
     signs = kp.rademacher_projection(np.eye(400), 256, 1) * 16
     assert stats.binomtest(int((signs > 0).sum()), signs.size, 0.5).pvalue > CHANCE
-    for products in (signs[:-1] * signs[1:], signs[:, :-1] * signs[:, 1:], signs[:, :128] * signs[:, 128:],
-                     signs * kp.rademacher_projection(np.eye(400), 256, 2) * 16):
+    for products in (
+        signs[:-1] * signs[1:],
+        signs[:, :-1] * signs[:, 1:],
+        signs[:, :128] * signs[:, 128:],
+        signs * kp.rademacher_projection(np.eye(400), 256, 2) * 16,
+    ):
         assert stats.binomtest(int((products > 0).sum()), products.size, 0.5).pvalue > CHANCE
     # columns do not depend on how many there are
     assert np.array_equal(kp.rademacher_projection(np.eye(400), 64, 1) * 8, signs[:, :64])
@@ -251,8 +294,12 @@ def random_kernel_matrices(X, kernel, s, bound, coef, seed):
         rounded[i] = coef[i] * kp.randomized_kernel_round(X[0], X[i], kernel, coef[i], s, seed, i)
         for j in range(i, n):
             draw = i * n + j
-            sampled[i, j] = sampled[j, i] = kp.randomized_kernel_sample(X[i], X[j], kernel, s, seed, draw)
-            quantized[i, j] = quantized[j, i] = kp.randomized_kernel_quantize(X[i], X[j], kernel, bound, seed, draw)
+            sampled[i, j] = sampled[j, i] = kp.randomized_kernel_sample(
+                X[i], X[j], kernel, s, seed, draw
+            )
+            quantized[i, j] = quantized[j, i] = kp.randomized_kernel_quantize(
+                X[i], X[j], kernel, bound, seed, draw
+            )
     return sampled, quantized, rounded
 
 
@@ -262,22 +309,38 @@ def test_random_kernels_have_the_law_of_the_matrix_forms(rng):
     f = kp.Expansion(points, coef[:, None], np.ones(1), np.empty(0), KERNEL)
     count = 1500
     ours = [random_kernel_matrices(points, KERNEL, s, 1.0, coef, seed) for seed in range(count)]
-    forms = [(kp.dense(kp.sample_gram(points, KERNEL, s, seed)), kp.dense(kp.quantize_gram(points, KERNEL, seed)),
-              kp.expand_rounded(points[:1], f, s, seed)[0, 0]) for seed in range(count)]
+    forms = [
+        (
+            kp.dense(kp.sample_gram(points, KERNEL, s, seed)),
+            kp.dense(kp.quantize_gram(points, KERNEL, seed)),
+            kp.expand_rounded(points[:1], f, s, seed)[0, 0],
+        )
+        for seed in range(count)
+    ]
     for which in range(2):
         mine, theirs = (np.array([one[which] for one in draws]) for draws in (ours, forms))
-        assert {*np.unique(mine.round(9))} == {*np.unique(theirs.round(9))}            # the same values ...
-        same = [stats.fisher_exact([[(m > 0).sum(), (m <= 0).sum()], [(t > 0).sum(), (t <= 0).sum()]]).pvalue
-                for m, t in zip(mine.reshape(count, -1).T, theirs.reshape(count, -1).T)]
-        assert min(same) > CHANCE                                                       # ... with the same frequencies
+        assert {*np.unique(mine.round(9))} == {*np.unique(theirs.round(9))}  # the same values ...
+        same = [
+            stats.fisher_exact(
+                [[(m > 0).sum(), (m <= 0).sum()], [(t > 0).sum(), (t <= 0).sum()]]
+            ).pvalue
+            for m, t in zip(mine.reshape(count, -1).T, theirs.reshape(count, -1).T)
+        ]
+        assert min(same) > CHANCE  # ... with the same frequencies
         together = [((m[:, 0, 1] > 0) & (m[:, 0, 2] > 0)).sum() for m in (mine, theirs)]
-        assert stats.fisher_exact([[together[0], count - together[0]],
-                                   [together[1], count - together[1]]]).pvalue > CHANCE
+        assert (
+            stats.fisher_exact(
+                [[together[0], count - together[0]], [together[1], count - together[1]]]
+            ).pvalue
+            > CHANCE
+        )
     # so that atoms meet
     sums, features = (np.round([np.sum(one[2]) for one in draws], 9) for draws in (ours, forms))
     assert stats.ks_2samp(sums, features, method="asymp").pvalue > CHANCE
     exact = naive.gaussian(points, points, 2.0)[0] @ coef
-    assert np.mean([one[2].sum() for one in ours]) == pytest.approx(exact, abs=6 / np.sqrt(s * count))
+    assert np.mean([one[2].sum() for one in ours]) == pytest.approx(
+        exact, abs=6 / np.sqrt(s * count)
+    )
 
 
 @pytest.mark.parametrize("s", [1e17, 1e18, 1e19, 1e20, 1e300])

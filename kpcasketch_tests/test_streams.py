@@ -13,15 +13,29 @@ from kpcasketch_tests import inner, naive
 
 X = np.random.default_rng(0).standard_normal((300, 5))
 G = kp.gaussian(2.0)
-RADIAL = {"gaussian": G, "laplacian": kp.laplacian(2.0), "matern 3/2": kp.matern(1.5, 2.0),
-          "matern 5/2": kp.matern(2.5, 2.0),
-          "rational quadratic": kp.rational_quadratic(2.0, 2.0), "cauchy": kp.cauchy(2.0), "scaled": kp.scaled(G, 3.0)}
-MAKERS = [kp.fourier_features_map, kp.orthogonal_features_map, kp.quasi_features_map, kp.fastfood_features_map]
+RADIAL = {
+    "gaussian": G,
+    "laplacian": kp.laplacian(2.0),
+    "matern 3/2": kp.matern(1.5, 2.0),
+    "matern 5/2": kp.matern(2.5, 2.0),
+    "rational quadratic": kp.rational_quadratic(2.0, 2.0),
+    "cauchy": kp.cauchy(2.0),
+    "scaled": kp.scaled(G, 3.0),
+}
+MAKERS = [
+    kp.fourier_features_map,
+    kp.orthogonal_features_map,
+    kp.quasi_features_map,
+    kp.fastfood_features_map,
+]
 
 
 def hadamard(n):
-    return np.ones((1, 1)) if n == 1 else np.block([[hadamard(n // 2), hadamard(n // 2)],
-                                                    [hadamard(n // 2), -hadamard(n // 2)]])
+    return (
+        np.ones((1, 1))
+        if n == 1
+        else np.block([[hadamard(n // 2), hadamard(n // 2)], [hadamard(n // 2), -hadamard(n // 2)]])
+    )
 
 
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
@@ -30,15 +44,25 @@ def test_features_give_the_kernel_on_average(name, maker):
     # the deviation of one entry has standard error sqrt(3/2 / m) or so: six of them
     kernel, m = RADIAL[name], 6000
     Z = kp.fourier_features(X[:60], maker(kernel, 5, m, 3))
-    assert np.abs(Z @ Z.T - kp.gram(X[:60], X[:60], kernel)).max() < 6 * math.sqrt(1.5 / m) * kernel.scale
+    assert (
+        np.abs(Z @ Z.T - kp.gram(X[:60], X[:60], kernel)).max()
+        < 6 * math.sqrt(1.5 / m) * kernel.scale
+    )
 
 
 def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
     kernel = kp.laplacian(3.0, 1)
     assert np.abs(kp.gram(X, X[:50], kernel) - naive.city_block(X, X[:50], 3.0)).max() < 1e-15
-    assert np.abs(kp.gram(X.astype(np.float32), X[:50].astype(np.float32), kernel)
-                  - naive.city_block(X, X[:50], 3.0)).max() < 1e-6
-    assert np.abs(kp.dense(kp.sample_gram(X, kernel, 1.0)) - naive.city_block(X, X, 3.0)).max() < 1e-14
+    assert (
+        np.abs(
+            kp.gram(X.astype(np.float32), X[:50].astype(np.float32), kernel)
+            - naive.city_block(X, X[:50], 3.0)
+        ).max()
+        < 1e-6
+    )
+    assert (
+        np.abs(kp.dense(kp.sample_gram(X, kernel, 1.0)) - naive.city_block(X, X, 3.0)).max() < 1e-14
+    )
     Z = kp.fourier_features(X[:60], kp.fourier_features_map(kernel, 5, 6000))
     assert np.abs(Z @ Z.T - naive.city_block(X[:60], X[:60], 3.0)).max() < 0.1
     for maker in MAKERS[1:]:
@@ -48,17 +72,26 @@ def test_features_of_the_city_block_laplacian_have_a_law_of_their_own():
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-6)])
-@pytest.mark.parametrize("n, d, m", [(1, 1, 1), (3, 2, 31), (127, 16, 32), (128, 17, 128), (129, 3, 129),
-                                     (257, 40, 300)])
+@pytest.mark.parametrize(
+    "n, d, m", [(1, 1, 1), (3, 2, 31), (127, 16, 32), (128, 17, 128), (129, 3, 129), (257, 40, 300)]
+)
 def test_features_are_cosines_of_the_frequencies(n, d, m, dtype, tolerance, rng):
     points = rng.standard_normal((n, d))
     found = kp.fourier_features_map(G, d, m, 7)
-    at_0 = kp.fourier_features(np.zeros((1, d)), found)[0]                      # sqrt(2 / m) cos of the phases
-    quarter = np.array([kp._uniform(np.uint64(kp._subkey(np.uint64(kp._key(7, kp._FREQUENCIES)), kp._PHASES)), j)
-                        for j in range(m)])
+    at_0 = kp.fourier_features(np.zeros((1, d)), found)[0]  # sqrt(2 / m) cos of the phases
+    quarter = np.array(
+        [
+            kp._uniform(
+                np.uint64(kp._subkey(np.uint64(kp._key(7, kp._FREQUENCIES)), kp._PHASES)), j
+            )
+            for j in range(m)
+        ]
+    )
     assert np.allclose(at_0, math.sqrt(2 / m) * np.cos(2 * np.pi * quarter), atol=1e-14)
     expected = math.sqrt(2 / m) * np.cos(points @ found.frequencies.T + 2 * np.pi * quarter)
-    assert np.abs(kp.fourier_features(points.astype(dtype), found) - expected).max() < tolerance * 10
+    assert (
+        np.abs(kp.fourier_features(points.astype(dtype), found) - expected).max() < tolerance * 10
+    )
 
 
 @pytest.mark.parametrize("maker", MAKERS[:3], ids=lambda maker: maker.__name__)
@@ -66,14 +99,18 @@ def test_maps_are_drawn_again_from_their_seed(maker):
     stored, drawn = maker(G, 5, 70, 11), maker(G, 5, 70, 11, False)
     assert drawn.frequencies.shape == (0, 5)
     assert np.array_equal(kp.fourier_features(X, stored), kp.fourier_features(X, drawn))
-    assert not np.array_equal(kp.fourier_features(X, stored), kp.fourier_features(X, maker(G, 5, 70, 12)))
+    assert not np.array_equal(
+        kp.fourier_features(X, stored), kp.fourier_features(X, maker(G, 5, 70, 12))
+    )
 
 
 def test_kinds_of_maps_are_different():
     # a constant of the recursive sampling had the name of a kind of map, and every map made from Python was of low
     # discrepancy
     frequencies = [maker(G, 5, 30, paired=False).frequencies for maker in MAKERS[:3]]
-    assert not any(np.array_equal(frequencies[i], frequencies[j]) for i in range(3) for j in range(i))
+    assert not any(
+        np.array_equal(frequencies[i], frequencies[j]) for i in range(3) for j in range(i)
+    )
     W = frequencies[1]
     assert all(np.abs(np.triu(block @ block.T, 1)).max() < 1e-12 for block in W.reshape(-1, 5, 5))
     assert stats.kstest(frequencies[0].ravel() * 2.0, "norm").pvalue > 1e-6
@@ -84,23 +121,55 @@ def test_kinds_of_maps_are_different():
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize("d, m", [(1, 1), (1, 5), (5, 8), (5, 15), (5, 16), (5, 17), (8, 20), (9, 40), (9, 63), (9, 64),
-                                  (9, 65)])
+@pytest.mark.parametrize(
+    "d, m",
+    [
+        (1, 1),
+        (1, 5),
+        (5, 8),
+        (5, 15),
+        (5, 16),
+        (5, 17),
+        (8, 20),
+        (9, 40),
+        (9, 63),
+        (9, 64),
+        (9, 65),
+    ],
+)
 def test_fastfood_is_its_product_of_matrices(d, m, paired, rng):
     key, count = np.uint64(kp._key(np.uint64(4), kp._FREQUENCIES)), (m + 1) // 2 if paired else m
     signs, order, weights, lengths = inner(kp._fastfood_parts)(G, d, count, key)
     D = signs.shape[1]
     H = hadamard(D)
-    V = np.concatenate([np.diag(s) @ H @ np.diag(w) @ np.eye(D)[p] @ H @ np.diag(b)
-                        for b, p, w, s in zip(signs, order, weights, lengths)])
-    phases = 2 * np.pi * np.array([kp._uniform(np.uint64(kp._subkey(key, kp._PHASES)), j) for j in range(count)])
+    V = np.concatenate(
+        [
+            np.diag(s) @ H @ np.diag(w) @ np.eye(D)[p] @ H @ np.diag(b)
+            for b, p, w, s in zip(signs, order, weights, lengths)
+        ]
+    )
+    phases = (
+        2
+        * np.pi
+        * np.array([kp._uniform(np.uint64(kp._subkey(key, kp._PHASES)), j) for j in range(count)])
+    )
     points = rng.standard_normal((33, d))
     angles = np.pad(points, ((0, 0), (0, D - d))) @ V[:count].T + phases
-    expected = math.sqrt(2 / m) * (np.stack([np.cos(angles), np.sin(angles)], 2).reshape(33, -1)[:, :m] if paired
-                                   else np.cos(angles))
-    assert np.abs(kp.fourier_features(points, kp.fastfood_features_map(G, d, m, 4, paired)) - expected).max() < 1e-12
-    assert np.allclose(np.sort(np.linalg.norm(V, axis=1)),
-                       np.sort(lengths.ravel() * np.repeat(np.linalg.norm(weights, axis=1), D) * math.sqrt(D)))
+    expected = math.sqrt(2 / m) * (
+        np.stack([np.cos(angles), np.sin(angles)], 2).reshape(33, -1)[:, :m]
+        if paired
+        else np.cos(angles)
+    )
+    assert (
+        np.abs(
+            kp.fourier_features(points, kp.fastfood_features_map(G, d, m, 4, paired)) - expected
+        ).max()
+        < 1e-12
+    )
+    assert np.allclose(
+        np.sort(np.linalg.norm(V, axis=1)),
+        np.sort(lengths.ravel() * np.repeat(np.linalg.norm(weights, axis=1), D) * math.sqrt(D)),
+    )
 
 
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
@@ -108,7 +177,9 @@ def test_features_have_the_same_bits_for_any_threads_and_any_cut(maker, same_bit
     found = maker(G, 5, 150, 2)
     same_bits(kp.fourier_features, X, found)
     whole = kp.fourier_features(X, found)
-    assert np.array_equal(np.concatenate([kp.fourier_features(part, found) for part in np.array_split(X, 7)]), whole)
+    assert np.array_equal(
+        np.concatenate([kp.fourier_features(part, found) for part in np.array_split(X, 7)]), whole
+    )
 
 
 def test_large_angles_are_still_cosines():
@@ -117,15 +188,30 @@ def test_large_angles_are_still_cosines():
     for dtype in (np.float64, np.float32):
         Z = kp.fourier_features(points.astype(dtype), found)
         assert np.isfinite(Z).all() and np.abs(Z).max() <= math.sqrt(2 / 50) * (1 + 1e-6)
-    with pytest.raises(ValueError, match="fourier_features: X must not be so large in units of the bandwidth"):
-        kp.fourier_features(np.ones((1, 1), np.float32), kp.fourier_features_map(kp.laplacian(1e-150), 1, 50))
+    with pytest.raises(
+        ValueError, match="fourier_features: X must not be so large in units of the bandwidth"
+    ):
+        kp.fourier_features(
+            np.ones((1, 1), np.float32), kp.fourier_features_map(kp.laplacian(1e-150), 1, 50)
+        )
 
 
 @pytest.mark.bounds
 @pytest.mark.parametrize("share", [1.0, 0.4, 0.2])
 @pytest.mark.parametrize("half", [True, False])
-@pytest.mark.parametrize("n, m, ell", [(100, 20, 6), (57, 30, 5), (10, 5, 1), (10, 5, 2), (10, 5, 3), (300, 8, 8),
-                                       (3, 9, 4), (40, 7, 7)])
+@pytest.mark.parametrize(
+    "n, m, ell",
+    [
+        (100, 20, 6),
+        (57, 30, 5),
+        (10, 5, 1),
+        (10, 5, 2),
+        (10, 5, 3),
+        (300, 8, 8),
+        (3, 9, 4),
+        (40, 7, 7),
+    ],
+)
 def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell, half, share, rng):
     Z = rng.standard_normal((n, m)) * np.geomspace(1, 0.01, m)
     found = kp.frequent_directions(Z, ell, half, share)
@@ -138,33 +224,52 @@ def test_frequent_directions_are_the_naive_ones_and_keep_their_bounds(n, m, ell,
     assert np.abs(robust).max() <= found.ridge + 1e-10
     j = (ell + 1) // 2 if half else ell
     tail = np.append(np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1], np.zeros(ell))
-    assert all(found.shrunk * (math.ceil(share * j) - k) <= tail[k] * (1 + 1e-9) + 1e-12
-               for k in range(math.ceil(share * j)))
-    assert found.squares == pytest.approx((Z ** 2).sum()) and found.count == n
+    assert all(
+        found.shrunk * (math.ceil(share * j) - k) <= tail[k] * (1 + 1e-9) + 1e-12
+        for k in range(math.ceil(share * j))
+    )
+    assert found.squares == pytest.approx((Z**2).sum()) and found.count == n
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e-6, 1e-9, 1e-14])
 def test_rows_that_the_gram_matrix_cannot_tell_are_decomposed_accurately(scale, rng):
     Z = rng.standard_normal((200, 30)) * np.append(np.ones(2), np.full(28, scale))
-    assert kp.frequent_directions(Z, 12).shrunk == pytest.approx(naive.frequent_directions(Z, 12)[1], rel=1e-8)
+    assert kp.frequent_directions(Z, 12).shrunk == pytest.approx(
+        naive.frequent_directions(Z, 12)[1], rel=1e-8
+    )
 
 
-@pytest.mark.parametrize("name, sigma", [("line", None), ("circle", None), ("plane", 5.0), ("plane", 50.0)])
-def test_streams_of_wide_kernels_waited_for_the_threads_of_lapack(name, sigma, same_bits, monkeypatch, rng):
+@pytest.mark.parametrize(
+    "name, sigma", [("line", None), ("circle", None), ("plane", 5.0), ("plane", 50.0)]
+)
+def test_streams_of_wide_kernels_waited_for_the_threads_of_lapack(
+    name, sigma, same_bits, monkeypatch, rng
+):
     angle, plane = rng.uniform(0, 2 * np.pi, 600), rng.standard_normal((600, 2))
-    points = {"line": plane[:, :1], "circle": np.column_stack([np.cos(angle), np.sin(angle)]), "plane": plane}[name]
-    drawn = kp.fourier_features_map(kp.gaussian(sigma or kp.median_bandwidth(points)), points.shape[1], 150)
+    points = {
+        "line": plane[:, :1],
+        "circle": np.column_stack([np.cos(angle), np.sin(angle)]),
+        "plane": plane,
+    }[name]
+    drawn = kp.fourier_features_map(
+        kp.gaussian(sigma or kp.median_bandwidth(points)), points.shape[1], 150
+    )
     Z = kp.fourier_features(points, drawn)
     tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
-    monkeypatch.setattr(np.linalg, "svd", None)        # 5 to 127 times as slow, beside other processes
+    monkeypatch.setattr(np.linalg, "svd", None)  # 5 to 127 times as slow, beside other processes
     monkeypatch.setattr(np.linalg, "qr", None)
     for ell in (12, 24):
         start = kp.skpca_start(drawn, ell)
         same_bits(kp.skpca_update, start, points)
         found = kp.fd_finish(kp.skpca_update(start, points).sketch)
         error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
-        assert error[0] > -1e-13 * found.squares and error[-1] <= found.shrunk + 1e-13 * found.squares
-        assert all(found.shrunk * (ell // 2 - k) <= tail[k] + 1e-13 * found.squares for k in range(ell // 2))
+        assert (
+            error[0] > -1e-13 * found.squares and error[-1] <= found.shrunk + 1e-13 * found.squares
+        )
+        assert all(
+            found.shrunk * (ell // 2 - k) <= tail[k] + 1e-13 * found.squares
+            for k in range(ell // 2)
+        )
         assert np.abs(found.B @ found.B.T - np.diag(found.values)).max() < 1e-14 * found.squares
 
 
@@ -177,20 +282,26 @@ def test_equal_lengths_on_both_sides_of_what_the_gram_matrix_tells(share, half, 
     found = kp.frequent_directions(Z, 12, half)
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] > -1e-14 and error[-1] <= found.shrunk + 1e-14
-    assert 1e-9 < found.shrunk <= 1.001 * 2e-9 * 39 / (5 if half else 11) and (np.diff(found.values) <= 0).all()
+    assert (
+        1e-9 < found.shrunk <= 1.001 * 2e-9 * 39 / (5 if half else 11)
+        and (np.diff(found.values) <= 0).all()
+    )
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e-140, 1e100, 1e140])
 def test_tiny_and_huge_rows_are_sketched_like_others(unit, rng):
     Z = rng.standard_normal((200, 30))
     ours, other = kp.frequent_directions(Z * unit, 12), kp.frequent_directions(Z, 12)
-    B = ours.B / unit                                  # rows up to their signs
+    B = ours.B / unit  # rows up to their signs
     assert np.allclose(B.T @ B, other.B.T @ other.B, atol=1e-11)
     assert ours.shrunk == pytest.approx(other.shrunk * unit * unit, rel=1e-9)
 
 
-@pytest.mark.parametrize("Z", [np.zeros((30, 5)), np.ones((30, 5)), np.eye(5), np.repeat(np.eye(5), 9, 0)],
-                         ids=["zeros", "ones", "unit", "copies"])
+@pytest.mark.parametrize(
+    "Z",
+    [np.zeros((30, 5)), np.ones((30, 5)), np.eye(5), np.repeat(np.eye(5), 9, 0)],
+    ids=["zeros", "ones", "unit", "copies"],
+)
 @pytest.mark.parametrize("ell", [1, 2, 3, 4, 5])
 def test_degenerate_rows(Z, ell):
     found = kp.frequent_directions(Z, ell)
@@ -207,8 +318,19 @@ def test_the_last_rows_were_lost_without_a_last_decomposition():
 
 
 @pytest.mark.parametrize("half", [True, False])
-@pytest.mark.parametrize("n, m, ell, rank", [(6, 2, 2, 2), (5, 5, 5, 5), (1, 1, 1, 1), (300, 40, 12, 12),
-                                             (300, 40, 12, 3), (2000, 12, 12, 12), (17, 40, 17, 17), (300, 40, 1, 1)])
+@pytest.mark.parametrize(
+    "n, m, ell, rank",
+    [
+        (6, 2, 2, 2),
+        (5, 5, 5, 5),
+        (1, 1, 1, 1),
+        (300, 40, 12, 12),
+        (300, 40, 12, 3),
+        (2000, 12, 12, 12),
+        (17, 40, 17, 17),
+        (300, 40, 1, 1),
+    ],
+)
 def test_what_fits_exactly_was_shrunk_to_zeros(n, m, ell, rank, half, rng):
     Z = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, m))
     parts = [kp.fd_update(kp.fd_start(ell, m, half), part) for part in np.array_split(Z, min(n, 3))]
@@ -220,7 +342,9 @@ def test_what_fits_exactly_was_shrunk_to_zeros(n, m, ell, rank, half, rng):
         assert found.shrunk <= 1e-12 * found.squares and found.B.shape == (ell, m)
 
 
-def test_rows_beyond_the_rank_that_fits_are_paid_for(rng):     # the control, by Liberty's bound for the best k
+def test_rows_beyond_the_rank_that_fits_are_paid_for(
+    rng,
+):  # the control, by Liberty's bound for the best k
     Z = rng.standard_normal((300, 13)) @ rng.standard_normal((13, 40))
     tail = np.linalg.svd(Z, compute_uv=False)[:12] ** 2
     for half, rows in ((True, 6), (False, 12)):
@@ -238,7 +362,7 @@ def test_a_stream_under_way_from_before_sketches_held_more_goes_on(rng):
     found = kp.fd_finish(kp.fd_update(older, Z[9:]))
     gaps = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert gaps[0] >= -1e-9 * found.squares and gaps[-1] <= found.shrunk * (1 + 1e-12)
-    assert found.shrunk <= 2 * found.squares / 12      # the guarantee of algorithm 1 for ell rows
+    assert found.shrunk <= 2 * found.squares / 12  # the guarantee of algorithm 1 for ell rows
 
 
 @pytest.mark.parametrize("half", [True, False])
@@ -261,7 +385,7 @@ def test_merged_sketches_keep_the_bound(rng):
     tail = np.cumsum(np.linalg.svd(Z, compute_uv=False)[::-1] ** 2)[::-1]
     assert error[0] > -1e-10 and error[-1] <= found.shrunk + 1e-10
     assert all(found.shrunk * (5 - k) <= tail[k] for k in range(5))
-    assert found.count == 300 and found.squares == pytest.approx((Z ** 2).sum())
+    assert found.count == 300 and found.squares == pytest.approx((Z**2).sum())
 
 
 @pytest.mark.parametrize("centered", [False, True])
@@ -270,13 +394,18 @@ def test_streaming_kernel_pca_is_near_the_exact_one(centered):
     K = kp.gram(points, points, G)
     K = K - K.mean(0) - K.mean(1)[:, None] + K.mean() if centered else K
     drawn = kp.fourier_features_map(G, 3, 1500)
-    streamed, rival = kp.skpca(points, G, 1500, 60, 10, 0, centered), kp.rnca(points, drawn, 10, 0, centered)
+    streamed, rival = (
+        kp.skpca(points, G, 1500, 60, 10, 0, centered),
+        kp.rnca(points, drawn, 10, 0, centered),
+    )
     best = np.linalg.eigvalsh(K)[-11]
     for found in (streamed, rival):
         F = kp.skpca_transform(points, found)
         assert np.linalg.norm(K - F @ F.T, 2) < best + 0.06 * 700
-        lengths = (F ** 2).sum(0)
-        assert (lengths >= found.values * (1 - 1e-9)).all() and (lengths <= found.values + found.shrunk + 1e-9).all()
+        lengths = (F**2).sum(0)
+        assert (lengths >= found.values * (1 - 1e-9)).all() and (
+            lengths <= found.values + found.shrunk + 1e-9
+        ).all()
         assert not centered or np.abs(F.mean(0)).max() < 1e-12
     assert np.allclose(streamed.values, rival.values, atol=1.01 * streamed.shrunk)
     assert (streamed.values <= rival.values * (1 + 1e-9)).all()
@@ -291,7 +420,9 @@ def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
     for part in np.split(X, [1, 7, 100, 101]):
         kp.save(tmp_path / "state.npz", cut)
         cut = kp.skpca_update(kp.load(tmp_path / "state.npz"), part)
-    assert np.array_equal(whole.sketch.columns, cut.sketch.columns) and np.array_equal(whole.means, cut.means)
+    assert np.array_equal(whole.sketch.columns, cut.sketch.columns) and np.array_equal(
+        whole.means, cut.means
+    )
     moved = X[100:] + 0.5
     merged = kp.skpca_merge(kp.skpca_update(start, X[:100]), kp.skpca_update(start, moved))
     Z = kp.fourier_features(np.concatenate([X[:100], moved]), drawn)
@@ -299,15 +430,22 @@ def test_streaming_kernel_pca_in_any_cut_merged_and_resumed(centered, tmp_path):
     found = kp.fd_finish(merged.sketch)
     error = np.linalg.eigvalsh(Z.T @ Z - found.B.T @ found.B)
     assert error[0] > -1e-9 and error[-1] <= found.shrunk + 1e-9 and found.count == 300
-    assert not centered or np.abs(merged.means - kp.fourier_features(np.concatenate([X[:100], moved]),
-                                                                     drawn).mean(0)).max() < 1e-14
+    assert (
+        not centered
+        or np.abs(
+            merged.means - kp.fourier_features(np.concatenate([X[:100], moved]), drawn).mean(0)
+        ).max()
+        < 1e-14
+    )
 
 
 def test_novel_points_stand_out():
     found = kp.skpca(X, G, 800, 60, 30)
     near, far = kp.skpca_residual(X, found), kp.skpca_residual(X + 30.0, found)
     Z = kp.fourier_features(X, found.map)
-    assert np.allclose(near, np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1), atol=1e-12)
+    assert np.allclose(
+        near, np.linalg.norm(Z - Z @ found.basis @ found.basis.T, axis=1), atol=1e-12
+    )
     assert near.max() < far.min()
 
 
@@ -315,8 +453,13 @@ def test_novel_points_stand_out():
 def test_streams_take_both_precisions(dtype):
     found = kp.skpca(X.astype(dtype), G, 100, 10, 4)
     assert kp.skpca_transform(X.astype(dtype), found).dtype == dtype
-    assert np.abs(np.abs(kp.skpca_transform(X.astype(dtype), found))
-                  - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 100, 10, 4)))).max() < 2e-3
+    assert (
+        np.abs(
+            np.abs(kp.skpca_transform(X.astype(dtype), found))
+            - np.abs(kp.skpca_transform(X, kp.skpca(X, G, 100, 10, 4)))
+        ).max()
+        < 2e-3
+    )
 
 
 @pytest.mark.bounds
@@ -329,7 +472,10 @@ def test_reservoirs_hold_each_point_with_equal_chances():
     assert all(np.array_equal(a, b) for a, b in zip(state, whole))
     counts = np.bincount(state.points[:, 0].astype(int), minlength=n)
     assert stats.chisquare(counts).pvalue > 1e-6
-    harmonic, variance = sum(1 / i for i in range(1, n + 1)), sum(1 / i - 1 / i ** 2 for i in range(1, n + 1))
+    harmonic, variance = (
+        sum(1 / i for i in range(1, n + 1)),
+        sum(1 / i - 1 / i**2 for i in range(1, n + 1)),
+    )
     assert abs(state.replaced.sum() - c * harmonic) < 5 * math.sqrt(c * variance)
 
 
@@ -342,7 +488,9 @@ def test_reservoirs_of_more_points_than_there_are_numbers_never_ended():
             kp.reservoir_update(wrong, X[:2, :2])
         with pytest.raises(ValueError, match="^fd_update: state must be an FDState"):
             kp.fd_update(kp.fd_start(2, 3)._replace(count=count), np.ones((2, 3)))
-    last = kp.reservoir_update(state._replace(count=2**62 - 1, upcoming=np.full(3, 2**62 - 1)), X[:1, :2])
+    last = kp.reservoir_update(
+        state._replace(count=2**62 - 1, upcoming=np.full(3, 2**62 - 1)), X[:1, :2]
+    )
     assert last.count == 2**62 and np.array_equal(last.points, X[[0, 0, 0], :2])
 
 
@@ -350,56 +498,123 @@ def test_reservoir_nystrom_is_c_w_c():
     found = kp.reservoir_nystrom(X, G, 40, 40, 2)
     points, F = found.points, kp.expand(X, found)
     C, W = naive.gaussian(X, points, 2.0), naive.gaussian(points, points, 2.0)
-    assert np.abs(F @ F.T - C @ np.linalg.pinv(W, rcond=40 * 8.9e-16, hermitian=True) @ C.T).max() < 1e-6
+    assert (
+        np.abs(F @ F.T - C @ np.linalg.pinv(W, rcond=40 * 8.9e-16, hermitian=True) @ C.T).max()
+        < 1e-6
+    )
     values, V = np.linalg.eigh(W)
     few = kp.expand(X, kp.reservoir_nystrom(X, G, 40, 7, 2))
     assert np.abs(few @ few.T - C @ (V[:, -7:] / values[-7:]) @ V[:, -7:].T @ C.T).max() < 1e-10
 
 
-@pytest.mark.parametrize("call, text", [
-    (lambda: kp.fourier_features_map(kp.polynomial(2, 1.0, 1.0), 3, 5),
-     "fourier_features_map: kernel must be shift-invariant"),
-    (lambda: kp.fourier_features_map(G, 0, 5), "fourier_features_map: d must be a whole number from 1 to 2147483647"),
-    (lambda: kp.fourier_features_map(G, 3, 0), "fourier_features_map: m must be a whole number from 1 to 2147483647"),
-    (lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)),
-     "fourier_features: X must have 5 columns"),
-    (lambda: kp.fourier_features(X, G), "fourier_features: map must be a FourierMap"),
-    (lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)),
-     "fourier_features: map must be a FourierMap"),
-    (lambda: kp.fd_start(5, 4), "fd_start: ell must be at most m"),
-    (lambda: kp.fd_start(2, 4, True, 0.0), "fd_start: share must be above 0"),
-    (lambda: kp.frequent_directions(X, 6), "frequent_directions: ell must be at most m"),
-    (lambda: kp.fd_update(kp.fd_start(2, 4), X), "fd_update: Z must have 4 columns"),
-    (lambda: kp.fd_update(kp.fd_start(2, 5), np.full((1, 5), np.nan)), "fd_update: Z must be finite"),
-    (lambda: kp.fd_update(kp.fd_start(2, 5), X[:0]), "fd_update: Z must have at least one row"),
-    (lambda: kp.fd_update(X, X), "fd_update: state must be an FDState"),
-    (lambda: kp.fd_update(kp.fd_start(2, 5)._replace(used=3), X), "fd_update: state must be an FDState"),
-    (lambda: kp.fd_merge(kp.fd_start(2, 5), kp.fd_start(3, 5)), "fd_merge: a and b must have been started alike"),
-    (lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4), "skpca_start: ell must be at most m"),
-    (lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]),
-     "skpca_update: X must have 5 columns"),
-    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
-                            kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2)),
-     "skpca_merge: a and b must have the same map"),
-    (lambda: kp.skpca_merge(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
-                            kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, True)),
-     "skpca_merge: a and b must have been started alike"),
-    (lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3),
-     "skpca_finish: k must be a whole number from 1 to"),
-    (lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)),
-     "skpca_transform: X must have 5 columns"),
-    (lambda: kp.skpca_transform(X, kp.skpca(X, G, 20, 5, 2)._replace(values=np.ones(9))),
-     "skpca_transform: subspace must be a Subspace"),
-    (lambda: kp.fourier_features_map(G, 2**32, 2**32), "fourier_features_map: d must be a whole number from 1"),
-    (lambda: kp.fastfood_features_map(G, 2, 2**62), "fastfood_features_map: m must be a whole number from 1"),
-    (lambda: kp.rademacher_projection(X, 2**62), "rademacher_projection: s must be a whole number"),
-    (lambda: kp.fd_start(0, 4), "fd_start: ell must be a whole number from 1 to 2147483647"),
-    (lambda: kp.rnca(X, kp.fourier_features_map(G, 5, 3), 4), "rnca: k must be a whole number from 1 to 3, got 4"),
-    (lambda: kp.reservoir_update(kp.reservoir_start(3, 2), X), "reservoir_update: X must have 2 columns"),
-    (lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 1), "reservoir_finish: state must have seen a point"),
-    (lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 4), "reservoir_finish: k must be a whole number"),
-    (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be a whole number from 1 to 2"),
-])
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (
+            lambda: kp.fourier_features_map(kp.polynomial(2, 1.0, 1.0), 3, 5),
+            "fourier_features_map: kernel must be shift-invariant",
+        ),
+        (
+            lambda: kp.fourier_features_map(G, 0, 5),
+            "fourier_features_map: d must be a whole number from 1 to 2147483647",
+        ),
+        (
+            lambda: kp.fourier_features_map(G, 3, 0),
+            "fourier_features_map: m must be a whole number from 1 to 2147483647",
+        ),
+        (
+            lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)),
+            "fourier_features: X must have 5 columns",
+        ),
+        (lambda: kp.fourier_features(X, G), "fourier_features: map must be a FourierMap"),
+        (
+            lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)),
+            "fourier_features: map must be a FourierMap",
+        ),
+        (lambda: kp.fd_start(5, 4), "fd_start: ell must be at most m"),
+        (lambda: kp.fd_start(2, 4, True, 0.0), "fd_start: share must be above 0"),
+        (lambda: kp.frequent_directions(X, 6), "frequent_directions: ell must be at most m"),
+        (lambda: kp.fd_update(kp.fd_start(2, 4), X), "fd_update: Z must have 4 columns"),
+        (
+            lambda: kp.fd_update(kp.fd_start(2, 5), np.full((1, 5), np.nan)),
+            "fd_update: Z must be finite",
+        ),
+        (lambda: kp.fd_update(kp.fd_start(2, 5), X[:0]), "fd_update: Z must have at least one row"),
+        (lambda: kp.fd_update(X, X), "fd_update: state must be an FDState"),
+        (
+            lambda: kp.fd_update(kp.fd_start(2, 5)._replace(used=3), X),
+            "fd_update: state must be an FDState",
+        ),
+        (
+            lambda: kp.fd_merge(kp.fd_start(2, 5), kp.fd_start(3, 5)),
+            "fd_merge: a and b must have been started alike",
+        ),
+        (
+            lambda: kp.skpca_start(kp.fourier_features_map(G, 5, 3), 4),
+            "skpca_start: ell must be at most m",
+        ),
+        (
+            lambda: kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), X[:, :2]),
+            "skpca_update: X must have 5 columns",
+        ),
+        (
+            lambda: kp.skpca_merge(
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3, 1), 2),
+            ),
+            "skpca_merge: a and b must have the same map",
+        ),
+        (
+            lambda: kp.skpca_merge(
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2),
+                kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2, True),
+            ),
+            "skpca_merge: a and b must have been started alike",
+        ),
+        (
+            lambda: kp.skpca_finish(kp.skpca_start(kp.fourier_features_map(G, 5, 3), 2), 3),
+            "skpca_finish: k must be a whole number from 1 to",
+        ),
+        (
+            lambda: kp.skpca_transform(X[:, :2], kp.skpca(X, G, 20, 5, 2)),
+            "skpca_transform: X must have 5 columns",
+        ),
+        (
+            lambda: kp.skpca_transform(X, kp.skpca(X, G, 20, 5, 2)._replace(values=np.ones(9))),
+            "skpca_transform: subspace must be a Subspace",
+        ),
+        (
+            lambda: kp.fourier_features_map(G, 2**32, 2**32),
+            "fourier_features_map: d must be a whole number from 1",
+        ),
+        (
+            lambda: kp.fastfood_features_map(G, 2, 2**62),
+            "fastfood_features_map: m must be a whole number from 1",
+        ),
+        (
+            lambda: kp.rademacher_projection(X, 2**62),
+            "rademacher_projection: s must be a whole number",
+        ),
+        (lambda: kp.fd_start(0, 4), "fd_start: ell must be a whole number from 1 to 2147483647"),
+        (
+            lambda: kp.rnca(X, kp.fourier_features_map(G, 5, 3), 4),
+            "rnca: k must be a whole number from 1 to 3, got 4",
+        ),
+        (
+            lambda: kp.reservoir_update(kp.reservoir_start(3, 2), X),
+            "reservoir_update: X must have 2 columns",
+        ),
+        (
+            lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 1),
+            "reservoir_finish: state must have seen a point",
+        ),
+        (
+            lambda: kp.reservoir_finish(kp.reservoir_start(3, 2), G, 4),
+            "reservoir_finish: k must be a whole number",
+        ),
+        (lambda: kp.laplacian(1.0, 3), "laplacian: norm must be a whole number from 1 to 2"),
+    ],
+)
 def test_wrong_arguments_are_refused_by_name(call, text):
     with pytest.raises(ValueError, match="^" + text):
         call()
@@ -411,8 +626,12 @@ def test_a_refused_block_leaves_the_state_as_it_was():
     with pytest.raises(ValueError, match="skpca_update: X must be finite"):
         kp.skpca_update(state, np.where(np.arange(5) == 2, np.nan, X))
     assert np.array_equal(state.sketch.columns, columns) and np.array_equal(state.means, means)
-    assert np.array_equal(kp.skpca_update(state, X[50:]).sketch.columns,
-                          kp.skpca_update(kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, True), X).sketch.columns)
+    assert np.array_equal(
+        kp.skpca_update(state, X[50:]).sketch.columns,
+        kp.skpca_update(
+            kp.skpca_start(kp.fourier_features_map(G, 5, 30), 6, True), X
+        ).sketch.columns,
+    )
 
 
 @pytest.mark.parametrize("maker", [kp.fourier_features_map, kp.fastfood_features_map])
@@ -421,7 +640,7 @@ def test_features_of_a_point_depended_on_outliers_beside_it(maker, dtype):
     X = np.random.default_rng(0).standard_normal((100, 4)).astype(dtype)
     drawn = maker(kp.gaussian(1.0), 4, 50, 3)
     alone = kp.fourier_features(X, drawn)
-    X[70] *= 1e7                                       # angles beyond what `_cos` is made for
+    X[70] *= 1e7  # angles beyond what `_cos` is made for
     beside = kp.fourier_features(X, drawn)
     others = np.arange(100) != 70
     assert np.array_equal(alone[others], beside[others])
@@ -438,8 +657,12 @@ def test_means_were_taken_off_squares_at_the_end(sigma, dtype):
     Z = kp.fourier_features(points, drawn).astype(float)
     exact = np.linalg.svd(Z - Z.mean(0), compute_uv=False)[:3] ** 2
     found = kp.rnca(points, drawn, 3, 0, True)
-    assert np.allclose(found.values, exact, rtol=1e-9 if dtype == np.float64 else 1e-3,
-                       atol=9000 * 1e-31 if dtype == np.float64 else 1e-6 * exact[0])
+    assert np.allclose(
+        found.values,
+        exact,
+        rtol=1e-9 if dtype == np.float64 else 1e-3,
+        atol=9000 * 1e-31 if dtype == np.float64 else 1e-6 * exact[0],
+    )
     assert np.abs(found.means - Z.mean(0)).max() < (1e-14 if dtype == np.float64 else 1e-7)
 
 
@@ -455,20 +678,31 @@ def test_random_components_in_a_stream_are_those_of_all_points(centered, tmp_pat
         states.append(kp.rnca_update(start, part))
     Z = kp.fourier_features(points, drawn)
     Z = Z - Z.mean(0) if centered else Z
-    for state in (whole, functools.reduce(kp.rnca_merge, states), functools.reduce(kp.rnca_merge, states[::-1])):
+    for state in (
+        whole,
+        functools.reduce(kp.rnca_merge, states),
+        functools.reduce(kp.rnca_merge, states[::-1]),
+    ):
         assert state.count == len(points) and np.abs(state.squares - Z.T @ Z).max() < 1e-11
         found, once = kp.rnca_finish(state, 4), kp.rnca(points, drawn, 4, 0, centered)
-        assert np.allclose(found.values, once.values, rtol=1e-11) and np.allclose(found.means, once.means, atol=1e-14)
+        assert np.allclose(found.values, once.values, rtol=1e-11) and np.allclose(
+            found.means, once.means, atol=1e-14
+        )
         assert np.allclose(np.abs(np.diag(found.basis.T @ once.basis)), 1.0, atol=1e-9)
     for a, b in ((start, whole), (whole, start)):
-        assert all(np.array_equal(u, v) for u, v in zip(kp.rnca_merge(a, b)[1:], whole[1:], strict=True))
+        assert all(
+            np.array_equal(u, v) for u, v in zip(kp.rnca_merge(a, b)[1:], whole[1:], strict=True)
+        )
     assert not start.squares.any() and start.count == 0
 
 
 def test_merged_centred_streams_lost_the_squares_between_their_means():
     # 7 copies of 0 and 5 of (3, 3): 0.0 for 5.54
     drawn = kp.fourier_features_map(kp.gaussian(2.0), 2, 50)
-    start, points = kp.skpca_start(drawn, 4, True), np.repeat([[0.0, 0.0], [3.0, 3.0]], [7, 5], axis=0)
+    start, points = (
+        kp.skpca_start(drawn, 4, True),
+        np.repeat([[0.0, 0.0], [3.0, 3.0]], [7, 5], axis=0),
+    )
     merged = kp.skpca_merge(kp.skpca_update(start, points[:7]), kp.skpca_update(start, points[7:]))
     Z = kp.fourier_features(points, drawn)
     assert merged.sketch.squares == pytest.approx(((Z - Z.mean(0)) ** 2).sum())
@@ -482,7 +716,9 @@ def test_merging_with_an_empty_state_changed_the_other(centered, rng):
         state = kp.skpca_update(start, rng.standard_normal((n, 5)))
         for a, b in ((state, start), (start, state)):
             merged = kp.skpca_merge(a, b)
-            assert np.array_equal(merged.means, state.means) and merged.sketch[1:] == state.sketch[1:]
+            assert (
+                np.array_equal(merged.means, state.means) and merged.sketch[1:] == state.sketch[1:]
+            )
             assert np.array_equal(merged.sketch.columns, state.sketch.columns)
             assert np.array_equal(kp.fd_merge(a.sketch, b.sketch).columns, state.sketch.columns)
     empty = kp.skpca_merge(start, start)
@@ -496,13 +732,16 @@ def test_paired_features_are_cosine_and_sine_of_one_angle(maker, m, rng):
     points = rng.standard_normal((40, 5))
     drawn = maker(G, 5, m, 3, paired=True)
     Z = kp.fourier_features(points, drawn) / math.sqrt(2 / m)
-    whole = Z[:, :m // 2 * 2]
+    whole = Z[:, : m // 2 * 2]
     assert np.abs(whole[:, ::2] ** 2 + whole[:, 1::2] ** 2 - 1).max(initial=0.0) < 1e-14
-    assert np.abs(kp.fourier_features(points.astype(np.float32), drawn) / math.sqrt(2 / m) - Z).max() < 1e-5
+    assert (
+        np.abs(kp.fourier_features(points.astype(np.float32), drawn) / math.sqrt(2 / m) - Z).max()
+        < 1e-5
+    )
     if drawn.frequencies.size:
         angles = points @ drawn.frequencies.T
-        for j in range(0, m - 1, 2):                           # the products know the difference of two points alone
-            products = whole[:, j:j + 2] @ whole[:, j:j + 2].T
+        for j in range(0, m - 1, 2):  # the products know the difference of two points alone
+            products = whole[:, j : j + 2] @ whole[:, j : j + 2].T
             assert np.abs(products - np.cos(angles[:, j][:, None] - angles[:, j])).max() < 1e-13
 
 
@@ -515,8 +754,10 @@ def test_phases_of_their_own_threw_away_what_low_discrepancy_gains(dimension, mo
     def error(maker, paired):
         draws = []
         for seed, step in enumerate(steps):
-            Z = kp.fourier_features(np.stack([step, 2 * step]),
-                                    maker(kp.gaussian(1.0), dimension, 256, seed, paired=paired))
+            Z = kp.fourier_features(
+                np.stack([step, 2 * step]),
+                maker(kp.gaussian(1.0), dimension, 256, seed, paired=paired),
+            )
             draws.append(Z[0] @ Z[1] - math.exp(-0.5))
         return 256 * np.mean(np.square(draws))
 
@@ -526,21 +767,32 @@ def test_phases_of_their_own_threw_away_what_low_discrepancy_gains(dimension, mo
 
 
 def test_streams_and_gradients_take_paired_features(rng):
-    points, drawn = rng.standard_normal((600, 3)), kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, False, True)
+    points, drawn = (
+        rng.standard_normal((600, 3)),
+        kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, False, True),
+    )
     stored = kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1, True, True)
     assert drawn.frequencies.size == 0
     assert np.array_equal(kp.fourier_features(points, drawn), kp.fourier_features(points, stored))
     exact = kp.kpca(points, kp.gaussian(2.0), 3).values
-    assert np.allclose(kp.skpca_finish(kp.skpca_update(kp.skpca_start(drawn, 40), points), 3).values, exact, rtol=0.2)
-    states = [kp.dsgd_start(points, map, 2, feature_batch=33, initial=41) for map in (drawn, stored)]
+    assert np.allclose(
+        kp.skpca_finish(kp.skpca_update(kp.skpca_start(drawn, 40), points), 3).values,
+        exact,
+        rtol=0.2,
+    )
+    states = [
+        kp.dsgd_start(points, map, 2, feature_batch=33, initial=41) for map in (drawn, stored)
+    ]
     for _ in range(12):
         states = [kp.dsgd_update(state, points[:200]) for state in states]
     assert np.array_equal(states[0].coef, states[1].coef)
     Z = math.sqrt(300) * kp.fourier_features(points, stored)
     assert np.abs(kp.dsgd_evaluate(points, states[0]) - Z @ states[0].coef).max() < 1e-12
     with pytest.raises(ValueError, match="a and b must have the same map"):
-        kp.skpca_merge(kp.skpca_start(drawn, 4), kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1),
-                                                                4))
+        kp.skpca_merge(
+            kp.skpca_start(drawn, 4),
+            kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 3, 300, 1), 4),
+        )
 
 
 @functools.cache
@@ -549,28 +801,44 @@ def distribution(name):
     axis."""
     steps = np.concatenate([np.geomspace(1e-6, 1e-2, 400)[:-1], np.arange(1e-2, 400.0, 2.5e-3)])
     values = kp.gram(np.zeros((1, 1)), steps[:, None], LAWS[name])[0] / steps
-    return np.array([0.5 + np.trapezoid(np.sin(steps * x) * values, steps) / np.pi + x * 1e-6 / np.pi for x in AT])
+    return np.array(
+        [
+            0.5 + np.trapezoid(np.sin(steps * x) * values, steps) / np.pi + x * 1e-6 / np.pi
+            for x in AT
+        ]
+    )
 
 
 def frequencies_of(maker, kernel, d, count):
     """Independent frequencies of a map: one of each block of those that depend on each other."""
     if maker is kp.fastfood_features_map:
         size = 1 << (d - 1).bit_length()
-        signs, order, weights, lengths = inner(kp._fastfood_parts)(kernel, d, count * size,
-                                                                   np.uint64(kp._key(np.uint64(9), kp._FREQUENCIES)))
+        signs, order, weights, lengths = inner(kp._fastfood_parts)(
+            kernel, d, count * size, np.uint64(kp._key(np.uint64(9), kp._FREQUENCIES))
+        )
         hadamards = hadamard(size)
         # the first row of S H G P H B of each block
-        return lengths[:, :1] * np.einsum("bi,bij->bj", weights, hadamards[order])[:, :d] * signs[:, :d]
+        return (
+            lengths[:, :1]
+            * np.einsum("bi,bij->bj", weights, hadamards[order])[:, :d]
+            * signs[:, :d]
+        )
     step = d if maker is kp.orthogonal_features_map else 1
-    return kp._drawn_frequencies(kp.FourierMap(kernel, d, count * step, np.uint64(9), MAKERS.index(maker),
-                                               np.empty((0, d))))[::step]
+    return kp._drawn_frequencies(
+        kp.FourierMap(kernel, d, count * step, np.uint64(9), MAKERS.index(maker), np.empty((0, d)))
+    )[::step]
 
 
-LAWS = {"gaussian": kp.gaussian(1.0), "laplacian": kp.laplacian(1.0), "matern 3/2": kp.matern(1.5, 1.0),
-        "matern 5/2": kp.matern(2.5, 1.0),
-        "rational quadratic 1": kp.rational_quadratic(1.0, 1.0),
-        "rational quadratic 4": kp.rational_quadratic(4.0, 1.0),
-        "cauchy": kp.cauchy(1.0), "city block": kp.laplacian(1.0, 1)}
+LAWS = {
+    "gaussian": kp.gaussian(1.0),
+    "laplacian": kp.laplacian(1.0),
+    "matern 3/2": kp.matern(1.5, 1.0),
+    "matern 5/2": kp.matern(2.5, 1.0),
+    "rational quadratic 1": kp.rational_quadratic(1.0, 1.0),
+    "rational quadratic 4": kp.rational_quadratic(4.0, 1.0),
+    "cauchy": kp.cauchy(1.0),
+    "city block": kp.laplacian(1.0, 1),
+}
 
 
 AT = np.concatenate([-np.geomspace(0.05, 8.0, 60)[::-1], np.geomspace(0.05, 8.0, 60)])
@@ -586,17 +854,33 @@ def test_frequencies_have_the_law_of_their_kernel(name):
         for d in (1, 3, 10):
             W = frequencies_of(maker, kernel, d, count)
             assert W.shape == (count, d)
-            axes = np.eye(d)[:1] if name == "city block" else np.concatenate([np.eye(d)[:2],
-                                                                              np.ones((1, d)) / math.sqrt(d)])
+            axes = (
+                np.eye(d)[:1]
+                if name == "city block"
+                else np.concatenate([np.eye(d)[:2], np.ones((1, d)) / math.sqrt(d)])
+            )
             for axis in axes:
                 found = np.searchsorted(np.sort(W @ axis), AT) / count
                 assert np.abs(found - law).max() < limit, (maker.__name__, d)
-                others = [other for other in LAWS if other not in (name, "city block"
-                                                                   if name in ("laplacian", "city block") else name)]
-                if d == 1 and maker is kp.fourier_features_map:        # the control: no other kernel's law passes
-                    same = {"laplacian", "city block"} if name in ("laplacian", "city block") else {name}
-                    assert all(np.abs(found - distribution(other)).max() > limit for other in others
-                               if other not in same)
+                others = [
+                    other
+                    for other in LAWS
+                    if other
+                    not in (name, "city block" if name in ("laplacian", "city block") else name)
+                ]
+                if (
+                    d == 1 and maker is kp.fourier_features_map
+                ):  # the control: no other kernel's law passes
+                    same = (
+                        {"laplacian", "city block"}
+                        if name in ("laplacian", "city block")
+                        else {name}
+                    )
+                    assert all(
+                        np.abs(found - distribution(other)).max() > limit
+                        for other in others
+                        if other not in same
+                    )
 
 
 def test_merged_reservoirs_hold_each_point_with_equal_chances():
@@ -609,12 +893,20 @@ def test_merged_reservoirs_hold_each_point_with_equal_chances():
     for state, n in ((merged, 40), (kp.reservoir_update(merged, points[40:]), 60)):
         counts = np.bincount(state.points[:, 0].astype(int), minlength=n)
         assert len(counts) == n and stats.chisquare(counts).pvalue > 1e-8
-        halves = np.unique(state.points.reshape(-1, 2) >= n / 2, axis=0, return_counts=True)[1] / 10_000
-        assert np.abs(halves - 0.25).max() < 6 * math.sqrt(0.1875 / 10_000)         # neighbours are independent
+        halves = (
+            np.unique(state.points.reshape(-1, 2) >= n / 2, axis=0, return_counts=True)[1] / 10_000
+        )
+        assert np.abs(halves - 0.25).max() < 6 * math.sqrt(
+            0.1875 / 10_000
+        )  # neighbours are independent
     empty = kp.reservoir_start(20_000, 1, 2)
     for one, other in ((a, empty), (empty, a)):
         merged = kp.reservoir_merge(one, other)
-        assert merged.count == 30 and np.array_equal(merged.points, a.points) and (merged.upcoming >= 30).all()
+        assert (
+            merged.count == 30
+            and np.array_equal(merged.points, a.points)
+            and (merged.upcoming >= 30).all()
+        )
     with pytest.raises(ValueError, match="a and b must have been started with different seeds"):
         kp.reservoir_merge(a, a)
     with pytest.raises(ValueError, match="a and b must hold as many points"):
@@ -623,16 +915,28 @@ def test_merged_reservoirs_hold_each_point_with_equal_chances():
 
 def test_reservoirs_took_kernels_whose_chances_they_do_not_have():
     state = kp.reservoir_update(kp.reservoir_start(5, 5), X)
-    with pytest.raises(ValueError, match=r"reservoir_finish: kernel must have one k\(x, x\) for all points"):
+    with pytest.raises(
+        ValueError, match=r"reservoir_finish: kernel must have one k\(x, x\) for all points"
+    ):
         kp.reservoir_finish(state, kp.linear(), 2)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert kp.reservoir_nystrom(unit, kp.linear(), 5, 5).values.size == 5
 
 
-@pytest.mark.parametrize("maker, expected", [
-    (kp.fourier_features_map, [-0.16027180003767233, 0.2125194684902951, 0.1658641836055895]),
-    (kp.orthogonal_features_map, [-0.1042118345293307, -0.20783153658212086, 0.13190619955945032]),
-    (kp.fastfood_features_map, [-0.21349436495692117, 0.09205547341519141, 0.04027608017954631])])
+@pytest.mark.parametrize(
+    "maker, expected",
+    [
+        (kp.fourier_features_map, [-0.16027180003767233, 0.2125194684902951, 0.1658641836055895]),
+        (
+            kp.orthogonal_features_map,
+            [-0.1042118345293307, -0.20783153658212086, 0.13190619955945032],
+        ),
+        (
+            kp.fastfood_features_map,
+            [-0.21349436495692117, 0.09205547341519141, 0.04027608017954631],
+        ),
+    ],
+)
 def test_maps_on_disk_have_a_seed_alone_and_would_have_drawn_other_features(maker, expected):
     found = kp.fourier_features(np.arange(5.0)[None] / 5, maker(kp.gaussian(2.0), 5, 37, 3))
     assert found[0, :3] == pytest.approx(expected, rel=1e-12)
@@ -640,13 +944,14 @@ def test_maps_on_disk_have_a_seed_alone_and_would_have_drawn_other_features(make
 
 # Streams that forget
 
+
 def weights_of(n, forget):
     return 0.5 ** (np.arange(n)[::-1] / forget)
 
 
 def in_blocks(update, state, X, block):
     for begin in range(0, len(X), block):
-        state = update(state, X[begin:begin + block])
+        state = update(state, X[begin : begin + block])
     return state
 
 
@@ -658,11 +963,16 @@ def test_rows_of_a_sketch_that_forgets_halve_in_weight(half, share, block, rng):
     found = kp.fd_finish(state)
     weighted = np.sqrt(weights_of(400, 50.0))[:, None] * Z
     values = np.linalg.eigvalsh(weighted.T @ weighted - found.B.T @ found.B)
-    assert found.squares == pytest.approx(np.square(weighted).sum(), rel=1e-12) and found.count == 400
-    assert -1e-9 * found.squares < values[0] and values[-1] <= found.shrunk * (1 + 1e-9) < found.squares
+    assert (
+        found.squares == pytest.approx(np.square(weighted).sum(), rel=1e-12) and found.count == 400
+    )
+    assert (
+        -1e-9 * found.squares < values[0]
+        and values[-1] <= found.shrunk * (1 + 1e-9) < found.squares
+    )
     whole = kp.fd_finish(kp.fd_update(kp.fd_start(6, 12, half, share, 50.0), Z))
     assert np.abs(found.B.T @ found.B - whole.B.T @ whole.B).max() < 1e-9 * found.squares
-    exact = kp.fd_finish(kp.fd_update(kp.fd_start(12, 12, half, share, 50.0), Z)).B            # of full rank
+    exact = kp.fd_finish(kp.fd_update(kp.fd_start(12, 12, half, share, 50.0), Z)).B  # of full rank
     assert np.abs(exact.T @ exact - weighted.T @ weighted).max() < 1e-10 * found.squares
 
 
@@ -679,7 +989,9 @@ def test_moments_of_features_that_are_forgotten_are_weighted_ones(centered, bloc
     sketch = in_blocks(kp.skpca_update, kp.skpca_start(map, 24, centered, forget=80.0), X, block)
     assert np.abs(moments.squares - C).max() < 1e-10 and np.abs(moments.means - means).max() < 1e-12
     B = kp.fd_finish(sketch.sketch).B
-    assert np.abs(B.T @ B - C).max() < 1e-10 and (not centered or np.abs(sketch.means - means).max() < 1e-12)
+    assert np.abs(B.T @ B - C).max() < 1e-10 and (
+        not centered or np.abs(sketch.means - means).max() < 1e-12
+    )
     for found in (kp.rnca_finish(moments, 3), kp.skpca_finish(sketch, 3)):
         assert np.allclose(found.values, np.linalg.eigvalsh(C)[::-1][:3], rtol=1e-10)
         assert found.count == round(w.sum())
@@ -689,31 +1001,55 @@ def test_points_of_reservoirs_that_forget_have_chances_as_their_weights():
     X, c = np.arange(120.0)[:, None], 40_000
     state = in_blocks(kp.reservoir_update, kp.reservoir_start(c, 1, 3, 15.0), X, 29)
     counts, w = np.bincount(state.points[:, 0].astype(int), minlength=120), weights_of(120, 15.0)
-    recent = slice(40, 120)                                # expected numbers of five and more
+    recent = slice(40, 120)  # expected numbers of five and more
     expected = c * w[recent] / w.sum()
-    assert stats.chisquare(counts[recent], expected * counts[recent].sum() / expected.sum()).pvalue > 1e-6
+    assert (
+        stats.chisquare(counts[recent], expected * counts[recent].sum() / expected.sum()).pvalue
+        > 1e-6
+    )
     assert counts[:40].sum() < 5 * c * w[:40].sum() / w.sum()
-    assert np.array_equal(state.points, kp.reservoir_update(kp.reservoir_start(c, 1, 3, 15.0), X).points)
+    assert np.array_equal(
+        state.points, kp.reservoir_update(kp.reservoir_start(c, 1, 3, 15.0), X).points
+    )
 
 
 def test_a_stream_that_forgets_follows_its_subspace_within_two_half_lives(rng):
-    first, second = [rng.standard_normal((4000, 6)) * scales + 0.05 * rng.standard_normal((4000, 6))
-                     for scales in ([3, 2, 1, 0, 0, 0], [0, 0, 0, 3, 2, 1])]
+    first, second = [
+        rng.standard_normal((4000, 6)) * scales + 0.05 * rng.standard_normal((4000, 6))
+        for scales in ([3, 2, 1, 0, 0, 0], [0, 0, 0, 3, 2, 1])
+    ]
     angles = {}
     for forget in (None, 500.0):
-        state = kp.fd_update(kp.fd_update(kp.fd_start(6, 6, False, 1.0, forget), first), second[:1000])
-        angles[forget] = np.degrees(kp.principal_angles(kp.fd_finish(state).B[:2].T, np.eye(6)[:, 3:5])[0])
+        state = kp.fd_update(
+            kp.fd_update(kp.fd_start(6, 6, False, 1.0, forget), first), second[:1000]
+        )
+        angles[forget] = np.degrees(
+            kp.principal_angles(kp.fd_finish(state).B[:2].T, np.eye(6)[:, 3:5])[0]
+        )
     assert angles[500.0] < 20 and angles[None] > 80
 
 
 def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
-    map, X = kp.fourier_features_map(kp.gaussian(1.0), 2, 8), np.random.default_rng(0).standard_normal((30, 2))
+    map, X = (
+        kp.fourier_features_map(kp.gaussian(1.0), 2, 8),
+        np.random.default_rng(0).standard_normal((30, 2)),
+    )
     for start, update, merge, name in (
-            (lambda **more: kp.fd_start(2, 2, **more), kp.fd_update, kp.fd_merge, "fd_merge"),
-            (lambda **more: kp.skpca_start(map, 3, **more), kp.skpca_update, kp.skpca_merge, "skpca_merge"),
-            (lambda **more: kp.rnca_start(map, **more), kp.rnca_update, kp.rnca_merge, "rnca_merge"),
-            (lambda **more: kp.reservoir_start(4, 2, **more), kp.reservoir_update, kp.reservoir_merge,
-             "reservoir_merge")):
+        (lambda **more: kp.fd_start(2, 2, **more), kp.fd_update, kp.fd_merge, "fd_merge"),
+        (
+            lambda **more: kp.skpca_start(map, 3, **more),
+            kp.skpca_update,
+            kp.skpca_merge,
+            "skpca_merge",
+        ),
+        (lambda **more: kp.rnca_start(map, **more), kp.rnca_update, kp.rnca_merge, "rnca_merge"),
+        (
+            lambda **more: kp.reservoir_start(4, 2, **more),
+            kp.reservoir_update,
+            kp.reservoir_merge,
+            "reservoir_merge",
+        ),
+    ):
         with pytest.raises(ValueError, match=f"^{name}: a and b must not forget"):
             merge(start(forget=9.0), start(forget=9.0))
         for wrong in (0.5, -1.0, np.nan, "5"):
@@ -723,14 +1059,23 @@ def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
         kp.save(tmp_path / "state.npz", slow)
         again = kp.load(tmp_path / "state.npz")
         assert again[-1] == slow[-1] and type(again) is type(slow)
-        first = [part for part in (plain.sketch if name == "skpca_merge" else plain) if isinstance(part, np.ndarray)][0]
-        other = [part for part in (slow.sketch if name == "skpca_merge" else slow) if isinstance(part, np.ndarray)][0]
+        first = [
+            part
+            for part in (plain.sketch if name == "skpca_merge" else plain)
+            if isinstance(part, np.ndarray)
+        ][0]
+        other = [
+            part
+            for part in (slow.sketch if name == "skpca_merge" else slow)
+            if isinstance(part, np.ndarray)
+        ][0]
         assert np.allclose(first, other, rtol=1e-9, atol=1e-9)
 
 
 def test_more_components_than_rows_were_refused_after_the_pass(monkeypatch):
     def read(*_):
         raise AssertionError("points were read first")
+
     monkeypatch.setattr(kp, "skpca_update", read)
     with pytest.raises(ValueError, match="^skpca: k must be a whole number from 1 to 4, got 5"):
         kp.skpca(X, kp.gaussian(2.0), 16, 4, 5)

@@ -5,4 +5,4 @@ import os
 
 # BLAS's threads spin beside those of numba, and a decomposition of 500 rows takes a second in place of .02 on a busy
 # machine.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")     # before numpy is imported
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported

@@ -20,32 +20,74 @@ from paper_checks import claims, data, report
 
 
 def parser():
-    out = argparse.ArgumentParser(prog="python -m paper_checks", description="Judge the bounds that the papers state.")
+    out = argparse.ArgumentParser(
+        prog="python -m paper_checks", description="Judge the bounds that the papers state."
+    )
     out.add_argument("--paper", choices=sorted(claims.PAPERS), help="claims of one paper only")
     out.add_argument("--claim", help="claims whose name starts with this only")
-    out.add_argument("--list", action="store_true", help="names and statements of the claims, judging none")
-    out.add_argument("--full", action="store_true",
-                     help="the papers' sizes where their data are here (minutes; see --sets)")
-    out.add_argument("--data", metavar="FILE",
-                     help=".npy, .npz or .csv file, a point a row: claims about any points are checked on these; each "
-                          "says whose points it took")
-    out.add_argument("--key", metavar="NAME", help="of the array in an .npz file of --data, by default X")
-    out.add_argument("--data-dir", metavar="DIR", type=pathlib.Path,
-                     help="a directory with the papers' data sets, as covtype.npz, pendigits.npz, for their figures")
+    out.add_argument(
+        "--list", action="store_true", help="names and statements of the claims, judging none"
+    )
+    out.add_argument(
+        "--full",
+        action="store_true",
+        help="the papers' sizes where their data are here (minutes; see --sets)",
+    )
+    out.add_argument(
+        "--data",
+        metavar="FILE",
+        help=".npy, .npz or .csv file, a point a row: claims about any points are checked on these; each "
+        "says whose points it took",
+    )
+    out.add_argument(
+        "--key", metavar="NAME", help="of the array in an .npz file of --data, by default X"
+    )
+    out.add_argument(
+        "--data-dir",
+        metavar="DIR",
+        type=pathlib.Path,
+        help="a directory with the papers' data sets, as covtype.npz, pendigits.npz, for their figures",
+    )
     out.add_argument("--seed", type=int, default=0, help="default %(default)s")
-    out.add_argument("--report", metavar="DIR", type=pathlib.Path,
-                     help="write report.md and report.html with figures into this directory (matplotlib)")
+    out.add_argument(
+        "--report",
+        metavar="DIR",
+        type=pathlib.Path,
+        help="write report.md and report.html with figures into this directory (matplotlib)",
+    )
     out.add_argument("--quiet", action="store_true", help="the table without the texts")
-    out.add_argument("--errata", action="store_true", help="where text and mathematics differ, in short")
-    out.add_argument("--index", action="store_true", help="where a theorem is: functions that cite it, claim")
-    out.add_argument("--pictures", metavar="DIR", type=pathlib.Path,
-                     help="draw the README's pictures there (needs --data-dir)")
-    out.add_argument("--sets", action="store_true", help="the papers' data sets, and what stands for them here")
-    out.add_argument("--headlines", nargs="?", const="all", metavar="NAME",
-                     help="the papers' headlines at the papers' sizes (hours), or the one of that name; resumable")
-    out.add_argument("--out", metavar="DIR", type=pathlib.Path, default=pathlib.Path("headlines"),
-                     help="where headlines keep what they have measured, by default ./headlines")
-    out.add_argument("--scale", type=float, default=1.0, help="of the headlines' sizes, for a trial")
+    out.add_argument(
+        "--errata", action="store_true", help="where text and mathematics differ, in short"
+    )
+    out.add_argument(
+        "--index", action="store_true", help="where a theorem is: functions that cite it, claim"
+    )
+    out.add_argument(
+        "--pictures",
+        metavar="DIR",
+        type=pathlib.Path,
+        help="draw the README's pictures there (needs --data-dir)",
+    )
+    out.add_argument(
+        "--sets", action="store_true", help="the papers' data sets, and what stands for them here"
+    )
+    out.add_argument(
+        "--headlines",
+        nargs="?",
+        const="all",
+        metavar="NAME",
+        help="the papers' headlines at the papers' sizes (hours), or the one of that name; resumable",
+    )
+    out.add_argument(
+        "--out",
+        metavar="DIR",
+        type=pathlib.Path,
+        default=pathlib.Path("headlines"),
+        help="where headlines keep what they have measured, by default ./headlines",
+    )
+    out.add_argument(
+        "--scale", type=float, default=1.0, help="of the headlines' sizes, for a trial"
+    )
     return out
 
 
@@ -57,7 +99,9 @@ def refusal(text):
 def judge(chosen, options, written):
     """Print a line for each claim as it is judged, and add it to the report, if there is one; returns how many ended
     badly."""
-    print(f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict")
+    print(
+        f"{'claim':24}{'measured':>11} {'bound':>10} {'slack':>9} {'bound/trivial':>13} {'seconds':>8}  verdict"
+    )
     bad, on_users, start = 0, 0, time.perf_counter()
     verdicts = claims.run(chosen, options)
     for one in chosen:
@@ -65,14 +109,25 @@ def judge(chosen, options, written):
             _, verdict = next(verdicts)
         seconds, start = time.perf_counter() - start, time.perf_counter()
         share = verdict.bound / verdict.trivial
-        print(f"{one.name:24}{verdict.measured:11.4g} {verdict.bound:10.4g} {verdict.slack:9.3g} {share:13.3g} "
-              f"{seconds:8.1f}  {verdict.verdict}", flush=True)
+        print(
+            f"{one.name:24}{verdict.measured:11.4g} {verdict.bound:10.4g} {verdict.slack:9.3g} {share:13.3g} "
+            f"{seconds:8.1f}  {verdict.verdict}",
+            flush=True,
+        )
         if not options.quiet:
             why = one.no_trivial if math.isinf(verdict.trivial) and one.control else ""
-            for label, text in (("says", one.statement), ("found", verdict.text),
-                                ("control", f"{one.control}: {verdict.from_control}" if verdict.from_control else ""),
-                                ("measures", one.measures), ("with", verdict.parameters), ("data", verdict.data),
-                                ("no trivial bound", why)):
+            for label, text in (
+                ("says", one.statement),
+                ("found", verdict.text),
+                (
+                    "control",
+                    f"{one.control}: {verdict.from_control}" if verdict.from_control else "",
+                ),
+                ("measures", one.measures),
+                ("with", verdict.parameters),
+                ("data", verdict.data),
+                ("no trivial bound", why),
+            ):
                 for line in textwrap.wrap(f"{label}: {text}", 116) if text else []:
                     print("    " + line)
         bad += verdict.verdict not in claims.GOOD
@@ -89,7 +144,9 @@ def judge(chosen, options, written):
 def at_size(options):
     headlines = importlib.import_module("paper_checks.headlines")
     if options.headlines not in ("all", *headlines.HEADLINES):
-        return refusal(f"no headline {options.headlines}; there are {', '.join(headlines.HEADLINES)}")
+        return refusal(
+            f"no headline {options.headlines}; there are {', '.join(headlines.HEADLINES)}"
+        )
     if not 0 < options.scale <= 1:
         return refusal("--scale must be above 0 and at most 1")
     try:
@@ -106,7 +163,9 @@ def main(argv=None):
     if options.key is not None and options.data is None:
         return refusal("--key is for --data")
     if options.data is not None and (options.headlines or options.pictures):
-        return refusal("--data is for claims, and neither for headlines nor for pictures, which name their own")
+        return refusal(
+            "--data is for claims, and neither for headlines nor for pictures, which name their own"
+        )
     try:
         options.data = data.Users(options.data, options.key) if options.data is not None else None
     except ValueError as error:
@@ -118,7 +177,10 @@ def main(argv=None):
     if options.pictures:
         try:
             pictures = importlib.import_module("paper_checks.pictures")
-            print("drew " + ", ".join(str(path) for path in pictures.draw(options.pictures, options.data_dir)))
+            print(
+                "drew "
+                + ", ".join(str(path) for path in pictures.draw(options.pictures, options.data_dir))
+            )
         except (ImportError, OSError, ValueError) as error:
             return refusal(str(error))
         return 0
@@ -126,14 +188,22 @@ def main(argv=None):
     for paper in papers:
         claims.register(paper)
     if options.errata or options.sets or options.index:
-        print(*(claims.in_short(paper) for paper in papers) if options.errata else
-              data.table(papers) if options.sets else claims.index(papers), sep="\n")
+        print(
+            *(claims.in_short(paper) for paper in papers)
+            if options.errata
+            else data.table(papers)
+            if options.sets
+            else claims.index(papers),
+            sep="\n",
+        )
         return 0
     begins = (options.claim or "").lower()
     chosen = [c for c in claims.CLAIMS if c.name.lower().startswith(begins)]
     if not chosen:
         near = difflib.get_close_matches(begins.upper(), [c.name for c in claims.CLAIMS], 4, 0.4)
-        return refusal(f"no claim starts with {options.claim}{'; there are ' + ', '.join(near) if near else ''}")
+        return refusal(
+            f"no claim starts with {options.claim}{'; there are ' + ', '.join(near) if near else ''}"
+        )
     if options.list:
         print(*(f"{c.name:26}{c.statement}" for c in chosen), sep="\n")
         return 0

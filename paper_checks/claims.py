@@ -28,11 +28,17 @@ from scipy import stats
 
 import kpcasketch as kp
 
-PAPERS = {"ams": ("ams2001", "AMS", "sampling techniques for kernel methods"),         # file, short name, subject
-          "rskpca": ("rskpca2013", "RSKPCA", "reduced-set kernel PCA"),
-          "skpca": ("skpca2015", "SKPCA", "streaming kernel PCA"),
-          "dsgd": ("dsgd2015", "DSGD", "doubly stochastic gradients"),
-          "rls": ("rls2017", "RLS", "recursive leverage scores")}
+PAPERS = {
+    "ams": (
+        "ams2001",
+        "AMS",
+        "sampling techniques for kernel methods",
+    ),  # file, short name, subject
+    "rskpca": ("rskpca2013", "RSKPCA", "reduced-set kernel PCA"),
+    "skpca": ("skpca2015", "SKPCA", "streaming kernel PCA"),
+    "dsgd": ("dsgd2015", "DSGD", "doubly stochastic gradients"),
+    "rls": ("rls2017", "RLS", "recursive leverage scores"),
+}
 
 HOLDS = "holds"
 MENDED = "misprint, holds as mended"
@@ -47,7 +53,20 @@ UNSAID = "holds with a hypothesis that is not printed"
 SEEN = "seen"
 NOT_SEEN = "not seen here"
 NOT_COMPARABLE = "not comparable: ours lacks what it takes"
-GOOD = (HOLDS, MENDED, REFUTED, QUOTED, STEP, GAP, LESS, ASSUMING, UNSAID, SEEN, NOT_SEEN, NOT_COMPARABLE)
+GOOD = (
+    HOLDS,
+    MENDED,
+    REFUTED,
+    QUOTED,
+    STEP,
+    GAP,
+    LESS,
+    ASSUMING,
+    UNSAID,
+    SEEN,
+    NOT_SEEN,
+    NOT_COMPARABLE,
+)
 # What does not count as judged well, each by its reason.
 VIOLATED = "FAILS: violated"
 UNDETECTED = "FAILS: its control was not detected"
@@ -56,7 +75,7 @@ VACUOUS = "FAILS: vacuous on these data"
 BROKEN = "FAILS: the check itself broke"
 UNDECIDED = "undecided: raise the number of trials"
 
-VACUOUS_AT = 0.8                                       # a bound above this share of the trivial one says nothing
+VACUOUS_AT = 0.8  # a bound above this share of the trivial one says nothing
 
 # Why a claim can have no trivial bound to compare with.
 IDENTITY = "an equation, judged to rounding"
@@ -72,15 +91,16 @@ REASONS = (IDENTITY, COUNT, CHANCE, QUOTIENT, SHARP, SLOPE, EXACT)
 @dataclass
 class Verdict:
     """Outcome of a claim: measured against bound, and in words what was measured."""
+
     verdict: str
     measured: float
     bound: float
     text: str
     parameters: str = ""
-    trivial: float = math.inf                          # the bound that holds without any theorem
-    from_control: str = ""                             # what the control gave
-    compared: bool = True                              # whether measured / bound says anything: exponents' does not
-    data: str = ""                                     # whose points, if the user gave some
+    trivial: float = math.inf  # the bound that holds without any theorem
+    from_control: str = ""  # what the control gave
+    compared: bool = True  # whether measured / bound says anything: exponents' does not
+    data: str = ""  # whose points, if the user gave some
 
     @property
     def slack(self):
@@ -96,12 +116,13 @@ class Erratum:
     follow; what is proved is not contradicted), "misprint" (a slip of the pen), "arguable" (right under the reading
     that is named) or "note" (right as meant; said for readers). The last two are no errata.
     """
+
     tag: str
     kind: str
     where: str
     stated: str
     right: str
-    paper: str = ""                                    # these two are the claim's
+    paper: str = ""  # these two are the claim's
     claim: str = ""
 
 
@@ -111,10 +132,10 @@ class Claim:
     paper: str
     statement: str
     check: Callable
-    measures: str                                      # what the columns measured and bound are, and in which unit
-    control: str = ""                                  # what must break the bound; of an experiment, nothing
-    no_trivial: str = ""                               # why no trivial bound is given, where none is
-    errata: list = field(default_factory=list)         # tags
+    measures: str  # what the columns measured and bound are, and in which unit
+    control: str = ""  # what must break the bound; of an experiment, nothing
+    no_trivial: str = ""  # why no trivial bound is given, where none is
+    errata: list = field(default_factory=list)  # tags
 
 
 @dataclass
@@ -122,10 +143,10 @@ class Figure:
     name: str
     paper: str
     caption: str
-    draw: Callable                                     # (matplotlib axes or an array of them, options)
-    claims: tuple                                      # names of the claims that it illustrates
+    draw: Callable  # (matplotlib axes or an array of them, options)
+    claims: tuple  # names of the claims that it illustrates
     rows: int = 1
-    columns: Callable | None = None                    # options -> number of panels beside each other
+    columns: Callable | None = None  # options -> number of panels beside each other
 
 
 CLAIMS, ERRATA, FIGURES = [], [], []
@@ -135,8 +156,10 @@ def claim(name, paper, statement, *, measures, control, no_trivial="", errata=()
     """Register a check; its function takes the run's options and returns a Verdict. Of errata, those of other claims by
     their tags."""
     if not all((statement, measures, control)) or any(one.name == name for one in CLAIMS):
-        raise ValueError(f"claim {name} must have a name of its own, a statement, a control, and words on what is "
-                         f"measured")
+        raise ValueError(
+            f"claim {name} must have a name of its own, a statement, a control, and words on what is "
+            f"measured"
+        )
     if no_trivial and no_trivial not in REASONS:
         raise ValueError(f"claim {name}: the reason for no trivial bound must be one of REASONS")
     return _registered(name, paper, statement, measures, control, no_trivial, errata)
@@ -156,19 +179,32 @@ def _registered(name, paper, statement, measures, control, no_trivial, errata):
             ERRATA.append(one)
 
     def register(check):
-        CLAIMS.append(Claim(name, paper, statement, check, measures, control, no_trivial,
-                            [getattr(one, "tag", one) for one in errata]))
+        CLAIMS.append(
+            Claim(
+                name,
+                paper,
+                statement,
+                check,
+                measures,
+                control,
+                no_trivial,
+                [getattr(one, "tag", one) for one in errata],
+            )
+        )
         return check
+
     return register
 
 
 def figure(name, paper, caption, *, claims, rows=1, columns=None):
     """Register a picture for the report; its function draws on the axes it is given, an array of them if `columns` (a
     number, or a function of the options) is."""
+
     def register(draw):
         panels = columns if callable(columns) or columns is None else lambda options: columns
         FIGURES.append(Figure(name, paper, caption, draw, tuple(claims), rows, panels))
         return draw
+
     return register
 
 
@@ -237,7 +273,18 @@ def _told(verdict, controls, needs, otherwise):
     return verdict, ""
 
 
-def bounded(measured, bound, control, text, parameters="", *, trivial=math.inf, needs=None, good=HOLDS, rounding=1e-9):
+def bounded(
+    measured,
+    bound,
+    control,
+    text,
+    parameters="",
+    *,
+    trivial=math.inf,
+    needs=None,
+    good=HOLDS,
+    rounding=1e-9,
+):
     """measured <= bound (up to rounding), by a check that could tell: `control`, measured where the bound is broken, is
     above.
 
@@ -245,14 +292,37 @@ def bounded(measured, bound, control, text, parameters="", *, trivial=math.inf, 
     """
     controls = np.atleast_1d(control)
     limit = bound * (1 + rounding)
-    verdict, missing = _told(good if measured <= limit else VIOLATED, controls > limit, needs, VIOLATED)
+    verdict, missing = _told(
+        good if measured <= limit else VIOLATED, controls > limit, needs, VIOLATED
+    )
     shown = ", ".join(f"{value:.3g}" for value in controls)
-    return Verdict(verdict, float(measured), float(bound), text + missing, parameters, float(trivial),
-                   f"{shown}, above {bound:.3g}" if verdict != UNDETECTED else f"{shown}, NOT above {bound:.3g}")
+    return Verdict(
+        verdict,
+        float(measured),
+        float(bound),
+        text + missing,
+        parameters,
+        float(trivial),
+        f"{shown}, above {bound:.3g}"
+        if verdict != UNDETECTED
+        else f"{shown}, NOT above {bound:.3g}",
+    )
 
 
-def probability(failures, trials, delta, control, text, parameters="", *, measured=None, bound=None, trivial=math.inf,
-                needs=None, good=HOLDS):
+def probability(
+    failures,
+    trials,
+    delta,
+    control,
+    text,
+    parameters="",
+    *,
+    measured=None,
+    bound=None,
+    trivial=math.inf,
+    needs=None,
+    good=HOLDS,
+):
     """P(failure) <= delta by exact tails; `control`, (failures, trials) of what breaks the bound, fails too often.
 
     measured and bound, for the table, are the rate of failures and delta unless given.
@@ -260,22 +330,37 @@ def probability(failures, trials, delta, control, text, parameters="", *, measur
     verdict = judge_failures(failures, trials, delta)
     detected = too_often(*control, delta)
     verdict, missing = _told(good if verdict == HOLDS else verdict, [detected], needs, VIOLATED)
-    return Verdict(verdict, failures / trials if measured is None else float(measured),
-                   delta if bound is None else float(bound),
-                   f"{failures} failures in {trials} trials, allowed with probability {delta:.3g}. {text}{missing}",
-                   parameters, 1.0 if bound is None and math.isinf(trivial) else float(trivial),
-                   f"{control[0]} of {control[1]} fail{'' if detected else ', NOT too many'}")
+    return Verdict(
+        verdict,
+        failures / trials if measured is None else float(measured),
+        delta if bound is None else float(bound),
+        f"{failures} failures in {trials} trials, allowed with probability {delta:.3g}. {text}{missing}",
+        parameters,
+        1.0 if bound is None and math.isinf(trivial) else float(trivial),
+        f"{control[0]} of {control[1]} fail{'' if detected else ', NOT too many'}",
+    )
 
 
 def rate(exponent, low, high, control, text, parameters="", *, needs=None, good=HOLDS):
     """low <= exponent <= high, where the control's is outside; the table shows the exponent and the nearer limit."""
-    verdict, missing = _told(good if low <= exponent <= high else VIOLATED, [not low <= control <= high], needs,
-                             VIOLATED)
+    verdict, missing = _told(
+        good if low <= exponent <= high else VIOLATED, [not low <= control <= high], needs, VIOLATED
+    )
     nearer = high if math.isinf(low) or high - exponent < exponent - low else low
-    return Verdict(verdict, exponent, nearer, text + missing, parameters, from_control=f"{control:.3g}", compared=False)
+    return Verdict(
+        verdict,
+        exponent,
+        nearer,
+        text + missing,
+        parameters,
+        from_control=f"{control:.3g}",
+        compared=False,
+    )
 
 
-def counterexample(printed, stated, text, parameters="", *, mended=None, needs=None, good=REFUTED, trivial=math.inf):
+def counterexample(
+    printed, stated, text, parameters="", *, mended=None, needs=None, good=REFUTED, trivial=math.inf
+):
     """What the paper prints is exceeded, printed > stated; as mended, (measured, bound), it is kept.
 
     Its control is the counterexample; `needs` has what else must be reproduced.
@@ -284,17 +369,31 @@ def counterexample(printed, stated, text, parameters="", *, mended=None, needs=N
     verdict, missing = _told(verdict, [], needs, NOT_REPRODUCED)
     if verdict in GOOD and mended is not None and mended[0] > mended[1] * (1 + 1e-9):
         verdict, missing = VIOLATED, " The mended form is violated."
-    shown = mended if mended is not None and good in (MENDED, ASSUMING, UNSAID) else (printed, stated)
-    return Verdict(verdict, float(shown[0]), float(shown[1]), text + missing, parameters, float(trivial),
-                   f"as printed {printed:.4g}, stated {stated:.4g}")
+    shown = (
+        mended if mended is not None and good in (MENDED, ASSUMING, UNSAID) else (printed, stated)
+    )
+    return Verdict(
+        verdict,
+        float(shown[0]),
+        float(shown[1]),
+        text + missing,
+        parameters,
+        float(trivial),
+        f"as printed {printed:.4g}, stated {stated:.4g}",
+    )
 
 
 def observation(seen, text, parameters="", *, measured, bound, lacking=""):
     """What a paper's runs show, {sentence: whether it is so in ours}; `lacking` says why ours cannot be compared."""
     words = "; ".join(f"{what}: {'seen' if yes else 'not seen'}" for what, yes in seen.items())
     verdict = NOT_COMPARABLE if lacking else SEEN if all(seen.values()) else NOT_SEEN
-    return Verdict(verdict, float(measured), float(bound), f"{words}. {lacking}{' ' if lacking else ''}{text}",
-                   parameters)
+    return Verdict(
+        verdict,
+        float(measured),
+        float(bound),
+        f"{words}. {lacking}{' ' if lacking else ''}{text}",
+        parameters,
+    )
 
 
 def standard_errors(draws, target, variance):
@@ -325,12 +424,20 @@ def register(paper):
 def in_short(paper):
     """Where a paper's text and the mathematics differ, by kind; steps of proofs by themselves, as they
     say nothing against what is proved."""
-    words = {"false": "False as typed",
-             "step": "Steps of proofs that do not follow (the results are not contradicted)",
-             "misprint": "Misprints", "arguable": "Arguable"}
+    words = {
+        "false": "False as typed",
+        "step": "Steps of proofs that do not follow (the results are not contradicted)",
+        "misprint": "Misprints",
+        "arguable": "Arguable",
+    }
     of_paper = sorted((e for e in ERRATA if e.paper == paper), key=lambda e: int(e.tag[1:]))
-    places = {kind: [e.where[0].lower() + e.where[1:] for e in of_paper if e.kind == kind] for kind in words}
-    text = " ".join(f"{words[kind]}: {'; '.join(found)}." for kind, found in places.items() if found)
+    places = {
+        kind: [e.where[0].lower() + e.where[1:] for e in of_paper if e.kind == kind]
+        for kind in words
+    }
+    text = " ".join(
+        f"{words[kind]}: {'; '.join(found)}." for kind, found in places.items() if found
+    )
     return textwrap.fill(f"- {PAPERS[paper][1]}. {text}", 120, subsequent_indent="  ")
 
 
@@ -338,8 +445,10 @@ def index(papers):
     """Lines of a Markdown table: each statement with a number, the functions whose docstrings cite it, its claim."""
     rows = []
     for one in (c for c in CLAIMS if c.paper in papers):
-        title = re.match(r"(Theorem|Lemma|Corollary|Fact|Algorithm)s? ([\d.]*\d(?:(?:,| and) [\d.]*\d)*)",
-                         one.statement)
+        title = re.match(
+            r"(Theorem|Lemma|Corollary|Fact|Algorithm)s? ([\d.]*\d(?:(?:,| and) [\d.]*\d)*)",
+            one.statement,
+        )
         if title is None:
             continue
         paper, kind = PAPERS[one.paper][1].split()[0], title[1].lower()

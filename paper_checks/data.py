@@ -8,27 +8,63 @@ import numpy as np
 import kpcasketch as kp
 from paper_checks.claims import PAPERS
 
-FILES = {"Covertype": "covtype.npz", "Adult": "adult_a9a.npz", "cpu_act": "cpu_act.npz", "german": "german_numeric.npz",
-         "pendigits": "pendigits.npz", "mnist": "mnist10k.npz", "yale": "yaleb32.npz", "sarcos": "sarcos_test.npz",
-         "qm7": "qm7_coulomb.npz", "usps": "usps.npz"}
+FILES = {
+    "Covertype": "covtype.npz",
+    "Adult": "adult_a9a.npz",
+    "cpu_act": "cpu_act.npz",
+    "german": "german_numeric.npz",
+    "pendigits": "pendigits.npz",
+    "mnist": "mnist10k.npz",
+    "yale": "yaleb32.npz",
+    "sarcos": "sarcos_test.npz",
+    "qm7": "qm7_coulomb.npz",
+    "usps": "usps.npz",
+}
 EXACT, SUBSET, STAND_IN, MISSING = "exact", "subset", "stand-in", "missing"
-SETS = (("rskpca", "german, 1000 x 24", "german", EXACT), ("rskpca", "pendigits, 3500 x 16", "pendigits",
-                                                           f"{SUBSET}: the 3498 test rows"),
-        ("rskpca", "usps, 9298 x 256", "usps", f"{EXACT}; the unit of the paper's pixels is not known"),
-        ("rskpca", "yale, 5768 x 520", "yale", f"{STAND_IN}: 2414 faces of the extended set B"),
-        ("skpca", "RandomNoisy, 20,000 x 1000", "", f"{EXACT}: drawn by the paper's rule"),
-        ("skpca", "CPU, 7373 x 21", "cpu_act", f"{EXACT} (8192 rows with those for testing)"),
-        ("skpca", "Adult, 33,561 x 123", "Adult", f"{EXACT}: 48,842 rows here, at most 21,000 of them used"),
-        ("skpca", "Forest, 523,910 x 54", "Covertype", f"{SUBSET}: 9664 uniform rows"),
-        ("dsgd", "normal points, 10^6", "", f"{EXACT}: drawn; half of them by default"),
-        ("dsgd", "two latent components, 10^6", "", f"{STAND_IN}: the paper does not give their parameters"),
-        ("dsgd", "MolecularSpace, 2.3 million x 5625", "qm7", f"{STAND_IN}: 7101 molecules of QM7, 529 entries"),
-        ("dsgd", "MNIST 8M, 8.1 million halves", "mnist", f"{STAND_IN}: 10,000 undeformed images"),
-        ("dsgd", "KUKA arm, 2 million x 21", "sarcos", f"{STAND_IN}: 4449 rows of SARCOS, or a simulated arm"),
-        ("rls", "YearPredictionMSD, 515,345 x 90", "", f"{MISSING}: cpu_act is shown in its place"),
-        ("rls", "Covertype, 581,012 x 54", "Covertype", f"{SUBSET}: 9664 uniform rows"),
-        ("rls", "Cod-RNA, 331,152 x 8", "", MISSING), ("rls", "Adult, 48,842 x 110", "Adult",
-                                                       f"{EXACT} up to its coding (123 columns), 3000 rows are used"))
+SETS = (
+    ("rskpca", "german, 1000 x 24", "german", EXACT),
+    ("rskpca", "pendigits, 3500 x 16", "pendigits", f"{SUBSET}: the 3498 test rows"),
+    ("rskpca", "usps, 9298 x 256", "usps", f"{EXACT}; the unit of the paper's pixels is not known"),
+    ("rskpca", "yale, 5768 x 520", "yale", f"{STAND_IN}: 2414 faces of the extended set B"),
+    ("skpca", "RandomNoisy, 20,000 x 1000", "", f"{EXACT}: drawn by the paper's rule"),
+    ("skpca", "CPU, 7373 x 21", "cpu_act", f"{EXACT} (8192 rows with those for testing)"),
+    (
+        "skpca",
+        "Adult, 33,561 x 123",
+        "Adult",
+        f"{EXACT}: 48,842 rows here, at most 21,000 of them used",
+    ),
+    ("skpca", "Forest, 523,910 x 54", "Covertype", f"{SUBSET}: 9664 uniform rows"),
+    ("dsgd", "normal points, 10^6", "", f"{EXACT}: drawn; half of them by default"),
+    (
+        "dsgd",
+        "two latent components, 10^6",
+        "",
+        f"{STAND_IN}: the paper does not give their parameters",
+    ),
+    (
+        "dsgd",
+        "MolecularSpace, 2.3 million x 5625",
+        "qm7",
+        f"{STAND_IN}: 7101 molecules of QM7, 529 entries",
+    ),
+    ("dsgd", "MNIST 8M, 8.1 million halves", "mnist", f"{STAND_IN}: 10,000 undeformed images"),
+    (
+        "dsgd",
+        "KUKA arm, 2 million x 21",
+        "sarcos",
+        f"{STAND_IN}: 4449 rows of SARCOS, or a simulated arm",
+    ),
+    ("rls", "YearPredictionMSD, 515,345 x 90", "", f"{MISSING}: cpu_act is shown in its place"),
+    ("rls", "Covertype, 581,012 x 54", "Covertype", f"{SUBSET}: 9664 uniform rows"),
+    ("rls", "Cod-RNA, 331,152 x 8", "", MISSING),
+    (
+        "rls",
+        "Adult, 48,842 x 110",
+        "Adult",
+        f"{EXACT} up to its coding (123 columns), 3000 rows are used",
+    ),
+)
 
 
 class Users:
@@ -37,15 +73,21 @@ class Users:
     def __init__(self, path, key=None):
         """Refuses, by ValueError, what the command line refuses, and fewer than 300 rows."""
         try:
-            options = kp._parser().parse_args(["advise", str(path), *(["--key", key] if key else [])])
+            options = kp._parser().parse_args(
+                ["advise", str(path), *(["--key", key] if key else [])]
+            )
             self.X = np.asarray(kp._load_points(options).rows(), float)
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror}") from None
         if len(self.X) < 300:
-            raise ValueError(f"{path} has {len(self.X)} rows, and claims need 300 to measure anything")
+            raise ValueError(
+                f"{path} has {len(self.X)} rows, and claims need 300 to measure anything"
+            )
         distinct = len(np.unique(self.X, axis=0))
         if distinct < 300:
-            raise ValueError(f"{path} has {distinct} rows that differ, and claims need 300 to measure anything")
+            raise ValueError(
+                f"{path} has {distinct} rows that differ, and claims need 300 to measure anything"
+            )
         self.name = pathlib.Path(path).name
         self.begin()
 
@@ -62,7 +104,9 @@ class Users:
 
     def told(self):
         """Whose points were taken, in words."""
-        short = f"{self.missed} are wanted, and {self.name} has {len(self.X)}" if self.missed else ""
+        short = (
+            f"{self.missed} are wanted, and {self.name} has {len(self.X)}" if self.missed else ""
+        )
         if self.used:
             return f"points of {self.name}" + (f", and its own where {short}" if short else "")
         return "points of its own" + (f": {short}" if short else ", which it constructs")
@@ -70,7 +114,11 @@ class Users:
 
 def table(papers):
     """Lines of a Markdown table: each set of each paper, and what is run in its place."""
-    rows = [f"| {PAPERS[paper][1]} | {words} | {kind} |" for paper, words, _, kind in SETS if paper in papers]
+    rows = [
+        f"| {PAPERS[paper][1]} | {words} | {kind} |"
+        for paper, words, _, kind in SETS
+        if paper in papers
+    ]
     return ["| paper | its set | here |", "| --- | --- | --- |", *rows]
 
 
@@ -87,6 +135,12 @@ def load(folder, name, rows=None, raw=False):
     if path is None or not path.exists():
         return None
     with np.load(path) as arrays:
-        chosen = np.flatnonzero(arrays["part"] == 1) if "part" in arrays.files else np.arange(len(arrays["X"]))
+        chosen = (
+            np.flatnonzero(arrays["part"] == 1)
+            if "part" in arrays.files
+            else np.arange(len(arrays["X"]))
+        )
         X = arrays["X"][chosen[:rows]].astype(float)
-        return X if raw else standardised(X), arrays["y"][chosen[:rows]] if "y" in arrays.files else None
+        return X if raw else standardised(X), arrays["y"][
+            chosen[:rows]
+        ] if "y" in arrays.files else None

@@ -15,9 +15,12 @@ POINTS = 6000
 
 def smaller(path, pixels):
     """The picture at this width: small enough for a repository."""
-    from PIL import Image                              # which matplotlib brings
+    from PIL import Image  # which matplotlib brings
+
     picture = Image.open(io.BytesIO(path.read_bytes())).convert("RGB")
-    picture.resize((pixels, round(picture.height * pixels / picture.width)), Image.LANCZOS).save(path, optimize=True)
+    picture.resize((pixels, round(picture.height * pixels / picture.width)), Image.LANCZOS).save(
+        path, optimize=True
+    )
 
 
 def digits(folder, X, y):
@@ -26,28 +29,60 @@ def digits(folder, X, y):
         points = pathlib.Path(place, "digits.npz")
         np.savez(points, X=X, y=y)
         path = folder / "digits.png"
-        if kp.main(["embed", str(points), "--center", "--sigma", "7", "--no-errors", "--plot", str(path)]) != 0:
+        if (
+            kp.main(
+                [
+                    "embed",
+                    str(points),
+                    "--center",
+                    "--sigma",
+                    "7",
+                    "--no-errors",
+                    "--plot",
+                    str(path),
+                ]
+            )
+            != 0
+        ):
             raise ValueError("the picture of digits could not be drawn")
     smaller(path, 1000)
 
 
 SKETCHES = {
-    "sampled entries": ((2.0, 4.0, 8.0, 16.0, 32.0), lambda X, kernel, s: kp.sample_gram(X, kernel, s)),
+    "sampled entries": (
+        (2.0, 4.0, 8.0, 16.0, 32.0),
+        lambda X, kernel, s: kp.sample_gram(X, kernel, s),
+    ),
     "one bit an entry": ((1,), lambda X, kernel, s: kp.quantize_gram(X, kernel)),
-    "Fourier features": ((50, 100, 200, 400, 800, 1600), lambda X, kernel, m: kp.LowRank(
-        kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m)))),
-    "uniform landmarks": ((50, 100, 200, 400, 800, 1600), lambda X, kernel, s: kp.LowRank(
-        kp.nystrom(X, kp.uniform_landmarks(len(X), s).indices, kernel))),
-    "leverage scores": ((50, 100, 200, 400, 800, 1600), lambda X, kernel, s: kp.LowRank(
-        kp.nystrom(X, kp.recursive_rls_practical(X, kernel, s).indices, kernel))),
-    "rpcholesky": ((50, 100, 200, 400, 800, 1600), lambda X, kernel, s: kp.LowRank(
-        kp.nystrom(X, kp.rpcholesky(X, kernel, s).indices, kernel))),
+    "Fourier features": (
+        (50, 100, 200, 400, 800, 1600),
+        lambda X, kernel, m: kp.LowRank(
+            kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], m))
+        ),
+    ),
+    "uniform landmarks": (
+        (50, 100, 200, 400, 800, 1600),
+        lambda X, kernel, s: kp.LowRank(
+            kp.nystrom(X, kp.uniform_landmarks(len(X), s).indices, kernel)
+        ),
+    ),
+    "leverage scores": (
+        (50, 100, 200, 400, 800, 1600),
+        lambda X, kernel, s: kp.LowRank(
+            kp.nystrom(X, kp.recursive_rls_practical(X, kernel, s).indices, kernel)
+        ),
+    ),
+    "rpcholesky": (
+        (50, 100, 200, 400, 800, 1600),
+        lambda X, kernel, s: kp.LowRank(kp.nystrom(X, kp.rpcholesky(X, kernel, s).indices, kernel)),
+    ),
 }
 
 
 def sketches(folder, X):
     """Error of six sketches of one Gram matrix against the bytes that they hold."""
     from matplotlib.figure import Figure
+
     kernel = kp.gaussian(kp.median_bandwidth(X))
     exact = kp.Implicit(X, kernel)
     norm = kp.spectral_norm(exact)
@@ -56,10 +91,15 @@ def sketches(folder, X):
     for (name, (sizes, make)), marker in zip(SKETCHES.items(), "os^vDP"):
         made = [make(X, kernel, size) for size in sizes]
         errors = [kp.spectral_error(A, exact, tol=1e-2) / norm for A in made]
-        axes.loglog([kp.nbytes(A) / 1e6 for A in made], errors, marker + "-", label=name, markersize=5)
+        axes.loglog(
+            [kp.nbytes(A) / 1e6 for A in made], errors, marker + "-", label=name, markersize=5
+        )
     axes.axvline(8e-6 * len(X) ** 2, color="0.5", linestyle=":", label="the Gram matrix")
-    axes.set(xlabel="megabytes held", ylabel="error, of the largest eigenvalue",
-             title=f"{len(X):,} handwritten digits, Gaussian kernel of the median distance")
+    axes.set(
+        xlabel="megabytes held",
+        ylabel="error, of the largest eigenvalue",
+        title=f"{len(X):,} handwritten digits, Gaussian kernel of the median distance",
+    )
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     axes.grid(alpha=0.3)
     figure.savefig(folder / "sketches.png", dpi=200)

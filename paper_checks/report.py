@@ -16,13 +16,25 @@ import platform
 import kpcasketch as kp
 from paper_checks import claims, data
 
-COLUMNS = ("claim", "verdict", "what is measured", "measured", "bound", "slack", "bound / trivial", "errata", "figures")
+COLUMNS = (
+    "claim",
+    "verdict",
+    "what is measured",
+    "measured",
+    "bound",
+    "slack",
+    "bound / trivial",
+    "errata",
+    "figures",
+)
 ERRATA_COLUMNS = ("tag", "where", "kind", "stated", "right", "evidence in")
-LEGEND = ("\"Holds\" means: not contradicted on these instances, by a check that would have told; it is no proof. "
-          "Slack is measured over bound: at most 1 where a bound holds; exponents have none. Each claim has a control, "
-          "which must break the bound, or the check could not have told. A bound near the trivial one, which holds "
-          "without any theorem, would say nothing, and such a claim is not counted as checked. Where no trivial bound "
-          "is given, the column says why.")
+LEGEND = (
+    '"Holds" means: not contradicted on these instances, by a check that would have told; it is no proof. '
+    "Slack is measured over bound: at most 1 where a bound holds; exponents have none. Each claim has a control, "
+    "which must break the bound, or the check could not have told. A bound near the trivial one, which holds "
+    "without any theorem, would say nothing, and such a claim is not counted as checked. Where no trivial bound "
+    "is given, the column says why."
+)
 STYLE = """body { font: 15px/1.45 system-ui, sans-serif; max-width: 84em; margin: 2em auto; padding: 0 1em;
 color: #222 }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px } td, th { text-align: left; vertical-align: top;
@@ -61,7 +73,9 @@ class Text:
 
     @staticmethod
     def table(columns, rows):
-        return "\n".join("| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows])
+        return "\n".join(
+            "| " + " | ".join(row) + " |" for row in [columns, ["---"] * len(columns), *rows]
+        )
 
     @staticmethod
     def picture(name, png):
@@ -81,7 +95,9 @@ class Page(Text):
 
     @staticmethod
     def heading(level, text, name=""):
-        return f'<h{level} id="{name}">{text}</h{level}>' if name else f"<h{level}>{text}</h{level}>"
+        return (
+            f'<h{level} id="{name}">{text}</h{level}>' if name else f"<h{level}>{text}</h{level}>"
+        )
 
     @staticmethod
     def link(name, text):
@@ -98,7 +114,9 @@ class Page(Text):
     @staticmethod
     def table(columns, rows):
         head = "".join(f"<th>{column}</th>" for column in columns)
-        body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+        body = "\n".join(
+            "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows
+        )
         return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
     @staticmethod
@@ -107,22 +125,32 @@ class Page(Text):
 
     @staticmethod
     def document(parts):
-        return (f"<!doctype html><html lang=en><meta charset=utf-8><title>Paper "
-                f"checks</title><style>{STYLE}</style><body>\n"
-                + "\n".join(parts) + "\n</body></html>\n")
+        return (
+            f"<!doctype html><html lang=en><meta charset=utf-8><title>Paper "
+            f"checks</title><style>{STYLE}</style><body>\n"
+            + "\n".join(parts)
+            + "\n</body></html>\n"
+        )
 
 
 def draw(figure, options):
     """The picture as PNG bytes."""
-    columns, given = figure.columns(options) if figure.columns else 1, getattr(options, "data", None)
+    columns, given = (
+        figure.columns(options) if figure.columns else 1,
+        getattr(options, "data", None),
+    )
     if given is not None:
         given.begin()
-    canvas = importlib.import_module("matplotlib.figure").Figure(figsize=(3 + 4 * columns, 4 * figure.rows),
-                                                                 layout="constrained")
+    canvas = importlib.import_module("matplotlib.figure").Figure(
+        figsize=(3 + 4 * columns, 4 * figure.rows), layout="constrained"
+    )
     figure.draw(canvas.subplots(figure.rows, columns, squeeze=figure.columns is None), options)
     if given is not None:
-        canvas.suptitle(given.told() + (", where a panel names no others" if given.used and columns > 1 else ""),
-                        fontsize="small")
+        canvas.suptitle(
+            given.told()
+            + (", where a panel names no others" if given.used and columns > 1 else ""),
+            fontsize="small",
+        )
     buffer = io.BytesIO()
     canvas.savefig(buffer, format="png", dpi=120)
     return buffer.getvalue()
@@ -145,43 +173,69 @@ class Report:
         """Draw the figures of the claims seen, each written as soon as it is there; returns the paths of all files."""
         seen = {claim.name for claim, _ in self.results}
         for figure in claims.FIGURES:
-            if seen & set(figure.claims) and (figure.columns is None or figure.columns(self.options)):
+            if seen & set(figure.claims) and (
+                figure.columns is None or figure.columns(self.options)
+            ):
                 print(f"drawing {figure.name}", flush=True)
                 with kp._progress(f"drawing {figure.name}"):
                     self.pictures.append((figure, draw(figure, self.options)))
                 (self.directory / f"{figure.name}.png").write_bytes(self.pictures[-1][1])
                 self.write()
         return [self.directory / "report.md", self.directory / "report.html"] + [
-            self.directory / f"{figure.name}.png" for figure, _ in self.pictures]
+            self.directory / f"{figure.name}.png" for figure, _ in self.pictures
+        ]
 
     def write(self):
         for name, form in (("report.md", Text), ("report.html", Page)):
             (self.directory / name).write_text(form.document(self.parts(form)), encoding="utf-8")
 
     def parts(self, form):
-        papers = [paper for paper in claims.PAPERS if any(claim.paper == paper for claim, _ in self.results)]
+        papers = [
+            paper
+            for paper in claims.PAPERS
+            if any(claim.paper == paper for claim, _ in self.results)
+        ]
         parts = [form.heading(1, "Paper checks"), *self.summary(form)]
         for paper in papers:
             of_paper = [(claim, verdict) for claim, verdict in self.results if claim.paper == paper]
-            parts += [form.heading(2, ": ".join(claims.PAPERS[paper][1:]), paper),
-                      form.table(COLUMNS, [self.row(form, *result) for result in of_paper])]
+            parts += [
+                form.heading(2, ": ".join(claims.PAPERS[paper][1:]), paper),
+                form.table(COLUMNS, [self.row(form, *result) for result in of_paper]),
+            ]
         shown = {claim.name for claim, _ in self.results}
-        errata = sorted((e for e in claims.ERRATA if e.claim in shown), key=lambda e: int(e.tag[1:]))
-        for title, kinds in (("Errata", ("false", "step", "misprint")), ("Arguable places, no errata", ("arguable",)),
-                             ("Notes, no errata", ("note",))):
+        errata = sorted(
+            (e for e in claims.ERRATA if e.claim in shown), key=lambda e: int(e.tag[1:])
+        )
+        for title, kinds in (
+            ("Errata", ("false", "step", "misprint")),
+            ("Arguable places, no errata", ("arguable",)),
+            ("Notes, no errata", ("note",)),
+        ):
             rows = [self.erratum(form, e) for e in errata if e.kind in kinds]
             parts += [form.heading(2, title), form.table(ERRATA_COLUMNS, rows)] if rows else []
-        sets = [(claims.PAPERS[paper][1], form.plain(words), form.plain(kind)) for paper, words, _, kind in data.SETS
-                if paper in papers]
+        sets = [
+            (claims.PAPERS[paper][1], form.plain(words), form.plain(kind))
+            for paper, words, _, kind in data.SETS
+            if paper in papers
+        ]
         parts.append(form.heading(2, "What was found"))
         for claim, verdict in self.results:
             parts += self.finding(form, claim, verdict)
         parts += [form.heading(2, "Figures")] if self.pictures else []
         for figure, png in self.pictures:
-            shows = ", ".join(form.link(name, name) if name in shown else name for name in figure.claims)
-            parts += [form.heading(3, figure.name, "figure-" + figure.name), form.picture(figure.name, png),
-                      form.paragraph(form.plain(figure.caption) + (f" Shows {shows}." if shows else ""))]
-        parts += [form.heading(2, "Data"), form.table(("paper", "its set", "here"), sets)] if sets else []
+            shows = ", ".join(
+                form.link(name, name) if name in shown else name for name in figure.claims
+            )
+            parts += [
+                form.heading(3, figure.name, "figure-" + figure.name),
+                form.picture(figure.name, png),
+                form.paragraph(form.plain(figure.caption) + (f" Shows {shows}." if shows else "")),
+            ]
+        parts += (
+            [form.heading(2, "Data"), form.table(("paper", "its set", "here"), sets)]
+            if sets
+            else []
+        )
         return parts + self.headlines(form, papers)
 
     @staticmethod
@@ -189,66 +243,127 @@ class Report:
         """What runs at these papers' sizes have measured, kept beside this file (`--headlines`)."""
         place = pathlib.Path(__file__).with_name("headlines.json")
         kept = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
-        rows = [tuple(map(form.plain, (name, *row, f"{found['machine']}, {found['date']}")))
-                for name, found in kept.items() if name.split("-")[0] in papers for row in found["rows"]]
-        return [form.heading(2, "Headlines at the papers' sizes"),
-                form.table(("headline", "what", "the paper", "here", "on"), rows)] if rows else []
+        rows = [
+            tuple(map(form.plain, (name, *row, f"{found['machine']}, {found['date']}")))
+            for name, found in kept.items()
+            if name.split("-")[0] in papers
+            for row in found["rows"]
+        ]
+        return (
+            [
+                form.heading(2, "Headlines at the papers' sizes"),
+                form.table(("headline", "what", "the paper", "here", "on"), rows),
+            ]
+            if rows
+            else []
+        )
 
     def summary(self, form):
         """How many claims ended how, and which are not simply right."""
         verdicts = collections.defaultdict(list)
         for claim, verdict in self.results:
             verdicts[verdict.verdict].append(form.link(claim.name, claim.name))
-        counts = "; ".join(f"{form.strong(form.plain(verdict))}: {len(names)}" for verdict, names in verdicts.items())
+        counts = "; ".join(
+            f"{form.strong(form.plain(verdict))}: {len(names)}"
+            for verdict, names in verdicts.items()
+        )
         missing = len(self.expected) - len(self.results)
-        parts = [form.paragraph(f"{len(self.results)} of {len(self.expected)} claims"
-                                + (f", {missing} still to come" if missing > 0 else "")
-                                + (f". {counts}." if counts else "."))]
+        parts = [
+            form.paragraph(
+                f"{len(self.results)} of {len(self.expected)} claims"
+                + (f", {missing} still to come" if missing > 0 else "")
+                + (f". {counts}." if counts else ".")
+            )
+        ]
         for verdict, names in verdicts.items():
             if verdict not in (claims.HOLDS, claims.SEEN):
-                parts.append(form.paragraph(f"{form.strong(form.plain(verdict))}: {', '.join(names)}.",
-                                            kind_of(verdict)))
+                parts.append(
+                    form.paragraph(
+                        f"{form.strong(form.plain(verdict))}: {', '.join(names)}.", kind_of(verdict)
+                    )
+                )
         numpy, numba = (importlib.import_module(name).__version__ for name in ("numpy", "numba"))
-        size = "the papers' sizes, where their data are here" if getattr(self.options, "full", False) else "quick sizes"
+        size = (
+            "the papers' sizes, where their data are here"
+            if getattr(self.options, "full", False)
+            else "quick sizes"
+        )
         given = getattr(self.options, "data", None)
         if given is not None:
-            told = f"Claims about any points were checked on those of {given.name}, as each says below; the others " \
-                   "speak of points that they construct."
+            told = (
+                f"Claims about any points were checked on those of {given.name}, as each says below; the others "
+                "speak of points that they construct."
+            )
             parts.append(form.paragraph(form.plain(told)))
-        parts.append(form.paragraph(f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, "
-                                    f"numpy {numpy}, numba {numba}. {LEGEND}"))
+        parts.append(
+            form.paragraph(
+                f"Seed {self.options.seed}, {size}; {datetime.date.today()}, {platform.machine()}, "
+                f"numpy {numpy}, numba {numba}. {LEGEND}"
+            )
+        )
         return parts
 
     def row(self, form, claim, verdict):
         share = verdict.bound / verdict.trivial
-        tags = sorted({e.tag for e in claims.ERRATA if e.claim == claim.name} | set(claim.errata),
-                      key=lambda tag: int(tag[1:]))
+        tags = sorted(
+            {e.tag for e in claims.ERRATA if e.claim == claim.name} | set(claim.errata),
+            key=lambda tag: int(tag[1:]),
+        )
         shown = {c.name for c, _ in self.results}
         here = {e.tag for e in claims.ERRATA if e.claim in shown}
         drawn = [figure.name for figure, _ in self.pictures if claim.name in figure.claims]
-        return (form.link(claim.name, claim.name), form.plain(verdict.verdict), form.plain(claim.measures),
-                number(verdict.measured),
-                number(verdict.bound), number(verdict.slack), number(share) if share else form.plain(claim.no_trivial),
-                ", ".join(form.link(tag, tag) if tag in here else tag for tag in tags),
-                ", ".join(form.link("figure-" + name, name) for name in drawn))
+        return (
+            form.link(claim.name, claim.name),
+            form.plain(verdict.verdict),
+            form.plain(claim.measures),
+            number(verdict.measured),
+            number(verdict.bound),
+            number(verdict.slack),
+            number(share) if share else form.plain(claim.no_trivial),
+            ", ".join(form.link(tag, tag) if tag in here else tag for tag in tags),
+            ", ".join(form.link("figure-" + name, name) for name in drawn),
+        )
 
     @staticmethod
     def erratum(form, e):
         tag = f'<a id="{e.tag}"></a>{e.tag}'
-        return (tag, form.plain(e.where), e.kind, form.plain(e.stated), form.plain(e.right),
-                form.link(e.claim, e.claim))
+        return (
+            tag,
+            form.plain(e.where),
+            e.kind,
+            form.plain(e.stated),
+            form.plain(e.right),
+            form.link(e.claim, e.claim),
+        )
 
     @staticmethod
     def finding(form, claim, verdict):
         told = "; ".join(filter(None, (verdict.parameters, verdict.data)))
-        return [form.heading(3, f"{claim.name}: {form.plain(verdict.verdict)}", claim.name),
-                form.paragraph(f"{form.strong('Says')}: {form.plain(claim.statement)}"),
-                form.paragraph(f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict)),
-                *([form.paragraph(f"{form.strong('Control')}: "
-                                  f"{form.plain(f'{claim.control}: {verdict.from_control}')}.")]
-                  if verdict.from_control else []),
-                *([form.paragraph(f"{form.strong('With')}: {form.plain(told)}.")] if told else [])]
+        return [
+            form.heading(3, f"{claim.name}: {form.plain(verdict.verdict)}", claim.name),
+            form.paragraph(f"{form.strong('Says')}: {form.plain(claim.statement)}"),
+            form.paragraph(
+                f"{form.strong('Found')}: {form.plain(verdict.text)}", kind_of(verdict.verdict)
+            ),
+            *(
+                [
+                    form.paragraph(
+                        f"{form.strong('Control')}: "
+                        f"{form.plain(f'{claim.control}: {verdict.from_control}')}."
+                    )
+                ]
+                if verdict.from_control
+                else []
+            ),
+            *([form.paragraph(f"{form.strong('With')}: {form.plain(told)}.")] if told else []),
+        ]
 
 
 def kind_of(verdict):
-    return "bad" if verdict not in claims.GOOD else "" if verdict in (claims.HOLDS, claims.SEEN) else "other"
+    return (
+        "bad"
+        if verdict not in claims.GOOD
+        else ""
+        if verdict in (claims.HOLDS, claims.SEEN)
+        else "other"
+    )

@@ -12,9 +12,29 @@ import numpy as np
 from scipy import stats
 
 import kpcasketch as kp
-from paper_checks.claims import (CHANCE, COUNT, EXACT, HOLDS, IDENTITY, MENDED, QUOTED, QUOTIENT, SHARP, SLOPE, STEP,
-                                 Erratum, bounded, claim, counterexample, judge_failures, mean_limit, probability, rate,
-                                 standard_errors, too_often)
+from paper_checks.claims import (
+    CHANCE,
+    COUNT,
+    EXACT,
+    HOLDS,
+    IDENTITY,
+    MENDED,
+    QUOTED,
+    QUOTIENT,
+    SHARP,
+    SLOPE,
+    STEP,
+    Erratum,
+    bounded,
+    claim,
+    counterexample,
+    judge_failures,
+    mean_limit,
+    probability,
+    rate,
+    standard_errors,
+    too_often,
+)
 from paper_checks.tools import fourier, norm, nystrom_error, seeds, slope, users_rows
 
 
@@ -48,24 +68,41 @@ def as_printed(Z, ell):
         B[free[0]] = z
         if len(free) == 1:
             _, lengths, V = np.linalg.svd(B, full_matrices=False)
-            squares = lengths ** 2 - lengths[ell // 2 - 1] ** 2
+            squares = lengths**2 - lengths[ell // 2 - 1] ** 2
             B = np.sqrt(np.where(squares > 1e-12 * lengths[0] ** 2, squares, 0))[:, None] * V
             W = V.T
     return W
 
 
-KERNELS = {"gaussian": kp.gaussian(1.5), "laplacian": kp.laplacian(2.0),
-           "laplacian of the city block": kp.laplacian(3.0, 1), "matern 3/2": kp.matern(1.5, 2.0),
-           "matern 5/2": kp.matern(2.5, 2.0), "rational quadratic": kp.rational_quadratic(2.0, 1.5),
-           "cauchy": kp.cauchy(2.0)}
+KERNELS = {
+    "gaussian": kp.gaussian(1.5),
+    "laplacian": kp.laplacian(2.0),
+    "laplacian of the city block": kp.laplacian(3.0, 1),
+    "matern 3/2": kp.matern(1.5, 2.0),
+    "matern 5/2": kp.matern(2.5, 2.0),
+    "rational quadratic": kp.rational_quadratic(2.0, 1.5),
+    "cauchy": kp.cauchy(2.0),
+}
 
 
-@claim("SKPCA-F1", "skpca", "Random Fourier features are unbiased, E z(x).z(y) = k(x - y), and z_j^2 <= 2/m; all pairs "
-       "within eps with probability 1 - delta for m = O((d/eps^2) log(n/delta)).",
-       measures="deviation of the means, standard errors", control="the kernel of another bandwidth, 1.55 for 1.5",
-       no_trivial=CHANCE,
-       errata=[Erratum("E19", "misprint", "Section 2", "Gaussian kernel with the factor (2 pi)^(-d/2)",
-                       "k(0) = 1, as everywhere else")])
+@claim(
+    "SKPCA-F1",
+    "skpca",
+    "Random Fourier features are unbiased, E z(x).z(y) = k(x - y), and z_j^2 <= 2/m; all pairs "
+    "within eps with probability 1 - delta for m = O((d/eps^2) log(n/delta)).",
+    measures="deviation of the means, standard errors",
+    control="the kernel of another bandwidth, 1.55 for 1.5",
+    no_trivial=CHANCE,
+    errata=[
+        Erratum(
+            "E19",
+            "misprint",
+            "Section 2",
+            "Gaussian kernel with the factor (2 pi)^(-d/2)",
+            "k(0) = 1, as everywhere else",
+        )
+    ],
+)
 def features_are_unbiased(options):
     X, m, maps = np.random.default_rng(options.seed).standard_normal((8, 3)), 200, 400
     worst, largest, (rows, columns) = {}, 0.0, np.triu_indices(8, 1)
@@ -73,21 +110,33 @@ def features_are_unbiased(options):
         drawn = [fourier(X, kernel, m, seed) for seed in seeds(options, maps)]
         largest = max(largest, np.abs(drawn).max() / math.sqrt(2 / m))
         products = np.array([(Z @ Z.T)[rows, columns] for Z in drawn])
-        worst[name] = standard_errors(products, kp.gram(X, X, kernel)[rows, columns], products.var(0, ddof=1))
+        worst[name] = standard_errors(
+            products, kp.gram(X, X, kernel)[rows, columns], products.var(0, ddof=1)
+        )
         if name == "gaussian":
-            control = standard_errors(products, kp.gram(X, X, kp.gaussian(1.55))[rows, columns],
-                                      products.var(0, ddof=1))
+            control = standard_errors(
+                products, kp.gram(X, X, kp.gaussian(1.55))[rows, columns], products.var(0, ddof=1)
+            )
     eps, delta, n = 0.3, 0.1, 300
-    enough = math.ceil(8 / eps ** 2 * math.log(n * n / delta))
+    enough = math.ceil(8 / eps**2 * math.log(n * n / delta))
     points, kernel = blob(options, n)
     K = kp.gram(points, points, kernel)
-    gaps = [np.abs(Z @ Z.T - K).max() for seed in seeds(options, 29) for Z in [fourier(points, kernel, enough, seed)]]
-    return bounded(max(worst.values()), mean_limit(len(rows) * len(KERNELS)), control,
-                   f"largest deviation of a mean of {maps} maps, by kernel: "
-                   + ", ".join(f"{name} {value:.2g}" for name, value in worst.items())
-                   + f". All pairs of {n} points with m = {enough} = (8/eps^2) ln(n^2/delta), no d: largest of 29 maps "
-                     f"{max(gaps):.3g}, eps = {eps}.", f"8 points, m = {m}, {maps} maps of each kernel",
-                   needs={"z_j^2 <= 2/m": largest <= 1 + 1e-12, "all pairs": max(gaps) <= eps})
+    gaps = [
+        np.abs(Z @ Z.T - K).max()
+        for seed in seeds(options, 29)
+        for Z in [fourier(points, kernel, enough, seed)]
+    ]
+    return bounded(
+        max(worst.values()),
+        mean_limit(len(rows) * len(KERNELS)),
+        control,
+        f"largest deviation of a mean of {maps} maps, by kernel: "
+        + ", ".join(f"{name} {value:.2g}" for name, value in worst.items())
+        + f". All pairs of {n} points with m = {enough} = (8/eps^2) ln(n^2/delta), no d: largest of 29 maps "
+        f"{max(gaps):.3g}, eps = {eps}.",
+        f"8 points, m = {m}, {maps} maps of each kernel",
+        needs={"z_j^2 <= 2/m": largest <= 1 + 1e-12, "all pairs": max(gaps) <= eps},
+    )
 
 
 def diagonal_sums(bound, too_low):
@@ -97,57 +146,108 @@ def diagonal_sums(bound, too_low):
     for d in (1, 20, 1000):
         for n in (4, 30, 400):
             heads = np.arange(n // 2 + 1, n + 1)
-            for t, tail in zip((2 * heads - n) / math.sqrt(n), 2 * stats.binom.sf(heads - 1, n, 0.5)):
+            for t, tail in zip(
+                (2 * heads - n) / math.sqrt(n), 2 * stats.binom.sf(heads - 1, n, 0.5)
+            ):
                 chance = -math.expm1(d * math.log1p(-min(tail, 1 - 1e-15)))
-                worst, control = max(worst, chance / bound(d, n, t)), max(control, chance / too_low(d, n, t))
+                worst, control = (
+                    max(worst, chance / bound(d, n, t)),
+                    max(control, chance / too_low(d, n, t)),
+                )
                 informative += bound(d, n, t) < 1
     return worst, control, informative
 
 
-@claim("SKPCA-Bernstein", "skpca", "Section 3.1.1, quoted (matrix Bernstein): P(|sum X_i| >= t) <= 2 n exp(-t^2/(3 "
-       "sigma^2 + 2 R t)).", measures="P(|Y| >= t) over its bound", control="twice the exponent of the sharp form",
-       no_trivial=QUOTIENT)
+@claim(
+    "SKPCA-Bernstein",
+    "skpca",
+    "Section 3.1.1, quoted (matrix Bernstein): P(|sum X_i| >= t) <= 2 n exp(-t^2/(3 "
+    "sigma^2 + 2 R t)).",
+    measures="P(|Y| >= t) over its bound",
+    control="twice the exponent of the sharp form",
+    no_trivial=QUOTIENT,
+)
 def quoted_bernstein(options):
     worst, control, informative = diagonal_sums(
         lambda d, n, t: 2 * d * math.exp(-t * t / (3 + 2 * t / math.sqrt(n))),
-        lambda d, n, t: 2 * d * math.exp(-2 * t * t / (2 + 2 / 3 * t / math.sqrt(n))))
-    return bounded(worst, 1.0, control, f"largest quotient over 9 diagonal sums and all values that they take, "
-                   f"{informative} of them with a bound below 1; exact binomial tails. The usual form has 2 sigma^2 + "
-                   f"2 R t/3 in the place of 3 sigma^2 + 2 R t, and is sharper.", "d = 1, 20, 1000; n = 4, 30, 400",
-                   needs={"informative": informative > 100})
+        lambda d, n, t: 2 * d * math.exp(-2 * t * t / (2 + 2 / 3 * t / math.sqrt(n))),
+    )
+    return bounded(
+        worst,
+        1.0,
+        control,
+        f"largest quotient over 9 diagonal sums and all values that they take, "
+        f"{informative} of them with a bound below 1; exact binomial tails. The usual form has 2 sigma^2 + "
+        f"2 R t/3 in the place of 3 sigma^2 + 2 R t, and is sharper.",
+        "d = 1, 20, 1000; n = 4, 30, 400",
+        needs={"informative": informative > 100},
+    )
 
 
-@claim("SKPCA-Hoeffding", "skpca", "Section 3.1.2, quoted: independent 0 <= X_i <= D have P(|M - E M| > a) <= 2 exp(-2 "
-       "a^2/(r D^2)).", measures="P(|M - E M| > a) over its bound", control="the exponent 4 a^2/(r D^2)",
-       no_trivial=QUOTIENT)
+@claim(
+    "SKPCA-Hoeffding",
+    "skpca",
+    "Section 3.1.2, quoted: independent 0 <= X_i <= D have P(|M - E M| > a) <= 2 exp(-2 "
+    "a^2/(r D^2)).",
+    measures="P(|M - E M| > a) over its bound",
+    control="the exponent 4 a^2/(r D^2)",
+    no_trivial=QUOTIENT,
+)
 def quoted_hoeffding(options):
     worst = control = 0.0
     for r in (10, 100, 1000):
         for p in (0.05, 0.3, 0.5):
             a = np.arange(0.25, r, 0.5)
-            chance = stats.binom.sf(np.floor(r * p + a), r, p) + stats.binom.cdf(np.ceil(r * p - a) - 1, r, p)
+            chance = stats.binom.sf(np.floor(r * p + a), r, p) + stats.binom.cdf(
+                np.ceil(r * p - a) - 1, r, p
+            )
             a, chance = a[chance > 1e-100], chance[chance > 1e-100]
             worst = max(worst, (chance / (2 * np.exp(-2 * a * a / r))).max())
             control = max(control, (chance / (2 * np.exp(-4 * a * a / r))).max())
-    return bounded(worst, 1.0, control, "largest quotient over sums of r variables 0 or 1, exact binomial tails, all a "
-                   "from 1/4 on.", "r = 10, 100, 1000; p = .05, .3, .5")
+    return bounded(
+        worst,
+        1.0,
+        control,
+        "largest quotient over sums of r variables 0 or 1, exact binomial tails, all a "
+        "from 1/4 on.",
+        "r = 10, 100, 1000; p = .05, .3, .5",
+    )
 
 
-@claim("SKPCA-L3.1", "skpca",
-       "Lemma 3.1: m >= ((9 + 8 eps)/eps^2) ln(2n/delta) features give |G - G^|_2 <= eps n with probability 1 - delta.",
-       measures="|G - G^|/n, and eps", control="m = 2")
+@claim(
+    "SKPCA-L3.1",
+    "skpca",
+    "Lemma 3.1: m >= ((9 + 8 eps)/eps^2) ln(2n/delta) features give |G - G^|_2 <= eps n with probability 1 - delta.",
+    measures="|G - G^|/n, and eps",
+    control="m = 2",
+)
 def features_keep_the_spectrum(options):
     n, eps, delta, trials = 1500, 0.3, 0.1, 29
     X, kernel = blob(options, n)
     K = kp.gram(X, X, kernel)
-    sharp, paper = (math.ceil(factor / eps ** 2 * math.log(2 * n / delta)) for factor in (2 + 4 * eps / 3, 9 + 8 * eps))
-    errors, few = ([kp.spectral_error(kp.LowRank(fourier(X, kernel, m, seed)), K, 0) / n
-                    for seed in seeds(options, trials)] for m in (sharp, 2))
-    return probability(sum(e > eps for e in errors), trials, delta, (sum(e > eps for e in few), trials),
-                       f"Largest |G - G^|/n with m = {sharp}, which the same argument allows with the usual matrix "
-                       f"Bernstein inequality, ((2 + 4 eps/3)/eps^2) ln(2n/delta); the paper's m is {paper}.",
-                       f"n = {n}, eps = {eps}, delta = {delta}", measured=max(errors), bound=eps,
-                       trivial=kp.spectral_norm(K) / n)
+    sharp, paper = (
+        math.ceil(factor / eps**2 * math.log(2 * n / delta))
+        for factor in (2 + 4 * eps / 3, 9 + 8 * eps)
+    )
+    errors, few = (
+        [
+            kp.spectral_error(kp.LowRank(fourier(X, kernel, m, seed)), K, 0) / n
+            for seed in seeds(options, trials)
+        ]
+        for m in (sharp, 2)
+    )
+    return probability(
+        sum(e > eps for e in errors),
+        trials,
+        delta,
+        (sum(e > eps for e in few), trials),
+        f"Largest |G - G^|/n with m = {sharp}, which the same argument allows with the usual matrix "
+        f"Bernstein inequality, ((2 + 4 eps/3)/eps^2) ln(2n/delta); the paper's m is {paper}.",
+        f"n = {n}, eps = {eps}, delta = {delta}",
+        measured=max(errors),
+        bound=eps,
+        trivial=kp.spectral_norm(K) / n,
+    )
 
 
 def deviations_at_one_point(seed, m, maps):
@@ -161,12 +261,23 @@ def deviations_at_one_point(seed, m, maps):
     return np.concatenate(out)
 
 
-@claim("SKPCA-T3.1", "skpca", "Theorem 3.1: for one unit x, |x^T (G - G^) x| <= eps n with probability 1 - delta for m "
-       "= O(ln(1/delta)/eps^2); the last line of the proof makes it m = ln(2/delta)/(2 eps^2).",
-       measures="rate of failures with the constant of the proof's last line, and delta",
-       control="the printed constant, 1/2",
-       errata=[Erratum("E12", "step", "Theorem 3.1, last line of the proof", "m = ln(2/delta)/(2 eps^2)",
-                       "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, stated with O(.), is true")])
+@claim(
+    "SKPCA-T3.1",
+    "skpca",
+    "Theorem 3.1: for one unit x, |x^T (G - G^) x| <= eps n with probability 1 - delta for m "
+    "= O(ln(1/delta)/eps^2); the last line of the proof makes it m = ln(2/delta)/(2 eps^2).",
+    measures="rate of failures with the constant of the proof's last line, and delta",
+    control="the printed constant, 1/2",
+    errata=[
+        Erratum(
+            "E12",
+            "step",
+            "Theorem 3.1, last line of the proof",
+            "m = ln(2/delta)/(2 eps^2)",
+            "1.5 ln(2/delta)/eps^2 (2 from Hoeffding); the theorem, stated with O(.), is true",
+        )
+    ],
+)
 def one_direction_needs_no_n(options):
     m, delta, trials = 50, 0.01, 200_000
     deviations, rates = deviations_at_one_point(options.seed, m, trials), {}
@@ -174,121 +285,210 @@ def one_direction_needs_no_n(options):
         eps = math.sqrt(constant * math.log(2 / delta) / m)
         rates[name] = eps, int((deviations > eps).sum())
     printed = rates["1/2, printed"][1]
-    return counterexample(printed / trials, delta,
-                          f"The theorem, stated with O(.), stands; the explicit constant in the last line of its proof "
-                          f"does not. Identical points, rate of failures in {trials} maps of m = {m} features for m = "
-                          f"c ln(2/delta)/eps^2: "
-                          + "; ".join(f"c = {name}: {count / trials:.4g} (eps = {eps:.3g})"
-                                      for name, (eps, count) in rates.items())
-                          + ". A square of a feature ranges over 2/m, so Hoeffding's exponent is eps^2 m/2 and not 2 "
-                            "eps^2 m.", f"delta = {delta}", trivial=1.0, good=STEP,
-                          needs={"certainly too often": too_often(printed, trials, delta),
-                                 "c = 3/2 and 2 serve": all(judge_failures(count, trials, delta) == HOLDS for _, count
-                                                            in list(rates.values())[1:])})
+    return counterexample(
+        printed / trials,
+        delta,
+        f"The theorem, stated with O(.), stands; the explicit constant in the last line of its proof "
+        f"does not. Identical points, rate of failures in {trials} maps of m = {m} features for m = "
+        f"c ln(2/delta)/eps^2: "
+        + "; ".join(
+            f"c = {name}: {count / trials:.4g} (eps = {eps:.3g})"
+            for name, (eps, count) in rates.items()
+        )
+        + ". A square of a feature ranges over 2/m, so Hoeffding's exponent is eps^2 m/2 and not 2 "
+        "eps^2 m.",
+        f"delta = {delta}",
+        trivial=1.0,
+        good=STEP,
+        needs={
+            "certainly too often": too_often(printed, trials, delta),
+            "c = 3/2 and 2 serve": all(
+                judge_failures(count, trials, delta) == HOLDS
+                for _, count in list(rates.values())[1:]
+            ),
+        },
+    )
 
 
-@claim("SKPCA-RNCA", "skpca",
-       "Section 1.2, quoted: E |G^ - G|_2 <= Theta(n log n/m), hence m = O(log n/eps) features for error eps n.",
-       measures="exponent of E|G^ - G| in m, the quoted one being -1", control="E |G^ - G|^2, which does fall like 1/m",
-       no_trivial=SLOPE,
-       errata=[Erratum("E13", "false", "Section 1.2 (and 1.1), a rate quoted from earlier work",
-                       "E |G^ - G| <= Theta(n log n/m)",
-                       "n sqrt(3 ln n/m) + 2 n ln n/m: a quotation of earlier work, used in no theorem; with it the "
-                       "remark that follows, m = O(log n/eps)")])
+@claim(
+    "SKPCA-RNCA",
+    "skpca",
+    "Section 1.2, quoted: E |G^ - G|_2 <= Theta(n log n/m), hence m = O(log n/eps) features for error eps n.",
+    measures="exponent of E|G^ - G| in m, the quoted one being -1",
+    control="E |G^ - G|^2, which does fall like 1/m",
+    no_trivial=SLOPE,
+    errata=[
+        Erratum(
+            "E13",
+            "false",
+            "Section 1.2 (and 1.1), a rate quoted from earlier work",
+            "E |G^ - G| <= Theta(n log n/m)",
+            "n sqrt(3 ln n/m) + 2 n ln n/m: a quotation of earlier work, used in no theorem; with it the "
+            "remark that follows, m = O(log n/eps)",
+        )
+    ],
+)
 def rate_of_random_features(options):
     n, sizes, trials = 400, (100, 400, 1600, 6400), 40
     X, kernel = blob(options, n)
     K = kp.gram(X, X, kernel)
-    errors = np.array([[norm(K - Z @ Z.T) for seed in seeds(options, trials) for Z in [fourier(X, kernel, m, seed)]]
-                       for m in sizes])
+    errors = np.array(
+        [
+            [
+                norm(K - Z @ Z.T)
+                for seed in seeds(options, trials)
+                for Z in [fourier(X, kernel, m, seed)]
+            ]
+            for m in sizes
+        ]
+    )
     rng, means = np.random.default_rng(options.seed), errors.mean(1)
     found = [slope(sizes, errors[:, rng.integers(0, trials, trials)].mean(1)) for _ in range(2000)]
     low, high = np.quantile(found, [0.0005, 0.9995])
-    mended = max(mean / (n * math.sqrt(3 * math.log(n) / m) + 2 * n * math.log(n) / m) for m, mean in zip(sizes, means))
-    return rate(float(np.median(found)), -0.65, -0.35, slope(sizes, (errors ** 2).mean(1)),
-                f"A quotation of earlier work, which no theorem of the paper uses. Exponent of E|G^ - G| (99.9 % "
-                f"interval {low:.3g} to {high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m = "
-                f"{', '.join(map(str, sizes))}: "
-                f"{', '.join(f'{math.sqrt(m) * e / n:.3g}' for m, e in zip(sizes, means))}; m E|.|/(n ln n), bounded "
-                f"if the quotation were right: "
-                f"{', '.join(f'{m * e / (n * math.log(n)):.3g}' for m, e in zip(sizes, means))}. Right "
-                f"is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): largest quotient {mended:.3g}.",
-                f"n = {n}, {trials} maps of each size", good=QUOTED,
-                needs={"-1/2 within the interval": low < -0.5 < high < -0.35, "mended": mended <= 1})
+    mended = max(
+        mean / (n * math.sqrt(3 * math.log(n) / m) + 2 * n * math.log(n) / m)
+        for m, mean in zip(sizes, means)
+    )
+    return rate(
+        float(np.median(found)),
+        -0.65,
+        -0.35,
+        slope(sizes, (errors**2).mean(1)),
+        f"A quotation of earlier work, which no theorem of the paper uses. Exponent of E|G^ - G| (99.9 % "
+        f"interval {low:.3g} to {high:.3g}) where the quoted rate has -1. sqrt(m) E|.|/n at m = "
+        f"{', '.join(map(str, sizes))}: "
+        f"{', '.join(f'{math.sqrt(m) * e / n:.3g}' for m, e in zip(sizes, means))}; m E|.|/(n ln n), bounded "
+        f"if the quotation were right: "
+        f"{', '.join(f'{m * e / (n * math.log(n)):.3g}' for m, e in zip(sizes, means))}. Right "
+        f"is n sqrt(3 ln n/m) + 2 n ln n/m (matrix Bernstein): largest quotient {mended:.3g}.",
+        f"n = {n}, {trials} maps of each size",
+        good=QUOTED,
+        needs={"-1/2 within the interval": low < -0.5 < high < -0.35, "mended": mended <= 1},
+    )
 
 
-@claim("SKPCA-Nys", "skpca", "Section 1.1, quoted: c = O(log(1/delta)/eps^2) columns drawn with replacement give |G - "
-       "G_bar_k|_2 <= |G - G_k|_2 + eps n.",
-       measures="|G - C W_k^+ C^T|, units of an eigenvalue of G", control="one point")
+@claim(
+    "SKPCA-Nys",
+    "skpca",
+    "Section 1.1, quoted: c = O(log(1/delta)/eps^2) columns drawn with replacement give |G - "
+    "G_bar_k|_2 <= |G - G_k|_2 + eps n.",
+    measures="|G - C W_k^+ C^T|, units of an eigenvalue of G",
+    control="one point",
+)
 def reservoirs_meet_the_quoted_bound(options):
     n, eps, delta, k, trials, controls = 2000, 0.5, 0.1, 2, 29, 300
     rng, kernel = np.random.default_rng(options.seed), kp.gaussian(3.0)
     # clusters of 70 and 30 %: a draw that misses the larger one errs by .7 n, and the bound is .5 n and little
     X = 0.3 * rng.standard_normal((n, 2)) + 50.0 * (np.arange(n) < 0.3 * n)[:, None]
-    c = math.ceil(4 * (1 + math.sqrt(8 * math.log(1 / delta))) ** 2 / eps ** 2)
+    c = math.ceil(4 * (1 + math.sqrt(8 * math.log(1 / delta))) ** 2 / eps**2)
     K = kp.gram(X, X, kernel)
     bound = kp.block_lanczos(K, k + 1, 0).values[k] + eps * n
 
     def error(size, rank, seed):
-        return kp.spectral_error(kp.LowRank(kp.expand(X, kp.reservoir_nystrom(X, kernel, size, rank, seed))), K, 0)
+        return kp.spectral_error(
+            kp.LowRank(kp.expand(X, kp.reservoir_nystrom(X, kernel, size, rank, seed))), K, 0
+        )
+
     errors = [error(c, k, seed) for seed in seeds(options, trials)]
     few = sum(error(1, 1, seed) > bound for seed in seeds(options, controls))
-    return probability(sum(e > bound for e in errors), trials, delta, (few, controls),
-                       f"Largest |G - C W_k^+ C^T| with c = {c} points by reservoirs, k = {k}.",
-                       f"clusters of 70 and 30 %, n = {n}, eps = {eps}, delta = {delta}", measured=max(errors),
-                       bound=bound, trivial=kp.spectral_norm(K))
+    return probability(
+        sum(e > bound for e in errors),
+        trials,
+        delta,
+        (few, controls),
+        f"Largest |G - C W_k^+ C^T| with c = {c} points by reservoirs, k = {k}.",
+        f"clusters of 70 and 30 %, n = {n}, eps = {eps}, delta = {delta}",
+        measured=max(errors),
+        bound=bound,
+        trivial=kp.spectral_norm(K),
+    )
 
 
-@claim("SKPCA-Nys-Frobenius", "skpca", "Section 1.1, quoted: c = O(k log(1/delta)/eps^4) columns drawn with "
-       "replacement give |G - G_bar_k|_F <= |G - G_k|_F + eps n.",
-       measures="|G - C W_k^+ C^T|_F over n", control="one point, k = 1")
+@claim(
+    "SKPCA-Nys-Frobenius",
+    "skpca",
+    "Section 1.1, quoted: c = O(k log(1/delta)/eps^4) columns drawn with "
+    "replacement give |G - G_bar_k|_F <= |G - G_k|_F + eps n.",
+    measures="|G - C W_k^+ C^T|_F over n",
+    control="one point, k = 1",
+)
 def reservoirs_meet_the_quoted_frobenius_bound(options):
     """In closed form: copies at sites so far apart that G is a block of ones for each; C W_k^+ C^T has the blocks of
     the k sites that were drawn most often."""
     eps, delta, k, trials = 0.5, 0.1, 1, 10_000
     rng, shares = np.random.default_rng(options.seed), np.array([0.85, 0.1, 0.05])
-    c = math.ceil(64 * k * (1 + math.sqrt(8 * math.log(1 / delta))) ** 2 / eps ** 4)
+    c = math.ceil(64 * k * (1 + math.sqrt(8 * math.log(1 / delta))) ** 2 / eps**4)
     bound = np.linalg.norm(shares[k:]) + eps
 
     def errors(size):
         kept = np.argsort(-rng.multinomial(size, shares, trials), 1, kind="stable")[:, :k]
         left = np.ones((trials, len(shares)), bool)
         np.put_along_axis(left, kept, False, 1)
-        return np.sqrt((left * shares ** 2).sum(1))
+        return np.sqrt((left * shares**2).sum(1))
+
     found, few = errors(c), errors(1)
-    return probability((found > bound).sum(), trials, delta, ((few > bound).sum(), trials),
-                       f"Largest |G - C W_k^+ C^T|_F/n with c = {c}, in closed form for sites of 85, 10 and 5 % of the "
-                       f"points, however many.", f"eps = {eps}, delta = {delta}, k = {k}", measured=found.max(),
-                       bound=bound, trivial=np.linalg.norm(shares))
+    return probability(
+        (found > bound).sum(),
+        trials,
+        delta,
+        ((few > bound).sum(), trials),
+        f"Largest |G - C W_k^+ C^T|_F/n with c = {c}, in closed form for sites of 85, 10 and 5 % of the "
+        f"points, however many.",
+        f"eps = {eps}, delta = {delta}, k = {k}",
+        measured=found.max(),
+        bound=bound,
+        trivial=np.linalg.norm(shares),
+    )
 
 
-@claim("SKPCA-Nys-coherence", "skpca", "Section 1.1, quoted: c = 2 mu k ln(k/delta)/eps^2 columns drawn uniformly, mu "
-       "the coherence of the top k space, give |G - G_bar_k|_2 <= (1 + n/((1 - eps) c)) |G - G_k|_2; here for C W^+ "
-       "C^T.",
-       measures="|G - C W^+ C^T|, units of an eigenvalue of G", control="2 points")
+@claim(
+    "SKPCA-Nys-coherence",
+    "skpca",
+    "Section 1.1, quoted: c = 2 mu k ln(k/delta)/eps^2 columns drawn uniformly, mu "
+    "the coherence of the top k space, give |G - G_bar_k|_2 <= (1 + n/((1 - eps) c)) |G - G_k|_2; here for C W^+ "
+    "C^T.",
+    measures="|G - C W^+ C^T|, units of an eigenvalue of G",
+    control="2 points",
+)
 def coherent_spaces_need_more_columns(options):
     n, k, eps, delta, trials = 2000, 3, 0.5, 0.1, 29
     # the last cluster makes coherence
     centers = np.repeat([[0.0, 0.0], [100.0, 0.0], [0.0, 100.0]], (1000, 800, 200), axis=0)
-    X, kernel = centers + 0.1 * np.random.default_rng(options.seed).standard_normal((n, 2)), kp.laplacian(20.0)
+    X, kernel = (
+        centers + 0.1 * np.random.default_rng(options.seed).standard_normal((n, 2)),
+        kp.laplacian(20.0),
+    )
     K = kp.gram(X, X, kernel)
     eigen = kp.block_lanczos(K, k + 1, 0)
     coherence = n / k * (eigen.vectors[:, :k] ** 2).sum(1).max()
-    c = math.ceil(2 * coherence * k * math.log(k / delta) / eps ** 2)
+    c = math.ceil(2 * coherence * k * math.log(k / delta) / eps**2)
     bound = (1 + n / ((1 - eps) * c)) * eigen.values[k]
-    errors, few = ([nystrom_error(K, X, kp.uniform_landmarks(n, size, seed), kernel) for seed in seeds(options, trials)]
-                   for size in (c, 2))
-    return probability(sum(e > bound for e in errors), trials, delta, (sum(e > bound for e in few), trials),
-                       f"Largest |G - C W^+ C^T| with c = {c} points; mu = {coherence:.3g}, |G - G_k| = "
-                       f"{eigen.values[k]:.3g}.",
-                       f"three clusters of 1000, 800 and 200, k = {k}, eps = {eps}, delta = {delta}",
-                       measured=max(errors), bound=bound, trivial=eigen.values[0], needs={"c < n": c < n / 2})
+    errors, few = (
+        [
+            nystrom_error(K, X, kp.uniform_landmarks(n, size, seed), kernel)
+            for seed in seeds(options, trials)
+        ]
+        for size in (c, 2)
+    )
+    return probability(
+        sum(e > bound for e in errors),
+        trials,
+        delta,
+        (sum(e > bound for e in few), trials),
+        f"Largest |G - C W^+ C^T| with c = {c} points; mu = {coherence:.3g}, |G - G_k| = "
+        f"{eigen.values[k]:.3g}.",
+        f"three clusters of 1000, 800 and 200, k = {k}, eps = {eps}, delta = {delta}",
+        measured=max(errors),
+        bound=bound,
+        trivial=eigen.values[0],
+        needs={"c < n": c < n / 2},
+    )
 
 
 def largest_off_sketch(A, B):
     """max |y^T A|^2 over unit y with y^T A in the null space of B, for A of full column rank."""
     _, lengths, V = np.linalg.svd(B)
-    N = V[(lengths > 1e-9 * lengths[0]).sum():].T
+    N = V[(lengths > 1e-9 * lengths[0]).sum() :].T
     return 1 / np.linalg.eigvalsh(N.T @ np.linalg.solve(A.T @ A, N))[0]
 
 
@@ -296,9 +496,14 @@ def largest_off_sketch(A, B):
 def matrices(seed):
     """(random matrices of falling spectra and an adversary, its number of rows in a sketch)."""
     rng, n, m, ell = np.random.default_rng(seed), 300, 30, 12
-    adversary = np.concatenate([np.tile(np.eye(m)[:ell // 2], (40, 1)), np.eye(m)[ell // 2:]])         # wipe them
-    return [(rng.standard_normal((n, m)) * np.arange(1, m + 1) ** -rng.uniform(0, 1.5))
-            @ np.linalg.qr(rng.standard_normal((m, m)))[0] for _ in range(30)] + [adversary], ell
+    adversary = np.concatenate(
+        [np.tile(np.eye(m)[: ell // 2], (40, 1)), np.eye(m)[ell // 2 :]]
+    )  # wipe them
+    return [
+        (rng.standard_normal((n, m)) * np.arange(1, m + 1) ** -rng.uniform(0, 1.5))
+        @ np.linalg.qr(rng.standard_normal((m, m)))[0]
+        for _ in range(30)
+    ] + [adversary], ell
 
 
 def tails(A):
@@ -307,10 +512,15 @@ def tails(A):
     return squares.sum() - np.concatenate([[0.0], np.cumsum(squares)])
 
 
-@claim("SKPCA-FD", "skpca", "Sections 1.1 and 3.1.3, quoted (frequent directions): l = 2/eps rows give |A^T A - B^T B| "
-       "<= eps |A|_F^2; and 0 <= |A x|^2 - |B x|^2 <= |A - A_k|_F^2/(l - k), all k < l (so that rank l is exact).",
-       measures="largest of both quotients", control="the second bound for the sketch by the l/2-th value",
-       no_trivial=SHARP)
+@claim(
+    "SKPCA-FD",
+    "skpca",
+    "Sections 1.1 and 3.1.3, quoted (frequent directions): l = 2/eps rows give |A^T A - B^T B| "
+    "<= eps |A|_F^2; and 0 <= |A x|^2 - |B x|^2 <= |A - A_k|_F^2/(l - k), all k < l (so that rank l is exact).",
+    measures="largest of both quotients",
+    control="the second bound for the sketch by the l/2-th value",
+    no_trivial=SHARP,
+)
 def quoted_frequent_directions(options):
     given, ell = matrices(options.seed)
     first = second = control = 0.0
@@ -321,55 +531,94 @@ def quoted_frequent_directions(options):
         half = norm(A.T @ A - by_half.T @ by_half)
         weights = (ell - np.arange(ell)) / tails(A)[:ell]
         least = min(least, rest[0] / norm(A.T @ A))
-        first, second = max(first, half * ell / 2 / tails(A)[0]), max(second, rest[-1] * weights.max())
+        first, second = (
+            max(first, half * ell / 2 / tails(A)[0]),
+            max(second, rest[-1] * weights.max()),
+        )
         control = max(control, half * weights.max())
-    cut = np.linalg.svd(given[0])[2][:ell]             # rows of rank l, for the third quotient
-    exact = [norm(Z.T @ Z - B.T @ B) / norm(Z.T @ Z) for Z in [given[0] @ cut.T @ cut]
-             for B in (kp.frequent_directions(Z, ell, flag).B for flag in (False, True))]
-    return bounded(max(first, second), 1.0, control, f"largest quotients over all k and x (an eigenproblem): "
-                   f"{first:.3g} of the first, for Algorithm 1's sketch, {second:.3g} of the second, for that by the "
-                   f"(l + 1)-th value; least eigenvalue of A^T A - B^T B {least:.1g} of |A|^2. Of rank l: "
-                   f"{max(exact):.1g} of |A|^2, both.",
-                   f"30 random matrices of falling spectra and an adversary, 300 x 30, l = {ell}",
-                   needs={"0 <= |A x|^2 - |B x|^2": least > -1e-12, "rank l is exact": max(exact) < 1e-12})
+    cut = np.linalg.svd(given[0])[2][:ell]  # rows of rank l, for the third quotient
+    exact = [
+        norm(Z.T @ Z - B.T @ B) / norm(Z.T @ Z)
+        for Z in [given[0] @ cut.T @ cut]
+        for B in (kp.frequent_directions(Z, ell, flag).B for flag in (False, True))
+    ]
+    return bounded(
+        max(first, second),
+        1.0,
+        control,
+        f"largest quotients over all k and x (an eigenproblem): "
+        f"{first:.3g} of the first, for Algorithm 1's sketch, {second:.3g} of the second, for that by the "
+        f"(l + 1)-th value; least eigenvalue of A^T A - B^T B {least:.1g} of |A|^2. Of rank l: "
+        f"{max(exact):.1g} of |A|^2, both.",
+        f"30 random matrices of falling spectra and an adversary, 300 x 30, l = {ell}",
+        needs={"0 <= |A x|^2 - |B x|^2": least > -1e-12, "rank l is exact": max(exact) < 1e-12},
+    )
 
 
-@claim("SKPCA-L3.2", "skpca",
-       "Lemma 3.2: every unit y with y^T A B^+ B = 0 has |y^T A|^2 <= |A - A_k|_F^2/(l - k), all k < l.",
-       measures="|y^T A|^2 over |A - A_k|_F^2/(l - k)", control="Algorithm 1, with l - k", no_trivial=SHARP,
-       errata=[Erratum("E17", "step", "Lemma 3.2, proof (and the like in that of lemma 3.3)",
-                       "B x = 0 for x = sum alpha_i v_i; a projector of norm at most 1",
-                       "A^T y lies in null(B). Steps of the proofs; the lemmas survive as in E14")])
+@claim(
+    "SKPCA-L3.2",
+    "skpca",
+    "Lemma 3.2: every unit y with y^T A B^+ B = 0 has |y^T A|^2 <= |A - A_k|_F^2/(l - k), all k < l.",
+    measures="|y^T A|^2 over |A - A_k|_F^2/(l - k)",
+    control="Algorithm 1, with l - k",
+    no_trivial=SHARP,
+    errata=[
+        Erratum(
+            "E17",
+            "step",
+            "Lemma 3.2, proof (and the like in that of lemma 3.3)",
+            "B x = 0 for x = sum alpha_i v_i; a projector of norm at most 1",
+            "A^T y lies in null(B). Steps of the proofs; the lemmas survive as in E14",
+        )
+    ],
+)
 def directions_off_the_sketch_are_small(options):
     given, ell = matrices(options.seed)
-    rng, worst, half, control, oblique, step = np.random.default_rng(options.seed), 0.0, 0.0, 0.0, 0.0, 0.0
+    rng, worst, half, control, oblique, step = (
+        np.random.default_rng(options.seed),
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
     for A in given:
         U, lengths, V = np.linalg.svd(A, full_matrices=False)
         cited, printed = (kp.frequent_directions(A, ell, flag).B for flag in (False, True))
         whole, found = (ell - np.arange(ell)) / tails(A)[:ell], largest_off_sketch(A, printed)
-        worst, control = max(worst, largest_off_sketch(A, cited) * whole.max()), max(control, found * whole.max())
-        half = max(half, found * ((ell / 2 - np.arange(ell // 2)) / tails(A)[:ell // 2]).max())
+        worst, control = (
+            max(worst, largest_off_sketch(A, cited) * whole.max()),
+            max(control, found * whole.max()),
+        )
+        half = max(half, found * ((ell / 2 - np.arange(ell // 2)) / tails(A)[: ell // 2]).max())
         _, kept, W = np.linalg.svd(printed, full_matrices=False)
-        W = W[kept > 1e-9 * kept[0]].T                 # |y| of the proof: Z (I - W W^T) Z^+
+        W = W[kept > 1e-9 * kept[0]].T  # |y| of the proof: Z (I - W W^T) Z^+
         oblique = max(oblique, np.linalg.norm(U.T @ ((A - A @ W @ W.T) @ (V.T / lengths)), 2))
-        N = np.linalg.svd(printed)[2][W.shape[1]:].T
+        N = np.linalg.svd(printed)[2][W.shape[1] :].T
         y = U @ ((V @ N @ rng.standard_normal(N.shape[1])) / lengths)
-        x = V.T @ (U.T @ y)                            # sum_i alpha_i v_i of the proof of lemma 3.2
-        step = max(step, np.linalg.norm(printed @ x) / (np.linalg.norm(printed, 2) * np.linalg.norm(x)))
-    return bounded(worst, 1.0, control,
-                   f"largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by "
-                   f"the (l + 1)-th value, which the lemma cites; for Algorithm 1, with l/2 - k: {half:.3g} (E14). Two "
-                   f"steps of the proofs are wrong, which no result needs: for x = sum alpha_i v_i, |B x| = 0 is said "
-                   f"and reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to "
-                   f"{oblique:.3g}. Right: u = A^T y lies in null(B), so |u| <= |A u/|u|| <= sqrt(shrunk).",
-                   f"30 random matrices of falling spectra and an adversary, 300 x 30, l = {ell}", good=STEP,
-                   needs={"l/2 - k": half <= 1 + 1e-9, "oblique": oblique > 1.01, "B x is not 0": step > 1e-3})
+        x = V.T @ (U.T @ y)  # sum_i alpha_i v_i of the proof of lemma 3.2
+        step = max(
+            step, np.linalg.norm(printed @ x) / (np.linalg.norm(printed, 2) * np.linalg.norm(x))
+        )
+    return bounded(
+        worst,
+        1.0,
+        control,
+        f"largest quotient over all such y (an eigenproblem on null(B)) and all k < l, for the sketch by "
+        f"the (l + 1)-th value, which the lemma cites; for Algorithm 1, with l/2 - k: {half:.3g} (E14). Two "
+        f"steps of the proofs are wrong, which no result needs: for x = sum alpha_i v_i, |B x| = 0 is said "
+        f"and reaches {step:.2g} |B| |x|; the projector of lemma 3.3 is oblique, its norm not 1 but to "
+        f"{oblique:.3g}. Right: u = A^T y lies in null(B), so |u| <= |A u/|u|| <= sqrt(shrunk).",
+        f"30 random matrices of falling spectra and an adversary, 300 x 30, l = {ell}",
+        good=STEP,
+        needs={"l/2 - k": half <= 1 + 1e-9, "oblique": oblique > 1.01, "B x is not 0": step > 1e-3},
+    )
 
 
 def worst_quotient(Z, ell):
     """max over k < l/2 of |G^ - G~| (l/2 - k)/|Z - Z_k|_F^2."""
     k = np.arange(math.ceil(ell / 2))
-    return sketched(Z, ell) * ((ell / 2 - k) / np.maximum(tails(Z)[:len(k)], 1e-300)).max()
+    return sketched(Z, ell) * ((ell / 2 - k) / np.maximum(tails(Z)[: len(k)], 1e-300)).max()
 
 
 def features_of_signs(seed, ell, m):
@@ -379,84 +628,165 @@ def features_of_signs(seed, ell, m):
     quarter = np.linalg.solve(drawn.frequencies, np.full(m, math.pi / 2))
     at_0, at_quarter = kp.fourier_features(np.stack([np.zeros(m), quarter]), drawn)
     phases = np.arctan2(-at_quarter, at_0)
-    signs = np.array([[(-1.0) ** bin(i & j).count("1") for j in range(m)] for i in range(3 * ell // 2)])
+    signs = np.array(
+        [[(-1.0) ** bin(i & j).count("1") for j in range(m)] for i in range(3 * ell // 2)]
+    )
     points = np.linalg.solve(drawn.frequencies, (np.where(signs > 0, 0.0, math.pi) - phases).T).T
-    return kp.fourier_features(np.concatenate([points[:ell // 2]] * 40 + [points[ell // 2:]]), drawn)
+    return kp.fourier_features(
+        np.concatenate([points[: ell // 2]] * 40 + [points[ell // 2 :]]), drawn
+    )
 
 
-@claim("SKPCA-L3.3", "skpca",
-       "Lemmas 3.2 and 3.3: |G~ - G^|_2 <= |Z - Z_k|_F^2/(l - k) for all k < l, so l = 2/eps rows give eps n.",
-       measures="|G~ - G^|, and the stated eps n: to be exceeded", control="the statement itself", no_trivial=EXACT,
-       errata=[Erratum("E14", "false", "Lemma 3.3", "l = 2/eps; l - k",
-                       "l = 4/eps; l/2 - k for Algorithm 1, which takes off the (l/2)-th value, as the proof has it "
-                       "(|Z|_F^2 <= 2 n): for points chosen after the map. For points independent of it |Z|_F^2 is n "
-                       "(1 + o(1)) with high probability, and l = 2/eps serves up to 1 + o(1). Lemma 3.2 alone is "
-                       "right for the variant that it cites")])
+@claim(
+    "SKPCA-L3.3",
+    "skpca",
+    "Lemmas 3.2 and 3.3: |G~ - G^|_2 <= |Z - Z_k|_F^2/(l - k) for all k < l, so l = 2/eps rows give eps n.",
+    measures="|G~ - G^|, and the stated eps n: to be exceeded",
+    control="the statement itself",
+    no_trivial=EXACT,
+    errata=[
+        Erratum(
+            "E14",
+            "false",
+            "Lemma 3.3",
+            "l = 2/eps; l - k",
+            "l = 4/eps; l/2 - k for Algorithm 1, which takes off the (l/2)-th value, as the proof has it "
+            "(|Z|_F^2 <= 2 n): for points chosen after the map. For points independent of it |Z|_F^2 is n "
+            "(1 + o(1)) with high probability, and l = 2/eps serves up to 1 + o(1). Lemma 3.2 alone is "
+            "right for the variant that it cites",
+        )
+    ],
+)
 def the_sketch_loses_little(options):
     X, kernel = blob(options, 1500)
-    cyclic = np.concatenate([np.eye(64)[:13]] * 40) + 1e-3 * np.random.default_rng(options.seed).standard_normal((520,
-                                                                                                                  64))
-    worst = max(worst_quotient(Z, rows) for Z in (fourier(X, kernel, 512, options.seed), cyclic)
-                for rows in (10, 20, 50))
+    cyclic = np.concatenate([np.eye(64)[:13]] * 40) + 1e-3 * np.random.default_rng(
+        options.seed
+    ).standard_normal((520, 64))
+    worst = max(
+        worst_quotient(Z, rows)
+        for Z in (fourier(X, kernel, 512, options.seed), cyclic)
+        for rows in (10, 20, 50)
+    )
     ell, m = 8, 64
     Z = features_of_signs(options.seed, ell, m)
     found, n = sketched(Z, ell), len(Z)
-    mended = (Z ** 2).sum() / (ell / 2)
-    return counterexample(found, 2 / ell * n * (1 + 1e-6),
-                          f"Lemma 3.3 for Algorithm 1 as printed, by a factor of at most 2: {n} points whose Fourier "
-                          f"features are all +-sqrt(2/m), l = {ell}: error {found:.4g}, eps n = {2 / ell * n:.4g}, "
-                          f"|Z|_F^2/(l/2) = {mended:.4g} ({found / mended:.3g} of it). Algorithm 1 takes off the "
-                          f"(l/2)-th value, so l/2 - k stands where l - k is printed (that is right for the variant by "
-                          f"the (l + 1)-th value); largest quotient with it: {worst:.3g} over features of a cloud and "
-                          f"cyclic rows, l = 10, 20, 50, all k. With l = 4/eps the lemma holds. These points "
-                          f"are made from the map; for points independent of it |Z|_F^2 is n (1 + o(1)) and not 2 n, "
-                          f"with high probability, and the printed l serves up to 1 + o(1).",
-                          f"m = {m}, l = {ell}; n = 1500, m = 512",
-                          mended=(max(worst, found / mended / (1 + 1e-6)), 1.0),
-                          needs={"genuine features": np.abs(np.abs(Z) - math.sqrt(2 / m)).max() < 1e-9})
+    mended = (Z**2).sum() / (ell / 2)
+    return counterexample(
+        found,
+        2 / ell * n * (1 + 1e-6),
+        f"Lemma 3.3 for Algorithm 1 as printed, by a factor of at most 2: {n} points whose Fourier "
+        f"features are all +-sqrt(2/m), l = {ell}: error {found:.4g}, eps n = {2 / ell * n:.4g}, "
+        f"|Z|_F^2/(l/2) = {mended:.4g} ({found / mended:.3g} of it). Algorithm 1 takes off the "
+        f"(l/2)-th value, so l/2 - k stands where l - k is printed (that is right for the variant by "
+        f"the (l + 1)-th value); largest quotient with it: {worst:.3g} over features of a cloud and "
+        f"cyclic rows, l = 10, 20, 50, all k. With l = 4/eps the lemma holds. These points "
+        f"are made from the map; for points independent of it |Z|_F^2 is n (1 + o(1)) and not 2 n, "
+        f"with high probability, and the printed l serves up to 1 + o(1).",
+        f"m = {m}, l = {ell}; n = 1500, m = 512",
+        mended=(max(worst, found / mended / (1 + 1e-6)), 1.0),
+        needs={"genuine features": np.abs(np.abs(Z) - math.sqrt(2 / m)).max() < 1e-9},
+    )
 
 
-@claim("SKPCA-Alg1", "skpca", "Algorithm 1 returns the W of its last decomposition.",
-       measures="|G~ - G^|, and 4 n/l", control="the W that is printed", no_trivial=EXACT,
-       errata=[Erratum("E15", "misprint", "Algorithm 1", "returns the W of the last decomposition",
-                       "one more decomposition at the end")])
+@claim(
+    "SKPCA-Alg1",
+    "skpca",
+    "Algorithm 1 returns the W of its last decomposition.",
+    measures="|G~ - G^|, and 4 n/l",
+    control="the W that is printed",
+    no_trivial=EXACT,
+    errata=[
+        Erratum(
+            "E15",
+            "misprint",
+            "Algorithm 1",
+            "returns the W of the last decomposition",
+            "one more decomposition at the end",
+        )
+    ],
+)
 def rows_after_the_last_decomposition(options):
     ell = 16
     Z = np.eye(128)[list(range(ell)) + [ell] * (ell - 1)]
     stale, fresh, bound = lost(Z, as_printed(Z, ell)), sketched(Z, ell), 4 / ell * 31
-    return bounded(fresh, bound, stale, f"A line is missing at the end of the pseudocode: {ell} orthogonal rows, then "
-                   f"{ell - 1} copies of another. Error with the W of the last decomposition {stale:.3g}, with one at "
-                   f"the end {fresh:.3g}. It matters for n up to about l^2.", f"l = {ell}, n = {len(Z)}", good=MENDED)
+    return bounded(
+        fresh,
+        bound,
+        stale,
+        f"A line is missing at the end of the pseudocode: {ell} orthogonal rows, then "
+        f"{ell - 1} copies of another. Error with the W of the last decomposition {stale:.3g}, with one at "
+        f"the end {fresh:.3g}. It matters for n up to about l^2.",
+        f"l = {ell}, n = {len(Z)}",
+        good=MENDED,
+    )
 
 
-@claim("SKPCA-T3.2", "skpca", "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= "
-       "eps n with probability 1 - delta.",
-       measures="|G - G~|/n, and eps", control="l = 2 on three clusters, of which the sketch keeps what its rows hold",
-       errata=[Erratum("E16", "note", "Algorithm 1 with l = 2", "experiments with l = 2",
-                       "the sketch is wiped at each decomposition; nothing is claimed there"),
-               Erratum("E20", "misprint", "Theorem 3.2", "Z W^T W Z^T", "Z W W^T Z^T")])
+@claim(
+    "SKPCA-T3.2",
+    "skpca",
+    "Theorem 3.2: m = O(log(n/delta)/eps^2) features and l = 4/eps rows give |G - G~|_2 <= "
+    "eps n with probability 1 - delta.",
+    measures="|G - G~|/n, and eps",
+    control="l = 2 on three clusters, of which the sketch keeps what its rows hold",
+    errata=[
+        Erratum(
+            "E16",
+            "note",
+            "Algorithm 1 with l = 2",
+            "experiments with l = 2",
+            "the sketch is wiped at each decomposition; nothing is claimed there",
+        ),
+        Erratum("E20", "misprint", "Theorem 3.2", "Z W^T W Z^T", "Z W W^T Z^T"),
+    ],
+)
 def streaming_kernel_pca_keeps_the_gram_matrix(options):
     n, eps, delta, trials = 1500, 0.3, 0.1, 29
     X, kernel = blob(options, n)
-    ell, m = math.ceil(4 / eps), math.ceil((8 + 8 * eps / 3) / eps ** 2 * math.log(2 * n / delta))
-    sites = 40.0 * np.arange(3)[np.arange(n) % 3][:, None] + 0.1 * np.random.default_rng(0).standard_normal((n, 2))
+    ell, m = math.ceil(4 / eps), math.ceil((8 + 8 * eps / 3) / eps**2 * math.log(2 * n / delta))
+    sites = 40.0 * np.arange(3)[np.arange(n) % 3][:, None] + 0.1 * np.random.default_rng(
+        0
+    ).standard_normal((n, 2))
     grams = {id(points): kp.gram(points, points, kernel) for points in (X, sites)}
 
     def errors(points, rows, count):
-        return [kp.spectral_error(kp.LowRank(kp.skpca_transform(points, kp.skpca(points, kernel, m, rows, rows, seed))),
-                                  grams[id(points)], 0) / n for seed in seeds(options, count)]
+        return [
+            kp.spectral_error(
+                kp.LowRank(
+                    kp.skpca_transform(points, kp.skpca(points, kernel, m, rows, rows, seed))
+                ),
+                grams[id(points)],
+                0,
+            )
+            / n
+            for seed in seeds(options, count)
+        ]
+
     found, few = errors(X, ell, trials), errors(sites, 2, 8)
     double, (empty,) = max(errors(X, 2 * ell, 3)), errors(X, 2, 1)
-    return probability(sum(e > eps for e in found), trials, delta, (sum(e > eps for e in few), len(few)),
-                       f"Largest |G - G~|/n with m = {m} (half of eps for each part, sharp lemma 3.1), l = {ell}. "
-                       f"Without |Z|_F^2 <= n (1 + o(1)) the proof gives l = 8/eps = {2 * ell}: {double:.3g}. With l = "
-                       f"2 Algorithm 1 wipes the sketch at each decomposition (n is a multiple of 3): {empty:.3g}.",
-                       f"n = {n}, eps = {eps}, delta = {delta}", measured=max(found), bound=eps,
-                       trivial=kp.spectral_norm(grams[id(X)]) / n, needs={"l = 2 is wiped": empty > eps})
+    return probability(
+        sum(e > eps for e in found),
+        trials,
+        delta,
+        (sum(e > eps for e in few), len(few)),
+        f"Largest |G - G~|/n with m = {m} (half of eps for each part, sharp lemma 3.1), l = {ell}. "
+        f"Without |Z|_F^2 <= n (1 + o(1)) the proof gives l = 8/eps = {2 * ell}: {double:.3g}. With l = "
+        f"2 Algorithm 1 wipes the sketch at each decomposition (n is a multiple of 3): {empty:.3g}.",
+        f"n = {n}, eps = {eps}, delta = {delta}",
+        measured=max(found),
+        bound=eps,
+        trivial=kp.spectral_norm(grams[id(X)]) / n,
+        needs={"l = 2 is wiped": empty > eps},
+    )
 
 
-@claim("SKPCA-L3.4", "skpca", "Lemma 3.4: |G - G'|_2 = max over unit x of | |Phi^T x|^2 - |Y^T x|^2 |.",
-       measures="relative gap of the two sides", control="the best of 50 other directions", no_trivial=IDENTITY)
+@claim(
+    "SKPCA-L3.4",
+    "skpca",
+    "Lemma 3.4: |G - G'|_2 = max over unit x of | |Phi^T x|^2 - |Y^T x|^2 |.",
+    measures="relative gap of the two sides",
+    control="the best of 50 other directions",
+    no_trivial=IDENTITY,
+)
 def norms_of_differences(options):
     rng, gap, control = np.random.default_rng(options.seed), 0.0, math.inf
     for _ in range(200):
@@ -464,16 +794,33 @@ def norms_of_differences(options):
         P, Y = rng.standard_normal((n, 5)), rng.standard_normal((n, 4))
         values, V = np.linalg.eigh(P @ P.T - Y @ Y.T)
         size = np.abs(values).max()
-        directions = np.column_stack([V[:, np.argmax(np.abs(values))], rng.standard_normal((n, 50))])
+        directions = np.column_stack(
+            [V[:, np.argmax(np.abs(values))], rng.standard_normal((n, 50))]
+        )
         directions /= np.linalg.norm(directions, axis=0)
         sides = np.abs(((P.T @ directions) ** 2).sum(0) - ((Y.T @ directions) ** 2).sum(0)) / size
-        gap, control = max(gap, abs(sides[0] - 1), sides[1:].max() - 1), min(control, 1 - sides[1:].max())
-    return bounded(gap, 1e-12, control, "largest relative gap of 200 random pairs at the maximiser, and no other "
-                   "direction came above it.", "n = 2 to 11")
+        gap, control = (
+            max(gap, abs(sides[0] - 1), sides[1:].max() - 1),
+            min(control, 1 - sides[1:].max()),
+        )
+    return bounded(
+        gap,
+        1e-12,
+        control,
+        "largest relative gap of 200 random pairs at the maximiser, and no other "
+        "direction came above it.",
+        "n = 2 to 11",
+    )
 
 
-@claim("SKPCA-Frobenius", "skpca", "Remark after lemma 3.4: |G - G'|_2 <= eps n implies |G - G'|_F <= eps n^1.5.",
-       measures="|G - G'|_F over n^.5 |G - G'|_2", control="n^.25 in the place of n^.5", no_trivial=SHARP)
+@claim(
+    "SKPCA-Frobenius",
+    "skpca",
+    "Remark after lemma 3.4: |G - G'|_2 <= eps n implies |G - G'|_F <= eps n^1.5.",
+    measures="|G - G'|_F over n^.5 |G - G'|_2",
+    control="n^.25 in the place of n^.5",
+    no_trivial=SHARP,
+)
 def frobenius_by_spectral(options):
     rng, quotients = np.random.default_rng(options.seed), []
     pairs = [rng.standard_normal((n, n)) for n in rng.integers(2, 30, 100)] + [np.eye(20)]
@@ -483,10 +830,14 @@ def frobenius_by_spectral(options):
     for E in pairs:
         E = E + E.T
         quotients.append((np.linalg.norm(E) / (math.sqrt(len(E)) * norm(E)), len(E)))
-    return bounded(max(q for q, _ in quotients), 1.0, max(q * n ** 0.25 for q, n in quotients),
-                   f"attained by a difference that is a multiple of I; {quotients[-1][0]:.2g} for a Gram matrix and "
-                   f"what Algorithm 1 makes of it. As |G|_F <= n, the bound says something for eps below n^-1/2 only.",
-                   "100 random differences of n = 2 to 29, I, and n = 600")
+    return bounded(
+        max(q for q, _ in quotients),
+        1.0,
+        max(q * n**0.25 for q, n in quotients),
+        f"attained by a difference that is a multiple of I; {quotients[-1][0]:.2g} for a Gram matrix and "
+        f"what Algorithm 1 makes of it. As |G|_F <= n, the bound says something for eps below n^-1/2 only.",
+        "100 random differences of n = 2 to 29, I, and n = 600",
+    )
 
 
 def best_of_rank(G, k):
@@ -496,8 +847,9 @@ def best_of_rank(G, k):
 
 def excess(G, H, k):
     """(|G - H_k|_F - |G - G_k|_F) / (sqrt(k) |G - H|_2)."""
-    return (np.linalg.norm(G - best_of_rank(H, k)) - np.linalg.norm(G - best_of_rank(G, k))) / (math.sqrt(k)
-                                                                                               * norm(G - H))
+    return (np.linalg.norm(G - best_of_rank(H, k)) - np.linalg.norm(G - best_of_rank(G, k))) / (
+        math.sqrt(k) * norm(G - H)
+    )
 
 
 def random_excess(rng):
@@ -508,35 +860,56 @@ def random_excess(rng):
     return excess(G, (V * values.clip(0)) @ V.T, k)
 
 
-@claim("SKPCA-L3.5", "skpca", "Lemma 3.5: |G - G'|_2 <= eps n implies |G - G'_k|_F <= |G - G_k|_F + eps sqrt(k) n.",
-       measures="excess in Frobenius norm over |G - G'|: above 1 refutes", control="the statement itself",
-       no_trivial=EXACT,
-       errata=[Erratum("E18", "false", "Lemma 3.5", "eps sqrt(k) n",
-                       "sqrt(5) eps sqrt(k) n, which is sharp; orders do not change")])
+@claim(
+    "SKPCA-L3.5",
+    "skpca",
+    "Lemma 3.5: |G - G'|_2 <= eps n implies |G - G'_k|_F <= |G - G_k|_F + eps sqrt(k) n.",
+    measures="excess in Frobenius norm over |G - G'|: above 1 refutes",
+    control="the statement itself",
+    no_trivial=EXACT,
+    errata=[
+        Erratum(
+            "E18",
+            "false",
+            "Lemma 3.5",
+            "eps sqrt(k) n",
+            "sqrt(5) eps sqrt(k) n, which is sharp; orders do not change",
+        )
+    ],
+)
 def frobenius_norm_of_rank_k(options):
     rng, r = np.random.default_rng(options.seed), 0.1
     worst = max(random_excess(rng) for _ in range(6000 if options.full else 2000))
     ones = excess(np.array([[1, r], [r, 1]]), np.array([[1, -r], [-r, 1]]), 1)
     sharp = excess(np.diag([1.0, 0.0]), np.diag([0.5, 0.5 + 1e-9]), 1)
     X, kernel = blob(options, 600)
-    K, F = kp.gram(X, X, kernel), kp.skpca_transform(X, kp.skpca(X, kernel, 400, 20, 20, options.seed))
+    K, F = (
+        kp.gram(X, X, kernel),
+        kp.skpca_transform(X, kp.skpca(X, kernel, 400, 20, 20, options.seed)),
+    )
     actual = max(excess(K, F @ F.T, k) for k in (1, 5, 20))
-    return counterexample(ones, 1 + 1e-9,
-                          f"The constant in front of eps sqrt(k) n, not the order. G with 1 and r = {r}, G' with 1 and "
-                          f"-r off the diagonal, both with unit diagonals: (|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = "
-                          f"{ones:.4g} > 1. Corrected: sqrt(5) in front, which diag(1, 0) and I/2 attain "
-                          f"({sharp:.4g}); largest of random positive semidefinite pairs {worst:.3g}; of a Gram matrix "
-                          f"and what Algorithm 1 makes of it (k = 1, 5, 20) {actual:.3g}.",
-                          "2 x 2 exactly; random pairs of n = 2 to 5", mended=(max(worst, actual), math.sqrt(5)),
-                          needs={"sqrt(5) is attained": abs(sharp - math.sqrt(5)) < 1e-6})
+    return counterexample(
+        ones,
+        1 + 1e-9,
+        f"The constant in front of eps sqrt(k) n, not the order. G with 1 and r = {r}, G' with 1 and "
+        f"-r off the diagonal, both with unit diagonals: (|G - G'_1|_F - |G - G_1|_F)/|G - G'|_2 = "
+        f"{ones:.4g} > 1. Corrected: sqrt(5) in front, which diag(1, 0) and I/2 attain "
+        f"({sharp:.4g}); largest of random positive semidefinite pairs {worst:.3g}; of a Gram matrix "
+        f"and what Algorithm 1 makes of it (k = 1, 5, 20) {actual:.3g}.",
+        "2 x 2 exactly; random pairs of n = 2 to 5",
+        mended=(max(worst, actual), math.sqrt(5)),
+        needs={"sqrt(5) is attained": abs(sharp - math.sqrt(5)) < 1e-6},
+    )
 
 
 def counted(n, d, m, ell, k):
     """{method: (multiply-adds to train, to test a point, numbers held)} by table 1's text, m = c, constants of 1."""
     decompositions = n / (ell / 2 + 1)
-    return {"SKPCA": (n * d * m + decompositions * m * ell ** 2, d * m + m * k, d * m + m * ell),
-            "RNCA": (n * d * m + n * m ** 2 + m ** 3, d * m + m * k, m ** 2 + m * d),
-            "Nystrom": (n * m + d * m ** 2 * math.log(n) + m ** 3, d * m + m ** 2 + m * k, m ** 2 + m * d)}
+    return {
+        "SKPCA": (n * d * m + decompositions * m * ell**2, d * m + m * k, d * m + m * ell),
+        "RNCA": (n * d * m + n * m**2 + m**3, d * m + m * k, m**2 + m * d),
+        "Nystrom": (n * m + d * m**2 * math.log(n) + m**3, d * m + m**2 + m * k, m**2 + m * d),
+    }
 
 
 class Operations:
@@ -566,10 +939,10 @@ def counted_training(X, m, ell, seed):
         B[np.flatnonzero(~B.any(1))[0]] = z
         if B.any(1).all():
             _, lengths, V = sketch.decomposition(B)
-            B = np.sqrt((lengths ** 2 - lengths[ell // 2 - 1] ** 2).clip(0))[:, None] * V
-            B[ell // 2 - 1:] = 0
+            B = np.sqrt((lengths**2 - lengths[ell // 2 - 1] ** 2).clip(0))[:, None] * V
+            B[ell // 2 - 1 :] = 0
         C += covariance.product(np.cos(covariance.product(x[None], frequencies)).T, z)
-        sample.count += m                              # a draw for each reservoir
+        sample.count += m  # a draw for each reservoir
         for j in np.flatnonzero(rng.random(m) < 1 / (i + 1)):
             held[j] = x
             W[j] = W[:, j] = sample.product(held, x)
@@ -578,79 +951,130 @@ def counted_training(X, m, ell, seed):
     return {"SKPCA": sketch.count, "RNCA": covariance.count, "Nystrom": sample.count}
 
 
-@claim("SKPCA-C", "skpca", "Table 1: space d m + m l (SKPCA), c^2 + c d (Nystrom) numbers; one decomposition for at "
-       "least l/2 rows; c independent reservoirs change O(c log n) times.",
-       measures="counted multiply-adds of a listing over those of table 1's text", control="without the decompositions",
-       no_trivial=QUOTIENT)
+@claim(
+    "SKPCA-C",
+    "skpca",
+    "Table 1: space d m + m l (SKPCA), c^2 + c d (Nystrom) numbers; one decomposition for at "
+    "least l/2 rows; c independent reservoirs change O(c log n) times.",
+    measures="counted multiply-adds of a listing over those of table 1's text",
+    control="without the decompositions",
+    no_trivial=QUOTIENT,
+)
 def costs_are_counted(options):
     n, d, m, ell, c = 3000, 7, 120, 20, 300
     X = np.random.default_rng(options.seed).standard_normal((n, d))
-    state = kp.skpca_update(kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell), X)
+    state = kp.skpca_update(
+        kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), d, m, options.seed), ell), X
+    )
     held = state.map.frequencies.size + state.sketch.columns.size
     sketch, decompositions = kp.fd_start(ell, m), 0
-    for z in kp.fourier_features(X, state.map):        # rows become fewer where there was a decomposition
+    for z in kp.fourier_features(X, state.map):  # rows become fewer where there was a decomposition
         before, sketch = sketch, kp.fd_update(sketch, z[None])
         decompositions += sketch.used <= before.used
     reservoir = kp.reservoir_update(kp.reservoir_start(c, d, options.seed), X)
     changes = int(reservoir.replaced.sum())
-    mean, variance = (c * sum(1 / i ** p for i in range(1, n + 1)) for p in (1, 2))
+    mean, variance = (c * sum(1 / i**p for i in range(1, n + 1)) for p in (1, 2))
     score = abs(changes - mean) / math.sqrt(mean - variance)
     quotients, without = {}, []
-    for points, width, features, rows in ((400, 5, 30, 6), (800, 5, 60, 10), (800, 20, 60, 10), (1600, 5, 60, 20)):
-        run = counted_training(np.random.default_rng(0).standard_normal((points, width)), features, rows, 0)
+    for points, width, features, rows in (
+        (400, 5, 30, 6),
+        (800, 5, 60, 10),
+        (800, 20, 60, 10),
+        (1600, 5, 60, 20),
+    ):
+        run = counted_training(
+            np.random.default_rng(0).standard_normal((points, width)), features, rows, 0
+        )
         stated = counted(points, width, features, rows, rows)
         for method in run:
             quotients[method, points, width] = run[method] / stated[method][0]
         without.append(run["SKPCA"] / (points * width * features))
-    return bounded(max(abs(math.log(q)) for q in quotients.values()), math.log(1.25), max(map(math.log, without)),
-                   f"largest |log quotient| of the multiply-adds that the three listings make, counted as they are "
-                   f"made, and of table 1's text: quotients from {min(quotients.values()):.2f} to "
-                   f"{max(quotients.values()):.2f}. Ours holds {held} = d m + 5 m l / 4 numbers, a quarter of "
-                   f"m l more than algorithm 1, and decomposes {decompositions} times for {n} rows (at most "
-                   f"n/(l/2 + 1) + 1); {c} reservoirs changed {changes} times, {score:.2g} standard errors from c H_n "
-                   f"= {mean:.0f}, and hold c d numbers.",
-                   f"n = {n}, d = {d}, m = {m}, l = {ell}, c = {c}; listings: n = 400 to 1600",
-                   needs={"d m + 5 m l / 4": held == d * m + m * (ell + ell // 4),
-                          "c d": reservoir.points.size == c * d,
-                          "decompositions": n / ell < decompositions <= n / (ell / 2 + 1) + 1, "c log n": score < 5,
-                          "point by point as at once": np.array_equal(sketch.columns, state.sketch.columns)})
+    return bounded(
+        max(abs(math.log(q)) for q in quotients.values()),
+        math.log(1.25),
+        max(map(math.log, without)),
+        f"largest |log quotient| of the multiply-adds that the three listings make, counted as they are "
+        f"made, and of table 1's text: quotients from {min(quotients.values()):.2f} to "
+        f"{max(quotients.values()):.2f}. Ours holds {held} = d m + 5 m l / 4 numbers, a quarter of "
+        f"m l more than algorithm 1, and decomposes {decompositions} times for {n} rows (at most "
+        f"n/(l/2 + 1) + 1); {c} reservoirs changed {changes} times, {score:.2g} standard errors from c H_n "
+        f"= {mean:.0f}, and hold c d numbers.",
+        f"n = {n}, d = {d}, m = {m}, l = {ell}, c = {c}; listings: n = 400 to 1600",
+        needs={
+            "d m + 5 m l / 4": held == d * m + m * (ell + ell // 4),
+            "c d": reservoir.points.size == c * d,
+            "decompositions": n / ell < decompositions <= n / (ell / 2 + 1) + 1,
+            "c log n": score < 5,
+            "point by point as at once": np.array_equal(sketch.columns, state.sketch.columns),
+        },
+    )
 
 
-FACTORS = {"space, RNCA": (2, "RNCA", lambda n, eps: math.log(n) / eps),
-           "space, Nystrom": (2, "Nystrom", lambda n, eps: math.log(n) / eps),
-           "train, RNCA": (0, "RNCA", lambda n, eps: math.log(n) / eps),
-           "test, Nystrom": (1, "Nystrom", lambda n, eps: math.log(n) / eps ** 2)}
+FACTORS = {
+    "space, RNCA": (2, "RNCA", lambda n, eps: math.log(n) / eps),
+    "space, Nystrom": (2, "Nystrom", lambda n, eps: math.log(n) / eps),
+    "train, RNCA": (0, "RNCA", lambda n, eps: math.log(n) / eps),
+    "test, Nystrom": (1, "Nystrom", lambda n, eps: math.log(n) / eps**2),
+}
 
 
-@claim("SKPCA-Tab1", "skpca", "Section 1.2: SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom "
-       "by as much and testing by (log n)/(eps^2 k), training for eps < ((log n)^2/n)^(1/3).",
-       measures="largest distance from 1 of the exponent of a quotient of counts in the factor named",
-       control="training over RNCA, its one decomposition counted", no_trivial=COUNT,
-       errata=[Erratum("E21", "note", "Table 1 and text", "test time with k, and with l",
-                       "O(d m + m l) for the l-dimensional map, O(d m + m k) for k columns of W")])
+@claim(
+    "SKPCA-Tab1",
+    "skpca",
+    "Section 1.2: SKPCA wins space and training over RNCA by (log n)/eps, space over Nystrom "
+    "by as much and testing by (log n)/(eps^2 k), training for eps < ((log n)^2/n)^(1/3).",
+    measures="largest distance from 1 of the exponent of a quotient of counts in the factor named",
+    control="training over RNCA, its one decomposition counted",
+    no_trivial=COUNT,
+    errata=[
+        Erratum(
+            "E21",
+            "note",
+            "Table 1 and text",
+            "test time with k, and with l",
+            "O(d m + m l) for the l-dimensional map, O(d m + m k) for k columns of W",
+        )
+    ],
+)
 def factors_of_table_1(options):
-    d, k, cases = 10, 5, [(n, eps) for n in 10.0 ** np.arange(6, 14, 2) for eps in 10.0 ** np.arange(-6, -3, 0.5)]
+    d, k, cases = (
+        10,
+        5,
+        [(n, eps) for n in 10.0 ** np.arange(6, 14, 2) for eps in 10.0 ** np.arange(-6, -3, 0.5)],
+    )
 
     def quotient(what, n, eps, decomposed=False):
         place, rival, _ = FACTORS[what]
-        counts = counted(n, d, math.log(n) / eps ** 2, 1 / eps, k)
-        extra = 0 if decomposed or what != "train, RNCA" else (math.log(n) / eps ** 2) ** 3
+        counts = counted(n, d, math.log(n) / eps**2, 1 / eps, k)
+        extra = 0 if decomposed or what != "train, RNCA" else (math.log(n) / eps**2) ** 3
         return (counts[rival][place] - extra) / counts["SKPCA"][place]
 
     def fitted(what, decomposed=False):
-        fit = stats.linregress(np.log([FACTORS[what][2](*case) for case in cases]),
-                               np.log([quotient(what, *case, decomposed) for case in cases]))
+        fit = stats.linregress(
+            np.log([FACTORS[what][2](*case) for case in cases]),
+            np.log([quotient(what, *case, decomposed) for case in cases]),
+        )
         return fit.slope, 2 * fit.stderr
+
     found = {what: fitted(what) for what in FACTORS}
     sizes = 10.0 ** np.arange(6, 21, 2)
-    crossings = [next(eps for eps in np.geomspace(1, 1e-8, 40_000)
-                      if (c := counted(n, d, math.log(n) / eps ** 2, 1 / eps, k))["SKPCA"][0] < c["Nystrom"][0])
-                 for n in sizes]
+    crossings = [
+        next(
+            eps
+            for eps in np.geomspace(1, 1e-8, 40_000)
+            if (c := counted(n, d, math.log(n) / eps**2, 1 / eps, k))["SKPCA"][0] < c["Nystrom"][0]
+        )
+        for n in sizes
+    ]
     crossing = stats.linregress(np.log(np.log(sizes) ** 2 / sizes), np.log(crossings))
     found["where training crosses, times 3"] = 3 * crossing.slope, 6 * crossing.stderr
-    return bounded(max(abs(value - 1) for value, _ in found.values()), 0.15, abs(fitted("train, RNCA", True)[0] - 1),
-                   f"exponents (and twice their standard errors) of the quotients of counts, which SKPCA-C compares "
-                   f"with what listings compute, in the factors named: "
-                   f"{'; '.join(f'{what} {value:.3f} +- {error:.1g}' for what, (value, error) in found.items())}. "
-                   f"RNCA's decomposition of m^3 is apart, as in the paper's text.",
-                   f"m = c = ln n/eps^2, l = 1/eps, d = {d}, k = {k}, eps = 10^-6 to 10^-3.5, n = 10^6 to 10^12")
+    return bounded(
+        max(abs(value - 1) for value, _ in found.values()),
+        0.15,
+        abs(fitted("train, RNCA", True)[0] - 1),
+        f"exponents (and twice their standard errors) of the quotients of counts, which SKPCA-C compares "
+        f"with what listings compute, in the factors named: "
+        f"{'; '.join(f'{what} {value:.3f} +- {error:.1g}' for what, (value, error) in found.items())}. "
+        f"RNCA's decomposition of m^3 is apart, as in the paper's text.",
+        f"m = c = ln n/eps^2, l = 1/eps, d = {d}, k = {k}, eps = 10^-6 to 10^-3.5, n = 10^6 to 10^12",
+    )

@@ -54,24 +54,28 @@ _semaphores = []
 def counted_kernel(sigma):
     """(a Gaussian kernel that counts its evaluations, from whatever thread; count(call): how many a call makes)."""
     libc, semaphore, value = ctypes.CDLL(None), ctypes.create_string_buffer(64), ctypes.c_int()
-    place = ctypes.addressof(semaphore)                # of a semaphore, which the system counts up atomically
-    libc.sem_init.argtypes, libc.sem_getvalue.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint), (
-        ctypes.c_void_p, ctypes.c_void_p)
+    place = ctypes.addressof(semaphore)  # of a semaphore, which the system counts up atomically
+    libc.sem_init.argtypes, libc.sem_getvalue.argtypes = (
+        (ctypes.c_void_p, ctypes.c_int, ctypes.c_uint),
+        (ctypes.c_void_p, ctypes.c_void_p),
+    )
     post = libc.sem_post
     post.argtypes, post.restype = (ctypes.c_void_p,), ctypes.c_int
 
     @numba.njit
     def evaluate(x, y):
         post(place)
-        return np.exp(-0.5 * ((x - y) ** 2).sum() / sigma ** 2)
+        return np.exp(-0.5 * ((x - y) ** 2).sum() / sigma**2)
+
     kernel = kp.custom(evaluate)
-    _semaphores.append(semaphore)                      # as long as the kernel, which lives as long as the process
+    _semaphores.append(semaphore)  # as long as the kernel, which lives as long as the process
 
     def count(call):
         libc.sem_init(place, 0, 0)
         call()
         libc.sem_getvalue(place, ctypes.byref(value))
         return value.value
+
     return kernel, count
 
 
@@ -109,15 +113,24 @@ def hermite(x, count, s=1.0, ell=1.0):
     factors = np.cumprod(np.append(1.0, 1 / np.sqrt(2 * np.arange(1, count))))
     fall = (c / a) ** 0.25 * np.exp(-(c - a) * np.asarray(x) ** 2)
     return np.sqrt(2 * a / A) * (b / A) ** np.arange(count), np.stack(
-        [factors[j] * fall * H[j] for j in range(count)], -1)
+        [factors[j] * fall * H[j] for j in range(count)], -1
+    )
 
 
 def draw_ranges(axis, x, drawn, label, style="o-", **more):
     """Means of replicates (last axis), and bars to the least and the largest."""
     drawn = np.asarray(drawn)
     mean = drawn.mean(-1)
-    axis.errorbar(x, mean, (mean - drawn.min(-1), drawn.max(-1) - mean), fmt=style, ms=4, capsize=2, label=label,
-                  **more)
+    axis.errorbar(
+        x,
+        mean,
+        (mean - drawn.min(-1), drawn.max(-1) - mean),
+        fmt=style,
+        ms=4,
+        capsize=2,
+        label=label,
+        **more,
+    )
 
 
 def finish(axes, logarithmic="", ticks=None, **words):

@@ -20,26 +20,35 @@ from .common import measured_once, normal, of, size, unit
 def made(name):
     rng, n = np.random.default_rng(0), size(20_000)
     X = normal(n, 6)
-    return {"normal": X, "clusters": X + 6.0 * rng.standard_normal((30, 6))[rng.integers(30, size=n)],
-            "tails": X * rng.gamma(1.0, 1.0, (n, 1)), "uniform": rng.random((n, 3)),
-            "wide": normal(n, 60) * 0.9 ** np.arange(60)}[name]
+    return {
+        "normal": X,
+        "clusters": X + 6.0 * rng.standard_normal((30, 6))[rng.integers(30, size=n)],
+        "tails": X * rng.gamma(1.0, 1.0, (n, 1)),
+        "uniform": rng.random((n, 3)),
+        "wide": normal(n, 60) * 0.9 ** np.arange(60),
+    }[name]
 
 
 def real(path):
     with np.load(path) as arrays:
-        X = arrays["X"][:size(20_000)].astype(float)
+        X = arrays["X"][: size(20_000)].astype(float)
     return np.ascontiguousarray((X - X.mean(0))[:, X.std(0) > 0] / X.std(0)[X.std(0) > 0])
 
 
 FOLDER = os.environ.get("KPCASKETCH_DATA")
-NAMES = (sorted(path.name for path in pathlib.Path(FOLDER).glob("*.npz")) if FOLDER else
-         ["normal", "clusters", "tails", "uniform", "wide"])
+NAMES = (
+    sorted(path.name for path in pathlib.Path(FOLDER).glob("*.npz"))
+    if FOLDER
+    else ["normal", "clusters", "tails", "uniform", "wide"]
+)
 
 
 def recommended(best, X, kernel):
     """The matrix that is advised."""
     if best.method == "skpca":
-        return kp.LowRank(kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], int(best.size))))
+        return kp.LowRank(
+            kp.fourier_features(X, kp.fourier_features_map(kernel, X.shape[1], int(best.size)))
+        )
     found = kp._METHODS[best.method].make(X, kernel, best.size, 0)
     return kp.LowRank(kp.nystrom(X, found, kernel)) if best.method in kp._SAMPLERS else found
 
@@ -53,7 +62,7 @@ class Advice:
         X = real(pathlib.Path(FOLDER) / data) if FOLDER else made(data)
         kernel = kp.gaussian(kp.median_bandwidth(X))
         if (data, error) == (NAMES[0], self.params[1][0]):
-            kp.advise(X, kernel, error)                # compiled
+            kp.advise(X, kernel, error)  # compiled
         start = time.perf_counter()
         best = kp.advise(X, kernel, error)[0]
         advised = time.perf_counter() - start
@@ -61,7 +70,11 @@ class Advice:
         A = recommended(best, X, kernel)
         kp.block_lanczos(A, 10)
         taken, K = time.perf_counter() - start, kp.Implicit(X, kernel)
-        ratio = kp.spectral_error(K, A, 0, 0.05) / kp.spectral_norm(K, 0, 0.01) / best.error if best.error else 1.0
+        ratio = (
+            kp.spectral_error(K, A, 0, 0.05) / kp.spectral_norm(K, 0, 0.01) / best.error
+            if best.error
+            else 1.0
+        )
         return advised, ratio, taken / best.seconds
 
     def setup_cache(self):

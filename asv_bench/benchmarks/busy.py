@@ -55,10 +55,13 @@ class Program:
 
     def __init__(self, call, **environment):
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM.replace("{call}", call)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-c", PROGRAM.replace("{call}", call)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-            cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, "OPENBLAS_NUM_THREADS": "1",
-                                                       "KPCASKETCH_QUIET": "1", **environment})
+            cwd=pathlib.Path(kp.__file__).parent,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "KPCASKETCH_QUIET": "1", **environment},
+        )
         if self.process.stdout.readline() != "ready\n":
             raise RuntimeError(f"{call} ended")
 
@@ -79,9 +82,18 @@ class Program:
         self.process.communicate()
 
 
-CALLS = ["stream(6000, 200)", "stream(6000, 2000)", "pca(300)", "pca(3000)", "steps(512, 1024)", "accelerated(6000)",
-         "gram(3000)",
-         "means(20000)", "shadows(20000)", "factor(20000)"]
+CALLS = [
+    "stream(6000, 200)",
+    "stream(6000, 2000)",
+    "pca(300)",
+    "pca(3000)",
+    "steps(512, 1024)",
+    "accelerated(6000)",
+    "gram(3000)",
+    "means(20000)",
+    "shadows(20000)",
+    "factor(20000)",
+]
 
 
 def shares(call):
@@ -89,10 +101,12 @@ def shares(call):
     one with 16 threads.
     """
     with contextlib.ExitStack() as stack:
+
         def program(**environment):
             started = Program(call, **environment)
             stack.callback(started.close)
             return started
+
         first, second, many = program(), program(), program(NUMBA_NUM_THREADS="16")
         alone = max(first.run() for _ in range(2))
         with_many = max(many.run() for _ in range(2))

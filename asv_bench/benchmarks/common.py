@@ -72,4 +72,5 @@ def unit(text):
     def mark(function):
         function.unit = text
         return function
+
     return mark

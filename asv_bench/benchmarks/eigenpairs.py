@@ -15,10 +15,13 @@ class TopTen:
 
     def setup(self, eigen_solver):
         from sklearn.decomposition import KernelPCA
+
         self.X = normal(size(8000), 8)
         sigma = kp.median_bandwidth(self.X, 0)
         self.kernel = kp.gaussian(sigma)
-        self.model = KernelPCA(10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver=eigen_solver, random_state=0)
+        self.model = KernelPCA(
+            10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver=eigen_solver, random_state=0
+        )
 
     def ours(self):
         # eigenvalues: to 1e-10
@@ -30,31 +33,41 @@ class TopTen:
 
     @unit("largest relative error of an eigenvalue, against a solution to 1e-13")
     def track_error(self, eigen_solver):
-        exact = kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 1, 1e-13).values
+        exact = kp.block_lanczos(
+            kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 1, 1e-13
+        ).values
         return float(np.abs(self.ours().values / exact - 1).max())
 
     @unit("largest relative error of an eigenvalue")
     def track_error_of_peer(self, eigen_solver):
-        exact = kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 1, 1e-13).values
+        exact = kp.block_lanczos(
+            kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 1, 1e-13
+        ).values
         return float(np.abs(self.model.fit(self.X).eigenvalues_ / exact - 1).max())
 
 
 class ErrorNorm:
     """Spectral norm of what the one-bit sketch changes, to 1 %: a spectrum without a gap."""
+
     timeout = 1200
 
     def setup(self):
         from scipy.sparse.linalg import LinearOperator, eigsh
+
         X = normal(size(5000), 5)
         kernel = kp.gaussian(2.0)
         self.K, self.B = kp.gram(X, X, kernel), kp.quantize_gram(X, kernel, 0)
         gap = self.K - kp.dense(self.B)
-        self.peer = lambda tol: abs(eigsh(LinearOperator(gap.shape, lambda v: gap @ v), 1, which="LM", tol=tol)[0][0])
+        self.peer = lambda tol: abs(
+            eigsh(LinearOperator(gap.shape, lambda v: gap @ v), 1, which="LM", tol=tol)[0][0]
+        )
         self.exact = self.peer(1e-10)
 
     @unit("times faster than ARPACK on the dense difference")
     def track_ratio(self):
-        return ratio(lambda: self.peer(1e-2), lambda: kp.spectral_error(self.K, self.B, 0), repeat=3)
+        return ratio(
+            lambda: self.peer(1e-2), lambda: kp.spectral_error(self.K, self.B, 0), repeat=3
+        )
 
     @unit("largest relative error of ten seeds")
     def track_error(self):
@@ -67,20 +80,25 @@ class ErrorNorm:
 
 class Features:
     """Ten features of 8000 new points."""
+
     timeout = 1200
 
     def setup(self):
         from sklearn.decomposition import KernelPCA
+
         self.X, self.new = normal(size(8000), 8), normal(size(8000), 8, 1)
         self.kernel = kp.gaussian(kp.median_bandwidth(self.X, 0))
-        self.model = KernelPCA(10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver="arpack",
-                               random_state=0).fit(self.X)
+        self.model = KernelPCA(
+            10, kernel="rbf", gamma=self.kernel.gamma, eigen_solver="arpack", random_state=0
+        ).fit(self.X)
         eigen = kp.block_lanczos(kp.center(kp.gram(self.X, self.X, self.kernel)), 10, 0)
         self.expansion = kp.center_expansion(kp.kpca_from_eigen(self.X, self.kernel, eigen))
 
     @unit("times faster than KernelPCA.transform")
     def track_ratio(self):
-        return ratio(lambda: self.model.transform(self.new), lambda: kp.expand(self.new, self.expansion))
+        return ratio(
+            lambda: self.model.transform(self.new), lambda: kp.expand(self.new, self.expansion)
+        )
 
     @unit("largest difference, up to signs")
     def track_error(self):

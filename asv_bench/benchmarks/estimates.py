@@ -20,8 +20,11 @@ from .common import SIZE, measured_once, normal, of, size, unit
 
 JUDGED, COMPONENTS, POINTS, SEEDS = 5, 20, size(4000), max(3, int(500 * SIZE**2))
 SKETCHES = ["quantize_gram", "skpca", "rnca", "nystrom_kpca"]
-NAMES = [name for name in ("pendigits.npz", "cpu_act.npz", "usps.npz", "covtype.npz")
-         if FOLDER and (pathlib.Path(FOLDER) / name).exists()]
+NAMES = [
+    name
+    for name in ("pendigits.npz", "cpu_act.npz", "usps.npz", "covtype.npz")
+    if FOLDER and (pathlib.Path(FOLDER) / name).exists()
+]
 
 
 @functools.cache
@@ -37,7 +40,7 @@ def problem(name):
             X = (X - X.mean(0)) / X.std(0)
         X = np.ascontiguousarray(np.random.default_rng(0).permutation(X)[:POINTS])
     kernel = kp.gaussian(kp.median_bandwidth(X))
-    kp.block_lanczos(kp.gram(X[:500], X[:500], kernel), JUDGED)        # compiled
+    kp.block_lanczos(kp.gram(X[:500], X[:500], kernel), JUDGED)  # compiled
     begun = time.perf_counter()
     exact = kp.block_lanczos(kp.gram(X, X, kernel), JUDGED)
     return X, kernel, exact, time.perf_counter() - begun
@@ -48,7 +51,7 @@ def sketched(method, X, kernel, seed):
     n = len(X)
     if method == "quantize_gram":
         bits = kp.quantize_gram(X, kernel, seed)
-        eigen = kp.block_lanczos(bits, 2 * JUDGED + 8, 0, 1e-4)    # the others may be in the noise
+        eigen = kp.block_lanczos(bits, 2 * JUDGED + 8, 0, 1e-4)  # the others may be in the noise
         return eigen, eigen.values, eigen.vectors
     if method == "nystrom_kpca":
         model = kp.nystrom_kpca(X, kp.uniform_landmarks(n, min(n, 150), seed), kernel, COMPONENTS)
@@ -75,8 +78,14 @@ class Estimated:
             taken = time.perf_counter() - begun
             angle = kp.principal_angles(exact.vectors, V[:, :JUDGED])[0]
             error = np.abs(values[:JUDGED] - exact.values).max()
-            found.append((estimate.angles[0] / angle, np.abs(estimate.values).max() / error, np.degrees(angle),
-                          taken / whole))
+            found.append(
+                (
+                    estimate.angles[0] / angle,
+                    np.abs(estimate.values).max() / error,
+                    np.degrees(angle),
+                    taken / whole,
+                )
+            )
             if seed % 25 == 0:
                 print(name, method, seed, flush=True)
         return np.quantile(found, [0.05, 0.5, 0.95], axis=0)

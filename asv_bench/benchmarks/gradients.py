@@ -20,7 +20,12 @@ class Numpy:
     """Algorithm 1 with all frequencies stored: the features of a mini-batch by BLAS and np.cos."""
 
     def __init__(self, map, phases, state):
-        self.W, self.b, self.coef, self.used = map.frequencies, phases, state.coef.copy(), state.used
+        self.W, self.b, self.coef, self.used = (
+            map.frequencies,
+            phases,
+            state.coef.copy(),
+            state.used,
+        )
         self.theta0, self.theta1, self.step = state.theta0, state.theta1, 0
 
     def features(self, X, first, last):
@@ -28,10 +33,12 @@ class Numpy:
 
     def update(self, X):
         eta, n = self.theta0 / (1 + self.theta1 * self.step), len(X)
-        H = self.features(X, 0, self.used) @ self.coef[:self.used]
-        self.coef[:self.used] -= eta * self.coef[:self.used] @ (H.T @ H / n)
+        H = self.features(X, 0, self.used) @ self.coef[: self.used]
+        self.coef[: self.used] -= eta * self.coef[: self.used] @ (H.T @ H / n)
         last = min(self.used + FEATURE_BATCH, len(self.W))
-        self.coef[self.used:last] = eta / (n * (last - self.used)) * self.features(X, self.used, last).T @ H
+        self.coef[self.used : last] = (
+            eta / (n * (last - self.used)) * self.features(X, self.used, last).T @ H
+        )
         self.used, self.step = last, self.step + 1
 
 
@@ -50,13 +57,13 @@ class Pass:
 
     def ours(self, state):
         for t in range((self.features - START) // FEATURE_BATCH):
-            state = kp.dsgd_update(state, self.X[BATCH * t:BATCH * (t + 1)])
+            state = kp.dsgd_update(state, self.X[BATCH * t : BATCH * (t + 1)])
         return state.coef
 
     def numpy(self):
         run = Numpy(self.stored, self.phases, self.start)
         for t in range((self.features - START) // FEATURE_BATCH):
-            run.update(self.X[BATCH * t:BATCH * (t + 1)])
+            run.update(self.X[BATCH * t : BATCH * (t + 1)])
         return run.coef
 
     @unit("times as fast as NumPy with stored features")
@@ -87,7 +94,9 @@ class Evaluation:
 
     def numpy(self):
         for i in range(0, len(self.X), 512):
-            np.sqrt(2.0) * np.cos(self.X[i:i + 512] @ self.stored.frequencies.T + 0.5) @ self.state.coef
+            np.sqrt(2.0) * np.cos(
+                self.X[i : i + 512] @ self.stored.frequencies.T + 0.5
+            ) @ self.state.coef
 
     @unit("times as fast as NumPy with stored frequencies")
     def track_ratio_numpy(self, d):
@@ -126,15 +135,21 @@ class Correlations:
         self.stored, self.drawn = (self.state(implicit, stored) for stored in (True, False))
 
     def state(self, implicit, stored):
-        maps = [kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored) for seed in (0, 1)]
-        start = kp.dsgd_kcca_start(*self.views, *maps, self.k, 1e-4, min(self.block, self.features // 2),
-                                   implicit=implicit)
+        maps = [
+            kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored)
+            for seed in (0, 1)
+        ]
+        start = kp.dsgd_kcca_start(
+            *self.views, *maps, self.k, 1e-4, min(self.block, self.features // 2), implicit=implicit
+        )
         return start._replace(used=self.features, step=10)
 
     def step(self, state):
         return kp.dsgd_update(state, *self.views)
 
-    @unit("share of dgemm's rate, counting the products of both views with frequencies and coefficients")
+    @unit(
+        "share of dgemm's rate, counting the products of both views with frequencies and coefficients"
+    )
     def track_share(self, implicit):
         products = 2 * (1 + self.k * (2 if implicit else 1) / 392)
         points, frequencies = self.views[0], self.stored.map.frequencies
@@ -162,7 +177,7 @@ class TimeToPotential:
         self.nodes, self.root = x[:, None], np.sqrt(w / w.sum())[:, None]
         # The operator at the nodes of a quadrature that is exact up to degree 119.
         K = np.exp(-0.5 * (self.nodes - self.nodes.T) ** 2)
-        self.truth = np.linalg.eigh(self.root * K * self.root.T)[1][:, -self.k:]
+        self.truth = np.linalg.eigh(self.root * K * self.root.T)[1][:, -self.k :]
 
     def potential(self, values):
         Q = np.linalg.qr(self.root * values)[0]
@@ -170,28 +185,36 @@ class TimeToPotential:
 
     def gradients(self):
         kernel = kp.gaussian(1.0)
-        state = kp.dsgd_start(self.X[:2000], kp.fourier_features_map(kernel, 1, 16_384, 0, False), self.k)
+        state = kp.dsgd_start(
+            self.X[:2000], kp.fourier_features_map(kernel, 1, 16_384, 0, False), self.k
+        )
         for t in range(len(self.X) // BATCH):
-            state = kp.dsgd_update(state, self.X[BATCH * t:BATCH * (t + 1)])
+            state = kp.dsgd_update(state, self.X[BATCH * t : BATCH * (t + 1)])
             if t % 4 == 3 and self.potential(kp.dsgd_evaluate(self.nodes, state)) < self.target:
                 return True
         return False
 
     def fixed(self, fit):
         for m in (256, 512, 1024, 2048):
-            if self.potential(fit(kp.fourier_features_map(kp.gaussian(1.0), 1, m, 0))) < self.target:
+            if (
+                self.potential(fit(kp.fourier_features_map(kp.gaussian(1.0), 1, m, 0)))
+                < self.target
+            ):
                 return True
         return False
 
     def streamed(self, map):
         state = kp.skpca_start(map, 20)
-        return kp.skpca_transform(self.nodes, kp.skpca_finish(kp.skpca_update(state, self.X), self.k))
+        return kp.skpca_transform(
+            self.nodes, kp.skpca_finish(kp.skpca_update(state, self.X), self.k)
+        )
 
     def incremental(self, map):
         from sklearn.decomposition import IncrementalPCA
+
         peer, rows = IncrementalPCA(self.k), max(1000, map.m)
         for begin in range(0, len(self.X), rows):
-            Z = kp.fourier_features(self.X[begin:begin + rows], map)
+            Z = kp.fourier_features(self.X[begin : begin + rows], map)
             peer.partial_fit(np.concatenate([Z, -Z]))
         return kp.fourier_features(self.nodes, map) @ peer.components_.T
 

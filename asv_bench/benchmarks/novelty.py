@@ -17,13 +17,17 @@ from .advice import FOLDER
 from .common import measured_once, of, size, unit
 
 METHODS = ["exact", "nystrom", "stream", "OneClassSVM", "IsolationForest", "KernelPCA"]
-NAMES = [name for name in ("pendigits.npz", "usps.npz", "mnist10k.npz", "yaleb32.npz")
-         if FOLDER and (pathlib.Path(FOLDER) / name).exists()]
+NAMES = [
+    name
+    for name in ("pendigits.npz", "usps.npz", "mnist10k.npz", "yaleb32.npz")
+    if FOLDER and (pathlib.Path(FOLDER) / name).exists()
+]
 
 
 def labelled(name):
     if name == "digits":
         from sklearn.datasets import load_digits
+
         return load_digits(return_X_y=True)
     with np.load(pathlib.Path(FOLDER) / name) as arrays:
         return arrays["X"].astype(float), arrays["y"].ravel()
@@ -36,27 +40,46 @@ def fitted(method, known, seed):
     if method == "exact":
         model = kp.kpca(known, kernel, k)
     elif method == "nystrom":
-        model = kp.nystrom_kpca(known, kp.rpcholesky(known, kernel, min(150, n // 2), seed), kernel, k)
+        model = kp.nystrom_kpca(
+            known, kp.rpcholesky(known, kernel, min(150, n // 2), seed), kernel, k
+        )
     elif method == "stream":
         model = kp.skpca(known, kernel, 2000, min(2 * k, n), k, seed)
     if method in ("exact", "nystrom", "stream"):
         return lambda X: kp.residual(X, model)
     if method == "IsolationForest":
         from sklearn.ensemble import IsolationForest
-        return lambda X, forest=IsolationForest(random_state=seed).fit(known): -forest.score_samples(X)
+
+        return lambda X, forest=IsolationForest(random_state=seed).fit(known): (
+            -forest.score_samples(X)
+        )
     if method == "OneClassSVM":
         from sklearn.svm import OneClassSVM
-        return lambda X, machine=OneClassSVM(gamma=kernel.gamma, nu=0.1).fit(known): -machine.score_samples(X)
+
+        return lambda X, machine=OneClassSVM(gamma=kernel.gamma, nu=0.1).fit(known): (
+            -machine.score_samples(X)
+        )
     from sklearn.decomposition import KernelPCA
-    peer = KernelPCA(k, kernel="rbf", gamma=kernel.gamma, fit_inverse_transform=True, alpha=1e-3, random_state=seed,
-                     eigen_solver="arpack").fit(known)
+
+    peer = KernelPCA(
+        k,
+        kernel="rbf",
+        gamma=kernel.gamma,
+        fit_inverse_transform=True,
+        alpha=1e-3,
+        random_state=seed,
+        eigen_solver="arpack",
+    ).fit(known)
     return lambda X: np.square(X - peer.inverse_transform(peer.transform(X))).sum(1)
 
 
 def area(novel, known):
     """P(score of a novel point > score of a known one), ties by half."""
     order = np.sort(known)
-    return float((np.searchsorted(order, novel) + np.searchsorted(order, novel, "right")).mean() / (2 * known.size))
+    return float(
+        (np.searchsorted(order, novel) + np.searchsorted(order, novel, "right")).mean()
+        / (2 * known.size)
+    )
 
 
 class Novelty:
@@ -69,10 +92,10 @@ class Novelty:
         areas, tested, taken, rng = [], 0, 0.0, np.random.default_rng(0)
         for known in np.unique(y)[:10]:
             own, others = rng.permutation(np.flatnonzero(y == known)), np.flatnonzero(y != known)
-            train = own[:size(len(own) * 7 // 10)]
-            new = np.concatenate([own[len(own) * 7 // 10:], rng.permutation(others)[:size(2000)]])
+            train = own[: size(len(own) * 7 // 10)]
+            new = np.concatenate([own[len(own) * 7 // 10 :], rng.permutation(others)[: size(2000)]])
             score = fitted(method, np.ascontiguousarray(X[train]), 0)
-            score(X[new[:9]])                          # compiled
+            score(X[new[:9]])  # compiled
             begun = time.perf_counter()
             scores = score(X[new])
             taken, tested = taken + time.perf_counter() - begun, tested + len(new)

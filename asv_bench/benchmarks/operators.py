@@ -18,7 +18,9 @@ class BitsProduct:
         words = np.random.default_rng(0).integers(0, 2**32, (n // 32, n), dtype=np.uint32)
         self.A, self.V = kp.Bits(words, 1.0, n), normal(n, 16, 1, np.float32)
         bits = np.unpackbits(words.view(np.uint8).reshape(n // 32, n, 4), axis=2, bitorder="little")
-        self.dense = np.where(bits.transpose(0, 2, 1).reshape(n, n), 1, -1).T.astype(blas, order="C")
+        self.dense = np.where(bits.transpose(0, 2, 1).reshape(n, n), 1, -1).T.astype(
+            blas, order="C"
+        )
         self.dense_V = self.V.astype(blas)
 
     @unit("times faster than BLAS")
@@ -48,6 +50,7 @@ class DenseProduct:
 
 class SampledProduct:
     """A sampled matrix, against SciPy's product of the same entries, which is one thread's."""
+
     params = [[5, 200], [1, 4, 16, 64]]
     param_names = ["s", "vectors"]
 

@@ -13,18 +13,19 @@ def numpy_shadows(X, eps):
     left, centers = X, []
     while len(left):
         centers.append(left[0])
-        left = left[((left - left[0]) ** 2).sum(1) >= eps ** 2]
+        left = left[((left - left[0]) ** 2).sum(1) >= eps**2]
     return np.array(centers)
 
 
 def neighbour_shadows(X, eps):
     """The same by radius queries to a tree of scikit-learn, for points that no shadow holds yet."""
     from sklearn.neighbors import BallTree
+
     tree, free, centers = BallTree(X), np.ones(len(X), bool), []
     for i in range(len(X)):
         if free[i]:
             centers.append(i)
-            free[tree.query_radius(X[i:i + 1], eps * (1 - 1e-15))[0]] = False
+            free[tree.query_radius(X[i : i + 1], eps * (1 - 1e-15))[0]] = False
     return X[centers]
 
 
@@ -32,15 +33,21 @@ class Shadows:
     timeout = 900
 
     def setup(self):
-        self.X, self.eps = normal(size(200_000), 10), 2.87         # about 2000 centers of 200,000 points
+        self.X, self.eps = normal(size(200_000), 10), 2.87  # about 2000 centers of 200,000 points
 
     @unit("times as fast as a vectorised NumPy loop")
     def track_ratio_numpy(self):
-        return ratio(lambda: numpy_shadows(self.X, self.eps), lambda: kp.shadow_select(self.X, self.eps), 3)
+        return ratio(
+            lambda: numpy_shadows(self.X, self.eps), lambda: kp.shadow_select(self.X, self.eps), 3
+        )
 
     @unit("times as fast as radius queries to scikit-learn's BallTree")
     def track_ratio_tree(self):
-        return ratio(lambda: neighbour_shadows(self.X, self.eps), lambda: kp.shadow_select(self.X, self.eps), 1)
+        return ratio(
+            lambda: neighbour_shadows(self.X, self.eps),
+            lambda: kp.shadow_select(self.X, self.eps),
+            1,
+        )
 
     @unit("centers")
     def track_centers(self):
@@ -66,6 +73,7 @@ class ManyShadows:
 
 class ThirdCenters:
     """Points of ten coordinates, a third of them centers or more, which no cells separate."""
+
     timeout = 900
     params, param_names = [[100_000, 200_000, 400_000]], ["n"]
 
@@ -83,6 +91,7 @@ class ThirdCenters:
 
 class UnlikeFirst:
     """Far points first, then many near ones, as what is quickest is asked anew; against any other order."""
+
     params, param_names = [[2, 6, 10]], ["d"]
 
     def setup(self, d):
@@ -92,7 +101,11 @@ class UnlikeFirst:
 
     @unit("seconds with the far points first, over seconds in another order")
     def track_ratio(self, d):
-        return ratio(lambda: kp.shadow_select(self.first, 1.0), lambda: kp.shadow_select(self.mixed, 1.0), repeat=3)
+        return ratio(
+            lambda: kp.shadow_select(self.first, 1.0),
+            lambda: kp.shadow_select(self.mixed, 1.0),
+            repeat=3,
+        )
 
 
 class Digits:
@@ -101,13 +114,16 @@ class Digits:
 
     A smooth closed curve of random low harmonics, sampled at 8 places, is a point of 16 coordinates; 10 classes.
     """
+
     timeout = 600
 
     def setup(self):
         rng = np.random.default_rng(0)
         n = size(10_992)
         t = np.linspace(0, 1, 8, endpoint=False)
-        waves = np.concatenate([f(2 * np.pi * h * t) for h in (1, 2, 3) for f in (np.cos, np.sin)]).reshape(6, 8)
+        waves = np.concatenate(
+            [f(2 * np.pi * h * t) for h in (1, 2, 3) for f in (np.cos, np.sin)]
+        ).reshape(6, 8)
         shapes = rng.standard_normal((10, 2, 6)) * [1, 1, 0.6, 0.6, 0.3, 0.3]
         noise = 0.4 * rng.standard_normal((n, 2, 6))
         X = ((shapes[rng.integers(0, 10, n)] + noise) @ waves).reshape(n, 16)
@@ -121,8 +137,10 @@ class Digits:
 
     def peer(self):
         from sklearn.decomposition import KernelPCA
-        return KernelPCA(5, kernel="rbf", gamma=1 / self.sigma ** 2, eigen_solver="randomized",
-                         random_state=0).fit(self.X)
+
+        return KernelPCA(
+            5, kernel="rbf", gamma=1 / self.sigma**2, eigen_solver="randomized", random_state=0
+        ).fit(self.X)
 
     @unit("times as fast to train as KernelPCA(eigen_solver='randomized')")
     def track_ratio_train(self):
@@ -136,7 +154,9 @@ class Digits:
     @unit("embedding error min_A |O - O' A|_F / |O|_F against exact kernel PCA")
     def track_error(self):
         O, ours = kp.expand(self.X, kp.kpca(self.X, self.kernel, 5)), kp.expand(self.X, self.ours())
-        return np.linalg.norm(O - ours @ np.linalg.lstsq(ours, O, rcond=None)[0]) / np.linalg.norm(O)
+        return np.linalg.norm(O - ours @ np.linalg.lstsq(ours, O, rcond=None)[0]) / np.linalg.norm(
+            O
+        )
 
     @unit("share retained")
     def track_share(self):
@@ -158,8 +178,16 @@ class Rivals:
         def peer():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                KMeans(self.m, init="k-means++", n_init=1, max_iter=10, tol=0, algorithm="lloyd",
-                       random_state=0).fit(self.X)
+                KMeans(
+                    self.m,
+                    init="k-means++",
+                    n_init=1,
+                    max_iter=10,
+                    tol=0,
+                    algorithm="lloyd",
+                    random_state=0,
+                ).fit(self.X)
+
         return ratio(peer, lambda: kp.kmeans_select(self.X, self.m, 0, 1, 10), 3)
 
     @unit("seconds for herding")
@@ -169,14 +197,17 @@ class Rivals:
 
 class Compressed:
     """sqrt(n) points of n in four clusters of the plane, by Compress++ and by the method inside it; means of ten."""
+
     params = [[10_000, 16_384, 100_000, 1_000_000]]
     param_names = ["n"]
     timeout = 600
 
     def points(self, n):
         n, rng = size(n), np.random.default_rng(1)
-        X = 3.0 * np.array([[-1, 0], [0, 1], [1, 0], [0, -1]])[rng.integers(4, size=n)] + rng.standard_normal((n, 2))
-        return X, int(n ** 0.5), kp.gaussian(2.0)
+        X = 3.0 * np.array([[-1, 0], [0, 1], [1, 0], [0, -1]])[
+            rng.integers(4, size=n)
+        ] + rng.standard_normal((n, 2))
+        return X, int(n**0.5), kp.gaussian(2.0)
 
     @unit("s")
     def track_seconds(self, n):
@@ -186,9 +217,17 @@ class Compressed:
     @unit("distance of the means over that of the inner method")
     def track_error(self, n):
         if n > 20_000:
-            raise NotImplementedError                  # which looks at all pairs
+            raise NotImplementedError  # which looks at all pairs
         X, m, kernel = self.points(n)
-        distances = [[kp.mmd(X, found.centers, found.weights, kernel) for found in (
-            kp.compress_thin(X, m, kernel, seed), kp.kernel_thin(X, m, kernel, seed))] for seed in range(10)]
+        distances = [
+            [
+                kp.mmd(X, found.centers, found.weights, kernel)
+                for found in (
+                    kp.compress_thin(X, m, kernel, seed),
+                    kp.kernel_thin(X, m, kernel, seed),
+                )
+            ]
+            for seed in range(10)
+        ]
         compressed, thinned = np.mean(distances, 0)
         return compressed / thinned

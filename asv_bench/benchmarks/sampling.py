@@ -14,7 +14,7 @@ class SampleGram:
     param_names = ["s"]
 
     def setup(self, s):
-        self.X, self.kernel = normal(size(8000), 8), kp.gaussian(8 ** 0.5)
+        self.X, self.kernel = normal(size(8000), 8), kp.gaussian(8**0.5)
         self.norm = kp.spectral_norm(kp.Implicit(self.X, self.kernel), 0, 1e-3)
 
     @unit("s")
@@ -23,8 +23,10 @@ class SampleGram:
 
     @unit("times the work of s = 2")
     def track_share_of_s_2(self, s):
-        return 1 / ratio(lambda: kp.sample_gram(self.X, self.kernel, 2.0, 0),
-                         lambda: kp.sample_gram(self.X, self.kernel, s, 0))
+        return 1 / ratio(
+            lambda: kp.sample_gram(self.X, self.kernel, 2.0, 0),
+            lambda: kp.sample_gram(self.X, self.kernel, s, 0),
+        )
 
     @unit("bytes")
     def track_bytes(self, s):
@@ -38,20 +40,26 @@ class SampleGram:
 
 class QuantizeGram:
     def setup(self):
-        self.X, self.kernel = normal(size(8000), 8), kp.gaussian(8 ** 0.5)
+        self.X, self.kernel = normal(size(8000), 8), kp.gaussian(8**0.5)
 
     @unit("times the time of gram")
     def track_cost(self):
-        return 1 / ratio(lambda: kp.gram(self.X, self.X, self.kernel), lambda: kp.quantize_gram(self.X, self.kernel, 0))
+        return 1 / ratio(
+            lambda: kp.gram(self.X, self.X, self.kernel),
+            lambda: kp.quantize_gram(self.X, self.kernel, 0),
+        )
 
     @unit("spectral error over |K|")
     def track_error(self):
         K = kp.Implicit(self.X, self.kernel)
-        return kp.spectral_error(kp.quantize_gram(self.X, self.kernel, 0), K, 0, 1e-3) / kp.spectral_norm(K, 0, 1e-3)
+        return kp.spectral_error(
+            kp.quantize_gram(self.X, self.kernel, 0), K, 0, 1e-3
+        ) / kp.spectral_norm(K, 0, 1e-3)
 
 
 class RoundedFeatures:
     """One feature of 1000 new points from 100,000, coefficients 1 / sqrt(m): f(x) is far above T sqrt(ln m)."""
+
     params = [[2.0, 4.0, 8.0, 16.0]]
     param_names = ["s"]
     timeout = 1200
@@ -59,12 +67,17 @@ class RoundedFeatures:
     def setup(self, s):
         m = size(100_000)
         self.X, self.new, self.kernel = normal(m, 8), normal(1000, 8, 1), kp.gaussian(8.0)
-        self.f = kp.Expansion(self.X, np.full((m, 1), m ** -0.5), np.ones(1), np.empty(0), self.kernel)
+        self.f = kp.Expansion(
+            self.X, np.full((m, 1), m**-0.5), np.ones(1), np.empty(0), self.kernel
+        )
 
     @unit("times faster than expand")
     def track_ratio(self, s):
-        return ratio(lambda: kp.expand(self.new, self.f),
-                     lambda: kp.expand_rounded(self.new, self.f, s, 0), repeat=3)
+        return ratio(
+            lambda: kp.expand(self.new, self.f),
+            lambda: kp.expand_rounded(self.new, self.f, s, 0),
+            repeat=3,
+        )
 
     @unit("surviving terms")
     def track_terms(self, s):
@@ -78,6 +91,7 @@ class RoundedFeatures:
 
 class Projection:
     """100,000 points of 784 float32 coordinates to 64."""
+
     params = [["scikit-learn", "stored matrix, BLAS"]]
     param_names = ["peer"]
     timeout = 1200
@@ -86,8 +100,12 @@ class Projection:
         self.X = normal(size(100_000), 784, 0, np.float32)
         if peer == "scikit-learn":
             from sklearn.random_projection import SparseRandomProjection
-            self.peer = SparseRandomProjection(64, density=1, dense_output=True,
-                                               random_state=0).fit(self.X[:10]).transform
+
+            self.peer = (
+                SparseRandomProjection(64, density=1, dense_output=True, random_state=0)
+                .fit(self.X[:10])
+                .transform
+            )
         else:
             signs = np.sign(normal(784, 64, 1, np.float32)) / np.float32(8)
             self.peer = lambda X: X @ signs
@@ -99,25 +117,34 @@ class Projection:
     @unit("largest relative change of a squared distance between 300 points")
     def track_error(self, peer):
         few = self.X[:300].astype(float)
-        before, after = (((P[:, None] - P[None]) ** 2).sum(-1)[np.triu_indices(300, 1)]
-                         for P in (few, kp.rademacher_projection(few, 64, 0)))
+        before, after = (
+            ((P[:, None] - P[None]) ** 2).sum(-1)[np.triu_indices(300, 1)]
+            for P in (few, kp.rademacher_projection(few, 64, 0))
+        )
         return float(np.abs(after / before - 1).max())
 
 
 class WholePipeline:
     """The points projected to 64 coordinates, the Gram matrix sampled and quantized, ten leading eigenpairs."""
+
     timeout = 1200
 
     def setup(self):
         rng = np.random.default_rng(0)
-        digits = np.where(rng.random((10, 784)) < 0.2, 180.0, 0.0)      # ten shapes, strokes of random weight, noise
+        digits = np.where(
+            rng.random((10, 784)) < 0.2, 180.0, 0.0
+        )  # ten shapes, strokes of random weight, noise
         n = size(100_000)
-        self.X = (digits[rng.integers(0, 10, n)] * rng.uniform(0.5, 1.4, (n, 1))
-                  + rng.normal(0, 20, (n, 784))).astype(np.float32)
+        self.X = (
+            digits[rng.integers(0, 10, n)] * rng.uniform(0.5, 1.4, (n, 1))
+            + rng.normal(0, 20, (n, 784))
+        ).astype(np.float32)
         self.kernel = kp.gaussian(kp.median_bandwidth(self.X, 0))
 
     def sketch(self):
-        return kp.sample_quantize_gram(kp.rademacher_projection(self.X, 64, 0), self.kernel, 100.0, 0)
+        return kp.sample_quantize_gram(
+            kp.rademacher_projection(self.X, 64, 0), self.kernel, 100.0, 0
+        )
 
     @unit("s")
     def track_seconds(self):

@@ -17,8 +17,14 @@ FIRST = "import numpy as np, kpcasketch as kp; X = np.eye(3); kp.gram(X, X, kp.g
 
 def run(code, **environment):
     start = time.perf_counter()
-    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
-                            cwd=pathlib.Path(kp.__file__).parent, env={**os.environ, **environment})
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=pathlib.Path(kp.__file__).parent,
+        env={**os.environ, **environment},
+    )
     return time.perf_counter() - start, result.stdout
 
 
@@ -53,10 +59,17 @@ class FirstCalls:
     """CPU seconds of a first call, nothing on disk, and with what an earlier process has compiled."""
 
     timeout = 1200
-    params = [["kp.gram(X, X, kp.gaussian(2.0))", "kp.kpca(X, kp.gaussian(3.0), 5)",
-               "kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100)", "kp.dsgd_kpca(X, kp.gaussian(3.0), 2, 512)",
-               "kp.skpca(X, kp.gaussian(3.0), 200, 20, 5)", "kp.shadow_select(X, 1.0)",
-               "kp.main(['demo', '-k', '2'])"]]
+    params = [
+        [
+            "kp.gram(X, X, kp.gaussian(2.0))",
+            "kp.kpca(X, kp.gaussian(3.0), 5)",
+            "kp.recursive_rls_accelerated(X, kp.gaussian(3.0), 100)",
+            "kp.dsgd_kpca(X, kp.gaussian(3.0), 2, 512)",
+            "kp.skpca(X, kp.gaussian(3.0), 200, 20, 5)",
+            "kp.shadow_select(X, 1.0)",
+            "kp.main(['demo', '-k', '2'])",
+        ]
+    ]
     param_names = ["call"]
 
     @unit("CPU seconds, nothing on disk")

@@ -21,35 +21,50 @@ class FourierFeatures:
     @unit("times as fast as RBFSampler.transform")
     def track_ratio(self):
         from sklearn.kernel_approximation import RBFSampler
+
         peer = RBFSampler(gamma=0.5, n_components=2000, random_state=0).fit(self.X)
-        return ratio(lambda: peer.transform(self.X), lambda: kp.fourier_features(self.X, self.map), 3)
+        return ratio(
+            lambda: peer.transform(self.X), lambda: kp.fourier_features(self.X, self.map), 3
+        )
 
     @unit("times as fast in float32")
     def track_float32(self):
         single = self.X.astype(np.float32)
-        return ratio(lambda: kp.fourier_features(self.X, self.map), lambda: kp.fourier_features(single, self.map), 3)
+        return ratio(
+            lambda: kp.fourier_features(self.X, self.map),
+            lambda: kp.fourier_features(single, self.map),
+            3,
+        )
 
 
 class Fastfood:
     def setup(self):
         self.X, self.kernel = normal(size(4000), 784), kp.gaussian(20.0)
-        self.plain, self.fast = (make(self.kernel, 784, 4096)
-                                 for make in (kp.fourier_features_map, kp.fastfood_features_map))
+        self.plain, self.fast = (
+            make(self.kernel, 784, 4096)
+            for make in (kp.fourier_features_map, kp.fastfood_features_map)
+        )
 
     @unit("times as fast as stored frequencies")
     def track_ratio(self):
-        return ratio(lambda: kp.fourier_features(self.X, self.plain), lambda: kp.fourier_features(self.X, self.fast))
+        return ratio(
+            lambda: kp.fourier_features(self.X, self.plain),
+            lambda: kp.fourier_features(self.X, self.fast),
+        )
 
     @unit("largest error of a kernel value of 200 points, over that of stored frequencies")
     def track_error(self):
         K = kp.gram(self.X[:200], self.X[:200], self.kernel)
-        errors = [np.abs(Z @ Z.T - K).max() for Z in (kp.fourier_features(self.X[:200], m)
-                                                      for m in (self.fast, self.plain))]
+        errors = [
+            np.abs(Z @ Z.T - K).max()
+            for Z in (kp.fourier_features(self.X[:200], m) for m in (self.fast, self.plain))
+        ]
         return errors[0] / errors[1]
 
 
 class Maps:
     """What directions and pairs of features gain, for two points a bandwidth apart."""
+
     params = [[1, 3, 10, 30], ["fourier", "orthogonal", "quasi", "fastfood"], [False, True]]
     param_names = ["d", "map", "paired"]
 
@@ -70,7 +85,7 @@ def rotations(Z, ell):
         B[used], used = z, used + 1
         if used == ell:
             _, lengths, V = np.linalg.svd(B, full_matrices=False)
-            B = np.sqrt(np.maximum(lengths ** 2 - lengths[ell // 2 - 1] ** 2, 0))[:, None] * V
+            B = np.sqrt(np.maximum(lengths**2 - lengths[ell // 2 - 1] ** 2, 0))[:, None] * V
             used = ell // 2 - 1
     return B
 
@@ -88,12 +103,17 @@ class FrequentDirections:
     @unit("times as fast as IncrementalPCA(50)")
     def track_ratio_incremental(self):
         from sklearn.decomposition import IncrementalPCA
-        return ratio(lambda: IncrementalPCA(50).fit(self.Z), lambda: kp.frequent_directions(self.Z, 50), 3)
+
+        return ratio(
+            lambda: IncrementalPCA(50).fit(self.Z), lambda: kp.frequent_directions(self.Z, 50), 3
+        )
 
     @unit("spectral error over |Z|_F^2 / (ell / 2)")
     def track_error(self):
         B = kp.frequent_directions(self.Z, 50).B
-        return np.abs(np.linalg.eigvalsh(self.Z.T @ self.Z - B.T @ B)).max() / ((self.Z ** 2).sum() / 25)
+        return np.abs(np.linalg.eigvalsh(self.Z.T @ self.Z - B.T @ B)).max() / (
+            (self.Z**2).sum() / 25
+        )
 
 
 class Streaming:
@@ -105,17 +125,25 @@ class Streaming:
 
     @unit("times as fast as rnca to train")
     def track_ratio(self):
-        return ratio(lambda: kp.rnca(self.X, self.map, 50), lambda: kp.skpca(self.X, self.kernel, 2000, 50, 50), 1)
+        return ratio(
+            lambda: kp.rnca(self.X, self.map, 50),
+            lambda: kp.skpca(self.X, self.kernel, 2000, 50, 50),
+            1,
+        )
 
     @unit("microseconds a new point")
     def track_test(self):
         found = kp.skpca(self.X[:5000], self.kernel, 2000, 50, 50)
-        return 1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
+        return (
+            1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
+        )
 
     @unit("microseconds a new point")
     def track_test_rnca(self):
         found = kp.rnca(self.X[:5000], self.map, 50)
-        return 1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
+        return (
+            1e6 * seconds(lambda: kp.skpca_transform(self.X[:5000], found))[0] / len(self.X[:5000])
+        )
 
     @unit("microseconds a new point")
     def track_test_reservoir(self):
@@ -125,12 +153,13 @@ class Streaming:
 
 class Forgetting:
     """Streams of 20,000 points, the last 1000 in another place, that forget with a half-life of 500 or not at all."""
+
     params = [[None, 500.0]]
     param_names = ["forget"]
 
     def points(self):
         X = normal(size(20_000), 10)
-        X[-size(1000):, :5] += 8.0
+        X[-size(1000) :, :5] += 8.0
         return X
 
     def state(self, X, forget):
@@ -140,8 +169,8 @@ class Forgetting:
     @unit("mean novelty of new points of the last place")
     def track_error(self, forget):
         X = self.points()
-        found = kp.skpca_finish(self.state(X[:-size(200)], forget), 10)
-        return float(kp.residual(X[-size(200):], found).mean())
+        found = kp.skpca_finish(self.state(X[: -size(200)], forget), 10)
+        return float(kp.residual(X[-size(200) :], found).mean())
 
     @unit("time over that of a stream that does not forget")
     def track_ratio(self, forget):
@@ -152,13 +181,17 @@ class Forgetting:
 
 class RowsPerSecond:
     """Rows a second and memory must not depend on how many came before."""
+
     params = [[10_000, 100_000, 1_000_000]]
     param_names = ["n"]
     timeout = 1200
 
     def stream(self, n):
         """(function that takes n rows in blocks of 10,000, how many these are)."""
-        X, state = normal(10_000, 10), kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 10, 200), 20)
+        X, state = (
+            normal(10_000, 10),
+            kp.skpca_start(kp.fourier_features_map(kp.gaussian(2.0), 10, 200), 20),
+        )
         state = kp.skpca_update(state, X[:100])
         blocks = max(1, size(n) // len(X))
 
@@ -166,6 +199,7 @@ class RowsPerSecond:
             current = state
             for _ in range(blocks):
                 current = kp.skpca_update(current, X)
+
         return run, blocks * len(X)
 
     @unit("rows a second, m = 200, ell = 20")
@@ -176,7 +210,7 @@ class RowsPerSecond:
     @unit("MB that the process has grown by, the rows' own 0.8 MB among them")
     def track_memory(self, n):
         run, _ = self.stream(10_000)
-        run()                                          # compiled, and as large as it gets
+        run()  # compiled, and as large as it gets
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         self.stream(n)[0]()
         return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000

@@ -17,15 +17,20 @@ import kpcasketch as kp
 from .common import normal, size
 
 THREADS = (2, 8, 16, 64)
-KERNEL = kp.gaussian(10 ** 0.5)
-BLOCKS = {"_pack_columns": lambda panels, **_: panels.shape[1], "_turn_rows": lambda columns, **_: len(columns),
-          "_forward_substitute": lambda pairs, **_: len(pairs.X)}
+KERNEL = kp.gaussian(10**0.5)
+BLOCKS = {
+    "_pack_columns": lambda panels, **_: panels.shape[1],
+    "_turn_rows": lambda columns, **_: len(columns),
+    "_forward_substitute": lambda pairs, **_: len(pairs.X),
+}
 LENGTHS = {  # of the loops over `prange`, as the first line of each core has it; of the cores that the works call
     **{name: lambda of=of, **given: -(-of(**given) // 128) for name, of in BLOCKS.items()},
     **{name: lambda tasks, **_: tasks for name in ("_add_tiles", "_add_rows", "_multiply_bits")},
     **{name: lambda slots, **_: len(slots) for name in ("_add_columns", "_enter_rows")},
-    "_fourier": lambda infinite, **_: len(infinite), "_add_panel_products": lambda places, **_: len(places),
-    "_fill_gram": lambda places, **_: -(-len(places) // 4)}
+    "_fourier": lambda infinite, **_: len(infinite),
+    "_add_panel_products": lambda places, **_: len(places),
+    "_fill_gram": lambda places, **_: -(-len(places) // 4),
+}
 
 
 @contextlib.contextmanager
@@ -37,9 +42,18 @@ def noted():
         signature = inspect.signature(core)
 
         def noted(work, *arguments):
-            found.append((work, LENGTHS[name](**signature.bind(*arguments).arguments) if work > kp._SHARED_FROM else 1))
+            found.append(
+                (
+                    work,
+                    LENGTHS[name](**signature.bind(*arguments).arguments)
+                    if work > kp._SHARED_FROM
+                    else 1,
+                )
+            )
             return core(work, *arguments)
+
         return noted
+
     try:
         for name, core in before.items():
             setattr(kp, name, noting(name, core))
@@ -76,15 +90,23 @@ WORKS = {
     "gram, 8000 points": lambda: kp.gram(cloud(EIGHT), cloud(EIGHT), KERNEL),
     "ten eigenpairs of 8000 points": lambda: kp.block_lanczos(matrix(EIGHT), 10),
     "gram_matmat, 16,000 points, one vector": lambda: kp.gram_matmat(
-        cloud(SIXTEEN), cloud(SIXTEEN), normal(SIXTEEN, 1), KERNEL),
-    "1-bit matrix times 16 vectors, 16,000 rows": lambda: kp.matmat(sketch(SIXTEEN), normal(SIXTEEN, 16)),
-    "fourier_features, 25,000 x 10 to 2000": lambda: kp.fourier_features(cloud(MANY)[:MANY // 4], MAP),
+        cloud(SIXTEEN), cloud(SIXTEEN), normal(SIXTEEN, 1), KERNEL
+    ),
+    "1-bit matrix times 16 vectors, 16,000 rows": lambda: kp.matmat(
+        sketch(SIXTEEN), normal(SIXTEEN, 16)
+    ),
+    "fourier_features, 25,000 x 10 to 2000": lambda: kp.fourier_features(
+        cloud(MANY)[: MANY // 4], MAP
+    ),
     "skpca, m = 2000, ell = 50": lambda: kp.skpca_update(kp.skpca_start(MAP, 50), cloud(EIGHT)),
     "nystrom_ridge, 100,000 x 10, s = 1500": lambda: kp.nystrom_ridge(
-        cloud(MANY), cloud(MANY)[:, 0].copy(), np.arange(size(1500)), KERNEL, 1.0),
+        cloud(MANY), cloud(MANY)[:, 0].copy(), np.arange(size(1500)), KERNEL, 1.0
+    ),
     "recursive_rls_accelerated, 100,000 x 10, s = 2000": lambda: kp.recursive_rls_accelerated(
-        cloud(MANY), KERNEL, size(2000)),
-    "rpcholesky, 100,000 x 10, s = 500": lambda: kp.rpcholesky(cloud(MANY), KERNEL, size(500))}
+        cloud(MANY), KERNEL, size(2000)
+    ),
+    "rpcholesky, 100,000 x 10, s = 500": lambda: kp.rpcholesky(cloud(MANY), KERNEL, size(500)),
+}
 
 
 def loops_of(work):

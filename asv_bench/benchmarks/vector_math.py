@@ -55,11 +55,16 @@ class VectorMath:
 
     @unit("times faster than math")
     def track_ratio(self, function, dtype):
-        return ratio(lambda: standard(self.name, self.x, self.out), lambda: ours(self.name, self.x, self.out),
-                     repeat=15)
+        return ratio(
+            lambda: standard(self.name, self.x, self.out),
+            lambda: ours(self.name, self.x, self.out),
+            repeat=15,
+        )
 
     @unit("ulp")
     def track_error(self, function, dtype):
         ours(self.name, self.x, self.out)
         exact = getattr(np, function)(self.x.astype(np.longdouble))
-        return float(np.max(np.abs(self.out - exact) / np.spacing(np.abs(exact.astype(self.x.dtype)))))
+        return float(
+            np.max(np.abs(self.out - exact) / np.spacing(np.abs(exact.astype(self.x.dtype))))
+        )
