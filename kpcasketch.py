@@ -41,7 +41,8 @@ learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor; kernel
                    scikit-learn
 errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
                    effective_dimension
-of any model       residual, explained_variance_ratio; kernel_value, features_of one point from your own @njit code
+of any model       features, residual, explained_variance_ratio; kernel_value, features_of one point from your own
+                   @njit code
 many machines      dask_map of features, residuals, labels; dask_fold of a stream's state; dask_landmarks,
 (Dask)             dask_nystrom_kpca, dask_nystrom_ridge; dask_median_bandwidth
 files, data        save, load; random_noisy; warm_up; main, the command line
@@ -820,15 +821,6 @@ def _fits(name, size):
 
 # 2.3 Tuples
 
-# Which function gives the features of points by which model.
-_FEATURES_BY = {
-    "Expansion": "expand",
-    "Subspace": "skpca_transform",
-    "DSGDState": "dsgd_evaluate",
-    "Manifold": "manifold_features",
-    "NystromMap": "nystrom_features",
-    "FourierMap": "fourier_features",
-}
 # What brings a field to its form: by its annotation, by its name, or as `_validated` was told.
 _FORMS = {
     int: functools.partial(_checked_whole, low=0),
@@ -843,6 +835,7 @@ _FORMS = {
     "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False),
 }
 _tuples = {}  # of each class, what `_validated` was told
+_models = {}  # of each class of models, what gives its features (15.3)
 # What outlives a reload of this module: IPython's autoreload empties it first, and Spyder imports it anew.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
 
@@ -866,8 +859,8 @@ def _checked_as(cls, name, value):
     what, sound, arrays = _tuples[cls]
     if not isinstance(value, cls):
         kind = type(value).__name__
-        served = f", whose features {_FEATURES_BY[kind]} gives" if kind in _FEATURES_BY else ""
-        raise ValueError(f"{name} must be {what}, got {kind}{served}")
+        hint = ": features(X, model) takes each kind of model" if type(value) in _models else ""
+        raise ValueError(f"{name} must be {what}, got {kind}{hint}")
     try:
         fields = {}
         for field, kind in cls.__annotations__.items():
@@ -10333,7 +10326,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     )
 
 
-# 15.3 Of one point, for compiled code
+# 15.3 Features by any model, and of one point in compiled code
 
 
 def _of_expansion(x, model, out):
@@ -10392,12 +10385,35 @@ def _of_subspace(x, model, out):
             out[q] += z * model.basis[j, q]
 
 
-_FEATURES_OF = {
-    Expansion: _of_expansion,
-    NystromMap: _of_landmarks,
-    FourierMap: _of_map,
-    Subspace: _of_subspace,
-}
+# Of each class, the function of points and model, and that of one point, in compiled code.
+_models.update(
+    {
+        Expansion: (expand, _of_expansion),
+        NystromMap: (nystrom_features, _of_landmarks),
+        Subspace: (skpca_transform, _of_subspace),
+        FourierMap: (fourier_features, _of_map),
+        DSGDState: (dsgd_evaluate, None),
+        Manifold: (manifold_features, None),
+    }
+)
+
+
+@_public
+def features(X, model):
+    """Features of points by any model that gives them. Source: textbook.
+
+    Parameters:
+        X : (n, d) array of points
+        model : Expansion, NystromMap, Subspace, FourierMap, DSGDState or Manifold
+    Returns: what `expand`, `nystrom_features`, `skpca_transform`, `fourier_features`, `dsgd_evaluate` or
+        `manifold_features` returns, (n, k)
+    >>> features(np.array([[3.0]]), kpca(np.array([[1.0], [2.0]]), linear(), 1)).round(6).tolist()
+    [[3.0]]
+    """
+    if type(model) not in _models:
+        names = [cls.__name__ for cls in _models]
+        raise ValueError(f"model must be one of {', '.join(names)}, got {type(model).__name__}")
+    return _models[type(model)][0](X, model)
 
 
 @_public
@@ -10416,17 +10432,18 @@ def features_of(x, model, out):
     >>> out.tolist()
     [3.0]
     """
-    kind = type(model)
-    _require(
-        kind in _FEATURES_OF,
-        f"model must be an Expansion, NystromMap, FourierMap or Subspace, got {kind.__name__}",
-    )
-    _FEATURES_OF[kind](x, model, out)
+    (_, of_one) = _models.get(type(model), (None, None))
+    if of_one is None:
+        kind = type(model).__name__
+        raise ValueError(
+            f"model must be an Expansion, NystromMap, FourierMap or Subspace, got {kind}"
+        )
+    of_one(x, model, out)
 
 
-overload(features_of)(
-    lambda x, model, out: _FEATURES_OF.get(getattr(model, "instance_class", None))
-)
+@overload(features_of)
+def _compiled_features_of(x, model, out):
+    return _models.get(getattr(model, "instance_class", None), (None, None))[1]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -11463,13 +11480,6 @@ _STREAMS = {
         dsgd_values,
     ),
 }
-_TRANSFORMS = {
-    Expansion: expand,
-    Subspace: skpca_transform,
-    DSGDState: dsgd_evaluate,
-    Manifold: manifold_features,
-    NystromMap: nystrom_features,
-}
 _OWN = {
     "kernel": {
         name: own for name, (_, own) in _KERNELS.items()
@@ -11938,9 +11948,9 @@ def _write_results(options, points, what, model, values, embedding=None):
     alone = (options.o or "").endswith(".npy")
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
 
-    def features(rows):
+    def of_rows(rows):
         X = points.rows(rows)
-        Z = embedding[rows] if embedding is not None else _TRANSFORMS[type(model)](X, model)
+        Z = embedding[rows] if embedding is not None else features(X, model)
         return np.column_stack([Z, residual(X, model)]) if off else Z.reshape(len(X), -1)
 
     if getattr(options, "model", None):
@@ -11954,7 +11964,7 @@ def _write_results(options, points, what, model, values, embedding=None):
             np.lib.format.write_array_header_1_0(file, told)
         with _progress("embedding") as line:
             for begin in range(0, n, 8192):
-                rows = np.ascontiguousarray(features(slice(begin, begin + 8192)), dtype)
+                rows = np.ascontiguousarray(of_rows(slice(begin, begin + 8192)), dtype)
                 (file.write if alone else blocks.append)(rows)
                 line.share = min(1.0, (begin + 8192) / n)
         if not alone:
@@ -12174,7 +12184,7 @@ def _apply(options):
     """Features of new points by a model on disk."""
     if not options.o and (options.residual or not options.plot):
         raise ValueError("--residual needs -o" if options.residual else "apply needs -o, or --plot")
-    model, arrays = _loaded(options.by, _TRANSFORMS, "a model, as --model, -o or save writes it")
+    model, arrays = _loaded(options.by, _models, "a model, as --model, -o or save writes it")
     _check_files(options)
     points = _load_points(options, arrays)
     values = (

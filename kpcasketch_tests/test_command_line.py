@@ -705,7 +705,7 @@ def test_archives_are_read_by_the_name_of_their_points(tmp_path, capsys):
 
 def test_a_model_in_the_place_of_another_tells_what_serves_it():
     with pytest.raises(
-        ValueError, match="must be an Expansion, got Subspace, whose features skpca_transform gives"
+        ValueError, match="must be an Expansion, got Subspace: features\\(X, model\\) takes"
     ):
         kp.expand(X, kp.skpca(X, KERNEL, 20, 5, 2))
 
@@ -1090,7 +1090,7 @@ def test_a_model_on_disk_maps_new_points(tmp_path, capsys, method, words, center
     Z = (new * [1, 5, 1] - (X * [1, 5, 1] + [0, 0, 7]).mean(0)) / (X * [1, 5, 1]).std(0)
     with pytest.warns(UserWarning, match="standardized.mean"):
         loaded = kp.load(model)
-    assert np.abs(np.load(out) - kp._TRANSFORMS[type(loaded)](Z, loaded)).max() < 1e-9
+    assert np.abs(np.load(out) - kp.features(Z, loaded)).max() < 1e-9
 
 
 def test_what_apply_refuses(points, tmp_path, capsys):

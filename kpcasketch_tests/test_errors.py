@@ -868,3 +868,29 @@ def test_models_of_other_columns_or_without_an_offset_broke_within(rng):
                 function(np.ones((3, 3)), model)
     with pytest.raises(ValueError, match="^residual: model.coef must be a 2-D array"):
         kp.residual(X, plain._replace(coef=None))
+
+
+@pytest.mark.parametrize("cls", list(kp._models), ids=lambda cls: cls.__name__)
+def test_features_of_each_kind_of_model_needed_six_names(cls, rng):
+    X = rng.standard_normal((60, 3))
+    kernel = kp.gaussian(2.0)
+    map_of = kp.fourier_features_map(kernel, 3, 16)
+    model, by = {
+        kp.Expansion: lambda: (kp.kpca(X, kernel, 2), kp.expand),
+        kp.NystromMap: lambda: (kp.nystrom_map(X, np.arange(5), kernel), kp.nystrom_features),
+        kp.Subspace: lambda: (kp.rnca(X, map_of, 2), kp.skpca_transform),
+        kp.FourierMap: lambda: (map_of, kp.fourier_features),
+        kp.DSGDState: lambda: (kp.dsgd_kpca(X, kernel, 2, 16, steps=2), kp.dsgd_evaluate),
+        kp.Manifold: lambda: (
+            kp.laplacian_eigenmap(X, np.ones(60), kernel, 2),
+            kp.manifold_features,
+        ),
+    }[cls]()
+    assert np.array_equal(kp.features(X, model), by(X, model))
+
+
+def test_features_of_what_is_no_model_are_refused():
+    with pytest.raises(ValueError, match="features: model must be one of Expansion, .* got Kernel"):
+        kp.features(np.eye(2), kp.gaussian(1.0))
+    with pytest.raises(ValueError, match="^features: X and .*same number of columns"):
+        kp.features(np.eye(2), kp.kpca(np.eye(3), kp.gaussian(1.0), 1))
