@@ -1144,7 +1144,7 @@ def test_residuals_come_with_features(points, tmp_path, capsys):
         done(capsys, "apply", model, tmp_path / "far.npy", "--residual", "-o", tmp_path / "f.npy")
         found, held = np.load(tmp_path / "f.npy"), kp.load(model)
         assert np.array_equal(
-            found, np.column_stack([kp._TRANSFORMS[type(held)](far, held), kp.residual(far, held)])
+            found, np.column_stack([kp.features(far, held), kp.residual(far, held)])
         )
     assert "--residual needs -o" in refused(
         capsys, "apply", model, points, "--residual", "--plot", tmp_path / "p.png"
