@@ -607,6 +607,9 @@ def _require(sound, message):
         raise ValueError(message)
 
 
+_USERS_LINE = 4  # the stack level of a warning: `_public` puts two frames between
+
+
 def _public(function):
     """Let what a function refuses begin with its name, and let overflow pass: what is not finite is refused.
 
@@ -10623,35 +10626,27 @@ def _from_arrays(arrays, path, name=None):
     """The tuple that `_as_arrays` has written under a name; older files lack fields that are newer."""
     name = name or ("class" if "class" in arrays else "model")
     cls = _TUPLES.get(str(arrays.get(name)))
-    fields = {}
     _require(
         cls is not None and name.count(".") < 99, f"{path} must be a file that save has written"
     )
+    fields = {}
     for field, kind in cls.__annotations__.items():
         place = field if name == "class" else f"{name}.{field}"
-        if place in arrays or field not in cls._field_defaults:
-            value = arrays.get(place, np.array("none"))
+        if place not in arrays and field in cls._field_defaults:
+            continue
+        value = arrays.get(place, np.array("none"))
+        if kind in (tuple, *_TUPLES.values()) and value.dtype.kind == "U":
+            fields[field] = _from_arrays(arrays, path, place)
+        elif kind is str:
+            fields[field] = str(value)
+        else:
             number = kind in (int, bool, float)
-            if kind in (tuple, *_TUPLES.values()) and value.dtype.kind == "U":
-                value = _from_arrays(arrays, path, place)
-            elif kind is not str and (
-                value.dtype.kind not in "biuf"
-                or kind in _TUPLES.values()
-                or number
-                and not (
-                    value.ndim == 0
-                    and (
-                        kind is float
-                        or value.dtype.kind in "biu"
-                        or abs(value) < 2.0**63
-                        and value % 1 == 0
-                    )
-                )
-            ):
+            sound = value.dtype.kind in ("biuf" if kind is not int else "biu")
+            if not sound or kind in _TUPLES.values() or (number and value.ndim):
                 raise ValueError(
                     f"{path} must hold numbers that save has written, and {place} is none"
                 )
-            fields[field] = kind(value) if number or kind is str else value
+            fields[field] = kind(value) if number else value
     return cls(**fields)
 
 
@@ -10688,15 +10683,13 @@ def load(path):
     Returns: the tuple, of its class and types. Pickles are never loaded; functions check what they are given. A model
         of `--standardize` serves (X - mean) / scale: a warning says where in the file these are
     """
-    try:
-        made = _from_arrays(arrays := _arrays_in(path), path)
-    except ValueError as error:
-        raise ValueError(f"{error}") from None
+    arrays = _arrays_in(path)
+    made = _from_arrays(arrays, path)
     if _STANDARDIZED[0] in arrays:
         warnings.warn(
             f"this model serves points (X - mean) / scale, which numpy.load(path) has as "
             f"{_STANDARDIZED[0]!r} and {_STANDARDIZED[1]!r}",
-            stacklevel=2,
+            stacklevel=_USERS_LINE,
         )
     return made
 
@@ -10720,15 +10713,10 @@ def median_bandwidth(X, seed=0):
 
     X = _as_array("X", X, 2)
     key = _checked_key(seed, _PAIRS)
-    _require(
-        X.size != 0,
-        f"X must have at least one row and one column, got shape {X.shape}",
-    )
+    _require(X.size != 0, f"X must have at least one row and one column, got shape {X.shape}")
     rows = _draw_uniformly(len(X), min(len(X), 1000), key)
     P = _checked_points("X", X[rows], numbers=rows).astype(np.float64)
-    unit = 2.0 ** math.floor(
-        math.log2(max(np.abs(P).max(), 1e-300))
-    )  # squares of tiny gaps would be 0
+    unit = 2.0 ** math.floor(math.log2(max(np.abs(P).max(), 1e-300)))  # squares of tiny gaps
     distances = pdist(P / unit)
     if not distances.any():
         return 1.0
@@ -10781,114 +10769,72 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
     few = min(n, _PILOT_POINTS)
-    growth = n / min(n, _PILOT_POINTS)
+    growth = n / few
     P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
     K = gram(P, P, kernel)
-    noise = "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
     norm = spectral_norm(K, seed)
-    rows = []
     _require(norm > 0.0, "kernel must not be 0 on all of X")
+    whole = n * n * X.itemsize
+    rows = []
 
-    def consider(method, size, held, predicted, make, work, source):
+    def error_of(A):
+        return spectral_error(K, A, seed, 0.05) / norm
+
+    def consider(method, size, held, error, make, work, source):
         """A row of advice; what works is timed on the pilot's points, and all points take `work` times as long."""
         flaw = ""
-        if predicted > wanted * (1.0 + 1e-3):  # sizes are rounded
+        if error > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error too large, or too near to what is allowed (to a fifth); "
         elif held > memory:
             flaw = f"more than the {_human(memory)} of memory; "
-        elif method != "lanczos" and held >= n * n * X.itemsize:
+        elif method != "lanczos" and held >= whole:
             flaw = "no smaller than the matrix itself; "
-        seconds = (
-            math.nan
-            if flaw
-            else work
-            * min(
-                timeit.repeat(  # of three: the first may compile
-                    lambda: block_lanczos(make(), min(k, few), seed), repeat=3, number=1
-                )
-            )
-        )
-        rows.append(Advice(method, size, int(held), seconds, predicted, not flaw, flaw + source))
+        seconds = math.nan
+        if not flaw:
+            search = timeit.Timer(lambda: block_lanczos(make(), min(k, few), seed))
+            seconds = work * min(search.repeat(3, 1))  # of three: the first may compile
+        rows.append(Advice(method, size, int(held), seconds, error, not flaw, flaw + source))
 
-    consider(
-        "lanczos",
-        0,
-        n * n * X.itemsize,
-        0.0,
-        lambda: gram(P, P, kernel),
-        growth**2,
-        "exact; time grows like n^2",
-    )
-    consider(
-        "implicit",
-        0,
-        X.nbytes,
-        0.0,
-        lambda: Implicit(P, kernel),
-        growth**2,
-        "exact, kernel values computed anew in each product; time grows like n^2",
-    )
-    predicted = (
-        spectral_error(K, quantize_gram(P, kernel, seed), seed, 0.05) / norm / math.sqrt(growth)
-    )
-    consider(
-        "quantize",
-        0,
-        4 * n * math.ceil(n / 32),
-        predicted,
-        lambda: quantize_gram(P, kernel, seed),
-        growth**2,
-        noise,
-    )
+    source = "exact; time grows like n^2"
+    consider("lanczos", 0, whole, 0.0, lambda: gram(P, P, kernel), growth**2, source)
+    source = "exact, kernel values computed anew in each product; time grows like n^2"
+    consider("implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2, source)
+    source = "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
+    error = error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth)
+    bits = 4 * n * math.ceil(n / 32)
+    consider("quantize", 0, bits, error, lambda: quantize_gram(P, kernel, seed), growth**2, source)
     # The variance of a sampled entry is (s - 1) k^2.
-    slope = (
-        (spectral_error(K, sample_gram(P, kernel, 4.0, seed), seed, 0.05) / norm) ** 2
-        / 3.0
-        / growth
-    )
+    slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
     s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # a few entries a row
     here = min(s, max(1.0, few / 4.0))
+    held = n * n / s * (X.itemsize + 4)
+    error = math.sqrt((s - 1.0) * slope)
+    work = growth**2 * here / s
     consider(
-        "sample",
-        round(s, 2),
-        n * n / s * (X.itemsize + 4),
-        math.sqrt((s - 1.0) * slope),
-        lambda: sample_gram(P, kernel, here, seed),
-        growth**2 * here / s,
-        noise,
+        "sample", round(s, 2), held, error, lambda: sample_gram(P, kernel, here, seed), work, source
     )
 
-    def factor_of(method, size, draw):
+    def factor_of(method, size, seed):
         if method == "skpca":
-            return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, draw)))
-        return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, draw), kernel))
+            return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, seed)))
+        return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, seed), kernel))
 
+    source = "error as in the pilot, the worst of six draws"
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
     for method in (*_SAMPLERS, "skpca") if kernel.kind in _KINDS_WITH_LAWS else _SAMPLERS:
-        size, predicted = _least_size(
-            lambda size, draw: (
-                spectral_error(K, factor_of(method, size, (seed + draw) % 2**64), seed, 0.05) / norm
-            ),
+        size, error = _least_size(
+            lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
             wanted,
             ladder,
         )
-        consider(
-            method,
-            size,
-            n * size * X.itemsize,
-            predicted,
-            lambda: factor_of(method, size, seed),
-            growth,
-            "error as in the pilot, the worst of six draws",
-        )
-    return sorted(
-        rows,
-        key=lambda row: (
-            not row.works,
-            max(row.seconds, 1.0) if row.works else row.error,
-            row.bytes,
-        ),
-    )
+        held = n * size * X.itemsize
+        consider(method, size, held, error, lambda: factor_of(method, size, seed), growth, source)
+
+    def rank(row):
+        cost = max(row.seconds, 1.0) if row.works else row.error
+        return not row.works, cost, row.bytes
+
+    return sorted(rows, key=rank)
 
 
 # 16.4 Every function at once
@@ -10925,6 +10871,28 @@ def _progress(text):
             thread.join()
 
 
+def _run_typical_tasks(dtype):
+    """The tasks that `warm_up` names, on as many points as the cores of 6.2 take."""
+    X = np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)
+    kernel = gaussian(median_bandwidth(X))
+    model = kpca(X, kernel, 8)
+    kernel_pca_preimage(expand(X[:9], model), model)
+    centered_kpca(X, kernel, 8)
+    for A in (Implicit(X, kernel), sample_gram(X, kernel, 2.0), quantize_gram(X, kernel)):
+        kpca_from_eigen(X, kernel, block_lanczos(A, 8, tol=0.1))
+    for sampler in (recursive_rls_practical, recursive_rls_accelerated, rpcholesky):
+        landmarks = sampler(X, kernel, 50)
+        nystrom_kpca(X, landmarks, kernel, 8)
+    F = nystrom_features(X, nystrom_map(X, landmarks, kernel))
+    nystrom_ridge(X, X[:, 0], landmarks, kernel, 1.0)
+    centers = kmeans_select(X, 50)
+    rskpca(centers.centers, centers.weights, kernel, 8)
+    shadow_select(X, 0.5)
+    skpca_transform(X, skpca(X, kernel, 64, 16, 8))
+    dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2))
+    spectral_error(LowRank(F), Implicit(X, kernel))
+
+
 @_public
 def warm_up():
     """Compile what typical tasks need, in both precisions, so that their first calls do not wait. Source: textbook.
@@ -10935,37 +10903,14 @@ def warm_up():
     errors. All kernels but those of `custom` share compiled code. Other functions compile when they are first called.
     Returns: float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
+    precisions = (np.float64, np.float32)
+    twins = (math.inf, -1.0)  # all cores serially, and all by all threads
     with _progress("compiling") as line:
-        for number, (dtype, limit) in enumerate(
-            itertools.product((np.float64, np.float32), (math.inf, -1.0))
-        ):
+        for number, (dtype, limit) in enumerate(itertools.product(precisions, twins)):
             line.share = 0.25 * number
-            before = _shared_from.set(limit)  # all cores serially, and all by all threads
+            before = _shared_from.set(limit)
             try:
-                X = (
-                    np.random.default_rng(0).standard_normal((2000, 3)).astype(dtype)
-                )  # enough for cores of 6.2
-                kernel = gaussian(median_bandwidth(X))
-                model = kpca(X, kernel, 8)
-                kernel_pca_preimage(expand(X[:9], model), model)
-                centered_kpca(X, kernel, 8)
-                for A in (
-                    Implicit(X, kernel),
-                    sample_gram(X, kernel, 2.0),
-                    quantize_gram(X, kernel),
-                ):
-                    kpca_from_eigen(X, kernel, block_lanczos(A, 8, tol=0.1))
-                for sampler in (recursive_rls_practical, recursive_rls_accelerated, rpcholesky):
-                    landmarks = sampler(X, kernel, 50)
-                    nystrom_kpca(X, landmarks, kernel, 8)
-                F = nystrom_features(X, nystrom_map(X, landmarks, kernel))
-                nystrom_ridge(X, X[:, 0], landmarks, kernel, 1.0)
-                centers = kmeans_select(X, 50)
-                rskpca(centers.centers, centers.weights, kernel, 8)
-                shadow_select(X, 0.5)
-                skpca_transform(X, skpca(X, kernel, 64, 16, 8))
-                dsgd_evaluate(X, dsgd_kpca(X, kernel, 8, 512, steps=2))
-                spectral_error(LowRank(F), Implicit(X, kernel))
+                _run_typical_tasks(dtype)
             finally:
                 _shared_from.reset(before)
     return time.perf_counter() - line.start
@@ -10974,10 +10919,8 @@ def warm_up():
 # 16.5 A transformer for scikit-learn
 
 
-def __getattr__(name):
-    """`LandmarkFeatures`, a class that is made when it is first asked for: nothing else here needs scikit-learn."""
-    if name != "LandmarkFeatures":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _landmark_features():
+    """The class `LandmarkFeatures`."""
     base = importlib.import_module("sklearn.base")
     utils = importlib.import_module("sklearn.utils")
     validation = importlib.import_module("sklearn.utils.validation")
@@ -11010,86 +10953,90 @@ def __getattr__(name):
             random_state=0,
             centered=False,
         ):
-            self.landmarks, self.n_components, self.kernel, self.sigma = (
-                landmarks,
-                n_components,
-                kernel,
-                sigma,
-            )
-            self.gamma, self.sampler, self.random_state, self.centered = (
-                gamma,
-                sampler,
-                random_state,
-                centered,
-            )
+            self.landmarks = landmarks
+            self.n_components = n_components
+            self.kernel = kernel
+            self.sigma = sigma
+            self.gamma = gamma
+            self.sampler = sampler
+            self.random_state = random_state
+            self.centered = centered
+
+        def _points(self, X, **options):
+            types = [np.float64, np.float32]
+            return validation.validate_data(self, X, dtype=types, order="C", **options)
+
+        def _chosen_kernel(self, X, seed):
+            choices = {"kernel": self.kernel, "sigma": self.sigma, "gamma": self.gamma}
+            given = [name for name, value in choices.items() if value is not None]
+            _require(len(given) <= 1, f"only one of {' and '.join(given)} may be given")
+            if self.kernel is not None:
+                return _checked_as(Kernel, "kernel", self.kernel)
+            if given:
+                return gaussian(self.sigma, self.gamma)
+            return gaussian(median_bandwidth(X, seed))
+
+        def _chosen_sampler(self, size):
+            known = ("auto", "kmeans", *_SAMPLERS)
+            if not isinstance(self.sampler, str) or self.sampler not in known:
+                raise ValueError(f"sampler must be one of {', '.join(known)}, got {self.sampler!r}")
+            if self.sampler == "auto":
+                return "rpcholesky" if size < 10**8 else "rls-accelerated"
+            return self.sampler
 
         @_public
         def fit(self, X, y=None):
-            X = validation.validate_data(
-                self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2
-            )
-            seed = self.random_state
+            X = self._points(X, ensure_min_samples=2)
             n = len(X)
-            k = self.n_components
-            sampler = self.sampler
+            seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
                 seed = int(utils.check_random_state(seed).randint(2**31 - 1))
             seed = _as_seed("random_state", seed)
             many = _checked_whole("landmarks", self.landmarks, 1)
+            k = self.n_components
             if k is not None and _checked_whole("n_components", k, 1) > many:
                 raise ValueError(f"n_components must be at most landmarks, got {k} and {many}")
             if _as_flag("centered", self.centered) and k is None:
                 raise ValueError("centered is for components: n_components must be given")
             if many > n:
-                warnings.warn(f"{many} landmarks of {n} points are all of them", stacklevel=2)
-            given = [
-                name for name in ("kernel", "sigma", "gamma") if getattr(self, name) is not None
-            ]
-            _require(len(given) <= 1, f"only one of {' and '.join(given)} may be given")
-            if not isinstance(sampler, str) or sampler not in ("auto", "kmeans", *_SAMPLERS):
-                raise ValueError(
-                    f"sampler must be auto, kmeans or one of {', '.join(_SAMPLERS)}, got {sampler!r}"
-                )
-            if sampler == "auto":
-                sampler = "rpcholesky" if n * many < 10**8 else "rls-accelerated"
-            self.kernel_ = (
-                _checked_as(Kernel, "kernel", self.kernel)
-                if self.kernel is not None
-                else gaussian(self.sigma, self.gamma)
-                if given
-                else gaussian(median_bandwidth(X, seed))
-            )
-            if sampler == "kmeans" and self.kernel_.kind == _PRECOMPUTED:
+                text = f"LandmarkFeatures: {many} landmarks of {n} points are all of them"
+                warnings.warn(text, stacklevel=_USERS_LINE)
+            sampler = self._chosen_sampler(n * many)
+            kernel = self._chosen_kernel(X, seed)
+            if sampler == "kmeans" and kernel.kind == _PRECOMPUTED:
                 raise ValueError(
                     "sampler must not be kmeans: points of a precomputed kernel are row numbers"
                 )
-            found = _METHODS[sampler].make(X, self.kernel_, min(many, n), seed)
-            self.landmarks_ = found.centers if sampler == "kmeans" else found.indices
-            self._n_features_out = min(k or n, len(self.landmarks_))
-            self.map_ = (
-                nystrom_map(X, self.landmarks_, self.kernel_)
-                if k is None
-                else nystrom_kpca(
-                    X, self.landmarks_, self.kernel_, self._n_features_out, seed, self.centered
-                )
-            )
+            found = _METHODS[sampler].make(X, kernel, min(many, n), seed)
+            landmarks = found.centers if sampler == "kmeans" else found.indices
+            self.kernel_ = kernel
+            self.landmarks_ = landmarks
+            self._n_features_out = min(k or n, len(landmarks))
+            if k is None:
+                self.map_ = nystrom_map(X, landmarks, kernel)
+            else:
+                k = self._n_features_out
+                self.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, self.centered)
             return self
 
         @_public
         def transform(self, X):
             validation.check_is_fitted(self)
-            X = validation.validate_data(
-                self, X, dtype=[np.float64, np.float32], order="C", reset=False
-            )
-            return (nystrom_features if isinstance(self.map_, NystromMap) else expand)(X, self.map_)
+            return features(self._points(X, reset=False), self.map_)
 
-    LandmarkFeatures.__module__, LandmarkFeatures.__qualname__ = (
-        __name__,
-        "LandmarkFeatures",
-    )  # to be pickled by
-    LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"  # as errors name it
-    globals()[name] = LandmarkFeatures
+    # The names that errors give, and that pickle finds it by.
+    LandmarkFeatures.__module__ = __name__
+    LandmarkFeatures.__qualname__ = "LandmarkFeatures"
+    LandmarkFeatures.__init__.__qualname__ = "LandmarkFeatures.__init__"
     return LandmarkFeatures
+
+
+def __getattr__(name):
+    """`LandmarkFeatures`, a class that is made when it is first asked for: nothing else here needs scikit-learn."""
+    if name != "LandmarkFeatures":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = _landmark_features()
+    return globals()[name]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
