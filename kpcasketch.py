@@ -2558,7 +2558,41 @@ def _bits_product(A, V):
     return out
 
 
-# 6.4 What everything else needs of a form
+# 6.4 Columns
+
+
+def _unit_of(values, axis=None):
+    """The largest magnitude, along an axis if one is given, or 1 for zeros: divide by it before squaring."""
+    largest = np.maximum(values.max(axis, initial=0.0), -values.min(axis, initial=0.0))
+    return largest + (largest == 0.0)
+
+
+def _exact_unit_of(values):
+    """A power of two near the largest magnitude, or 1 where that needs no division: a quotient has the same bits."""
+    largest = float(_unit_of(values))
+    return 1.0 if 1e-9 < largest < 1e9 else 2.0 ** math.floor(math.log2(largest))
+
+
+def _largest_column(W):
+    """The norm of the longest column."""
+    unit = _unit_of(W)
+    return unit * math.sqrt(np.square(W / unit).sum(0).max())
+
+
+def _fix_signs(vectors, by=None):
+    """Columns with signs that make the entry of largest magnitude positive: their own, or that of `by`."""
+    by = vectors if by is None else by
+    largest = by[np.abs(by).argmax(0), np.arange(by.shape[1])]
+    return vectors * np.where(largest < 0.0, -1.0, 1.0)
+
+
+def _over_roots(vectors, values, floor):
+    """Columns v_i / sqrt(values_i), or 0 where values_i <= floor."""
+    kept = values > floor
+    return np.where(kept, vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+
+
+# 6.5 What everything else needs of a form
 
 
 def _epsilon(A):
@@ -2798,11 +2832,6 @@ def _measured_product(A, V):
     return W, _largest_column(W)
 
 
-def _largest_column(W):
-    unit = max(float(np.abs(W).max()), 1e-300)
-    return unit * math.sqrt(np.square(W / unit).sum(0).max())
-
-
 def _as_operator(name, value, symmetric=False):
     """The operator `value` with arrays in C order, which no product can trip over; if asked, symmetric as it looks."""
     plain = isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy")
@@ -2833,7 +2862,7 @@ def _checked_pair(A, B, symmetric=False):
     return A, B
 
 
-# 6.5 Functions of operators
+# 6.6 Functions of operators
 
 
 @_public
@@ -2951,7 +2980,7 @@ def _orthonormalize(W, key):
     (n, p) = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
-    V = W / np.maximum(np.abs(W).max(0), 1e-300)  # squares of tiny or huge entries would not fit
+    V = W / _unit_of(W, 0)
     for _ in range(10):
         G = _transposed_product(V, p, V)
         if np.abs(G - np.eye(p)).max() <= 1e-13:
@@ -2965,11 +2994,6 @@ def _orthonormalize(W, key):
             independent and not lost.any(),
         )
     return V, independent
-
-
-def _largest_size(values):
-    """max abs(value), or 1 if all are 0: a scale to divide by."""
-    return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
 @_helper
@@ -3061,7 +3085,7 @@ def _solve_small(A, values, beside, rows):
 def _small_eigen(H, size, by_size):
     """Eigenpairs of a symmetric matrix, the leading part of H, descending (by absolute value if by_size)."""
     A = H[:size, :size]
-    scale = _largest_size(A)
+    scale = _unit_of(A)
     A = 0.5 * (A / scale + A.T / scale)  # squares of tiny entries would underflow
     if size > 256:
         found, columns = np.linalg.eigh(A)
@@ -3165,7 +3189,7 @@ def _square_norm(G):
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
     """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `start_at` on.
     values, Y: all Ritz pairs, of which the first `skipped` do not count; level above all others, or below them."""
-    scale = _largest_size(values)
+    scale = _unit_of(values)
     size = float(np.abs(R).max()) or 1e-300
     # squares of tiny or huge entries would not fit
     unit = R / size
@@ -3207,13 +3231,11 @@ def _eigen_of(values, vectors, products, iterations, precision, summands):
     """The first pairs, in each vector the entry of largest size positive (the first of equals), with their residuals,
     which come from A times the vectors, whatever led to these."""
     k = vectors.shape[1]
-    scale = _largest_size(values)
-    largest = np.abs(vectors).argmax(0)
+    scale = _unit_of(values)
     residual = np.sqrt(np.square((products - values[:k] * vectors) / scale).sum(0))
-    vectors = vectors * np.where(vectors[largest, np.arange(k)] < 0.0, -1.0, 1.0)
     return Eigen(
         values[:k].copy(),
-        vectors,
+        _fix_signs(vectors),
         iterations,
         np.maximum(residual, precision * max(1.0, summands / scale)),
     )
@@ -3251,7 +3273,7 @@ def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or i
         _extend_basis(Q, H, size, W, R)
         size += block
         values, Y = _small_eigen(H, size, False)
-        scale = _largest_size(values)
+        scale = _unit_of(values)
         enough = size >= k
         if enough:
             residual = _residual_norms(R, Y[size - block :], k, scale).max()
@@ -3482,7 +3504,7 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         _require(_all_below(Z, math.inf), "A must be finite (no NaN or infinity)")
         T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
-        scale = _largest_size(values)
+        scale = _unit_of(values)
         worst = _residual_norms(Z - _dense_product(Q, k, T), Y, k, scale).max()
         margin = max(tol, 16.0 * precision * max(1.0, summands / scale))
         settled = -values[k - 1] <= shift * (1.0 + 1e-6) and (margin < 1.0 or iterations > 2)
@@ -3608,9 +3630,10 @@ def _expansion_of(X, kernel, eigen, taken):
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor = share * (max(eigen.values[0], 0.0) + abs(taken))
     values = eigen.values
-    kept = values > np.maximum(floor, eigen.residual * values[0])
-    coef = np.where(kept, eigen.vectors / np.sqrt(np.where(kept, values, 1.0)), 0.0).astype(X.dtype)
-    return Expansion(X.copy(), coef, np.where(kept, values, 0.0), np.zeros(values.size), kernel)
+    floor = np.maximum(floor, eigen.residual * values[0])
+    coef = _over_roots(eigen.vectors, values, floor).astype(X.dtype)
+    kept = np.where(values > floor, values, 0.0)
+    return Expansion(X.copy(), coef, kept, np.zeros(values.size), kernel)
 
 
 @_public
@@ -10282,7 +10305,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     values = _checked_vector("sketch.values", values)
     V = _checked_points("sketch.vectors", V, rows=n)
     m = min(values.size, V.shape[1], n)
-    V = V[:, :m] / np.maximum(np.abs(V[:, :m]).max(0), 1e-300, dtype=np.float64)
+    V = V[:, :m].astype(np.float64)
+    V = V / _unit_of(V, 0)
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
     new = (np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))) & (
         values[:m] > 1e-13 * values.max()
