@@ -2,6 +2,11 @@
 """Each public function refuses bad input with a ValueError that names function, argument and limit, and takes odd but
 good input."""
 
+import inspect
+import pathlib
+import pickle
+import re
+
 import numba
 import numpy as np
 import pytest
@@ -654,3 +659,66 @@ def test_a_single_point_of_one_dimension_was_refused_without_the_remedy(call):
 def test_other_tables_are_refused_with_what_would_do(value, text):
     with pytest.raises(ValueError, match=f"^gram_diagonal: X must .*{text}"):
         kp.gram_diagonal(value, g)
+
+
+# The entry of public functions
+
+
+SOUND = {
+    "X": np.eye(4),
+    "Y": np.eye(4),
+    "A": np.eye(4),
+    "B": np.eye(4),
+    "V": np.eye(4),
+    "C": np.eye(4),
+    "w": np.ones(4),
+    "kernel": kp.gaussian(1.0),
+    "landmarks": np.arange(2),
+    **{"k": 2, "m": 3, "s": 2, "d": 4, "ell": 3, "seed": 0},
+    **{"lam": 1.0, "delta": 0.1, "eps": 0.1},
+}
+ENTRIES = [
+    getattr(kp, name)
+    for name in kp.__all__
+    if inspect.isfunction(getattr(kp, name)) and name not in ("main", "load")
+]
+
+
+@pytest.mark.parametrize("function", ENTRIES, ids=lambda function: function.__name__)
+def test_functions_refused_under_the_names_of_others(function):
+    # `residual` refused as gram_diagonal, and a function named an argument that it did not have
+    if function.__name__.startswith("dask"):
+        pytest.importorskip("dask")
+    parameters = inspect.signature(function).parameters
+    needed = [name for name, own in parameters.items() if own.default is own.empty]
+    for wrong in needed:
+        arguments = [SOUND.get(name, ...) if name != wrong else ... for name in needed]
+        with pytest.raises(ValueError) as refused:
+            function(*arguments)
+        said = re.match(r"(\w+): (\w+)", str(refused.value))
+        assert said[1] == function.__name__ and said[2] in parameters
+
+
+def test_a_public_function_shows_its_signature_pickles_and_lets_the_users_line_be_seen():
+    assert list(inspect.signature(kp.kpca).parameters) == ["X", "kernel", "k", "seed"]
+    assert pickle.loads(pickle.dumps(kp.kpca)) is kp.kpca and kp.kpca.__doc__
+    with pytest.raises(ValueError) as refused:
+        kp.kpca(np.eye(3), kp.gaussian(1.0), 0)
+    assert refused.traceback[0].path == pathlib.Path(__file__)
+    assert refused.traceback[-1].name == "_checked_whole"
+
+
+def test_numpys_own_subclasses_of_value_error_are_left_as_they_are():
+    def fails(V):
+        raise np.linalg.LinAlgError("singular")
+
+    with pytest.raises(np.linalg.LinAlgError, match="^singular"):
+        kp.block_lanczos_of(fails, 5, 1)
+
+
+def test_overflow_raised_where_the_user_asked_numpy_to_raise(rng):
+    X = rng.standard_normal((300, 3)).astype(np.float32)
+    with np.errstate(all="raise"):
+        found = kp.recursive_rls_practical(X, kp.gaussian(1.0), 20)
+        kp.nystrom_kpca(X, found, kp.gaussian(1.0), 3)
+        kp.nystrom_ridge(X, X[:, 0], found, kp.polynomial(3, 1e-15, 0.0), 1e-30)
