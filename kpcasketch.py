@@ -10815,8 +10815,10 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
             flaw = "no smaller than the matrix itself; "
         seconds = math.nan
         if not flaw:
-            search = timeit.Timer(lambda: block_lanczos(make(), min(k, few), seed))
-            seconds = work * min(search.repeat(3, 1))  # of three: the first may compile
+            runs = timeit.repeat(
+                lambda: block_lanczos(make(), min(k, few), seed), repeat=3, number=1
+            )
+            seconds = work * min(runs)  # the first may compile
         rows.append(Advice(method, size, int(held), seconds, error, not flaw, flaw + source))
 
     source = "exact; time grows like n^2"

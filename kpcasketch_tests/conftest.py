@@ -6,9 +6,8 @@ import zlib
 # before numpy: its threads and numba's on the same cores slow each other down
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) < 2:
-    os.environ.setdefault(
-        "NUMBA_NUM_THREADS", "2"
-    )  # on one core, too: bits of one and of two threads are compared
+    # on one core, too: bits of one and of two threads are compared
+    os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 
 import hypothesis
 import numba
@@ -19,12 +18,10 @@ import kpcasketch
 
 hypothesis.settings.register_profile("repeatable", derandomize=True)
 hypothesis.settings.load_profile("repeatable")
-if (
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-):  # as of what a shell starts in the background: tests of Ctrl-C
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # failed there, as their children inherit it
+# as of what a shell starts in the background: tests of Ctrl-C
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # failed there, as their children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 skipped = []  # tests, for want of a package or of threads
@@ -126,9 +123,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(
-        key=lambda item: "warm_up_runs" in item.name
-    )  # at last: what others have compiled is on disk
+    # at last: what others have compiled is on disk
+    items.sort(key=lambda item: "warm_up_runs" in item.name)
     for item in items:
         if numba.config.DISABLE_JIT and item.path.name != "test_kernels.py":
             item.add_marker(pytest.mark.skip(reason="takes minutes where nothing is compiled"))

@@ -88,37 +88,21 @@ def read(tmp_path, capsys, content, *words):
         ("e,i\n1,2\n3,4\n", [], [[1, 2], [3, 4]], ["e", "i"]),
         ('"a","b"\n"1","2"\n"3","4"', [], [[1, 2], [3, 4]], ["a", "b"]),
         ('"n,f",inf\n1,2\n3,4\n\n\n', [], [[1, 2], [3, 4]], ["n,f", "inf"]),
-        (
-            '"height\n(cm)",b\n1,2\n3,4\n',
-            [],
-            [[1, 2], [3, 4]],
-            ["height\n(cm)", "b"],
-        ),  # was refused
+        # was refused
+        ('"height\n(cm)",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["height\n(cm)", "b"]),
         ('"weight; kg",b\n1,2\n3,4\n', [], [[1, 2], [3, 4]], ["weight; kg", "b"]),
-        (
-            "1990,1991\n1,2\n3,4\n",
-            ["--header"],
-            [[1, 2], [3, 4]],
-            ["1990", "1991"],
-        ),  # years were a point
+        # years were a point
+        ("1990,1991\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["1990", "1991"]),
         ("0,1\n1,2\n3,4\n", ["--header"], [[1, 2], [3, 4]], ["0", "1"]),
         ("0,1\n1,2\n3,4\n", ["--no-header"], [[0, 1], [1, 2], [3, 4]], None),
         (",a,b\n0,1,2\n1,3,4\n2,9,9\n", ["--columns", "b,a"], [[2, 1], [4, 3], [9, 9]], ["b", "a"]),
         (",a,b\n0,1,2\n1,3,4\n", ["--columns", "2,3"], [[1, 2], [3, 4]], ["a", "b"]),
         ('"x,y",z,t\n1,2,u\n3,4,v\n', ["--columns", '"x,y",z'], [[1, 2], [3, 4]], ["x,y", "z"]),
-        (
-            "a,b,c\n1,2,3\n4,5,6\n",
-            ["--columns", "c, a"],
-            [[3, 1], [6, 4]],
-            ["c", "a"],
-        ),  # " a" was no name
+        # " a" was no name
+        ("a,b,c\n1,2,3\n4,5,6\n", ["--columns", "c, a"], [[3, 1], [6, 4]], ["c", "a"]),
         ("0,5,6\n1,7,8\n2,9,9\n", ["--columns", "2,3"], [[5, 6], [7, 8], [9, 9]], [2, 3]),
-        (
-            "0,5\n1,7\n2,9\n",
-            ["--columns", "1,2"],
-            [[0, 5], [1, 7], [2, 9]],
-            [1, 2],
-        ),  # as is asked for
+        # as is asked for
+        ("0,5\n1,7\n2,9\n", ["--columns", "1,2"], [[0, 5], [1, 7], [2, 9]], [1, 2]),
         ("id,a\n0,5\n1,7\n2,9\n", [], [[0, 5], [1, 7], [2, 9]], ["id", "a"]),  # a name of its own
         ("a,a,b\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["a", "b"]),
         ("id,2,3\n1,2,3\n4,5,6\n", ["--columns", "2,3"], [[2, 3], [5, 6]], ["2", "3"]),
@@ -132,11 +116,12 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
 @pytest.mark.parametrize(
     "content, words, text",
     [
+        # it was dropped
         (
             "1,2\n#DIV/0!,4\n5,6\n",
             [],
             "line 2, column 1 holds '#DIV/0!', which is no number",
-        ),  # it was dropped
+        ),
         (
             ",a,b\n0,1,2\n1,3,4\n",
             [],
@@ -144,11 +129,8 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ),
         ("0,1.5,2.5\n1,3.5,4\n2,5,6\n", [], "column 1 numbers the rows: an index?"),
         ("1,1.5\n2,3.5\n3,5\n", [], "column 1 numbers the rows"),  # R's, without names
-        (
-            "a,b\n1,2,3\n2,4,5\n",
-            [],
-            "line 1 has 2 names, and line 2 3 fields: row names",
-        ),  # R's row.names
+        # R's row.names
+        ("a,b\n1,2,3\n2,4,5\n", [], "line 1 has 2 names, and line 2 3 fields: row names"),
         (
             "0,1,2\n1.5,2,3\n",
             [],
@@ -181,11 +163,8 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ("1,2\n", ["--columns", "3"], "must have one column 3: it has 2"),
         ("", [], "holds no numbers"),
         ("a,b\n", [], "2-D array of real numbers, got float64 of shape (0, 2)"),
-        (
-            "a,b\nnan,2\n3,4\n",
-            [],
-            "line 2, column 1, 'a', holds 'nan', which is no number",
-        ),  # "row 0 is not" finite
+        # "row 0 is not" finite
+        ("a,b\nnan,2\n3,4\n", [], "line 2, column 1, 'a', holds 'nan', which is no number"),
         (
             "a,b\n3,4\n7,inf\n",
             [],
@@ -193,16 +172,10 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ),
         ("a,b\n3,4\n1e200,2\n", ["--standardize"], "line 3, column 1, 'a', holds '1e200'"),
         ("1,2\n" * 5000 + "nan,3\n", [], "line 5001, column 1 holds 'nan'"),
-        (
-            "a,b\n1,2\n3,1_000\n",
-            [],
-            "line 3, column 2, 'b', holds '1_000', which is no number",
-        ),  # was 1000
-        (
-            "a,b\n1,2\n3,\u0664\n",
-            [],
-            "line 3, column 2, 'b', holds '\u0664', which is no number",
-        ),  # was 4
+        # was 1000
+        ("a,b\n1,2\n3,1_000\n", [], "line 3, column 2, 'b', holds '1_000', which is no number"),
+        # was 4
+        ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 2, 'b', holds '\u0664', which is no number"),
         ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "cannot read"),  # a field without end
         ("caf\u00e9,b\n1,2\n".encode("latin-1"), [], "is not in UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), [], "is not in UTF-8"),
@@ -261,9 +234,8 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
         capsys, "apply", model, csv_file(tmp_path, "c,note,a,b\n" + turned, "turned.csv"), "-o", out
     )
     assert np.array_equal(np.load(out), expected)
-    done(
-        capsys, "apply", model, csv_file(tmp_path, rows, "plain.csv"), "-o", out
-    )  # without names, by places
+    # without names, by places
+    done(capsys, "apply", model, csv_file(tmp_path, rows, "plain.csv"), "-o", out)
     assert np.array_equal(np.load(out), expected)
     lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
     assert "must have one column 'b': it has 'a', 'c'" in refused(
@@ -337,10 +309,8 @@ def test_numbers_that_chose_columns_passed_for_names_in_a_new_file(tmp_path, cap
         ["--columns", "1,2"],
     )
     done(capsys, "embed", csv_file(tmp_path, table(points, "")[1:]), *numbers, *words)
-    expected, points[0] = (
-        kp.load(tmp_path / "m.npz"),
-        [2, 5, 1, 4],
-    )  # it has a 1 and a 2, and was a header
+    # it has a 1 and a 2, and was a header
+    expected, points[0] = (kp.load(tmp_path / "m.npz"), [2, 5, 1, 4])
     text = "\n".join(",".join(f"{value:.0f}" for value in row) for row in points)
     assert np.array_equal(
         of_model(tmp_path, capsys, text), kp.expand(points[:, :2].copy(), expected)
@@ -614,21 +584,13 @@ def test_a_column_of_the_points_holds_their_labels(tmp_path, capsys):
         ("a.npy", X, ["-k", "two"], "-k: invalid int value"),
         ("a.npy", X, ["--sigma", "-1"], "sigma must be from 1e-150"),
         ("a.npy", X, ["--sigma", "wide"], "--sigma: invalid number value: 'wide'"),
-        (
-            "a.npy",
-            X,
-            ["--method", "uniform", "-s", "abc"],
-            "-s: invalid number value: 'abc'",
-        ),  # a traceback
+        # a traceback
+        ("a.npy", X, ["--method", "uniform", "-s", "abc"], "-s: invalid number value: 'abc'"),
         ("a.npy", X, ["-o", ""], "o must not be empty"),
         ("a.npy", X, ["--method", "magic"], "invalid choice"),
         ("a.npy", X, ["--unknown"], "unrecognized arguments"),
-        (
-            "a.npy",
-            X,
-            ["--method", "sample", "-s", "0.5"],
-            "error: -s must be from 1",
-        ),  # functions were named
+        # functions were named
+        ("a.npy", X, ["--method", "sample", "-s", "0.5"], "error: -s must be from 1"),
         ("a.npy", X, ["--method", "uniform", "-s", "20.5"], "error: -s must be a whole number"),
         (
             "a.npy",
@@ -1177,9 +1139,8 @@ def test_single_precision_stays_and_whole_numbers_become_double(tmp_path, capsys
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_standardized_points_have_mean_0_and_variance_1(dtype, tmp_path):
-    Y = (X * [1e-3, 5e6, 0] + [1e9 if dtype == np.float64 else 1.0, 0, 0.1]).astype(
-        dtype
-    )  # a sum of .1 is rounded
+    # a sum of .1 is rounded
+    Y = (X * [1e-3, 5e6, 0] + [1e9 if dtype == np.float64 else 1.0, 0, 0.1]).astype(dtype)
     np.save(tmp_path / "Y.npy", Y)
     found = kp._load_points(
         kp._parser().parse_args(["embed", str(tmp_path / "Y.npy"), "--standardize"])
@@ -1276,9 +1237,8 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
     assert "goes on at point 16384" in done(capsys, "stream", path, *STREAM, "--state", state)
     assert calls == [8192, 8192, 3616, 3616]
     assert_whole(state, points)
-    done(
-        capsys, "stream", path, "-k", "2", "--seed", "3", "--state", state
-    )  # the others are as it has them
+    # the others are as it has them
+    done(capsys, "stream", path, "-k", "2", "--seed", "3", "--state", state)
     assert_whole(state, points)
     monkeypatch.setitem(kp._STREAMS, "skpca", stream)
     interrupt_at(monkeypatch, 2)
@@ -1289,9 +1249,8 @@ def test_an_interrupted_stream_goes_on_where_it_was(many, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # files that np.load left open
+# files that np.load left open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_stream_interrupted_at_odd_moments_ends_with_the_same_bits(many, capsys):
     points, path, state = many
     rng, codes = np.random.default_rng(5), []
@@ -1522,9 +1481,8 @@ def test_advice_ends_with_a_command(points, tmp_path, capsys):
 
 
 def test_advice_of_fewer_landmarks_than_components_could_not_be_taken(points, monkeypatch, capsys):
-    out = done(
-        capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20"
-    )  # 16 landmarks would do
+    # 16 landmarks would do
+    out = done(capsys, "advise", points, "--sigma", "50", "--error", "0.05", "-k", "20")
     done(capsys, *out.splitlines()[-1].split()[3:], "--no-errors")
     monkeypatch.setattr(
         kp, "advise", lambda *_: [kp.Advice("skpca", 23, 10, 0.1, 0.01, True, "a pilot")]
@@ -1561,9 +1519,8 @@ def test_the_least_size_is_one_at_which_six_draws_suffice():
 
 def test_of_what_takes_no_second_the_smallest_is_advised(monkeypatch):
     # pendigits: an exact matrix of 967 MB came before 3 MB of landmarks, as both took less than a second
-    monkeypatch.setattr(
-        kp.timeit, "repeat", lambda run, **_: [run() and 1e-3]
-    )  # however slow the machine is
+    # however slow the machine is
+    monkeypatch.setattr(kp.timeit, "repeat", lambda run, **_: [run() and 1e-3])
     Z = np.random.default_rng(3).standard_normal((400, 3))
     rows = [row for row in kp.advise(Z, KERNEL, 0.01, k=3) if row.works]
     sizes = [row.bytes for row in rows if row.seconds < 0.9]
@@ -1588,9 +1545,8 @@ def test_what_is_advised_has_the_predicted_error(data, monkeypatch):
     assert [row.works for row in rows] == sorted((row.works for row in rows), reverse=True)
     K, norm = kp.Implicit(Z, kernel), kp.spectral_norm(kp.Implicit(Z, kernel), 0, 0.01)
     factor = kp.nystrom(Z, kp._METHODS[best.method].make(Z, kernel, int(best.size), 0), kernel)
-    assert (
-        0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0
-    )  # of the worst draw
+    # of the worst draw
+    assert 0.15 < kp.spectral_error(K, kp.LowRank(factor), 0, 0.05) / norm / best.error < 2.0
     for name, A in (("quantize", kp.quantize_gram(Z, kernel)), ("sample", None)):
         row = next(row for row in rows if row.method == name)
         A = A or kp.sample_gram(Z, kernel, row.size)
@@ -1804,9 +1760,8 @@ def test_a_file_name_beyond_ascii_refused_all_work(tmp_path):
 def test_a_terminal_shows_how_far_a_stream_is_and_how_long_the_rest_takes(tmp_path):
     import pty
 
-    np.lib.format.open_memmap(
-        tmp_path / "X.npy", "w+", np.float64, (3_000_000, 20)
-    ).flush()  # holes
+    # holes
+    np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float64, (3_000_000, 20)).flush()
     ours, theirs = pty.openpty()
     words = [
         sys.executable,

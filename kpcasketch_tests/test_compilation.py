@@ -436,6 +436,7 @@ print(all(map(np.array_equal, before, results())), kp.gaussian(2.0) == g,
 """
 
 
+# Spyder
 @pytest.mark.parametrize(
     "again",
     [
@@ -444,7 +445,7 @@ print(all(map(np.array_equal, before, results())), kp.gaussian(2.0) == g,
         "importlib.reload(kp)",  # IPython's autoreload
         "del sys.modules['kpcasketch']; import kpcasketch as kp",
     ],
-)  # Spyder
+)
 def test_after_a_reload_every_kernel_model_and_state_was_refused(again):
     assert run(RELOADED.replace("AGAIN", again))[0] == "True True True\n"
 

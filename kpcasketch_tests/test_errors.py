@@ -412,9 +412,8 @@ def test_sketch_error_of_an_exact_matrix_is_rounding():
             and np.abs(found.values).max() < 1e-5 * 600
             and found.angles.max() < 1e-3
         )
-    all_of = kp.sketch_error(
-        kp.block_lanczos(K[:9, :9], 9), X[:9], KERNEL, 9
-    )  # nothing is left off the span
+    # nothing is left off the span
+    all_of = kp.sketch_error(kp.block_lanczos(K[:9, :9], 9), X[:9], KERNEL, 9)
     assert all_of.angles.max() < 1e-6 and np.abs(all_of.values).max() < 1e-12
 
 
@@ -608,9 +607,8 @@ def test_residuals_are_those_of_explicit_features(make, shift, dtype, rng):
             ),
         }[make]()
         directions = explicit(model.points.astype(float)).T @ model.coef
-        if (
-            make == "centred landmarks"
-        ):  # about the mean of the projections on the span of the landmarks
+        # about the mean of the projections on the span of the landmarks
+        if make == "centred landmarks":
             span = np.linalg.qr(explicit(X[rows].astype(float)).T)[0]
             mean = span @ (span.T @ mean)
     found = kp.residual(new, model)
@@ -713,9 +711,8 @@ def test_explained_variance_of_random_features(rng):
         total = ((Z - Z.mean(0)) ** 2).sum()  # of unpaired features |z(x)|^2 is not k(x, x)
         expected = (((Z - Z.mean(0)) @ model.basis) ** 2).sum(0) / total
         assert np.allclose(found, expected) and np.isclose(found.sum(), 1.0)
-        alike = kp.rnca(
-            X * 0.01, drawn, 2, 0, True
-        )  # all but one point: shares were up to 3.7, or refused
+        # all but one point: shares were up to 3.7, or refused
+        alike = kp.rnca(X * 0.01, drawn, 2, 0, True)
         assert 0.9 < kp.explained_variance_ratio(X * 0.01, alike).sum() <= 1.0 + 1e-9
 
 

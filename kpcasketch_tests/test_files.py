@@ -147,10 +147,8 @@ def test_the_transformer_serves_a_pipeline_and_a_search():
     assert np.array_equal(pickle.loads(pickle.dumps(fitted)).transform(points), features)
     with pytest.raises(ValueError, match="features"):
         pipeline.predict(np.ones((3, 5)))
-    assert fitted.set_params(n_components=2).transform(points).shape == (
-        400,
-        60,
-    )  # what was fitted counts
+    # what was fitted counts
+    assert fitted.set_params(n_components=2).transform(points).shape == (400, 60)
     near = kp.LandmarkFeatures(60, sampler="kmeans").fit(points)  # centers, which are no rows
     assert near.landmarks_.shape == (60, 2)
     K = kp.gram(points, points, near.kernel_)

@@ -267,9 +267,8 @@ def test_centring_a_wide_gaussian_ran_through_all_iterations(products):
         np.linalg.norm(exact.astype(float) @ found.vectors - found.vectors * found.values, axis=0)
         / values[0]
     )
-    assert (
-        true <= 1.1 * found.residual
-    ).all()  # the larger one of what the search left and of the rounding
+    # the larger one of what the search left and of the rounding
+    assert (true <= 1.1 * found.residual).all()
 
 
 def test_components_that_centring_leaves_of_many_float32_points_were_cut():
@@ -387,9 +386,8 @@ def test_preimages_diagonals_and_ridges_failed_where_numpy_raises_what_underflow
     with np.errstate(all="raise"):
         model = kp.kpca(points, kp.gaussian(1.0), 3)
         assert np.abs(kp.kernel_pca_preimage(kp.expand(points, model), model) - points).max() < 1e-6
-        assert (
-            kp.gram_diagonal(tiny, kp.polynomial(2, 1.0, 0.0)).max() < 1e-45
-        )  # 4e-80, below float32
+        # 4e-80, below float32
+        assert kp.gram_diagonal(tiny, kp.polynomial(2, 1.0, 0.0)).max() < 1e-45
         found = kp.kernel_ridge_cg(points, np.array([1.0, 1e-300, 0.0]), kp.gaussian(1.0), 1e200)
         assert found.coef[0, 0] == pytest.approx(1e-200)
 

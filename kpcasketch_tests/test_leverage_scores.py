@@ -26,10 +26,8 @@ K = naive.laplacian(X, X, 5.0)
 LAM = np.linalg.norm(K, 2) / 30
 CHANCE = 1e-8
 MANY = np.random.default_rng(1).standard_normal((2500, 2))
-SMOOTH, RIDGE = (
-    kp.gaussian(3.0),
-    500.0,
-)  # the theorems' constants need many points and a large ridge
+# the theorems' constants need many points and a large ridge
+SMOOTH, RIDGE = (kp.gaussian(3.0), 500.0)
 ROOM = {
     "recursive_rls": lambda s, seed: kp.recursive_rls(MANY, SMOOTH, RIDGE, 0.03, seed),
     "recursive_rls_fixed": lambda s, seed: kp.recursive_rls_fixed(MANY, SMOOTH, s, 0.03, seed),
@@ -242,9 +240,8 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize(
-    "n, s, c, levels", [(1200, 200, 40.0, 4), (2000, 600, 50.0, 3)]
-)  # k of 1, of 2
+# k of 1, of 2
+@pytest.mark.parametrize("n, s, c, levels", [(1200, 200, 40.0, 4), (2000, 600, 50.0, 3)])
 def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, levels, monkeypatch):
     """The naive recursion, fed with the uniform numbers of the compiled one, level by level."""
     (depth, uniform), scores, seen, points = halvings_and_coins(4, n), kp._scores, [], MANY[:n]
@@ -708,9 +705,8 @@ def test_nystrom_to_reaches_the_error_and_certifies_it(n, error):
         and (np.diff(np.square(F).sum(0)) <= 1e-9).all()
     )
     if error > 1e-6:  # below, a pseudo-inverse has lost the digits
-        leading = np.linalg.eigvalsh(naive.nystrom(K, rows))[::-1][
-            :rank
-        ]  # its components, and no other
+        # its components, and no other
+        leading = np.linalg.eigvalsh(naive.nystrom(K, rows))[::-1][:rank]
         assert np.abs(F.T @ F - np.diag(leading)).max() < 1e-7 * max(values[0], 1.0)
     best = (values > error * values[0]).sum()
     if 1e-11 < error < 0.3 and n == 2500:  # not many more than the best of that error
@@ -885,10 +881,8 @@ def test_a_tail_was_a_quarter_too_large_where_a_start_was_unlucky(k):
     values = 0.6 ** np.arange(200)
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((200, 200)))[0]
     kernel = kp.precomputed((turn * values) @ turn.T)
-    rows, exact = (
-        np.arange(200.0)[:, None],
-        0.6**k * (1 - 0.6 ** (200 - k)) / 0.4 / k,
-    )  # a geometric series
+    # a geometric series
+    rows, exact = (np.arange(200.0)[:, None], 0.6**k * (1 - 0.6 ** (200 - k)) / 0.4 / k)
     found = [
         kp._tail_ridge(kernel, rows, np.ones(200), k, np.uint64(seed)) / exact
         for seed in range(100)
@@ -997,9 +991,8 @@ def test_landmarks_of_a_stream_are_points_of_it_with_unbiased_weights(dtype):
             and one.indices.size == 60
         )
         assert (np.diff(one.indices) > 0).all() and one.weights.min() >= 1 - 1e-12
-    sums = [
-        np.square(one.weights).sum() for one in found
-    ]  # each an estimate of the number of points
+    # each an estimate of the number of points
+    sums = [np.square(one.weights).sum() for one in found]
     assert abs(np.mean(sums) - 2000) < 5 * np.std(sums) / np.sqrt(30)
     halves = [
         stream_of_landmarks(part, kernel, 60, seed, 301)

@@ -15,9 +15,8 @@ CHANCE = 1e-8
 
 
 def key(seed, purpose):
-    return np.uint64(
-        kp._key(np.uint64(seed), purpose)
-    )  # compiled code returns it to Python as an int
+    # compiled code returns it to Python as an int
+    return np.uint64(kp._key(np.uint64(seed), purpose))
 
 
 @numba.njit

@@ -243,9 +243,8 @@ def test_bounds_of_shadows_hold_and_are_sharp(name, rng):
     found = kp.shadow_select(points, eps)
     assert kp.mmd(points, found.centers, found.weights, kernel) <= bounds.mmd
     assert kp.operator_distance(points, found.centers, found.weights, kernel) <= bounds.operator
-    moved = points[:1] + np.array(
-        [[0.0, 0.0], [eps, 0.0]]
-    )  # all of one at distance eps: the worst case
+    # all of one at distance eps: the worst case
+    moved = points[:1] + np.array([[0.0, 0.0], [eps, 0.0]])
     assert kp.mmd(moved[1:], moved[:1], np.ones(1), kernel) == pytest.approx(bounds.mmd, rel=1e-9)
     assert kp.operator_distance(moved[1:], moved[:1], np.ones(1), kernel) == pytest.approx(
         bounds.operator, rel=1e-9
@@ -311,9 +310,8 @@ def test_every_point_is_pared_as_often():
         ),
         minlength=20,
     )
-    assert (
-        stats.chisquare(counts).pvalue > 1e-6
-    )  # of negatively correlated counts: the test is conservative
+    # of negatively correlated counts: the test is conservative
+    assert stats.chisquare(counts).pvalue > 1e-6
 
 
 def test_thinned_and_herded_points_stand_for_all_better_than_random_ones(rng):
@@ -1027,11 +1025,8 @@ def test_distances_of_predictions_were_0_without_a_word(rng):
         kp.nystrom_ridge(points, y, np.arange(9), kernel, 1e-3),
     )
     words = "projection_distance: values of expansion and other must be as many as their components, and positive"
-    for predicts in (
-        few,
-        kp.kernel_ridge_cg(points, y, kernel, 1e-3),
-        few._replace(targets=0),
-    ):  # of an older file
+    # of an older file
+    for predicts in (few, kp.kernel_ridge_cg(points, y, kernel, 1e-3), few._replace(targets=0)):
         for pair in ((predicts, predicts), (components, predicts), (predicts, components)):
             with pytest.raises(ValueError, match=words):
                 kp.projection_distance(*pair)

@@ -29,9 +29,8 @@ def test_ridge_regression_of_fewer_points_than_targets(rng):
 
 def test_more_components_than_distinct_rows(rng):
     X = np.repeat(rng.standard_normal((3, 4)), 10, axis=0)
-    values = (
-        10 * np.linalg.eigvalsh(np.exp(-squares(X[::10], X[::10]) / 2))[::-1]
-    )  # of the three, ten times each
+    # of the three, ten times each
+    values = 10 * np.linalg.eigvalsh(np.exp(-squares(X[::10], X[::10]) / 2))[::-1]
     model = kp.kpca(X, kp.gaussian(1.0), 12)
     assert model.values[:3] == pytest.approx(values, rel=1e-12) and not model.values[3:].any()
     features = kp.expand(X, model)

@@ -342,9 +342,10 @@ def test_what_fits_exactly_was_shrunk_to_zeros(n, m, ell, rank, half, rng):
         assert found.shrunk <= 1e-12 * found.squares and found.B.shape == (ell, m)
 
 
+# the control, by Liberty's bound for the best k
 def test_rows_beyond_the_rank_that_fits_are_paid_for(
     rng,
-):  # the control, by Liberty's bound for the best k
+):
     Z = rng.standard_normal((300, 13)) @ rng.standard_normal((13, 40))
     tail = np.linalg.svd(Z, compute_uv=False)[:12] ** 2
     for half, rows in ((True, 6), (False, 12)):
@@ -868,9 +869,8 @@ def test_frequencies_have_the_law_of_their_kernel(name):
                     if other
                     not in (name, "city block" if name in ("laplacian", "city block") else name)
                 ]
-                if (
-                    d == 1 and maker is kp.fourier_features_map
-                ):  # the control: no other kernel's law passes
+                # the control: no other kernel's law passes
+                if d == 1 and maker is kp.fourier_features_map:
                     same = (
                         {"laplacian", "city block"}
                         if name in ("laplacian", "city block")
@@ -896,9 +896,8 @@ def test_merged_reservoirs_hold_each_point_with_equal_chances():
         halves = (
             np.unique(state.points.reshape(-1, 2) >= n / 2, axis=0, return_counts=True)[1] / 10_000
         )
-        assert np.abs(halves - 0.25).max() < 6 * math.sqrt(
-            0.1875 / 10_000
-        )  # neighbours are independent
+        # neighbours are independent
+        assert np.abs(halves - 0.25).max() < 6 * math.sqrt(0.1875 / 10_000)
     empty = kp.reservoir_start(20_000, 1, 2)
     for one, other in ((a, empty), (empty, a)):
         merged = kp.reservoir_merge(one, other)

@@ -29,11 +29,8 @@ from scipy import stats
 import kpcasketch as kp
 
 PAPERS = {
-    "ams": (
-        "ams2001",
-        "AMS",
-        "sampling techniques for kernel methods",
-    ),  # file, short name, subject
+    # file, short name, subject
+    "ams": ("ams2001", "AMS", "sampling techniques for kernel methods"),
     "rskpca": ("rskpca2013", "RSKPCA", "reduced-set kernel PCA"),
     "skpca": ("skpca2015", "SKPCA", "streaming kernel PCA"),
     "dsgd": ("dsgd2015", "DSGD", "doubly stochastic gradients"),

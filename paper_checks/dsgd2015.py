@@ -62,11 +62,8 @@ def setting(options):
     X = np.random.default_rng(options.seed).standard_normal((200, 2))
     K, n = kp.gram(X, X, UNIT), 200
     found = kp.kpca(X, UNIT, 3)
-    U, lam, alpha = (
-        kp.expand(X, found),
-        found.values / n,
-        found.coef,
-    )  # alpha: of functions of norm 1
+    # alpha: of functions of norm 1
+    U, lam, alpha = (kp.expand(X, found), found.values / n, found.coef)
     norm = np.abs(alpha.T @ K @ alpha - np.eye(3)).max()
     moments = np.abs(U.T @ U / n - np.diag(lam)).max()
     m = 200_000
@@ -131,6 +128,7 @@ def update_rules(options):
     # anew.
     rng, k, pool = np.random.default_rng([options.seed, 5]), 2, 64
     grid, eta, trials = np.linspace(-2, 2, 9)[:, None], 0.1, 4000 if options.full else 1500
+    # a poor start: few features
     base = kp.dsgd_start(
         rng.standard_normal((60, 1)),
         kp.fourier_features_map(UNIT, 1, 48, options.seed),
@@ -139,7 +137,7 @@ def update_rules(options):
         theta0=eta,
         theta1=0.0,
         initial=40,
-    )  # a poor start: few features
+    )
     at_grid, moves = kp.dsgd_evaluate(grid, base), np.empty((trials, 9, 2))
     for r in range(trials):
         points = np.random.default_rng([options.seed, 1, r]).standard_normal((pool, 1))
@@ -356,16 +354,14 @@ def sliced_inverse_regression(options):
     X = rng.standard_normal((40_000, 4))
     truth = np.sin(X[:, 0]) + 0.5 * X[:, 1] ** 2
     y = truth + 0.1 * rng.standard_normal(40_000)
-    cuts = np.quantile(
-        y, np.array([0.02, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.98])
-    )  # slices of several sizes
+    # slices of several sizes
+    cuts = np.quantile(y, np.array([0.02, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.98]))
     slices = np.searchsorted(cuts, y)
     shares, Xc = np.bincount(slices) / len(X), X - X.mean(0)
     means = np.array([Xc[slices == s].mean(0) for s in range(10)])
     by_slices = linalg.eigh(means.T @ (shares[:, None] * means), Xc.T @ Xc / len(X))[1][:, -2:]
-    one = (slices[:, None] == np.arange(1, 10)) - shares[
-        1:
-    ]  # all but one slice: C_yy has an inverse
+    # all but one slice: C_yy has an inverse
+    one = (slices[:, None] == np.arange(1, 10)) - shares[1:]
     Cxy, Cyy = Xc.T @ one / len(X), one.T @ one / len(X)
 
     def solved(inner):
@@ -586,9 +582,8 @@ def growth(k, sines, level, draws, rng):
         np.argmax(sines),
         np.empty((draws, 3)),
     )
-    equal = np.flatnonzero(
-        sines == sines[least]
-    )  # the least cosine's derivative: of its eigenspace
+    # the least cosine's derivative: of its eigenspace
+    equal = np.flatnonzero(sines == sines[least])
     for t in range(draws):
         B = rng.standard_normal((k, k)) / math.sqrt(k)
         B *= min(level, 0.12 / np.linalg.norm(B, 2))  # below gap / 8, as theorem 1 wants
@@ -697,9 +692,8 @@ def first_order(options):
     )
 
 
-PLACES = np.array([0.0, 0.7, 1.5, -2.0])[
-    :, None
-]  # where functions are compared, fixed before anything is drawn
+# where functions are compared, fixed before anything is drawn
+PLACES = np.array([0.0, 0.7, 1.5, -2.0])[:, None]
 H_POTENTIAL, COMPANION, ERROR, NOISE = range(4)
 
 

@@ -101,9 +101,8 @@ class Run:
         state = kp.load(place) if place.exists() else start()
         found["measured"] = [one for one in found["measured"] if one[0] <= state.step]
         began = saved = time.perf_counter()
-        for t in range(
-            state.step, steps
-        ):  # the state's own count: it is kept before the numbers are
+        # the state's own count: it is kept before the numbers are
+        for t in range(state.step, steps):
             state = kp.dsgd_update(state, *batch(t))
             last = found["measured"][-1][0] if found["measured"] else 0
             if measure is not None and (t + 1 >= growth * last or t + 1 == steps):
@@ -724,9 +723,8 @@ def regressed(run, name, X, Y, k=7, slices=20):
         )
 
     rows.append(descent(batch_size, steps, ""))
-    if (
-        n - check.stop > 4 * batch_size
-    ):  # as many points, four times as many at a time: not the paper's
+    # as many points, four times as many at a time: not the paper's
+    if n - check.stop > 4 * batch_size:
         rows.append(descent(4 * batch_size, steps // 4, ", larger batches"))
     return rows
 

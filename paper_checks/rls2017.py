@@ -216,9 +216,8 @@ def matrix_bernstein(options):
             [functools.reduce(np.convolve, [[p / 2, 1 - p, p / 2]] * n) for p in chances[:100]]
         )
         jumps = np.arange(1, n + 1)
-        tails = (
-            2 * np.cumsum(laws[:, ::-1], 1)[:, :n][:, ::-1]
-        )  # P(|Y_jj| >= 1/sqrt(n), ..., n/sqrt(n))
+        # P(|Y_jj| >= 1/sqrt(n), ..., n/sqrt(n))
+        tails = 2 * np.cumsum(laws[:, ::-1], 1)[:, :n][:, ::-1]
         # beyond 100 entries the sum of their chances of any jump bounds the rest, and is added
         rest = np.minimum(n * chances[100:].sum() * (jumps == 1), 1.0)
         chance, t = (
@@ -798,9 +797,8 @@ def algorithm_3_keeps_its_promise(options):
         )
     (norms, _, sizes), _ = fixed_size_runs(of, 1, c, delta, seeds(options, 20), 0.06)
     weaker, quotients, below = ((norms > 0.5) & (sizes > 0)).sum(), [], -math.inf
-    A = np.diag(
-        np.arange(1.0, 9.0)
-    )  # E42: of B^T S S^T B of the half; .9 of it is that of a sample
+    # E42: of B^T S S^T B of the half; .9 of it is that of a sample
+    A = np.diag(np.arange(1.0, 9.0))
     ridge, smaller = (M.diagonal()[:-k].sum() / k for M in (A, 0.9 * A))
     low = ((0.9 * A + ridge * np.eye(8)).diagonal() / (A + ridge * np.eye(8)).diagonal()).min()
     for seed in seeds(options, 5):  # the last level, by hand
@@ -890,10 +888,8 @@ def constants_of_algorithm_3(options):
 @functools.lru_cache(maxsize=2)
 def cost_runs(seed, trials=29):
     """Algorithm 1 at lam = (eps/k) sum_{i>k} sigma_i, for theorems 14 and 17: points, kernel, K, its values, scores."""
-    X, kernel = (
-        np.random.default_rng(seed).standard_normal((1500, 2)),
-        kp.laplacian(5.0),
-    )  # its spectrum falls slowly
+    # its spectrum falls slowly
+    X, kernel = (np.random.default_rng(seed).standard_normal((1500, 2)), kp.laplacian(5.0))
     K, k, eps = kp.gram(X, X, kernel), 3, 0.5
     values = np.linalg.eigvalsh(K)[::-1]
     return (
@@ -1091,10 +1087,8 @@ def clusters_of_the_factor(options):
     worst, identity, certificate = 0.0, 0.0, 0.0
     for seed in seeds(options, 10):
         F = kp.nystrom(X, kp.sample_landmarks(scores, 0.1, seed, 1.0), kernel)
-        found, constant = (
-            kp.kernel_kmeans(F, k, seed, 20),
-            np.trace(K) - (F**2).sum(),
-        )  # of theorem 14
+        # of theorem 14
+        found, constant = (kp.kernel_kmeans(F, k, seed, 20), np.trace(K) - (F**2).sum())
         indicators = np.eye(k)[found.labels]
         identity = max(
             identity, abs(kp.projection_cost(kp.LowRank(F), indicators) / found.cost - 1)

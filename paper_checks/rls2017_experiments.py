@@ -25,11 +25,8 @@ from paper_checks.tools import (
 
 
 SIZES = (50, 100, 200, 400, 800)
-PAPERS_SETS = (
-    "Covertype",
-    "Adult",
-    "cpu_act",
-)  # of section 5 that are here, and one for YearPredictionMSD
+# of section 5 that are here, and one for YearPredictionMSD
+PAPERS_SETS = ("Covertype", "Adult", "cpu_act")
 
 
 def data_sets(options):
@@ -324,9 +321,8 @@ def landmarks_learn_better_than_random_features(options):
     for (name, what), errors in learning_curves(
         options.data_dir, options.full, options.seed
     ).items():
-        logs = {
-            method: np.log(found).mean(0) for method, found in errors.items()
-        }  # over the sizes, for each trial
+        # over the sizes, for each trial
+        logs = {method: np.log(found).mean(0) for method, found in errors.items()}
         gaps = [logs["Fourier features"] - logs[method] for method in ("uniform", "recursive")]
         between, half = interval(logs["uniform"] - logs["recursive"])
         won = min(int((gap > 0).sum()) for gap in gaps)
@@ -442,9 +438,8 @@ def draw_clusters(axes, options):
         ]
     )
     K, scores = kp.gram(X, X, kernel), kp.ridge_leverage_scores(X, kernel, 5.0)
-    factor = 20 / (
-        scores.sum() * math.log(scores.sum() / 0.1)
-    )  # of the scores, for 20 landmarks on average
+    # of the scores, for 20 landmarks on average
+    factor = 20 / (scores.sum() * math.log(scores.sum() / 0.1))
     for axis, name, found in zip(
         np.ravel(axes),
         ("uniform", "by leverage scores"),
@@ -664,9 +659,8 @@ def sums_over_a_stream(options):
         parts = [
             kp.rls_start(kernel, s, 2, draws * options.seed + 2 * draw + part) for part in range(2)
         ]
-        for j, rows in enumerate(
-            np.split(X, [150, 420, 700])
-        ):  # two states of two blocks each, merged
+        # two states of two blocks each, merged
+        for j, rows in enumerate(np.split(X, [150, 420, 700])):
             parts[j // 2] = kp.rls_update(parts[j // 2], rows)
         found = kp.rls_finish(kp.rls_merge(*parts))
         sums[draw] = found.weights**2 @ of[found.indices]

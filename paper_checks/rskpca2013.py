@@ -412,9 +412,8 @@ def eigenvalues_are_close(options):
         X = two_clusters(600, 1.0, ell)
         found[ell] = eigenvalue_distance(X, kp.shadow_select(X, 1 / ell), gaussian(1.0))
     corrected = [value / bound(gaussian(1.0), 1 / ell) for ell, value in found.items()]
-    printed = [
-        (value * ell) ** 2 for ell, value in found.items()
-    ]  # 2 C eps^2 with C = 1 / (2 sigma^2)
+    # 2 C eps^2 with C = 1 / (2 sigma^2)
+    printed = [(value * ell) ** 2 for ell, value in found.items()]
     return bounded(
         max(worst, *corrected),
         1.0,

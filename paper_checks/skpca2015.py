@@ -496,9 +496,8 @@ def largest_off_sketch(A, B):
 def matrices(seed):
     """(random matrices of falling spectra and an adversary, its number of rows in a sketch)."""
     rng, n, m, ell = np.random.default_rng(seed), 300, 30, 12
-    adversary = np.concatenate(
-        [np.tile(np.eye(m)[: ell // 2], (40, 1)), np.eye(m)[ell // 2 :]]
-    )  # wipe them
+    # wipe them
+    adversary = np.concatenate([np.tile(np.eye(m)[: ell // 2], (40, 1)), np.eye(m)[ell // 2 :]])
     return [
         (rng.standard_normal((n, m)) * np.arange(1, m + 1) ** -rng.uniform(0, 1.5))
         @ np.linalg.qr(rng.standard_normal((m, m)))[0]

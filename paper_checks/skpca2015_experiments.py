@@ -647,10 +647,8 @@ def draw_bounds(axes, options):
     draw_ranges(
         right, rows, [[sketched(Z, int(ell)) / n for Z in drawn] for ell in rows], "measured"
     )
-    for a, b, style, label in (
-        (9, 8, "--", "lemma 3.1"),
-        (2, 4 / 3, ":", "sharp form"),
-    ):  # m eps^2 = (a + b eps) log
+    # m eps^2 = (a + b eps) log
+    for a, b, style, label in ((9, 8, "--", "lemma 3.1"), (2, 4 / 3, ":", "sharp form")):
         left.plot(
             numbers,
             (b * log + np.sqrt((b * log) ** 2 + 4 * a * log * numbers)) / (2 * numbers),

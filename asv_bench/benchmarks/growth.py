@@ -312,9 +312,8 @@ def peak(call):
     """Bytes of the process at most during a call beyond what it had before (Linux; else 0)."""
     status = pathlib.Path("/proc/self/status")
     try:
-        ctypes.CDLL(None).malloc_trim(
-            0
-        )  # what calls before have left behind goes back to the system
+        # what calls before have left behind goes back to the system
+        ctypes.CDLL(None).malloc_trim(0)
         pathlib.Path("/proc/self/clear_refs").write_text("5")
     except (OSError, AttributeError):
         return 0.0

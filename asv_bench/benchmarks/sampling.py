@@ -131,9 +131,8 @@ class WholePipeline:
 
     def setup(self):
         rng = np.random.default_rng(0)
-        digits = np.where(
-            rng.random((10, 784)) < 0.2, 180.0, 0.0
-        )  # ten shapes, strokes of random weight, noise
+        # ten shapes, strokes of random weight, noise
+        digits = np.where(rng.random((10, 784)) < 0.2, 180.0, 0.0)
         n = size(100_000)
         self.X = (
             digits[rng.integers(0, 10, n)] * rng.uniform(0.5, 1.4, (n, 1))
