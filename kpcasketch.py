@@ -11957,7 +11957,7 @@ def _write_results(options, points, what, model, values, embedding=None):
         shown = slice(0, n, max(1, n // 10_000))
         _plot(
             options,
-            features(shown),
+            of_rows(shown),
             values,
             None if points.labels is None else points.labels[shown],
             what,
