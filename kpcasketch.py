@@ -10764,6 +10764,61 @@ def _least_size(errors, wanted, ladder):
     return size, worst
 
 
+def _predicted_sketches(X, kernel, P, wanted, seed, k):
+    """(method, size, bytes, error, make, work, source) of each sketch of the Gram matrix of X, by a pilot on points P:
+    make() gives that of P, and that of X takes `work` times as long."""
+    (n, d) = X.shape
+    few = len(P)
+    growth = n / few
+    K = gram(P, P, kernel)
+    norm = spectral_norm(K, seed)
+    _require(norm > 0.0, "kernel must not be 0 on all of X")
+
+    def error_of(A):
+        return spectral_error(K, A, seed, 0.05) / norm
+
+    source = "exact; time grows like n^2"
+    yield "lanczos", 0, n * n * X.itemsize, 0.0, lambda: gram(P, P, kernel), growth**2, source
+    source = "exact, kernel values computed anew in each product; time grows like n^2"
+    yield "implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2, source
+    source = "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
+    error = error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth)
+    held = 4 * n * math.ceil(n / 32)
+    yield "quantize", 0, held, error, lambda: quantize_gram(P, kernel, seed), growth**2, source
+    # The variance of a sampled entry is (s - 1) k^2.
+    slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
+    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # a few entries a row
+    here = min(s, max(1.0, few / 4.0))
+    error = math.sqrt((s - 1.0) * slope)
+    held = n * n / s * (X.itemsize + 4)
+    work = growth**2 * here / s
+    yield (
+        "sample",
+        round(s, 2),
+        held,
+        error,
+        lambda: sample_gram(P, kernel, here, seed),
+        work,
+        source,
+    )
+
+    def factor_of(method, size, seed):
+        if method == "skpca":
+            return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, seed)))
+        return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, seed), kernel))
+
+    source = "error as in the pilot, the worst of six draws"
+    ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
+    for method in (*_SAMPLERS, "skpca") if kernel.kind in _KINDS_WITH_LAWS else _SAMPLERS:
+        size, error = _least_size(
+            lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
+            wanted,
+            ladder,
+        )
+        held = n * size * X.itemsize
+        yield method, size, held, error, lambda: factor_of(method, size, seed), growth, source
+
+
 @_public
 def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Which sketch of the Gram matrix, and how large, for a wanted error in the spectral norm: the best one first.
@@ -10787,31 +10842,22 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     """
     X = _checked_points("X", X)
     kernel = _checked_as(Kernel, "kernel", kernel)
-    (n, d) = X.shape
     seed = int(_as_seed("seed", seed))
     k = _checked_whole("k", k, 1, len(X))
     wanted = 0.8 * _checked_real("error", error, 1e-300, 1.0)  # room for what a pilot gets wrong
     memory = _checked_real("memory", _PHYSICAL_MEMORY / 2 if memory is None else memory, 1.0)
-    few = min(n, _PILOT_POINTS)
-    growth = n / few
-    P = X[np.sort(np.random.default_rng(seed).choice(n, few, replace=False))]
-    K = gram(P, P, kernel)
-    norm = spectral_norm(K, seed)
-    _require(norm > 0.0, "kernel must not be 0 on all of X")
-    whole = n * n * X.itemsize
+    few = min(len(X), _PILOT_POINTS)
+    P = X[np.sort(np.random.default_rng(seed).choice(len(X), few, replace=False))]
     rows = []
-
-    def error_of(A):
-        return spectral_error(K, A, seed, 0.05) / norm
-
-    def consider(method, size, held, error, make, work, source):
-        """A row of advice; what works is timed on the pilot's points, and all points take `work` times as long."""
+    for method, size, held, error, make, work, source in _predicted_sketches(
+        X, kernel, P, wanted, seed, k
+    ):
         flaw = ""
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error too large, or too near to what is allowed (to a fifth); "
         elif held > memory:
             flaw = f"more than the {_human(memory)} of memory; "
-        elif method != "lanczos" and held >= whole:
+        elif method != "lanczos" and held >= len(X) ** 2 * X.itemsize:
             flaw = "no smaller than the matrix itself; "
         seconds = math.nan
         if not flaw:
@@ -10820,41 +10866,6 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
             )
             seconds = work * min(runs)  # the first may compile
         rows.append(Advice(method, size, int(held), seconds, error, not flaw, flaw + source))
-
-    source = "exact; time grows like n^2"
-    consider("lanczos", 0, whole, 0.0, lambda: gram(P, P, kernel), growth**2, source)
-    source = "exact, kernel values computed anew in each product; time grows like n^2"
-    consider("implicit", 0, X.nbytes, 0.0, lambda: Implicit(P, kernel), growth**2, source)
-    source = "error as in the pilot, falling like 1 / sqrt(n) (AMS theorem 1)"
-    error = error_of(quantize_gram(P, kernel, seed)) / math.sqrt(growth)
-    bits = 4 * n * math.ceil(n / 32)
-    consider("quantize", 0, bits, error, lambda: quantize_gram(P, kernel, seed), growth**2, source)
-    # The variance of a sampled entry is (s - 1) k^2.
-    slope = error_of(sample_gram(P, kernel, 4.0, seed)) ** 2 / 3.0 / growth
-    s = min(1.0 + wanted**2 / max(slope, 1e-300), max(1.0, n / 4.0))  # a few entries a row
-    here = min(s, max(1.0, few / 4.0))
-    held = n * n / s * (X.itemsize + 4)
-    error = math.sqrt((s - 1.0) * slope)
-    work = growth**2 * here / s
-    consider(
-        "sample", round(s, 2), held, error, lambda: sample_gram(P, kernel, here, seed), work, source
-    )
-
-    def factor_of(method, size, seed):
-        if method == "skpca":
-            return LowRank(fourier_features(P, fourier_features_map(kernel, d, size, seed)))
-        return LowRank(nystrom(P, _METHODS[method].make(P, kernel, size, seed), kernel))
-
-    source = "error as in the pilot, the worst of six draws"
-    ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in (*_SAMPLERS, "skpca") if kernel.kind in _KINDS_WITH_LAWS else _SAMPLERS:
-        size, error = _least_size(
-            lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
-            wanted,
-            ladder,
-        )
-        held = n * size * X.itemsize
-        consider(method, size, held, error, lambda: factor_of(method, size, seed), growth, source)
 
     def rank(row):
         cost = max(row.seconds, 1.0) if row.works else row.error
@@ -10945,6 +10956,53 @@ def warm_up():
 # 16.5 A transformer for scikit-learn
 
 
+def _chosen_sampler(sampler, size):
+    known = ("auto", "kmeans", *_SAMPLERS)
+    if not isinstance(sampler, str) or sampler not in known:
+        raise ValueError(f"sampler must be one of {', '.join(known)}, got {sampler!r}")
+    if sampler == "auto":
+        return "rpcholesky" if size < 10**8 else "rls-accelerated"
+    return sampler
+
+
+def _kernel_of_transformer(own, X, seed):
+    choices = {"kernel": own.kernel, "sigma": own.sigma, "gamma": own.gamma}
+    given = [name for name, value in choices.items() if value is not None]
+    _require(len(given) <= 1, f"only one of {' and '.join(given)} may be given")
+    if own.kernel is not None:
+        return _checked_as(Kernel, "kernel", own.kernel)
+    return gaussian(own.sigma, own.gamma) if given else gaussian(median_bandwidth(X, seed))
+
+
+def _fit_landmarks(own, X, seed):
+    """Set what a transformer has after its fit."""
+    many = _checked_whole("landmarks", own.landmarks, 1)
+    k = own.n_components
+    if k is not None and _checked_whole("n_components", k, 1) > many:
+        raise ValueError(f"n_components must be at most landmarks, got {k} and {many}")
+    if _as_flag("centered", own.centered) and k is None:
+        raise ValueError("centered is for components: n_components must be given")
+    if many > len(X):
+        text = f"LandmarkFeatures: {many} landmarks of {len(X)} points are all of them"
+        warnings.warn(text, stacklevel=_USERS_LINE + 1)
+    sampler = _chosen_sampler(own.sampler, len(X) * many)
+    kernel = _kernel_of_transformer(own, X, seed)
+    if sampler == "kmeans" and kernel.kind == _PRECOMPUTED:
+        raise ValueError(
+            "sampler must not be kmeans: points of a precomputed kernel are row numbers"
+        )
+    found = _METHODS[sampler].make(X, kernel, min(many, len(X)), seed)
+    landmarks = found.centers if sampler == "kmeans" else found.indices
+    own.kernel_ = kernel
+    own.landmarks_ = landmarks
+    own._n_features_out = min(k or many, len(landmarks))
+    if k is None:
+        own.map_ = nystrom_map(X, landmarks, kernel)
+    else:
+        k = own._n_features_out
+        own.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, own.centered)
+
+
 def _landmark_features():
     """The class `LandmarkFeatures`."""
     base = importlib.import_module("sklearn.base")
@@ -10992,57 +11050,13 @@ def _landmark_features():
             types = [np.float64, np.float32]
             return validation.validate_data(self, X, dtype=types, order="C", **options)
 
-        def _chosen_kernel(self, X, seed):
-            choices = {"kernel": self.kernel, "sigma": self.sigma, "gamma": self.gamma}
-            given = [name for name, value in choices.items() if value is not None]
-            _require(len(given) <= 1, f"only one of {' and '.join(given)} may be given")
-            if self.kernel is not None:
-                return _checked_as(Kernel, "kernel", self.kernel)
-            if given:
-                return gaussian(self.sigma, self.gamma)
-            return gaussian(median_bandwidth(X, seed))
-
-        def _chosen_sampler(self, size):
-            known = ("auto", "kmeans", *_SAMPLERS)
-            if not isinstance(self.sampler, str) or self.sampler not in known:
-                raise ValueError(f"sampler must be one of {', '.join(known)}, got {self.sampler!r}")
-            if self.sampler == "auto":
-                return "rpcholesky" if size < 10**8 else "rls-accelerated"
-            return self.sampler
-
         @_public
         def fit(self, X, y=None):
             X = self._points(X, ensure_min_samples=2)
-            n = len(X)
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
                 seed = int(utils.check_random_state(seed).randint(2**31 - 1))
-            seed = _as_seed("random_state", seed)
-            many = _checked_whole("landmarks", self.landmarks, 1)
-            k = self.n_components
-            if k is not None and _checked_whole("n_components", k, 1) > many:
-                raise ValueError(f"n_components must be at most landmarks, got {k} and {many}")
-            if _as_flag("centered", self.centered) and k is None:
-                raise ValueError("centered is for components: n_components must be given")
-            if many > n:
-                text = f"LandmarkFeatures: {many} landmarks of {n} points are all of them"
-                warnings.warn(text, stacklevel=_USERS_LINE)
-            sampler = self._chosen_sampler(n * many)
-            kernel = self._chosen_kernel(X, seed)
-            if sampler == "kmeans" and kernel.kind == _PRECOMPUTED:
-                raise ValueError(
-                    "sampler must not be kmeans: points of a precomputed kernel are row numbers"
-                )
-            found = _METHODS[sampler].make(X, kernel, min(many, n), seed)
-            landmarks = found.centers if sampler == "kmeans" else found.indices
-            self.kernel_ = kernel
-            self.landmarks_ = landmarks
-            self._n_features_out = min(k or n, len(landmarks))
-            if k is None:
-                self.map_ = nystrom_map(X, landmarks, kernel)
-            else:
-                k = self._n_features_out
-                self.map_ = nystrom_kpca(X, landmarks, kernel, k, seed, self.centered)
+            _fit_landmarks(self, X, _as_seed("random_state", seed))
             return self
 
         @_public
