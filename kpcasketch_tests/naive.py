@@ -54,10 +54,6 @@ def rounded(coef, s, uniform):
     return norms * np.where(np.abs(unit) >= 1 / s, unit, up)
 
 
-def projection_dimension(n, eps, beta):
-    return int(np.ceil((4 + 2 * beta) * np.log(n) / (eps**2 / 2 - eps**3 / 3)))
-
-
 def centered(K):
     n = len(K)
     H = np.eye(n) - np.ones((n, n)) / n

@@ -213,18 +213,6 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "rademacher_projection: s must be a whole number from 1 to 2147483647",
         ),
         (
-            lambda: kp.projection_dimension(100, 1.5, 0.0),
-            "projection_dimension: eps must be between 0 and 3/2",
-        ),
-        (
-            lambda: kp.projection_dimension(100, 1e-12, 0.0),
-            "projection_dimension: eps must be larger",
-        ),
-        (
-            lambda: kp.projection_dimension(100, 0.5, -1.0),
-            r"projection_dimension: beta must be from 0\.0 on",
-        ),
-        (
             lambda: kp.randomized_kernel_sample(X[0], X[1][:2], g, 2.0, 0, 0),
             "randomized_kernel_sample: x and y must be of the same",
         ),

@@ -35,7 +35,6 @@ def test_features_of_training_points_are_those_of_the_eigenvectors():
         lambda A: kp.laplacian_eigenmap(A, np.ones(len(A)), KERNEL, 3),
         lambda A: kp.kmeans_select(A, 300),
         lambda A: kp.normalized_cut(A, np.ones(len(A)), KERNEL, 3),
-        lambda A: kp.subsampled_kpca(A, 300, KERNEL, 3),
         lambda A: kp.nystrom_map(A, A, KERNEL),
         lambda A: kp.nystrom_kpca(A, np.arange(300), KERNEL, 3),
         lambda A: kp.shadow_update(kp.shadow_start(1e-9, 4), A),

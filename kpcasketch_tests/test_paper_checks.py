@@ -4,6 +4,7 @@
 import argparse
 import importlib
 import json
+import math
 import pathlib
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import stats
 import kpcasketch as kp
 from paper_checks import __main__ as command
 from paper_checks import (
+    ams2001,
     claims,
     data,
     headlines,
@@ -489,3 +491,34 @@ def test_deformed_images_are_functions_of_their_numbers(rng):
         0 <= many.min() and many.max() <= 1 and len(np.unique(many.reshape(300, -1), axis=0)) == 300
     )
     assert not np.array_equal(headlines.deformed(images, 4, 0, 300), many)
+
+
+def test_the_dimension_of_projections_is_that_of_theorem_6():
+    for n, eps, beta, s in ((2, 1.4, 0.0, 43), (200, 0.5, 1.0, 382), (10**6, 0.1, 2.0, 23684)):
+        assert ams2001.projection_dimension(n, eps, beta) == s
+
+
+def test_the_bound_of_projections_is_that_of_theorem_5_4(rng):
+    X, kernel = rng.standard_normal((800, 1)), kp.gaussian(1.0)
+    found = kp.shadow_select(X, 0.01)
+    values = kp.kpca(X, kernel, 3).values / 800
+    for k in (1, 2):
+        bound = rskpca2013.shadow_projection_bound(kernel, 0.01, values, k)
+        phi, delta = math.exp(-0.5e-4), (values[k - 1] - values[k]) / 2
+        assert bound == pytest.approx(2 * math.sqrt(2 * (1 - phi)) / delta)
+        assert (
+            kp.projection_distance(
+                kp.kpca(X, kernel, k), kp.rskpca(found.centers, found.weights, kernel, k)
+            )
+            <= bound
+        )
+    assert rskpca2013.shadow_projection_bound(kernel, 0.5, values, 1) == math.inf
+    scaled = rskpca2013.shadow_projection_bound(kp.scaled(kernel, 7.0), 0.01, 7 * values, 1)
+    assert scaled == pytest.approx(rskpca2013.shadow_projection_bound(kernel, 0.01, values, 1))
+
+
+def test_subsampled_points_are_pared_ones_of_equal_weight(rng):
+    X, kernel = rng.standard_normal((50, 2)), kp.gaussian(1.0)
+    model = rskpca2013.subsampled_kpca(X, 50, kernel, 3, 1)
+    assert np.array_equal(model.points, kp.kde_pare(X, 50, 1).centers)
+    assert np.allclose(model.values, kp.kpca(X, kernel, 3).values, rtol=1e-11)

@@ -276,11 +276,6 @@ def test_kernels_of_projected_points_are_near_those_of_the_points(rng):
         assert np.abs(kp.gram(projected, projected, kernel) - exact).max() < 0.25 * exact.max()
 
 
-def test_projection_dimension_is_the_formula():
-    for n, eps, beta in ((2, 1.4, 0.0), (200, 0.5, 1.0), (10**6, 0.1, 2.0)):
-        assert kp.projection_dimension(n, eps, beta) == naive.projection_dimension(n, eps, beta)
-
-
 def test_projection_and_rounding_have_the_same_bits_for_any_number_of_threads(same_bits, rng):
     points = rng.standard_normal((1500, 600))
     same_bits(kp.rademacher_projection, points, 40, 2**63 + 1)

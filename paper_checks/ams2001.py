@@ -49,6 +49,11 @@ def points(options, m, d=2):
     return X, kp.gaussian(2.0 * kp.median_bandwidth(X, options.seed))
 
 
+def projection_dimension(n, eps, beta):
+    """The s of theorem 6: squared distances of n points are kept to 1 +- eps with probability 1 - n^-beta."""
+    return math.ceil((4 + 2 * beta) * math.log(n) / (eps**2 / 2 - eps**3 / 3))
+
+
 def judge_unbiased(sketch, K, variance, size, options, parameters, trials=400):
     """Means of all entries on and above the diagonal, the mean square error and the largest one, against the stated
     ones."""
@@ -843,7 +848,7 @@ def allowed_by_lengths(eps, gap=0.01):
 )
 def projections(options):
     n, eps, beta, d, trials = 400, 0.3, 0.5, 4000, 120 if options.full else 70
-    s, (X, Y) = kp.projection_dimension(n, eps, beta), projected_pairs(options, n, d)
+    s, (X, Y) = projection_dimension(n, eps, beta), projected_pairs(options, n, d)
     measured = np.array([distortions(X, Y, s, seed) for seed in seeds(options, trials)])
     failures = int(((measured[:, 0] > eps) | (measured[:, 1] > eps / 2)).sum())
     few = sum(distortions(X, Y, s // 8, seed)[0] > eps for seed in seeds(options, 10))
@@ -985,7 +990,7 @@ def costs_of_projection(options):
     P = with_memory(lambda: kp.rademacher_projection(X, s, options.seed), allowance)
     refused = isinstance(with_memory(lambda: np.ones((d, s)), allowance), MemoryError)
     kept = (P**2).sum(1) / (X**2).sum(1) if isinstance(P, np.ndarray) else np.array([math.inf])
-    sizes = [kp.projection_dimension(n, 0.3, 0.5) / math.log(n) for n in (10**2, 10**4, 10**8)]
+    sizes = [projection_dimension(n, 0.3, 0.5) / math.log(n) for n in (10**2, 10**4, 10**8)]
     return bounded(
         allowance if len(kept) == 2 else math.inf,
         allowance,
@@ -1347,7 +1352,7 @@ def draw_kernels(axes, options):
 )
 def draw_projection(axes, options):
     X, Y = projected_pairs(options, 400, 4000)
-    s = kp.projection_dimension(400, 0.3, 0.5)
+    s = projection_dimension(400, 0.3, 0.5)
     for dimension in (s, s // 8):
         P, Q = (kp.rademacher_projection(Z, dimension, options.seed) for Z in (X, Y))
         axes.hist(
