@@ -367,10 +367,6 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             "sample_gram: kernel must have finite values",
         ),
         (
-            lambda: kp.sample_quantize_gram(X, kp.scaled(g, 1e20), 1e300, 0),
-            "sample_quantize_gram: s must not be so large",
-        ),
-        (
             lambda: kp.dense(kp.Implicit(1e9 * X, kp.polynomial(60, 1.0, 0.0))),
             "dense: A must be finite",
         ),
