@@ -6,45 +6,113 @@ objects, and no random state is kept: the same seed gives the same bits, whateve
 unless given. A call that has to be compiled first says so on stderr (QUIET = True, or KPCASKETCH_QUIET in the
 environment, keeps it silent); `warm_up()` compiles what typical tasks need at once.
 
-Functions by task
------------------
-kernels            gaussian, laplacian, matern, rational_quadratic, cauchy, polynomial, linear, custom, precomputed,
-                   scaled
-Gram matrices      gram, gram_diagonal, gram_matmat
-sketches (AMS 3)   sample_gram, quantize_gram, sample_quantize_gram
-features (AMS 4)   round_expansion, thin_expansion, expand_rounded, rounding_scale, is_trivial
-projection (AMS 5) rademacher_projection
-kernels (AMS 6)    randomized_kernel_sample, randomized_kernel_quantize, randomized_kernel_round
-operators          CSR, Bits, Implicit, LowRank, Difference (difference), Centered (center); matmat, dense, nbytes
-eigenpairs         block_lanczos, block_lanczos_of any product, orthogonal_iteration, spectral_norm
-kernel PCA         kpca, centered_kpca, kpca_from_eigen, expand, center_expansion; kernel_pca_preimage
-which, how large   median_bandwidth, advise, nystrom_to; how wrong sketch_error, reliable_components
-landmarks (RLS)    uniform_landmarks, rls_nystrom, sample_landmarks, recursive_rls, recursive_rls_fixed,
-                   recursive_rls_practical, recursive_rls_accelerated; rpcholesky, pivoted_cholesky; of a stream
-                   rls_start, rls_update, rls_merge, rls_finish
-leverage (RLS)     ridge_leverage_scores, approximate_ridge_leverage_scores
-Nystrom (RLS)      nystrom, nystrom_map, nystrom_features, nystrom_kpca, nystrom_ridge
-reduced sets       shadow_select, shadow_radius, shadow_labels, shadow_start, shadow_update, shadow_finish,
-(RSKPCA)           shadow_bounds; kmeans_select, kde_pare, herd, kernel_thin, compress_thin; rskpca,
-                   weighted_nystrom; mmd, operator_distance, projection_distance
-manifolds (RSKPCA) laplacian_eigenmap, diffusion_map, normalized_cut, manifold_features
-random features    fourier_features of fourier_features_map, orthogonal_features_map, quasi_features_map,
-(SKPCA)            fastfood_features_map
-streams (SKPCA)    frequent_directions, fd_start, fd_update, fd_merge, fd_finish; skpca, skpca_start, skpca_update,
-                   skpca_merge, skpca_finish, skpca_transform, skpca_residual; rnca, rnca_start, rnca_update,
-                   rnca_merge, rnca_finish; reservoir_nystrom, reservoir_start, reservoir_update, reservoir_merge,
-                   reservoir_finish
-gradients (DSGD)   dsgd_kpca, dsgd_gha, dsgd_ksvd, dsgd_kcca, dsgd_ksir; in streams dsgd_start, dsgd_ksvd_start,
-                   dsgd_kcca_start, dsgd_ksir_start, dsgd_update, dsgd_finish; dsgd_evaluate, dsgd_values
-learning           kernel_ridge, kernel_kmeans, kernel_cca on any factor; kernel_ridge_cg; LandmarkFeatures for
-                   scikit-learn
-errors             spectral_error, frobenius_error, nuclear_error, projection_cost, principal_angles,
-                   effective_dimension
-of any model       features, residual, explained_variance_ratio; kernel_value, features_of one point from your own
-                   @njit code
-many machines      dask_map of features, residuals, labels; dask_fold of a stream's state; dask_landmarks,
-(Dask)             dask_nystrom_kpca, dask_nystrom_ridge; dask_median_bandwidth
-files, data        save, load; random_noisy; warm_up; main, the command line
+Start with
+----------
+`gaussian` and `median_bandwidth` make a kernel; `kpca` finds components; `expand` gives features of
+any points. Of many points, `rpcholesky` takes landmarks, and `nystrom_kpca` finds components over
+them. `residual` tells what is novel; `save` keeps a model.
+
+What most people need
+---------------------
+kernels
+    gaussian               of squared distance       laplacian              of distance; rough
+    matern                 between the two           linear                 inner product: PCA
+    polynomial             powers of products        precomputed            your own matrix
+    custom                 your own function         median_bandwidth       a sigma for them
+kernel PCA
+    kpca                   exact, without centring   centered_kpca          exact, about the mean
+    expand                 features of new points    kernel_pca_preimage    points from features
+    residual               how novel points are
+    explained_variance_ratio  of each component
+many points
+    rpcholesky             s landmarks, least error  kmeans_select          centers, least error
+    nystrom_kpca           components over them      nystrom_map            a map to features
+    nystrom_features       features by that map      nystrom_ridge          regression over them
+    nystrom_to             landmarks to an error     advise                 which sketch, how large
+    LandmarkFeatures       for scikit-learn
+    recursive_rls_accelerated  s landmarks, little memory
+streams
+    skpca_transform        features along them       skpca                  all of it at once
+    skpca_start, skpca_update, skpca_merge, skpca_finish  kernel PCA of a stream
+any model
+    features               of points, any model      save                   to a .npz file
+    load                   what save wrote           warm_up                compile typical tasks
+    main                   the command line
+
+What a paper needs
+------------------
+AMS
+    sample_gram            one entry in s            quantize_gram          one bit an entry
+    sample_quantize_gram   both at once              block_lanczos          leading eigenpairs
+    orthogonal_iteration   the paper's eigensolver   kpca_from_eigen        features of eigenpairs
+    round_expansion        few coefficients, random  thin_expansion         over points that stay
+    expand_rounded         features by the rounded   rounding_scale         s of theorem 5
+    is_trivial             theorem 5's trivial ones  rademacher_projection  points by random signs
+    reliable_components    clear of errors
+    randomized_kernel_sample  a value, or 0
+    randomized_kernel_quantize  a value's one bit
+    randomized_kernel_round  a term, or 0
+RSKPCA
+    shadow_select          centers within eps        shadow_radius          eps of a sigma
+    shadow_labels          whose shadow points are   shadow_bounds          worst errors by eps
+    rskpca                 kernel PCA of centers     kde_pare               points drawn at random
+    herd                   greedily, by means        kernel_thin            halved, by means
+    compress_thin          the same, many points     weighted_nystrom       density-weighted rival
+    laplacian_eigenmap     a graph's map             diffusion_map          a random walk's map
+    normalized_cut         spectral clustering's map manifold_features      new points on them
+    mmd                    distance of means         operator_distance      of two covariances
+    projection_distance    of two subspaces
+    shadow_start, shadow_update, shadow_finish  the same of a stream
+SKPCA
+    fourier_features_map   independent frequencies   quasi_features_map     of low discrepancy
+    fastfood_features_map  in O(m log d)             fourier_features       features by a map
+    skpca_residual         off the directions        frequent_directions    few rows for many
+    rnca                   by the covariance         reservoir_nystrom      features by landmarks
+    random_noisy           the paper's data
+    orthogonal_features_map  orthogonal ones
+    fd_start, fd_update, fd_merge, fd_finish  the same of a stream
+    rnca_start, rnca_update, rnca_merge, rnca_finish  the same of a stream
+    reservoir_start, reservoir_update, reservoir_merge, reservoir_finish  landmarks of a stream
+DSGD
+    dsgd_kpca              components, random steps  dsgd_gha               one after another
+    dsgd_ksvd              singular functions        dsgd_kcca              correlated functions
+    dsgd_ksir              directions for targets    dsgd_update            one step
+    dsgd_evaluate          values at any points      dsgd_values            eigenvalues so far
+    dsgd_finish            functions in order
+    dsgd_start, dsgd_ksvd_start, dsgd_kcca_start, dsgd_ksir_start  before the first step
+RLS
+    ridge_leverage_scores  exact scores              sample_landmarks       landmarks by scores
+    rls_nystrom            landmarks, algorithm 1    recursive_rls          landmarks, algorithm 2
+    recursive_rls_fixed    landmarks, algorithm 3    uniform_landmarks      landmarks at random
+    pivoted_cholesky       landmarks, greedily       nystrom                a factor of K~
+    kernel_ridge           regression on a factor    kernel_ridge_cg        regression on all points
+    kernel_kmeans          clusters of a factor      kernel_cca             correlations of factors
+    effective_dimension    how many matter
+    approximate_ridge_leverage_scores  by a sample
+    recursive_rls_practical  exactly s of them
+    rls_start, rls_update, rls_merge, rls_finish  landmarks of a stream
+
+What the rest is made of
+------------------------
+kernels
+    rational_quadratic     mixed Gaussian widths     cauchy                 heavy tails
+    scaled                 a kernel times kappa      kernel_value           of two points
+    gram                   the Gram matrix           gram_diagonal          its diagonal
+    gram_matmat            its product, not formed   features_of            of one point, in @njit
+operators
+    matmat                 A times V                 dense                  A as an array
+    nbytes                 memory that A takes       difference             A - B, never formed
+    center                 A about its mean          block_lanczos_of       eigenpairs by products
+    spectral_norm          |A|_2
+errors
+    spectral_error         |A - B|_2                 frobenius_error        |A - B|_F
+    nuclear_error          |A - B|_*                 projection_cost        trace off a subspace
+    principal_angles       between two subspaces     sketch_error           of eigenpairs, from rows
+    center_expansion       an expansion, centred
+Dask
+    dask_map               a function of rows        dask_fold              a stream's state
+    dask_median_bandwidth  a sigma                   dask_landmarks         s landmarks
+    dask_nystrom_kpca      kernel PCA over them      dask_nystrom_ridge     regression over them
 
 Results, and what they feed
 ---------------------------
