@@ -8218,9 +8218,7 @@ class LandmarkPoints(NamedTuple):
 @_validated(
     "a NystromMap, as nystrom_map returns it",
     lambda made: (
-        made.factor.shape == 2 * (len(made.points),)
-        and 0 <= made.rank <= len(made.points)
-        and np.isfinite(made.factor).all()
+        made.factor.shape == 2 * (len(made.points),) and 0 <= made.rank <= len(made.points)
     ),
     points="points",
     factor=2,
@@ -8240,9 +8238,10 @@ class NystromMap(NamedTuple):
 
 _SLAB = 64 * _BLOCK  # rows in work at a time: one task for each of 64 threads
 _CHECKED_FIRST = 2048  # points on which a residual is looked at before it is certified
-# Random numbers of a recursion: for halving, for the one point that an empty half is replaced by, for the draw at the
-# top, and for its levels; of a level: for the ridge, for its coins, and for a plain sample.
-_HALVING, _LAST_POINT, _TOP, _LEVELS = range(4)
+_OVERFLOWS = "kernel must be finite on X, and not so large that products overflow the type of X"
+# Random numbers of a recursion: for halving, for the draw at the top, and for its levels. Those of a level: for the
+# ridge, for its coins, and for a plain sample.
+_HALVING, _TOP, _LEVELS = 0, 2, 3
 _TAIL, _COINS, _AT_RANDOM = range(3)
 
 
@@ -8255,9 +8254,8 @@ def _solve_corner(tile, first, corners, begin, end, columns):
     for c in range(count):
         for r in range(width):
             columns[c, r] = tile[first + r, c]
-    for c in range(
-        0, count, 4
-    ):  # four landmarks: what is known by the micro-kernel, then each other
+    # Four landmarks at a time: what is known by the micro-kernel, then each other.
+    for c in range(0, count, 4):
         _add_panel(corners, begin + c, corners.shape[0] - 1, 0, c, columns, columns, c, 0)
         for a in range(c, c + 4):
             y = columns[a]
@@ -8272,10 +8270,11 @@ def _solve_corner(tile, first, corners, begin, end, columns):
 
 
 @_core
-def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
-    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2. pairs:
-    points and the landmarks z from column `start` on; below: -L in panels; corners: of `_substitute`. rows (n, start +
-    landmarks) holds columns up to start, and receives the others; if it is empty, they are forgotten."""
+def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, growth, errors):
+    """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2, and of
+    growth_c y_c^2. pairs: points and the landmarks z from column `start` on; below: -L in panels; corners: of
+    `_substitute`. rows (n, start + landmarks) holds columns up to start, and receives the others; if it is empty, they
+    are forgotten."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         n = pairs.X.shape[0]
@@ -8292,18 +8291,10 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
             for deep in range(0, start + begin, _DEPTH):  # less what earlier landmarks explain
                 stop = min(start + begin, deep + _DEPTH)
                 for q in range(begin // width, (end + width - 1) // width):
+                    panel = below[q, deep:stop]
+                    column = q * width - begin
                     for r in range(0, last - first, 4):  # a panel that stays in the cache
-                        _add_panel(
-                            Y,
-                            r,
-                            last - first - 1,
-                            deep,
-                            stop,
-                            below[q, deep:stop],
-                            tile,
-                            r,
-                            q * width - begin,
-                        )
+                        _add_panel(Y, r, last - first - 1, deep, stop, panel, tile, r, column)
             for r in range(0, last - first, width):
                 _solve_corner(tile, r, corners, begin, end, columns)
             for r in range(last - first):
@@ -8311,35 +8302,38 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares):
                 for c in range(end - begin):
                     y[c] = tile[r, c]
                     squares[first + r] += tile[r, c] * tile[r, c]
+                    errors[first + r] += growth[begin + c] * tile[r, c] * tile[r, c]
 
 
-def _substitute(kernel, X, Z, L, start, rows):
+def _substitute(kernel, X, Z, L, start, rows, growth=None, errors=None):
     """`_forward_substitute` by the landmarks Z, whose rows of the Cholesky factor are L, from column `start` on."""
     m = len(Z)
-    pairs = _prepare(kernel, X, Z, False)
     squares = np.zeros(len(X))
-    columns = _whole_blocks(len(Z))
-    corners = _new_array(
-        (columns, _BLOCK), Z.dtype
-    )  # diagonal blocks negated, with 1 / L_cc there, or 0
+    if m == 0:
+        return squares
+    if growth is None:
+        growth = np.zeros(m)
+        errors = np.zeros(len(X))
+    pairs = _prepare(kernel, X, Z, False)
+    padded = _whole_blocks(m)
+    # Diagonal blocks of -L, with 1 / L_cc on the diagonal.
+    corners = _new_array((padded, _BLOCK), Z.dtype)
     corners[:] = 0
     for begin in range(0, m, _BLOCK):
-        corner = -np.tril(L[begin : begin + _BLOCK, start + begin : start + min(m, begin + _BLOCK)])
-        pivots = -corner.diagonal()
-        np.fill_diagonal(
-            corner, np.where(pivots != 0.0, 1.0 / np.where(pivots != 0.0, pivots, 1.0), 0.0)
-        )
-        corners[begin : begin + _BLOCK, : len(corner)][: len(corner)] = corner
-    below = _pack((-L).astype(Z.dtype), columns)
+        corner = -np.tril(L[begin : begin + _BLOCK, start + begin : start + begin + _BLOCK])
+        np.fill_diagonal(corner, -1.0 / corner.diagonal())
+        corners[begin : begin + len(corner), : len(corner)] = corner
+    below = _pack((-L).astype(Z.dtype), padded)
     work = _tile_work(kernel, pairs, 0.0) + _MULTIPLY_ADD * len(X) * m * (start + 0.5 * m + 32.0)
-    _forward_substitute(work, kernel, pairs, below, corners, start, rows, squares)
+    _forward_substitute(work, kernel, pairs, below, corners, start, rows, squares, growth, errors)
     return squares
 
 
-def _residual_gram(kernel, Z, Y, known):
-    """K(Z, Z) - Y[:, :known] Y[:, :known]^T for at most 128 points."""
-    explained = _dense_product(Y, known, np.ascontiguousarray(Y[:, :known].T)) if known else 0.0
-    return (_gram(kernel, _prepare(kernel, Z, Z, True)) - explained).astype(np.float64)
+def _residual_gram(kernel, Z, shift, Y):
+    """K(Z, Z) + diag(shift) - Y Y^T for at most 128 points."""
+    explained = _dense_product(Y, Y.shape[1], np.ascontiguousarray(Y.T))
+    K = _gram(kernel, _prepare(kernel, Z, Z, True))
+    return K - explained + np.diag(shift)
 
 
 # 13.2 Pivots
@@ -8349,31 +8343,39 @@ def _require_definite(sound):
     _require(sound, "kernel must be finite and positive semidefinite on X")
 
 
-def _rounding(kernel, X, m):
-    """Error of a pivot of m terms, relative to the kernel value: roundings of the type add up like sqrt(m).
+def _is_definite(kernel):
+    """Whether the kernel is positive semidefinite by its formula, whatever rounding errors say."""
+    return kernel.kind not in (_CUSTOM, _PRECOMPUTED)
 
-    Where squared distances may be expanded (`_prepare`) the values themselves err by up to .36 sqrt(d) steepness (|x|^2
-    + |y|^2) roundings (measured for d from 16 to 3000), so that copies of a point leave a residual; inner products by
-    sqrt(d), and their powers by as many times that.
+
+def _rounding(kernel, X, m):
+    """Error of a pivot of m terms, relative to the kernel value: rounding errors add up like sqrt(m).
+
+    Where squared distances may be expanded (`_prepare`), values err by up to .36 sqrt(d) steepness (|x|^2 + |y|^2)
+    roundings (measured for d from 16 to 3000), so that copies of a point leave a residual. Inner products err by
+    sqrt(d) roundings, and their powers by as many times that.
     """
-    of_values = 0.0
+    factor = 0.0
     if kernel.kind == _POLYNOMIAL:
-        of_values = 2.0 * math.sqrt(X.shape[1]) * kernel.shape
+        factor = kernel.shape
     elif kernel.kind <= _CAUCHY and X.shape[1] >= 16:
-        centre = X.mean(0, np.float64)
-        largest = max(
-            np.square(X[a : a + _SLAB] - centre).sum(1).max() for a in range(0, len(X), _SLAB)
-        )
+        Z = _minus_row(X)
+        largest = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind").max()
         steepness = kernel.gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
         # About the mean of other points the norms are larger, four times at most.
-        of_values = 2.0 * math.sqrt(X.shape[1]) * min(_EXPANDED_BELOW, 8.0 * steepness * largest)
-    return (4.0 * math.sqrt(m) + of_values) * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
+        factor = min(_EXPANDED_BELOW, 8.0 * steepness * largest)
+    roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
+    return roundings * (1.2e-7 if X.itemsize == 4 else 2.2e-16)
 
 
 def _draw_by_size(sizes, s, key):
-    """s of more points drawn one after the other without replacement, in proportion to sizes; and inclusion chances.
+    """s points drawn one after the other without replacement, in proportion to sizes; inclusion chances.
+
     Exponential clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one,
-    chances are 1 - exp(-size_i time), and sums weighted by their inverse unbiased (Cohen, Kaplan 2007)."""
+    chances are 1 - exp(-size_i time), and sums weighted by their inverse are unbiased (Cohen, Kaplan 2007).
+    """
+    if s >= sizes.size:
+        return np.arange(sizes.size), np.ones(sizes.size)
     sizes = np.maximum(sizes, 1e-290)
     clocks = -np.log(_uniforms(key, np.arange(sizes.size))) / sizes
     order = np.argpartition(clocks, s)
@@ -8382,19 +8384,12 @@ def _draw_by_size(sizes, s, key):
 
 
 @_core_alone
-def _choose_pivots(H, chances, floor, bar, chosen, columns):
-    """Pivots among candidates with residual Gram matrix H: how many, their numbers, and columns of the factor of H.
-
-    With chances, candidate after candidate, each with probability H_ii over its residual at the start: accepted pivots
-    follow the law of one after the other (Epperly, Tropp, Webber 2025). Else the largest first, down to the bar.
+def _choose_pivots(H, least, bar, greedy, chosen, columns):
+    """Pivots among candidates with residual Gram matrix H, each above its `least`: how many, their numbers, and rows of
+    columns, the columns of the factor of H. Greedy: the largest residual first, down to the bar; else in their order.
     """
     count = H.shape[0]
-    greedy = chances.shape[0] == 0
     found = 0
-    initial = np.empty(count)
-    column = np.empty(count)
-    for i in range(count):
-        initial[i] = H[i, i]
     for step in range(count):
         i = step
         if greedy:
@@ -8402,28 +8397,29 @@ def _choose_pivots(H, chances, floor, bar, chosen, columns):
             for a in range(count):
                 if H[a, a] > H[i, i]:
                     i = a
-        if H[i, i] <= floor[i] or (
-            H[i, i] < bar and found > 0 if greedy else chances[i] * initial[i] >= H[i, i]
-        ):
+        if H[i, i] <= least[i] or H[i, i] < bar and found > 0:
             continue
+        column = columns[found]
         root = math.sqrt(H[i, i])
         for a in range(count):
             column[a] = H[a, i] / root
         for a in range(count):
-            columns[a, found] = column[a]
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
         for a in range(count):  # exactly 0, where rounding would leave a trace
-            H[i, a], H[a, i] = 0.0, 0.0
+            H[i, a] = 0.0
+            H[a, i] = 0.0
         chosen[found] = i
         found += 1
     return found
 
 
 def _candidates(rest, count, share, key):
-    """Rows to choose pivots from, and the least residual to accept, so that no point outside could have come before.
-    share 1: the largest residuals, each above those outside. Below 1: above that share of them, so that a draw in
-    proportion to the residuals finds many at once, all over the data. 0: one draw after the other, as pivots are."""
+    """Rows to choose pivots from, and the least residual to accept, so that no point outside could come before.
+
+    share 1: the largest residuals. Between 0 and 1: a draw in proportion to the residuals, all over the data, of which
+    those above that share of the largest are taken. 0: one draw after the other, as `rpcholesky` draws.
+    """
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -8432,11 +8428,9 @@ def _candidates(rest, count, share, key):
     if count >= left.size:
         return left, 0.0
     if share == 1.0:
-        bar = np.partition(rest, rest.size - 1 - count)[rest.size - 1 - count]
-        above = np.flatnonzero(rest > bar)
-        equal = np.flatnonzero(rest == bar)
-        rows = np.sort(np.concatenate([above, equal[: count - above.size]]))
-        return rows[np.argsort(-rest[rows], kind="stable")], bar
+        bar = np.partition(rest, -1 - count)[-1 - count]
+        rows = np.flatnonzero(rest >= bar)
+        return rows[np.argsort(-rest[rows], kind="stable")[:count]], bar
     rows = _draw_by_size(rest, count, key)[0]
     largest = rest.argmax()
     if largest not in rows:
@@ -8444,129 +8438,94 @@ def _candidates(rest, count, share, key):
     return rows, share * rest[largest]
 
 
-@_core_alone
-def _add_variances(variances, F, found, new, pivots, diagonal, value_rounding):
-    """Add the squared errors that new columns bring into the residuals, relative to k_ii. They are 2 y_i sqrt(k_jj /
-    (pivot_j k_ii)) roundings: a pivot that has lost most of a large k_jj passes its rounding on to small k_ii."""
-    growth = np.empty(new)
-    for a in range(new):
-        j = pivots[found + a]
-        growth[a] = diagonal[j] * (2.0 * value_rounding / F[j, found + a]) ** 2
-    for i in range(variances.shape[0]):
-        total = 0.0
-        y = F[i, found : found + new]
-        for a in range(new):
-            total += growth[a] * y[a] * y[a]
-        variances[i] += total / diagonal[i] if diagonal[i] > 0.0 else 0.0
+def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
+    """At most count further pivots, their rows of the factor, and kernel values computed. Candidates that turn out to
+    be explained have no residual from here on: no endless proposals."""
+    rows, bar = _candidates(rest, count, share, _python_subkey(key, 0))
+    Y = F[rows, :found]
+    H = _residual_gram(kernel, P[rows], shift[rows], Y)
+    left = H.diagonal().copy()
+    least = floor[rows]
+    rest[rows] = np.where(left <= least, 0.0, left)
+    if share == 0.0:
+        # Accepted with the share of the residual that other pivots leave, pivots follow the law of one after the
+        # other (Epperly, Tropp, Webber 2025).
+        chances = _uniforms(_python_subkey(key, 1), np.arange(rows.size))
+        least = np.maximum(least, chances * left)
+    chosen = np.empty(rows.size, np.int64)
+    columns = np.zeros(H.shape)
+    new = _choose_pivots(H, least, float(bar), share > 0.0, chosen, columns)
+    chosen = chosen[:new]
+    return rows[chosen], np.hstack([Y[chosen], columns[:new, chosen].T]), rows.size**2
 
 
-class _Progress(NamedTuple):
-    """A factorisation of K + diag(shift) under way: rest is the diagonal of K + diag(shift) - F F^T; what is not above
-    the floor, its error, is taken for 0; variances: the square of that error, relative."""
+def _pivoted(counts, P, kernel, shift, block, share, like, key):
+    """Partial Cholesky factorisations of K + diag(shift) with as many pivots as each of counts, which ascend; fewer
+    where nothing is left. Errors are in the precision of `like`.
 
-    F: np.ndarray
-    indices: np.ndarray
-    diagonal: np.ndarray
-    rest: np.ndarray
-    floor: np.ndarray
-    variances: np.ndarray
-    turn: int
-    evaluations: int
-
-
-def _sound_rest(progress, found, definite):
-    """Set to 0 what is rounding, and what pivots have left; refuse a residual not finite, or clearly negative. Of a
-    kernel that is positive definite by its formula it is rounding (powers of inner products from 1e11 to 1e21 in
-    float32 left -.4 of a diagonal entry). Else a pivot of the size of the rounding passes the root of its error on."""
-    diagonal = progress.diagonal
-    rest = progress.rest
-    floor = progress.floor
-    rest[found] = 0.0
-    sound = 0.0 <= diagonal.min() and diagonal.max() < math.inf and np.isfinite(rest).all()
-    _require_definite(
-        sound and (definite or (rest >= -10.0 * np.sqrt(floor) * np.sqrt(diagonal)).all())
-    )
-    rest[rest <= floor] = 0.0
-
-
-def _pivots_up_to(s, progress, P, kernel, shift, block, share, like, key):
-    """The factorisation with s pivots, several at a time; fewer where nothing is left. progress: None at the beginning;
-    errors are in the precision of `like`."""
-    rounding = _rounding(kernel, like, s)
+    Yields Landmarks in the order of choice, the factor F, the diagonals of K and of K + diag(shift) - F F^T, and the
+    error of the latter, up to which it counts as 0.
+    """
+    n = len(P)
+    definite = _is_definite(kernel)
     value_rounding = _rounding(kernel, like, 1)
-    if progress is None:
-        n = len(P)
-        diagonal = _diagonal(P, kernel).astype(np.float64)
-        progress = _Progress(
-            _new_array((n, s), P.dtype),
-            np.empty(0, np.int64),
-            diagonal,
-            diagonal + shift,
-            rounding * diagonal,
-            np.zeros(n),
-            0,
-            n,
-        )
-    F, _, diagonal, rest, floor, variances, turn, evaluations = progress
-    definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED)  # by its formula, whatever rounding says
-    indices = np.resize(progress.indices, s)
-    found = progress.indices.size
-    _sound_rest(progress, indices[:found], definite)
-    while found < s:
-        if not rest.any():
-            if not definite:  # the diagonal is 0 to rounding: so must be all of K - F F^T
-                rows = np.arange(min(len(P), _BLOCK)) * len(P) // min(len(P), _BLOCK)
-                left = _residual_gram(kernel, P[rows], F[rows], found) + np.diag(shift[rows])
-                _require_definite(np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
-            break
-        turn_key = _python_subkey(key, turn)
-        turn = turn + 1
-        rows, bar = _candidates(rest, min(block, s - found), share, _python_subkey(turn_key, 0))
-        chances = _uniforms(
-            _python_subkey(turn_key, 1), np.arange(rows.size if share == 0.0 else 0)
-        )
-        Y = F[rows]
-        evaluations = evaluations + rows.size**2
-        H = _residual_gram(kernel, P[rows], Y, found) + np.diag(shift[rows])
-        # What looks explained from here is: no endless proposals.
-        rest[rows] = np.where(H.diagonal() <= floor[rows], 0.0, H.diagonal())
-        chosen = np.empty(len(H), np.int64)
-        columns = np.zeros(H.shape)
-        chosen = chosen[: _choose_pivots(H, chances, floor[rows], float(bar), chosen, columns)]
-        if chosen.size == 0:
-            continue
-        corner = columns[chosen, : chosen.size]
-        pivots = rows[chosen]
-        new = slice(found, found + chosen.size)
-        squares = _substitute(
-            kernel, P, P[pivots], np.hstack([Y[chosen, :found], corner]), found, F
-        )
-        F[pivots, new], indices[new] = corner, pivots
-        _add_variances(variances, F, found, pivots.size, indices, diagonal, value_rounding)
-        rest -= squares
-        floor[:] = (rounding + np.sqrt(variances)) * diagonal
-        found = new.stop
-        evaluations = evaluations + len(P) * pivots.size
-        _sound_rest(progress, indices[:found], definite)
-    return _Progress(F, indices[:found].copy(), diagonal, rest, floor, variances, turn, evaluations)
-
-
-def _pivoted(P, kernel, shift, s, block, share, like, key):
-    """Partial Cholesky factorisation of K + diag(shift) in s steps: Landmarks in order of choice, and the factor F."""
-    progress = _pivots_up_to(s, None, P, kernel, shift, block, share, like, key)
-    return Landmarks(
-        progress.indices, np.ones(progress.indices.size), progress.evaluations
-    ), progress.F
+    diagonal = _diagonal(P, kernel).astype(np.float64)
+    rest = diagonal + shift
+    errors = np.zeros(n)  # squared, over the diagonal: those that pivots have passed on to rest
+    indices = np.empty(0, np.int64)
+    F = np.empty((n, 0), P.dtype)
+    evaluations = n
+    turn = 0
+    for s in counts:
+        rounding = _rounding(kernel, like, s)
+        room = _new_array((n, s), P.dtype)
+        room[:, : F.shape[1]] = F
+        F = room
+        while True:
+            found = indices.size
+            rest[indices] = 0.0
+            floor = rounding * diagonal + np.sqrt(errors) * np.sqrt(diagonal)
+            # With a kernel that is positive semidefinite by its formula, less is rounding (powers of inner
+            # products from 1e11 to 1e21 in float32 left -.4 of a diagonal entry). Else a pivot of the size of the
+            # rounding passes on the root of its error.
+            lowest = -math.inf if definite else -10.0 * np.sqrt(floor) * np.sqrt(diagonal)
+            _require_definite(np.isfinite(rest).all() and (rest >= lowest).all())
+            rest[rest <= floor] = 0.0
+            if found == s or not rest.any():
+                break
+            count = min(block, s - found)
+            turn_key = _python_subkey(key, turn)
+            turn += 1
+            pivots, L, computed = _new_pivots(
+                P, kernel, shift, F, found, rest, floor, count, share, turn_key
+            )
+            # A pivot that has lost most of a large k_jj passes its rounding on to small k_ii: errors of their
+            # residuals are 2 y_i sqrt(k_ii k_jj / pivot_j) roundings.
+            roots = L[:, found:].diagonal()
+            growth = diagonal[pivots] * (2.0 * value_rounding / roots) ** 2
+            rest -= _substitute(kernel, P, P[pivots], L, found, F, growth, errors)
+            F[pivots, : L.shape[1]] = L
+            indices = np.concatenate([indices, pivots])
+            evaluations += computed + n * pivots.size
+        F = np.ascontiguousarray(F[:, :found])
+        if found < s and not definite:  # then all of K - F F^T must be 0, as its diagonal is
+            rows = np.linspace(0, n - 1, min(n, _BLOCK)).astype(int)
+            left = _residual_gram(kernel, P[rows], shift[rows], F[rows])
+            _require_definite(np.abs(left).max() <= 10.0 * math.sqrt(rounding) * diagonal.max())
+        yield Landmarks(indices, np.ones(found), evaluations), F, diagonal, rest, floor
 
 
 def _factor(Z, kernel, shift):
     """NystromMap for K(Z, Z) + diag(shift), and kernel values computed. In the order of choice, each pivot at least a
     tenth of the largest: without pivoting a sorted sample extrapolates, and rounding errors grow to the size of K."""
     s = len(Z)
-    found, F = _pivoted(np.array(Z, np.float64), kernel, shift, s, _BLOCK, 0.1, Z, np.uint64(0))
+    if s == 0:
+        return NystromMap(Z, np.empty((0, 0)), 0, kernel), 0
+    P = np.array(Z, np.float64)
+    found, F, *_ = next(_pivoted([s], P, kernel, shift, _BLOCK, 0.1, Z, np.uint64(0)))
     rank = found.indices.size
     L = np.zeros((s, s))
-    L[:rank, :rank] = np.tril(F[found.indices, :rank])
+    L[:rank, :rank] = np.tril(F[found.indices])
     order = np.concatenate([found.indices, np.setdiff1d(np.arange(s), found.indices)])
     return NystromMap(Z[order], L, rank, kernel), found.evaluations
 
@@ -8574,49 +8533,47 @@ def _factor(Z, kernel, shift):
 # 13.3 Scores (RLS definition 1, RLS lemma 6)
 
 
-def _scores(P, rows, Z, shift, kernel, lam):
-    """RLS lemma 6 for the points P[rows], landmarks Z and shift = lam / weights^2: scores from 0 to 1; kernel values.
+def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
+    """RLS lemma 6 for the points P[rows] and weighted landmarks Z: scores from 0 to 1, and kernel values computed.
+    lam None: the ridge of the landmarks' own tail beyond k.
 
-    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam with L L^T = K(Z, Z) + diag(shift), at
-    least a rounding of k_ii, so that no ridge makes a score too small; in float64 where lam is near float32's rounding.
+    (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam, L L^T = K(Z, Z) + lam diag(weights)^-2,
+    at least a rounding of k_ii, so that no ridge makes a score too small; in float64 where lam is near the rounding of
+    float32.
     """
-    found, evaluations = _factor(np.array(Z, np.float64), kernel, shift) if len(Z) else (None, 0)
-    rank = (
-        found.rank if found else 0
-    )  # an empty sample, or a kernel that is 0 on it, explains nothing
-    points, L = (
-        (found.points[:rank], found.factor[:rank, :rank].copy())
-        if rank
-        else (P[:0], np.empty((0, 0)))
-    )
+    evaluations = 0
+    if lam is None:
+        lam = _tail_ridge(kernel, Z, weights, k, key)
+        evaluations = len(Z) * (len(Z) + 1) // 2
+    found, computed = _factor(np.array(Z, np.float64), kernel, lam / weights**2)
+    rank = found.rank
+    points = found.points[:rank]
+    L = found.factor[:rank, :rank]
     if rank and lam > max(100.0 * _rounding(kernel, Z, len(Z)) * _diagonal(Z, kernel).max(), 1e-30):
         points = points.astype(Z.dtype)  # 1 / sqrt(lam) fits into float32, too
-    # A kernel that is not definite shows by what is below 0; but where a pivot was rounding and got its floor, the
-    # square root of that is an error, too.
-    bound = 10.0 * math.sqrt(_rounding(kernel, points, rank)) if rank else 0.0
-    bound = bound if kernel.kind in (_CUSTOM, _PRECOMPUTED) else math.inf
+    # A kernel that is not definite shows by a negative residual; but where a pivot was rounding and got its floor,
+    # the square root of that is an error, too.
+    bound = 1e300 if _is_definite(kernel) else 10.0 * math.sqrt(_rounding(kernel, points, rank))
     scores = np.empty(rows.size)
     for begin in range(0, rows.size, _SLAB):
         slab = P[rows[begin : begin + _SLAB]].astype(points.dtype)
         diagonal = _diagonal(slab, kernel).astype(np.float64)
-        rest = diagonal - (_substitute(kernel, slab, points, L, 0, points[:0]) if rank else 0.0)
-        sound = np.isfinite(rest).all() and (rest >= -bound * diagonal)[diagonal != 0.0].all()
-        _require_definite(sound and diagonal.min() >= 0.0)
+        rest = diagonal - _substitute(kernel, slab, points, L, 0, points[:0])
+        _require_definite(np.isfinite(rest).all() and (rest >= -bound * diagonal).all())
         scores[begin : begin + _SLAB] = np.minimum(1.0, np.maximum(rest, 2.2e-16 * diagonal) / lam)
-    return scores, evaluations + rows.size * (rank + 1)
+    return scores, evaluations + computed + rows.size * (rank + 1)
 
 
 @_public
 def ridge_leverage_scores(X, kernel, lam):
-    """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, from the eigenvectors of K (RLS definition 1, fact 2).
+    """Exact ridge leverage scores l_i = (K (K + lam I)^-1)_ii, which sum to the effective dimension (RLS definition 1).
 
-    They sum to the effective dimension. Eigenvalues below 4 sqrt(n) 2^-52 of the largest are lost in rounding, and
-    count as that: so for a ridge near it or below, scores err upward, and no point that matters is left out.
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite
         lam : float, positive ridge, in the units of the eigenvalues of K
-    Returns: (n,) float64 array of numbers from 0 to 1. O(n^3) time: more points take `approximate_...`
+    Returns: (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam, and at least
+        that. O(n^3) time, O(n^2) memory: more points take `approximate_ridge_leverage_scores`
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
@@ -8625,14 +8582,7 @@ def ridge_leverage_scores(X, kernel, lam):
     n = len(X)
     _fits("X", 8.0 * n**2)
     X = np.array(X, np.float64)
-    K = _gram(kernel, _prepare(kernel, X, X, True))
-    _require_definite(np.isfinite(K).all())
-    size = max(np.abs(K).max(), 1e-290)  # LAPACK loses tiny and huge numbers
-    values, vectors = np.linalg.eigh(K / size)
-    definite = kernel.kind not in (_CUSTOM, _PRECOMPUTED) or values[0] >= -1e-6 * abs(values[-1])
-    _require_definite(definite)
-    values = size * np.maximum(values, 4.0 * math.sqrt(n) * 2.2e-16 * values[-1])
-    return np.minimum(1.0, vectors**2 @ (values / (values + lam)))
+    return _scores(X, np.arange(n), X, np.ones(n), kernel, lam)[0]
 
 
 @_public
@@ -8643,7 +8593,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     sample with S S^T <= I they are at least the exact scores (RLS lemma 5, whose second part is false without the cap).
     Parameters:
         X : (n, d) array
-        landmarks : Landmarks, (s,) array of row numbers, or (s, d) array of points
+        landmarks : as of `nystrom_map`
         weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a subset
         kernel, lam : as of `ridge_leverage_scores`
     Returns: (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam. About n s
@@ -8651,16 +8601,14 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     """
     X = _checked_points("X", X)
     weights = _checked_vector("weights", weights)
-    Z, kernel = _checked_landmarks(X, landmarks, kernel)
+    Z = _checked_landmarks(X, landmarks)
+    kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
     lam = _checked_real("lam", lam, 1e-300)
-    if weights.size != len(Z) or not weights.min() > 0.0:
-        raise ValueError("weights must hold one positive number for each landmark")
-    shift = lam / weights / weights
     _require(
-        shift.max() < math.inf,
-        "weights must not be so small that lam / weights^2 overflows",
+        weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf,
+        "weights must hold one positive number for each landmark, with a finite lam / weights^2",
     )
-    return _scores(X, np.arange(len(X)), Z, shift, kernel, lam)[0]
+    return _scores(X, np.arange(len(X)), Z, weights, kernel, lam)[0]
 
 
 # 13.4 Landmarks (RLS algorithms 1 to 3, section 5)
@@ -8683,11 +8631,10 @@ def uniform_landmarks(n, s, seed=0):
         seed : int from 0 to 2**64 - 1
     Returns: Landmarks, indices ascending, weights sqrt(n / s)
     """
-    n, s = [_checked_whole(f"{a}", value, 1) for a, value in (("n", n), ("s", s))]
-    key = _checked_key(seed, _LANDMARKS)
-    if s >= n:
-        return Landmarks(np.arange(n), np.ones(n), 0)
-    return Landmarks(_draw_by_size(np.ones(n), s, key)[0], np.full(s, math.sqrt(n / s)), 0)
+    n = _checked_whole("n", n, 1)
+    s = min(n, _checked_whole("s", s, 1))
+    rows, _ = _draw_by_size(np.ones(n), s, _checked_key(seed, _LANDMARKS))
+    return Landmarks(rows, np.full(s, math.sqrt(n / s)), 0)
 
 
 @_public
@@ -8716,8 +8663,7 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by exact ridge leverage scores (RLS algorithm 1).
 
-    K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3). `sample_landmarks` does the same from any
-    overestimates of the scores. A tighter error eps lam is another lam (corollary 4).
+    K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3).
     Parameters:
         X, kernel, lam : as of `ridge_leverage_scores`; lam is the error allowed
         delta, seed, oversampling : as of `sample_landmarks`
@@ -8738,25 +8684,30 @@ def _largest_rank(size, constant, delta):
     return k
 
 
+def _practical_delta(s):
+    """A delta that makes log(2 k / delta) about the log(s) of the authors' program."""
+    return 0.5 / math.log(max(s, 8))
+
+
 def _tail_ridge(kernel, Z, weights, k, key):
     """(1 / k) sum_{i > k} sigma_i(S^T K S) (RLS algorithm 3, step 8), not below rounding of the trace: the trace less
     Ritz values of 3 steps of orthogonal iteration on k + 8 vectors (with k, unlucky starts erred by a quarter)."""
+    n = len(Z)
     Z = np.array(Z, np.float64)
-    A = _gram(kernel, _prepare(kernel, Z, Z, True))
-    tail = 0.0
-    A *= weights[:, None] * weights
+    A = _gram(kernel, _prepare(kernel, Z, Z, True)) * (weights[:, None] * weights)
     trace = A.trace()
-    if k < len(A) and trace < math.inf:
-        p = min(len(A), k + 8)
-        Q, _ = _orthonormalize(
-            _gaussian_matrix(len(A), p, _python_subkey(key, 0)), _python_subkey(key, 1)
-        )
-        for step in range(3):
-            Q, _ = _orthonormalize(_dense_product(A, len(A), Q), _python_subkey(key, step + 2))
-        G = _transposed_product(Q, p, _dense_product(A, len(A), Q))
-        tail = trace - _small_eigen(G, p, False)[0][:k].sum()
-    # Of denormal numbers the inverse is infinite.
-    return float(max(tail / k, 2.2e-16 * trace, 1e-280)) if trace > 0.0 else 1.0
+    _require_definite(trace < math.inf)
+    if trace <= 0.0:
+        return 1.0
+    tail = 0.0
+    if k < n:
+        p = min(n, k + 8)
+        W = _gaussian_matrix(n, p, _python_subkey(key, 0))
+        for step in range(4):
+            Q = _orthonormalize(W, _python_subkey(key, step + 1))[0]
+            W = _dense_product(A, n, Q)
+        tail = trace - _small_eigen(_transposed_product(Q, p, W), p, False)[0][:k].sum()
+    return max(tail / k, 2.2e-16 * trace)
 
 
 def _recursive(
@@ -8764,88 +8715,62 @@ def _recursive(
     kernel,
     key,
     delta,
-    lam=None,
-    size=0,
+    lam,
+    size,
+    top=0,
     constant=1.0,
     factor=1.0,
     oversampling=1.0,
     division=1.0,
-    drawn=0,
 ):
-    """RLS algorithm 2 (lam given) and RLS algorithm 3 (size s given, with c = constant), and their practical variants.
+    """RLS algorithm 2 (lam given) and RLS algorithm 3 (lam None, size s, c = constant), and their practical variants.
 
-    Points are halved until few are left; these are the first sample. Then, level by level back up, the sample gives
-    scores to the points of its level, times `factor`, and they a new sample. At the top `drawn` landmarks are drawn
-    exactly, if it is not 0. division: of delta at each level down. Steps are those of RLS algorithm 3 (algorithm 2).
+    Steps are numbered as in RLS algorithm 3 (algorithm 2). factor: of scores; division: of delta at each level down;
+    top: landmarks that are drawn exactly at the top, 0 for coins there, too.
     """
     # How many fair coins each point wins in a row: those with at least t are the points left after t halvings.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
-    bottom = 0
-    given_ridge = lam is not None
-    first_lost = ~words & (words + np.uint64(1))  # 2^depth
-    depth = np.frexp(np.maximum(first_lost, np.uint64(1)).astype(np.float64))[1] - 1
-    while True:
-        rows = np.flatnonzero(depth >= bottom)  # step 4, of all levels
-        if rows.size <= (192.0 * math.log(1.0 / delta) if given_ridge else size):
-            break  # steps 1 to 3
-        # step 5
-        bottom = bottom + 1
-        delta = delta / division
-    if rows.size == 0:
-        above = np.flatnonzero(depth >= bottom - 1)
-        rows = above[
-            (_uniforms(_python_subkey(key, _LAST_POINT), [0]) * above.size).astype(np.int64)
-        ]
-    weights = np.ones(rows.size)
-    evaluations = 0
-    for level in range(bottom - 1, -1, -1):
-        delta = delta * division
-        level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
-        # step 6
-        Z = X[rows]
-        top = level == 0 and drawn > 0
-        # Step 7; a small sample shows no more of a tail.
-        k = _largest_rank(min(drawn, 4 * size) if top else size, constant, delta)
-        if not given_ridge:  # step 8
-            lam = _tail_ridge(kernel, Z, weights, k, _python_subkey(level_key, _TAIL))
-            evaluations += len(Z) * (len(Z) + 1) // 2
+    depth = np.frexp((~words & (words + np.uint64(1))).astype(np.float64))[1] - 1
+
+    def sample(level, delta):
+        """Landmarks of the points that are left after so many halvings."""
         rows = np.flatnonzero(depth >= level)
-        scores, computed = _scores(X, rows, Z, lam / weights**2, kernel, lam)
-        # step 9 (7)
+        if rows.size <= (size or 192.0 * math.log(1.0 / delta)):  # steps 1 to 3
+            return Landmarks(rows, np.ones(rows.size), 0)
+        below, weights, evaluations = sample(level + 1, delta / division)  # steps 4 and 5
+        level_key = _python_subkey(_python_subkey(key, _LEVELS), level)
+        drawn = top if level == 0 else 0
+        # Step 7. At the top of accelerated sampling 4 r, as s points are drawn: errors fall by up to a fifth.
+        k = _largest_rank(min(drawn, 4 * size) or size, constant, delta)
+        ridge_key = _python_subkey(level_key, _TAIL)
+        # Steps 6, 8, and 9 (7).
+        scores, computed = _scores(X, rows, X[below], weights, kernel, lam, k, ridge_key)
         scores = np.minimum(1.0, factor * scores)
-        evaluations = evaluations + computed
-        # Step 10 (8).
-        many = (
-            math.log(max(scores.sum(), 1.0) / delta) if given_ridge else math.log(2.0 * k / delta)
-        )
-        chances = np.minimum(1.0, oversampling * many * scores)
-        if top:
-            rows, chances = _draw_by_size(chances, drawn, _python_subkey(key, _TOP))
-        else:
-            level_rows = rows
-            kept = _uniforms(_python_subkey(level_key, _COINS), rows) < chances
-            # step 11 (9)
-            rows = rows[kept]
+        many = 2.0 * k if lam is None else max(scores.sum(), 1.0)
+        chances = np.minimum(1.0, oversampling * math.log(many / delta) * scores)  # step 10 (8)
+        if drawn:
+            kept, chances = _draw_by_size(chances, drawn, _python_subkey(key, _TOP))
+        else:  # step 11 (9)
+            coins = _uniforms(_python_subkey(level_key, _COINS), rows)
+            kept = np.flatnonzero(coins < chances)
             chances = chances[kept]
-            if not given_ridge and rows.size <= k and level > 0:
+            if lam is None and kept.size <= k and level > 0:
                 # Too few to show a tail beyond k: a plain sample instead, by random numbers of its own.
-                plain, _ = _draw_by_size(
-                    np.ones(level_rows.size), size, _python_subkey(level_key, _AT_RANDOM)
-                )
-                rows = level_rows[plain]
-                chances = np.full(size, size / level_rows.size)
-        weights = 1.0 / np.sqrt(chances)
-    return Landmarks(rows, weights, evaluations)
+                plain_key = _python_subkey(level_key, _AT_RANDOM)
+                kept = _draw_by_size(np.ones(rows.size), size, plain_key)[0]
+                chances = np.full(size, size / rows.size)
+        return Landmarks(rows[kept], 1.0 / np.sqrt(chances), evaluations + computed)
+
+    return sample(0, delta)
 
 
 @_public
 def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     """Landmarks by recursive ridge leverage score sampling at a given ridge (RLS algorithm 2).
 
-    1. Up to 192 log(1 / delta) points: all of them.  2. Half of the points, at random; a sample of these by this
-    algorithm, with delta / 3.  3. Scores of all points from that sample (RLS lemma 6), times 3/2, capped at 1.  4. Each
-    point kept with probability min(1, 16 l_i log(sum l / delta)), the sum counted as at least 1 (as in
-    `sample_landmarks`). With probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorem 7, by RLS theorem 8).
+    A random half of the points is sampled by this algorithm, with delta / 3, down to 192 log(1 / delta) points. Its
+    landmarks give scores l_i to all points (RLS lemma 6), times 3/2, and these decide as in `sample_landmarks`. With
+    probability 1 - 3 delta, K~ <= K <= K~ + lam I (RLS theorem 7, by RLS theorem 8).
     Parameters:
         X, kernel, lam : as of `ridge_leverage_scores`; lam is the error allowed
         delta : float between 0 and 1/32; failure probability is 3 delta
@@ -8861,16 +8786,8 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
-    return _recursive(
-        X,
-        kernel,
-        key,
-        delta,
-        lam,
-        factor=1.5,
-        oversampling=oversampling,
-        division=3.0,
-    )
+    constants = dict(factor=1.5, oversampling=oversampling, division=3.0)
+    return _recursive(X, kernel, key, delta, lam, 0, **constants)
 
 
 @_public
@@ -8880,9 +8797,8 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the
     largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
     probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (RLS
-    theorem 10, by RLS fact 9). Departures from the printed algorithm: scores are capped at 1; the tail sum comes from 3
-    steps of orthogonal iteration, and errs upward by 1 % or so at most; a sample below the top of at most k points,
-    which shows no tail beyond k, is replaced by s points of its level at random; an empty half, by one point.
+    theorem 10, by RLS fact 9). Unlike the printed algorithm, it caps scores at 1, takes the tail sum from 3 steps of
+    orthogonal iteration (about 1 % too large), and replaces a sample of at most k points by s random ones.
     Parameters:
         X, kernel : as of `recursive_rls`
         s : int, at least 1; sample size; n or more returns all points
@@ -8896,31 +8812,18 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     s = _checked_whole("s", s, 1)
     constant = _checked_real("constant", constant, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
-    return _recursive(
-        X,
-        kernel,
-        key,
-        delta,
-        size=s,
-        constant=constant,
-        factor=5.0,
-        oversampling=oversampling,
-        division=3.0,
-    )
+    constants = dict(constant=constant, factor=5.0, oversampling=oversampling, division=3.0)
+    return _recursive(X, kernel, key, delta, None, s, **constants)
 
 
 def _practical(X, kernel, s, seed, delta, accelerated):
     """The variant of RLS section 5: small constants, one delta, s landmarks at the top."""
     X, kernel = _points_and_kernel(X, kernel)
     s = _checked_whole("s", s, 1)
-    n = len(X)
     key = _checked_key(seed, _LANDMARKS)
-    # log(2 k / delta) is about the log(s) of the authors' program
-    delta = _as_delta(delta, 0.5 / math.log(max(s, 8)))
-    if s >= n:
-        return Landmarks(np.arange(n), np.ones(n), 0)
-    size = min(s, math.ceil(math.sqrt(s + s**3 / n))) if accelerated else s
-    return _recursive(X, kernel, key, delta, size=size, constant=4.0, drawn=s)
+    delta = _as_delta(delta, _practical_delta(s))
+    size = min(s, math.ceil(math.sqrt(s + s**3 / len(X)))) if accelerated else s
+    return _recursive(X, kernel, key, delta, None, size, top=s, constant=4.0)
 
 
 @_public
@@ -8928,9 +8831,8 @@ def recursive_rls_practical(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by recursive ridge leverage score sampling as it is run in practice (RLS section 5).
 
     `recursive_rls_fixed` with c = 4, scores and probabilities without the factors 5 and 16, delta the same at each
-    level, and at the top s points drawn without replacement in proportion to their probabilities. The default delta, 1
-    / (2 log s) with s at least 8, comes near to the log(s) that the authors' program has for log(2 k / delta); it draws
-    the top by scores alone, and differs in details. No theorem covers it.
+    level, and at the top s points drawn without replacement in proportion to their probabilities. With the default
+    delta, log(2 k / delta) is about the log(s) of the authors' program. No theorem covers it.
     Parameters:
         X, kernel : as of `recursive_rls`
         s : int, at least 1; number of landmarks; n or more returns all points
@@ -8951,9 +8853,8 @@ def recursive_rls_accelerated(X, kernel, s, seed=0, delta=None):
     """Exactly s landmarks by the accelerated recursive method (RLS section 5.2.1).
 
     As `recursive_rls_practical`, with samples of r = sqrt((n s + s^3) / n) points below the top, so that scores cost as
-    much as uniform Nystrom itself. At the top k is that of min(s, 4 r), since s points are drawn: errors fall by up to
-    a fifth. So few points may show nothing of a small group far off: of 200 landmarks (r = 25) of 20,000 points, 3 % of
-    them far off, the error was 4.4, of uniform ones 3.0, of `recursive_rls_practical` .52, of `rpcholesky` .00009.
+    much as uniform Nystrom itself. So few points may miss a small group far off: with 200 landmarks (r = 25) of 20,000
+    points, 3 % of them far off, the error was 4.4, and .52 by `recursive_rls_practical`, .00009 by `rpcholesky`.
     Parameters:
         X, kernel, s, seed, delta : as of `recursive_rls_practical`
     Returns: Landmarks, as of `recursive_rls_practical`; about 2 n r kernel values and n r (r + 2 d) multiplications
@@ -8970,15 +8871,15 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
     _fits("s", 8.0 * n * min(s, n))
     if s >= n:
         return Landmarks(np.arange(n), np.ones(n), 0)
-    return _pivoted(X, kernel, np.zeros(n), s, block, share, X, key)[0]
+    return next(_pivoted([s], X, kernel, np.zeros(n), block, share, X, key))[0]
 
 
 @_public
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
-    Each pivot is drawn in proportion to the diagonal of what is left, K - F F^T. Blocks of proposals with rejection
-    (Epperly, Tropp, Webber 2025) give pivots of the same law, many for each pass over the points.
+    Each pivot is drawn in proportion to the diagonal of K - F F^T, by blocks of proposals with rejection (Epperly,
+    Tropp, Webber 2025).
     Parameters:
         X, kernel, s, seed : as of `recursive_rls_practical`
         block : int from 1 to 128, proposals at a time; 1 is the simple algorithm
@@ -9006,17 +8907,6 @@ def pivoted_cholesky(X, kernel, s, block=64):
 
 @_validated(
     "an RLSState, as rls_start and rls_update return it",
-    lambda state: (
-        len(state.points) == state.indices.size == state.weights.size <= state.s
-        and state.points.shape[1] > 0
-        and state.indices.size <= state.count < 2**62
-        and _all_below(state.points, 1e150)
-        and _is_sound(state.kernel)
-        and (0 <= state.indices).all()
-        and (state.indices < state.count).all()
-        and (state.weights > 0.0).all()
-        and (state.weights < 1e150).all()
-    ),
     points="points",
     indices="whole",
     weights=1,
@@ -9042,34 +8932,25 @@ def _with_landmarks(state, more, count):
     """The state after `count` points, of which `more` are landmarks, numbered from the first of these: s of the union,
     by scores that the weighted union gives itself. Points that were kept with chance p = 1 / weight^2 are drawn in
     proportion to q / p, q the chance that their score asks for."""
-    kernel = state.kernel
     s = state.s
-    more = more._replace(indices=state.count + more.indices)
-    union = (
-        more
-        if state.count == 0
-        else LandmarkPoints(
-            *[np.concatenate(pair) for pair in zip(state[:3], more[:3])],
-            state.evaluations + more.evaluations,
-        )
-    )
-    points = union.points
-    weights = union.weights
-    size = union.indices.size
-    if size > s:
-        k = _largest_rank(s, 4.0, 0.5 / math.log(max(s, 8)))
+    arriving = more.points, state.count + more.indices, more.weights
+    union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
+    evaluations = state.evaluations + more.evaluations
+    points, indices, weights = union
+    if len(points) > s:
         # No two unions begin with the same point and have cost the same so far.
-        key = _python_subkey(_key(state.seed, _LANDMARKS), int(union.indices[0]))
-        key = _python_subkey(key, int(union.evaluations))
-        lam = _tail_ridge(kernel, points, weights, k, _python_subkey(key, _TAIL))
-        scores, computed = _scores(points, np.arange(size), points, lam / weights**2, kernel, lam)
-        wanted = np.minimum(1.0, scores * math.log(4.0 * k * math.log(max(s, 8))))
-        chosen, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
-        evaluations = union.evaluations + computed + size * (size + 1) // 2
-        union = LandmarkPoints(
-            points[chosen], union.indices[chosen], weights[chosen] / np.sqrt(chances), evaluations
-        )
-    return RLSState(*union, kernel, s, state.count + count, state.seed)
+        key = _python_subkey(_key(state.seed, _LANDMARKS), int(indices[0]))
+        key = _python_subkey(key, evaluations)
+        delta = _practical_delta(s)
+        k = _largest_rank(s, 4.0, delta)
+        rows = np.arange(len(points))
+        ridge_key = _python_subkey(key, _TAIL)
+        scores, computed = _scores(points, rows, points, weights, state.kernel, None, k, ridge_key)
+        wanted = np.minimum(1.0, scores * math.log(2.0 * k / delta))
+        kept, chances = _draw_by_size(wanted * weights**2, s, _python_subkey(key, _COINS))
+        union = points[kept], indices[kept], weights[kept] / np.sqrt(chances)
+        evaluations += computed
+    return RLSState(*union, evaluations, state.kernel, s, state.count + count, state.seed)
 
 
 @_public
@@ -9086,26 +8967,16 @@ def rls_start(kernel, s, d, seed=0):
     kernel = _checked_kernel("kernel", kernel)
     s = _checked_whole("s", s, 1)
     d = _checked_whole("d", d, 1, 2**31 - 1)
-    none = np.zeros(0)
-    return RLSState(
-        np.zeros((0, d)),
-        none.astype(np.int64),
-        none,
-        0,
-        kernel,
-        s,
-        0,
-        _as_seed("seed", seed),
-    )
+    none = np.zeros((0, d), np.float32)  # takes the precision of the points that follow
+    return RLSState(none, np.zeros(0, int), np.zeros(0), 0, kernel, s, 0, _as_seed("seed", seed))
 
 
 @_public
 def rls_update(state, X):
     """Landmarks after more points: s of these by `recursive_rls_accelerated`, and s of their union with those before.
 
-    The weighted union gives its own points scores (RLS lemma 6), with the ridge of its own spectrum (RLS algorithm 3),
-    and s of them stay. Calandriello, Lazaric, Valko (2017) keep points by independent coins at a given ridge; no
-    theorem covers exactly s, as none covers RLS section 5.
+    The weighted union gives its own points scores (RLS lemma 6) with the ridge of its own spectrum (RLS algorithm 3).
+    Calandriello, Lazaric, Valko (2017) keep points by coins at a given ridge; no theorem covers exactly s.
     Parameters:
         state : RLSState; it stays as it is
         X : (n, d) array of further points, best 2 s or more at a time
@@ -9127,7 +8998,7 @@ def rls_update(state, X):
 
 @_public
 def rls_merge(a, b):
-    """Landmarks of the points of two streams, those of b after those of a (Calandriello, Lazaric, Valko 2017; RLS).
+    """Landmarks of two streams, those of b after those of a (Calandriello, Lazaric, Valko 2017; RLS).
 
     Parameters:
         a, b : RLSState with one kernel and as many landmarks
@@ -9137,7 +9008,7 @@ def rls_merge(a, b):
     b = _checked_as(RLSState, "b", b)
     alike = a.kernel == b.kernel and a.s == b.s and a.points.shape[1] == b.points.shape[1]
     _require(alike, "a and b must have been started alike")
-    return a if b.count == 0 else _with_landmarks(a, LandmarkPoints(*b[:4]), b.count)
+    return _with_landmarks(a, b, b.count)
 
 
 @_public
@@ -9156,35 +9027,24 @@ def rls_finish(state):
 # 13.5 Nystrom approximation (RLS section 2.1, appendix C)
 
 
-def _checked_landmarks(X, landmarks, kernel):
-    """Landmarks as points of X's precision (rows of X, or points themselves), and the kernel, which goes with both."""
-    rows = landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
-    rows = (
-        np.asarray(rows)
-        if isinstance(rows, list)
-        else rows.points
-        if isinstance(rows, LandmarkPoints)
-        else rows
-    )
-    numbers = (
-        isinstance(rows, np.ndarray)
-        and rows.ndim == 1
-        and (rows.size == 0 or rows.dtype.kind in "iu")
-    )
-    if not numbers and getattr(rows, "ndim", 0) != 2:  # a tuple, as a kernel is, has none
-        got = (
-            f"one of {rows.dtype}, {rows.ndim}-D"
-            if isinstance(rows, np.ndarray)
-            else type(landmarks).__name__
+def _checked_landmarks(X, landmarks, gathered=None):
+    """Landmarks as points of X's precision. gathered(rows): rows of X, where X is not in memory."""
+    while isinstance(landmarks, (CertifiedNystrom, Landmarks, LandmarkPoints, ReducedSet)):
+        landmarks = landmarks[0]  # their first fields: landmarks, indices, points, centers
+    points = np.asarray(landmarks) if isinstance(landmarks, list) else landmarks
+    if isinstance(points, np.ndarray) and points.ndim == 1 and points.dtype.kind in "iu":
+        _require(
+            points.size > 0 and 0 <= points.min() <= points.max() < len(X),
+            "landmarks must be row numbers from 0 to n - 1, at least one",
         )
-        raise ValueError(
-            f"landmarks must be Landmarks, a vector of whole row numbers or a 2-D array of points, got {got}"
-        )
-    if numbers and (rows.size == 0 or rows.min() < 0 or rows.max() >= len(X)):
-        raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
-    Z = X[rows] if numbers else _as_array("landmarks", rows, 2).astype(X.dtype, copy=False)
-    Z = _checked_points("landmarks", Z, X.shape[1])
-    return Z, _checked_kernel("kernel", kernel, X=X, landmarks=Z)
+        points = gathered(points) if gathered else X[points]
+    _require(
+        getattr(points, "ndim", 0) == 2,
+        "landmarks must be Landmarks, LandmarkPoints, a ReducedSet, a CertifiedNystrom, "
+        f"whole row numbers or a 2-D array of points, got {type(landmarks).__name__}",
+    )
+    Z = _checked_points("landmarks", points, X.shape[1])
+    return Z.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
 
 
 @_public
@@ -9193,28 +9053,28 @@ def nystrom_map(X, landmarks, kernel):
 
     Parameters:
         X : (n, d) array, of which only the landmarks are read
-        landmarks : Landmarks, (s,) array of row numbers of X, or (s, d) array of points, as of `kmeans_select`
+        landmarks : Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, (s,) array of row numbers of X, or (s, d)
+            array of points
         kernel : Kernel, positive semidefinite
     Returns: NystromMap, its landmarks in the order of pivots. Those whose residual is not above the rounding of kernel
         values in X's type come last, with features 0, and rank is the number of others
     Cost: s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
     """
-    X = _as_array("X", X, 2)
-    Z, kernel = _checked_landmarks(X, landmarks, kernel)
+    Z = _checked_landmarks(_as_array("X", X, 2), landmarks)
+    kernel = _checked_kernel("kernel", kernel, landmarks=Z)
     _fits("landmarks", 8.0 * len(Z) ** 2)
     return _factor(Z, kernel, np.zeros(len(Z)))[0]
 
 
 def _map_features(P, found):
-    """Nystrom features of checked points, and whether they are finite: their squares tell, without a pass over them."""
+    """Nystrom features of checked points. Sums of squares tell whether they are finite, without a pass over them."""
     X, Z = _in_common_precision(P, found.points)
     F = _new_array((len(X), len(Z)), X.dtype)
     rank = found.rank
     F[:, rank:] = 0.0
-    if rank == 0:  # a kernel that is 0
-        return F, True
-    total = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F).sum()
-    return F, bool(total < math.inf)
+    squares = _substitute(found.kernel, X, Z[:rank], found.factor[:rank, :rank], 0, F)
+    _require(squares.sum() < math.inf, "kernel must be finite on X")
+    return F
 
 
 @_public
@@ -9232,9 +9092,7 @@ def nystrom_features(X, map):
     X = _checked_points("X", X)
     _checked_model(X, "map", map)
     _fits("X", 1.0 * len(X) * len(map.points) * X.itemsize)
-    F, finite = _map_features(X, map)
-    _require(finite, "kernel must be finite on X")
-    return F
+    return _map_features(X, map)
 
 
 @_public
@@ -9250,110 +9108,98 @@ def nystrom(X, landmarks, kernel):
     >>> nystrom(np.array([[1.0], [2.0]]), np.array([1]), linear()).tolist()
     [[1.0], [2.0]]
     """
-    X = _checked_points("X", X)
-    Z, kernel = _checked_landmarks(X, landmarks, kernel)
+    X, kernel = _points_and_kernel(X, kernel)
+    Z = _checked_landmarks(X, landmarks)
     _fits("landmarks", 1.0 * len(X) * len(Z) * X.itemsize)
-    return nystrom_features(X, nystrom_map(X, Z, kernel))
+    return _map_features(X, nystrom_map(X, Z, kernel))
 
 
-def _middle(found, wanted):
-    """The mean of the landmarks' own features: sums about it lose few digits to centring. Empty if it is not wanted."""
-    return found.factor[: found.rank].sum(0) / max(found.rank, 1) if wanted else np.zeros(0)
+def _middle(found, centered):
+    """The mean of the landmarks' own features: sums about it lose few digits to centring. None if not centered."""
+    return found.factor.sum(0) / max(found.rank, 1) if centered else None
 
 
-def _normal_equations(P, found, T, dtype=np.float64, middle=np.zeros(0)):
-    """F^T F and F^T T of the Nystrom factor of the points less `middle` in each row, slab by slab; without a map of P.
-    In float64, if nothing else is asked for: a small ridge is lost in the rounding of float32."""
+def _normal_equations(P, found, T, middle=None):
+    """F^T F and F^T T of the Nystrom factor of the points less `middle` in each row, slab by slab; without a map, of P.
+    In the precision of T: a small ridge is lost in the rounding of float32."""
     squares = products = 0.0
     for begin in range(0, len(P), _SLAB):
-        F = P[begin : begin + _SLAB].astype(dtype, copy=False)
-        if found:
-            F, _ = _map_features(F, found)
-        if middle.size:
+        F = P[begin : begin + _SLAB].astype(T.dtype, copy=False)
+        if found is not None:
+            F = _map_features(F, found)
+        if middle is not None:
             F -= middle
-        squares = squares + _column_products(F, F)
-        products = products + _transposed_product(
-            F, F.shape[1], T[begin : begin + _SLAB].astype(dtype, copy=False)
-        )
+        squares += _column_products(F, F)
+        products += _transposed_product(F, F.shape[1], T[begin : begin + _SLAB])
         del F
     return squares, products
 
 
-def _expansion_by_map(found, V, values, mean=None):
-    """Features V^T y(x), less those of a mean, as an expansion over landmarks: L^T coef = V, 0 for those left out."""
+def _coefficients(found, V):
+    """Coefficients with L^T coef = V, 0 for landmarks left out."""
     from scipy.linalg import solve_triangular  # .1 s to import
 
-    right = V if mean is None else np.column_stack([V, mean])
     rank = found.rank
-    C = np.zeros(right.shape)
-    offset = np.zeros(len(values)) if mean is None else 0.0 - mean @ V
+    C = np.zeros(V.shape)
     if rank:
         C[:rank] = solve_triangular(
-            found.factor[:rank, :rank], right[:rank], 1, True, check_finite=False
+            found.factor[:rank, :rank], V[:rank], 1, True, check_finite=False
         )
-    coef = np.ascontiguousarray(C[:, : len(values)], found.points.dtype)
-    return Expansion(
-        found.points,
-        coef,
-        values,
-        offset,
-        found.kernel,
-        np.zeros(0) if mean is None else C[:, -1].copy(),
-    )
+    return C
 
 
-def _components_by_map(found, squares, sums, n, centered, k, key):
-    """Kernel PCA from F^T F and F^T 1 of the Nystrom factor F of n points, about `_middle` if centred."""
-    mean = None
+def _expansion_by_map(found, V, values):
+    """Features V^T y(x) as an expansion over landmarks."""
+    coef = np.ascontiguousarray(_coefficients(found, V), found.points.dtype)
+    return Expansion(found.points, coef, values, np.zeros(len(values)), found.kernel)
+
+
+def _components_by_map(found, squares, sums, n, middle, k, key):
+    """Kernel PCA from F^T F and F^T 1 of the Nystrom factor F of n points, less `middle`; about the mean if there is a
+    middle."""
     floor = 0.0
-    if centered:
-        middle = _middle(found, True)
-        rounding = 1.2e-7 if found.points.itemsize == 4 else 2.2e-16
-        # F^T H F
-        squares = squares - np.outer(sums, sums / n)
+    if middle is not None:
+        squares = squares - np.outer(sums, sums / n)  # F^T H F
         mean = middle + sums / n
-        floor = (
-            rounding * n * (mean**2).sum()
-        )  # what rounding leaves of the eigenvalue that this took off
+        # What rounding leaves of the eigenvalue that this took off.
+        floor = _epsilon(found.points) * n * (mean**2).sum()
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
-    return _expansion_by_map(
-        found, np.where(kept, eigen.vectors, 0.0), np.where(kept, eigen.values, 0.0), mean
-    )
+    V = np.where(kept, eigen.vectors, 0.0)
+    expansion = _expansion_by_map(found, V, np.where(kept, eigen.values, 0.0))
+    if middle is None:
+        return expansion
+    return expansion._replace(offset=0.0 - mean @ V, mean=_coefficients(found, mean))
 
 
 @_public
 def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
-    Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space,
-    and for landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i they lose at most 1 + 2 eps
-    times what the best k directions lose, if K <= K~ + lam I (RLS theorem 3). centered: of H K~ H, about the mean of
-    the projected points, as `centered_kpca` has it, whose components these are where all points are landmarks. It
-    loses digits to a mean much larger than the deviations: for a linear kernel, subtract the mean of the points first.
+    Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space.
+    For landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i, they lose at most 1 + 2 eps times
+    what the best k directions lose, if K <= K~ + lam I (RLS theorem 3).
     Parameters:
         X : (n, d) array
         landmarks, kernel : as of `nystrom_map`
         k : int from 1 to the number of landmarks
         seed : int from 0 to 2**64 - 1
-        centered : bool
+        centered : bool; about the mean of the projected points: components of H K~ H. A mean much larger than the
+            deviations costs digits: for a linear kernel, subtract the mean of the points first
     Returns: Expansion over the landmarks. values: eigenvalues of K~, or H K~ H, 0 beyond its rank
     Cost: n s kernel values, O(n s (d + s)) time; memory O(n + s^2) and features of 8192 points.
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, nystrom_kpca(X, np.array([1]), linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
     """
-    X = _checked_points("X", X)
+    X, kernel = _points_and_kernel(X, kernel)
     key = _checked_key(seed, _START)
-    Z, kernel = _checked_landmarks(X, landmarks, kernel)
-    k = _checked_whole("k", k, 1, len(Z))
     centered = _as_flag("centered", centered)
-    found = nystrom_map(X, Z, kernel)
-    squares, sums = _normal_equations(
-        X, found, np.ones((len(X), 1)), X.dtype, _middle(found, centered)
-    )
-    _require(np.isfinite(squares).all(), "kernel must be finite on X")
-    return _components_by_map(found, squares, sums[:, 0], len(X), centered, k, key)
+    found = nystrom_map(X, landmarks, kernel)
+    k = _checked_whole("k", k, 1, len(found.points))
+    middle = _middle(found, centered)
+    squares, sums = _normal_equations(X, found, np.ones((len(X), 1), X.dtype), middle)
+    return _components_by_map(found, squares, sums[:, 0], len(X), middle, k, key)
 
 
 @_validated("a CertifiedNystrom")
@@ -9375,121 +9221,109 @@ class CertifiedNystrom(NamedTuple):
 _RANK_KEPT = 1.3  # components that are kept, over the least that can have an error
 
 
+def _landmark_counts(most):
+    """16, then a fifth more each time, or 16 more, up to `most`."""
+    s = 0
+    while s < most:
+        s = min(most, s + max(16, s // 5))
+        yield s
+
+
+def _certified_distance(X, kernel, F, key, tol):
+    """Bounds of |K - F F^T|."""
+    return _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000, _OVERFLOWS)
+
+
 @_public
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Landmarks until their leading components are as near to K as was asked for, with a certificate of it (RLS (1)).
 
-    Pivots of `rpcholesky`, a fifth more of them at a time, never starting over, until their K~ looks near enough on
-    2048 points. As K~ <= K, no rank below the number r of eigenvalues of K~ above error |K|_2 has that error. So 1.3 r
-    components of K~ (or those above .9 error |K|_2) are looked at on all points; landmarks go on if they have it not.
+    Pivots of `rpcholesky`, a fifth more of them at a time, until their K~ looks near enough on 2048 points. As K~ <= K,
+    no rank below the number r of eigenvalues of K~ above error |K|_2 has that error. So 1.3 r components of K~ (or
+    those above .9 error |K|_2) are measured on all points, and more pivots follow if they have it not.
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
         error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
         seed : int from 0 to 2**64 - 1
         limit : int, landmarks at most; 0 for no limit but n
-    Returns: CertifiedNystrom; `nystrom_kpca` over its landmarks has the components for new points. trace_left is exact
-        to rounding. error_bound is what block Lanczos from a random start proves of |K - K~|_2 but for a chance, over a
-        lower bound of |K|_2: 1.01 times the norm, unless its basis was full before that was sure; or that by the trace
-        where this is enough and the kernel is positive semidefinite by its formula. Above `error` where the limit, or
-        what rounding in X's type leaves (4e-16 or more, 5e-7 to 2e-5 in float32), was met first
+    Returns: CertifiedNystrom, for `nystrom_kpca` too. error_bound comes from the trace, where this is enough and the
+        kernel is positive semidefinite by its formula, else from block Lanczos: about 1.01 times the norm. It exceeds
+        `error` where the limit, or rounding in X's type (4e-16 or more, 5e-7 to 2e-5 in float32), was met first
     Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
         kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
     >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
     (True, True)
     """
-    X = _checked_points("X", X)
-    kernel = _checked_kernel("kernel", kernel, X=X)
+    X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     error = _checked_real("error", error, 1e-300)
-    limit = _checked_whole("limit", limit, 0)
+    most = min(n, _checked_whole("limit", limit, 0) or n)
     key, start, norms = [_checked_key(seed, purpose) for purpose in (_LANDMARKS, _START, _NORMS)]
-    some = (
-        np.arange(n) if n <= _CHECKED_FIRST else _draw_by_size(np.ones(n), _CHECKED_FIRST, start)[0]
-    )
-    most = min(n, limit or n)
-    looks = 0
-    shift = np.zeros(n)
+    some = _draw_by_size(np.ones(n), min(n, _CHECKED_FIRST), start)[0]
     norm = 0.0
     measured = 0
-    flaw = "kernel must be finite on X, and not so large that products overflow the type of X"
-    s = min(most, 16)
-    progress = None
-    while True:
-        progress = _pivots_up_to(s, progress, X, kernel, shift, 64, 0.0, X, key)
-        found = progress.indices.size
-        left = progress.rest.sum()
-        chance = 0.0
-        last = found < s or found == most  # nothing above rounding is left, or no more is allowed
-        F = (
-            progress.F
-            if found == progress.F.shape[1]
-            else np.ascontiguousarray(progress.F[:, :found])
-        )
-        if (
-            found > 0 and found >= 2 * measured
-        ):  # what is not above |K~| is not above |K| later on, either
-            norm = max(norm, _norm(LowRank(F), start, 0.01, 3, flaw)[0])
+    looks = 0
+    stages = _pivoted(_landmark_counts(most), X, kernel, np.zeros(n), 64, 0.0, X, key)
+    for landmarks, F, diagonal, rest, floor in stages:
+        found = F.shape[1]
+        last = found == most or not rest.any()  # or nothing above rounding is left
+        if found >= 2 * measured:
+            # The norm of K~ never exceeds that of K, now or later on.
+            norm = max(norm, _norm(LowRank(F), start, 0.01, 3, _OVERFLOWS)[0])
             measured = found
-        if not norm > (1e-36 if X.itemsize == 4 else 1e-300):  # below, values have lost digits
-            raise ValueError("kernel must not be 0, or too small for the type of X, on all of X")
-        bound = (
-            (left + progress.floor.sum()) / norm
-            if kernel.kind not in (_CUSTOM, _PRECOMPUTED)
-            else math.inf
+        _require(
+            norm > (1e-36 if X.itemsize == 4 else 1e-300),  # below, values have lost digits
+            "kernel must not be 0, or too small for the type of X, on all of X",
         )
+        bound = (rest.sum() + floor.sum()) / norm if _is_definite(kernel) else math.inf
         by_trace = bound <= error
-        done = False
-        if (
-            last
-            or by_trace
-            or _norm(
-                Difference(Implicit(X[some], kernel), LowRank(F[some])), start, 0.1, 1000, flaw
-            )[0]
-            <= error * norm * some.size / n
-        ):
-            values, V = _small_eigen(_column_products(F, F), found, False)
-            least, near = [
-                max(1, np.count_nonzero(values > share * error * norm)) for share in (1.0, 0.9)
-            ]
-            if by_trace:  # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
-                rank = max(1, np.count_nonzero(values > (error - bound) * norm))
-                C = _combined(F, V.astype(X.dtype), rank)
-                bound = bound + values[rank:].max(initial=0.0) / norm
-                done = rank <= _RANK_KEPT * least
-            else:
-                for rank in [min(found, max(int(_RANK_KEPT * least), near)), found][: 1 + last]:
-                    C = _combined(F, V.astype(X.dtype), rank)
-                    looks = looks + 1
-                    rest = Difference(Implicit(X, kernel), LowRank(C))
-                    bound = _norm(rest, _python_subkey(norms, looks), 0.01, 1000, flaw)[1] / norm
-                    chance = _MISSED * looks  # start blocks differ, so chances add up
-                    if done := bound <= error:
-                        break
+        if not (last or by_trace):
+            on_some = _certified_distance(X[some], kernel, F[some], start, 0.1)[0]
+            if on_some > error * norm * some.size / n:
+                continue
+        values, V = _small_eigen(_column_products(F, F), found, False)
+        fitting = _RANK_KEPT * max(1, np.count_nonzero(values > error * norm))
+        left_out = error - bound if by_trace else 0.9 * error
+        rank = max(1, np.count_nonzero(values > left_out * norm))
+        rank = rank if by_trace else min(found, max(int(fitting), rank))
+        C = _combined(F, V.astype(X.dtype), rank)
+        chance = 0.0
+        if by_trace:  # |K - C C^T| <= |K - K~| + the next eigenvalue of K~
+            bound += values[rank:].max(initial=0.0) / norm
+            done = rank <= fitting
+        else:
+            looks += 1
+            bound = _certified_distance(X, kernel, C, _python_subkey(norms, looks), 0.01)[1] / norm
+            chance = _MISSED * looks  # start blocks differ, so chances add up
+            done = bound <= error
         if done or last:
-            landmarks = Landmarks(progress.indices, np.ones(found), progress.evaluations)
-            return CertifiedNystrom(
-                landmarks,
-                C,
-                float((left + values[rank:].sum()) / progress.diagonal.sum()),
-                float(max(bound, 4.0 * np.finfo(X.dtype).eps)),
-                chance,
-            )
-        s = min(most, s + max(16, s // 5))
-        room = np.empty((n, s), X.dtype)
-        room[:, :found] = F
-        progress = progress._replace(F=room)
+            trace_left = (rest.sum() + values[rank:].sum()) / diagonal.sum()
+            bound = max(bound, 4.0 * _epsilon(X))
+            return CertifiedNystrom(landmarks, C, float(trace_left), float(bound), chance)
 
 
 # 13.6 Ridge regression (RLS appendix C.1)
 
 
-def _checked_targets(name, Y, rows):
-    """Targets as columns of float64; their largest sizes, or 1 for 0: divided by these they fit any precision."""
-    T = _checked_points(name, _as_columns(name, Y), rows=rows).copy()
-    sizes = np.abs(T).max(0)
-    return T, np.where(sizes > 0.0, sizes, 1.0)
+def _checked_targets(Y, rows):
+    """Targets as columns of float64."""
+    return _checked_points("Y", _as_columns("Y", Y), rows=rows)
+
+
+def _require_fitting(coef):
+    _require(
+        np.isfinite(coef).all(), "Y must not be so large that coefficients overflow the type of X"
+    )
+
+
+def _ridge_by_map(found, squares, products, lam, targets):
+    """The expansion over landmarks that ridge regression on their features gives; targets: their dimensions."""
+    weights = _solve_ridge(squares, products, lam)
+    expansion = _expansion_by_map(found, weights, np.zeros(products.shape[1]))
+    _require_fitting(expansion.coef)
+    return expansion._replace(targets=targets)
 
 
 @_public
@@ -9506,10 +9340,9 @@ def kernel_ridge(F, Y, lam):
     """
     F = _checked_points("F", F)
     lam = _checked_real("lam", lam, 1e-300)
-    T, sizes = _checked_targets("Y", Y, len(F))
-    squares, products = _normal_equations(F, None, T / sizes)
-    weights = _solve_ridge(squares, products, lam) * sizes
-    return weights[:, 0].copy() if np.ndim(Y) == 1 else weights
+    squares, products = _normal_equations(F, None, _checked_targets(Y, len(F)))
+    weights = _solve_ridge(squares, products, lam)
+    return weights[:, 0] if np.ndim(Y) == 1 else weights
 
 
 @_public
@@ -9528,98 +9361,82 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     >>> expand(X, nystrom_ridge(X, np.array([1.0, 2.0]), np.array([1]), linear(), 5.0)).round(12).tolist()
     [0.5, 1.0]
     """
-    X = _checked_points("X", X)
+    X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
-    T, sizes = _checked_targets("Y", Y, len(X))
-    Z, kernel = _checked_landmarks(X, landmarks, kernel)
-    found = nystrom_map(X, Z, kernel)
-    squares, products = _normal_equations(X, found, T / sizes)
-    _require(np.isfinite(squares).all(), "kernel must be finite on X")
-    expansion = _expansion_by_map(
-        found, _solve_ridge(squares, products, lam) * sizes, np.zeros(len(sizes))
-    )
-    if not np.isfinite(expansion.coef).all():
-        raise ValueError("Y must not be so large that coefficients overflow the type of X")
-    return expansion._replace(targets=np.ndim(Y))
+    T = _checked_targets(Y, len(X))
+    found = nystrom_map(X, landmarks, kernel)
+    squares, products = _normal_equations(X, found, T)
+    return _ridge_by_map(found, squares, products, lam, np.ndim(Y))
 
 
 @_public
 def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=1000):
     """Kernel ridge regression on all points, (K + lam I) a = Y, by preconditioned conjugate gradients.
 
-    f(x) = sum_i a_i k(x_i, x) (RLS (32) for K itself). The preconditioner is F F^T + lam I with the factor F of s
-    pivots of `rpcholesky` (Diaz, Epperly, Frangella, Tropp, Webber 2023): the condition is at most 1 + |K - F F^T|_2 /
-    lam.
+    f(x) = sum_i a_i k(x_i, x) (RLS (32) for K). The preconditioner F F^T + lam I, F from s pivots of `rpcholesky`,
+    makes the condition at most 1 + |K - F F^T|_2 / lam (Diaz, Epperly, Frangella, Tropp, Webber 2023).
     Parameters:
         X : (n, d) array
         Y : (n,) or (n, t) array of targets
         kernel : Kernel, positive semidefinite
         lam : float, positive ridge, in the units of the eigenvalues of K
-        s : int, at least 1; pivots, cut to n. More of them cost more, and spare steps
+        s : int, at least 1; pivots, at most n of them
         seed : int from 0 to 2**64 - 1
         tol : float, not negative; stop when |Y - (K + lam I) a| <= tol |Y| for every target
         max_iterations : int, at least 1; products of K with t vectors
     Returns: Expansion over X with t columns; expand(new, it) predicts, (q,) for a vector Y. values: |Y - (K + lam I) a|
         / |Y| of each target, which is above tol where it stopped early, or where a does not fit into X's type
-    Cost: O(n s (d + s)) time and 2 n s numbers of float64 for the pivots. A step takes n^2 kernel values, or up to n =
-        8192 a product with the stored Gram matrix, and 2 n s t multiply-adds.
+    Cost: O(n s (d + s)) time and 2 n s float64 for the pivots, then n^2 kernel values a step (stored up to n = 8192).
     >>> X = np.linspace(0.0, 6.0, 50).reshape(-1, 1)
     >>> found = kernel_ridge_cg(X, np.sin(X), gaussian(1.0), 1e-8)
     >>> bool(np.abs(expand(X, found) - np.sin(X)).max() < 1e-4)
     True
     """
-    (X, kernel) = _points_and_kernel(X, kernel)
+    X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     lam = _checked_real("lam", lam, 1e-300)
-    (T, sizes) = _checked_targets("Y", Y, len(X))
+    T = _checked_targets(Y, n)
     s = min(n, _checked_whole("s", s, 1))
     tol = _checked_real("tol", tol, 0.0)
     max_iterations = _checked_whole("max_iterations", max_iterations, 1)
     key = _checked_key(seed, _LANDMARKS)
     _fits("s", 16.0 * n * s)
-    P = X.astype(np.float64, copy=False)
+    sizes = _unit_of(T, 0)
     T = T / sizes
+    P = X.astype(np.float64, copy=False)
     A = _gram(kernel, _prepare(kernel, P, P, True)) if n <= _DENSE_POINTS else Implicit(P, kernel)
-    found, F = _pivoted(P, kernel, np.zeros(n), s, 64, 0.0, P, key)
-    F = np.ascontiguousarray(F[:, : found.indices.size])
+    F = next(_pivoted([s], P, kernel, np.zeros(n), 64, 0.0, P, key))[1]
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
     # (F F^T + lam I)^-1 = (I - C C^T) / lam; with a ridge below rounding nothing would be left of I - C C^T.
-    C = _combined(
-        F,
-        V / np.sqrt(np.maximum(values, 0.0) + max(lam, 1e-13 * values.max(initial=0.0))),
-        F.shape[1],
-    )
+    ridge = max(lam, 1e-13 * values.max(initial=0.0))
+    C = _combined(F, V / np.sqrt(np.maximum(values, 0.0) + ridge), F.shape[1])
     a = best = np.zeros(T.shape)
     R = T
     direction = 0.0
     before = math.inf
-    lengths = np.maximum(np.sqrt(np.square(T).sum(0)), 1e-300)
     least = math.inf
+    lengths = np.maximum(np.linalg.norm(T, axis=0), 1e-300)
     for iteration in range(max_iterations + 1):
-        rest = np.sqrt(np.square(R).sum(0)) / lengths
-        best = np.where(
-            rest < least, a, best
-        )  # for each target: with lam below rounding, steps may go astray
+        # The best of each target: with lam below rounding, steps may go astray.
+        rest = np.linalg.norm(R, axis=0) / lengths
+        best = np.where(rest < least, a, best)
         least = np.fmin(rest, least)
         if (least <= tol).all() or iteration == max_iterations:
             break
-        Z = R - _dense_product(C, C.shape[1], _transposed_product(C, C.shape[1], R))
+        Z = R - _product(LowRank(C), R)
         length = (R * Z).sum(0)
         direction = Z + length / before * direction
-        Q = _product(A, direction) + lam * direction
         before = np.where(length > 0.0, length, math.inf)
+        Q = _product(A, direction) + lam * direction
         curvature = (direction * Q).sum(0)
         _require(np.isfinite(curvature).all(), "kernel must be finite on X")
-        step = np.divide(length, curvature, out=np.zeros(len(sizes)), where=curvature > 0.0)
+        step = np.where(curvature > 0.0, length / curvature, 0.0)
         a = a + step * direction
         R = R - step * Q
     coef = np.ascontiguousarray(best * sizes, X.dtype)
-    _require(
-        np.isfinite(coef).all(),
-        "Y must not be so large that coefficients overflow the type of X",
-    )
+    _require_fitting(coef)
     a = coef / sizes
-    rest = np.sqrt(np.square(T - _product(A, a) - lam * a).sum(0)) / lengths
+    rest = np.linalg.norm(T - _product(A, a) - lam * a, axis=0) / lengths
     return Expansion(X.copy(), coef, rest, np.zeros(len(sizes)), kernel, targets=np.ndim(Y))
 
 
@@ -9670,12 +9487,9 @@ class Correlations(NamedTuple):
 def _ridge_basis(F, lam, squared):
     """B with F B = U D, U left singular vectors of F, D = s^2 / (s^2 + lam) or its square root; 0 where s is rounding.
     The singular values are those of R in F = Q R: from F^T F, those below 1e-8 of the largest would be lost."""
-    n, r = F.shape
-    _, s, rows = np.linalg.svd(np.linalg.qr(F, "r") if r < n else F, full_matrices=False)
+    _, s, rows = np.linalg.svd(np.linalg.qr(F, "r"), full_matrices=False)
     shares = s / (s * s + lam) if squared else 1.0 / np.sqrt(s * s + lam)
-    B = np.zeros((r, r))
-    B[:, : s.size] = rows.T * np.where(s > max(n, r) * 2.2e-16 * s[0], shares, 0.0)
-    return B
+    return rows.T * np.where(s > max(F.shape) * 2.2e-16 * s[0], shares, 0.0)
 
 
 @_public
@@ -9689,7 +9503,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     Parameters:
         F, G : (n, r) and (n, q) arrays; views are not centred, centre their columns for that
         lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
-        k : int from 1 to min(r, q)
+        k : int from 1 to min(n, r, q)
         squared : bool, which program
     Returns: Correlations; (F w_i).(G v_i) = values_i; weights meet the constraints, or are 0 beyond the ranks
     >>> one = np.ones((1, 1))
@@ -9700,12 +9514,12 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     G = _checked_points("G", G, rows=len(F)).astype(np.float64, copy=False)
     lam_x = _checked_real("lam_x", lam_x, 1e-300)
     lam_y = _checked_real("lam_y", lam_y, 1e-300)
-    k = _checked_whole("k", k, 1, min(F.shape[1], G.shape[1]))
+    k = _checked_whole("k", k, 1, min(*F.shape, G.shape[1]))
     squared = _as_flag("squared", squared)
     left = _ridge_basis(F, lam_x, squared)
     right = _ridge_basis(G, lam_y, squared)
     a, values, b = np.linalg.svd(left.T @ (F.T @ G) @ right, full_matrices=False)
-    return Correlations(values[:k].copy(), left @ a[:, :k], right @ b[:k].T)
+    return Correlations(values[:k], left @ a[:, :k], right @ b[:k].T)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -10095,7 +9909,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
     >>> found = sketch_error(quantize_gram(X, kernel), X, kernel, 2)
     """
-    (X, kernel) = _points_and_kernel(X, kernel)
+    X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     rows = _checked_whole("rows", rows, 1)
     key = _checked_key(seed, _PROBES)
@@ -10898,23 +10712,26 @@ def _dask(module="dask"):
 
 def _row_blocks(name, X):
     """(delayed blocks, the row that each begins with and at last n) of a dask array that is cut into runs of rows."""
-    _dask("dask.array")
     _require(
-        all(hasattr(type(X), own) for own in ("to_delayed", "chunks", "rechunk")),
-        f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), got {type(X).__name__}",
+        isinstance(X, _dask("dask.array").Array),
+        f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), "
+        f"got {type(X).__name__}",
     )
-    if X.ndim != 2 or X.dtype.kind not in "fiub" or 0 in X.shape:
-        raise ValueError(
-            f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}"
-        )
-    if np.isnan(X.chunks[0]).any():
-        raise ValueError(f"{name} must have known chunk sizes: its .compute_chunk_sizes() does it")
     _require(
-        len(X.chunks[1]) <= 1,
+        X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape,
+        f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}",
+    )
+    sizes = np.array(X.chunks[0])
+    _require(
+        not np.isnan(sizes).any(),
+        f"{name} must have known chunk sizes: its .compute_chunk_sizes() does it",
+    )
+    _require(
+        len(X.chunks[1]) == 1,
         f"{name} must have all columns in one chunk: its .rechunk({{1: -1}}) has",
     )
-    full = [(part, size) for part, size in zip(X.to_delayed().ravel(), X.chunks[0]) if size > 0]
-    return [part for part, _ in full], np.cumsum([0] + [size for _, size in full]).tolist()
+    parts = X.to_delayed()[sizes > 0, 0]
+    return parts, [0, *np.cumsum(sizes[sizes > 0]).tolist()]
 
 
 _at_work = threading.Lock()  # one task at a time in a process, by all threads that it has
@@ -10924,13 +10741,10 @@ def _together(function, *values, rows=""):
     """function(*values) by as many threads as this worker has, one task at once: numba's workqueue admits one loop.
     rows: words that end what is refused, on the rows that it is about."""
     before = threads = numba.get_num_threads()
-    with contextlib.suppress(
-        AttributeError, ValueError
-    ):  # not in a worker: as many as the caller has set
-        threads = min(
-            numba.config.NUMBA_NUM_THREADS,
-            sys.modules.get("distributed").get_worker().state.nthreads,
-        )
+    # Outside a worker: as many as the caller has set.
+    with contextlib.suppress(AttributeError, ValueError):
+        worker = sys.modules.get("distributed").get_worker()
+        threads = min(numba.config.NUMBA_NUM_THREADS, worker.state.nthreads)
     with _at_work:
         numba.set_num_threads(threads)
         try:
@@ -10943,24 +10757,16 @@ def _together(function, *values, rows=""):
             numba.set_num_threads(before)
 
 
-def _each_block(function, name, X, *held, beside=None):
-    """Delayed function(block, first, *held) of each block and its first row, with that of a list `beside`, if any. What
+def _each_block(function, X, beside, *held):
+    """Delayed function(block, its own of `beside`, *held) of each block; without beside, its own is its first row. What
     is held is a task of its own, whose result each worker fetches once."""
     delayed = _dask().delayed
-    (parts, starts) = _row_blocks(name, X)
     task = delayed(_together, pure=False)
+    parts, starts = _row_blocks("X", X)
     held = [delayed(value, traverse=False) for value in held]
-    return [
-        task(
-            function,
-            part,
-            first,
-            *([] if beside is None else beside[j : j + 1]),
-            *held,
-            rows=f"; in rows {first} to {last - 1}",
-        )
-        for j, (part, first, last) in enumerate(zip(parts, starts, starts[1:]))
-    ]
+    ends = [f"; in rows {first} to {last - 1}" for first, last in zip(starts, starts[1:])]
+    each = zip(parts, starts if beside is None else beside, ends)
+    return [task(function, part, own, *held, rows=end) for part, own, end in each]
 
 
 def _joined(function, parts, *held):
@@ -10975,11 +10781,9 @@ def _joined(function, parts, *held):
 
 def _computed(task):
     """What a task gives, by the scheduler that is Dask's at the moment."""
-    with _dask().config.set(
-        {"distributed.admin.large-graph-warning-threshold": "1 GB"}
-        if "distributed" in sys.modules
-        else {}
-    ):  # shared values are large; its defaults may come with it
+    # Shared values are large. Defaults of distributed may come with its import.
+    settings = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
+    with _dask().config.set(settings if "distributed" in sys.modules else {}):
         return _dask().compute(task)[0]
 
 
@@ -10997,42 +10801,37 @@ def dask_map(function, X, *model):
         X : (n, d) dask array, chunked by rows
         model : what else the function takes, its map or expansion, sent to each worker once
     Returns: (n, k) or (n,) dask array, of the chunks of X (without empty ones). What the function refuses of the model
-        is raised at once, as it runs on one point for the type of the result; of a block when it is computed
+        is raised at once, as it runs on one point; of a block, when it is computed
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
     ((4, 4, 1),)
     """
     _require(callable(function), f"function must be a function of rows, got {_shown(function)}")
     _, starts = _row_blocks("X", X)
-    rows = [
-        points
-        for points in (getattr(part, "points", part) for part in model)
-        if isinstance(points, np.ndarray) and points.ndim == 2 and points.shape[1] == X.shape[1]
-    ]
-    like = _together(
-        function, np.array(rows[0][:1] if rows else np.ones((1, X.shape[1])), X.dtype), *model
+    # One point: of the model, where it has some, or of ones.
+    points = [getattr(part, "points", part) for part in model] + [np.ones((1, X.shape[1]))]
+    arrays = [P for P in points if isinstance(P, np.ndarray)]
+    point = next(P[:1] for P in arrays if P.shape[1:] == X.shape[1:])
+    like = _together(function, np.array(point, X.dtype), *model)
+    _require(
+        isinstance(like, np.ndarray) and like.shape[:1] == (1,),
+        f"function must give an array with a row for each of X's, got {type(like).__name__}",
     )
-    if not isinstance(like, np.ndarray) or like.shape[:1] != (1,):
-        raise ValueError(
-            f"function must give an array with a row for each of X's, got {type(like).__name__}"
-        )
 
     def checked(block, first, *model):
         made = np.asarray(function(block, *model))
-        if made.dtype != like.dtype or made.shape != (len(block), *like.shape[1:]):
-            raise ValueError(
-                f"dask_map: function must give a row of {like.dtype} for each of X's, got {made.shape}"
-            )
+        _require(
+            made.dtype == like.dtype and made.shape == (len(block), *like.shape[1:]),
+            f"dask_map: function must give a row of {like.dtype} for each of X's, got {made.shape}",
+        )
         return made
 
     da = _dask("dask.array")
-    parts = _each_block(checked, "X", X, *model)
-    return da.concatenate(
-        [
-            da.from_delayed(part, (size, *like.shape[1:]), like.dtype, meta=like[:0])
-            for part, size in zip(parts, np.diff(starts).tolist())
-        ]
-    )
+    made = []
+    for part, size in zip(_each_block(checked, X, None, *model), np.diff(starts).tolist()):
+        shape = (size, *like.shape[1:])
+        made.append(da.from_delayed(part, shape, like.dtype, meta=like[:0]))
+    return da.concatenate(made)
 
 
 def _with_map(state, map=None):
@@ -11050,8 +10849,8 @@ def _folded(block, first, state, map, update):
 def dask_fold(X, state, update, merge):
     """The state of a stream after all rows of a dask array: of each block by itself, then joined two by two.
 
-    dask_fold(X, skpca_start(map, ell), skpca_update, skpca_merge), for skpca_finish; likewise for frequent directions,
-    rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the bound of one pass (SKPCA section 2).
+    For frequent directions, skpca, rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the
+    bound of one pass (SKPCA section 2).
     Parameters:
         X : (n, d) dask array, chunked by rows
         state : what the stream's start returned, before any point; it goes, with its map, to each worker once
@@ -11062,30 +10861,30 @@ def dask_fold(X, state, update, merge):
     >>> fd_finish(dask_fold(Z, fd_start(6, 8), fd_update, fd_merge)).B.shape            # doctest: +SKIP
     (6, 8)
     """
-    if not (callable(update) and callable(merge)):
-        raise ValueError(
-            f"update, merge must be functions, got {_shown(update)} and {_shown(merge)}"
-        )
+    _require(
+        callable(update) and callable(merge),
+        f"update, merge must be functions, got {_shown(update)} and {_shown(merge)}",
+    )
     held = getattr(state, "sketch", state)
     count = getattr(held, "count", 0)
-    if not callable(count) and count > 0:  # a tuple has a method of that name
-        raise ValueError(
-            f"state must not have seen points, got one of {count}: merge it with the result"
-        )
-    if isinstance(held, (FDState, RNCAState, ReservoirState)) and held.forget:
-        raise ValueError(
-            "state must not forget, as blocks cannot be merged then; got a state that forgets "
-            f"half in {held.forget} points"
-        )
+    _require(
+        callable(count) or count == 0,  # a tuple has a method of that name
+        f"state must not have seen points, got one of {count}: merge it with the result",
+    )
+    forget = getattr(held, "forget", 0.0)
+    _require(
+        not forget,
+        "state must not forget, as blocks cannot be merged then; got a state that forgets "
+        f"half in {forget} points",
+    )
     map = getattr(state, "map", None)
     shared = _dask().delayed(map, traverse=False)
-    parts = _each_block(_folded, "X", X, _with_map(state), shared, update)
-    return _with_map(
-        _joined(
-            lambda a, b, map: _with_map(merge(_with_map(a, map), _with_map(b, map))), parts, shared
-        ),
-        map,
-    )
+    parts = _each_block(_folded, X, None, _with_map(state), shared, update)
+
+    def merged(a, b, map):
+        return _with_map(merge(_with_map(a, map), _with_map(b, map)))
+
+    return _with_map(_joined(merged, parts, shared), map)
 
 
 @_public
@@ -11094,14 +10893,12 @@ def dask_median_bandwidth(X, seed=0):
 
     Parameters:
         X : (n, d) dask array, chunked by rows
-        seed : int from 0 to 2**64 - 1, by default 0
+        seed : int from 0 to 2**64 - 1
     Returns: float, the bits of `median_bandwidth`
     """
-    key = _key(_as_seed("seed", seed), _PAIRS)
-    (_, starts) = _row_blocks("X", X)
-    rows = np.sort(
-        _draw_uniformly(starts[-1], min(starts[-1], 1000), key)
-    )  # in order: Dask cuts others one by one
+    key = _checked_key(seed, _PAIRS)
+    n = _row_blocks("X", X)[1][-1]
+    rows = np.sort(_draw_uniformly(n, min(n, 1000), key))  # Dask cuts others one by one
     return median_bandwidth(_checked_points("X", _computed(X[rows]), None, rows))
 
 
@@ -11128,33 +10925,20 @@ def dask_landmarks(X, kernel, s, seed=0):
 
 def _landmark_map(X, landmarks, kernel):
     """NystromMap of landmarks: rows of the dask array, or points."""
-    landmarks = landmarks.points if isinstance(landmarks, LandmarkPoints) else landmarks
-    rows = landmarks.indices if isinstance(landmarks, Landmarks) else landmarks
-    if not isinstance(rows, (np.ndarray, list)):
-        raise ValueError(
-            f"landmarks must be LandmarkPoints, Landmarks, rows or points, got {type(rows).__name__}"
-        )
-    if (rows := np.asarray(rows)).ndim == 1 and rows.dtype.kind in "iu":
-        if rows.size == 0 or rows.min() < 0 or rows.max() >= len(X):
-            raise ValueError("landmarks must be row numbers from 0 to n - 1, at least one")
-        numbers, places = np.unique(
-            rows, return_inverse=True
-        )  # in order: Dask cuts others one by one
-        rows = _checked_points("X", _computed(X[numbers]), None, numbers)[places]
-    points = _checked_points("landmarks", rows, X.shape[1])
-    points = points.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
-    return nystrom_map(points, points, kernel)
+
+    def gathered(rows):
+        numbers, places = np.unique(rows, return_inverse=True)  # Dask cuts others one by one
+        return _checked_points("X", _computed(X[numbers]), None, numbers)[places]
+
+    Z = _checked_landmarks(X, landmarks, gathered)
+    return nystrom_map(Z, Z, kernel)
 
 
-def _sums_of_features(block, first, Y, found, centered=False):
-    """F^T [F Y] of the Nystrom features of a block; without Y, F^T [F 1], in the block's precision."""
+def _sums_of_features(block, Y, found, middle=None):
+    """F^T [F Y] of the Nystrom features of a block; without Y, F^T [F 1] less `middle`, in the block's precision."""
     P = _checked_points("X", block)
-    T = np.ones((len(P), 1)) if Y is None else np.array(_checked_points("Y", Y), np.float64)
-    squares, products = _normal_equations(
-        P, found, T, P.dtype if Y is None else T.dtype, _middle(found, centered)
-    )
-    _require(np.isfinite(squares).all(), "kernel must be finite on X")
-    return np.hstack([squares, products])
+    T = np.ones((len(P), 1), P.dtype) if Y is None else _checked_targets(Y, len(P))
+    return np.hstack(_normal_equations(P, found, T, middle))
 
 
 @_public
@@ -11163,20 +10947,20 @@ def dask_nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
     Parameters:
         X : (n, d) dask array, chunked by rows
-        landmarks : LandmarkPoints of `dask_landmarks`, (s, d) array of points, or Landmarks or (s,) row numbers
+        landmarks : as of `nystrom_map`, those of `dask_landmarks` for example
         kernel, k, seed, centered : as of `nystrom_kpca`
     Returns: Expansion over the landmarks: that of `nystrom_kpca` but for rounding; sums of 8 s^2 bytes a block move
     """
-    seed = _as_seed("seed", seed)
+    key = _checked_key(seed, _START)
     centered = _as_flag("centered", centered)
-    _ = _row_blocks("X", X)
+    parts, _ = _row_blocks("X", X)
     found = _landmark_map(X, landmarks, kernel)
     k = _checked_whole("k", k, 1, len(found.points))
-    sums = _joined(operator.add, _each_block(_sums_of_features, "X", X, None, found, centered))
-    squares = sums[:, :-1].copy()
-    key = _key(seed, _START)
+    middle = _middle(found, centered)
+    each = _each_block(_sums_of_features, X, [None] * len(parts), found, middle)
+    squares, sums = np.split(_joined(operator.add, each), [len(found.points)], axis=1)
     return _together(
-        _components_by_map, found, squares, sums[:, -1].copy(), len(X), centered, k, key
+        _components_by_map, found, squares.copy(), sums[:, 0].copy(), len(X), middle, k, key
     )
 
 
@@ -11191,7 +10975,7 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
         lam : as of `nystrom_ridge`
     Returns: Expansion over the landmarks with t columns: that of `nystrom_ridge` but for the rounding of sums
     """
-    (_, starts) = _row_blocks("X", X)
+    _, starts = _row_blocks("X", X)
     lam = _checked_real("lam", lam, 1e-300)
     Y = Y if hasattr(Y, "rechunk") else _dask("dask.array").from_array(np.atleast_1d(Y), chunks=-1)
     T = Y[:, None] if Y.ndim == 1 else Y
@@ -11202,15 +10986,9 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
     )
     T = T.rechunk({0: tuple(np.diff(starts).tolist()), 1: -1})
     found = _landmark_map(X, landmarks, kernel)
-    parts = _each_block(_sums_of_features, "X", X, found, beside=_row_blocks("Y", T)[0])
-    squares, products = np.split(_joined(operator.add, parts), [len(found.points)], axis=1)
-    weights = _together(_solve_ridge, squares.copy(), products, lam)
-    expansion = _together(_expansion_by_map, found, weights, np.zeros(T.shape[1]))
-    _require(
-        np.isfinite(expansion.coef).all(),
-        "Y must not be so large that coefficients overflow the type of X",
-    )
-    return expansion._replace(targets=Y.ndim)
+    each = _each_block(_sums_of_features, X, _row_blocks("Y", T)[0], found)
+    squares, products = np.split(_joined(operator.add, each), [len(found.points)], axis=1)
+    return _together(_ridge_by_map, found, squares.copy(), products, lam, Y.ndim)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -552,8 +552,8 @@ def attack_learning(case):
     )
     G = rng.standard_normal((n, r))
     for squared in (True, False):
-        found = call(kp.kernel_cca, wide, G, lam, 1.0, min(r, 3), squared)
-        expected = naive.correlations(wide, G, lam, 1.0, squared)[: min(r, 3)]
+        found = call(kp.kernel_cca, wide, G, lam, 1.0, min(n, r, 3), squared)
+        expected = naive.correlations(wide, G, lam, 1.0, squared)[: min(n, r, 3)]
         assert (
             np.abs(found.values[: len(expected)] - expected).max()
             <= 1e-10 * math.sqrt((wide**2).sum() / lam) + 1e-10

@@ -329,7 +329,7 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
     for dtype in (np.float64, np.float32):
         points, near = X.astype(dtype), 1e-9 if dtype == np.float64 else 3e-3
         found = kp.dask_landmarks(spread(points), KERNEL, 40)
-        for landmarks in (found, found.indices, found.points, kp.Landmarks(*found[1:])):
+        for landmarks in (found, found.indices, found.points):
             for centered in (False, True):
                 one = kp.nystrom_kpca(points, found.points, KERNEL, 3, 0, centered)
                 many = kp.dask_nystrom_kpca(spread(points), landmarks, KERNEL, 3, centered=centered)
@@ -353,6 +353,26 @@ def test_kernel_pca_and_ridge_over_landmarks_are_those_of_one_machine():
                 np.abs(many.coef - one.coef).max(0)
                 <= (1e-8 if dtype == np.float64 else 1e-3) * scale
             ).all()
+
+
+def test_every_kind_of_landmarks_is_taken_by_every_function_of_dask():
+    rows = np.array([700, 3, 50, 3])
+    chosen, points = kp.Landmarks(rows, np.ones(4), 0), X[rows]
+    kinds = (
+        chosen,
+        kp.LandmarkPoints(points, *chosen),
+        kp.ReducedSet(points, np.ones(4), np.empty(0, int)),
+        kp.CertifiedNystrom(chosen, np.empty((1200, 3)), 0.1, 0.1, 0.0),
+        rows,
+        rows.tolist(),
+    )
+    D = spread(X)
+    for take in (
+        lambda landmarks: kp.dask_nystrom_kpca(D, landmarks, KERNEL, 2),
+        lambda landmarks: kp.dask_nystrom_ridge(D, LABELS, landmarks, KERNEL, 0.1),
+    ):
+        for landmarks in kinds:
+            assert_same(take(landmarks), take(points))
 
 
 def test_predictions_of_a_vector_in_dask_were_a_column():

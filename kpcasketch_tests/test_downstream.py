@@ -272,3 +272,8 @@ def test_clusters_of_tiny_rows_were_one(scale, dtype):
     means = rows.reshape(2, 20, 2).mean(1)
     assert tiny.centers[tiny.labels[[0, -1]]] / dtype(scale) == pytest.approx(means, rel=1e-5)
     assert tiny.cost == pytest.approx(near.cost * scale**2, rel=1e-5)
+
+
+def test_two_clusters_of_four_tiny_numbers_were_one():
+    found = kp.kernel_kmeans(1e-170 * np.array([[0.0], [1.0], [10.0], [11.0]]), 2)
+    assert found.labels[0] == found.labels[1] != found.labels[2] == found.labels[3]

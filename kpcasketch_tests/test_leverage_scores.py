@@ -244,20 +244,27 @@ def test_recursion_of_algorithm_2_is_its_naive_form():
 @pytest.mark.parametrize("n, s, c, levels", [(1200, 200, 40.0, 4), (2000, 600, 50.0, 3)])
 def test_recursion_of_algorithm_3_had_constants_that_nothing_tested(n, s, c, levels, monkeypatch):
     """The naive recursion, fed with the uniform numbers of the compiled one, level by level."""
-    (depth, uniform), scores, seen, points = halvings_and_coins(4, n), kp._scores, [], MANY[:n]
+    depth, uniform = halvings_and_coins(4, n)
+    scores, tail_ridge, points = kp._scores, kp._tail_ridge, MANY[:n]
+    seen, ridges = [], []
 
-    def watched(X, rows, Z, ridges, kernel, lam):
-        seen.append((rows, Z, np.sqrt(lam / ridges), lam))
-        return scores(X, rows, Z, ridges, kernel, lam)
+    def watched(X, rows, Z, weights, *more):
+        seen.append((rows, Z, weights))
+        return scores(X, rows, Z, weights, *more)
+
+    def watched_ridge(*arguments):
+        ridges.append(tail_ridge(*arguments))
+        return ridges[-1]
 
     monkeypatch.setattr(kp, "_scores", watched)
+    monkeypatch.setattr(kp, "_tail_ridge", watched_ridge)
     found = kp.recursive_rls_fixed(points, SMOOTH, s, 0.03, 4, c)
     expected = naive.recursive_rls_fixed(
         naive.gaussian(points, points, 3.0), s, 0.03, depth, uniform, c
     )
     assert len(expected) == levels and len(seen) == levels - 1
-    for (rows, Z, weights, lam), (_, sample, p, _), (above, *_, ridge) in zip(
-        seen, expected, expected[1:]
+    for (rows, Z, weights), lam, (_, sample, p, _), (above, *_, ridge) in zip(
+        seen, ridges, expected, expected[1:]
     ):
         assert np.array_equal(rows, above) and np.array_equal(Z, points[sample])
         assert weights == pytest.approx(1 / np.sqrt(p), rel=1e-6) and lam == pytest.approx(
@@ -358,11 +365,39 @@ def test_factor_is_the_nystrom_approximation(n, m, dtype, tolerance, rng):
     assert np.abs(F.astype(float) @ F.T - naive.nystrom(K[:n, :n], indices)).max() < tolerance
 
 
-def test_landmarks_may_be_any_rows_or_any_points():
-    rows = np.array([3, 50, 9])
-    F = kp.nystrom(X, rows, KERNEL)
-    assert np.array_equal(F, kp.nystrom(X, kp.Landmarks(rows, np.ones(3), 0), KERNEL))
-    assert np.array_equal(F, kp.nystrom(X, X[rows], KERNEL))
+CHOSEN = kp.Landmarks(np.array([3, 50, 9]), np.ones(3), 0)
+KINDS = {
+    "Landmarks": CHOSEN,
+    "LandmarkPoints": kp.LandmarkPoints(X[CHOSEN.indices], *CHOSEN),
+    "ReducedSet": kp.ReducedSet(X[CHOSEN.indices], np.ones(3), np.empty(0, int)),
+    "CertifiedNystrom": kp.CertifiedNystrom(CHOSEN, np.empty((N, 3)), 0.1, 0.1, 0.0),
+    "rows": CHOSEN.indices,
+    "a list of rows": CHOSEN.indices.tolist(),
+    "points": X[CHOSEN.indices],
+}
+TAKE_LANDMARKS = {
+    "nystrom_map": lambda landmarks: kp.nystrom_map(X, landmarks, KERNEL).factor,
+    "nystrom": lambda landmarks: kp.nystrom(X, landmarks, KERNEL),
+    "nystrom_kpca": lambda landmarks: kp.nystrom_kpca(X, landmarks, KERNEL, 2).coef,
+    "nystrom_ridge": lambda landmarks: kp.nystrom_ridge(X, X[:, 0], landmarks, KERNEL, 0.1).coef,
+    "approximate_ridge_leverage_scores": lambda landmarks: kp.approximate_ridge_leverage_scores(
+        X, landmarks, np.ones(3), KERNEL, 0.1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_LANDMARKS)
+def test_every_kind_of_landmarks_is_taken_by_every_function(name):
+    take = TAKE_LANDMARKS[name]
+    expected = take(X[CHOSEN.indices])
+    for kind, landmarks in KINDS.items():
+        assert np.array_equal(take(landmarks), expected), kind
+    for other, got in ((KERNEL, "Kernel"), (np.ones(3), "ndarray"), (3, "int")):
+        with pytest.raises(ValueError, match=f"^{name}: landmarks must be Landmarks, .* got {got}"):
+            take(other)
+
+
+def test_landmarks_may_be_any_points():
     centers = kp.kmeans_select(X, 9, 0).centers
     C = naive.laplacian(X, centers, 5.0)
     expected = C @ np.linalg.solve(naive.laplacian(centers, centers, 5.0), C.T)
@@ -546,7 +581,7 @@ def test_points_explained_more_than_wholly_got_a_score_of_0():
 
 
 def test_tiny_weights_were_blamed_on_the_kernel():
-    with pytest.raises(ValueError, match="weights must not be so small"):
+    with pytest.raises(ValueError, match="weights must hold .* a finite lam / weights"):
         kp.approximate_ridge_leverage_scores(X, np.arange(2), np.array([1.0, 1e-200]), KERNEL, 0.3)
 
 
@@ -1034,7 +1069,6 @@ def test_streams_of_few_points_keep_all_and_refuse_what_does_not_fit(tmp_path):
             "rls_merge: a and b must",
         ),
         (lambda: kp.rls_start(kernel, 0, 3), "rls_start: s must be a whole number from 1 on"),
-        (lambda: kp.rls_update(state._replace(s=3), X), "rls_update: state must be an RLSState"),
     ):
         with pytest.raises(ValueError, match=words):
             call()
