@@ -5661,7 +5661,7 @@ def _transform(rows, order, factors, out):
     for t in range(out.shape[0]):
         target = out[t]
         source = rows[order[t]]
-        factor = factors[t]
+        factor = out.dtype.type(factors[t])
         for i in range(h):
             target[i] = source[i] * factor
     while h < values.shape[0]:
@@ -5683,10 +5683,9 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
     far = 0
     infinite = 0
     for r in range(rows):
-        values = angles[r, :columns]
         for c in range(columns):  # counted: a maximum, which minds NaN, is not vectorised
-            values[c] += phases[c]
-            far += not abs(values[c]) <= near
+            angles[r, c] += phases[c]
+            far += not abs(angles[r, c]) <= near
     for r in range(rows):
         values = angles[r, :columns]
         cosines = out[row + r, column : column + columns]
@@ -5732,11 +5731,11 @@ def _fourier(X, panels, phases, factor, infinite, out):
 
 
 @_core
-def _fastfood(X, order, factors, copies, phases, factor, infinite, out):
+def _fastfood(X, parts, copies, phases, factor, infinite, out):
     """Features of the frequencies S H G P H B of Fastfood, 32 points a task; how many angles are not finite."""
     for index in prange(infinite.shape[0]):
         _wide_vectors()
-        flips, weights, lengths = factors
+        flips, order, weights, lengths = parts
         task = np.int64(index)
         blocks = order.shape[0]
         size = order.shape[1]
@@ -5756,10 +5755,11 @@ def _fastfood(X, order, factors, copies, phases, factor, infinite, out):
             _transform(one, order[b], weights[b], two)  # H G P
             begin = b * size * copies
             end = min(out.shape[1], begin + size * copies)
-            for i in range(last - first):
-                for t in range(size):
+            for t in range(size):
+                length = X.dtype.type(lengths[b, t])  # S
+                for i in range(last - first):
                     for c in range(copies):
-                        angles[i, t * copies + c] = two[t, i] * lengths[b, t]  # S
+                        angles[i, t * copies + c] = two[t, i] * length
             count += _write_cosines(
                 angles, last - first, phases[begin:end], factor, out, first, begin
             )
@@ -5775,36 +5775,27 @@ def _phases_of(X, key, first, count, paired):
 
 def _features_from(X, map, first, count, factor, alone=True):
     """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and whether all angles are finite;
-    alone: on one thread. Not for Fastfood."""
-    panels = _pack(_frequencies(map, first, count).astype(X.dtype))
-    phases = _phases_of(X, _key(map.seed, _FREQUENCIES), first, count, map.paired)
-    out = _new_array((len(X), count), X.dtype)
-    infinite = np.empty(-(-len(X) // _BLOCK), np.int64)
-    work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
-    _fourier(work, X, panels, phases, factor, infinite, out)
-    return out, not infinite.any()
-
-
-def _fastfood_features(X, map, factor):
-    """factor cos(r_j.x + gamma_j) for all features, (n, m), and whether all angles are finite."""
+    alone: on one thread. Of Fastfood, all features."""
     key = _key(map.seed, _FREQUENCIES)
     copies = 1 + map.paired
-    flips, order, *others = _fastfood_parts(map.kernel, map.d, -(-map.m // copies), key)
-    factors = tuple(part.astype(X.dtype) for part in (flips, *others))
-    phases = _phases_of(X, key, 0, map.m, map.paired)
-    out = _new_array((len(X), map.m), X.dtype)
-    infinite = np.empty(-(-len(X) // _SIDE_BY_SIDE), np.int64)
-    _fastfood(2.5 * out.size, X, order, factors, copies, phases, factor, infinite, out)
+    phases = _phases_of(X, key, first, count, map.paired)
+    out = _new_array((len(X), count), X.dtype)
+    if map.kind == _FASTFOOD:
+        parts = _fastfood_parts(map.kernel, map.d, -(-count // copies), key)
+        infinite = np.empty(-(-len(X) // _SIDE_BY_SIDE), np.int64)
+        _fastfood(2.5 * out.size, X, parts, copies, phases, factor, infinite, out)
+    else:
+        panels = _pack(_frequencies(map, first, count).astype(X.dtype))
+        infinite = np.empty(-(-len(X) // _BLOCK), np.int64)
+        work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
+        _fourier(work, X, panels, phases, factor, infinite, out)
     return out, not infinite.any()
 
 
 def _map_points(X, map):
     """All features of points, (n, m)."""
     factor = math.sqrt(2.0 * map.kernel.scale / map.m)
-    if map.kind == _FASTFOOD:
-        features, finite = _fastfood_features(X, map, factor)
-    else:
-        features, finite = _features_from(X, map, 0, map.m, factor, alone=False)
+    features, finite = _features_from(X, map, 0, map.m, factor, alone=False)
     _require_finite_angles(finite)
     return features
 
@@ -5816,8 +5807,7 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
     stored = _as_flag("stored", stored)
     paired = _as_flag("paired", paired)
     map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
-    drawn = stored or kind != _PLAIN
-    _fits("m", 40.0 * (m + 2 * d) if kind == _FASTFOOD else 8.0 * d * m * drawn)
+    _fits("m", 40.0 * m if kind == _FASTFOOD else 8.0 * d * m * stored)
     return map._replace(frequencies=_frequencies(map, 0, m)) if stored else map
 
 
@@ -5976,24 +5966,24 @@ def _total_weight(forget, count):
     return math.expm1(count * rate) / math.expm1(rate)
 
 
-def _started(sketch):
-    """What the start of a sketch decides."""
-    return sketch.columns.shape, sketch.half, sketch.share
+def _started(state):
+    """What the start of a stream decides."""
+    if isinstance(state, ReservoirState):
+        return state.points.shape
+    if isinstance(state, FDState):
+        return state.columns.shape, state.half, state.share
+    map = state.map._replace(frequencies=None)  # its other fields decide them
+    return map, state.centered, isinstance(state, SKPCAState) and _started(state.sketch)
 
 
-def _drawn(map):
-    """What decides the frequencies of a map."""
-    return map._replace(frequencies=None)
-
-
-def _two_states(cls, a, b, started):
-    """Two states to merge, of streams that do not forget, and for which `started` gives the same."""
+def _two_states(cls, a, b):
+    """Two states to merge, of streams that were started alike and do not forget."""
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
     for state in (a, b):
         forget = getattr(state, "sketch", state).forget
         _require(forget == 0.0, "a and b must not forget: each does by its own points")
-    _require(started(a) == started(b), "a and b must have been started alike")
+    _require(_started(a) == _started(b), "a and b must have been started alike")
     return a, b
 
 
@@ -6101,21 +6091,23 @@ def _decompose(columns, G, place, lowest):
     return values * unit**2, V * unit
 
 
-def _shrink(columns, G, place, spared, ell):
-    """Make columns orthogonal and take the squared length of the one at `place` off all but the first `spared`. Where
-    all from column `ell` on are rounding, only these are lost. Columns left, and what was taken off."""
-    rounding = _GRAM_ROUNDING * len(G)
-    values, V = _decompose(columns, G, place, rounding)
-    kept = np.count_nonzero(values > rounding * values[0])
+def _shrink(columns, G, place, spared, ell, lowest):
+    """Make columns orthogonal and take the squared length of the one at `place` off all but the first `spared`.
+
+    Where all from column `ell` on are below `lowest` of the largest, only these are lost. Returns the
+    squared lengths of the columns left, and what was taken off.
+    """
+    values, V = _decompose(columns, G, place, lowest)
+    kept = np.count_nonzero(values > lowest * values[0])
     if kept <= ell:
         place = kept
         spared = kept
-    taken = max(values[place], 0.0)
-    left = np.count_nonzero(values[:place] > taken)
-    weights = np.ones(left)
-    weights[spared:] = np.sqrt(1.0 - taken / values[spared:left])
-    _turn(columns, V[:, :left] * weights)
-    return left, float(taken)
+    taken = max(float(values[place]), 0.0)
+    lengths = values[: np.count_nonzero(values[:place] > taken)]
+    weights = np.ones(len(lengths))
+    weights[spared:] = np.sqrt(1.0 - taken / lengths[spared:])
+    _turn(columns, V[:, : len(lengths)] * weights)
+    return lengths * weights**2, taken
 
 
 def _places(state):
@@ -6146,7 +6138,8 @@ def _absorb(state, Z):
             used += len(rows)
         else:
             G = _gram_of_columns(columns, settled, rows)
-            used, taken = _shrink(columns, G, *_places(state), state.ell)
+            lengths, taken = _shrink(columns, G, *_places(state), state.ell, _GRAM_ROUNDING * size)
+            used = len(lengths)
             settled = used
             shrunk += taken
     # One after the other: the same bits for all rows at once and for runs of them in turn.
@@ -6163,13 +6156,15 @@ def _absorb(state, Z):
     )
 
 
-def _merged(a, b, rows):
-    """The sketch of a after `rows`, which stand for those of b, with the counters of both; of one if one is empty."""
+def _merged(a, b, more=()):
+    """The sketch of the rows of two, and of more rows; one of them if the other is empty."""
     if a.count == 0 or b.count == 0:
         return a if b.count == 0 else b
-    found = _absorb(a, rows)
+    found = _absorb(a, np.vstack([b.columns.T[: b.used], *more]))
     return found._replace(
-        shrunk=found.shrunk + b.shrunk, squares=a.squares + b.squares, count=a.count + b.count
+        shrunk=found.shrunk + b.shrunk,
+        squares=float(a.squares + b.squares + sum(row @ row for row in more)),
+        count=a.count + b.count,
     )
 
 
@@ -6195,12 +6190,11 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
     >>> np.array_equal(fd_finish(state).B, frequent_directions(Z, 6).B)
     True
     """
-    ell = _checked_whole("ell", ell, 1, 2**31 - 1)
     m = _checked_whole("m", m, 1, 2**31 - 1)
+    ell = _checked_whole("ell", ell, 1, m)
     half = _as_flag("half", half)
     share = _checked_real("share", share)
     forget = _as_forget(forget)
-    _require(ell <= m, f"ell must be at most m, got {ell} and {m}")
     _require(0.0 < share <= 1.0, f"share must be above 0 and at most 1, got {share}")
     _fits("ell", 16.0 * ell * m)
     # More than ell, or rows of rank ell would be cut.
@@ -6231,8 +6225,8 @@ def fd_merge(a, b):
         a, b : FDState, started alike; the rows of b enter a
     Returns: FDState
     """
-    a, b = _two_states(FDState, a, b, _started)
-    return _merged(a, b, b.columns.T[: b.used].copy())
+    a, b = _two_states(FDState, a, b)
+    return _merged(a, b)
 
 
 @_public
@@ -6247,17 +6241,13 @@ def fd_finish(state):
     """
     state = _checked_as(FDState, "state", state)
     columns = state.columns.copy()
-    size = columns.shape[1]
     ell = state.ell
-    shrunk = state.shrunk
-    if state.used > ell:
-        G = _gram_of_columns(columns, state.settled)
-        shrunk += _shrink(columns, G, ell, _places(state)[1], ell)[1]
-    G = _gram_of_columns(columns)
-    lowest = (_GRAM_ROUNDING * size) ** 2
-    values, V = _decompose(columns, G, size - 1, lowest)
-    values = np.where(values > lowest * values[0], values, 0.0)[:ell]
-    _turn(columns, V[:, :ell] * (values > 0.0))
+    G = _gram_of_columns(columns, state.settled)
+    lowest = (_GRAM_ROUNDING * len(G)) ** 2
+    lengths, taken = _shrink(columns, G, ell, _places(state)[1], ell, lowest)
+    values = np.zeros(ell)
+    values[: len(lengths)] = lengths
+    shrunk = state.shrunk + taken
     B = columns.T[:ell].copy()
     return Sketch(B, values, shrunk, 0.5 * shrunk, state.squares, state.count)
 
@@ -6275,7 +6265,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
     >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
     True
     """
-    Z = _as_array("Z", Z, 2)
+    Z = _checked_points("Z", Z)
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
 
 
@@ -6356,7 +6346,6 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0, forget=None):
     """
     map = _checked_map("map", map)
     centered = _as_flag("centered", centered)
-    ell = _checked_whole("ell", ell, 1, map.m)
     return SKPCAState(map, fd_start(ell, map.m, half, share, forget), np.zeros(map.m), centered)
 
 
@@ -6394,26 +6383,13 @@ def skpca_merge(a, b):
         a, b : SKPCAState, started alike, with the same map
     Returns: SKPCAState
     """
-    a, b = _two_states(
-        SKPCAState,
-        a,
-        b,
-        lambda state: (_drawn(state.map), state.centered, *_started(state.sketch)),
-    )
-    first = a.sketch
-    second = b.sketch
-    rows = second.columns.T[: second.used].copy()
-    means = a.means
-    squares = 0.0
-    if a.centered:
-        share = second.count / max(1, first.count + second.count)
-        gap = b.means - a.means
-        means = a.means + share * gap
-        row = math.sqrt(first.count * share) * gap
-        squares = row @ row
-        rows = np.vstack([rows, row])
-    sketch = _merged(first, second, rows)
-    return a._replace(sketch=sketch._replace(squares=float(sketch.squares + squares)), means=means)
+    a, b = _two_states(SKPCAState, a, b)
+    first = a.sketch.count
+    share = b.sketch.count / max(1, first + b.sketch.count)
+    gap = b.means - a.means
+    row = math.sqrt(first * share) * gap
+    sketch = _merged(a.sketch, b.sketch, [row] if a.centered else [])
+    return a._replace(sketch=sketch, means=a.means + share * gap)
 
 
 @_public
@@ -6616,7 +6592,7 @@ def rnca_merge(a, b):
         a, b : RNCAState, started alike, with the same map
     Returns: RNCAState
     """
-    a, b = _two_states(RNCAState, a, b, lambda state: (_drawn(state.map), state.centered))
+    a, b = _two_states(RNCAState, a, b)
     return _add_moments(a, b.squares, b.means, b.count, b.count)
 
 
@@ -6738,7 +6714,7 @@ def reservoir_merge(a, b):
         a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
     Returns: ReservoirState; its seed is made of both
     """
-    a, b = _two_states(ReservoirState, a, b, lambda state: state.points.shape)
+    a, b = _two_states(ReservoirState, a, b)
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
     if a.count == 0 or b.count == 0:
         return a if b.count == 0 else b
