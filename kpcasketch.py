@@ -5705,12 +5705,10 @@ def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, col
     last = min(X.shape[0], block * _BLOCK + _BLOCK)
     width = panels.shape[2]
     columns = min(_BLOCK, phases.shape[0] - begin)
-    for q in range((columns + width - 1) // width):
+    for c in range(0, columns, width):
+        panel = panels[(begin + c) // width]
         for r in range(0, last - first, 4):
-            panel = panels[begin // width + q]
-            _inner_products(
-                X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, q * width
-            )
+            _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, c)
     shifts = phases[begin : begin + columns]
     return _write_cosines(angles, last - first, shifts, factor, out, row, column)
 
@@ -5737,8 +5735,7 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
         _wide_vectors()
         flips, order, weights, lengths = parts
         task = np.int64(index)
-        blocks = order.shape[0]
-        size = order.shape[1]
+        blocks, size = order.shape
         first = task * _SIDE_BY_SIDE
         last = min(X.shape[0], first + _SIDE_BY_SIDE)
         count = 0
@@ -5755,11 +5752,11 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
             _transform(one, order[b], weights[b], two)  # H G P
             begin = b * size * copies
             end = min(out.shape[1], begin + size * copies)
-            for t in range(size):
-                length = X.dtype.type(lengths[b, t])  # S
-                for i in range(last - first):
+            for i in range(last - first):
+                for t in range(size):
+                    angle = two[t, i] * X.dtype.type(lengths[b, t])  # S
                     for c in range(copies):
-                        angles[i, t * copies + c] = two[t, i] * length
+                        angles[i, t * copies + c] = angle
             count += _write_cosines(
                 angles, last - first, phases[begin:end], factor, out, first, begin
             )
@@ -5798,6 +5795,12 @@ def _map_points(X, map):
     features, finite = _features_from(X, map, 0, map.m, factor, alone=False)
     _require_finite_angles(finite)
     return features
+
+
+def _feature_slabs(X, map, rows):
+    """Features of so many points at a time."""
+    for begin in range(0, len(X), rows):
+        yield _map_points(X[begin : begin + rows], map)
 
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
@@ -5998,10 +6001,8 @@ def _turn_rows(columns, panels, p):
         product = np.zeros((_BLOCK, panels.shape[0] * panels.shape[2]))
         _multiply_add(columns, first, last, 0, size, product.shape[1], panels, 0, product)
         for r in range(last - first):
-            row = columns[first + r]
-            source = product[r]
             for q in range(size):
-                row[q] = source[q] if q < p else 0.0
+                columns[first + r, q] = product[r, q] if q < p else 0.0
 
 
 def _turn(columns, V):
@@ -6012,9 +6013,8 @@ def _turn(columns, V):
 
 
 @_core
-def _enter_rows(columns, settled, Z, squares, slots):
-    """Rows of Z become the last columns; by runs of rows, squared lengths of the settled columns and products of all
-    with the others."""
+def _multiply_columns(columns, settled, squares, slots):
+    """By runs of rows: squared lengths of the settled columns, and products of all with the others."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         part = np.int64(index)
@@ -6029,8 +6029,6 @@ def _enter_rows(columns, settled, Z, squares, slots):
             for t in range(first, last):
                 row = columns[t]
                 lengths = squares[part]
-                for i in range(Z.shape[0]):
-                    row[size - Z.shape[0] + i] = Z[i, t]
                 for q in range(settled):
                     lengths[q] += row[q] * row[q]
                 for c in range(panels.shape[0]):
@@ -6042,17 +6040,15 @@ def _enter_rows(columns, settled, Z, squares, slots):
             )
 
 
-def _gram_of_columns(columns, settled=0, Z=np.empty((0, 0))):
-    """A^T A of the columns, of which rows of Z become the last before, and the first `settled` are orthogonal: nothing
-    but their lengths is computed. One pass for both, or the columns go from one core's memory to another's in between:
-    twice the time, for 50 columns of 2000."""
-    (m, size) = columns.shape
+def _gram_of_columns(columns, settled=0):
+    """A^T A for the columns, of which the first `settled` are orthogonal: of these, squared lengths are enough."""
+    m, size = columns.shape
     width = _NARROW_PANEL // 8
     rows = -(-size // _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = -(-(size - settled) // width) * width
     slots = np.zeros((min(64, -(-m // _BLOCK)), rows, wide))
     squares = np.zeros((len(slots), settled))
-    _enter_rows(_MULTIPLY_ADD * columns.size * (wide + 10), columns, settled, Z, squares, slots)
+    _multiply_columns(_MULTIPLY_ADD * columns.size * (wide + 10), columns, settled, squares, slots)
     G = np.zeros((size, size))
     G[:, settled:] = slots.sum(0)[:size, : size - settled]
     G[settled:, :settled] = G[:settled, settled:].T
@@ -6091,15 +6087,21 @@ def _decompose(columns, G, place, lowest):
     return values * unit**2, V * unit
 
 
-def _shrink(columns, G, place, spared, ell, lowest):
-    """Make columns orthogonal and take the squared length of the one at `place` off all but the first `spared`.
+def _shrink(columns, settled, state, last=False):
+    """Make columns orthogonal and take the squared length of one of them off all (SKPCA algorithm 1).
 
-    Where all from column `ell` on are below `lowest` of the largest, only these are lost. Returns the
-    squared lengths of the columns left, and what was taken off.
+    That is column ell / 2, rounded up, or ell + 1 if not `half` or at last; all but the last `share` of the
+    columns are spared. Where those from ell + 1 on are rounding, only these are lost. The first `settled` are
+    orthogonal before. Returns the squared lengths of the columns left, and what was taken off.
     """
-    values, V = _decompose(columns, G, place, lowest)
+    rows = (state.ell + 1) // 2 if state.half else state.ell
+    place = state.ell if last else rows - state.half
+    spared = min(int((1.0 - state.share) * rows), rows - 1)
+    rounding = _GRAM_ROUNDING * columns.shape[1]
+    lowest = rounding**2 if last else rounding
+    values, V = _decompose(columns, _gram_of_columns(columns, settled), place, lowest)
     kept = np.count_nonzero(values > lowest * values[0])
-    if kept <= ell:
+    if kept <= state.ell:
         place = kept
         spared = kept
     taken = max(float(values[place]), 0.0)
@@ -6108,12 +6110,6 @@ def _shrink(columns, G, place, spared, ell, lowest):
     weights[spared:] = np.sqrt(1.0 - taken / lengths[spared:])
     _turn(columns, V[:, : len(lengths)] * weights)
     return lengths * weights**2, taken
-
-
-def _places(state):
-    """Which column is taken off the others, and how many of these are spared (Algorithm 1: half of ell, rounded up)."""
-    rows = (state.ell + 1) // 2 if state.half else state.ell
-    return rows - state.half, min(int((1.0 - state.share) * rows), rows - 1)
 
 
 def _absorb(state, Z):
@@ -6133,12 +6129,10 @@ def _absorb(state, Z):
             columns *= math.sqrt(left)
             shrunk *= left
             rows = rows * np.sqrt(_weight_at(state.forget, np.arange(len(rows))[::-1, None]))
-        if used + len(rows) < size:
-            columns[:, used : used + len(rows)] = rows.T
-            used += len(rows)
-        else:
-            G = _gram_of_columns(columns, settled, rows)
-            lengths, taken = _shrink(columns, G, *_places(state), state.ell, _GRAM_ROUNDING * size)
+        columns[:, used : used + len(rows)] = rows.T
+        used += len(rows)
+        if used == size:
+            lengths, taken = _shrink(columns, settled, state)
             used = len(lengths)
             settled = used
             shrunk += taken
@@ -6242,9 +6236,7 @@ def fd_finish(state):
     state = _checked_as(FDState, "state", state)
     columns = state.columns.copy()
     ell = state.ell
-    G = _gram_of_columns(columns, state.settled)
-    lowest = (_GRAM_ROUNDING * len(G)) ** 2
-    lengths, taken = _shrink(columns, G, ell, _places(state)[1], ell, lowest)
+    lengths, taken = _shrink(columns, state.settled, state, True)
     values = np.zeros(ell)
     values[: len(lengths)] = lengths
     shrunk = state.shrunk + taken
@@ -6366,8 +6358,8 @@ def skpca_update(state, X):
     kept = float(_weight_at(sketch.forget, 1))
     # Long regions: features of many points, in whole blocks for as many threads, then what is serial.
     rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
-    for begin in range(0, len(X), rows):
-        Z = _map_points(X[begin : begin + rows], state.map).astype(np.float64, copy=False)
+    for Z in _feature_slabs(X, state.map, rows):
+        Z = Z.astype(np.float64, copy=False)
         if state.centered:
             _deviations(Z, means, _total_weight(sketch.forget, sketch.count), kept)
         sketch = _absorb(sketch, Z)
@@ -6454,8 +6446,7 @@ def _by_slabs(function, X, subspace):
     _checked_map("subspace.map", subspace.map, X)
     basis = subspace.basis.astype(X.dtype)
     found = []
-    for begin in range(0, len(X), 8 * _STREAM_ROWS):
-        Z = _map_points(X[begin : begin + 8 * _STREAM_ROWS], subspace.map)
+    for Z in _feature_slabs(X, subspace.map, 8 * _STREAM_ROWS):
         if subspace.means.any():
             Z -= subspace.means
         found.append(function(Z, basis))
@@ -6570,9 +6561,7 @@ def rnca_update(state, X):
     """
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
-    rows = 64 * _BLOCK
-    for begin in range(0, len(X), rows):
-        Z = _map_points(X[begin : begin + rows], state.map)
+    for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
         weights = _weight_at(state.forget, np.arange(len(Z))[::-1])
         means = np.average(Z, 0, weights) if state.forget else Z.mean(0, np.float64)
         if state.centered:  # less the slab's own means, features lose no digits in float32
@@ -6805,7 +6794,6 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
     key = _checked_key(seed, _DATA)
     zeta = _checked_real("zeta", zeta, 1e-300)
     decay = _checked_whole("decay", decay, 0)
-    _require(decay == 0 or decay >= signal, f"decay must be 0 or at least signal, got {decay}")
     _fits("d", 8.0 * n * d)
     S = _gaussian_matrix(n, signal, _python_subkey(key, 0))
     F = _gaussian_matrix(n, d, _python_subkey(key, 1))
