@@ -520,7 +520,10 @@ def test_reservoir_nystrom_is_c_w_c():
             "fourier_features: map must be a FourierMap",
         ),
         (lambda: kp.fd_start(5, 4), "fd_start: ell must be a whole number from 1 to 4, got 5"),
-        (lambda: kp.fd_start(2, 4, True, 0.0), "fd_start: share must be above 0"),
+        (
+            lambda: kp.fd_start(2, 4, True, -0.1),
+            "fd_start: share must be from 0.0 to 1.0, got -0.1",
+        ),
         (
             lambda: kp.frequent_directions(X, 6),
             "frequent_directions: ell must be a whole number from 1 to 5, got 6",
