@@ -220,8 +220,8 @@ __version__ = "0.1.0"
 # The cores by their algorithms: `_fill_gram`, `_add_tiles` (Gram matrices and their products), `_add_rows`,
 # `_add_columns`, `_add_panel_products` (dense products), `_multiply_rows` (sparse ones), `_multiply_bits` (bits);
 # `_solve_small` (block Lanczos); `_write_kept`, `_round_words` (AMS 3); `_find_shadows`, `_enter_batch` (RSKPCA
-# algorithm 2), `_find_nearest` (k-means), `_sum_of_tiles` (mmd); `_fourier`, `_fastfood`; `_enter_rows`, `_turn_rows`
-# (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2); `_forward_substitute`, `_choose_pivots` (RLS).
+# algorithm 2), `_find_nearest` (k-means), `_sum_of_tiles` (mmd); `_fourier`, `_fastfood`; `_multiply_columns`,
+# `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2); `_forward_substitute`, `_choose_pivots` (RLS).
 #
 # A new public function: it stands in the head's table. A new kernel that is a function of the distance: the next
 # number behind _PRECOMPUTED (numbers are in files), its name in _KIND_NAMES, a maker, a branch in `_apply_kernel`,
@@ -5523,8 +5523,8 @@ def projection_distance(expansion, other):
 class FourierMap(NamedTuple):
     """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
 
-    kernel, shift-invariant; d coordinates of a point; m features; seed; kind of directions; frequencies (m, d), or (0,
-    d): then they are drawn in each call; paired: whether features 2 j and 2 j + 1 are cosine and sine of one angle.
+    frequencies: (m, d), or (0, d) if they are drawn in each call; paired: whether features 2 j and 2 j + 1 are cosine
+    and sine of one angle.
     """
 
     kernel: Kernel
@@ -5581,10 +5581,7 @@ def _draw_frequencies(kernel, key, first, copies, W):
 
 
 def _plain_frequencies(kernel, key, shape, first=0, copies=1):
-    """Independent frequencies of the features first, first + 1, ..., `copies` features for each.
-
-    NumPy's generators may give other numbers one day, and saved models hold a seed alone.
-    """
+    """Independent frequencies, one for `copies` features. Not by NumPy, whose numbers may be others one day."""
     W = np.empty(shape)
     _draw_frequencies(kernel, key, first, copies, W)
     return W
@@ -5638,8 +5635,7 @@ def _frequencies(map, first, count):
 
 
 def _fastfood_parts(kernel, d, m, key):
-    """B, P, G and S of V = S H G P H B, each (blocks, D) for the power of two D that holds a point (Le, Sarlos, Smola
-    2013): G normal, P a permutation, S such that rows of V are as long as normal vectors."""
+    """B, P, G and S of V = S H G P H B, each (blocks, D), as `fastfood_features_map` describes them."""
     size = 1 << (d - 1).bit_length()
     blocks = -(-m // size)
     flips = np.ascontiguousarray(_random_signs(size, blocks, _python_subkey(key, _FLIPS)).T)
@@ -5675,8 +5671,7 @@ def _transform(rows, order, factors, out):
 
 @_helper
 def _write_cosines(angles, rows, phases, factor, out, row, column):
-    """Rows of factor cos(angles + phases), from a place of `out` on; how many angles are not finite. Each is computed
-    by itself, whatever the others are."""
+    """Rows of factor cos(angles + phases), each by itself, to a place of `out`; how many angles are not finite."""
     columns = phases.shape[0]
     one = angles.dtype.type(factor)
     near = angles.dtype.type(_NEAR[angles.itemsize // 8])
@@ -5715,7 +5710,7 @@ def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, col
 
 @_core
 def _fourier(X, panels, phases, factor, infinite, out):
-    """Features by panels of frequencies, 128 points a task; how many of their angles are not finite."""
+    """Features by panels of frequencies, 128 points a task."""
     for index in prange(infinite.shape[0]):
         _wide_vectors()
         block = np.int64(index)
@@ -5729,7 +5724,7 @@ def _fourier(X, panels, phases, factor, infinite, out):
 
 @_core
 def _fastfood(X, parts, copies, phases, factor, infinite, out):
-    """Features of the frequencies S H G P H B of Fastfood, 32 points a task; how many angles are not finite."""
+    """Features of the frequencies S H G P H B of Fastfood, 32 points a task."""
     for index in prange(infinite.shape[0]):
         _wide_vectors()
         flips, order, weights, lengths = parts
@@ -5819,17 +5814,15 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
     z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j), r_j from the normalised spectral density of the kernel, gamma_j uniform
-    on a circle, so that E z(x).z(y) = k(x, y). The densities: normal (gaussian), Student's t (laplacian, matern),
-    mixtures of normal ones (rational_quadratic, cauchy), products of Cauchy ones (laplacian of the city-block norm).
+    on a circle, so that E z(x).z(y) = k(x, y).
     Parameters:
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
         d : int, at least 1; coordinates of a point
         m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
         seed : int from 0 to 2**64 - 1
         stored : bool; False draws the frequencies anew in each call, and the map holds none
-        paired : bool; True takes m / 2 frequencies with cosine and sine each, whose products have no noise of phases: m
-            times the mean squared error is 1 + k(2 r) - 2 k(r)^2 then, else 1 + k(2 r) / 2 - k(r)^2, with r = x - y and
-            k(0) = 1: for the gaussian kernel .40 and .70 at |r| = sigma, .05 and .52 at sigma / 2
+        paired : bool; True takes m / 2 frequencies with cosine and sine each, which have no noise of phases. For the
+            gaussian kernel, m times the mean squared error is then .40, not .70, at |x - y| = sigma
     Returns: FourierMap of d m numbers (20 ns each), or of none
     >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
     >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
@@ -5843,9 +5836,8 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
-    Each frequency has the law that it has in `fourier_features_map`; those of a block are orthogonal, which lowers the
-    variance. For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .19 in 3 dimensions, .08 in
-    10 and .07 in 30 (256 features, measured), where independent directions have .40 if paired.
+    Orthogonality lowers the variance: for the gaussian kernel at |x - y| = sigma, m times the mean squared error is .19
+    in 3 dimensions and .08 in 10 (256 features, measured), where independent directions have .40 if paired.
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
         d, m, seed, stored, paired : as of `fourier_features_map`; features that are not paired lose most of that
@@ -5859,8 +5851,8 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
     Normal quantiles of a Halton sequence, its digits permuted at random, so that features stay unbiased. For the
-    gaussian kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1 dimension, .015 in 3, .11 in 10 and
-    .3 in 30 (256 features, measured), where independent directions have .40 if paired.
+    gaussian kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1 dimension, .015 in 3 and .11 in 10
+    (256 features, measured), where independent directions have .40 if paired.
     Parameters:
         kernel : as of `orthogonal_features_map`
         d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
@@ -5874,9 +5866,9 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
     """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
 
-    V = S H G P H B / sqrt(D) in the place of frequencies, block by block, D the power of two from d on: B random signs,
-    P a random permutation, G normal, S lengths of normal vectors. SKPCA names it (section 1.2) and saw no gain at small
-    d; it pays from d = 100 or so. Errors are those of `fourier_features_map`, up to twice its squares with few blocks.
+    Frequencies are the rows of V = S H G P H B, block by block, for the power of two D from d on: B random signs, P a
+    random permutation, G normal, S such that rows are as long as normal vectors. It is faster from d = 100 or so.
+    Errors are those of `fourier_features_map`, up to twice its squares with few blocks.
     Parameters:
         kernel, d, m, seed, paired : as of `orthogonal_features_map`
     Returns: FourierMap without frequencies: the parts, 4 m numbers, are drawn anew in each call
@@ -5920,8 +5912,7 @@ class FDState(NamedTuple):
     """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
 
     columns (m, rows that fit): the sketch's rows as columns, of which `used` hold something and the first `settled` are
-    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; ell, half, share; forget:
-    rows after which a row has half of its weight, 0 if none loses any.
+    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; forget: 0 for never.
     """
 
     columns: np.ndarray
@@ -6090,9 +6081,8 @@ def _decompose(columns, settled, place, lowest):
 def _shrink(columns, settled, state, last=False):
     """Make columns orthogonal and take the squared length of one of them off all (SKPCA algorithm 1).
 
-    That is column ell / 2, rounded up, or ell + 1 if not `half` or at last; all but the last `share` of the
-    columns are spared. Where those from ell + 1 on are rounding, only these are lost. The first `settled` are
-    orthogonal before. Returns the squared lengths of the columns left, and what was taken off.
+    It is column ell / 2, rounded up, or ell + 1 if not `half` or at last, and all but the last `share` of the columns
+    are spared. Where those from ell + 1 on are rounding, only these are lost. Squared lengths left, and what is taken.
     """
     rows = (state.ell + 1) // 2 if state.half else state.ell
     place = state.ell if last else rows - state.half
@@ -6167,16 +6157,15 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
     """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
     When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
-    ell / 2 (`half`, as SKPCA has it), or of row ell + 1. Rows of rank ell stay as they are. With share < 1 it is taken
-    off that last share of the rows only (Desai, Ghashami, Phillips 2016), which does better on most data and keeps a
-    weaker promise.
+    ell / 2 (`half`, as SKPCA has it), or of row ell + 1. Rows of rank ell stay as they are.
     Parameters:
         ell : int from 1 to m; rows of the result
         m : int, at least 1; length of a row
         half : bool; True holds 5 ell / 4 rows, False 2 ell: half the error
-        share : float from 0 to 1; 0.2 is what its authors use
-        forget : float, at least 1, or None; rows after which a row counts by half. The promises are then those of the
-            rows z_i 2^(-(n - i) / (2 forget)), whatever the blocks but for rounding, and such states are not merged
+        share : float from 0 to 1; below 1, only that last share of the rows is shortened (Desai, Ghashami, Phillips
+            2016, with 0.2): better on most data, with a weaker bound
+        forget : float, at least 1, or None; rows after which a row counts by half. The bounds are then those of the
+            rows z_i 2^(-(n - i) / (2 forget)), and such states are not merged
     Returns: FDState, of O(m ell) memory
     >>> Z, state = np.random.default_rng(0).standard_normal((100, 8)), fd_start(6, 8)
     >>> for rows in (Z[:30], Z[30:]):
@@ -6229,8 +6218,7 @@ def fd_finish(state):
     Parameters:
         state : FDState; it stays as it is, and the stream may go on
     Returns: Sketch B of ell rows: 0 <= Z^T Z - B^T B <= shrunk I, and shrunk <= |Z - Z_k|_F^2 / (share ell / 2 - k) for
-        each k below the divisor (ell in the place of ell / 2 if not `half`); where the rank of Z is at most ell, B^T B
-        is Z^T Z to rounding
+        each k below the divisor (ell instead of ell / 2 if not `half`)
     """
     state = _checked_as(FDState, "state", state)
     columns = state.columns.copy()
@@ -6270,7 +6258,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
 class SKPCAState(NamedTuple):
     """Streaming kernel PCA under way: made by `skpca_start`, passed on by `skpca_update`.
 
-    map; sketch of the features, or of their deviations if centered; means (m,) of the features so far; centered.
+    sketch of the features, or of their deviations if centered; means (m,) of the features so far.
     """
 
     map: FourierMap
@@ -6291,9 +6279,8 @@ class SKPCAState(NamedTuple):
 class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
 
-    map; basis (m, k) orthonormal; values (k,): squared lengths of all training features along them, about the
-    eigenvalues of the Gram matrix; means (m,), 0 if not centred; shrunk: what a squared length has lost at most; count:
-    points, or the sum of their weights, where the stream forgets.
+    basis (m, k) orthonormal; values (k,): squared lengths of all training features along them, about the eigenvalues of
+    the Gram matrix; means (m,), 0 if not centred; shrunk: what a value has lost at most; count: sum of weights.
     """
 
     map: FourierMap
@@ -6309,11 +6296,11 @@ _STREAM_ROWS = 4 * _BLOCK  # points whose features are held at a time
 
 @_core_alone
 def _deviations(Z, means, mass, kept):
-    """Rows become sqrt(n / (n + 1)) (z - mean): their scatter about 0 is that about the mean, which moves on. n: the
-    mass of the points before, of which a share is kept at each point."""
+    """Rows become sqrt(n / (n + 1)) (z - mean): their scatter about 0 is that about the mean, which moves on. n: mass
+    of the points before."""
     for i in range(Z.shape[0]):
-        n = kept * mass
         z = Z[i]
+        n = kept * mass
         mass = n + 1.0
         factor = math.sqrt(n / (n + 1.0))
         step = 1.0 / (n + 1.0)
@@ -6412,9 +6399,8 @@ def _subspace_of(state, columns, values, shrunk, mass):
 def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     """Streaming kernel PCA of points at hand (SKPCA algorithm 1): start, update and finish in one.
 
-    With m = O(log(n) / eps^2) features, which alone err by eps n (SKPCA theorem 3.1), and ell = 8 / eps rows the Gram
-    matrix Z W W^T Z^T of the ell-dimensional features errs by eps n at most with high probability (SKPCA theorem 3.2;
-    ell = 4 / eps where |Z|_F^2 <= n (1 + o(1))).
+    With m = O(log(n) / eps^2) features (SKPCA theorem 3.1) and ell = 8 / eps rows, the Gram matrix Z W W^T Z^T errs by
+    at most eps n with high probability (SKPCA theorem 3.2).
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
@@ -6476,8 +6462,8 @@ def skpca_transform(X, subspace):
 def skpca_residual(X, subspace):
     """How novel points are: |z - W W^T z| for z = z(x) - means, the features' part off the directions found (SKPCA 1).
 
-    What is novel, quantiles of the known points' own residuals tell. Directions whose values are below subspace.shrunk
-    may follow the last points alone, which then pass for known: take fewer of them.
+    Compare with quantiles of the known points' residuals. Directions whose values are below subspace.shrunk may follow
+    the last points alone, which then pass for known: take fewer of them.
     Parameters:
         X, subspace : as of `skpca_transform`
     Returns: (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
@@ -6504,8 +6490,7 @@ def skpca_residual(X, subspace):
 class RNCAState(NamedTuple):
     """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
 
-    map; squares (m, m): sum of z z^T over the features so far, about their means (m,) if centered; count: points;
-    forget, as of FDState.
+    squares (m, m): sum of z z^T over the features so far, about their means (m,) if centered; count: points.
     """
 
     map: FourierMap
@@ -6517,8 +6502,7 @@ class RNCAState(NamedTuple):
 
 
 def _add_moments(a, squares, means, mass, n):
-    """The state with squares and means of n points more, of this mass. Scatter about the common mean: both about their
-    own, and before mass / (before + mass) gap gap^T (Chan, Golub, LeVeque 1983)."""
+    """The state with n points more, by the update of Chan, Golub, LeVeque (1983)."""
     left = float(_weight_at(a.forget, n))
     before = left * _total_weight(a.forget, a.count)
     share = mass / max(1.0, before + mass)
@@ -6603,13 +6587,10 @@ def rnca_finish(state, k, seed=0):
 def rnca(X, map, k, seed=0, centered=False):
     """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
 
-    C = sum_i z_i z_i^T, m x m, added up in one pass; one eigendecomposition at its end.
     Parameters:
         X : (n, d) array
-        map : FourierMap; it carries the kernel
-        k : int from 1 to m; directions
-        seed : int from 0 to 2**64 - 1; of the eigensolver's start
-        centered : bool; about the mean of the features
+        map, centered : as of `rnca_start`
+        k, seed : as of `rnca_finish`
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0. O(n m (d + m)) time, O(m^2) memory
     """
     state = rnca_start(map, centered)
@@ -6630,8 +6611,7 @@ def rnca(X, map, k, seed=0, centered=False):
 class ReservoirState(NamedTuple):
     """c independent reservoirs of one point each: made by `reservoir_start`, passed on by `reservoir_update`.
 
-    points (c, d); upcoming (c,) numbers of the points that come in next; replaced (c,) how often; count: points so far;
-    seed; forget, as of FDState.
+    points (c, d); upcoming (c,) numbers of the points that come in next; replaced (c,) how often; count: points so far.
     """
 
     points: np.ndarray
@@ -6666,7 +6646,7 @@ def reservoir_update(state, X):
     """The reservoirs after more points: each holds one of all points so far, with equal chances (SKPCA section 1.2).
 
     A reservoir that has taken point t - 1, of t, takes next the point number floor(t / u), u uniform: the chance that
-    it is beyond x is t / x, as by a coin of chance 1 / i for each point i. c ln n changes in all.
+    it is beyond x is t / x. c ln n changes in all.
     Parameters:
         state : ReservoirState; it stays as it is
         X : (n, d) array of further points
@@ -6694,7 +6674,6 @@ def reservoir_update(state, X):
 def reservoir_merge(a, b):
     """The reservoirs of the points of two streams (SKPCA section 1.2): of each pair, one, with chances as their counts.
 
-    Each goes on as `reservoir_update` has it: whatever it holds, the chance of no change from point t to x is t / x.
     Parameters:
         a, b : ReservoirState of as many points with as many coordinates, begun with different seeds
     Returns: ReservoirState; its seed is made of both
@@ -6716,9 +6695,8 @@ def reservoir_merge(a, b):
 def reservoir_finish(state, kernel, k):
     """Nystrom features by the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1; Drineas, Mahoney 2005).
 
-    W is the Gram matrix of the c points, C that of all points and them. With k = c it is C W^-1 C^T (Williams, Seeger
-    2001), a pseudo-inverse where points came in twice. The theorem's chances are proportional to k(x, x)^2, and those
-    of reservoirs are equal: a kernel whose k(x, x) varies over the points is refused.
+    W is the Gram matrix of the c points, C that of all points and them; C W^-1 C^T with k = c (Williams, Seeger 2001).
+    The theorem draws points with probability proportional to k(x, x)^2, so k(x, x) must not vary over the points.
     Parameters:
         state : ReservoirState that has seen points
         kernel : Kernel, positive semidefinite, with one k(x, x) for all points
@@ -6780,8 +6758,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
         seed : int from 0 to 2**64 - 1
         signal : int, at least 1; strong directions, cut to d
         zeta : float, positive; signal to noise
-        decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), else `signal` as its source has
-            it
+        decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), or `signal` as in its source
     Returns: (n, d) float64 array
     """
     n = _checked_whole("n", n, 1, 2**31 - 1)

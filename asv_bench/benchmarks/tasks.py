@@ -26,7 +26,7 @@ BLOCKS = {
 LENGTHS = {  # of the loops over `prange`, as the first line of each core has it; of the cores that the works call
     **{name: lambda of=of, **given: -(-of(**given) // 128) for name, of in BLOCKS.items()},
     **{name: lambda tasks, **_: tasks for name in ("_add_tiles", "_add_rows", "_multiply_bits")},
-    **{name: lambda slots, **_: len(slots) for name in ("_add_columns", "_enter_rows")},
+    **{name: lambda slots, **_: len(slots) for name in ("_add_columns", "_multiply_columns")},
     "_fourier": lambda infinite, **_: len(infinite),
     "_add_panel_products": lambda places, **_: len(places),
     "_fill_gram": lambda places, **_: -(-len(places) // 4),
