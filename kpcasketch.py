@@ -8142,9 +8142,9 @@ def _solve_corner(tile, first, corners, begin, end, columns):
 @_core
 def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, growth, errors):
     """Forward substitution, y_c = (k(x, z_c) - sum_{b < c} L_cb y_b) / L_cc for every point x; sums of y_c^2, and of
-    growth_c y_c^2. pairs: points and the landmarks z from column `start` on; below: -L in panels; corners: of
-    `_substitute`. rows (n, start + landmarks) holds columns up to start, and receives the others; if it is empty, they
-    are forgotten."""
+    growth_c y_c^2 unless growth is empty. pairs: points and the landmarks z from column `start` on; below: -L in
+    panels; corners: of `_substitute`. rows (n, start + landmarks) holds columns up to start, and receives the others;
+    if it is empty, they are forgotten."""
     for index in prange(_blocks(pairs.X.shape[0])):
         _wide_vectors()
         n = pairs.X.shape[0]
@@ -8172,18 +8172,16 @@ def _forward_substitute(kernel, pairs, below, corners, start, rows, squares, gro
                 for c in range(end - begin):
                     y[c] = tile[r, c]
                     squares[first + r] += tile[r, c] * tile[r, c]
+                for c in range(min(end, growth.shape[0]) - begin):
                     errors[first + r] += growth[begin + c] * tile[r, c] * tile[r, c]
 
 
-def _substitute(kernel, X, Z, L, start, rows, growth=None, errors=None):
+def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zeros(0)):
     """`_forward_substitute` by the landmarks Z, whose rows of the Cholesky factor are L, from column `start` on."""
     m = len(Z)
     squares = np.zeros(len(X))
     if m == 0:
         return squares
-    if growth is None:
-        growth = np.zeros(m)
-        errors = np.zeros(len(X))
     pairs = _prepare(kernel, X, Z, False)
     padded = _whole_blocks(m)
     # Diagonal blocks of -L, with 1 / L_cc on the diagonal.
