@@ -5864,7 +5864,7 @@ def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 
 @_public
 def fastfood_features_map(kernel, d, m, seed=0, paired=True):
-    """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013): O(m log d) time a point, O(m) numbers.
+    """Fourier features by Walsh-Hadamard transforms (Le, Sarlos, Smola 2013; SKPCA 1.2): O(m log d) time a point.
 
     Frequencies are the rows of V = S H G P H B, block by block, for the power of two D from d on: B random signs, P a
     random permutation, G normal, S such that rows are as long as normal vectors. It is faster from d = 100 or so.
@@ -6589,8 +6589,9 @@ def rnca(X, map, k, seed=0, centered=False):
 
     Parameters:
         X : (n, d) array
-        map, centered : as of `rnca_start`
+        map : FourierMap; it carries the kernel
         k, seed : as of `rnca_finish`
+        centered : bool; about the mean of the features
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0. O(n m (d + m)) time, O(m^2) memory
     """
     state = rnca_start(map, centered)
