@@ -3999,17 +3999,14 @@ def _band_start(band, n):
 
 @_strict_helper
 def _kept(key, i, log_miss, n, columns):
-    """Fill `columns` with the kept j >= i of row i and count them: jumps from one to the next by geometric gaps, the
-    failures before the next success of a coin whose failure has log-probability log_miss."""
+    """Fill `columns` with the kept j >= i of row i, by geometric gaps (a coin misses by exp(log_miss)); their number."""
     row = _subkey(key, i)
     j = i
     count = 0
     while j < n:
         end = min(n, count + _GAPS)
-        for c in range(count, end):
-            columns[c] = np.int64(
-                min(_log64(_uniform(row, c)) / log_miss, 4.0e18)
-            )  # cut before it overflows
+        for c in range(count, end):  # a gap is cut before it overflows
+            columns[c] = np.int64(min(_log64(_uniform(row, c)) / log_miss, 4.0e18))
         for c in range(count, end):
             j += columns[c]
             if j >= n:
@@ -4117,8 +4114,8 @@ def _sampled_gram(X, kernel, s, seed, quantized):
 def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
-    K^_ij = s K_ij with probability 1 / s, else 0, independently for i <= j. E K^ = K, Var K^_ij = (s - 1) K_ij^2; the
-    error has spectral norm near 2 sqrt((s - 1) n) max abs(K_ij) (AMS theorem 1 bounds it by twice that).
+    Independently for i <= j, K^_ij = s K_ij with probability 1 / s, else 0. E K^ = K, Var K^_ij = (s - 1) K_ij^2. The
+    spectral norm of the error is near 2 sqrt((s - 1) n) max abs(K_ij), and at most twice that by AMS theorem 1.
     Parameters:
         X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
         kernel : Kernel
@@ -4138,7 +4135,7 @@ def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
 
     A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2.
-    The paper has it; `quantize_gram` holds one bit an entry, and `sample_gram` of the same size has a smaller error.
+    `sample_gram` of the same size has a smaller error, and `quantize_gram` one bit an entry.
     Parameters:
         X, kernel, s : as of `sample_gram`
         seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
@@ -4247,9 +4244,7 @@ def thin_expansion(expansion, rounded):
     rounded = _checked_rows("rounded", rounded)
     m, k = E.coef.shape
     inside = ((0 <= rounded.indices) & (rounded.indices < m)).all()
-    _require(
-        rounded.indptr.size == k + 1, "rounded must have one row for each column of expansion.coef"
-    )
+    _require(rounded.indptr.size == k + 1, "rounded must have one row for each feature")
     _require(inside, "rounded.indices must be from 0 to m - 1, the number of points")
     coef = np.zeros_like(E.coef)
     columns = np.repeat(np.arange(k), np.diff(rounded.indptr))
@@ -4264,9 +4259,8 @@ def thin_expansion(expansion, rounded):
 def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
 
-    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion` and its s. All features share the kernel
-    values of the points that survive in any of them. Measured for ten normal vectors, 1000 points and s = 3: 172 points
-    survive, 70 in one vector, so a quarter of the evaluations of ten supports of their own, at the same error.
+    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion`. Features share the kernel values of the
+    surviving points. Measured for ten normal vectors, 1000 points and s = 3: 172 survive, 70 in one of the vectors.
     Parameters:
         X, expansion : as of `expand`
         s : float, positive; `rounding_scale` for the s of AMS theorem 5
@@ -4283,8 +4277,7 @@ def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
     For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both
-    trivial (at most T sqrt(ln m), see `is_trivial`) or (1 - eps) f(x) <= f^(x) <= (1 + eps) f(x). The bound on the
-    terms is below m, and says something, only for T > 4 c / eps.
+    trivial (at most T sqrt(ln m), see `is_trivial`) or within eps f(x). It bounds the terms below m if T > 4 c / eps.
     Parameters:
         m : int, at least 2, points of the expansion
         c : float, positive, bound of abs(k)
@@ -4357,12 +4350,7 @@ def rademacher_projection(X, s, seed=0):
         m = P.shape[1]
         signs = _packed_vectors(_projection_signs(key, begin, begin + m, s, X.dtype))
         _add_rows(_MULTIPLY_ADD * P.size * s, P, m, s, signs, blocks, sums)
-    projected = _sum_of_slots(sums, n, s, X.dtype)
-    _require(
-        _all_below(projected, 1e17 if X.itemsize == 4 else 1e150),
-        "X must be so small that its projection is below 1e150 (float32: 1e17)",
-    )
-    return projected
+    return _checked_points("X and its projection", _sum_of_slots(sums, n, s, X.dtype))
 
 
 # 9.6 Randomized kernels (AMS section 6)
@@ -4389,7 +4377,7 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
         kernel : Kernel
         s : float, at least 1
         seed : int from 0 to 2**64 - 1
-        draw : int from 0 to 2**64 - 1, number of the call: other draws are independent, the same draw repeats itself
+        draw : int from 0 to 2**64 - 1, number of the call: draws of other numbers are independent
     Returns: float
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
@@ -4410,9 +4398,7 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
     bound = _checked_real("bound", bound, 1e-300)
-    _require(
-        abs(value) <= bound, f"bound must be at least abs(k(x, y)) = {abs(value)}, got {bound}"
-    )
+    _require(abs(value) <= bound, f"bound must be at least abs(k(x, y)), {abs(value)}, got {bound}")
     return bound if u * 2.0 * bound < bound + value else -bound
 
 
@@ -4439,14 +4425,14 @@ def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
 # ----------------------------------------------------------------------------------------------------------------------
 # 10. Reduced sets (RSKPCA)
 #
-# Few weighted points that stand for many: c_1 ... c_m with weights w_j, which sum to n. Kernel methods on them are
-# those on n points, of which w_j lie at c_j.
+# A few weighted points represent many: kernel methods on centers c_1 ... c_m with weights w_j, which sum to n, are
+# those on n points of which w_j lie at c_j.
 # ----------------------------------------------------------------------------------------------------------------------
 
 
 @_validated("a ReducedSet")
 class ReducedSet(NamedTuple):
-    """Few points for many: centers (m, d); weights (m,) what each stands for; labels (n,) of the points, or none."""
+    """Centers (m, d); weights (m,), how many points each represents; labels (n,) of the points, or none."""
 
     centers: np.ndarray
     weights: np.ndarray
@@ -4455,11 +4441,10 @@ class ReducedSet(NamedTuple):
 
 # 10.1 Shadows (RSKPCA section 4)
 #
-# A point belongs to the first center within eps, and is a center if there is none: what the single pass of
-# RSKPCA algorithm 2 finds. Points pass in batches. Those of a batch meet the centers before it in parallel, by cells of
-# side eps around them or all centers in their order, whichever costs less; then each other, one by one. Distances by
-# the micro-kernel decide where they are clear; within a few roundings of eps, the sum in the order of coordinates.
-# So cells, batches and threads leave no trace in the result.
+# A point belongs to the first center within eps, or becomes a center (the single pass of RSKPCA algorithm 2). Points
+# of a batch are compared with earlier centers in parallel, either with those in the cells of side eps around them or
+# with all in their order, whichever costs less; then with each other, one by one. Where a distance by the micro-kernel
+# is within a few roundings of eps, the sum in the order of coordinates decides: cells and batches leave no trace.
 
 
 @_validated(
@@ -4478,9 +4463,9 @@ class ShadowState(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """Centers and the cells that they lie in, of the (at most three) coordinates with the largest range. centers
-    (capacity, d), and in panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,) the center
-    that came before into the same bucket, or -1; heads (buckets,) the last of each, or -1; axes, origin, side."""
+    """Centers and their cells, on the (at most three) axes with the largest range. centers (capacity, d), and again
+    in panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,), the previous center in the same
+    bucket, or -1; heads (buckets,), the last center of each, or -1; axes, origin and side of the cells."""
 
     centers: np.ndarray
     panels: np.ndarray
@@ -4552,12 +4537,11 @@ def _first_in_cells(cells, X, i, lowest, limit):
 @_core_alone
 def _seen_in_cells(cells, X, begin, end):
     """Centers that a few of the points begin to end - 1 would look at in their cells, on average."""
-    seen = 0.0
-    asked = 0
-    for i in range(begin, end, max(1, (end - begin) // 8)):
-        asked += 1
+    seen = 0
+    step = max(1, (end - begin) // 8)
+    for i in range(begin, end, step):
         seen += _first_in_cells(cells, X, i, 0, 0.0)[1]
-    return seen / asked
+    return seen * step / (end - begin)
 
 
 @_helper
@@ -4672,7 +4656,7 @@ def _shadows(X, known, eps, grow):
     size = _BLOCK
     while begin < len(X):
         end = min(len(X), begin + size)
-        if grow and count + end - begin > len(cells.codes):
+        if count + end - begin > len(cells.codes):
             centers = cells.centers[:count]
             cells = _with_room(centers, 2 * len(cells.codes), axes, low[axes], side)
         # Nanoseconds of a point by estimate: 9 for each of up to 27 cells, 4 + d for each center seen there.
@@ -4791,7 +4775,7 @@ def shadow_finish(state):
 
 @_validated("ShadowBounds")
 class ShadowBounds(NamedTuple):
-    """What shadows of a radius cost at most: see `shadow_bounds`."""
+    """Largest errors of shadows of a radius: see `shadow_bounds`."""
 
     mmd: float
     eigenvalues: float
@@ -4828,8 +4812,7 @@ def shadow_bounds(kernel, eps):
 
 @_core
 def _find_nearest(X, panels, count, labels, distances):
-    """Numbers of the nearest of `count` centers in panels (the first of equals), and squared distances, where these are
-    less than what is there."""
+    """Numbers of the nearest of `count` centers in panels, the first of equals, and squared distances if below those."""
     for index in prange(_blocks(X.shape[0])):
         _wide_vectors()
         width = panels.shape[2]
@@ -4863,14 +4846,13 @@ def _reduced_evenly(X, rows, labels):
 @_core
 def _come_closer(X, center, distances):
     """distances[i] <- min(distances[i], |x_i - center|^2)."""
-    for index in prange(_blocks(X.shape[0])):
-        first = np.int64(index) * _BLOCK
-        for i in range(first, min(X.shape[0], first + _BLOCK)):
-            total = 0.0
-            for t in range(X.shape[1]):
-                gap = X[i, t] - center[t]
-                total += gap * gap
-            distances[i] = min(distances[i], total)
+    for index in prange(X.shape[0]):
+        i = np.int64(index)
+        total = 0.0
+        for t in range(X.shape[1]):
+            gap = X[i, t] - center[t]
+            total += gap * gap
+        distances[i] = min(distances[i], total)
 
 
 @_core_alone
@@ -4889,9 +4871,8 @@ def _spread_rows(X, uniforms):
     for u in uniforms[1:]:
         _come_closer((1.0 + _SCALAR * d) * n, X, X[rows[-1]], distances)
         sums = np.cumsum(distances)
-        total = sums[-1]  # 0 where all points are centers already
-        row = np.searchsorted(sums, u * total, "right") if total > 0.0 else u * n
-        rows.append(min(int(row), n - 1))
+        row = np.searchsorted(sums, u * sums[-1], "right")
+        rows.append(min(row, n - 1))  # the last one where all points are centers already
     return rows
 
 
@@ -4937,7 +4918,7 @@ def _lloyd(X, k, seed, restarts, max_iterations):
             labels, distances = _nearest(X, centers)
             if np.array_equal(labels, before):
                 break
-        cost = float(distances.sum(dtype=np.float64))
+        cost = distances.sum(dtype=np.float64)
         if cost < least:
             least = cost
             best = centers * unit, labels
@@ -4983,7 +4964,7 @@ def _herd_of(X, kernel, rows):
 
 @_public
 def kde_pare(X, m, seed=0):
-    """m points drawn at random, in the place of all (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
+    """m points drawn at random as a reduced set (Freedman, Kisilev 2010; RSKPCA section 6: KDE paring).
 
     Parameters:
         X : (n, d) array
@@ -5021,8 +5002,8 @@ def herd(X, m, kernel):
 
 
 def _halve(kernel, X, rows, key, log_inverse):
-    """One round of KT-SPLIT: of each pair of rows one goes to either half, by a coin that keeps sums of k near. An odd
-    row goes to the first: where each was dropped, a third of 2^g m points could be all that was left."""
+    """One round of KT-SPLIT: each pair of rows is parted into two halves by a coin that keeps their sums of k close. An
+    odd row goes to the first half: when odd rows were dropped, as few as a third of 2^g m points were left."""
     P = X[rows]
     halves = [rows[::2].copy(), rows[1::2].copy()]
     lead = np.zeros(rows.size)  # the sum of k over the second half less the first
@@ -5033,8 +5014,7 @@ def _halve(kernel, X, rows, key, log_inverse):
         inside = x % _BLOCK
         if inside == 0:  # rows of K for the next 64 pairs
             K = _gram(kernel, _prepare(kernel, P[x : x + _BLOCK], P, False))
-            K = K.astype(np.float64, copy=False)
-        gap = K[inside] - K[inside + 1]
+        gap = np.subtract(K[inside], K[inside + 1], dtype=np.float64)
         square = max(0.0, gap[x] - gap[y])
         limit = max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square)
         swap = False
@@ -5048,7 +5028,7 @@ def _halve(kernel, X, rows, key, log_inverse):
 
 
 def _compressed(kernel, X, rows, least, key, log_inverse):
-    """Rows that stand for these: of up to `least` all, else half of what four parts of them leave."""
+    """Rows that represent these: all of up to `least`, else half of what their four parts leave."""
     if rows.size <= least:
         return rows
     parts = [
@@ -5114,12 +5094,12 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     """m points whose mean in feature space is that of very many (Compress++; Shetty, Dwivedi, Mackey 2022).
 
     A rival of RSKPCA's reduced sets for a million points. These, in random order, are cut into four, each part is
-    compressed alike, and KT-SPLIT halves what the parts leave: in the end from half of 2^g m points to a quarter more
-    (of n^(1/2) points, if these are more). `kernel_thin` chooses m of them.
+    compressed alike, and KT-SPLIT halves what the parts leave. In the end there are .5 to 1.25 times max(2^g m,
+    n^(1/2)) points, and `kernel_thin` chooses m of them.
     Parameters:
         X, m, kernel : as of `herd`
         seed : int from 0 to 2**64 - 1
-        g : int from 2 to 16; every one more halves the error of compressing, and takes four times as long
+        g : int from 2 to 16; one more halves the error of compressing, and takes four times as long
         delta : as of `kernel_thin`
     Returns: ReducedSet, as of `kernel_thin`. O(4^g m^2 log n) kernel values, and n m for labels
     """
@@ -5143,9 +5123,7 @@ def _checked_weights(w, C, n=None):
     """One weight for each row of C, not negative; summing to n, the number of points, if that is given."""
     w = _as_array("w", w, 1, _DOUBLE)
     total = w.sum()
-    _require(
-        w.size == len(C), f"w must hold one weight for each row of C, got {w.size} for {len(C)}"
-    )
+    _require(w.size == len(C), f"w must hold one weight for each row of C, {len(C)}, got {w.size}")
     _require(
         (w >= 0.0).all() and 1e-15 <= total <= 1e18,
         "w must be finite and not negative, with a sum from 1e-15 to 1e18",
@@ -5199,8 +5177,8 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     K *= roots
     found = _expansion_of(C, kernel, _lanczos(K, k, key, 1e-13, 1000), mean)
     coef = found.coef * roots[:, None]
-    # Coefficients are of order lambda^-1/2, features lambda^1/2: for small lambda a sum that is 0 up to rounding would
-    # shift the features by more than their size. So it is made 0, and the offset is computed from what is stored.
+    # Coefficients are of order lambda^-1/2, features of order lambda^1/2: for small lambda the rounding of a sum of
+    # coefficients would shift features by more than their size. So the sum is made 0, and the offset follows from that.
     if centered:
         coef -= np.outer(shares, coef.sum(0))
     values = found.values * w.sum()
@@ -5298,7 +5276,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     K -= np.outer(constant, constant)
     values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
     vectors = vectors - np.outer(constant, constant @ vectors)
-    kept = values > max(len(C), 100) * np.finfo(C.dtype).eps
+    kept = values > max(len(C), 100) * _epsilon(C)
     rates = np.where(kept, np.abs(values) ** (time - 1.0), 0.0)
     coef = (rates * (degrees / first)[:, None] * vectors).astype(C.dtype)
     found = Manifold(C, coef, values, degrees, 0.5 if cut else 1.0, 1.0, kernel)
@@ -5316,7 +5294,7 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
         k : int from 1 to m - 1; coordinates beside the constant one
         seed : int from 0 to 2**64 - 1; of the eigensolver's start
     Returns: Manifold, for `manifold_features`; values: lambda, rising. Coordinates with 1 - lambda below 100 (or m)
-        roundings of kernel values are 0, and before that lose digits in proportion. O(m^2 (d + k)) time, O(m^2) memory
+        roundings of kernel values are 0; above, they lose digits in proportion. O(m^2 (d + k)) time, O(m^2) memory
     >>> C = np.array([[0.0], [1.0], [5.0]])
     >>> f = manifold_features(C, laplacian_eigenmap(C, np.ones(3), gaussian(1.0), 1))
     >>> bool(abs(f[0] - f[1]) < .01 * abs(f[2] - f[1]))
@@ -5418,7 +5396,7 @@ def _double_sum(kernel, P, Q, u, v, square):
     places = _tile_places(P, Q, u is v)
     slots = np.empty(len(places))
     _sum_of_tiles(_tile_work(kernel, pairs, 0.5), kernel, pairs, places, u, v, square, slots)
-    return float(slots.sum())
+    return slots.sum()
 
 
 def _distance_of_means(X, C, w, kernel, square):
@@ -5430,15 +5408,13 @@ def _distance_of_means(X, C, w, kernel, square):
     X, C = [P.astype(np.float64, copy=False) for P in (X, C)]
     shares = np.full(n, 1.0 / n)
     # No value of a positive semidefinite kernel is larger than the largest on the diagonal.
-    own = kernel._replace(scale=1.0)
-    unit = float(max(np.abs(_diagonal(P, own)).max() for P in (X, C)))
-    own = kernel._replace(scale=1.0 / (unit or 1.0))
-    total = _double_sum(own, X, X, shares, shares, square)
-    total -= 2.0 * _double_sum(own, X, C, shares, w, square)
-    total += _double_sum(own, C, C, w, w, square)
+    unit = float(max(np.abs(_diagonal(P, kernel)).max() for P in (X, C)))
+    kernel = kernel._replace(scale=kernel.scale / (unit or 1.0))
+    total = _double_sum(kernel, X, X, shares, shares, square)
+    total -= 2.0 * _double_sum(kernel, X, C, shares, w, square)
+    total += _double_sum(kernel, C, C, w, w, square)
     _require(abs(total) < math.inf, "kernel must have finite values on X and C")
-    size = unit * kernel.scale
-    return math.sqrt(max(total, 0.0)) * (size if square else math.sqrt(size))
+    return math.sqrt(max(total, 0.0)) * (unit if square else math.sqrt(unit))
 
 
 @_public
@@ -5449,8 +5425,8 @@ def mmd(X, C, w, kernel):
     Parameters:
         X, C, w : as of `weighted_nystrom`
         kernel : Kernel, positive semidefinite
-    Returns: float, in the units of the root of k. Of three sums of up to n^2 / 2 values, what is below some (2e-16 (10
-        + n / 200))^(1/2) of the root of the largest value, 7e-8 for 3000 points, is rounding
+    Returns: float, in the units of the root of k. Below about (2e-16 (10 + n / 200))^(1/2) of the root of the largest
+        value, 7e-8 for 3000 points, it is rounding
     >>> round(mmd(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([2.0]), linear()), 12)
     0.0
     """
@@ -5464,7 +5440,7 @@ def operator_distance(X, C, w, kernel):
     |(1/n) sum_i k_{x_i} (x) k_{x_i} - (1/n) sum_j w_j k_{c_j} (x) k_{c_j}|, whose square is that of `mmd` with k^2.
     Parameters:
         X, C, w, kernel : as of `mmd`
-    Returns: float, in the units of k. What is below some (2e-16 (10 + n / 200))^(1/2) of the largest value is rounding
+    Returns: float, in the units of k; below about (2e-16 (10 + n / 200))^(1/2) of the largest value it is rounding
     """
     return _distance_of_means(X, C, w, kernel, True)
 
@@ -5481,23 +5457,17 @@ def projection_distance(expansion, other):
     """
     a = _checked_expansion("expansion", expansion)
     b = _checked_expansion("other", other)
-    _require(
-        a.points.shape[1] == b.points.shape[1],
-        "expansion and other must have points of as many columns",
-    )
+    alike = a.points.shape[1] == b.points.shape[1]
+    _require(alike, "expansion and other must have points of as many columns")
     _require(a.kernel == b.kernel, "expansion and other must have the same kernel")
-    _require(
-        not (a.offset.any() or b.offset.any()),
-        "expansion and other must have no offset (not be centred)",
-    )
-    _require(
-        not (a.targets or b.targets),
-        "expansion and other must have components, and not predict targets",
-    )
-    products = _features(b.points, a).astype(np.float64).T @ b.coef.astype(np.float64)
+    centred = a.offset.any() or b.offset.any()
+    predicts = a.targets or b.targets
+    _require(not centred, "expansion and other must have no offset (not be centred)")
+    _require(not predicts, "expansion and other must have components, and not predict targets")
+    products = _features(b.points, a, np.float64).T @ b.coef
     squares = np.square(products).sum()
     _require(squares < math.inf, "expansion must give finite features on the points of other")
-    kept = np.count_nonzero(a.values > 0.0) + np.count_nonzero(b.values > 0.0)
+    kept = sum(np.count_nonzero(E.values > 0.0) for E in (a, b))
     return math.sqrt(max(0.0, kept - 2.0 * squares))
 
 
