@@ -3999,7 +3999,7 @@ def _band_start(band, n):
 
 @_strict_helper
 def _kept(key, i, log_miss, n, columns):
-    """Fill `columns` with the kept j >= i of row i, by geometric gaps (a coin misses by exp(log_miss)); their number."""
+    """Fill `columns` with the kept j >= i of row i, at geometric gaps, and count them. log_miss: log(1 - 1 / s)."""
     row = _subkey(key, i)
     j = i
     count = 0
@@ -4463,8 +4463,8 @@ class ShadowState(NamedTuple):
 
 
 class _Cells(NamedTuple):
-    """Centers and their cells, on the (at most three) axes with the largest range. centers (capacity, d), and again
-    in panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,), the previous center in the same
+    """Centers and their cells, on the (up to three) axes with the largest range. centers (capacity, d), and again in
+    panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,), the previous center in the same
     bucket, or -1; heads (buckets,), the last center of each, or -1; axes, origin and side of the cells."""
 
     centers: np.ndarray
@@ -4812,7 +4812,7 @@ def shadow_bounds(kernel, eps):
 
 @_core
 def _find_nearest(X, panels, count, labels, distances):
-    """Numbers of the nearest of `count` centers in panels, the first of equals, and squared distances if below those."""
+    """The nearest of `count` centers in panels, the first of equals, where it is nearer than what distances hold."""
     for index in prange(_blocks(X.shape[0])):
         _wide_vectors()
         width = panels.shape[2]
