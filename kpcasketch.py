@@ -6750,164 +6750,33 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 # ----------------------------------------------------------------------------------------------------------------------
 # 12. Doubly stochastic gradients (DSGD)
 #
-# Eigenfunctions as sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
-# gamma_j), by steps that see a few points and a few features each. Feature j is drawn from the seed and j whenever it
-# is needed, so what is kept is k numbers a feature, whatever d. Small matrices are NumPy's, sums over points compiled.
+# Eigenfunctions are sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
+# gamma_j). A step sees a few points and a few features. Feature j is drawn from the seed and j whenever it is needed,
+# so that a state holds k numbers a feature, whatever d. Comments such as "step 4" number the lines of the paper's
+# algorithms: `_values_of` is algorithm 2, `_kpca_step`, `_ksvd_step` and `_kcca_step` are algorithms 1, 3 and 4.
 # ----------------------------------------------------------------------------------------------------------------------
 
-# 12.1 Functions that are sums of features
-
-
-@_core
-def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
-    """Add the share of each run of features to its slot, block by block, frequencies stored or drawn; angles that are
-    not finite."""
-    for index in prange(slots.shape[0]):
-        _wide_vectors()
-        task = np.int64(index)
-        segments = slots.shape[0]
-        wide = slots.shape[2]
-        used = phases.shape[0]
-        angles = _new_tile(X)
-        cosines = _new_tile(X)
-        product = _aligned((_BLOCK, wide), X)
-        d = X.shape[1]
-        width = _WIDE_PANEL // X.itemsize
-        directions = _aligned((_BLOCK // width, d, width), X)
-        w = np.zeros(d)
-        for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
-            begin = b * _BLOCK
-            count = min(_BLOCK, used - b * _BLOCK)
-            for i in range(_BLOCK):
-                if i < count and frequencies.shape[0] > 0:
-                    w = frequencies[begin + i]
-                elif i < count:
-                    _draw_frequency(kernel, key, (begin + i) // copies, w)
-                for t in range(d):
-                    directions[i // width, t, i % width] = w[t] if i < count else 0.0
-            for block in range(_blocks(X.shape[0])):
-                first = block * _BLOCK
-                rows = min(_BLOCK, X.shape[0] - block * _BLOCK)
-                infinite[task] += _fourier_tile(
-                    X,
-                    block,
-                    directions,
-                    phases[begin : begin + count],
-                    0,
-                    factor,
-                    angles,
-                    cosines,
-                    0,
-                    0,
-                )
-                product[:] = 0
-                _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
-                _add_block(product, rows, slots[task], first)
-
-
-_POINTS_AT_A_TIME = 32 * _BLOCK  # points whose partial sums, or new features, are held
-_START_POINTS = 2048  # points of the small problem
-_NO_VARIANCE = 1e-14  # of k(x, x): what rounding leaves of features that are constant
-
-
-def _values_of(X, map, coef, used):
-    """sum_j coef_j phi_j(x) over the first `used` features, (n, k) float64, by slabs."""
-    d = X.shape[1]
-    k = coef.shape[1]
-    out = np.empty((len(X), coef.shape[1]))
-    key = _key(map.seed, _FREQUENCIES)
-    panels = _packed_vectors(coef[:used].astype(X.dtype))
-    phases = _phases_of(X, key, 0, used, map.paired)
-    segments = min(16, -(-used // _BLOCK))
-    wide = _padded_width(k, X)
-    for begin in range(0, len(X), _POINTS_AT_A_TIME):
-        P = X[begin : begin + _POINTS_AT_A_TIME]
-        infinite = np.zeros(segments, np.int64)
-        slots = np.zeros((segments, _whole_blocks(len(P)), wide))
-        work = used * (
-            len(P) * (1.0 + _MULTIPLY_ADD * (d + wide))
-            + (2.0 if len(map.frequencies) else 25.0) * d
-        )
-        _add_features(
-            work,
-            P,
-            map.kernel,
-            key,
-            map.frequencies,
-            2 if map.paired else 1,
-            phases,
-            math.sqrt(2.0 * map.kernel.scale),
-            k,
-            panels,
-            infinite,
-            slots,
-        )
-        _require_finite_angles(not infinite.any(), "X (or Y)")
-        out[begin : begin + _POINTS_AT_A_TIME] = _sum_of_slots(slots, len(P), k, np.float64)
-    return out
-
-
-def _some_features(X, map, first, count, divisor, centered=False):
-    """Features first ... first + count - 1 over the root of a divisor, in float64; less their means, if centered."""
-    factor = math.sqrt(2.0 * map.kernel.scale / divisor)
-    features, finite = _features_from(X, map, first, count, factor)
-    _require_finite_angles(finite, "X (or Y)")
-    features = features.astype(np.float64, copy=False)
-    return features - features.mean(0) if centered else features
-
-
-# 12.2 States
+# 12.1 States
 
 
 @_validated("Slices", edges=2, weights=2)
 class Slices(NamedTuple):
-    """Slices of t targets, and what is made of them: edges (t, S - 1), ascending; weights (t S, q), of each slice."""
+    """Slices of t targets: edges (t, S - 1), ascending; weights (t S, q), the features of each slice."""
 
     edges: np.ndarray
     weights: np.ndarray
 
 
+_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)  # tasks
+_TWO_VIEWS = (_SINGULAR, _CANONICAL)
+
+
 def _is_sound_descent(state):
-    (m, k) = state.coef.shape
-    task = state.task
-    second = state.task in _TWO_VIEWS
-    views = [state.map, state.other] if second else [state.map]
-    targets, cuts = state.slices.edges.shape
-    rows = m if second else state.slices.weights.shape[1] if task == _SLICED else 0
-    moving = (
-        ((m, k), (rows, k)) if state.implicit else (state.moving.shape, state.other_moving.shape)
-    )
-    return (
-        all(map.m == m and (map.kind == _PLAIN or len(map.frequencies)) for map in views)
-        and _COMPONENTS <= task <= _SLICED
-        and 1 <= state.used <= m
-        and 0 <= state.step < 2**62
-        and 1 <= state.feature_batch < 2**31
-        and 0.0 < state.theta0 < math.inf
-        and 0.0 <= state.theta1 < math.inf
-        and 0.0 <= state.ridge < math.inf
-        and (state.moment.shape, state.other_coef.shape) == ((k, k), (rows, k))
-        and state.constraint.shape in ((k, k), (0, 0))
-        and (state.moving.shape, state.other_moving.shape) == moving
-        and (
-            task >= _CANONICAL
-            if state.implicit
-            else state.moving.size + state.other_moving.size == 0
-        )
-        and (task != _SLICED or targets > 0 and len(state.slices.weights) == targets * (cuts + 1))
-        and all(
-            _all_below(A, 1e300)
-            for A in (
-                state.coef,
-                state.other_coef,
-                state.moment,
-                state.constraint,
-                state.moving,
-                state.other_moving,
-                state.slices.weights,
-            )
-        )
-    )
+    """Whether no core reads beyond the coefficients, frequencies or phases."""
+    features = min(state.map.m, len(state.coef))
+    if state.task in _TWO_VIEWS:
+        features = min(features, state.other.m, len(state.other_coef))
+    return 1 <= state.used <= features
 
 
 @_validated(
@@ -6917,18 +6786,15 @@ def _is_sound_descent(state):
     other_coef=2,
     moment=2,
     constraint=2,
-    moving=2,
-    other_moving=2,
 )
 class DSGDState(NamedTuple):
-    """Doubly stochastic gradients under way: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
+    """Doubly stochastic gradients in progress: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
 
-    task; map and coef (m, k) of the functions; other and other_coef of those of a second view; slices of targets;
-    moment (k, k): mean over the steps, late ones weighing more, of the functions' moments, whose diagonal converges to
-    the eigenvalues; used: features so far; step: number of the next; feature_batch, theta0, theta1, ridge, centered: as
-    at the start; constraint (k, k): such a mean of the matrix that the steps bring to the unit matrix (empty: that is
-    exact); chosen: whether theta0 was chosen here, so that small mini-batches take smaller steps; implicit: whether
-    steps of canonical correlations solve for where they lead: then moving and other_moving move, and coef are means.
+    task; map and coef (m, k) of the functions; other and other_coef of those of the second view; slices of targets;
+    moment (k, k): weighted mean over the steps of W, whose diagonal converges to the eigenvalues, late steps weighing
+    more; used: features so far; step: number of the next; feature_batch, theta0, theta1, ridge, centered: as at the
+    start; constraint (k, k): weighted mean over the steps of the matrix that canonical variates bring to the unit
+    matrix (empty for other tasks); chosen: whether theta0 was None, so that small mini-batches take smaller steps.
     """
 
     task: int
@@ -6947,192 +6813,197 @@ class DSGDState(NamedTuple):
     centered: bool
     constraint: np.ndarray = np.empty((0, 0))
     chosen: bool = False
-    implicit: bool = False
-    moving: np.ndarray = np.empty((0, 0))
-    other_moving: np.ndarray = np.empty((0, 0))
 
 
-_COMPONENTS, _SINGLE_COMPONENTS, _SINGULAR, _CANONICAL, _SLICED = range(5)  # tasks
-_TWO_VIEWS = (_SINGULAR, _CANONICAL)
+def _kernel_scale(state):
+    """k(x, x), which bounds steps; for SVD sqrt(k l), as each view moves in proportion to the other."""
+    scale = state.map.kernel.scale
+    other_scale = state.other.kernel.scale
+    if state.task == _SINGULAR:
+        return math.sqrt(scale) * math.sqrt(other_scale)
+    return max(scale, other_scale)
 
 
-# 12.3 Starts
+def _view(state, second):
+    """Map and coefficients of the functions of a view."""
+    return (state.other, state.other_coef) if second else (state.map, state.coef)
 
 
-def _singular_pairs(C, k, least):
-    """The k leading left and right singular vectors of C and all singular values, from C C^T: good to half the digits.
-    None in the place of the vectors, if C has no such rank, or if the last value is below the least."""
-    B = np.ascontiguousarray(C.T)
-    values, U = _small_eigen(_column_products(B, B), len(C), False)
-    values = np.sqrt(np.maximum(values, 0.0))
-    U = U[:, :k].copy()
-    if k > min(C.shape) or not values[k - 1] > max(1e-6 * values[0], least):
-        return None, None, values
-    return U, _dense_product(B, len(C), U) / values[:k], values
+def _centred(state, U):
+    return U - U.mean(0) if state.centered else U
+
+
+# 12.2 Values of functions (DSGD algorithm 2)
+
+
+@_core
+def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
+    """Add each segment's share of sum_j coef_j phi_j(x) to its slot, and count angles that are not finite."""
+    for index in prange(slots.shape[0]):
+        _wide_vectors()
+        task = np.int64(index)
+        segments = slots.shape[0]
+        wide = slots.shape[2]
+        used = phases.shape[0]
+        angles = _new_tile(X)
+        cosines = _new_tile(X)
+        product = _aligned((_BLOCK, wide), X)
+        d = X.shape[1]
+        width = _WIDE_PANEL // X.itemsize
+        directions = _aligned((_BLOCK // width, d, width), X)
+        w = np.zeros(d)
+        for b in range(task * _blocks(used) // segments, (task + 1) * _blocks(used) // segments):
+            begin = b * _BLOCK
+            count = min(_BLOCK, used - begin)
+            for i in range(count):
+                if frequencies.shape[0] > 0:
+                    w = frequencies[begin + i]
+                else:
+                    _draw_frequency(kernel, key, (begin + i) // copies, w)
+                for t in range(d):
+                    directions[i // width, t, i % width] = w[t]
+            shifts = phases[begin : begin + count]
+            for block in range(_blocks(X.shape[0])):
+                first = block * _BLOCK
+                rows = min(_BLOCK, X.shape[0] - first)
+                infinite[task] += _fourier_tile(
+                    X, block, directions, shifts, 0, factor, angles, cosines, 0, 0
+                )
+                product[:] = 0
+                _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
+                _add_block(product, rows, slots[task], first)
+
+
+_POINTS_AT_A_TIME = 32 * _BLOCK  # points whose partial sums are held
+_START_POINTS = 2048  # points of the initial problem
+_NO_VARIANCE = 1e-14  # in units of k(x, x): the rounding error in the variance of constant features
+
+
+def _values(state, X, second=False):
+    """h(x) = sum_j coef_j phi_j(x) for the functions of a view, (n, k) float64 (DSGD algorithm 2)."""
+    map, coef = _view(state, second)
+    if second and state.task == _SLICED:
+        return _slice_features(state, X) @ coef
+    used = state.used
+    k = coef.shape[1]
+    out = np.empty((len(X), k))
+    key = _key(map.seed, _FREQUENCIES)
+    panels = _packed_vectors(coef[:used].astype(X.dtype))
+    phases = _phases_of(X, key, 0, used, map.paired)
+    drawn = (map.kernel, key, map.frequencies, 1 + map.paired, phases)
+    factor = math.sqrt(2.0 * map.kernel.scale)
+    segments = min(16, -(-used // _BLOCK))
+    wide = _padded_width(k, X)
+    for begin in range(0, len(X), _POINTS_AT_A_TIME):
+        P = X[begin : begin + _POINTS_AT_A_TIME]
+        infinite = np.zeros(segments, np.int64)
+        slots = np.zeros((segments, _whole_blocks(len(P)), wide))
+        work = used * (len(P) * (1.0 + _MULTIPLY_ADD * (map.d + wide)) + 25.0 * map.d)
+        _add_features(work, P, *drawn, factor, k, panels, infinite, slots)
+        _require_finite_angles(not infinite.any(), "X (or Y)")
+        out[begin : begin + len(P)] = _sum_of_slots(slots, len(P), k, np.float64)
+    return out
+
+
+def _some_features(X, map, block, divisor=1.0):
+    """phi_j(x) / sqrt(divisor) for the features j of a slice, (n, count) float64."""
+    factor = math.sqrt(2.0 * map.kernel.scale / divisor)
+    features, finite = _features_from(X, map, block.start, block.stop - block.start, factor)
+    _require_finite_angles(finite, "X (or Y)")
+    return features.astype(np.float64, copy=False)
+
+
+# 12.3 Initial problems
+
+
+def _checked_views(X, Y):
+    """Points in two views, in the precision of X; a vector is one column."""
+    X = _checked_points("X", X)
+    return X, _checked_points("Y", _as_columns("Y", Y).astype(X.dtype, copy=False), rows=len(X))
+
+
+def _checked_pair(X, Y, map_x, map_y):
+    X, Y = _checked_views(X, Y)
+    map_x = _checked_map("map_x", map_x, X, "X", True)
+    map_y = _checked_map("map_y", map_y, Y, "Y", True)
+    _require(
+        map_x.m == map_y.m,
+        f"map_x and map_y must have as many features, got {map_x.m} and {map_y.m}",
+    )
+    return X, Y, map_x, map_y
+
+
+def _new_state(task, map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0):
+    """A state without functions, whose used features are those of the initial problem."""
+    initial = min(_checked_whole("initial", initial, 1), map.m)
+    k = _checked_whole("k", k, 1, initial)
+    if theta1 is None and task >= _CANONICAL:
+        theta1 = 0.001  # which the paper has elsewhere
+    nothing = np.zeros((0, k))
+    return DSGDState(
+        task,
+        map,
+        nothing,
+        other,
+        nothing,
+        Slices(nothing, nothing),
+        moment=np.zeros((k, k)),
+        used=initial,
+        step=0,
+        feature_batch=_checked_whole("feature_batch", feature_batch, 1),
+        theta0=None if theta0 is None else _checked_real("theta0", theta0, 1e-150, 1e150),
+        theta1=None if theta1 is None else _checked_real("theta1", theta1, 0.0, 1e150),
+        ridge=_checked_real("ridge", ridge, 0.0),
+        centered=_as_flag("centered", centered),
+        chosen=theta0 is None,
+    )
+
+
+_RANK = (
+    "k must be at most the rank of the first features on these points: give more points, or fewer k"
+)
+
+
+def _first_features(state, map, X):
+    """phi_j(x) / sqrt(initial), whose inner products approximate the kernel; less their means, if centered."""
+    Z = _centred(state, _some_features(X, map, slice(0, state.used), state.used))
+    _require((Z**2).sum() > _NO_VARIANCE * map.kernel.scale * len(Z), _RANK)
+    return Z
+
+
+def _coefficients(map, weights):
+    """Coefficients of all m features from weights of the first ones, which were divided by sqrt(initial)."""
+    initial = len(weights)
+    return np.pad(weights / math.sqrt(initial), ((0, map.m - initial), (0, 0)))
+
+
+def _singular_pairs(C, k):
+    """All singular values of C, and the k leading pairs of vectors over sqrt(2)."""
+    U, values, V = np.linalg.svd(C, full_matrices=False)
+    _require(k <= len(values) and values[k - 1] > 1e-12 * values[0], _RANK)
+    share = math.sqrt(0.5)
+    return values, share * U[:, :k], share * V[:k].T
 
 
 def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 for Z^T Z / n = E D E^T, without rounding, r at least this share of max D; and max D."""
+    """E (D + r)^-1/2 for Z^T Z / n = E D E^T without rounding, r at least this share of max D; and max D."""
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     rank = np.count_nonzero(values > 1e-10 * values[0])
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
 
-def _quantile_edges(targets, slices):
-    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
-    edges = np.full((targets.shape[1], slices - 1), np.inf)
-    for row, column in zip(edges, np.sort(targets, axis=0).T):
-        # A point belongs above all edges that it reaches.
-        found = np.unique(column[np.arange(1, slices) * len(column) // slices])
-        above = column[
-            column > column[0]
-        ]  # quantiles may all be the least value: above it is a slice, too
-        found = found[found > column[0]] if found[-1] > column[0] else above[:1]
-        row[: found.size] = found
-    return edges
-
-
-def _indicators(targets, edges):
-    """1 for the slice of each target, (n, t S)."""
-    out = np.zeros((len(targets), len(edges), edges.shape[1] + 1))
-    for q, row in enumerate(edges):
-        out[np.arange(len(targets)), q, np.searchsorted(row, targets[:, q], "right")] = 1.0
-    return out.reshape(len(targets), -1)
-
-
-def _kernel_scale(task, map, other):
-    """k(x, x), as it bounds steps: of singular functions sqrt(k l), as each view moves in proportion to the other."""
-    if task == _SINGULAR:
-        return math.sqrt(map.kernel.scale) * math.sqrt(other.kernel.scale)
-    return max(map.kernel.scale, other.kernel.scale)
-
-
-def _start(
-    task,
-    X,
-    Y,
-    map,
-    other,
-    k,
-    feature_batch,
-    theta0,
-    theta1,
-    initial,
-    centered,
-    ridge=0.0,
-    implicit=False,
-    slices=2,
-):
-    """The state before the first step, by the small problem: the first features on these points."""
-    X = _checked_points("X", X)
-    second = "targets" if task == _SLICED else "Y"
-    first_map = "map_x" if task in _TWO_VIEWS else "map"
-    no_rank = "k must be at most the rank of the "
-    map = _checked_map(f"{first_map}", map, X, "X", True)
-    name = f"{second}"
-    k = _checked_whole("k", k, 1, 2**31 - 1)
-    Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=len(X))
-    other = (
-        _checked_map("map_y", other, Y.astype(X.dtype), "Y", True) if task in _TWO_VIEWS else map
-    )
-    _require(
-        other.m == map.m,
-        f"map_x and map_y must have as many features, got {map.m} and {other.m}",
-    )
-    feature_batch = _checked_whole("feature_batch", feature_batch, 1, 2**31 - 1)
-    theta0, theta1 = [
-        math.inf if value in (None, math.inf) else _checked_real(name, value, low, 1e150)
-        for name, value, low in (("theta0", theta0, 1e-150), ("theta1", theta1, 0.0))
-    ]
-    initial = min(_checked_whole("initial", initial, 1, 2**31 - 1), map.m)
-    centered = _as_flag("centered", centered)
-    implicit = _as_flag("implicit", implicit)
-    ridge = _checked_real("ridge", ridge, 0.0)
-    slices = _checked_whole("slices", slices, 2, 10000)
-    if k > min(initial, len(X)) and task < _SINGULAR:
-        raise ValueError(f"k must be at most the number of points, and initial, or 256, got {k}")
-    Z = _some_features(X, map, 0, initial, initial, centered)
-    scale = map.kernel.scale
-    kept = Slices(np.empty((0, 0)), np.empty((0, 0)))
-    other_weights = np.zeros((0, k))
-    gap = 0.0
-    if task < _SINGULAR:
-        values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), initial, False)
-        if not values[k - 1] > max(1e-12 * values[0], _NO_VARIANCE * scale):
-            raise ValueError(no_rank + "features on X: give more points, or fewer k")
-        largest = values[0]
-        weights = vectors[:, :k]
-    elif task == _SINGULAR:
-        B = _some_features(Y.astype(X.dtype), other, 0, initial, initial, centered)
-        least = _NO_VARIANCE * _kernel_scale(task, map, other)
-        U, V, values = _singular_pairs(_column_products(Z, B) / len(Z), k, least)
-        if U is None or k > len(X):
-            raise ValueError(no_rank + "products of the features on X and Y")
-        largest = values[0]
-        weights = math.sqrt(0.5) * U
-        other_weights = math.sqrt(0.5) * V
-    else:
-        left, largest = _whitener(Z, ridge, 0.001)
-        if task == _CANONICAL:
-            B = _some_features(Y.astype(X.dtype), other, 0, initial, initial, centered)
-            right, largest_y = _whitener(B, ridge, 0.001)
-            varied = largest_y > _NO_VARIANCE * other.kernel.scale
-        else:
-            edges = _quantile_edges(Y, slices)
-            _require((edges < math.inf).any(), "targets must not be constant")
-            B = _indicators(Y, edges)
-            B = B - B.mean(0) if centered else B
-            right, varied = _whitener(B, 0.0, 0.0)
-        cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
-        U, V, _ = _singular_pairs(_column_products(left, cross), k, 1e-9)
-        if U is None or not (varied and largest > _NO_VARIANCE * scale) or k > len(X):
-            whose = (
-                "products of the features on X and Y"
-                if task == _CANONICAL
-                else "products of features and slices"
-            )
-            raise ValueError(no_rank + whose)
-        weights = math.sqrt(0.5) * _dense_product(left, left.shape[1], U)
-        other_weights = math.sqrt(0.5) * V
-        if task == _CANONICAL:
-            other_weights = _dense_product(right, right.shape[1], other_weights)
-            largest = max(largest, largest_y)
-        else:  # so large are both views, and one step size fits both
-            other_weights = other_weights / math.sqrt(largest)
-            kept = Slices(edges, right * math.sqrt(largest))
-        largest = largest + ridge
-        theta1 = theta1 if theta1 < math.inf else 0.01 if implicit else 0.001
-    if task <= _SINGULAR:  # of two values that are nearly equal either will do
-        gap = max(values[k - 1] - (values[k] if k < values.size else 0.0), 0.1 * values[k - 1])
-    more = ((0, map.m - initial), (0, 0))  # weights of the first are worth 1 / sqrt(initial) of phi
-    coef = np.pad(weights / math.sqrt(initial), more)
-    other_coef = other_weights.copy()
-    if task in _TWO_VIEWS:
-        other_coef = np.pad(other_weights / math.sqrt(initial), more)
-    bound = math.sqrt(0.05 * feature_batch) / _kernel_scale(task, map, other)
-    chosen = theta0 == math.inf
-    step = 100.0 / largest if implicit else min(0.5 / largest, bound)
-    theta0 = float(step) if chosen else theta0
-    return DSGDState(
-        task,
-        map,
-        coef,
-        other,
-        other_coef,
-        kept,
-        np.zeros((k, k)),
-        initial,
-        0,
-        feature_batch,
-        theta0,
-        float(theta0 * gap) if theta1 == math.inf else theta1,
-        ridge,
-        centered,
-        chosen=chosen,
-        implicit=implicit,
-        moving=coef.copy() if implicit else np.empty((0, 0)),
-        other_moving=other_coef.copy() if implicit else np.empty((0, 0)),
-    )
+def _with_steps(state, values, coef, **more):
+    """The state with its functions, and with theta0 and theta1 by the leading values where none is given."""
+    k = coef.shape[1]
+    theta0 = state.theta0
+    theta1 = state.theta1
+    if theta0 is None:
+        bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
+        theta0 = float(min(0.5 / values[0], bound))
+    if theta1 is None:  # of two values that are nearly equal either will do
+        gap = values[k - 1] - np.append(values, 0.0)[k]
+        theta1 = float(theta0 * max(gap, 0.1 * values[k - 1]))
+    return state._replace(theta0=theta0, theta1=theta1, coef=coef, **more)
 
 
 @_public
@@ -7149,24 +7020,24 @@ def dsgd_start(
 ):
     """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD algorithm 1, (4)).
 
-    V_0 are the components of a small problem, as the paper advises: of the first features on a few points. (From 0, as
+    V_0 are the components of an initial problem, as the paper advises: the first features on a few points. (From 0, as
     the listing prints it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given,
 
         theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
 
-    with l_i the eigenvalues of the small problem: no direction overshoots, noise of the features adds at most a
-    twentieth of its variance to a function in a step, and errors fall like 1 / t, for which 2 (l_k - l_(k+1)) theta0 /
-    theta1 > 1 is needed (DSGD theorem 1). On a mini-batch of n points a chosen step is at most .6 n / k(x, x), and .005
-    n / k(x, x) of canonical correlations (implicit ones: as `dsgd_kcca_start` says).
+    with l_i the eigenvalues of the initial problem. Then no direction overshoots, the noise of the features adds at
+    most a twentieth of its variance to a function in a step, and errors fall like 1 / t, for which 2 (l_k - l_(k+1))
+    theta0 / theta1 > 1 is needed (DSGD theorem 1). On a mini-batch of n points a chosen step is at most .6 n / k(x, x),
+    for canonical correlations .005 n / k(x, x).
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
-        k : int from 1 to min(n, initial); functions
-        individual : bool; each an eigenfunction of its own (generalised Hebbian rule, DSGD section 3), or all of them
-            together a basis of the leading subspace, turned into eigenfunctions by `dsgd_finish`
+        k : int, at least 1 and at most n, initial and m; functions
+        individual : bool; each function an eigenfunction (generalised Hebbian rule, DSGD section 4.3), or all of them
+            together a basis of the leading subspace, which `dsgd_finish` turns into eigenfunctions
         feature_batch : int, at least 1; features a step, at most
-        theta0, theta1 : float, positive and not negative, or None (or infinity): chosen as above
-        initial : int, at least 1; features of the small problem, cut to m
+        theta0, theta1 : float, positive and not negative, or None: chosen as above
+        initial : int, at least 1; features of the initial problem, cut to m
         centered : bool; about the mean, by the means of each mini-batch
     Returns: DSGDState, for `dsgd_update` and `dsgd_evaluate`; O(n initial (d + initial) + initial^3) time
     >>> X = np.random.default_rng(0).standard_normal((3000, 1))
@@ -7176,8 +7047,14 @@ def dsgd_start(
     >>> state.step, dsgd_values(state).round(1).tolist()               # .618 with points and steps without end
     (10, [0.6])
     """
+    X = _checked_points("X", X)
+    map = _checked_map("map", map, X, "X", True)
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
-    return _start(task, X, None, map, None, k, feature_batch, theta0, theta1, initial, centered)
+    state = _new_state(task, map, map, k, feature_batch, theta0, theta1, initial, centered)
+    Z = _first_features(state, map, X)
+    values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
+    _require(values[k - 1] > 1e-12 * values[0], _RANK)
+    return _with_steps(state, values, _coefficients(map, vectors[:, :k]))
 
 
 @_public
@@ -7186,28 +7063,22 @@ def dsgd_ksvd_start(
 ):
     """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3): singular functions of E k(x, .) l(y, .).
 
-    Initial functions and steps as of `dsgd_start`, by the singular values of the small problem; in the place of k(x, x)
-    stands sqrt(k(x, x) l(y, y)), as each view moves in proportion to the other.
+    Initial functions and steps are those of `dsgd_start`, with singular values in the place of eigenvalues and sqrt(k(x, x)
+    l(y, y)) in the place of k(x, x).
     Parameters:
         X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
         map_x, map_y : FourierMap for each view, with as many features and another seed
-        k : int from 1 to min(n, initial); pairs of functions
+        k : int, at least 1 and at most n, initial and m; pairs of functions
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
-    return _start(
-        _SINGULAR,
-        X,
-        Y,
-        map_x,
-        map_y,
-        k,
-        feature_batch,
-        theta0,
-        theta1,
-        initial,
-        centered,
-    )
+    X, Y, map_x, map_y = _checked_pair(X, Y, map_x, map_y)
+    state = _new_state(_SINGULAR, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
+    Z = _first_features(state, map_x, X)
+    B = _first_features(state, map_y, Y)
+    values, U, V = _singular_pairs(Z.T @ B / len(Z), k)
+    coef = _coefficients(map_x, U)
+    return _with_steps(state, values, coef, other_coef=_coefficients(map_y, V))
 
 
 @_public
@@ -7223,40 +7094,58 @@ def dsgd_kcca_start(
     theta1=None,
     initial=256,
     centered=True,
-    implicit=False,
 ):
     """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
 
-    Initial functions are canonical variates of the small problem, with at least a thousandth of its largest eigenvalue
-    as ridge. Without a ridge of its own the full problem is degenerate: it is stopping that regularises. The paper's
-    steps begin with theta0 as of `dsgd_start`, l_1 the larger of both views' largest eigenvalues, and the ridge, and
-    have theta1 = .001, which the paper has elsewhere. They creep along directions of small eigenvalues, which canonical
-    correlations are about. Implicit steps, which are ours, solve for where they lead (see `dsgd_update`), begin with
-    theta0 = 100 / l_1 and theta1 = .01, are at most 3 n / k(x, x) on mini-batches of n points (if theta0 is chosen;
-    less below 12 k points), and the functions are means over the steps: of halves of digits, with 2048 features, the 50
-    leading test correlations add up to 36.4 after 200 steps, with the paper's to 23.3 (at the start 21.6).
+    Initial functions are canonical variates of the initial problem, with at least a thousandth of its largest eigenvalue
+    as ridge. Where none is given, theta0 is that of `dsgd_start`, with l_1 the larger of both views' largest
+    eigenvalues, plus the ridge, and theta1 = .001, which the paper has elsewhere. Without a ridge the full problem is
+    degenerate, and stopping early regularises it. Steps are slow along directions of small eigenvalues, which matter
+    for canonical correlations.
     Parameters:
         X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
         ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
-        implicit : bool; steps that solve for where they lead, or those of algorithm 4
     Returns: DSGDState
     """
-    return _start(
-        _CANONICAL,
-        X,
-        Y,
-        map_x,
-        map_y,
-        k,
-        feature_batch,
-        theta0,
-        theta1,
-        initial,
-        centered,
-        ridge,
-        implicit,
+    X, Y, map_x, map_y = _checked_pair(X, Y, map_x, map_y)
+    state = _new_state(
+        _CANONICAL, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered, ridge
     )
+    Z = _first_features(state, map_x, X)
+    B = _first_features(state, map_y, Y)
+    left, largest_x = _whitener(Z, state.ridge, 0.001)
+    right, largest_y = _whitener(B, state.ridge, 0.001)
+    _, U, V = _singular_pairs(left.T @ (Z.T @ B / len(Z)) @ right, k)
+    return _with_steps(
+        state,
+        [max(largest_x, largest_y) + state.ridge],
+        _coefficients(map_x, left @ U),
+        other_coef=_coefficients(map_y, right @ V),
+    )
+
+
+def _quantile_edges(targets, slices):
+    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
+    edges = np.full((targets.shape[1], slices - 1), np.inf)
+    for row, column in zip(edges, np.sort(targets, axis=0).T):
+        above = column[column > column[0]]  # an edge at the least value would cut nothing off
+        found = np.intersect1d(column[np.arange(1, slices) * len(column) // slices], above)
+        if not found.size:  # most points have the least value; a slice is above it
+            found = above[:1]
+        row[: found.size] = found
+    return edges
+
+
+def _indicators(targets, edges):
+    """1 for the slice of each target, (n, t S)."""
+    one_hot = np.eye(edges.shape[1] + 1)
+    slices = [np.searchsorted(row, column, "right") for row, column in zip(edges, targets.T)]
+    return np.hstack([one_hot[places] for places in slices])
+
+
+def _slice_features(state, targets):
+    return _indicators(targets, state.slices.edges) @ state.slices.weights
 
 
 @_public
@@ -7272,361 +7161,192 @@ def dsgd_ksir_start(
     theta1=None,
     initial=256,
     centered=True,
-    implicit=False,
 ):
-    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 1 and 6).
+    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 4.3 and 6).
 
-    Canonical correlations of the features with indicators of slices: the same subspace as of C_xy C_yy^-1 C_yx against
-    C_xx. Each target is cut at its quantiles on X, equal ones once; indicators of all targets together are whitened.
+    Canonical correlations of the features with indicators of slices find the same subspace as C_xy C_yy^-1 C_yx against
+    C_xx. Each target is cut at its quantiles on X, equal ones once. The indicators of all targets are whitened together.
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         targets : (n,) or (n, t) array, their targets
         map : FourierMap
-        k : int from 1 to the number of slices less t; functions
+        k : int, at least 1 and at most the number of slices less t; functions
         slices : int from 2 to 10000, of each target
-        ridge, feature_batch, theta0, theta1, initial, centered, implicit : as of `dsgd_kcca_start`
+        ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
     Returns: DSGDState
     """
-    return _start(
-        _SLICED,
-        X,
-        targets,
-        map,
-        None,
-        k,
-        feature_batch,
-        theta0,
-        theta1,
-        initial,
-        centered,
-        ridge,
-        implicit,
-        slices,
+    X = _checked_points("X", X)
+    targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
+    map = _checked_map("map", map, X, "X", True)
+    state = _new_state(
+        _SLICED, map, map, k, feature_batch, theta0, theta1, initial, centered, ridge
+    )
+    edges = _quantile_edges(targets, _checked_whole("slices", slices, 2, 10000))
+    _require((edges < math.inf).any(), "targets must not be constant")
+    Z = _first_features(state, map, X)
+    B = _centred(state, _indicators(targets, edges))
+    left, largest = _whitener(Z, state.ridge, 0.001)
+    right, _ = _whitener(B, 0.0, 0.0)
+    _, U, V = _singular_pairs(left.T @ (Z.T @ B / len(Z)) @ right, k)
+    size = math.sqrt(largest)  # both views are made as large, so that one step size fits both
+    return _with_steps(
+        state,
+        [largest + state.ridge],
+        _coefficients(map, left @ U),
+        other_coef=V / size,
+        slices=Slices(edges, right * size),
     )
 
 
-# 12.4 Steps
-
-
-def _values_and_second(state, X, Y, coef, other_coef):
-    """Values of functions on a mini-batch in both views, or none of a second; of slices those of their indicators."""
-    U = _values_of(X, state.map, coef, state.used)
-    if state.task in _TWO_VIEWS:
-        return U, _values_of(Y, state.other, other_coef, state.used)
-    return U, U[:0] if state.task != _SLICED else _indicators(
-        Y, state.slices.edges
-    ) @ state.slices.weights @ other_coef
-
-
-def _centre_halves(U, half):
-    """Rows before and from `half` on minus their means, in place."""
-    for part in (U[:half], U[half:]):
-        if len(part):
-            part -= part.mean(0)
-
-
-def _rayleigh_matrix(U, V, divisor):
-    """W = G^T A G: U^T U / n; of two views U^T V + V^T U, of the dilation [0, C; C^T, 0]."""
-    products = _column_products(U, V if len(V) else U) / divisor
-    return products + products.T if len(V) else products
-
-
-def _constraint(state, coef, other_coef, U, V, divisor):
-    """What canonical variates of two views hold: E u u^T + E v v^T and the ridge times their products, |u|^2 + |v|^2.
-    |sum_j coef_j phi_j|^2 in the space of the features is their number times sum_j coef_j^2; indicators have none."""
-    C = (_column_products(U, U) + _column_products(V, V)) / divisor
-    norms = state.ridge * state.used
-    if norms > 0.0:
-        for weights in (
-            [coef[: state.used]]
-            if state.task == _SLICED
-            else [coef[: state.used], other_coef[: state.used]]
-        ):
-            C += norms * _column_products(weights, weights)
-    return C
-
-
-def _feature_block(state):
-    """Features of a step, (first, count): new ones while at least half a block of them is left. Then blocks of all come
-    again, in a random order that changes with each round. Blocks are of even size, as each stands for the whole kernel:
-    a last block of one feature undid what 1280 had found."""
-    m = state.map.m
-    b = min(state.feature_batch, state.map.m)
-    new = m - state.used
-    blocks = -(-m // b)
-    if 2 * new >= b:
-        return state.used, -(-new // -(-new // b))
-    key = _python_subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
-    place = int(_draw_uniformly(blocks, blocks, key)[state.step % blocks])
-    first = place * m // blocks
-    return first, (place + 1) * m // blocks - first
+# 12.4 Steps (DSGD algorithms 1, 3 and 4)
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t), which falls like the c / t of DSGD theorems 1 and 4; at most what n points can bear,
-    unless the caller gave theta0.
+    """theta0 / (1 + theta1 t), which falls like the c / t of DSGD theorems 1 and 4. A chosen one is safe for n points.
 
-    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points: measured, steps of kernel
+    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points. Measured: steps of kernel
     PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
-    of n. Implicit steps follow the noise of all directions whose eigenvalues are above 1 / eta: measured for 3 to 20
-    functions, they are safe up to 3 n / k(x, x) from n = 12 k on, up to a tenth of that for n = 2 k to 4 k.
+    of n.
     """
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
-    if not state.chosen:
-        return eta
     share = 0.005 if state.task >= _CANONICAL else 0.6
-    if state.implicit:
-        share = 3.0 * min(1.0, n / (12.0 * state.coef.shape[1])) ** 2
-    return min(eta, share * n / _kernel_scale(state.task, state.map, state.other))
+    return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
 
 
-def _require_converging(state, sound):
-    _require(
-        sound,
-        f"theta0 must be smaller than {state.theta0:.2e}{' (chosen)' * state.chosen}, as the "
-        f"steps diverged at step {state.step}",
-    )
+def _feature_block(state):
+    """Features of a step, a slice: new ones while at least half a block of them is left, then blocks of all m in a
+    random order that changes with each round. Blocks have even sizes, as each stands for the whole kernel: a last block
+    of one feature destroyed what 1280 had found."""
+    m = state.map.m
+    b = min(state.feature_batch, m)
+    new = m - state.used
+    blocks = -(-m // b)
+    if 2 * new >= b:
+        new_blocks = -(-new // b)
+        return slice(state.used, state.used + -(-new // new_blocks))
+    key = _python_subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
+    place = int(_draw_uniformly(blocks, blocks, key)[state.step % blocks])
+    return slice(place * m // blocks, (place + 1) * m // blocks)
 
 
-def _are_moderate(state, U, V):
-    """Whether values of the functions are not far larger than they can be. A function of norm 1 in the kernel's space
-    is at most sqrt(k(x, x)), a variate has variance 1. No noise explains a hundred times that; growth is cubic then."""
-    limit = state.map.kernel.scale + (state.other.kernel.scale if state.task == _SINGULAR else 0.0)
-    if state.task >= _CANONICAL:
-        limit = 1.0
-    return (U**2).sum() + (V**2).sum() <= 100.0 * limit * U.size
+def _symmetric_products(state, u, v):
+    """W = u v^T + v u^T, mean over the points; their own mean takes a degree of freedom."""
+    products = _column_products(u, v) / (len(u) - state.centered)
+    return products + products.T
 
 
-def _stepped(state, first, count, W, constraint, turn=None, **changed):
-    """The state after a step. W and the constraint of its mini-batch enter the means over steps, which turn takes from
-    the functions before the step to those after it."""
-    _require_converging(
-        state, all(_all_below(changed[name], 1e300) for name in ("coef", "other_coef"))
-    )
-    used = max(state.used, first + count)
-    weight = 2.0 / (state.step + 2.0)
-    moment = state.moment + weight * (W - state.moment)
-    if state.constraint.size:
-        constraint = state.constraint + weight * (constraint - state.constraint)
-    if turn is not None:
-        moment = turn.T @ moment @ turn
-        constraint = turn.T @ constraint @ turn
-    return state._replace(
-        used=used, step=state.step + 1, moment=moment, constraint=constraint, **changed
-    )
-
-
-def _gradient_step(state, X, Y):
-    """One step on a mini-batch (DSGD algorithm 1, whose steps 2 and 3, points and frequencies, are the caller's).
-
-    With h = H^T phi the functions and W = G^T A G on the mini-batch, new coefficients are eta phi(x) h^T and all others
-    lose eta W of themselves (update (4)). In two views h is the other view's; under a constraint on covariances, not on
-    norms, the new ones are eta phi(x) (v - W u)^T, W from the mini-batch's first half, the rest from the second.
-    """
-    if state.implicit:
-        return _implicit_step(state, X, Y)
-    task = state.task
-    n = len(X)
-    k = state.coef.shape[1]
-    eta = _step_size(state, len(X))
-    U, V = _values_and_second(state, X, Y, state.coef, state.other_coef)  # step 4
-    half = (
-        n // 2 if task >= _CANONICAL else 0
-    )  # where the second half begins; 0: the whole serves for both
-    lost = int(state.centered)  # degree of freedom, by a mean that is the mini-batch's own
-    if state.centered:
-        _centre_halves(U, half)
-        _centre_halves(V, half)
-    _require_converging(state, _are_moderate(state, U, V))
-    rows = half or n
-    constraint = state.constraint
-    W = _rayleigh_matrix(U[:rows], V[:rows], rows - lost)
-    if task >= _CANONICAL:
-        constraint = _constraint(
-            state, state.coef, state.other_coef, U[:rows], V[:rows], rows - lost
-        )
-    Gx, Gy = (V, U) if len(V) else (U, V)
-    if task >= _CANONICAL:
-        Gx, Gy = [B[half:] - _dense_product(A[half:], k, W) for A, B in ((U, V), (V, U))]
-    # Step 6, before step 5 adds to the same arrays; of individual functions each yields to those before it.
-    keep = np.eye(k)
-    coef = state.coef.copy()
-    other_coef = state.other_coef.copy()
-    keep -= (
-        eta
-        * (state.ridge if task >= _CANONICAL else 1.0)
-        * (np.triu(W) if task == _SINGLE_COMPONENTS else W)
-    )
-    coef[: state.used] = _dense_product(coef[: state.used], k, keep)
-    # Step 5.
-    first, count = _feature_block(state)
-    block = slice(first, first + count)
-    factor = eta / (count * (n - half - lost))
-    views = [(X[half:], state.map, Gx, coef)]
-    if task == _SLICED:  # indicators of slices need no ridge
-        indicators = _indicators(Y[half:], state.slices.edges) @ state.slices.weights
-        other_coef += eta / (n - half - lost) * indicators.T @ Gy
-    elif len(V):
-        other_coef[: state.used] = _dense_product(other_coef[: state.used], k, keep)
-        views.append((Y[half:], state.other, Gy, other_coef))
-    for points, map, G, weights in views:
-        gradient = np.zeros((count, k))
-        for begin in range(0, len(points), _POINTS_AT_A_TIME):
-            slab = slice(begin, begin + _POINTS_AT_A_TIME)
-            gradient += _column_products(
-                _some_features(points[slab], map, first, count, 1.0), G[slab]
-            )
-        weights[block] += factor * gradient
-    return _stepped(state, first, count, W, constraint, coef=coef, other_coef=other_coef)
-
-
-def _resolvent_step(F, G, lost, pull, level):
-    """(A^T A + level I)^-1 (A^T G / r + pull) for A = F / r, r = sqrt(rows - lost), by the smaller of both products:
-    with S = A A^T that is A^T (S + level I)^-1 (G / r - A pull / level) + pull / level."""
-    root = math.sqrt(len(F) - lost)
-    A = F / root
-    G = G / root
-    if len(A) > A.shape[1]:
-        return _solve_ridge(_column_products(A, A), _column_products(A, G) + pull, level)
-    B = np.ascontiguousarray(A.T)
-    rest = pull / level
-    right = G - _dense_product(A, A.shape[1], rest)
-    return rest + _dense_product(B, len(A), _solve_ridge(_column_products(B, B), right, level))
-
-
-def _implicit_coefficients(state, X, map, moving, G, M, eta, block):
-    """What an implicit step adds to a block of coefficients."""
+def _moved(state, X, g, eta, decay, second=False):
+    """Coefficients of a view's functions after a step: all so far lose coef decay, then those of the step's features
+    gain eta phi(x) g^T, mean over points and features."""
+    map, coef = _view(state, second)
+    if second and state.task == _SLICED:  # slices are features without a ridge
+        return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
+    block = _feature_block(state)
     count = block.stop - block.start
-    F = _some_features(X, map, block.start, count, count)
-    root = math.sqrt(count)
-    if state.centered:
-        _centre_halves(F, len(X) // 2)
-    held = state.ridge * state.used / count  # the squared norm of h is used times the sum of coef^2
-    pull = -held * root * (moving[block] @ M)
-    return _resolvent_step(F, G, 2 * state.centered, pull, 1.0 / eta + held) / root
+    k = len(decay)
+    moved = coef.copy()
+    moved[: state.used] = _dense_product(coef[: state.used], k, np.eye(k) - decay)
+    products = _column_products(_some_features(X, map, block), g)
+    moved[block] += eta / (count * (len(X) - state.centered)) * products
+    return moved
 
 
-def _implicit_step(state, X, Y):
-    """An implicit step of canonical correlations, which is ours (`dsgd_update` says what it solves).
+def _mean_over_steps(state, mean, new):
+    """The weighted mean over the steps, late ones weighing more."""
+    return mean + 2.0 / (state.step + 2.0) * (new - mean) if mean.size else new
 
-    Each half of the mini-batch makes the regression M of one view's functions on the other's by which the other half's
-    residual V - U M is made. The functions wander about the solution, and their mean does not; before it takes a share
-    of new ones it is turned to where these are, by their regression on it.
-    """
-    n = len(X)
-    k = state.coef.shape[1]
-    lost = int(state.centered)
-    eta = _step_size(state, len(X))
-    half = n // 2
-    weight = 2.0 / (state.step + 2.0)
-    values = _values_and_second(
-        state,
-        X,
-        Y,
-        np.hstack([state.moving, state.coef]),
-        np.hstack([state.other_moving, state.other_coef]),
+
+def _stepped(state, W, coef, **more):
+    """The state after a step."""
+    _require(
+        _all_below(coef, math.inf),
+        f"theta0 must be smaller than {state.theta0:.2e}, as the steps diverged at step {state.step}",
     )
-    if state.centered:
-        for both in values:
-            _centre_halves(both, half)
-    (U, P), (V, Q) = [[A.copy() for A in np.hsplit(both, 2)] for both in values]
-    _require_converging(state, _are_moderate(state, U, V) and _are_moderate(state, P, Q))
-    # A half with hardly more points than functions has no regression: the ridge is for it (.01 for k = 50, half = 512).
-    few = (k / half) ** 2
-    parts = (slice(0, half), slice(half, n))
-    constraints = []
-    regressions = []
-    for part in parts:
-        divisor = part.stop - part.start - lost
-        constraints.append(
-            _constraint(state, state.moving, state.other_moving, U[part], V[part], divisor)
-        )
-        regressions.append(
-            _solve_ridge(constraints[-1].copy(), _rayleigh_matrix(U[part], V[part], divisor), few)
-        )
-    Gx, Gy = [
-        np.concatenate(
-            [B[part] - _dense_product(A[part], k, M) for part, M in zip(parts, regressions[::-1])]
-        )
-        for A, B in ((U, V), (V, U))
-    ]
-    C = 0.5 * sum(constraints)
-    M = 0.5 * sum(regressions)
-    keep = np.eye(k) - 0.5 / max(10.0, np.abs(C).sum(1).max()) * (
-        C - np.eye(k)
-    )  # a tenth of the way to C = I
-    first, count = _feature_block(state)
-    block = slice(first, first + count)
-    moving = state.moving.copy()
-    other_moving = state.other_moving.copy()
-    moving[block] += _implicit_coefficients(state, X, state.map, moving, Gx, M, eta, block)
-    if state.task == _SLICED:
-        indicators = _indicators(Y, state.slices.edges) @ state.slices.weights
-        if state.centered:
-            _centre_halves(indicators, half)
-        other_moving += _resolvent_step(
-            indicators, Gy, 2 * lost, np.zeros_like(other_moving), 1.0 / eta
-        )
-    else:
-        other_moving[block] += _implicit_coefficients(
-            state, Y, state.other, other_moving, Gy, M, eta, block
-        )
-    moving, other_moving = [_dense_product(A, k, keep) for A in (moving, other_moving)]
-    shared = [_column_products(P, A) + _column_products(Q, B) for A, B in ((P, Q), (U, V))]
-    turn = _solve_ridge(*shared, 0.001 * n) @ keep
-    W = _rayleigh_matrix(P, Q, n - 2 * lost)
-    constraint = _constraint(state, state.coef, state.other_coef, P, Q, n - 2 * lost)
-    coef, other_coef = [
-        _dense_product(A, k, (1.0 - weight) * turn) + weight * B
-        for A, B in ((state.coef, moving), (state.other_coef, other_moving))
-    ]
-    return _stepped(
-        state,
-        first,
-        count,
-        W,
-        constraint,
-        turn,
+    return state._replace(
         coef=coef,
-        other_coef=other_coef,
-        moving=moving,
-        other_moving=other_moving,
+        moment=_mean_over_steps(state, state.moment, W),
+        used=max(state.used, _feature_block(state).stop),
+        step=state.step + 1,
+        **more,
     )
 
 
-def _least_batch(task, implicit, centered, k):
-    """Points that a step needs: of a half that is centred, two; of a regression on k functions, more than k."""
-    return max(4, k + 1) if implicit else 4 if task >= _CANONICAL else 2 if centered else 1
+def _kpca_step(state, eta, X):
+    """A step of kernel PCA (DSGD algorithm 1); for individual functions by the rule of DSGD section 4.3."""
+    h = _centred(state, _values(state, X))  # step 4
+    W = _column_products(h, h) / (len(h) - state.centered)
+    # An individual function yields to those before it.
+    decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
+    coef = _moved(state, X, h, eta, decay)  # steps 5 and 6
+    return _stepped(state, W, coef)
+
+
+def _ksvd_step(state, eta, X, Y):
+    """A step of kernel SVD (DSGD algorithm 3)."""
+    u = _centred(state, _values(state, X))  # step 4
+    v = _centred(state, _values(state, Y, True))  # step 5
+    W = _symmetric_products(state, u, v)  # step 6
+    coef = _moved(state, X, v, eta, eta * W)  # steps 7 and 9
+    other_coef = _moved(state, Y, u, eta, eta * W, True)  # steps 8 and 10
+    return _stepped(state, W, coef, other_coef=other_coef)
+
+
+def _constraint(state, u, v):
+    """E u u^T + E v v^T + ridge G, which steps bring to the unit matrix; G: inner products of the functions, which are
+    coef^T coef times the number of features; functions of slices have no ridge."""
+    C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
+    for coef in (state.coef,) if state.task == _SLICED else (state.coef, state.other_coef):
+        weights = coef[: state.used]
+        C += state.ridge * state.used * _column_products(weights, weights)
+    return C
+
+
+def _kcca_step(state, eta, X, Y):
+    """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is made of slices.
+
+    The first half of the mini-batch makes W, the second half the gradient: one mini-batch for both has a bias. With a
+    ridge all coefficients decay, too.
+    """
+    half = len(X) // 2
+    u, late_u = [_centred(state, part) for part in np.split(_values(state, X), [half])]  # step 4
+    v, late_v = [_centred(state, part) for part in np.split(_values(state, Y, True), [half])]  # 5
+    W = _symmetric_products(state, u, v)  # step 6
+    decay = eta * state.ridge * W
+    g = late_v - _dense_product(late_u, len(W), W)
+    coef = _moved(state, X[half:], g, eta, decay)  # step 7
+    g = late_u - _dense_product(late_v, len(W), W)
+    other_coef = _moved(state, Y[half:], g, eta, decay, True)  # step 8
+    constraint = _mean_over_steps(state, state.constraint, _constraint(state, u, v))
+    return _stepped(state, W, coef, other_coef=other_coef, constraint=constraint)
+
+
+_STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # of each task
+
+
+def _step(state, *views):
+    n = len(views[0])
+    least = 4 if state.task >= _CANONICAL else 1 + state.centered
+    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
+    return _STEPS[state.task](state, _step_size(state, n), *views)
 
 
 @_public
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
 
-    With h the functions and phi the new features, on kernel PCA: coefficients eta phi(x) h(x)^T, means over points and
-    features, are added, and all others lose eta h h^T of themselves. Blocks have even sizes, at most feature_batch.
-    Their features are new until less than half a block is left of the m; then blocks of all come in a random order.
-    Functions of kernel SVD have norm 1 / sqrt(2), which `dsgd_evaluate` mends; of canonical correlations, the first
-    half of the mini-batch makes the matrix by which the second half's gradient is made, as one mini-batch for both has
-    a bias.
-
-    An implicit step (of canonical correlations, if the start says so; ours, not the paper's) changes the coefficients w
-    of the block of features, for functions u, v of both views and their regression M, by
-
-        change = (C + 1 / eta + r)^-1 (E phi (v - u M)^T - r w M),
-
-    C the covariance of the features on the mini-batch, in which a block stands for all, r the ridge: a direction of
-    eigenvalue l goes l / (l + 1 / eta) of the way to the regression of v, for all l at once. Then all coefficients come
-    a little nearer to variance 1. M comes from the other half of the mini-batch, but C from the points of the gradient
-    itself: that adds to the ridge (where 3e-4 was asked, it was 3.8e-4 after 3000 steps on 512 points).
+    With h the functions and phi the features of the block, a step of kernel PCA adds eta phi(x) h(x)^T to their
+    coefficients, means over points and features, and takes eta h h^T of all others from them. Blocks have even sizes, at
+    most feature_batch. Their features are new until less than half a block is left of the m; then blocks of all come in
+    a random order. Functions of kernel SVD have norm 1 / sqrt(2), for which `dsgd_evaluate` makes up. For canonical
+    correlations the first half of the mini-batch makes the matrix W by which the second half's gradient is made, as one
+    mini-batch for both has a bias.
     Parameters:
         state : DSGDState; it stays as it is, also where a step is refused
-        X : (n, d) array, a mini-batch of independent points; from 2 if centered and from 4 of canonical correlations
-        Y : (n, e) array of other views or (n,), (n, t) of targets; None for kernel PCA
+        X : (n, d) array, a mini-batch of independent points; at least 2 if centered, and 4 for canonical correlations
+        Y : (n, e) array of second views, or (n,) or (n, t) array of targets; None for kernel PCA
     Returns: DSGDState. ValueError with the number of the step if steps diverge
-    Cost: used (n (d + k + 1 cosine) + k^2) operations, and used d random numbers where frequencies are not stored; O(m
-        k) memory. Of an implicit step k more multiply-adds for each feature and point, and n b min(n, b) + min(n, b)^3
-        / 3 a view with b = feature_batch. States are not merged: a mean of two bases of one subspace is none.
+    Cost: n used (d + k) multiply-adds, n used cosines and used d random numbers where frequencies are not stored; O(m
+        k) memory. States are not merged: the mean of two bases of one subspace is no basis of it.
     >>> X = np.random.default_rng(0).standard_normal((5000, 2))
     >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
     >>> for t in range(9):
@@ -7637,23 +7357,18 @@ def dsgd_update(state, X, Y=None):
     state = _checked_as(DSGDState, "state", state)
     X = _checked_points("X", X)
     _checked_map("state.map", state.map, X, "X")
-    task = state.task
-    second = state.task in _TWO_VIEWS
-    if len(X) < _least_batch(task, state.implicit, state.centered, state.coef.shape[1]):
-        raise ValueError(
-            "X must have at least 2 points if centered, 4 for two halves of them, and for "
-            f"implicit steps more than there are functions, got {len(X)}"
-        )
-    if (Y is None) == (second or task == _SLICED):
-        raise ValueError("Y must be given for two views, or targets, and not else")
-    if Y is not None:
-        Y = _checked_points("Y", _as_columns("Y", Y), rows=len(X))
-        if Y.shape[1] != (state.other.d if second else len(state.slices.edges)):
-            raise ValueError(f"Y must have as many columns as at the start, got {Y.shape[1]}")
-        if second:
-            Y = Y.astype(X.dtype, copy=False)
-            _checked_map("state.other", state.other, Y, "Y")
-    return _gradient_step(state, X, Y)
+    _require(
+        (Y is None) == (state.task < _SINGULAR),
+        "Y must be given for two views, or targets, and not else",
+    )
+    if Y is None:
+        return _step(state, X)
+    if state.task == _SLICED:
+        edges = state.slices.edges
+        return _step(state, X, _checked_points("Y", _as_columns("Y", Y), len(edges), rows=len(X)))
+    X, Y = _checked_views(X, Y)
+    _checked_map("state.other", state.other, Y, "Y")
+    return _step(state, X, Y)
 
 
 # 12.5 Results
@@ -7663,9 +7378,9 @@ def dsgd_update(state, X, Y=None):
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
-    Of kernel PCA they have norm 1 in the kernel's space (in the limit), so that squares have the eigenvalues as means;
-    of kernel SVD too, where products u v have the singular values as means; of canonical variates the variance plus
-    ridge times the squared norm is 1. Determined up to a constant if centered.
+    In the limit, functions of kernel PCA have norm 1 in the kernel's space, so that the means of their squares are the
+    eigenvalues; so have those of kernel SVD, where the means of products u v are the singular values. Of canonical
+    variates the variance plus ridge times the squared norm is 1. If centered, functions are determined up to a constant.
     Parameters:
         X : (n, d) array
         state : DSGDState, finished or not
@@ -7679,26 +7394,27 @@ def dsgd_evaluate(X, state, second=False):
     X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
-    if second and state.task not in _TWO_VIEWS:
-        raise ValueError("second must be False of one view")
-    map = _checked_map("state.map", state.other if second else state.map, X, "X")
-    values = _values_of(X, map, state.other_coef if second else state.coef, state.used)
+    _require(not second or state.task in _TWO_VIEWS, "second must be False of one view")
+    _checked_map("state.map", _view(state, second)[0], X, "X")
+    values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
-    if not np.isfinite(out).all():
-        raise ValueError("state.coef must not be so large that values overflow the type of X")
+    _require(
+        _all_below(out, math.inf),
+        "state.coef must not be so large that values overflow the type of X",
+    )
     return out
 
 
 def _principal(state):
-    """Eigenpairs of the moment, against the constraint; of individual functions its diagonal and the unit matrix."""
-    k = len(state.moment)
+    """Eigenvalues of the moment against the constraint, descending, and what turns the functions into single ones;
+    for individual functions its diagonal and the unit matrix."""
     M = state.moment
+    B = np.eye(len(M))
     if state.task == _SINGLE_COMPONENTS or state.step == 0:
-        return M.diagonal().copy(), np.eye(k)
-    B = np.eye(k)
+        return M.diagonal().copy(), B
     if state.constraint.size > 0:
         held, vectors = np.linalg.eigh(state.constraint)
-        B = vectors / np.sqrt(np.maximum(held, max(1e-12 * held[-1], 1e-300)))
+        B = _over_roots(vectors, held, 1e-12 * held[-1])
     values, turn = np.linalg.eigh(B.T @ M @ B)
     return values[::-1].copy(), (B @ turn)[:, ::-1]
 
@@ -7707,97 +7423,59 @@ def _principal(state):
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
 
-    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W = G^T A G, weights growing with t. Of canonical
-    correlations against the mean of the constraint, on the same points: never above 1.
+    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W over the steps, weights growing with t. For
+    canonical correlations they are against the mean of the constraint on the same points: never above 1.
     Parameters:
         state : DSGDState
-    Returns: (k,) float64 array, descending; of individual functions, of each. 0 before the first step
+    Returns: (k,) float64 array, descending; for individual functions, of each. 0 before the first step
     """
     return _principal(_checked_as(DSGDState, "state", state))[0]
 
 
 @_public
 def dsgd_finish(state):
-    """The functions as single ones, in the order of their values: a rotation in the space that they span.
+    """Single functions in the order of their values, by a rotation in the space that the state's functions span.
 
     Textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
-    constraint). Individual functions stay as they are but for signs: the coefficient of largest size is positive.
+    constraint). Individual functions stay as they are up to signs: the coefficient of largest magnitude is positive.
     Parameters:
         state : DSGDState; it stays as it is, and steps may go on from either
     Returns: DSGDState
     """
     state = _checked_as(DSGDState, "state", state)
-    turn = _principal(state)[1]
-    k = len(state.moment)
-    coef = state.coef @ turn
-    turn = turn * np.where(coef[np.abs(coef).argmax(0), np.arange(k)] < 0.0, -1.0, 1.0)
-    moment, constraint = [
-        turn.T @ A @ turn if A.size else A for A in (state.moment, state.constraint)
-    ]
+    _, turn = _principal(state)
+    turn = _fix_signs(turn, state.coef @ turn)
+    constraint = state.constraint
     return state._replace(
         coef=state.coef @ turn,
         other_coef=state.other_coef @ turn,
-        moment=moment,
-        constraint=constraint,
+        moment=turn.T @ state.moment @ turn,
+        constraint=turn.T @ constraint @ turn if constraint.size else constraint,
     )
 
 
 # 12.6 In one line
 
 
-def _in_one(task, X, Y, kernel, other_kernel, k, features, seed, steps, batch, *settings):
-    """Start, all steps and finish; settings: what `_start` takes from feature_batch on, but initial."""
-    X, n, seed = _checked_points("X", X), len(X), _as_seed("seed", seed)
+def _descend(start, views, kernels, features, seed, steps, batch, settings):
+    """The start on random points, all steps on random mini-batches, and the finish."""
+    n = len(views[0])
     features = _checked_whole("features", features, 1, 2**31 - 1)
-    k = _checked_whole("k", k, 1, 2**31 - 1)
-    (feature_batch, theta0, theta1, centered, *others) = settings
-    second = task in _TWO_VIEWS
-    kernel = _checked_stationary(f"kernel{'_x' * second}", kernel, X=X)
-    d = X.shape[1]
-    name = f"{'Y' if second else 'targets'}"
-    Y = None if Y is None else _checked_points(name, _as_columns(name, Y), rows=n)
-    map = FourierMap(kernel, d, features, seed, _PLAIN, np.empty((0, d)))
-    other = None
-    if second:  # its features are those of another seed
-        kernel = _checked_stationary("kernel_y", other_kernel, X=X)
-        d = Y.shape[1]
-        seed_y = _python_subkey(_key(seed, _FREQUENCIES), 2**62)
-        other = FourierMap(kernel, d, features, seed_y, _PLAIN, np.empty((0, d)))
-    feature_batch = _checked_whole("feature_batch", feature_batch, 1, 2**31 - 1)
-    steps = (
-        max(200, 4 * -(-features // feature_batch))
-        if steps is None
-        else _checked_whole("steps", steps, 1, 2**31 - 1)
-    )
+    seed = _as_seed("seed", seed)
     batch = min(512, n) if batch is None else _checked_whole("batch", batch, 1, n)
-    if batch < _least_batch(task, len(others) > 1 and others[1], centered, k):
-        raise ValueError(
-            f"batch must be at least 2 if centered, 4 for two halves of it, and for implicit "
-            f"steps more than k, got {batch}"
-        )
     key = _key(seed, _BATCHES)
+    maps = []
+    for (name, kernel), points in zip(kernels.items(), views):
+        kernel = _checked_stationary(name, kernel, X=points)
+        maps.append(fourier_features_map(kernel, points.shape[1], features, seed, False))
+        seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # of the second view
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
-    state = _start(
-        task,
-        X[rows],
-        None if Y is None else Y[rows],
-        map,
-        other,
-        k,
-        feature_batch,
-        theta0,
-        theta1,
-        256,
-        centered,
-        *others,
-    )
-    Y = Y.astype(X.dtype, copy=False) if second else Y
-    for _ in range(steps):
-        rows = np.minimum(
-            (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64),
-            n - 1,
-        )
-        state = _gradient_step(state, X[rows], None if Y is None else Y[rows])
+    state = start(*[points[rows] for points in views], *maps, *settings)
+    if steps is None:
+        steps = max(200, 4 * -(-features // state.feature_batch))
+    for _ in range(_checked_whole("steps", steps, 1)):
+        rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
+        state = _step(state, *[points[rows] for points in views])
     return dsgd_finish(state)
 
 
@@ -7817,12 +7495,13 @@ def dsgd_kpca(
 ):
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
 
-    With steps like c / t the space of the functions comes near to that of the k leading ones like 1 / t
-    (DSGD theorem 1), and their values at a point like ln(t / delta) / t, squared, by chance 1 - delta (DSGD theorem 4).
+    With steps like c / t the squared sine of the largest angle between the space of the functions and that of the k
+    leading eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of their values at a point like
+    ln(t / delta) / t, with probability 1 - delta (DSGD theorem 4).
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-        k : int, at least 1; functions
+        k : int, at least 1 and at most 256 and features; functions
         features : int, at least 1; random features, drawn anew whenever they are needed
         seed : int from 0 to 2**64 - 1
         steps : int, at least 1; None for each feature four times, 200 at least
@@ -7835,22 +7514,9 @@ def dsgd_kpca(
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
     """
-    return _in_one(
-        _COMPONENTS,
-        X,
-        None,
-        kernel,
-        None,
-        k,
-        features,
-        seed,
-        steps,
-        batch,
-        feature_batch,
-        theta0,
-        theta1,
-        centered,
-    )
+    views = (_checked_points("X", X),)
+    settings = (k, False, feature_batch, theta0, theta1, 256, centered)
+    return _descend(dsgd_start, views, {"kernel": kernel}, features, seed, steps, batch, settings)
 
 
 @_public
@@ -7867,28 +7533,15 @@ def dsgd_gha(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 3).
+    """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 4.3).
 
     Parameters:
         X, kernel, k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one(
-        _SINGLE_COMPONENTS,
-        X,
-        None,
-        kernel,
-        None,
-        k,
-        features,
-        seed,
-        steps,
-        batch,
-        feature_batch,
-        theta0,
-        theta1,
-        centered,
-    )
+    views = (_checked_points("X", X),)
+    settings = (k, True, feature_batch, theta0, theta1, 256, centered)
+    return _descend(dsgd_start, views, {"kernel": kernel}, features, seed, steps, batch, settings)
 
 
 @_public
@@ -7915,22 +7568,10 @@ def dsgd_ksvd(
         k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one(
-        _SINGULAR,
-        X,
-        Y,
-        kernel_x,
-        kernel_y,
-        k,
-        features,
-        seed,
-        steps,
-        batch,
-        feature_batch,
-        theta0,
-        theta1,
-        centered,
-    )
+    kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
+    views = _checked_views(X, Y)
+    settings = (k, feature_batch, theta0, theta1, 256, centered)
+    return _descend(dsgd_ksvd_start, views, kernels, features, seed, steps, batch, settings)
 
 
 @_public
@@ -7949,33 +7590,18 @@ def dsgd_kcca(
     theta1=None,
     ridge=0.0,
     centered=True,
-    implicit=False,
 ):
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
 
     Parameters:
         X, Y, kernel_x, kernel_y, k, features, seed, steps, batch : as of `dsgd_ksvd`
-        feature_batch, theta0, theta1, ridge, centered, implicit : as of `dsgd_kcca_start`
+        feature_batch, theta0, theta1, ridge, centered : as of `dsgd_kcca_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one(
-        _CANONICAL,
-        X,
-        Y,
-        kernel_x,
-        kernel_y,
-        k,
-        features,
-        seed,
-        steps,
-        batch,
-        feature_batch,
-        theta0,
-        theta1,
-        centered,
-        ridge,
-        implicit,
-    )
+    kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
+    views = _checked_views(X, Y)
+    settings = (k, ridge, feature_batch, theta0, theta1, 256, centered)
+    return _descend(dsgd_kcca_start, views, kernels, features, seed, steps, batch, settings)
 
 
 @_public
@@ -7994,34 +7620,20 @@ def dsgd_ksir(
     slices=10,
     ridge=0.0,
     centered=True,
-    implicit=False,
 ):
-    """Doubly stochastic kernel sliced inverse regression (DSGD sections 1 and 6): start, steps and finish in one.
+    """Doubly stochastic kernel sliced inverse regression (DSGD sections 4.3 and 6): start, steps and finish in one.
 
     Parameters:
         X, targets : (n, d) array, and (n,) or (n, t) array
         kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
-        feature_batch, theta0, theta1, slices, ridge, centered, implicit : as of `dsgd_ksir_start`
+        feature_batch, theta0, theta1, slices, ridge, centered : as of `dsgd_ksir_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
-    return _in_one(
-        _SLICED,
-        X,
-        targets,
-        kernel,
-        None,
-        k,
-        features,
-        seed,
-        steps,
-        batch,
-        feature_batch,
-        theta0,
-        theta1,
-        centered,
-        ridge,
-        implicit,
-        slices,
+    X = _checked_points("X", X)
+    views = (X, _checked_points("targets", _as_columns("targets", targets), rows=len(X)))
+    settings = (k, slices, ridge, feature_batch, theta0, theta1, 256, centered)
+    return _descend(
+        dsgd_ksir_start, views, {"kernel": kernel}, features, seed, steps, batch, settings
     )
 
 
@@ -10106,9 +9718,14 @@ def _from_arrays(arrays, path, name=None):
     _require(
         cls is not None and name.count(".") < 99, f"{path} must be a file that save has written"
     )
+    inside = "" if name == "class" else f"{name}."
+    _require(
+        cls is not DSGDState or not arrays.get(f"{inside}implicit", False),
+        f"{path} holds a DSGDState with implicit=True, whose steps older versions took: start anew",
+    )
     fields = {}
     for field, kind in cls.__annotations__.items():
-        place = field if name == "class" else f"{name}.{field}"
+        place = inside + field
         if place not in arrays and field in cls._field_defaults:
             continue
         value = arrays.get(place, np.array("none"))

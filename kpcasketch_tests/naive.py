@@ -353,59 +353,6 @@ def dsgd_step(task, coef, other, phi, psi, block, eta, ridge=0.0, centered=False
     return a, b, W
 
 
-def implicit_step(
-    task, moving, means, phi, psi, block, eta, used, weight, ridge=0.0, centered=False
-):
-    """Implicit step of canonical correlations, features stored: the moving coefficients and their means (pairs) after
-    it, what turns the means, and U^T V + V^T U and the constraint of the means before it."""
-    n, k, lost, share = len(phi), moving[0].shape[1], int(centered), block.stop - block.start
-    halves = slice(0, n // 2), slice(n // 2, n)
-
-    def centre(values):
-        return np.concatenate(
-            [values[h] - values[h].mean(0) if centered else values[h] for h in halves]
-        )
-
-    def cross(A, B):
-        return A.T @ B + B.T @ A
-
-    def squares(coefs, U, V, points):
-        held = coefs if task == "kcca" else coefs[:1]
-        return (U.T @ U + V.T @ V) / points + ridge * used * sum(
-            c[:used].T @ c[:used] for c in held
-        )
-
-    (U, V), (P, Q) = ([centre(phi @ a), centre(psi @ b)] for a, b in (moving, means))
-    points = [len(U[h]) - lost for h in halves]
-    C = [squares(moving, U[h], V[h], count) for h, count in zip(halves, points)]
-    few = (k / (n // 2)) ** 2
-    M = [
-        np.linalg.solve(c + few * np.eye(k), cross(U[h], V[h]) / count)
-        for c, h, count in zip(C, halves, points)
-    ]
-    residuals = [
-        np.concatenate([B[h] - A[h] @ m for h, m in zip(halves, M[::-1])])
-        for A, B in ((U, V), (V, U))
-    ]
-    C, M = (C[0] + C[1]) / 2, (M[0] + M[1]) / 2
-    keep = np.eye(k) - (C - np.eye(k)) / (2 * max(10, np.abs(C).sum(1).max()))
-    new = [coef.copy() for coef in moving]
-    for view, (features, G) in enumerate(zip((phi, psi), residuals)):
-        whole = task == "ksir" and view == 1
-        rows, part, held = (
-            (slice(None), 1.0, 0.0) if whole else (block, share, ridge * used / share)
-        )
-        F = centre(features[:, rows])
-        new[view][rows] += np.linalg.solve(
-            F.T @ F / (sum(points) * part) + (1 / eta + held) * np.eye(F.shape[1]),
-            F.T @ G / (sum(points) * part) - held * moving[view][rows] @ M,
-        )
-    new = [coef @ keep for coef in new]
-    turn = np.linalg.solve(P.T @ P + Q.T @ Q + 0.001 * n * np.eye(k), P.T @ U + Q.T @ V) @ keep
-    turned = [(1 - weight) * mean @ turn + weight * coef for mean, coef in zip(means, new)]
-    return new, turned, turn, cross(P, Q) / sum(points), squares(means, P, Q, sum(points))
-
-
 def stored_step(alpha, K, rows, eta):
     """Update (2) of DSGD with stored points: functions K alpha, a step on the points `rows`; coefficients after it."""
     U = K[rows] @ alpha

@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-import scipy.linalg
 
 import kpcasketch as kp
 from kpcasketch_tests import naive
@@ -111,135 +110,6 @@ def test_a_last_block_of_one_feature_stood_for_the_whole_kernel(m):
         errors.append(np.linalg.norm(added - 0.5 * K @ U / 700) / np.linalg.norm(0.5 * K @ U / 700))
         state = after
     assert state.used == m and max(errors) < 0.25  # with one feature .91 to 1, then .65
-
-
-@pytest.mark.bounds
-@pytest.mark.parametrize("n", [4, 69, 70, 71, 513])
-@pytest.mark.parametrize("centered", [False, True])
-@pytest.mark.parametrize("task", ["kcca", "ksir"])
-def test_implicit_steps_are_those_of_stored_features(task, centered, n):
-    # blocks of 70 features, of more and of fewer points
-    state, _ = start(task, centered=centered, theta0=50.0, theta1=0.1, ridge=0.003, implicit=True)
-    phi, psi = features(state.map, X[:n]), second(state, Y[:n])
-    for step in range(7):
-        used, weight = state.used, 2 / (step + 2)
-        if used < 300:
-            block = naive.feature_blocks(40, 300, 70)[step]
-        else:
-            blocks = kp._draw_uniformly(
-                5, 5, np.uint64(kp._subkey(np.uint64(kp._key(5, kp._REVISITS)), step // 5))
-            )
-            block = naive.feature_blocks(0, 300, 70)[int(blocks[step % 5])]
-        moving, means, turn, moment, constraint = naive.implicit_step(
-            task,
-            (state.moving, state.other_moving),
-            (state.coef, state.other_coef),
-            phi,
-            psi,
-            block,
-            50.0 / (1 + 0.1 * step),
-            used,
-            weight,
-            0.003,
-            centered,
-        )
-        moment = turn.T @ ((1 - weight) * state.moment + weight * moment) @ turn
-        before = state.constraint if step > 0 else 0.0
-        constraint = turn.T @ ((1 - weight) * before + weight * constraint) @ turn
-        state = kp.dsgd_update(state, X[:n], Y[:n])
-        found = (
-            state.moving,
-            state.other_moving,
-            state.coef,
-            state.other_coef,
-            state.moment,
-            state.constraint,
-        )
-        for ours, expected in zip(found, (*moving, *means, moment, constraint), strict=True):
-            assert np.abs(ours - expected).max() < 1e-9 * np.abs(expected).max()
-
-
-@pytest.mark.parametrize("task, block", [("kcca", 70), ("kcca", 300), ("ksir", 300)])
-def test_implicit_steps_have_the_same_bits_for_any_number_of_threads(task, block, same_bits):
-    state, other = start(task, m=600, feature_batch=block, implicit=True)
-    for _ in range(3):
-        same_bits(kp.dsgd_update, state, X, other)
-        state = kp.dsgd_update(state, X, other)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n, k", [(4, 3), (13, 12), (24, 12), (48, 12), (80, 20), (128, 20)])
-def test_implicit_steps_that_were_chosen_diverged_on_few_points_a_function(n, k):
-    def batch(rng, count):
-        x = rng.standard_normal((count, 3))
-        return x, np.c_[x[:, 0] ** 2 + 0.1 * rng.standard_normal(count), x[:, 1] * x[:, 2]]
-
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        map_x, map_y = (
-            kp.fourier_features_map(kp.gaussian(1.0), d, 200, s)
-            for d, s in ((3, 2 * seed), (2, 99))
-        )
-        first = batch(rng, 1000)
-        for state in (
-            kp.dsgd_kcca_start(*first, map_x, map_y, k, implicit=True),
-            kp.dsgd_ksir_start(*first, map_x, min(k, 12), implicit=True),
-        ):
-            for _ in range(100):
-                state = kp.dsgd_update(state, *batch(rng, n))
-            assert kp.dsgd_values(state)[0] <= 1.0
-
-
-def test_an_implicit_step_on_no_more_points_than_functions_is_refused():
-    state, other = start("kcca", k=6, implicit=True)
-    with pytest.raises(
-        ValueError,
-        match="at least 2 points if centered, 4 for two halves of them, and for implicit",
-    ):
-        kp.dsgd_update(state, X[:6], other[:6])
-    assert np.isfinite(kp.dsgd_update(state, X[:7], other[:7]).coef).all()
-    with pytest.raises(
-        ValueError,
-        match="at least 2 if centered, 4 for two halves of it, and for implicit steps more",
-    ):
-        kp.dsgd_kcca(X, Y, G, L, 5, 300, batch=5, implicit=True)
-
-
-def test_implicit_steps_come_to_the_exact_correlations():
-    # Each half holds all points, one block all features, so that nothing is random: ridge regression's own solution.
-    maps = kp.fourier_features_map(G, 3, 60, 1), kp.fourier_features_map(L, 2, 60, 2)
-    state = kp.dsgd_kcca_start(X, Y, *maps, 3, 0.01, 60, 100.0, 0.0, 60, implicit=True)
-    A, B = (
-        features(map, points)[:, :60] / np.sqrt(60)
-        for map, points in ((state.map, X), (state.other, Y))
-    )
-    A, B = A - A.mean(0), B - B.mean(0)
-    roots = [np.linalg.cholesky(np.linalg.inv(F.T @ F / 699 + 0.01 * np.eye(60))) for F in (A, B)]
-    left, exact, _ = np.linalg.svd(roots[0].T @ (A.T @ B / 699) @ roots[1])
-    for _ in range(300):
-        state = kp.dsgd_update(state, np.concatenate([X, X]), np.concatenate([Y, Y]))
-    assert np.abs(kp.dsgd_values(state) / exact[:3] - 1).max() < 1e-3
-    functions = kp.dsgd_evaluate(X, kp.dsgd_finish(state))
-    angles = scipy.linalg.subspace_angles(functions - functions.mean(0), A @ roots[0] @ left[:, :3])
-    assert np.sin(angles[0]) < 0.01
-
-
-@pytest.mark.parametrize("task", ["kcca", "ksir"])
-def test_implicit_steps_go_on_from_files_and_finish(task, tmp_path):
-    state, other = start(task, implicit=True)
-    whole = resumed = state
-    for begin in range(0, 700, 100):
-        whole = kp.dsgd_update(whole, X[begin : begin + 100], other[begin : begin + 100])
-        kp.save(tmp_path / "state.npz", resumed)
-        resumed = kp.dsgd_update(
-            kp.load(tmp_path / "state.npz"), X[begin : begin + 100], other[begin : begin + 100]
-        )
-    assert all(np.array_equal(a, b) for a, b in zip(whole, resumed) if isinstance(a, np.ndarray))
-    finished = kp.dsgd_finish(whole)
-    assert np.all(np.isfinite(kp.dsgd_evaluate(X, finished))) and kp.dsgd_values(finished)[0] <= 1.0
-    assert kp.dsgd_update(finished, X, other).step == 8
-    with pytest.raises(ValueError, match="state must be a DSGDState, as dsgd_start"):
-        kp.dsgd_update(whole._replace(moving=np.empty((0, 0))), X, other)
 
 
 @pytest.mark.bounds
@@ -453,7 +323,7 @@ def known(task):
         (lambda: kp.dsgd_start(X, MAP, 2, theta0=-1.0), "theta0 must be from 1e-150 to"),
         (lambda: kp.dsgd_start(X, MAP, 2, theta1=np.nan), "theta1 must be finite"),
         (lambda: kp.dsgd_start(X, MAP, 0), "k must be"),
-        (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be at most"),
+        (lambda: kp.dsgd_start(X, MAP, 41, initial=40), "k must be a whole number from 1 to 40"),
         (lambda: kp.dsgd_start(X[:3], MAP, 4), "k must be at most"),
         (lambda: kp.dsgd_start(np.ones((9, 3)), MAP, 2), "k must be at most the rank"),
         (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
@@ -487,9 +357,9 @@ def known(task):
         (lambda: kp.dsgd_update(known("kcca"), X), "Y must be given"),
         (lambda: kp.dsgd_update(known("ksir"), X), "Y must be given"),
         (lambda: kp.dsgd_update(known("kcca"), X, Y[:9]), r"must have \d+ rows"),
-        (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "as many columns as at the start"),
+        (lambda: kp.dsgd_update(known("kcca"), X, Y[:, :1]), "Y must have 2 columns"),
         (lambda: kp.dsgd_update(known("kcca"), X, Y * np.nan), "Y must be finite"),
-        (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "X must have at least 2 points"),
+        (lambda: kp.dsgd_update(known("kcca"), X[:3], Y[:3]), "must have at least 4 points"),
         (lambda: kp.dsgd_update(known("kpca"), X[:0]), "X must have at least one row"),
         (lambda: kp.dsgd_update(known("kpca"), X[:, :2]), "X must have 3 columns"),
         (lambda: kp.dsgd_update(known("kpca")._replace(used=0), X), "state must be a DSGDState"),
@@ -499,20 +369,10 @@ def known(task):
         ),
         (
             lambda: kp.dsgd_update(known("kpca")._replace(coef=np.full((300, 2), np.nan)), X),
-            "state must be a DSGDState",
-        ),
-        (
-            lambda: kp.dsgd_update(known("kpca")._replace(moment=np.eye(3)), X),
-            "state must be a DSGDState",
+            "diverged at step 0",
         ),
         (
             lambda: kp.dsgd_update(known("kcca")._replace(other_coef=np.ones((5, 2))), X, Y),
-            "state must be a DSGDState",
-        ),
-        (
-            lambda: kp.dsgd_update(
-                known("ksir")._replace(slices=kp.Slices(np.zeros((2, 4)), np.zeros((9, 2)))), X, Y
-            ),
             "state must be a DSGDState",
         ),
         (lambda: kp.dsgd_evaluate(X, known("kpca"), True), "second must be False"),
@@ -550,15 +410,15 @@ def known(task):
         ),
         (
             lambda: kp.dsgd_kcca(X, Y, G, L, 1, 300, batch=3),
-            "batch must be at least 2 if centered, 4",
+            "a mini-batch must have at least 4 points",
         ),
         (
             lambda: kp.dsgd_kcca(X[:3], Y[:3], G, L, 1, 300),
-            "batch must be at least 2 if centered, 4",
+            "a mini-batch must have at least 4 points",
         ),
         (
             lambda: kp.dsgd_kpca(X, G, 1, 300, batch=1, centered=True),
-            "batch must be at least 2 if centered",
+            "a mini-batch must have at least 2 points",
         ),
         (
             lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300),
@@ -586,10 +446,6 @@ def known(task):
             "state.step must be a whole number",
         ),
         (
-            lambda: kp.dsgd_update(known("kpca")._replace(step=2**63 - 1), X),
-            "state must be a DSGDState",
-        ),
-        (
             lambda: kp.dsgd_update(known("kpca")._replace(slices=None), X),
             "state.slices must be Slices, got NoneType",
         ),
@@ -604,10 +460,6 @@ def known(task):
         (
             lambda: kp.dsgd_update(known("kpca")._replace(map=MAP._replace(seed=-1)), X),
             "state.map.seed must be",
-        ),
-        (
-            lambda: kp.dsgd_values(known("kpca")._replace(moment=np.full((2, 2), 1.7e308))),
-            "state must be a DSGDState",
         ),
         (lambda: kp.dsgd_evaluate(X, (1, 2)), "state must be a DSGDState"),
     ],
@@ -726,33 +578,30 @@ def test_steps_that_were_chosen_diverged_on_few_points(n, rng):
                 assert np.isfinite(state.coef).all() and state.chosen
 
 
-def test_the_error_of_a_step_says_whose_theta0_it_was_and_its_value():
+def test_the_error_of_a_step_says_the_value_of_theta0():
     with pytest.raises(
         ValueError, match=r"theta0 must be smaller than 9\.00e\+02, as the steps diverged at step"
     ):
         kp.dsgd_kcca(X, Y, G, L, 2, 300, theta0=900.0)
-    state = start("kcca", m=300)[0]
-    with pytest.raises(
-        ValueError,
-        match=r"theta0 must be smaller than 1\.00e\+03 \(chosen\), as the steps diverged at step 0",
-    ):
-        kp.dsgd_update(state._replace(theta0=999.9, coef=1e3 * state.coef), X, Y)
 
 
 @pytest.mark.parametrize("task", ["kpca", "kcca"])
-def test_new_features_of_a_large_batch_are_held_for_some_points_at_a_time(task, monkeypatch):
-    # 2.5 GB for 400,000 points and 1024 features
-    (state, other), held, some = start(task), [], kp._some_features
-    whole = kp.dsgd_update(state, X, *[] if other is None else [other])
-    monkeypatch.setattr(
-        kp,
-        "_some_features",
-        lambda points, *more: (held.append(len(points)), some(points, *more))[1],
-    )
-    monkeypatch.setattr(kp, "_POINTS_AT_A_TIME", 128)
-    found = kp.dsgd_update(state, X, *[] if other is None else [other])
-    assert max(held) == 128 and sum(held) == (700 if task == "kpca" else 2 * 350)
-    assert np.allclose(found.coef, whole.coef, rtol=0, atol=1e-12 * np.abs(whole.coef).max())
+def test_files_of_older_versions_load_unless_their_steps_were_implicit(task, tmp_path):
+    state, other = start(task)
+    state = kp.dsgd_update(state, X, other)
+    kp.save(tmp_path / "state.npz", state)
+    arrays = dict(np.load(tmp_path / "state.npz"))
+    older = dict(moving=np.empty((0, 0)), other_moving=np.empty((0, 0)))
+    np.savez(tmp_path / "older.npz", **arrays, implicit=False, **older)
+    loaded = kp.load(tmp_path / "older.npz")
+    expected = kp.dsgd_update(state, X, other)
+    assert np.array_equal(kp.dsgd_update(loaded, X, other).coef, expected.coef)
+    np.savez(tmp_path / "older.npz", **arrays, implicit=True, **older)
+    with pytest.raises(ValueError, match="load: .* holds a DSGDState with implicit=True"):
+        kp.load(tmp_path / "older.npz")
+    del arrays["constraint"], arrays["chosen"]  # fields that came later
+    np.savez(tmp_path / "oldest.npz", **arrays)
+    assert kp.dsgd_update(kp.load(tmp_path / "oldest.npz"), X, other).step == 2
 
 
 def test_steps_with_all_features_are_those_with_stored_points(rng):

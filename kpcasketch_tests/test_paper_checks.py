@@ -18,6 +18,7 @@ from paper_checks import (
     claims,
     data,
     headlines,
+    implicit_steps,
     report,
     rls2017_experiments,
     rskpca2013,
@@ -461,6 +462,42 @@ def test_a_descent_that_was_stopped_goes_on_to_the_same_bits(tmp_path, monkeypat
         except KeyboardInterrupt:
             stops += 1
     assert stops >= 3 and parts == whole
+
+
+@pytest.mark.parametrize("task", ["kcca", "ksir"])
+def test_implicit_steps_come_to_the_exact_correlations(task, tmp_path):
+    # Each half holds all points, one block all features, so that nothing is random: ridge regression's own solution.
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 3))
+    Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * rng.standard_normal((700, 2))
+    map_x = kp.fourier_features_map(kp.gaussian(2.0), 3, 60, 1)
+    settings = (0.01, 60, None, None, 60)
+    if task == "kcca":
+        map_y = kp.fourier_features_map(kp.laplacian(2.0), 2, 60, 2)
+        state = kp.dsgd_kcca_start(X, Y, map_x, map_y, 3, *settings)
+        B, ridge = kp.fourier_features(Y, map_y), 0.01 * np.eye(60)
+    else:
+        state = kp.dsgd_ksir_start(X, Y, map_x, 3, 5, *settings)
+        B = implicit_steps.second_features(state, Y)
+        ridge = np.zeros((B.shape[1], B.shape[1]))
+    found = implicit_steps.start(state, X, Y if task == "kcca" else None)
+    found = found._make(state._replace(theta0=100.0, theta1=0.0) for state in found)
+    A = kp.fourier_features(X, map_x)
+    A, B = A - A.mean(0), B - B.mean(0)
+    roots = [
+        np.linalg.cholesky(np.linalg.inv(F.T @ F / 699 + held))
+        for F, held in ((A, 0.01 * np.eye(60)), (B, ridge))
+    ]
+    left, exact, _ = np.linalg.svd(roots[0].T @ (A.T @ B / 699) @ roots[1])
+    for _ in range(300):
+        found = implicit_steps.dsgd_update(found, np.concatenate([X, X]), np.concatenate([Y, Y]))
+    assert np.abs(kp.dsgd_values(found.mean) / exact[:3] - 1).max() < 1e-3
+    functions = kp.dsgd_evaluate(X, kp.dsgd_finish(found.mean))
+    angle = tools.sin2(functions - functions.mean(0), A @ roots[0] @ left[:, :3])
+    assert angle < 1e-4
+    implicit_steps.save(tmp_path / "kept.npz", found)
+    kept = implicit_steps.load(tmp_path / "kept.npz")
+    assert np.array_equal(kept.moving.coef, found.moving.coef) and kept.step == 300
 
 
 def test_an_arm_takes_as_much_power_as_its_energy_grows(rng):

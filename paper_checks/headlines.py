@@ -21,7 +21,7 @@ import numpy as np
 from scipy import linalg, stats
 
 import kpcasketch as kp
-from paper_checks import data, dsgd2015, dsgd2015_experiments, rskpca2013
+from paper_checks import data, dsgd2015, dsgd2015_experiments, implicit_steps, rskpca2013
 from paper_checks.tools import fourier, hermite, sin2, timed
 
 HEADLINES = {}
@@ -92,23 +92,24 @@ class Run:
         if sys.stderr.isatty():
             print(f"\r{self.name}: {words}\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def descend(self, key, start, batch, steps, measure=None, growth=1.3):
-        """(state after `steps` mini-batches batch(t), [(t, measure(state)), ...] at growing t); kept once a minute."""
+    def descend(self, key, start, batch, steps, measure=None, growth=1.3, by=kp):
+        """(state after `steps` mini-batches batch(t), [(t, measure(state)), ...] at growing t); kept once a minute.
+        by: what has dsgd_update, save and load."""
         place = self.out / f"{self.name}-{key}.npz"
         found = self.kept.setdefault("descents", {}).setdefault(
             key, {"seconds": 0.0, "measured": []}
         )
-        state = kp.load(place) if place.exists() else start()
+        state = by.load(place) if place.exists() else start()
         found["measured"] = [one for one in found["measured"] if one[0] <= state.step]
         began = saved = time.perf_counter()
         # the state's own count: it is kept before the numbers are
         for t in range(state.step, steps):
-            state = kp.dsgd_update(state, *batch(t))
+            state = by.dsgd_update(state, *batch(t))
             last = found["measured"][-1][0] if found["measured"] else 0
             if measure is not None and (t + 1 >= growth * last or t + 1 == steps):
                 found["measured"].append([t + 1, measure(state)])
             if (now := time.perf_counter()) > saved + self.every or t + 1 == steps:
-                kp.save(place, state)
+                by.save(place, state)
                 found["seconds"] += now - began
                 began = saved = time.perf_counter()
                 self.keep()
@@ -376,7 +377,7 @@ def halves_of(images):
 def correlations_at_size(run):
     """Table 1: the 50 leading correlations of image halves; 20,480 features, mini-batches of 1024 and 2048, 3000 steps,
     of 9000 digits deformed without end, tested on 10,000 deformed ones of the other 1000. One seed. DSGD sees 3.07
-    million images, by implicit steps of the library, which are not the paper's, without ridge; fixed features see
+    million images, by implicit steps, which are not the paper's, without ridge; fixed features see
     50,000, and their ridges are validated on other deformations of the test digits, which favours them."""
     found = data.load(run.data_dir, "mnist", raw=True)
     if found is None:
@@ -444,29 +445,31 @@ def correlations_at_size(run):
             for view, kernel in enumerate(kernels)
         ]
         some = [view[:8192].copy() for view in first]
-        return kp.dsgd_kcca_start(*some, *maps, k, 0.0, features // 10, implicit=True)
+        state = kp.dsgd_kcca_start(*some, *maps, k, 0.0, features // 10)
+        return implicit_steps.start(state, *some)
 
-    state, descent = run.descend("gradients", start, batch, steps)
+    found, descent = run.descend("gradients", start, batch, steps, by=implicit_steps)
+    state = kp.dsgd_finish(found.mean)
     ours = run.piece(
         "gradients",
         lambda: total(
             test,
             lambda views: [
-                kp.dsgd_evaluate(views[0], kp.dsgd_finish(state)),
-                kp.dsgd_evaluate(views[1], kp.dsgd_finish(state), True),
+                kp.dsgd_evaluate(views[0], state),
+                kp.dsgd_evaluate(views[1], state, True),
             ],
         ),
     )
 
     def one_step():
         """Seconds of a step in the end, frequencies stored and drawn anew, and of the images for it."""
-        states, views, taken = (
-            [state, state._replace(map=start(False).map, other=start(False).other)],
-            batch(0),
-            [],
+        undrawn = start(False).mean
+        drawn = implicit_steps.Implicit(
+            *(state._replace(map=undrawn.map, other=undrawn.other) for state in found)
         )
+        states, views, taken = [found, drawn], batch(0), []
         for one in (*states, *states, *states):  # the first of each may have to be compiled
-            taken.append(timed(lambda one=one: kp.dsgd_update(one, *views))[1])
+            taken.append(timed(lambda one=one: implicit_steps.dsgd_update(one, *views))[1])
         return {
             "stored": min(taken[2::2]),
             "drawn": min(taken[3::2]),
@@ -686,9 +689,9 @@ def regressed(run, name, X, Y, k=7, slices=20):
             kp.fourier_features_map(kernel, 21, features, run.seed),
             slice(near.start, near.start + 2000),
         )
-        return kp.dsgd_ksir_start(
-            X[some], Y[some], found, k, slices, ridge, min(1024, features // 2), implicit=True
-        )
+        block = min(1024, features // 2)
+        state = kp.dsgd_ksir_start(X[some], Y[some], found, k, slices, ridge, block)
+        return implicit_steps.start(state, X[some])
 
     def descent(batch_size, steps, mark):
         """The row of gradients; pieces carry the mark."""
@@ -704,17 +707,21 @@ def regressed(run, name, X, Y, k=7, slices=20):
             for ridge in RIDGES:
                 state = start(ridge)
                 for t in range(steps // 10):
-                    state = kp.dsgd_update(state, *batch(t))
-                fits[ridge] = lambda new, state=state: kp.dsgd_evaluate(new, state)
+                    state = implicit_steps.dsgd_update(state, *batch(t))
+                fits[ridge] = lambda new, state=state: kp.dsgd_evaluate(new, state.mean)
             return validated(fits)
 
         trial = run.piece(f"{name}, ridge of gradients{mark}", chosen)
         state, steps_taken = run.descend(
-            f"gradients, {name}{mark}", lambda: start(trial["ridge"]), batch, steps
+            f"gradients, {name}{mark}",
+            lambda: start(trial["ridge"]),
+            batch,
+            steps,
+            by=implicit_steps,
         )
         ours = run.piece(
             f"{name}, gradients{mark}",
-            lambda: {"error": error(lambda new: kp.dsgd_evaluate(new, state))},
+            lambda: {"error": error(lambda new: kp.dsgd_evaluate(new, state.mean))},
         )
         return (
             f"{name}, DSGD, {features} features, {steps} implicit steps of {batch_size} points: error",

@@ -127,20 +127,19 @@ class Correlations:
     """A step of canonical correlations: 1024 points of 392 coordinates in each view, 20,480 features, k = 50."""
 
     timeout = 900
-    params, param_names = [[False, True]], ["implicit"]
     k, block = 50, 2048
 
-    def setup(self, implicit):
+    def setup(self):
         self.views, self.features = (normal(1024, 392), normal(1024, 392, 1)), size(20_480)
-        self.stored, self.drawn = (self.state(implicit, stored) for stored in (True, False))
+        self.stored, self.drawn = (self.state(stored) for stored in (True, False))
 
-    def state(self, implicit, stored):
+    def state(self, stored):
         maps = [
             kp.fourier_features_map(kp.gaussian(28.0), 392, self.features, seed, stored)
             for seed in (0, 1)
         ]
         start = kp.dsgd_kcca_start(
-            *self.views, *maps, self.k, 1e-4, min(self.block, self.features // 2), implicit=implicit
+            *self.views, *maps, self.k, 1e-4, min(self.block, self.features // 2)
         )
         return start._replace(used=self.features, step=10)
 
@@ -150,14 +149,14 @@ class Correlations:
     @unit(
         "share of dgemm's rate, counting the products of both views with frequencies and coefficients"
     )
-    def track_share(self, implicit):
-        products = 2 * (1 + self.k * (2 if implicit else 1) / 392)
+    def track_share(self):
+        products = 2 * (1 + self.k / 392)
         points, frequencies = self.views[0], self.stored.map.frequencies
         dgemm, ours = seconds(lambda: points @ frequencies.T, lambda: self.step(self.stored))
         return products * dgemm / ours
 
     @unit("times as long with frequencies drawn anew")
-    def track_drawn(self, implicit):
+    def track_drawn(self):
         return ratio(lambda: self.step(self.drawn), lambda: self.step(self.stored))
 
 
