@@ -6750,10 +6750,13 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 # ----------------------------------------------------------------------------------------------------------------------
 # 12. Doubly stochastic gradients (DSGD)
 #
-# Eigenfunctions are sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
-# gamma_j). A step sees a few points and a few features. Feature j is drawn from the seed and j whenever it is needed,
-# so that a state holds k numbers a feature, whatever d. Comments such as "step 4" number the lines of the paper's
-# algorithms: `_values_of` is algorithm 2, `_kpca_step`, `_ksvd_step` and `_kcca_step` are algorithms 1, 3 and 4.
+# Eigenfunctions are sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x,
+# x)) cos(r_j.x + gamma_j). A step sees a few points and a few features. Feature j is drawn from the
+# seed and j whenever it is needed, so that a state holds k numbers a feature, whatever d.
+#
+# `_values` is the paper's algorithm 2; `_kpca_step`, `_ksvd_step` and `_kcca_step` are its
+# algorithms 1, 3 and 4. In them comments like "step 4" give the number of a line of the algorithm.
+# The caller draws the points (step 2); the seed draws the features (step 3).
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 12.1 States
@@ -6761,7 +6764,7 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 
 @_validated("Slices", edges=2, weights=2)
 class Slices(NamedTuple):
-    """Slices of t targets: edges (t, S - 1), ascending; weights (t S, q), the features of each slice."""
+    """Slices of t targets: edges (t, S - 1), ascending; weights (t S, q), features of slices."""
 
     edges: np.ndarray
     weights: np.ndarray
@@ -6788,13 +6791,14 @@ def _is_sound_descent(state):
     constraint=2,
 )
 class DSGDState(NamedTuple):
-    """Doubly stochastic gradients in progress: made by `dsgd_start` and its companions, passed on by `dsgd_update`.
+    """Doubly stochastic gradients in progress, from `dsgd_start` and its companions.
 
-    task; map and coef (m, k) of the functions; other and other_coef of those of the second view; slices of targets;
-    moment (k, k): weighted mean over the steps of W, whose diagonal converges to the eigenvalues, late steps weighing
-    more; used: features so far; step: number of the next; feature_batch, theta0, theta1, ridge, centered: as at the
-    start; constraint (k, k): weighted mean over the steps of the matrix that canonical variates bring to the unit
-    matrix (empty for other tasks); chosen: whether theta0 was None, so that small mini-batches take smaller steps.
+    task; map and coef (m, k) of the functions; other and other_coef of the second view's; slices of
+    targets; moment (k, k): weighted mean of W over the steps, late steps weighing more, whose
+    diagonal converges to the eigenvalues; used: features so far; step: number of the next;
+    feature_batch, theta0, theta1, ridge, centered: as at the start; constraint (k, k): weighted
+    mean of the matrix that canonical variates bring to the unit matrix (empty for other tasks);
+    chosen: whether theta0 was None, so that small mini-batches take smaller steps.
     """
 
     task: int
@@ -6816,7 +6820,7 @@ class DSGDState(NamedTuple):
 
 
 def _kernel_scale(state):
-    """k(x, x), which bounds steps; for SVD sqrt(k l), as each view moves in proportion to the other."""
+    """k(x, x), which bounds steps; for SVD sqrt(k l): one view moves in proportion to the other."""
     scale = state.map.kernel.scale
     other_scale = state.other.kernel.scale
     if state.task == _SINGULAR:
@@ -6838,7 +6842,7 @@ def _centred(state, U):
 
 @_core
 def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels, infinite, slots):
-    """Add each segment's share of sum_j coef_j phi_j(x) to its slot, and count angles that are not finite."""
+    """Add shares of sum_j coef_j phi_j(x) to slots, and count angles that are not finite."""
     for index in prange(slots.shape[0]):
         _wide_vectors()
         task = np.int64(index)
@@ -6880,7 +6884,7 @@ _NO_VARIANCE = 1e-14  # in units of k(x, x): the rounding error in the variance 
 
 
 def _values(state, X, second=False):
-    """h(x) = sum_j coef_j phi_j(x) for the functions of a view, (n, k) float64 (DSGD algorithm 2)."""
+    """h(x) = sum_j coef_j phi_j(x) for a view's functions, (n, k) float64 (DSGD algorithm 2)."""
     map, coef = _view(state, second)
     if second and state.task == _SLICED:
         return _slice_features(state, X) @ coef
@@ -6965,14 +6969,14 @@ _RANK = (
 
 
 def _first_features(state, map, X):
-    """phi_j(x) / sqrt(initial), whose inner products approximate the kernel; less their means, if centered."""
+    """phi_j(x) / sqrt(initial), whose inner products approximate the kernel."""
     Z = _centred(state, _some_features(X, map, slice(0, state.used), state.used))
     _require((Z**2).sum() > _NO_VARIANCE * map.kernel.scale * len(Z), _RANK)
     return Z
 
 
 def _coefficients(map, weights):
-    """Coefficients of all m features from weights of the first ones, which were divided by sqrt(initial)."""
+    """Coefficients of all features from weights of the first, which were over sqrt(initial)."""
     initial = len(weights)
     return np.pad(weights / math.sqrt(initial), ((0, map.m - initial), (0, 0)))
 
@@ -6986,21 +6990,21 @@ def _singular_pairs(C, k):
 
 
 def _whitener(Z, ridge, share):
-    """E (D + r)^-1/2 for Z^T Z / n = E D E^T without rounding, r at least this share of max D; and max D."""
+    """E (D + r)^-1/2 for Z^T Z / n = E D E^T up to rounding, r at least share max D; and max D."""
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     rank = np.count_nonzero(values > 1e-10 * values[0])
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
 
 def _with_steps(state, values, coef, **more):
-    """The state with its functions, and with theta0 and theta1 by the leading values where none is given."""
+    """The state with its functions, and with theta0 and theta1 by the leading values if None."""
     k = coef.shape[1]
     theta0 = state.theta0
     theta1 = state.theta1
     if theta0 is None:
         bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
         theta0 = float(min(0.5 / values[0], bound))
-    if theta1 is None:  # of two values that are nearly equal either will do
+    if theta1 is None:  # for eigenvalues; of two that are nearly equal either will do
         gap = values[k - 1] - np.append(values, 0.0)[k]
         theta1 = float(theta0 * max(gap, 0.1 * values[k - 1]))
     return state._replace(theta0=theta0, theta1=theta1, coef=coef, **more)
@@ -7018,33 +7022,36 @@ def dsgd_start(
     initial=256,
     centered=False,
 ):
-    """Doubly stochastic kernel PCA before the first step: initial functions V_0 and step sizes (DSGD algorithm 1, (4)).
+    """Doubly stochastic kernel PCA before the first step (DSGD algorithm 1).
 
-    V_0 are the components of an initial problem, as the paper advises: the first features on a few points. (From 0, as
-    the listing prints it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given,
+    The initial functions are the components of an initial problem, as the paper advises: the first
+    features on a few points. (From 0, as the listing prints it, every step is 0.) Step t has the
+    size theta0 / (1 + theta1 t). Where none is given,
 
-        theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),    theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
+        theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),
+        theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
 
-    with l_i the eigenvalues of the initial problem. Then no direction overshoots, the noise of the features adds at
-    most a twentieth of its variance to a function in a step, and errors fall like 1 / t, for which 2 (l_k - l_(k+1))
-    theta0 / theta1 > 1 is needed (DSGD theorem 1). On a mini-batch of n points a chosen step is at most .6 n / k(x, x),
-    for canonical correlations .005 n / k(x, x).
+    with l_i the eigenvalues of the initial problem. Then no direction overshoots, the noise of the
+    features adds at most a twentieth of its variance to a function in a step, and errors fall like
+    1 / t, for which 2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (DSGD theorem 1). On a
+    mini-batch of n points a chosen step is at most .6 n / k(x, x), for canonical correlations .005
+    n / k(x, x).
     Parameters:
         X : (n, d) array, a few hundred or thousand points
-        map : FourierMap; it carries the kernel, the seed and m, the number of features there will be
-        k : int, at least 1 and at most n, initial and m; functions
-        individual : bool; each function an eigenfunction (generalised Hebbian rule, DSGD section 4.3), or all of them
-            together a basis of the leading subspace, which `dsgd_finish` turns into eigenfunctions
+        map : FourierMap; it carries the kernel, the seed and m, the number of features
+        k : int, at least 1, at most the rank of the initial problem; functions
+        individual : bool; each function is an eigenfunction (generalised Hebbian rule, DSGD section
+            4.3), or all are a basis of the leading subspace, which `dsgd_finish` turns into them
         feature_batch : int, at least 1; features a step, at most
         theta0, theta1 : float, positive and not negative, or None: chosen as above
         initial : int, at least 1; features of the initial problem, cut to m
         centered : bool; about the mean, by the means of each mini-batch
-    Returns: DSGDState, for `dsgd_update` and `dsgd_evaluate`; O(n initial (d + initial) + initial^3) time
+    Returns: DSGDState, for `dsgd_update`; O(n initial (d + initial) + initial^3) time
     >>> X = np.random.default_rng(0).standard_normal((3000, 1))
     >>> state = dsgd_start(X, fourier_features_map(gaussian(1.0), 1, 2000, 0, False), 1)
     >>> for rows in np.split(X, 10):
     ...     state = dsgd_update(state, rows)
-    >>> state.step, dsgd_values(state).round(1).tolist()               # .618 with points and steps without end
+    >>> state.step, dsgd_values(state).round(1).tolist()       # .618 for endless points and steps
     (10, [0.6])
     """
     X = _checked_points("X", X)
@@ -7061,14 +7068,14 @@ def dsgd_start(
 def dsgd_ksvd_start(
     X, Y, map_x, map_y, k, feature_batch=128, theta0=None, theta1=None, initial=256, centered=False
 ):
-    """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3): singular functions of E k(x, .) l(y, .).
+    """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3).
 
-    Initial functions and steps are those of `dsgd_start`, with singular values in the place of eigenvalues and sqrt(k(x, x)
-    l(y, y)) in the place of k(x, x).
+    The functions are singular functions of E k(x, .) l(y, .). They and the step sizes begin as in
+    `dsgd_start`, with singular values for eigenvalues and sqrt(k(x, x) l(y, y)) for k(x, x).
     Parameters:
         X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
         map_x, map_y : FourierMap for each view, with as many features and another seed
-        k : int, at least 1 and at most n, initial and m; pairs of functions
+        k : int, at least 1, at most the rank of the initial problem; pairs of functions
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
@@ -7097,14 +7104,14 @@ def dsgd_kcca_start(
 ):
     """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
 
-    Initial functions are canonical variates of the initial problem, with at least a thousandth of its largest eigenvalue
-    as ridge. Where none is given, theta0 is that of `dsgd_start`, with l_1 the larger of both views' largest
-    eigenvalues, plus the ridge, and theta1 = .001, which the paper has elsewhere. Without a ridge the full problem is
-    degenerate, and stopping early regularises it. Steps are slow along directions of small eigenvalues, which matter
-    for canonical correlations.
+    The functions begin as canonical variates of an initial problem, whose ridge is at least a
+    thousandth of its largest eigenvalue. Where none is given, theta0 is that of `dsgd_start`, with
+    l_1 the largest eigenvalue of both views plus the ridge, and theta1 = .001, which the paper has
+    elsewhere. Steps are slow along directions of small eigenvalues. Without a ridge the full
+    problem is degenerate, and it is stopping early that regularises it.
     Parameters:
         X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
-        ridge : float, not negative; added to the covariance operators, in the units of their eigenvalues
+        ridge : float, not negative; added to the covariance operators, in the units of eigenvalues
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
@@ -7126,7 +7133,7 @@ def dsgd_kcca_start(
 
 
 def _quantile_edges(targets, slices):
-    """Where each target is cut, (t, slices - 1); repeated edges, of values that many points have, become infinite."""
+    """Where each target is cut, (t, slices - 1): at its quantiles, each once, then infinity."""
     edges = np.full((targets.shape[1], slices - 1), np.inf)
     for row, column in zip(edges, np.sort(targets, axis=0).T):
         above = column[column > column[0]]  # an edge at the least value would cut nothing off
@@ -7162,15 +7169,16 @@ def dsgd_ksir_start(
     initial=256,
     centered=True,
 ):
-    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD sections 4.3 and 6).
+    """Doubly stochastic kernel sliced inverse regression before the first step (DSGD section 4.3).
 
-    Canonical correlations of the features with indicators of slices find the same subspace as C_xy C_yy^-1 C_yx against
-    C_xx. Each target is cut at its quantiles on X, equal ones once. The indicators of all targets are whitened together.
+    Canonical correlations of the features with indicators of slices find the same subspace as
+    C_xy C_yy^-1 C_yx against C_xx. Each target is cut at its quantiles on X, equal ones once. The
+    indicators of all targets are whitened together.
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         targets : (n,) or (n, t) array, their targets
         map : FourierMap
-        k : int, at least 1 and at most the number of slices less t; functions
+        k : int, at least 1, at most the number of slices less t; functions
         slices : int from 2 to 10000, of each target
         ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
     Returns: DSGDState
@@ -7202,11 +7210,11 @@ def dsgd_ksir_start(
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t), which falls like the c / t of DSGD theorems 1 and 4. A chosen one is safe for n points.
+    """theta0 / (1 + theta1 t), like c / t of DSGD theorems 1 and 4; if chosen, safe for n points.
 
-    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points. Measured: steps of kernel
-    PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of canonical correlations up to .01 to .07 of half
-    of n.
+    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points.
+    Measured: steps of kernel PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of
+    canonical correlations up to .01 to .07 of half of n.
     """
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     share = 0.005 if state.task >= _CANONICAL else 0.6
@@ -7214,30 +7222,33 @@ def _step_size(state, n):
 
 
 def _feature_block(state):
-    """Features of a step, a slice: new ones while at least half a block of them is left, then blocks of all m in a
-    random order that changes with each round. Blocks have even sizes, as each stands for the whole kernel: a last block
-    of one feature destroyed what 1280 had found."""
+    """Features of a step (step 3), a slice: new ones while at least half a block is left.
+
+    Then blocks of all m come in a random order, which changes with each round. Blocks have even
+    sizes, as each stands for the whole kernel: a last block of one feature destroyed what 1280 had
+    found.
+    """
     m = state.map.m
     b = min(state.feature_batch, m)
     new = m - state.used
-    blocks = -(-m // b)
     if 2 * new >= b:
-        new_blocks = -(-new // b)
-        return slice(state.used, state.used + -(-new // new_blocks))
-    key = _python_subkey(_key(state.map.seed, _REVISITS), state.step // blocks)
-    place = int(_draw_uniformly(blocks, blocks, key)[state.step % blocks])
+        count = -(-new // -(-new // b))
+        return slice(state.used, state.used + count)
+    blocks = -(-m // b)
+    turn, place = divmod(state.step, blocks)
+    key = _python_subkey(_key(state.map.seed, _REVISITS), turn)
+    place = int(_draw_uniformly(blocks, blocks, key)[place])
     return slice(place * m // blocks, (place + 1) * m // blocks)
 
 
 def _symmetric_products(state, u, v):
-    """W = u v^T + v u^T, mean over the points; their own mean takes a degree of freedom."""
+    """W = u v^T + v u^T, mean over the points; a mean of their own takes one degree of freedom."""
     products = _column_products(u, v) / (len(u) - state.centered)
     return products + products.T
 
 
 def _moved(state, X, g, eta, decay, second=False):
-    """Coefficients of a view's functions after a step: all so far lose coef decay, then those of the step's features
-    gain eta phi(x) g^T, mean over points and features."""
+    """Coefficients of a view after a step: coef (1 - decay), and eta phi(x) g^T for its block."""
     map, coef = _view(state, second)
     if second and state.task == _SLICED:  # slices are features without a ridge
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
@@ -7272,7 +7283,7 @@ def _stepped(state, W, coef, **more):
 
 
 def _kpca_step(state, eta, X):
-    """A step of kernel PCA (DSGD algorithm 1); for individual functions by the rule of DSGD section 4.3."""
+    """A step of kernel PCA (DSGD algorithm 1), or of the generalised Hebbian rule (section 4.3)."""
     h = _centred(state, _values(state, X))  # step 4
     W = _column_products(h, h) / (len(h) - state.centered)
     # An individual function yields to those before it.
@@ -7291,9 +7302,16 @@ def _ksvd_step(state, eta, X, Y):
     return _stepped(state, W, coef, other_coef=other_coef)
 
 
+def _halves(state, U):
+    return [_centred(state, half) for half in np.split(U, [len(U) // 2])]
+
+
 def _constraint(state, u, v):
-    """E u u^T + E v v^T + ridge G, which steps bring to the unit matrix; G: inner products of the functions, which are
-    coef^T coef times the number of features; functions of slices have no ridge."""
+    """E u u^T + E v v^T + ridge G, which steps bring to the unit matrix.
+
+    G has the inner products of the functions, coef^T coef times the number of features. Functions
+    of slices have no ridge.
+    """
     C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
     for coef in (state.coef,) if state.task == _SLICED else (state.coef, state.other_coef):
         weights = coef[: state.used]
@@ -7302,20 +7320,19 @@ def _constraint(state, u, v):
 
 
 def _kcca_step(state, eta, X, Y):
-    """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is made of slices.
+    """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is slices.
 
-    The first half of the mini-batch makes W, the second half the gradient: one mini-batch for both has a bias. With a
-    ridge all coefficients decay, too.
+    The first half of the mini-batch makes W, the second half the gradient: one mini-batch for both
+    has a bias. With a ridge all coefficients decay.
     """
-    half = len(X) // 2
-    u, late_u = [_centred(state, part) for part in np.split(_values(state, X), [half])]  # step 4
-    v, late_v = [_centred(state, part) for part in np.split(_values(state, Y, True), [half])]  # 5
+    u, late_u = _halves(state, _values(state, X))  # step 4
+    v, late_v = _halves(state, _values(state, Y, True))  # step 5
     W = _symmetric_products(state, u, v)  # step 6
     decay = eta * state.ridge * W
     g = late_v - _dense_product(late_u, len(W), W)
-    coef = _moved(state, X[half:], g, eta, decay)  # step 7
+    coef = _moved(state, X[len(u) :], g, eta, decay)  # step 7
     g = late_u - _dense_product(late_v, len(W), W)
-    other_coef = _moved(state, Y[half:], g, eta, decay, True)  # step 8
+    other_coef = _moved(state, Y[len(u) :], g, eta, decay, True)  # step 8
     constraint = _mean_over_steps(state, state.constraint, _constraint(state, u, v))
     return _stepped(state, W, coef, other_coef=other_coef, constraint=constraint)
 
@@ -7323,30 +7340,22 @@ def _kcca_step(state, eta, X, Y):
 _STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # of each task
 
 
-def _step(state, *views):
-    n = len(views[0])
-    least = 4 if state.task >= _CANONICAL else 1 + state.centered
-    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
-    return _STEPS[state.task](state, _step_size(state, n), *views)
-
-
 @_public
 def dsgd_update(state, X, Y=None):
-    """One doubly stochastic step on a mini-batch of points, with a block of features (DSGD algorithms 1, 3, 4; (4)).
+    """One doubly stochastic step on a mini-batch of points (DSGD algorithms 1, 3 and 4).
 
-    With h the functions and phi the features of the block, a step of kernel PCA adds eta phi(x) h(x)^T to their
-    coefficients, means over points and features, and takes eta h h^T of all others from them. Blocks have even sizes, at
-    most feature_batch. Their features are new until less than half a block is left of the m; then blocks of all come in
-    a random order. Functions of kernel SVD have norm 1 / sqrt(2), for which `dsgd_evaluate` makes up. For canonical
-    correlations the first half of the mini-batch makes the matrix W by which the second half's gradient is made, as one
-    mini-batch for both has a bias.
+    A step of kernel PCA adds eta phi(x) h(x)^T to the coefficients of a block of features phi,
+    means over points and features, and takes eta h h^T of all coefficients so far from them. Blocks
+    have even sizes, at most feature_batch; their features are new until less than half a block is
+    left, then blocks of all m come in a random order. For canonical correlations the first half of
+    the mini-batch makes the matrix W by which the second half makes the gradient.
     Parameters:
         state : DSGDState; it stays as it is, also where a step is refused
-        X : (n, d) array, a mini-batch of independent points; at least 2 if centered, and 4 for canonical correlations
+        X : (n, d) array of independent points; at least 2 if centered, 4 for canonical correlations
         Y : (n, e) array of second views, or (n,) or (n, t) array of targets; None for kernel PCA
     Returns: DSGDState. ValueError with the number of the step if steps diverge
-    Cost: n used (d + k) multiply-adds, n used cosines and used d random numbers where frequencies are not stored; O(m
-        k) memory. States are not merged: the mean of two bases of one subspace is no basis of it.
+    Cost: n used (d + k) multiply-adds, n used cosines, used d random numbers where frequencies are
+        not stored; memory for n feature_batch + m k numbers. States cannot be merged.
     >>> X = np.random.default_rng(0).standard_normal((5000, 2))
     >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
     >>> for t in range(9):
@@ -7361,14 +7370,17 @@ def dsgd_update(state, X, Y=None):
         (Y is None) == (state.task < _SINGULAR),
         "Y must be given for two views, or targets, and not else",
     )
-    if Y is None:
-        return _step(state, X)
-    if state.task == _SLICED:
-        edges = state.slices.edges
-        return _step(state, X, _checked_points("Y", _as_columns("Y", Y), len(edges), rows=len(X)))
-    X, Y = _checked_views(X, Y)
-    _checked_map("state.other", state.other, Y, "Y")
-    return _step(state, X, Y)
+    n = len(X)
+    least = 4 if state.task >= _CANONICAL else 1 + state.centered
+    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
+    views = [X]
+    if state.task in _TWO_VIEWS:
+        views = _checked_views(X, Y)
+        _checked_map("state.other", state.other, views[1], "Y")
+    elif state.task == _SLICED:
+        targets = len(state.slices.edges)
+        views.append(_checked_points("Y", _as_columns("Y", Y), targets, rows=n))
+    return _STEPS[state.task](state, _step_size(state, n), *views)
 
 
 # 12.5 Results
@@ -7378,14 +7390,14 @@ def dsgd_update(state, X, Y=None):
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
-    In the limit, functions of kernel PCA have norm 1 in the kernel's space, so that the means of their squares are the
-    eigenvalues; so have those of kernel SVD, where the means of products u v are the singular values. Of canonical
-    variates the variance plus ridge times the squared norm is 1. If centered, functions are determined up to a constant.
+    In the limit, functions of kernel PCA and SVD have norm 1 in the kernel's space: means of
+    squares are the eigenvalues, means of products u v the singular values. For canonical variates
+    the variance plus ridge times the squared norm is 1. If centered, a constant is not determined.
     Parameters:
         X : (n, d) array
         state : DSGDState, finished or not
         second : bool; the functions of the second view, X being points of it
-    Returns: (n, k) array of X's precision; n used (d + k) multiply-adds and n used cosines; O(n k) memory
+    Returns: (n, k) array of X's precision; n used (d + k) multiply-adds and n used cosines
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
     >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
@@ -7406,8 +7418,7 @@ def dsgd_evaluate(X, state, second=False):
 
 
 def _principal(state):
-    """Eigenvalues of the moment against the constraint, descending, and what turns the functions into single ones;
-    for individual functions its diagonal and the unit matrix."""
+    """Eigenpairs of the moment against the constraint; its diagonal for individual functions."""
     M = state.moment
     B = np.eye(len(M))
     if state.task == _SINGLE_COMPONENTS or state.step == 0:
@@ -7421,23 +7432,24 @@ def _principal(state):
 
 @_public
 def dsgd_values(state):
-    """Estimates of eigenvalues, singular values or canonical correlations, from the steps' own mini-batches.
+    """Estimates of eigenvalues, singular values or canonical correlations from the mini-batches.
 
-    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W over the steps, weights growing with t. For
-    canonical correlations they are against the mean of the constraint on the same points: never above 1.
+    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W over the steps, late steps
+    weighing more; canonical correlations against that of the constraint, so that none exceeds 1.
     Parameters:
         state : DSGDState
-    Returns: (k,) float64 array, descending; for individual functions, of each. 0 before the first step
+    Returns: (k,) float64 array, descending; for individual functions, of each. 0 before any step
     """
     return _principal(_checked_as(DSGDState, "state", state))[0]
 
 
 @_public
 def dsgd_finish(state):
-    """Single functions in the order of their values, by a rotation in the space that the state's functions span.
+    """Single functions in the order of their values, by a rotation in the space that they span.
 
-    Textbook (Rayleigh and Ritz, by the matrices of `dsgd_values`; canonical variates are made to meet their
-    constraint). Individual functions stay as they are up to signs: the coefficient of largest magnitude is positive.
+    Rayleigh and Ritz (textbook), by the matrices of `dsgd_values`; canonical variates are made to
+    meet their constraint. The coefficient of largest magnitude is positive, which is all that
+    changes for individual functions.
     Parameters:
         state : DSGDState; it stays as it is, and steps may go on from either
     Returns: DSGDState
@@ -7475,7 +7487,7 @@ def _descend(start, views, kernels, features, seed, steps, batch, settings):
         steps = max(200, 4 * -(-features // state.feature_batch))
     for _ in range(_checked_whole("steps", steps, 1)):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
-        state = _step(state, *[points[rows] for points in views])
+        state = dsgd_update(state, *[points[rows] for points in views])
     return dsgd_finish(state)
 
 
@@ -7495,21 +7507,21 @@ def dsgd_kpca(
 ):
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
 
-    With steps like c / t the squared sine of the largest angle between the space of the functions and that of the k
-    leading eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of their values at a point like
-    ln(t / delta) / t, with probability 1 - delta (DSGD theorem 4).
+    With steps like c / t the squared sine of the largest angle between the functions' space and
+    that of the k leading eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of
+    values at a point like ln(t / delta) / t, with probability 1 - delta (DSGD theorem 4).
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-        k : int, at least 1 and at most 256 and features; functions
-        features : int, at least 1; random features, drawn anew whenever they are needed
+        k : int from 1 to 256; functions
+        features : int, at least k; random features, drawn anew whenever they are needed
         seed : int from 0 to 2**64 - 1
         steps : int, at least 1; None for each feature four times, 200 at least
-        batch : int from 1 to n; points a step, drawn with replacement; None for 512, or n if that is less
+        batch : int from 1 to n; points a step, drawn with replacement; None for 512, at most n
         feature_batch, theta0, theta1, centered : as of `dsgd_start`
-    Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on. ValueError if steps diverge
-    Cost: steps features batch (d + k) / 2 to steps features batch (d + k) multiply-adds, and as many cosines over d +
-        k; memory for k numbers a feature and 16 k numbers for each point of a mini-batch.
+    Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on
+    Cost: steps features batch (d + k) / 2 to twice that in multiply-adds, and as many cosines over
+        d + k; memory for k numbers a feature and 16 k numbers for each point of a mini-batch
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
@@ -7533,10 +7545,12 @@ def dsgd_gha(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel PCA by the generalised Hebbian rule: each function an eigenfunction (DSGD section 4.3).
+    """Doubly stochastic kernel PCA by the generalised Hebbian rule (DSGD section 4.3).
 
+    Each function is an eigenfunction of its own.
     Parameters:
-        X, kernel, k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
+        X, kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
+        feature_batch, theta0, theta1, centered : as of `dsgd_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     views = (_checked_points("X", X),)
@@ -7560,12 +7574,13 @@ def dsgd_ksvd(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3): start, steps, finish in one.
+    """Doubly stochastic kernel SVD of E k(x, .) l(y, .) over pairs (DSGD algorithm 3), in one.
 
     Parameters:
         X, Y : (n, d) and (n, e) arrays, points in two views
-        kernel_x, kernel_y : Kernel for each view: gaussian, laplacian, matern, rational_quadratic or cauchy
-        k, features, seed, steps, batch, feature_batch, theta0, theta1, centered : as of `dsgd_kpca`
+        kernel_x, kernel_y : Kernel for each view, as of `dsgd_kpca`
+        k, features, seed, steps, batch : as of `dsgd_kpca`
+        feature_batch, theta0, theta1, centered : as of `dsgd_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
@@ -7591,7 +7606,7 @@ def dsgd_kcca(
     ridge=0.0,
     centered=True,
 ):
-    """Doubly stochastic kernel canonical correlations (DSGD algorithm 4): start, steps and finish in one.
+    """Doubly stochastic kernel canonical correlations (DSGD algorithm 4), in one.
 
     Parameters:
         X, Y, kernel_x, kernel_y, k, features, seed, steps, batch : as of `dsgd_ksvd`
@@ -7621,7 +7636,7 @@ def dsgd_ksir(
     ridge=0.0,
     centered=True,
 ):
-    """Doubly stochastic kernel sliced inverse regression (DSGD sections 4.3 and 6): start, steps and finish in one.
+    """Doubly stochastic kernel sliced inverse regression (DSGD section 4.3), in one.
 
     Parameters:
         X, targets : (n, d) array, and (n,) or (n, t) array

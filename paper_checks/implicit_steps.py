@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Implicit steps of canonical correlations and sliced inverse regression: ours, not the paper's, in plain NumPy.
 
-The steps of DSGD algorithm 4 are slow along directions of small eigenvalues, which canonical correlations are about. An
-implicit step solves for where it leads. For functions u, v of both views and their regression M it changes the
-coefficients w of a block of features phi by
+The steps of DSGD algorithm 4 are slow along directions of small eigenvalues, which canonical
+correlations are about. An implicit step solves for where it leads. For functions u, v of both views
+and their regression M it changes the coefficients w of a block of features phi by
 
     (C + 1 / eta + r)^-1 (E phi (v - u M)^T - r w M),
 
-with C the covariance of the features on the mini-batch, in which a block stands for all, and r the ridge. A direction of
-eigenvalue l goes l / (l + 1 / eta) of the way to the regression of v, for all l at once. Then all coefficients come a
-little nearer to variance 1. These functions wander about the solution, and their mean does not: it is what counts.
+with C the covariance of the features on the mini-batch, in which a block stands for all, and r the
+ridge. A direction of eigenvalue l goes l / (l + 1 / eta) of the way to the regression of v, for all
+l at once. Then all coefficients come a little nearer to variance 1. These functions wander about
+the solution, and their mean does not: it is what counts.
 
-Measured by `compare` on halves of 7500 digits, with 2500 others for testing, 2048 features, blocks of 512 features and
-mini-batches of 512 points: after 200 steps the 50 leading test correlations add up to 36.4, with the steps of algorithm 4
-to 23.5, at the start to 21.9.
+Measured by `compare` on halves of 7500 digits, with 2500 others for testing, 2048 features, blocks
+of 512 features and mini-batches of 512 points: after 200 steps the 50 leading test correlations add
+up to 36.4, with the steps of algorithm 4 to 23.5, at the start to 21.9.
 """
 
 import io
@@ -54,7 +55,8 @@ def second_features(state, Y):
 def start(state, X, Y=None):
     """Implicit steps from what dsgd_kcca_start (with its Y) or dsgd_ksir_start has made of these points.
 
-    Steps begin with theta0 = 100 / l, l the larger of both views' largest eigenvalues, and the ridge, and theta1 = .01.
+    Steps begin with theta0 = 100 / l, l the larger of both views' largest eigenvalues, and the
+    ridge, and theta1 = .01.
     """
     largest = 0.0
     for map, points in ((state.map, X), (state.other, Y)):
@@ -81,8 +83,9 @@ def feature_block(state):
 def step_size(state, n):
     """theta0 / (1 + theta1 t), at most what n points can bear.
 
-    Steps follow the noise of all directions whose eigenvalues are above 1 / eta. Measured for 3 to 20 functions: they are
-    safe up to 3 n / k(x, x) from n = 12 k on, up to a tenth of that for n = 2 k to 4 k.
+    Steps follow the noise of all directions whose eigenvalues are above 1 / eta. Measured for 3 to
+    20 functions: they are safe up to 3 n / k(x, x) from n = 12 k on, up to a tenth of that for n =
+    2 k to 4 k.
     """
     share = 3.0 * min(1.0, n / (12.0 * state.coef.shape[1])) ** 2
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
@@ -101,9 +104,10 @@ def resolvent(A, G, pull, level):
 def dsgd_update(found, X, Y):
     """An implicit step on a mini-batch of more points than functions.
 
-    Each half of the mini-batch makes the regression M by which the other half's residuals are made. C comes from the
-    points of the gradient itself: that adds to the ridge (where 3e-4 was asked, it was 3.8e-4 after 3000 steps on 512
-    points). Before the mean takes a share of new functions it is turned to where these are, by their regression on it.
+    Each half of the mini-batch makes the regression M by which the other half's residuals are made.
+    C comes from the points of the gradient itself: that adds to the ridge (where 3e-4 was asked, it
+    was 3.8e-4 after 3000 steps on 512 points). Before the mean takes a share of new functions it is
+    turned to where these are, by their regression on it.
     """
     mean, moving = found
     n, k = len(X), mean.coef.shape[1]
