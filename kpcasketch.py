@@ -6926,14 +6926,11 @@ def _checked_views(X, Y):
     return X, _checked_points("Y", _as_columns("Y", Y).astype(X.dtype, copy=False), rows=len(X))
 
 
-def _checked_pair(X, Y, map_x, map_y):
+def _views_and_maps(X, Y, map_x, map_y):
     X, Y = _checked_views(X, Y)
     map_x = _checked_map("map_x", map_x, X, "X", True)
     map_y = _checked_map("map_y", map_y, Y, "Y", True)
-    _require(
-        map_x.m == map_y.m,
-        f"map_x and map_y must have as many features, got {map_x.m} and {map_y.m}",
-    )
+    _require(map_x.m == map_y.m, "map_x and map_y must have as many features")
     return X, Y, map_x, map_y
 
 
@@ -6963,9 +6960,7 @@ def _new_state(task, map, other, k, feature_batch, theta0, theta1, initial, cent
     )
 
 
-_RANK = (
-    "k must be at most the rank of the first features on these points: give more points, or fewer k"
-)
+_RANK = "k must be at most the rank of the first features on these points: give more points"
 
 
 def _first_features(state, map, X):
@@ -7079,7 +7074,7 @@ def dsgd_ksvd_start(
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
-    X, Y, map_x, map_y = _checked_pair(X, Y, map_x, map_y)
+    X, Y, map_x, map_y = _views_and_maps(X, Y, map_x, map_y)
     state = _new_state(_SINGULAR, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
     Z = _first_features(state, map_x, X)
     B = _first_features(state, map_y, Y)
@@ -7115,7 +7110,7 @@ def dsgd_kcca_start(
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
-    X, Y, map_x, map_y = _checked_pair(X, Y, map_x, map_y)
+    X, Y, map_x, map_y = _views_and_maps(X, Y, map_x, map_y)
     state = _new_state(
         _CANONICAL, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered, ridge
     )
@@ -7269,10 +7264,8 @@ def _mean_over_steps(state, mean, new):
 
 def _stepped(state, W, coef, **more):
     """The state after a step."""
-    _require(
-        _all_below(coef, math.inf),
-        f"theta0 must be smaller than {state.theta0:.2e}, as the steps diverged at step {state.step}",
-    )
+    words = f"theta0 must be smaller than {state.theta0:.2e}, as the steps diverged at step "
+    _require(_all_below(coef, math.inf), f"{words}{state.step}")
     return state._replace(
         coef=coef,
         moment=_mean_over_steps(state, state.moment, W),
@@ -7366,10 +7359,8 @@ def dsgd_update(state, X, Y=None):
     state = _checked_as(DSGDState, "state", state)
     X = _checked_points("X", X)
     _checked_map("state.map", state.map, X, "X")
-    _require(
-        (Y is None) == (state.task < _SINGULAR),
-        "Y must be given for two views, or targets, and not else",
-    )
+    one_view = state.task < _SINGULAR
+    _require((Y is None) == one_view, "Y must be given for two views, or targets, and not else")
     n = len(X)
     least = 4 if state.task >= _CANONICAL else 1 + state.centered
     _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
@@ -7410,10 +7401,7 @@ def dsgd_evaluate(X, state, second=False):
     _checked_map("state.map", _view(state, second)[0], X, "X")
     values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
-    _require(
-        _all_below(out, math.inf),
-        "state.coef must not be so large that values overflow the type of X",
-    )
+    _require(_all_below(out, math.inf), "state.coef must not be so large that values overflow")
     return out
 
 
