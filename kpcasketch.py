@@ -6977,11 +6977,21 @@ def _coefficients(map, weights):
 
 
 def _singular_pairs(C, k):
-    """All singular values of C, and the k leading pairs of vectors over sqrt(2)."""
-    U, values, V = np.linalg.svd(C, full_matrices=False)
-    _require(k <= len(values) and values[k - 1] > 1e-12 * values[0], _RANK)
+    """All singular values of C and the k leading pairs of vectors, from C C^T: half the digits."""
+    B = np.ascontiguousarray(C.T)
+    values, U = _small_eigen(_column_products(B, B), len(C), False)
+    values = np.sqrt(np.maximum(values, 0.0))
+    _require(k <= min(C.shape) and values[k - 1] > 1e-6 * values[0], _RANK)
+    U = U[:, :k].copy()
+    return values, U, _dense_product(B, len(C), U) / values[:k]
+
+
+def _first_variates(Z, B, left, right, k):
+    """(left U, V) / sqrt(2) for the leading singular pairs of left^T (Z^T B / n) right."""
+    cross = _dense_product(_column_products(Z, B) / len(Z), B.shape[1], right)
+    _, U, V = _singular_pairs(_column_products(left, cross), k)
     share = math.sqrt(0.5)
-    return values, share * U[:, :k], share * V[:k].T
+    return share * _dense_product(left, left.shape[1], U), share * V
 
 
 def _whitener(Z, ridge, share):
@@ -7078,9 +7088,10 @@ def dsgd_ksvd_start(
     state = _new_state(_SINGULAR, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
     Z = _first_features(state, map_x, X)
     B = _first_features(state, map_y, Y)
-    values, U, V = _singular_pairs(Z.T @ B / len(Z), k)
-    coef = _coefficients(map_x, U)
-    return _with_steps(state, values, coef, other_coef=_coefficients(map_y, V))
+    values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), k)
+    share = math.sqrt(0.5)
+    coef = _coefficients(map_x, share * U)
+    return _with_steps(state, values, coef, other_coef=_coefficients(map_y, share * V))
 
 
 @_public
@@ -7118,12 +7129,12 @@ def dsgd_kcca_start(
     B = _first_features(state, map_y, Y)
     left, largest_x = _whitener(Z, state.ridge, 0.001)
     right, largest_y = _whitener(B, state.ridge, 0.001)
-    _, U, V = _singular_pairs(left.T @ (Z.T @ B / len(Z)) @ right, k)
+    weights, V = _first_variates(Z, B, left, right, k)
     return _with_steps(
         state,
         [max(largest_x, largest_y) + state.ridge],
-        _coefficients(map_x, left @ U),
-        other_coef=_coefficients(map_y, right @ V),
+        _coefficients(map_x, weights),
+        other_coef=_coefficients(map_y, _dense_product(right, right.shape[1], V)),
     )
 
 
@@ -7190,12 +7201,12 @@ def dsgd_ksir_start(
     B = _centred(state, _indicators(targets, edges))
     left, largest = _whitener(Z, state.ridge, 0.001)
     right, _ = _whitener(B, 0.0, 0.0)
-    _, U, V = _singular_pairs(left.T @ (Z.T @ B / len(Z)) @ right, k)
+    weights, V = _first_variates(Z, B, left, right, k)
     size = math.sqrt(largest)  # both views are made as large, so that one step size fits both
     return _with_steps(
         state,
         [largest + state.ridge],
-        _coefficients(map, left @ U),
+        _coefficients(map, weights),
         other_coef=V / size,
         slices=Slices(edges, right * size),
     )
