@@ -6970,7 +6970,7 @@ def _first_features(state, map, X):
     return Z
 
 
-def _coefficients(map, weights):
+def _of_all_features(map, weights):
     """Coefficients of all features from weights of the first, which were over sqrt(initial)."""
     initial = len(weights)
     return np.pad(weights / math.sqrt(initial), ((0, map.m - initial), (0, 0)))
@@ -7066,7 +7066,7 @@ def dsgd_start(
     Z = _first_features(state, map, X)
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
-    return _with_steps(state, values, _coefficients(map, vectors[:, :k]))
+    return _with_steps(state, values, _of_all_features(map, vectors[:, :k]))
 
 
 @_public
@@ -7090,8 +7090,8 @@ def dsgd_ksvd_start(
     B = _first_features(state, map_y, Y)
     values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), k)
     share = math.sqrt(0.5)
-    coef = _coefficients(map_x, share * U)
-    return _with_steps(state, values, coef, other_coef=_coefficients(map_y, share * V))
+    coef = _of_all_features(map_x, share * U)
+    return _with_steps(state, values, coef, other_coef=_of_all_features(map_y, share * V))
 
 
 @_public
@@ -7133,8 +7133,8 @@ def dsgd_kcca_start(
     return _with_steps(
         state,
         [max(largest_x, largest_y) + state.ridge],
-        _coefficients(map_x, weights),
-        other_coef=_coefficients(map_y, _dense_product(right, right.shape[1], V)),
+        _of_all_features(map_x, weights),
+        other_coef=_of_all_features(map_y, _dense_product(right, right.shape[1], V)),
     )
 
 
@@ -7206,7 +7206,7 @@ def dsgd_ksir_start(
     return _with_steps(
         state,
         [largest + state.ridge],
-        _coefficients(map, weights),
+        _of_all_features(map, weights),
         other_coef=V / size,
         slices=Slices(edges, right * size),
     )
