@@ -10472,199 +10472,134 @@ def _to_stderr(text):
 
 # 18.1 Kernels and streams by their names
 
+# Kernels of a bandwidth, beside "linear".
 _KERNELS = {
-    "gaussian": (gaussian, {"sigma": "median"}),
-    "laplacian": (laplacian, {"sigma": "median"}),
-    "matern": (matern, {"nu": 1.5, "sigma": "median"}),
-    "rational_quadratic": (rational_quadratic, {"alpha": 1.0, "sigma": "median"}),
-    "cauchy": (cauchy, {"sigma": "median"}),
-    "polynomial": (polynomial, {"degree": 3, "gamma": "columns", "coef0": 1.0}),
-    "linear": (linear, {}),
+    "gaussian": gaussian,
+    "laplacian": laplacian,
+    "matern": functools.partial(matern, 1.5),
+    "rational_quadratic": functools.partial(rational_quadratic, 1.0),
+    "cauchy": cauchy,
 }
 
-
-# Words for --help; options with defaults; the class of its states; and its functions.
-_Stream = collections.namedtuple("_Stream", "words options state start update finish values")
+# Defaults of -m, --ell and --block; and the functions of the stream.
+_Stream = collections.namedtuple("_Stream", "options start update finish")
 _STREAMS = {
     "skpca": _Stream(
-        "random features into frequent directions",
         {"m": 2000, "ell": 50, "block": 8192},
-        SKPCAState,
         lambda points, map, options: skpca_start(map, options.ell, options.center),
         skpca_update,
         skpca_finish,
-        lambda model: model.values / max(model.count, 1),
     ),
     "dsgd": _Stream(
-        "gradients, a step a block",
-        {"m": 8192, "theta0": None, "theta1": None, "block": 512},
-        DSGDState,
+        {"m": 8192, "block": 512},
         lambda points, map, options: dsgd_start(
-            points.rows(slice(0, _START_POINTS)),
-            map,
-            options.k,
-            False,
-            128,
-            options.theta0,
-            options.theta1,
-            256,
-            options.center,
+            points.rows(slice(_START_POINTS)), map, options.k, centered=options.center
         ),
         dsgd_update,
         lambda state, k: dsgd_finish(state),
-        dsgd_values,
     ),
 }
-_OWN = {
-    "kernel": {
-        name: own for name, (_, own) in _KERNELS.items()
-    },  # options of each entry, by what chooses it
-    "method": {name: method.options for name, method in _METHODS.items()},
-    "stream": {name: stream.options for name, stream in _STREAMS.items()},
-}
-_REMEMBERED = (
-    "kernel",
-    "sigma",
-    "nu",
-    "alpha",
-    "seed",
-    "center",
-    "standardize",
-    "m",
-    "ell",
-    "theta0",
-    "theta1",
-)
-_INDEX = "an index? Write it with index=False, or choose with --columns"
-
-
-def _option_of(name):
-    return ("-" if len(name) == 1 else "--") + name
-
-
-def _refuse_foreign(options, **chosen):
-    """Refuse options that belong to other kernels or methods than the chosen ones, and seeds that are none."""
-    _as_seed("--seed", options.seed)
-    for table, names in chosen.items():
-        for name in {name for own in _OWN[table].values() for name in own}:
-            owners = [entry for entry, own in _OWN[table].items() if name in own]
-            if getattr(options, name) is not None and not set(owners) & set(names):
-                raise ValueError(f"{_option_of(name)} is for {' or '.join(owners)}")
-
-
-def _given(options, own):
-    """The options of an entry, as they were given or by default."""
-    return {
-        name: default if getattr(options, name) is None else getattr(options, name)
-        for name, default in own.items()
-    }
 
 
 def _chosen_kernel(options, points):
-    make, own = _KERNELS[options.kernel]
-    own = _given(options, own)
-    if own.get("sigma") == "median":
-        own["sigma"] = median_bandwidth(
-            points.rows(slice(0, None, max(1, len(points.X) // 10_000))), options.seed
-        )
-    if own.get("gamma") == "columns":
-        own["gamma"] = 1.0 / points.X.shape[1]
-    return make(*own.values())
+    sigma = options.sigma
+    if options.kernel == "linear":
+        _require(sigma is None, "--sigma is for other kernels than linear")
+        return linear()
+    if sigma is None:
+        some = points.rows(slice(0, None, max(1, len(points.X) // 10_000)))
+        sigma = median_bandwidth(some, options.seed)
+    return _KERNELS[options.kernel](sigma)
 
 
 # 18.2 Points and labels
 
 
 class _Points(NamedTuple):
-    """Points, a row each, maybe on disk; names of columns, labels, and (mean, scale) to standardize by, if any."""
+    """Points, a row each, maybe on disk; names of columns, labels, and [mean, scale] to standardize by, if any."""
 
     X: np.ndarray
     names: list = None
     labels: np.ndarray = None
-    moments: tuple = None
-    source: str = "points"
+    moments: list = ()
+    source: str = "ten clusters"
 
     def rows(self, chosen=slice(None)):
         """Some of them as an array of float64 or float32."""
-        rows = self.X[chosen]
         dtype = np.float32 if self.X.dtype == np.float32 else np.float64
-        if self.moments is not None:
-            rows = (np.asarray(rows, np.float64) - self.moments[0]) / self.moments[1]
-        return _checked_points(
-            self.source, np.ascontiguousarray(rows, dtype), None, range(len(self.X))[chosen]
-        )
+        d = len(self.moments[0]) if self.moments else None
+        numbers = range(len(self.X))[chosen]
+        rows = np.ascontiguousarray(self.X[chosen], dtype)
+        rows = _checked_points(self.source, rows, d, numbers)
+        if self.moments:
+            return ((rows - self.moments[0]) / self.moments[1]).astype(dtype)
+        return rows
 
 
-def _load_points(options, beside=None):
-    """The points of a file, a .npy file's on disk until they are needed; beside: what is in the file of a model."""
+def _load_points(options, beside={}):
+    """The points of a file, a .npy file's on disk until they are needed; beside: the arrays of a model's file."""
     path = options.points
-    names = None
-    labels = None
-    kind = pathlib.Path(options.points).suffix.lower()
-    wanted = beside["columns"].tolist() if beside and "columns" in beside else None
+    if path is None:  # the demo
+        vars(options).update(kernel="gaussian", sigma=6.0)
+        return _demo_points()
+    kind = pathlib.Path(path).suffix.lower()
     _require(kind in (".npy", ".npz", ".csv"), f"{path} is not a .npy, .npz or .csv file")
-    if (
-        (options.key and kind != ".npz")
-        or (options.columns or options.header is not None)
-        and kind != ".csv"
-    ):
-        raise ValueError(
-            f"--key is for .npz files, --columns and --header for .csv files, and not for {path}"
-        )
+    wanted = beside["columns"].tolist() if "columns" in beside else None
+    names = None
     if kind == ".csv":
-        X, names, labels = _load_csv(path, options, wanted)
+        X, names, labels = _load_csv(options, wanted)
+    elif options.columns or options.labels or options.header is not None:
+        raise ValueError("--columns, --labels and --header are for .csv files")
     else:
-        names = list(_arrays_in(path, "r" if kind == ".npy" else None, []))
-        name = options.key or ("X" if "X" in names else names[0] if len(names) == 1 else None)
-        if {"format", "shape", "data"} <= set(names):
-            raise ValueError(
-                f"{path} holds a sparse matrix of scipy.sparse, and points are dense: its .toarray()"
-            )
-        _require(
-            name in names,
-            f"{path} holds the arrays {', '.join(names) or '(none)'}; choose one with --key",
-        )
-        X = _arrays_in(path, "r" if kind == ".npy" else None, [name])[name]
-        names = None
-    if X.ndim != 2 or X.dtype.kind not in "fiub" or X.size == 0:
-        raise ValueError(
-            f"{path} must hold a 2-D array of real numbers, got {X.dtype} of shape {X.shape}"
-        )
-    moments = (
-        [beside[name] for name in _STANDARDIZED] if beside and _STANDARDIZED[0] in beside else None
-    )
-    if moments and moments[0].size != X.shape[1]:
-        raise ValueError(
-            f"{path} has {X.shape[1]} columns, and the points before had {moments[0].size}"
-        )
-    labels = _load_labels(options, len(X)) if labels is None else labels
-    points = _Points(X, names if options.columns else wanted or names, labels, moments, path)
-    if beside is None and kind == ".csv" and not options.standardize:
-        scales = points.rows(slice(8192)).std(0)
-        if scales.max() > 1e3 * scales[scales > 0.0].min(initial=math.inf):
-            _to_stderr(
-                f"columns of {path} differ in scale by more than 1000: --standardize brings them to one"
-            )
-    if options.standardize and beside is None:  # a column that does not vary keeps its scale
-        slabs = [slice(begin, begin + 8192) for begin in range(0, len(X), 8192)]
-        first = np.asarray(X[0], np.float64)
-        mean = first + sum((points.rows(slab) - first).sum(0) for slab in slabs) / len(
-            X
-        )  # near it no digits cancel
-        scale = np.sqrt(sum(np.square(points.rows(slab) - mean).sum(0) for slab in slabs) / len(X))
-        points = points._replace(moments=(mean, np.where(scale > 0.0, scale, 1.0)))
+        X, labels = _load_arrays(path, "r" if kind == ".npy" else None, options.plot)
+    _as_array(path, np.atleast_1d(X)[:1], 2)
+    moments = [beside[name] for name in _STANDARDIZED if name in beside]
+    names = names if options.columns else wanted or names
+    points = _Points(X, names, labels, moments, path)
+    if options.standardize and not moments:
+        return points._replace(moments=_mean_and_scale(points))
     return points
 
 
-def _is_number(field):
-    try:  # 1_000 and Arabic digits are numbers for Python alone
-        return field.isascii() and "_" not in field and float(field) is not None
+def _load_arrays(path, mapped, labelled):
+    """X and, if labels are asked for, y of a .npz file; or the array of a .npy file, and None."""
+    arrays = _arrays_in(path, mapped, ["X", "y"] if labelled else ["X"])
+    X = arrays.get("X", arrays.get(""))
+    y = arrays.get("y")
+    _require(X is not None, f"{path} must hold points X, got {', '.join(arrays) or 'no array'}")
+    if y is None:
+        return X, None
+    _require(y.size == len(X), f"{path} must hold a label for each point, got {y.size}")
+    return X, y.ravel()
+
+
+def _mean_and_scale(points):
+    """Mean and standard deviation of each column; 1 for one that does not vary."""
+    n = len(points.X)
+    first = np.asarray(points.X[0], np.float64)  # near it no digits cancel
+
+    def mean_of(term):
+        return sum(term(points.rows(slice(i, i + 8192))).sum(0) for i in range(0, n, 8192)) / n
+
+    mean = first + mean_of(lambda rows: rows - first)
+    scale = np.sqrt(mean_of(lambda rows: np.square(rows - mean)))
+    return [mean, np.where(scale > 0.0, scale, 1.0)]
+
+
+def _number(field):
+    """The number in a field of a CSV file, or NaN."""
+    try:
+        return float(field)
     except ValueError:
-        return False
+        return math.nan
+
+
+def _is_number(field):
+    return not math.isnan(_number(field))
 
 
 def _csv_rows(path):
-    """(number of the line, fields) of each row; a blank line is refused but at the end."""
+    """(number of the line, fields) of each row; a blank line is refused, except at the end."""
     blank = 0
     with open(path, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, strict=True)
@@ -10676,169 +10611,130 @@ def _csv_rows(path):
                     raise ValueError(f"{path}, line {blank} is blank")
                 else:
                     yield rows.line_num, row
-        except UnicodeDecodeError:
+        except (UnicodeDecodeError, csv.Error) as error:
             raise ValueError(
-                f"{path} is not in UTF-8: save it as such (Excel: CSV UTF-8)"
+                f"cannot read {path} as UTF-8, line {rows.line_num}: {error}"
             ) from None
-        except csv.Error as error:
-            raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
 
-def _load_csv(path, options, wanted):
+def _has_header(options, first, wanted):
+    """Whether the first row of a CSV file names the columns; wanted: the columns of a model."""
+    if options.header is not None:
+        return options.header
+    # The names of a model are a header, even if they are years.
+    header = not all(map(_is_number, first)) or bool(wanted) and {*first}.issuperset(wanted)
+    if not header and first == [str(j) for j in range(len(first))]:
+        raise ValueError(
+            f"{options.points}, line 1 numbers the columns, or is a point: --header or --no-header says which"
+        )
+    return header
+
+
+def _load_csv(options, wanted):
     """(points, names of their columns or None, labels or None) of a CSV file, as --help says what one is."""
+    path = options.points
     rows = _csv_rows(path)
-    ahead = list(itertools.islice(rows, 2))
-    _require(ahead, f"{path} holds no numbers")
-    first = ahead[0][1]
-    (line, second) = ahead[-1]
+    (_, first) = next(rows, (0, [""]))
+    first = [field.strip() for field in first]
     width = len(first)
-    named = [field.strip() for field in first]
-    asked = wanted
-    if any(mark in ",".join(first) and mark in ",".join(second) for mark in ";\t"):
+    header = _has_header(options, first, wanted)
+    names = []
+    if header:
+        names = first
+    elif wanted and len(wanted) == width and isinstance(wanted[0], str):
+        names = wanted
+    known = [*names, *range(1, width + 1)]  # columns are chosen by names, or by numbers from 1
+    asked = options.columns or wanted
+    if options.columns and all(map(str.isdecimal, asked)) and not set(asked) <= set(names):
+        asked = [int(field) for field in asked]
+    label = options.labels
+    shown = asked or [name for name in names or known if name != label]
+    if wrong := [name for name in shown if known.count(name) != 1 or name == ""]:
         raise ValueError(
-            f"{path}, line 1 has semicolons or tabs: commas must part columns, and numbers have points"
+            f"{path} must have each of the columns {wrong} once: it has {names or width}; --columns "
+            "chooses by names, or numbers from 1 (an index? Write the file with index=False)"
         )
-    header = options.header
-    if header is None:  # names of a model are a header, too, if they are years
-        header = not all(map(_is_number, first)) or bool(wanted) and set(wanted) <= set(named)
-        if not header and first == [str(j) for j in range(width)]:
-            raise ValueError(
-                f"{path}, line 1 numbers the columns, or is a point: --header or --no-header says which"
-            )
-    if header and len(second) != width:
-        raise ValueError(
-            f"{path}, line 1 has {width} names, and line {line} {len(second)} fields: row names (R: "
-            "row.names = FALSE), or commas in or after numbers"
-        )
-    by_place = wanted and len(wanted) == width and not any(str(name).isdecimal() for name in wanted)
-    names = named if header else wanted if by_place else []
-    if options.columns:
-        asked = [
-            field.strip() for field in next(csv.reader([options.columns], skipinitialspace=True))
-        ]
-        if not set(asked) <= set(names) and all(map(str.isdecimal, asked)):
-            asked = [int(field) for field in asked]
-    known = [*names, *range(1, width + 1)]  # columns are chosen by names, or by numbers
-    if asked:
-        if missing := [name for name in asked if known.count(name) != 1]:
-            raise ValueError(
-                f"{path} must have one column {', '.join(map(repr, missing))}: it has "
-                f"{', '.join(map(repr, names)) or width}; names, or numbers from 1, with commas between"
-            )
-    elif "" in names:
-        raise ValueError(f"{path}, line 1, column {names.index('') + 1} has no name: {_INDEX}")
-    elif len(set(names)) < len(names):
-        raise ValueError(
-            f"{path}, line 1 has names that occur twice: choose by numbers with --columns"
-        )
+    _require(label is None or label in names, f"{path} has no column {label!r} for --labels")
+    chosen = [known.index(name) % width for name in shown]
+    labels = []
+
+    def numbers():
+        for line, row in rows if header else itertools.chain([(1, first)], rows):
+            if len(row) != width:
+                raise ValueError(
+                    f"{path}, line {line} has {len(row)} fields, and line 1 {width}: row names (R: "
+                    "row.names = FALSE), or commas in or after numbers?"
+                )
+            if label:
+                labels.append(row[names.index(label)])
+            for j in chosen:
+                number = _number(row[j])
+                if not -1e150 < number < 1e150:
+                    raise ValueError(
+                        f"{path}, line {line}, column {known[j]!r} holds {row[j]!r}, which is no "
+                        "number below 1e150 in size. Commas separate columns, numbers have points, "
+                        "--columns chooses other columns; fill or drop beforehand what is missing"
+                    )
+                yield number
+
+    X = np.fromiter(numbers(), np.float64).reshape(-1, len(chosen))
+    if not names and not asked and len(X) > 2:
+        if set(X[:, 0] - np.arange(len(X))) in ({0.0}, {1.0}):
+            raise ValueError(f"{path}, column 1 numbers the rows: an index? Write index=False")
     if header and options.header is None and any(map(_is_number, first)):
         _to_stderr(f"{path}, line 1 is taken for names: {', '.join(names)}; or --no-header")
-    chosen = [known.index(name) % width for name in asked or names or known]
-    label = names.index(options.labels) if options.labels in names else None
-    if label in chosen and not asked:
-        chosen.remove(label)
-    body = itertools.chain(ahead[header:], rows)
-    blocks = [np.empty((0, len(chosen)))]
-    labels = []
-    while block := list(itertools.islice(body, 4096)):
-        for line, row in block:
-            if len(row) != width:
-                raise ValueError(f"{path}, line {line} has {len(row)} fields, and line 1 {width}")
-        fields = [row[j] for _, row in block for j in chosen]
-        text = "".join(fields)
-        try:
-            blocks.append(np.array(fields, np.float64).reshape(len(block), -1))
-        except ValueError:
-            text = "_"
-        if "_" in text or not text.isascii() or not _all_below(blocks[-1], 1e150):
-            line, j, field = next(
-                (line, j, row[j])
-                for line, row in block
-                for j in chosen
-                if not (_is_number(row[j]) and abs(float(row[j])) < 1e150)
-            )
-            what = (
-                f"holds {field!r}, which is no number below 1e150 in size"
-                if field.strip()
-                else "is empty"
-            )
-            place = f"column {j + 1}" + (f", {names[j]!r}," if names else "")
-            raise ValueError(
-                f"{path}, line {line}, {place} {what}: --columns chooses others; rows that lack numbers "
-                "are filled or dropped beforehand"
-            )
-        labels += [row[label] for _, row in block] if label is not None else []
-    X = np.concatenate(blocks)
-    if (
-        not names
-        and asked is None
-        and width > 1
-        and len(X) > 2
-        and X[0, 0] in (0.0, 1.0)
-        and (X[:, 0] - X[0, 0] == np.arange(len(X))).all()
-    ):
-        raise ValueError(f"{path}, column 1 numbers the rows: {_INDEX}")
-    y = np.array(labels, np.float64 if all(map(_is_number, labels)) else str)
-    return X, [known[j] for j in chosen] if names or asked else None, None if label is None else y
-
-
-def _load_labels(options, n):
-    """Labels for the picture, of the file --labels or found beside the points in an .npz file; or None."""
-    path = options.labels or options.points
-    if options.labels and not options.plot:
-        raise ValueError("--labels is for --plot, or names a column of a .csv file")
-    if not options.plot or not options.labels and not path.lower().endswith(".npz"):
-        return None
-    try:
-        if path.lower().endswith(".csv"):
-            fields = [field for _, (field,) in _csv_rows(path)]  # one column, maybe with a header
-            fields = fields[len(fields) == n + 1 and not _is_number(fields[0]) :]
-            y = np.array(
-                fields, np.float64 if all(map(_is_number, fields)) else str
-            )  # numbers are sorted as such
-        else:
-            held = _arrays_in(path, None, ("y", "labels", "label", "target", ""))
-            y = next((value for value in held.values() if value is not None), np.empty(0))
-        if y.size == n or y.size == 0 and not options.labels:
-            return y.ravel() if y.size else None
-        reason = f"they are {y.size} for {n} points"
-    except FileNotFoundError:
-        reason = "there is no such file, nor a column of that name in a header of the points"
-    except Exception as error:
-        reason = (
-            "they are Python objects: save labels.astype(str)"
-            if "Python objects" in str(error)
-            else error
-        )
-    raise ValueError(f"cannot take labels of {path}: {reason}")
+    y = np.array(labels) if label else None
+    with contextlib.suppress(ValueError, AttributeError):  # numbers are sorted as such
+        y = y.astype(np.float64)
+    return X, [known[j] for j in chosen] if names or asked else None, y
 
 
 # 18.3 demo, embed: the table, a row a method
 
+_TABLE = [name for name in _METHODS if name not in _REDUCED_METHODS]
+
+
+def _demo_points():
+    """Ten clusters in 16 dimensions, of 345 to 255 points."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
+    centers = 3.0 * rng.standard_normal((10, 16))
+    return _Points(centers[labels] + 0.5 * rng.standard_normal((labels.size, 16)), labels=labels)
+
 
 def _fitted(name, X, kernel, options):
-    """(model, features of X, bytes held, matrix()) by a method of the table; matrix() stands for the Gram matrix."""
+    """(model, features of X, bytes held, landmarks or the matrix in the place of the Gram matrix) by a method."""
     k = options.k
     seed = options.seed
-    centred = options.center
-    own = _METHODS[name].options
-    exact = centred and name in ("lanczos", "implicit")
-    made = _METHODS[name].make(
-        _about_mean(kernel, X) if exact else X,
-        kernel,
-        *_given(options, own or {"k": k}).values(),
-        seed,
-    )
+    centered = options.center
+    method = _METHODS[name]
+    s = method.options.get("s") if options.s is None else options.s
+    exact = centered and name in ("lanczos", "implicit")
+    made = method.make(_about_mean(kernel, X) if exact else X, kernel, s, seed)
     if isinstance(made, Landmarks):
-        model = nystrom_kpca(X, made, kernel, k, seed, centred)
-        matrix = lambda: LowRank(nystrom(X, made, kernel))  # noqa: E731
-    elif isinstance(made, ReducedSet):
-        model = rskpca(made.centers, made.weights, kernel, k, seed, centred)
-        matrix = lambda: LowRank(nystrom(made.centers, made.centers, kernel)[made.labels])  # noqa: E731
-    else:
-        model, A, eigen = _kpca(X, kernel, k, seed, centred, 1e-8, made)
-        return model, (eigen.vectors * np.sqrt(model.values)).astype(X.dtype), nbytes(A), lambda: A
-    return model, expand(X, model), model.points.nbytes + model.coef.nbytes, matrix
+        model = nystrom_kpca(X, made, kernel, k, seed, centered)
+        return model, expand(X, model), model.points.nbytes + model.coef.nbytes, made
+    model, A, eigen = _kpca(X, kernel, k, seed, centered, 1e-8, made)
+    return model, (eigen.vectors * np.sqrt(model.values)).astype(X.dtype), nbytes(A), A
+
+
+def _compared(X, kernel, options, model, features, made, exact):
+    """Error, directions within 10 degrees, share of the best, share of the variance, as the table shows them."""
+    K, eigen, norm = exact
+    A = LowRank(nystrom(X, made, kernel)) if isinstance(made, Landmarks) else made
+    error = spectral_error(center(A) if options.center else A, K) / norm
+    right = 0
+    kept = math.nan
+    explained = math.nan
+    with contextlib.suppress(ValueError):  # points that are all alike have no direction or variance
+        used = features[:, features.any(0)].astype(np.float64)
+        Q = np.ascontiguousarray(np.linalg.qr(used)[0])
+        right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
+        kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
+        explained = explained_variance_ratio(X, model).sum()
+    within = f"{right} of {options.k}"
+    shown = f"{error:11.3g}{within:>16}{100 * kept:12.4g}{100 * explained:13.4g}"
+    return shown.replace("nan", "  -")
 
 
 _LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
@@ -10846,437 +10742,356 @@ of best %: of what the best k keep; explained %: of all variance about the mean.
 about the mean"""
 
 
-def _print_head(options, points, source, kernel, more=""):
+def _print_head(options, points, kernel, more=""):
+    n, d = points.X.shape
     sigma = _sigma_of(kernel)
-    X = points.X
-    print(
-        f"{source}: {len(X)} points, {X.shape[1]} coordinates, {X.dtype}; {options.kernel} kernel"
-        + (f", sigma {sigma:.6g}" if sigma else "")
-        + f"; k = {options.k}, seed {options.seed}{more}",
-        flush=True,
-    )
+    named = f"{options.kernel} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
+    told = f"{points.source}: {n} points, {d} coordinates, {points.X.dtype}; {named}"
+    print(f"{told}; k = {options.k}, seed {options.seed}{more}", flush=True)
+
+
+def _print_eigenvalues(values):
+    print("eigenvalues / n:", *(f"{value:.4g}" for value in values[:10]))
 
 
 def _embed(options):
     """A row for each method; embedding, model and picture of the first."""
-    names = (
-        [name for name in _METHODS if name not in _REDUCED_METHODS]
-        if options.method == "all"
-        else [options.method]
-    )
-    _refuse_foreign(options, kernel=[options.kernel], method=names)
-    _check_files(options)
-    if options.points is not None:
-        points = _load_points(options)
-        source = options.points
-    elif options.noisy:
-        points = _Points(random_noisy(*options.noisy, options.seed, 50, 10.0, 50))
-        source = "RandomNoisy points"
-    else:
-        rng = np.random.default_rng(0)
-        labels = np.repeat(np.arange(10), np.arange(345, 254, -10))
-        X = 3.0 * rng.standard_normal((10, 16))[labels] + 0.5 * rng.standard_normal(
-            (labels.size, 16)
-        )
-        points = _Points(X, None, labels)
-        source = "ten clusters"
-        options.sigma = 6.0 if options.sigma is None else options.sigma
+    names = _TABLE if options.method == "all" else [options.method]
+    if options.s is not None and not any(_METHODS[name].options for name in names):
+        raise ValueError(f"-s is not for {options.method}")
+    points = _load_points(options)
     X = points.rows()
     kernel = _chosen_kernel(options, points)
-    _checked_whole("-k", options.k, 1, len(X))
-    _print_head(options, points, source, kernel)
-    first = None
-    compared = options.errors and len(X) <= _DENSE_POINTS
-    if compared:
-        with _progress("exact results, to compare with"):
-            _, K, eigen = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)
-            norm = max(spectral_norm(K, options.seed, 1e-3), 1e-300)
+    _print_head(options, points, kernel)
+    exact = None
+    if options.errors and len(X) <= _DENSE_POINTS:
+        _, K, eigen = _kpca(X, kernel, options.k, options.seed, options.center, 1e-8)
+        exact = (K, eigen, max(spectral_norm(K, options.seed, 1e-3), 1e-300))
     elif options.errors:
         print(f"more than {_DENSE_POINTS} points: without comparison with exact results")
     print(
         "method            seconds  bytes held      error   within 10 deg   of best %  explained %"
     )
-    for done, name in enumerate(names, 1):
-        with _progress(f"{name}, {done} of {len(names)}") as line:
-            model, features, held, matrix = _fitted(name, X, kernel, options)
+    first = None
+    for name in names:
+        with _progress(name) as line:
+            model, features, held, made = _fitted(name, X, kernel, options)
             seconds = time.perf_counter() - line.start
-            told = "          -               -           -            -"
-            if compared:
-                error = spectral_error(center(matrix()) if options.center else matrix(), K) / norm
-                right = 0
-                kept = math.nan
-                explained = math.nan
-                with contextlib.suppress(
-                    ValueError
-                ):  # points that are all alike have no variance, or no directions
-                    Q = np.ascontiguousarray(
-                        np.linalg.qr(features[:, features.any(0)].astype(np.float64))[0]
-                    )
-                    right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
-                    kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
-                    explained = explained_variance_ratio(X, model).sum()
-                told = f"{error:11.3g}{f'{right} of {options.k}':>16}{100 * kept:12.4g}{100 * explained:13.4g}".replace(
-                    "nan", "  -"
-                )
+            told = _compared(X, kernel, options, model, features, made, exact) if exact else ""
         print(f"{name:16}{seconds:9.3f}{_human(held):>12}{told}", flush=True)
         first = first or (model, features)
-    if compared:
+    if exact:
         print(_LEGEND)
-    print(
-        f"eigenvalues / n ({names[0]}): "
-        + " ".join(f"{value / len(X):.4g}" for value in first[0].values[:10])
-    )
-    _write_results(options, points, names[0], first[0], first[0].values, first[1])
+    model, features = first
+    _print_eigenvalues(model.values / len(X))
+    _write_results(options, points, names[0], model, features)
 
 
 # 18.4 Files that are written
 
 
 def _check_files(options):
-    """Refuse, before the work, results that cannot be written, or would be written over what belongs to the request; a
-    name without a suffix gets .npz, as numpy.savez has it."""
-    files = vars(options)
-    kinds_of = {
-        "o": (".npz", ".npy"),
-        "model": (".npz",),
-        "state": (".npz",),
-        "plot": (".png", ".svg", ".pdf"),
-    }
-    places = [
-        *{os.path.realpath(files[name]) for name in ("points", "by", "labels") if files.get(name)}
-    ]
-    for name, kinds in kinds_of.items():
-        if files.get(name):
-            place = pathlib.Path(files[name])
-            if not place.suffix and name != "plot" and not place.exists():
-                files[name] = str(place := place.with_suffix(".npz"))
-            _require(
-                place.suffix in kinds,
-                f"{_option_of(name)} must name a {' or '.join(kinds)} file, got {place}",
-            )
-            # A new file takes the old one's place; with the dot, a parent that is a file is refused.
-            needed = [os.path.join(place.resolve().parent, "."), *[place] * place.exists()]
-            if place.is_dir() or not all(os.access(path, os.W_OK) for path in needed):
-                raise ValueError(f"cannot write {place}")
-            places.append(os.path.realpath(place))
-    if len(set(places)) < len(places):
-        raise ValueError(
-            f"{max(places, key=places.count)} is named twice, and would be overwritten"
-        )
+    """Refuse, before the work, what cannot be written, or would be written over what belongs to the request."""
+    places = {os.path.realpath(path) for path in (options.points, options.by) if path}
+    for path in filter(None, (options.o, options.model, options.state, options.plot)):
+        place = os.path.realpath(path)
+        folder = os.path.join(os.path.dirname(place), "")
+        _require(os.access(folder, os.W_OK), f"cannot write {path}")
+        _require(place not in places, f"{path} is named twice, and would be overwritten")
+        places.add(place)
     if options.plot:
         importlib.import_module("matplotlib.figure")  # which may be missing
 
 
 def _written_with(points):
     """What is written beside a model or a state, for points that come to it later."""
-    found = dict(zip(_STANDARDIZED, points.moments or ()))
+    found = dict(zip(_STANDARDIZED, points.moments))
     return {"columns": np.array(points.names), **found} if points.names else found
 
 
-def _write_results(options, points, what, model, values, embedding=None):
-    """Model, embedding (or features by the model) and picture, as far as they are asked for. With --residual the last
-    column is how far each point is off the model: `off` in a .npz file."""
+def _eigenvalues_of(model):
+    """The eigenvalues of a model; none of a map."""
+    if isinstance(model, DSGDState):
+        return dsgd_values(model)
+    return np.atleast_1d(getattr(model, "values", []))
+
+
+def _write_results(options, points, what, model, embedding=None):
+    """Model, embedding (or features by the model) and picture, as far as they are asked for."""
     n = len(points.X)
-    k = len(values)
-    dtype = points.rows(slice(1)).dtype
-    off = getattr(options, "residual", False)
-    alone = (options.o or "").endswith(".npy")
+    values = _eigenvalues_of(model)
     arrays = {**_as_arrays(model, "model"), **_written_with(points)}
 
-    def of_rows(rows):
+    def columns(begin, end, step=1):
+        """Features of some points; with --residual the last column is how far they are off the model."""
+        rows = slice(begin, end, step)
         X = points.rows(rows)
-        Z = embedding[rows] if embedding is not None else features(X, model)
-        return np.column_stack([Z, residual(X, model)]) if off else Z.reshape(len(X), -1)
-
-    if getattr(options, "model", None):
-        _write_whole(options.model, lambda file: np.savez(file, **arrays))
-        print(f"wrote {options.model} (the model of {what})")
+        Z = features(X, model) if embedding is None else embedding[rows]
+        return np.column_stack([Z, residual(X, model)] if options.residual else [Z]).astype(X.dtype)
 
     def write(file):
-        blocks = []
-        told = {"descr": dtype.str, "fortran_order": False, "shape": (n, k + off)}
-        if alone:  # block by block: it may be larger than memory
-            np.lib.format.write_array_header_1_0(file, told)
-        with _progress("embedding") as line:
-            for begin in range(0, n, 8192):
-                rows = np.ascontiguousarray(of_rows(slice(begin, begin + 8192)), dtype)
-                (file.write if alone else blocks.append)(rows)
-                line.share = min(1.0, (begin + 8192) / n)
-        if not alone:
-            out = np.concatenate(blocks)
-            np.savez(
-                file,
-                embedding=out[:, :k],
-                values=values,
-                **({"off": out[:, k]} if off else {}),
-                **arrays,
-            )
+        if options.o.endswith(".npz"):
+            Z = columns(0, n)
+            off = {"off": Z[:, -1]} if options.residual else {}
+            np.savez(file, embedding=Z[:, : Z.shape[1] - len(off)], **off, values=values, **arrays)
+            return
+        first = columns(0, 1)
+        head = {"descr": first.dtype.str, "fortran_order": False, "shape": (n, first.size)}
+        np.lib.format.write_array_header_1_0(file, head)
+        for begin in range(0, n, 8192):  # it may be larger than memory
+            file.write(columns(begin, begin + 8192))
 
+    if options.model:
+        _write_whole(options.model, lambda file: np.savez(file, **arrays))
+        print(f"wrote {options.model} (the model of {what})")
     if options.o:
         _write_whole(options.o, write)
         print(f"wrote {options.o} ({what})")
     if options.plot:
-        shown = slice(0, n, max(1, n // 10_000))
-        _plot(
-            options,
-            of_rows(shown),
-            values,
-            None if points.labels is None else points.labels[shown],
-            what,
-        )
+        step = max(1, n // 10_000)
+        labels = None if points.labels is None else points.labels[::step]
+        _plot(options, f"{points.source}: kernel PCA ({what})", columns(0, n, step), values, labels)
         print(f"drew {options.plot} ({what})")
 
 
-def _plot(options, embedding, values, labels, what):
+def _plot(options, title, Z, values, labels):
     """Two components, coloured by labels, and the spectrum."""
-    if labels is not None and (labels != labels).any():
-        labels = labels.astype(str)  # NaN is a label, too
-    figure = importlib.import_module("matplotlib.figure").Figure(
-        figsize=(10, 4.8), layout="constrained"
-    )
+    figure = importlib.import_module("matplotlib.figure").Figure((10, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-    Z = embedding[:, [0, min(1, len(values) - 1)]].T
-    style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / Z.shape[1], 0.15, 0.9))}
-    kinds = () if labels is None else np.unique(labels)
-    of = options.points or "demo"
-    by = options.labels or "label"
-    # As plain text: without formulas, and without what no font has.
-    title, called, *names = [
-        str(text).encode(errors="replace").decode().replace("$", "\\$")
-        for text in (f"{pathlib.Path(of).name}: kernel PCA ({what})", pathlib.Path(by).stem, *kinds)
-    ]
-    if 0 < len(kinds) <= 20:  # a class a colour, in a legend
-        colours = importlib.import_module("matplotlib").colormaps[
-            "tab10" if len(kinds) <= 10 else "tab20"
-        ]
-        for number, (kind, name) in enumerate(
-            zip(kinds, names)
-        ):  # the legend leaves out what begins with "_"
-            left.scatter(*Z[:, labels == kind], color=colours(number), label=" " + name, **style)
-        left.legend(
-            title=called, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, markerscale=2
-        )
-    elif labels is not None and labels.dtype.kind in "biuf":  # a scale
-        figure.colorbar(left.scatter(*Z, c=labels, cmap="viridis", **style), ax=left, label=called)
-    else:
-        left.scatter(*Z, **style)
-        if labels is not None:
-            _to_stderr(f"labels of {len(kinds)} kinds are not shown: at most 20, or numbers")
-    figure.suptitle(title)
-    left.set(xlabel="component 1", ylabel=f"component {min(2, len(values))}")
+    second = min(2, Z.shape[1])
+    style = {"s": 8, "linewidths": 0, "alpha": float(np.clip(2000.0 / len(Z), 0.15, 0.9))}
+    draw = functools.partial(left.scatter, Z[:, 0], Z[:, second - 1], **style)
+    kinds, which = np.unique(labels, return_inverse=True)
+    called = options.labels or "label"
+    if labels is None:
+        draw()
+    elif len(kinds) <= 10:  # a class a colour
+        marks, _ = draw(c=which, cmap="tab10", vmin=0, vmax=9).legend_elements(num=None)
+        left.legend(marks, map(str, kinds), title=called, loc=(1.0, 0.4), frameon=False)
+    else:  # a scale, of numbers or of names in their order
+        numbers = labels if labels.dtype.kind in "biuf" else which
+        figure.colorbar(draw(c=numbers), ax=left, label=called)
+    figure.suptitle(os.path.basename(title), parse_math=False)
+    left.set(xlabel="component 1", ylabel=f"component {second}")
     right.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), "o-")
     right.set(title="spectrum", xlabel="component", ylabel="eigenvalue")
-    right.xaxis.get_major_locator().set_params(integer=True)
-    _write_whole(
-        options.plot, lambda file: figure.savefig(file, dpi=200, format=options.plot.split(".")[-1])
-    )
+    kind = options.plot.split(".")[-1]
+    _write_whole(options.plot, lambda file: figure.savefig(file, dpi=200, format=kind))
 
 
 # 18.5 stream: files of any size, and states that go on
 
-
-def _loaded(path, kinds, what):
-    """(tuple, arrays) of a file that `save`, -o or --state has written."""
-    model = _from_arrays(arrays := _arrays_in(path), path)
-    _require(
-        isinstance(model, tuple(kinds)), f"{path} must hold {what}, got {type(model).__name__}"
-    )
-    return model, arrays
+# The options that a stream goes on with.
+_REMEMBERED = ["method", "kernel", "sigma", "m", "ell", "k", "seed", "center", "standardize"]
 
 
-def _resumed(options, stream):
-    """(state, points, {file: [rows taken, the last of them]}) that a state goes on with, and its options."""
-    state, arrays = _loaded(options.state, [stream.state], f"a state of {options.method}")
+def _resumed(options):
+    """(state, points, {file: [rows taken, the last of them]}) that a stream goes on with."""
+    arrays = _arrays_in(options.state)
+    state = _from_arrays(arrays, options.state)
+    _require("options" in arrays, f"{options.state} must be a file that --state has written")
+    begun = json.loads(str(arrays["options"]))
     points = _load_points(options, arrays)
-    begun = (
-        json.loads(str(arrays["options"]))
-        if "options" in arrays
-        else {  # older files have none
-            "m": state.map.m,
-            "seed": int(state.map.seed),
-        }
-    )
-    differing = [
-        _option_of(name)
-        for name, value in vars(options).items()
-        if name in _REMEMBERED and value not in (None, begun.get(name, value))
-    ]
-    if "columns" in arrays and [*map(str, points.names)] != [
-        *map(str, arrays["columns"])
-    ]:  # older: numbers as str
-        differing.append("--columns")
-    if isinstance(state, DSGDState):
-        differing += ["-k"] * (state.coef.shape[1] != options.k) + ["task"] * (
-            state.task != _COMPONENTS
-        )
-    if differing:
-        raise ValueError(f"{options.state} was begun with other {', '.join(differing)}")
-    found = json.loads(str(arrays["sources"])) if "sources" in arrays else {}
-    found = (
-        {name: [taken, None] for name, _, taken, *_ in found} if isinstance(found, list) else found
-    )  # older
-    vars(options).update(begun, **_given(options, {"block": stream.options["block"]}))
-    return state, points, found
+    other = [_option_of(name) for name in begun if begun[name] != getattr(options, name)]
+    if "columns" in arrays and points.names != arrays["columns"].tolist():
+        other.append("--columns")
+    _require(not other, f"{options.state} was begun with other {', '.join(other)}")
+    return state, points, json.loads(str(arrays["sources"]))
 
 
-def _stream(options):
-    """A stream's method on points that need not fit into memory: `here` is (state, rows taken)."""
-    stream = _STREAMS[options.method]
+def _take_blocks(options, state, points, sources):
+    """The state after all blocks of a file. --state is written every 30 s, and also when a block is refused."""
+    update = _STREAMS[options.method].update
     name = os.path.realpath(options.points)
-    k = options.k
-    _refuse_foreign(options, kernel=[options.kernel], stream=[options.method])
-    if options.residual and (options.method != "skpca" or not options.o):
-        raise ValueError("--residual is for the method skpca, and needs -o")
-    _check_files(options)
-    sources = {}
-    if options.state and os.path.exists(options.state):
-        state, points, sources = _resumed(options, stream)
-    else:
-        vars(options).update(_given(options, stream.options))
-        points = _load_points(options)
-        kernel = _chosen_kernel(options, points)
-        d = points.X.shape[1]
-        map = fourier_features_map(kernel, d, options.m, options.seed, options.method == "skpca")
-        state = stream.start(points, map, options)
     n = len(points.X)
-    size = _checked_whole("--block", options.block, 1)
     (begun, last) = sources.get(name, [0, None])
-    if begun > n or last is not None and points.X[begun - 1].astype(float).tolist() != last:
+    if begun > n or begun and points.X[begun - 1].tolist() != last:
         raise ValueError(f"{options.state} was made from other points of {name}")
-    _checked_whole("-k", k, 1, state.sketch.ell if isinstance(state, SKPCAState) else state.map.m)
-    _print_head(
-        options,
-        points,
-        options.points,
-        state.map.kernel,
-        f"; goes on at point {begun}" * bool(begun),
-    )
-    here = (state, begun)
-    saved = time.perf_counter()
+    here = (state, begun)  # the state, and how many rows it has taken: no interrupt falls between
 
     def keep():
-        state, at = here
-        if options.state and at > begun:
-            sources[name] = [at, points.X[at - 1].astype(float).tolist()]
-            arrays = {
-                **_as_arrays(state),
-                **_written_with(points),
-                "sources": json.dumps(sources),
-                "options": json.dumps({own: getattr(options, own) for own in _REMEMBERED}),
-            }
+        state, taken = here
+        if options.state and taken > begun:
+            sources[name] = [taken, points.X[taken - 1].tolist()]
+            told = {name: getattr(options, name) for name in _REMEMBERED}
+            texts = {"sources": json.dumps(sources), "options": json.dumps(told)}
+            arrays = {**_as_arrays(state), **_written_with(points), **texts}
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
+    # A last point alone cannot be centred: it joins the block before it.
+    ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
+    saved = time.perf_counter()
     try:
         with _progress(options.method) as line:
-            while here[1] < n:
-                end = (
-                    here[1] + size if n - here[1] > size + 1 else n
-                )  # a last point alone cannot be centred
-                here = (
-                    stream.update(here[0], points.rows(slice(here[1], end))),
-                    end,
-                )  # no interrupt falls between
-                line.text, line.share = (
-                    f"{options.method}, {end:,} of {n:,} points",
-                    (end - begun) / (n - begun),
-                )
+            for end in ends:
+                here = (update(here[0], points.rows(slice(here[1], end))), end)
+                line.share = (end - begun) / (n - begun)
                 if time.perf_counter() - saved > 30.0:
                     keep()
                     saved = time.perf_counter()
+    finally:
         keep()
-    except (KeyboardInterrupt, ValueError) as stop:  # the blocks before it count
-        keep()
-        kept = "--state would keep them"
-        if options.state:
-            kept = f"{options.state} holds them: the same command goes on from there"
-        raise type(stop)(
-            f"{str(stop) or 'interrupted'}; {here[1]} of {n} points were taken"
-            + f", and {kept}" * bool(here[1])
-        ) from None
-    seconds = time.perf_counter() - line.start
-    model = stream.finish(here[0], k)
-    values = stream.values(model)
-    print(
-        f"{n - begun} points, {(n - begun) / max(seconds, 1e-9):,.0f} a second; eigenvalues / n: "
-        + " ".join(f"{value:.4g}" for value in values[:10])
-    )
+        kept = f"{options.state} holds them" if options.state else "--state would keep them"
+        print(f"{here[1]} of {n} points were taken; {kept}")
+    return here[0]
+
+
+def _stream(options):
+    """A stream's method on points that need not fit into memory."""
+    stream = _STREAMS[options.method]
+    _require(options.ell is None or "ell" in stream.options, "--ell is for skpca")
+    for name, value in stream.options.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    _checked_whole("block", options.block, 1)
+    sources = {}
+    if options.state and os.path.exists(options.state):
+        state, points, sources = _resumed(options)
+    else:
+        points = _load_points(options)
+        kernel = _chosen_kernel(options, points)
+        d = points.X.shape[1]
+        stored = options.method == "skpca"
+        map = fourier_features_map(kernel, d, options.m, options.seed, stored)
+        _checked_whole("k", options.k, 1, options.ell or options.m)
+        state = stream.start(points, map, options)
+    _print_head(options, points, state.map.kernel)
+    state = _take_blocks(options, state, points, sources)
+    model = stream.finish(state, options.k)
+    values = _eigenvalues_of(model)
     if isinstance(model, Subspace):
-        lost = model.shrunk / max(model.count, 1)
-        unsure = np.count_nonzero(model.values < model.shrunk)
-        hint = f"; the last {unsure} are below that, and may follow the last points: take a larger --ell"
-        print(
-            f"no direction has lost more than {lost:.3g} of a point's mean squared length{hint if unsure else ''}"
-        )
-    if options.state:
-        print(f"wrote {options.state} ({sum(taken for taken, _ in sources.values())} points)")
-    _write_results(options, points, options.method, model, getattr(model, "values", values))
+        values = values / model.count
+    _print_eigenvalues(values)
+    if isinstance(model, Subspace):
+        lost = model.shrunk / model.count
+        print(f"those below {lost:.3g} may follow the last points: a larger --ell keeps more")
+    _write_results(options, points, options.method, model)
 
 
-# 18.6 apply, advise, warm-up
+# 18.6 apply, advise
 
 
 def _apply(options):
     """Features of new points by a model on disk."""
-    if not options.o and (options.residual or not options.plot):
-        raise ValueError("--residual needs -o" if options.residual else "apply needs -o, or --plot")
-    model, arrays = _loaded(options.by, _models, "a model, as --model, -o or save writes it")
-    _check_files(options)
+    _require(options.o or options.plot and not options.residual, "apply needs -o, or --plot")
+    arrays = _arrays_in(options.by)
+    model = _from_arrays(arrays, options.by)
     points = _load_points(options, arrays)
-    values = (
-        dsgd_values(model)
-        if isinstance(model, DSGDState)
-        else np.ones(len(model.points))
-        if isinstance(model, NystromMap)
-        else np.atleast_1d(model.values)
-    )
-    print(f"{options.points}: {len(points.X)} points; {values.size} features of {options.by}")
-    _write_results(options, points, pathlib.Path(options.by).name, model, values)
+    print(f"{options.points}: {len(points.X)} points")
+    _write_results(options, points, pathlib.Path(options.by).name, model)
 
 
 def _advise(options):
     """Which sketch, and how large, with the command that makes it."""
-    _refuse_foreign(options, kernel=[options.kernel])
     points = _load_points(options)
     kernel = _chosen_kernel(options, points)
-    _print_head(options, points, options.points, kernel, f", error {options.error:g}")
-    with _progress("trying sketches on 4096 points"):
-        rows = advise(points.rows(), kernel, options.error, options.memory, options.seed, options.k)
+    _print_head(options, points, kernel, f", error {options.error:g}")
+    rows = advise(points.rows(), kernel, options.error, seed=options.seed, k=options.k)
     print("method               size     bytes   seconds     error  what it rests on")
     for row in rows:
-        figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}{row.error:10.2g}  "
-        print(figures.replace("nan", "  -") + ("" if row.works else "NO: ") + row.reason)
+        figures = f"{row.method:16}{row.size:9.6g}{_human(row.bytes):>10}{row.seconds:10.3g}"
+        reason = row.reason if row.works else "NO: " + row.reason
+        print(f"{figures}{row.error:10.2g}  {reason}")
     best = rows[0]
-    sigma = _sigma_of(kernel)
-    header = {True: ["--header"], False: ["--no-header"]}
     _require(best.works, "nothing reaches that in this memory")
+    own = argparse.ArgumentParser(add_help=False)
+    own.add_argument("--error")
+    (_, typed) = own.parse_known_args(options.typed[1:])  # what the other commands take, too
     streamed = best.method == "skpca"
-    given = {
-        name: getattr(options, name)
-        for name in ("key", "columns", "kernel", *_OWN["kernel"][options.kernel], "k", "seed")
-    }
-    given |= {
-        "sigma": sigma and f"{sigma:.6g}",
-        "method": best.method,
-        "m" if streamed else "s": best.size or None,
-        "ell": min(int(best.size), max(50, 2 * options.k)) if streamed else None,
-    }
-    words = [
-        f"{_option_of(name)} {shlex.quote(str(value))}"
-        for name, value in given.items()
-        if value is not None
-    ]
+    size = ["-m" if streamed else "-s", f"{best.size:g}"] if best.size else []
+    command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
     print(
         "size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
-        f"recommended, for about {best.seconds:.2g} s and {_human(best.bytes)}:\npython -m kpcasketch",
-        "stream" if streamed else "embed",
-        shlex.quote(options.points),
-        *words,
-        *["--standardize"] * options.standardize,
-        *header.get(options.header, []),
+        "recommended:\npython -m kpcasketch",
+        shlex.join(command),
     )
 
 
 # 18.7 Words
+
+_CSV = """A CSV file is in UTF-8, with commas between columns and points in numbers. A first line in which any field is
+no number is the header; --header and --no-header decide otherwise. What else it holds (an index, text, empty fields,
+lines of other lengths) is refused by its place; --columns chooses columns, --labels NAME takes one for labels."""
+
+
+def _file_type(*kinds):
+    """The type of an option that names a file of one of these kinds."""
+
+    def checked(text):
+        if not text.endswith(kinds):
+            raise argparse.ArgumentTypeError(f"must name a {' or '.join(kinds)} file, got {text}")
+        return text
+
+    return checked
+
+
+def _column_names(text):
+    return [field.strip() for field in next(csv.reader([text], skipinitialspace=True))]
+
+
+def _number_type(text):
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)
+
+
+_SWITCH = argparse.BooleanOptionalAction
+_ARGUMENTS = {  # for argparse
+    "by": {"metavar": "MODEL.npz", "help": "written by -o, --model or kpcasketch.save"},
+    "points": {"metavar": "FILE", "help": ".csv, .npy or .npz file (its X), a point a row"},
+    "--header": {"action": _SWITCH, "help": "of a .csv file"},
+    "--columns": {"type": _column_names, "help": "of a .csv file: names or numbers, with commas"},
+    "--labels": {"help": "column of a .csv file, for colours (of a .npz file its y)"},
+    "--standardize": {"action": "store_true", "help": "columns to mean 0 and variance 1"},
+    "-k": {"type": int, "default": 10, "help": "components (10)"},
+    "--seed": {"type": int, "default": 0, "help": "of random choices (0)"},
+    "--kernel": {"choices": [*_KERNELS, "linear"], "default": "gaussian"},
+    "--sigma": {"type": float, "help": "bandwidth of the kernel (the median distance)"},
+    "--center": {"action": "store_true", "help": "about the mean in feature space"},
+    "-s": {"type": _number_type, "help": "landmarks (500), or one in s entries is kept (4)"},
+    "--errors": {"action": _SWITCH, "default": True, "help": "compared with exact results"},
+    "-m": {"type": int, "help": "random features (skpca 2000, dsgd 8192)"},
+    "--ell": {"type": int, "help": "rows of the sketch of skpca (50)"},
+    "--block": {"type": int, "help": "points at once (skpca 8192, dsgd 512)"},
+    "--state": {"type": _file_type(".npz"), "help": "what goes on, kept every 30 s"},
+    "--error": {"type": float, "default": 0.01, "help": "relative to |K| (0.01)"},
+    "--residual": {"action": "store_true", "help": "how far points are off the model, last"},
+    "-o": {"type": _file_type(".npz", ".npy"), "help": "embedding; in .npz the model, too"},
+    "--model": {"type": _file_type(".npz"), "help": "the model, for `apply`"},
+    "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "two components, spectrum"},
+}
+_FIT = "-k --seed --kernel --sigma"
+_FILE = "points --header --columns --labels"
+_COMMANDS = {  # function, words for --help, options, and methods, of which the first is the default
+    "demo": (
+        _embed,
+        "nine methods on built-in points, as a table",
+        "-k --seed --center -s --errors -o --model --plot",
+        ["all", *_TABLE],
+    ),
+    "embed": (
+        _embed,
+        "kernel PCA of the points of a file, exact or by a sketch",
+        f"{_FILE} --standardize {_FIT} --center -s --errors -o --model --plot",
+        [*_TABLE, "all"],
+    ),
+    "stream": (
+        _stream,
+        "kernel PCA of a file of any size, which can be interrupted and go on",
+        f"{_FILE} --standardize {_FIT} --center -m --ell --block --state -o --model --plot",
+        [*_STREAMS],
+    ),
+    "apply": (
+        _apply,
+        "features of new points by a model that was written",
+        f"by {_FILE} --residual -o --plot",
+        [],
+    ),
+    "advise": (
+        _advise,
+        "which sketch, and how large, for an error",
+        f"{_FILE} --standardize {_FIT} --error",
+        [],
+    ),
+}
 
 
 class _OneLine(argparse.ArgumentParser):
@@ -11286,181 +11101,39 @@ class _OneLine(argparse.ArgumentParser):
         raise ValueError(message.removeprefix("argument "))
 
 
-_COMMANDS = {
-    "demo": (_embed, "every method but shadow and kmeans on built-in data, as a table"),
-    "embed": (_embed, "kernel PCA of the points of a file, exact or by a sketch"),
-    "stream": (_stream, "kernel PCA of a file of any size, which can be interrupted and go on"),
-    "apply": (_apply, "features of new points by a model that was written"),
-    "advise": (_advise, "which sketch, and how large, for an error"),
-    "warm-up": (
-        lambda options: print(f"typical tasks are ready: {warm_up():.1f} s"),
-        "compile for typical tasks",
-    ),
-}
-_ARGUMENTS = [  # commands, an argument, and what argparse is told of it
-    (
-        "apply",
-        "by",
-        dict(metavar="MODEL.npz", help="what -o or --model has written, or kpcasketch.save"),
-    ),
-    (
-        "embed stream apply advise",
-        "points",
-        dict(metavar="FILE", help=".npy, .npz or .csv file, a point a row"),
-    ),
-    (
-        "embed stream apply advise",
-        "--key",
-        dict(help="array of a .npz file (default: X, or the only one)"),
-    ),
-    (
-        "embed stream apply advise",
-        "--header",
-        dict(action=argparse.BooleanOptionalAction, help="of a .csv file"),
-    ),
-    (
-        "embed stream apply advise",
-        "--columns",
-        dict(help="of a .csv file: names or numbers, from 1 on, with commas"),
-    ),
-    (
-        "demo",
-        "--noisy",
-        dict(nargs=2, type=int, metavar=("N", "D"), help="N noisy points in D dimensions"),
-    ),
-    (
-        "demo embed stream advise",
-        "-k",
-        dict(type=int, default=10, help="components (default %(default)s)"),
-    ),
-    ("demo embed stream advise", "--seed", dict(type=int, default=0, help="default %(default)s")),
-    (
-        "embed stream advise",
-        "--standardize",
-        dict(action="store_true", help="columns to mean 0 and variance 1"),
-    ),
-    ("demo embed stream advise", "--kernel", dict(choices=list(_KERNELS), default="gaussian")),
-    (
-        "demo",
-        "--method",
-        dict(choices=[*_METHODS, "all"], default="all", help="default %(default)s"),
-    ),
-    (
-        "embed",
-        "--method",
-        dict(choices=[*_METHODS, "all"], default="lanczos", help="default %(default)s"),
-    ),
-    (
-        "stream",
-        "--method",
-        dict(choices=list(_STREAMS), default="skpca", help="default %(default)s"),
-    ),
-    (
-        "demo embed stream",
-        "--center",
-        dict(action="store_true", help="kernel PCA about the mean in feature space"),
-    ),
-    (
-        "demo embed",
-        "--no-errors",
-        dict(dest="errors", action="store_false", help="no exact results to compare with"),
-    ),
-    (
-        "demo embed stream apply",
-        "-o",
-        dict(metavar="OUT", help=".npz: embedding, values, model; .npy: embedding"),
-    ),
-    ("demo embed stream", "--model", dict(metavar="OUT.npz", help="the model alone, for `apply`")),
-    (
-        "demo embed stream apply",
-        "--plot",
-        dict(metavar="OUT.png", help="two components and the spectrum; .svg, .pdf"),
-    ),
-    (
-        "embed stream apply",
-        "--labels",
-        dict(help="for colours: .npy, .csv, .npz with a y, or a column's name"),
-    ),
-    (
-        "stream apply",
-        "--residual",
-        dict(action="store_true", help="how far points are off: last column, or array off"),
-    ),
-    (
-        "stream",
-        "--state",
-        dict(
-            metavar="FILE.npz", help="keep the state here, every 30 s and when interrupted; go on"
-        ),
-    ),
-    (
-        "advise",
-        "--error",
-        dict(type=float, default=0.01, help="relative to |K| (default %(default)s)"),
-    ),
-    ("advise", "--memory", dict(type=float, help="bytes to plan with (default: half of all)")),
-]
-_CSV = """A CSV file is in UTF-8, with commas between columns and points in numbers. A first line in which any field is
-no number is the header; --header and --no-header decide otherwise. What else it holds (an index, text, empty fields,
-lines of other lengths) is refused by its place; --columns chooses columns, --labels NAME takes one for labels."""
+def _option_of(name):
+    return ("-" if len(name) == 1 else "--") + name
 
 
 def _parser():
-    def number(text):
-        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
-
-    parser = _OneLine(
-        prog="kpcasketch",
-        description="Kernel PCA of a data set by exact and sketched Gram matrices.",
-    )
+    parser = _OneLine(prog="kpcasketch", description="Kernel PCA, exact or by sketches.")
+    parser.set_defaults(**{name.lstrip("-"): None for name in _ARGUMENTS})
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    made = {}
-    for command, (run, text) in _COMMANDS.items():
-        made[command] = commands.add_parser(command, help=text, description=text, epilog=_CSV)
-        made[command].set_defaults(
-            run=run,
-            standardize=False,
-            **dict.fromkeys(("points", "key", "columns", "header", "labels", "plot", "noisy")),
-        )
-    for names, argument, told in _ARGUMENTS:
-        for command in names.split():
-            made[command].add_argument(argument, **told)
-    for names, table, entries in (
-        ("demo embed stream advise", "kernel", {}),
-        ("demo embed", "method", _METHODS),
-        ("stream", "stream", _STREAMS),
-    ):
-        for command in names.split():
-            group = made[command].add_argument_group(
-                f"options of a {table}",
-                "; ".join(f"{name}: {entry.words}" for name, entry in entries.items()),
-            )
-            for name in {name: None for own in _OWN[table].values() for name in own}:
-                owners = [
-                    f"{entry} (default {own[name]})"
-                    for entry, own in _OWN[table].items()
-                    if name in own
-                ]
-                group.add_argument(_option_of(name), help=f"of {', '.join(owners)}", type=number)
+    for name, (run, words, options, methods) in _COMMANDS.items():
+        command = commands.add_parser(name, help=words, description=words, epilog=_CSV)
+        command.set_defaults(run=run)
+        for option in options.split():
+            command.add_argument(option, **_ARGUMENTS[option])
+        if methods:
+            command.add_argument("--method", choices=methods, default=methods[0])
     return parser
 
 
 def main(argv=None):
-    """The command line: demo, embed, apply, advise, stream, warm-up; see --help (textbook).
+    """Run the command line: demo, embed, stream, apply, advise; see --help (textbook).
 
     Parameters:
         argv : list of str, a command first, or None for the arguments of the process; none at all means demo
     Returns: int, exit status: 0; 2 after one line about what was wrong; 130 after an interrupt; 1 without a reader
     """
     global _WORTH_COMPILING
+    typed = sys.argv[1:] if argv is None else argv
+    options = argparse.Namespace(typed=typed or ["demo"])
     try:
         if argv is None:  # then the process ends before a twin would pay that is compiled
             _WORTH_COMPILING = 1_000_000_000  # for less; those on disk are taken at once
-        if hasattr(sys.stdout, "reconfigure"):
-            sys.stdout.reconfigure(errors="backslashreplace")  # names of files beyond ASCII
-        options = _parser().parse_args((sys.argv[1:] if argv is None else list(argv)) or ["demo"])
-        if empty := [name for name, value in vars(options).items() if value == ""]:
-            raise ValueError(f"{empty[0]} must not be empty")
+        _parser().parse_args(options.typed, options)
+        _check_files(options)
         options.run(options)
         print(end="", flush=True)
     except BrokenPipeError:  # as by `| head -1`: nothing is written at exit either
@@ -11470,14 +11143,11 @@ def main(argv=None):
         _to_stderr(str(stop) or "interrupted")
         return 130
     except (ValueError, OSError, MemoryError, ImportError, csv.Error) as error:
-        # The option that was typed, not the argument of the function that refuses it.
-        text = re.sub(
-            r"^\w+: (k|s|m|ell|seed|sigma|nu|alpha|degree|gamma|coef0|theta[01]|error|memory)"
-            r"(?= must(?!.*None))",
-            lambda found: _option_of(found[1]),
-            str(error),
-        )
-        _to_stderr(f"error: {text or type(error).__name__}")
+        text = getattr(error, "refused", str(error)) or type(error).__name__
+        name, _, rest = text.partition(" ")
+        if vars(options).get(name) is not None:  # the option as it is typed
+            text = f"{_option_of(name)} {rest}"
+        _to_stderr(f"error: {text}")
         return 2
     return 0
 
