@@ -448,7 +448,7 @@ def _while_compiling():
     came = []
     held = {}
     codes = [
-        frame.f_code.co_name
+        frame.f_code.co_name.lstrip("_")
         for frame, _ in traceback.walk_stack(None)
         if frame.f_globals is globals()
     ]
@@ -9560,46 +9560,22 @@ def _compiled_features_of(x, model, out):
 
 # 16.1 Methods by their names
 
-# Words for --help; its option, if any, with its default; make(X, kernel, option, seed) gives a matrix in the place of
-# the Gram matrix, Landmarks or a ReducedSet (without an option it gets k, and takes no notice).
-_Method = collections.namedtuple("_Method", "words options make")
+# s: how many landmarks, or one in how many entries is kept, by default; make(X, kernel, s, seed) gives a matrix in the
+# place of the Gram matrix, Landmarks or a ReducedSet.
+_Method = collections.namedtuple("_Method", "s make")
 _METHODS = {
-    "lanczos": _Method(
-        "exact, stored Gram matrix", {}, lambda X, kernel, s, seed: gram(X, X, kernel)
-    ),
-    "implicit": _Method(
-        "exact, Gram matrix never stored", {}, lambda X, kernel, s, seed: Implicit(X, kernel)
-    ),
-    "sample": _Method("entry-sampled Gram matrix", {"s": 4.0}, sample_gram),
-    "quantize": _Method(
-        "1-bit Gram matrix", {}, lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)
-    ),
-    "sample-quantize": _Method("sampled 1-bit Gram matrix", {"s": 4.0}, sample_quantize_gram),
-    "uniform": _Method(
-        "random landmarks",
-        {"s": 500},
-        lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed),
-    ),
-    "rls": _Method(
-        "landmarks by recursive ridge leverage scores", {"s": 500}, recursive_rls_practical
-    ),
-    "rls-accelerated": _Method(
-        "landmarks by the accelerated recursion", {"s": 500}, recursive_rls_accelerated
-    ),
-    "rpcholesky": _Method("landmarks by randomly pivoted Cholesky", {"s": 500}, rpcholesky),
-    "shadow": _Method(
-        "shadow centers of the points (not in all)",
-        {"ell": 4.0},
-        lambda X, kernel, s, seed: shadow_select(X, shadow_radius(_sigma_of(kernel), s)),
-    ),
-    "kmeans": _Method(
-        "k-means (not in all)",
-        {"m": 200},
-        lambda X, _, s, seed: kmeans_select(X, min(s, len(X)), seed),
-    ),
+    "lanczos": _Method(None, lambda X, kernel, s, seed: gram(X, X, kernel)),
+    "implicit": _Method(None, lambda X, kernel, s, seed: Implicit(X, kernel)),
+    "sample": _Method(4.0, sample_gram),
+    "quantize": _Method(None, lambda X, kernel, s, seed: quantize_gram(X, kernel, seed)),
+    "sample-quantize": _Method(4.0, sample_quantize_gram),
+    "uniform": _Method(500, lambda X, kernel, s, seed: uniform_landmarks(len(X), s, seed)),
+    "rls": _Method(500, recursive_rls_practical),
+    "rls-accelerated": _Method(500, recursive_rls_accelerated),
+    "rpcholesky": _Method(500, rpcholesky),
+    "kmeans": _Method(200, lambda X, kernel, s, seed: kmeans_select(X, min(s, len(X)), seed)),
 }
 _SAMPLERS = ("uniform", "rls", "rls-accelerated", "rpcholesky")
-_REDUCED_METHODS = ("shadow", "kmeans")
 
 
 # 16.2 Files
@@ -10638,15 +10614,11 @@ def _load_csv(options, wanted):
     first = [field.strip() for field in first]
     width = len(first)
     header = _has_header(options, first, wanted)
-    names = []
-    if header:
-        names = first
-    elif wanted and len(wanted) == width and isinstance(wanted[0], str):
-        names = wanted
+    names = first if header else []
     known = [*names, *range(1, width + 1)]  # columns are chosen by names, or by numbers from 1
-    asked = options.columns or wanted
-    if options.columns and all(map(str.isdecimal, asked)) and not set(asked) <= set(names):
-        asked = [int(field) for field in asked]
+    asked = wanted
+    if options.columns:
+        asked = [int(x) if x.isdecimal() and x not in names else x for x in options.columns]
     label = options.labels
     shown = asked or [name for name in names or known if name != label]
     if wrong := [name for name in shown if known.count(name) != 1 or name == ""]:
@@ -10691,7 +10663,7 @@ def _load_csv(options, wanted):
 
 # 18.3 demo, embed: the table, a row a method
 
-_TABLE = [name for name in _METHODS if name not in _REDUCED_METHODS]
+_TABLE = [name for name in _METHODS if name != "kmeans"]
 
 
 def _demo_points():
@@ -10702,39 +10674,42 @@ def _demo_points():
     return _Points(centers[labels] + 0.5 * rng.standard_normal((labels.size, 16)), labels=labels)
 
 
-def _fitted(name, X, kernel, options):
-    """(model, features of X, bytes held, landmarks or the matrix in the place of the Gram matrix) by a method."""
+def _fitted(name, X, kernel, options, exact):
+    """(model, features of X, row of the table) by a method; exact: (K, its eigenpairs, its norm) or None."""
     k = options.k
     seed = options.seed
     centered = options.center
+    start = time.perf_counter()
     method = _METHODS[name]
-    s = method.options.get("s") if options.s is None else options.s
-    exact = centered and name in ("lanczos", "implicit")
-    made = method.make(_about_mean(kernel, X) if exact else X, kernel, s, seed)
-    if isinstance(made, Landmarks):
-        model = nystrom_kpca(X, made, kernel, k, seed, centered)
-        return model, expand(X, model), model.points.nbytes + model.coef.nbytes, made
-    model, A, eigen = _kpca(X, kernel, k, seed, centered, 1e-8, made)
-    return model, (eigen.vectors * np.sqrt(model.values)).astype(X.dtype), nbytes(A), A
-
-
-def _compared(X, kernel, options, model, features, made, exact):
-    """Error, directions within 10 degrees, share of the best, share of the variance, as the table shows them."""
+    s = method.s if options.s is None else options.s
+    alone = centered and name in ("lanczos", "implicit")
+    A = method.make(_about_mean(kernel, X) if alone else X, kernel, s, seed)
+    landmarks = A if isinstance(A, Landmarks) else None
+    if landmarks:
+        model = nystrom_kpca(X, landmarks, kernel, k, seed, centered)
+        Z = expand(X, model)
+        held = model.points.nbytes + model.coef.nbytes
+    else:
+        model, A, eigen = _kpca(X, kernel, k, seed, centered, 1e-8, A)
+        Z = (eigen.vectors * np.sqrt(model.values)).astype(X.dtype)
+        held = nbytes(A)
+    row = f"{name:16}{time.perf_counter() - start:9.3f}{_human(held):>12}"
+    if exact is None:
+        return model, Z, row
     K, eigen, norm = exact
-    A = LowRank(nystrom(X, made, kernel)) if isinstance(made, Landmarks) else made
-    error = spectral_error(center(A) if options.center else A, K) / norm
+    A = LowRank(nystrom(X, landmarks, kernel)) if landmarks else A
+    error = spectral_error(center(A) if centered else A, K) / norm
     right = 0
     kept = math.nan
     explained = math.nan
     with contextlib.suppress(ValueError):  # points that are all alike have no direction or variance
-        used = features[:, features.any(0)].astype(np.float64)
-        Q = np.ascontiguousarray(np.linalg.qr(used)[0])
+        Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
         kept = (Q * matmat(K, Q)).sum() / max(eigen.values.clip(0.0).sum(), 1e-300)
         explained = explained_variance_ratio(X, model).sum()
-    within = f"{right} of {options.k}"
-    shown = f"{error:11.3g}{within:>16}{100 * kept:12.4g}{100 * explained:13.4g}"
-    return shown.replace("nan", "  -")
+    within = f"{right} of {k}"
+    row += f"{error:11.3g}{within:>16}{100 * kept:12.4g}{100 * explained:13.4g}"
+    return model, Z, row.replace("nan", "  -")
 
 
 _LEGEND = """seconds: with compiling, if any; error: |K - A| / |K|, in 2-norm; within 10 deg: of the exact directions;
@@ -10742,12 +10717,12 @@ of best %: of what the best k keep; explained %: of all variance about the mean.
 about the mean"""
 
 
-def _print_head(options, points, kernel, more=""):
+def _print_head(options, points, kernel):
     n, d = points.X.shape
     sigma = _sigma_of(kernel)
     named = f"{options.kernel} kernel" + (f", sigma {sigma:.6g}" if sigma else "")
     told = f"{points.source}: {n} points, {d} coordinates, {points.X.dtype}; {named}"
-    print(f"{told}; k = {options.k}, seed {options.seed}{more}", flush=True)
+    print(f"{told}; k = {options.k}, seed {options.seed}", flush=True)
 
 
 def _print_eigenvalues(values):
@@ -10757,7 +10732,7 @@ def _print_eigenvalues(values):
 def _embed(options):
     """A row for each method; embedding, model and picture of the first."""
     names = _TABLE if options.method == "all" else [options.method]
-    if options.s is not None and not any(_METHODS[name].options for name in names):
+    if options.s is not None and not any(_METHODS[name].s for name in names):
         raise ValueError(f"-s is not for {options.method}")
     points = _load_points(options)
     X = points.rows()
@@ -10772,19 +10747,17 @@ def _embed(options):
     print(
         "method            seconds  bytes held      error   within 10 deg   of best %  explained %"
     )
-    first = None
+    results = []
     for name in names:
-        with _progress(name) as line:
-            model, features, held, made = _fitted(name, X, kernel, options)
-            seconds = time.perf_counter() - line.start
-            told = _compared(X, kernel, options, model, features, made, exact) if exact else ""
-        print(f"{name:16}{seconds:9.3f}{_human(held):>12}{told}", flush=True)
-        first = first or (model, features)
+        with _progress(name):
+            model, Z, row = _fitted(name, X, kernel, options, exact)
+        print(row, flush=True)
+        results.append((model, Z))
     if exact:
         print(_LEGEND)
-    model, features = first
+    model, Z = results[0]
     _print_eigenvalues(model.values / len(X))
-    _write_results(options, points, names[0], model, features)
+    _write_results(options, points, names[0], model, Z)
 
 
 # 18.4 Files that are written
@@ -10831,9 +10804,7 @@ def _write_results(options, points, what, model, embedding=None):
 
     def write(file):
         if options.o.endswith(".npz"):
-            Z = columns(0, n)
-            off = {"off": Z[:, -1]} if options.residual else {}
-            np.savez(file, embedding=Z[:, : Z.shape[1] - len(off)], **off, values=values, **arrays)
+            np.savez(file, embedding=columns(0, n), values=values, **arrays)
             return
         first = columns(0, 1)
         head = {"descr": first.dtype.str, "fortran_order": False, "shape": (n, first.size)}
@@ -10843,15 +10814,14 @@ def _write_results(options, points, what, model, embedding=None):
 
     if options.model:
         _write_whole(options.model, lambda file: np.savez(file, **arrays))
-        print(f"wrote {options.model} (the model of {what})")
     if options.o:
         _write_whole(options.o, write)
-        print(f"wrote {options.o} ({what})")
     if options.plot:
         step = max(1, n // 10_000)
         labels = None if points.labels is None else points.labels[::step]
         _plot(options, f"{points.source}: kernel PCA ({what})", columns(0, n, step), values, labels)
-        print(f"drew {options.plot} ({what})")
+    for path in filter(None, (options.model, options.o, options.plot)):
+        print(f"wrote {path}")
 
 
 def _plot(options, title, Z, values, labels):
@@ -10892,7 +10862,7 @@ def _resumed(options):
     _require("options" in arrays, f"{options.state} must be a file that --state has written")
     begun = json.loads(str(arrays["options"]))
     points = _load_points(options, arrays)
-    other = [_option_of(name) for name in begun if begun[name] != getattr(options, name)]
+    other = [_option_of(name) for name in begun if begun[name] != vars(options).get(name)]
     if "columns" in arrays and points.names != arrays["columns"].tolist():
         other.append("--columns")
     _require(not other, f"{options.state} was begun with other {', '.join(other)}")
@@ -10985,7 +10955,7 @@ def _advise(options):
     """Which sketch, and how large, with the command that makes it."""
     points = _load_points(options)
     kernel = _chosen_kernel(options, points)
-    _print_head(options, points, kernel, f", error {options.error:g}")
+    _print_head(options, points, kernel)
     rows = advise(points.rows(), kernel, options.error, seed=options.seed, k=options.k)
     print("method               size     bytes   seconds     error  what it rests on")
     for row in rows:
@@ -10998,7 +10968,7 @@ def _advise(options):
     own.add_argument("--error")
     (_, typed) = own.parse_known_args(options.typed[1:])  # what the other commands take, too
     streamed = best.method == "skpca"
-    size = ["-m" if streamed else "-s", f"{best.size:g}"] if best.size else []
+    size = ["-m" if streamed else "-s", str(best.size)] if best.size else []
     command = ["stream" if streamed else "embed", *typed, "--method", best.method, *size]
     print(
         "size: one entry in s is kept, or landmarks, or random features; error: relative to the largest eigenvalue\n"
@@ -11069,13 +11039,13 @@ _COMMANDS = {  # function, words for --help, options, and methods, of which the 
     ),
     "embed": (
         _embed,
-        "kernel PCA of the points of a file, exact or by a sketch",
+        "kernel PCA of a file: exact (lanczos, implicit), by fewer entries or bits, or by landmarks",
         f"{_FILE} --standardize {_FIT} --center -s --errors -o --model --plot",
         [*_TABLE, "all"],
     ),
     "stream": (
         _stream,
-        "kernel PCA of a file of any size, which can be interrupted and go on",
+        "kernel PCA of a file of any size: by random features (skpca) or gradients (dsgd)",
         f"{_FILE} --standardize {_FIT} --center -m --ell --block --state -o --model --plot",
         [*_STREAMS],
     ),

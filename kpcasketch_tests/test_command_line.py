@@ -240,8 +240,11 @@ def test_apply_took_columns_in_another_order_than_the_model(tmp_path, capsys):
         capsys, "apply", model, csv_file(tmp_path, "c,note,a,b\n" + turned, "turned.csv"), "-o", out
     )
     assert np.array_equal(np.load(out), expected)
-    # without names, by places
-    done(capsys, "apply", model, csv_file(tmp_path, rows, "plain.csv"), "-o", out)
+    plain = csv_file(tmp_path, rows, "plain.csv")
+    assert "the columns ['a', 'b', 'c'] once: it has 3" in refused(
+        capsys, "apply", model, plain, "-o", out
+    )
+    done(capsys, "apply", model, plain, "--columns", "1,2,3", "-o", out)
     assert np.array_equal(np.load(out), expected)
     lacking = csv_file(tmp_path, "a,c\n1,2\n", "lacking.csv")
     assert "the columns ['b'] once: it has ['a', 'c']" in refused(
@@ -681,7 +684,7 @@ def test_every_method_has_a_row_that_says_how_wrong_it_is(points, capsys, center
         "all",
         *["--center"] * center,
     )
-    assert set(kp._METHODS) - set(kp._REDUCED_METHODS) == {
+    assert set(kp._TABLE) == {
         line.split()[0] for line in out.splitlines() if line.split()[0] in kp._METHODS
     }
     exact = row_of(out, "implicit")
@@ -935,8 +938,8 @@ def test_residuals_come_with_features(points, tmp_path, capsys):
     done(capsys, *stream, "--model", model)
     done(capsys, "apply", model, points, "--residual", "-o", out)
     with np.load(out) as written:
-        assert written["embedding"].shape == (150, 2)
-        assert np.allclose(written["off"], kp.skpca_residual(X, kp.load(model)))
+        assert written["embedding"].shape == (150, 3)
+        assert np.allclose(written["embedding"][:, 2], kp.skpca_residual(X, kp.load(model)))
     for command in (
         stream,
         ["embed", points, "-k", "3", "--sigma", "2", "--center"],
@@ -1564,7 +1567,10 @@ def test_a_terminal_shows_how_far_a_stream_is_and_how_long_the_rest_takes(tmp_pa
         assert process.wait(timeout=60) == 130 and kp.load(tmp_path / "s.npz").sketch.count > 0
         assert re.search(rb"skpca \.\.\. \d+ s, [\d,]+ s left", seen), seen[-500:]
         assert b"were taken" in seen and b"holds them" in seen
-        assert b"\x1b[Kkpcasketch: interrupted" in seen  # no tail of a longer line stays behind it
+        # no tail of a longer line stays behind
+        assert (
+            re.search(rb"\x1b\[K\d+ of 3000000 points", seen) and b"kpcasketch: interrupted" in seen
+        )
     finally:
         process.kill()
 

@@ -207,7 +207,6 @@ def test_every_claim_and_figure_can_be_followed():
         (["--data-dir", "no-such-folder"], "is not a directory"),
         (["--data", "points.txt"], "is not a .npy, .npz or .csv"),
         (["--data", __file__, "--headlines"], "--data is for claims"),
-        (["--key", "X"], "--key is for --data"),
     ],
 )
 def test_wrong_requests_get_status_2(arguments, text, capsys):
@@ -283,11 +282,12 @@ def test_points_on_which_no_claim_can_be_checked_are_refused(tmp_path, capsys, X
     )
 
 
-def test_an_array_of_another_name_is_taken_by_key(tmp_path):
+def test_points_of_an_archive_are_its_X(tmp_path):
     X = np.random.default_rng(0).random((300, 2))
-    np.savez(tmp_path / "points.npz", other=X[:3], points=X)
-    assert np.array_equal(data.Users(tmp_path / "points.npz", "points").X, X)
-    with pytest.raises(ValueError, match="choose one with --key"):
+    np.savez(tmp_path / "points.npz", other=X[:3], X=X)
+    assert np.array_equal(data.Users(tmp_path / "points.npz").X, X)
+    np.savez(tmp_path / "points.npz", points=X)
+    with pytest.raises(ValueError, match="must hold points X, got points"):
         data.Users(tmp_path / "points.npz")
 
 

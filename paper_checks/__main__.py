@@ -40,9 +40,6 @@ def parser():
         "says whose points it took",
     )
     out.add_argument(
-        "--key", metavar="NAME", help="of the array in an .npz file of --data, by default X"
-    )
-    out.add_argument(
         "--data-dir",
         metavar="DIR",
         type=pathlib.Path,
@@ -160,14 +157,12 @@ def at_size(options):
 
 def main(argv=None):
     options = parser().parse_args(argv)
-    if options.key is not None and options.data is None:
-        return refusal("--key is for --data")
     if options.data is not None and (options.headlines or options.pictures):
         return refusal(
             "--data is for claims, and neither for headlines nor for pictures, which name their own"
         )
     try:
-        options.data = data.Users(options.data, options.key) if options.data is not None else None
+        options.data = data.Users(options.data) if options.data is not None else None
     except ValueError as error:
         return refusal(str(error))
     if options.data_dir is not None and not options.data_dir.is_dir():

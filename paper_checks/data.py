@@ -70,12 +70,10 @@ SETS = (
 class Users:
     """The points of --data, and what a claim or a figure has taken of them since `begin`."""
 
-    def __init__(self, path, key=None):
+    def __init__(self, path):
         """Refuses, by ValueError, what the command line refuses, and fewer than 300 rows."""
         try:
-            options = kp._parser().parse_args(
-                ["advise", str(path), *(["--key", key] if key else [])]
-            )
+            options = kp._parser().parse_args(["advise", str(path)])
             self.X = np.asarray(kp._load_points(options).rows(), float)
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror}") from None
