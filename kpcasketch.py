@@ -2234,13 +2234,40 @@ def gram_matmat(X, Y, V, kernel):
 # 6. Operators
 #
 # Symmetric n x n matrices in whatever form is cheapest: a dense array, or one of the tuples below. `matmat` multiplies
-# any of them; the eigensolvers and error measures see nothing else. `_OPERATORS` names what makes one.
+# any of them. The eigensolvers and error measures see nothing else. `_OPERATORS` holds the functions of each form.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 6.1 Forms
 
 
-@_validated("a CSR")
+def _as_indices(name, value):
+    value = np.asarray(value)
+    kind = np.int32 if value.dtype == np.int32 else np.int64
+    return value.astype(kind, "C", "same_kind", copy=False)
+
+
+_FORMS.update(
+    {
+        "entries": functools.partial(_as_array, ndim=1),
+        "indices": _as_indices,
+        "finite": _checked_points,
+    }
+)
+
+
+@_validated(
+    "a CSR whose indptr rises from 0 to the length of data and indices, in n + 1 steps",
+    lambda made: (
+        made.indptr.ndim == made.indices.ndim == 1
+        and made.indptr.size > 1
+        and made.indptr[0] == 0
+        and made.indptr[-1] == made.data.size == made.indices.size
+        and (made.indptr[1:] >= made.indptr[:-1]).all()
+    ),
+    data="entries",
+    indices="indices",
+    indptr="whole",
+)
 class CSR(NamedTuple):
     """Sparse matrix by rows: row i has entries data[p] in columns indices[p] for indptr[i] <= p < indptr[i + 1]."""
 
@@ -2262,7 +2289,7 @@ class Bits(NamedTuple):
     n: int
 
 
-@_validated("an Implicit")
+@_validated("an Implicit", X="finite")
 class Implicit(NamedTuple):
     """The Gram matrix of X, evaluated anew in each product and never stored."""
 
@@ -2270,7 +2297,7 @@ class Implicit(NamedTuple):
     kernel: Kernel
 
 
-@_validated("a LowRank")
+@_validated("a LowRank", F="finite")
 class LowRank(NamedTuple):
     """F F^T for a factor F (n, r)."""
 
@@ -2430,9 +2457,8 @@ def _column_products(F, G):
     out = np.zeros((F.shape[1], G.shape[1]))
     width = _WIDE_PANEL // F.itemsize
     symmetric = F is G
-    # whole panels are taken
     places = _tile_places(out, out.T, symmetric)
-    padded = -(-out.shape[1] // width) * width
+    padded = -(-out.shape[1] // width) * width  # whole panels are taken
     for start in range(0, len(F), _RUN):
         rows = min(_RUN, len(F) - start)
         panels = []
@@ -2447,18 +2473,21 @@ def _column_products(F, G):
 # 6.3 Products with sparse matrices and with bits
 
 
+def _data(context, builder, signature, args, places):
+    """Pointers to the data of the arguments at these places."""
+    return [context.make_array(signature.args[k])(context, builder, args[k]).data for k in places]
+
+
 def _row64(context, builder, dtype, data, row, store=None):
     """Load (or store) row `row` of 64 bytes: loops over such short rows LLVM keeps scalar, 3 times slower."""
-    element = context.get_value_type(dtype)
     itemsize = dtype.bitwidth // 8
     lanes = 64 // itemsize
+    vector = ir.VectorType(context.get_value_type(dtype), lanes)
     place = builder.gep(data, [builder.mul(row, ir.IntType(64)(lanes))])
-    place = builder.bitcast(place, ir.VectorType(element, lanes).as_pointer())
-    return (
-        builder.load(place, align=itemsize)
-        if store is None
-        else builder.store(store, place, align=itemsize)
-    )
+    place = builder.bitcast(place, vector.as_pointer())
+    if store is None:
+        return builder.load(place, align=itemsize)
+    return builder.store(store, place, align=itemsize)
 
 
 @_intrinsic(lambda out, row, a, i, factor, b, j: operator.setitem(out, row, a[i] + factor * b[j]))
@@ -2466,9 +2495,7 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
     """out[row] = a[i] + factor b[j] on 64-byte rows."""
 
     def codegen(context, builder, signature, args):
-        out, a, b = [
-            context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2, 5)
-        ]
+        out, a, b = _data(context, builder, signature, args, (0, 2, 5))
         dtype = signature.args[0].dtype
         first = _row64(context, builder, dtype, a, args[3])
         second = _row64(context, builder, dtype, b, args[6])
@@ -2476,9 +2503,8 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
         splat = ir.VectorType(ir.IntType(32), second.type.count)
         factor = builder.insert_element(empty, args[4], ir.IntType(32)(0))
         factor = builder.shuffle_vector(factor, empty, ir.Constant(splat, None))
-        total = builder.fadd(
-            first, builder.fmul(factor, second, flags=("contract",)), flags=("contract",)
-        )
+        product = builder.fmul(factor, second, flags=("contract",))
+        total = builder.fadd(first, product, flags=("contract",))
         _row64(context, builder, dtype, out, args[1], store=total)
         return context.get_dummy_value()
 
@@ -2502,9 +2528,8 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 values = data[begin:end]
                 columns = indices[begin:end]
                 sum_of_row = out.dtype.type(0)
-                for q in range(
-                    values.shape[0]
-                ):  # unsigned, so that LLVM need not look for negative ones
+                # Unsigned, so that LLVM need not look for negative indices.
+                for q in range(values.shape[0]):
                     sum_of_row += values[q] * only[np.uint64(columns[q])]
                 out[i, 0] = sum_of_row
             for group in range(panels.shape[0] if lanes > 1 else 0):
@@ -2524,14 +2549,20 @@ def _multiply_rows(data, indices, indptr, panels, out):
                     )
 
 
+def _row_panels(V):
+    """The columns of V in panels whose rows have 64 bytes, with zeros at the end."""
+    lanes = 64 // V.itemsize
+    panels = _new_array((-(-V.shape[1] // lanes), len(V), lanes), V.dtype)
+    _pack_columns(0.7 * panels.size, V, 0, panels)
+    return panels
+
+
 def _csr_product(A, V):
     V = V.astype(A.data.dtype, copy=False)
-    lanes = 1 if V.shape[1] == 1 else 64 // V.itemsize
+    alone = V.shape[1] == 1
+    panels = np.ascontiguousarray(V)[None] if alone else _row_panels(V)
     out = _new_array(V.shape, V.dtype)
-    groups = -(-V.shape[1] // lanes)
-    panels = _new_array((groups, len(V), lanes), V.dtype)
-    _pack_columns(0.7 * panels.size, V, 0, panels)
-    _multiply_rows((1.0 if lanes == 1 else 1.5 * groups) * A.data.size, *A, panels, out)
+    _multiply_rows((1.0 if alone else 1.5 * len(panels)) * A.data.size, *A, panels, out)
     return out
 
 
@@ -2544,9 +2575,7 @@ def _add_table_rows(typing, total, row, table, a, b, c, d):
     """total[row] += table[a] + table[b] + table[c] + table[d] on 64-byte rows."""
 
     def codegen(context, builder, signature, args):
-        total, table = [
-            context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)
-        ]
+        total, table = _data(context, builder, signature, args, (0, 2))
         dtype = signature.args[0].dtype
         w, x, y, z = [_row64(context, builder, dtype, table, index) for index in args[3:]]
         addend = builder.fadd(builder.fadd(w, x), builder.fadd(y, z))
@@ -2558,49 +2587,42 @@ def _add_table_rows(typing, total, row, table, a, b, c, d):
 
 
 @_helper
-def _fill_tables(V, first_row, first_column, table, twice):
-    """table[256 q + e] = sum over the 8 bits of e of +-V[first_row + 8 q + bit], for q < 4; rows past the end are 0."""
-    columns = min(table.shape[1], V.shape[1] - first_column)
+def _fill_tables(V, start, table):
+    """table[256 q + e] = sum over the 8 bits of e of +-V[start + 8 q + bit], q < 4; rows past the end count as 0."""
     for q in range(4):
-        base = table[256 * q]
-        begin = first_row + 8 * q
-        base[:] = 0
-        twice[:] = 0
+        base = 256 * q
+        begin = start + 8 * q
+        table[base] = 0
         for row in range(begin, min(begin + 8, V.shape[0])):
-            for c in range(columns):
-                base[c] -= V[row, first_column + c]
-                twice[row - begin, c] = V[row, first_column + c] + V[row, first_column + c]
+            _combine_rows(table, base, table, base, V.dtype.type(-1), V, row)
         size = 1
-        for bit in range(8):
-            for e in range(size):  # setting one more bit turns one -v into +v
-                _combine_rows(
-                    table, 256 * q + size + e, table, 256 * q + e, V.dtype.type(1), twice, bit
-                )
+        for bit in range(8):  # setting one more bit turns one -v into +v
+            row = min(begin + bit, V.shape[0] - 1)
+            twice = V.dtype.type(2 if row == begin + bit else 0)
+            for e in range(base, base + size):
+                _combine_rows(table, e + size, table, e, twice, V, row)
             size *= 2
 
 
 @_core
-def _multiply_bits(words, scale, V, tasks, out):
+def _multiply_bits(words, scale, panels, tasks, out):
     """The 1-bit matrix of AMS section 3 times V: four look-ups of 8 bits each replace 32 multiply-adds. A task is a
     block of 4096 rows, which pays for its tables, and one group of columns."""
     for index in prange(tasks):
         _wide_vectors()
-        lanes = 64 // V.itemsize
         rows = 4096
         task = np.int64(index)
-        groups = (V.shape[1] + lanes - 1) // lanes
+        groups, _, lanes = panels.shape
         first = task // groups * rows
-        column = task % groups * lanes
+        group = task % groups
         last = min(out.shape[0], first + rows)
-        table = _aligned((1024, lanes), V)
-        twice = _aligned((8, lanes), V)
-        total = _aligned((rows, lanes), V)
+        table = _aligned((1024, lanes), panels)
+        total = _aligned((rows, lanes), panels)
         total[:] = 0
         for chunk in range(words.shape[0]):
-            _fill_tables(V, 32 * chunk, column, table, twice)
-            row = words[
-                chunk, first:last
-            ]  # counted from 0, so that LLVM need not look for negative indices: 1.5 x
+            _fill_tables(panels[group], 32 * chunk, table)
+            # Counted from 0, so that LLVM need not look for negative indices: 1.5 times as fast.
+            row = words[chunk, first:last]
             for i in range(row.shape[0]):
                 w = np.uint64(row[i])
                 _add_table_rows(
@@ -2613,14 +2635,15 @@ def _multiply_bits(words, scale, V, tasks, out):
                     np.uint64(768) + (w >> np.uint64(24)),
                 )
         for i in range(first, last):
-            for c in range(min(lanes, V.shape[1] - column)):
-                out[i, column + c] = scale * total[i - first, c]
+            for c in range(min(lanes, out.shape[1] - group * lanes)):
+                out[i, group * lanes + c] = scale * total[i - first, c]
 
 
 def _bits_product(A, V):
     out = _new_array(V.shape, V.dtype)
-    groups = -(-V.shape[1] // (64 // V.itemsize))
-    _multiply_bits(2.5 * A.words.size * groups, A.words, A.scale, V, -(-A.n // 4096) * groups, out)
+    panels = _row_panels(V)
+    tasks = -(-A.n // 4096) * len(panels)
+    _multiply_bits(2.5 * A.words.size * len(panels), A.words, A.scale, panels, tasks, out)
     return out
 
 
@@ -2661,53 +2684,6 @@ def _over_roots(vectors, values, floor):
 # 6.5 What everything else needs of a form
 
 
-def _epsilon(A):
-    return np.finfo(A.dtype).eps.item()
-
-
-def _checked_rows(name, value, square=False):
-    """A CSR, square or not."""
-    _require(
-        isinstance(value, CSR),
-        f"{name} must be a CSR with integer indices, got {type(value).__name__}",
-    )
-    for field, found in (("indices", value.indices), ("indptr", value.indptr)):
-        if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype.kind not in "iu":
-            raise ValueError(
-                f"{name}.{field} must be a vector of whole numbers, got "
-                f"{getattr(found, 'dtype', _shown(found))}"
-            )
-    A = CSR(
-        _as_array(f"{name}.data", value.data, 1),
-        np.require(
-            value.indices, np.int32 if value.indices.dtype == np.int32 else np.int64, ["C", "A"]
-        ),
-        np.require(value.indptr, np.int64, ["C", "A"]),
-    )
-    p = A.indptr
-    if (
-        p.size < 2
-        or p[0] != 0
-        or not p[-1] == A.data.size == A.indices.size
-        or (p[1:] < p[:-1]).any()
-    ):
-        raise ValueError(
-            f"{name}.indptr must rise from 0 to the length of {name}.data and {name}.indices, in "
-            "n + 1 steps"
-        )
-    if square and A.indices.size and not 0 <= A.indices.min() <= A.indices.max() < p.size - 1:
-        raise ValueError(f"{name}.indices must be from 0 to n - 1")
-    return A
-
-
-def _csr_symmetric(A):
-    """Whether x.Ay = y.Ax for two random vectors."""
-    V = _gaussian_matrix(A.indptr.size - 1, 2, _key(0, _PROBES))
-    W = _csr_product(A, V).astype(np.float64)
-    gaps = np.stack([V[:, 0] * W[:, 1], -V[:, 1] * W[:, 0]])
-    return not abs(gaps.sum()) > 100.0 * _epsilon(A.data) * np.abs(gaps).sum()
-
-
 def _bits_at(A, i, j):
     """Entries of Bits, for arrays of row and column numbers."""
     return np.where(
@@ -2715,42 +2691,31 @@ def _bits_at(A, i, j):
     )
 
 
-def _entries_symmetric(A):
-    """Whether entries of an array, or of Bits, are those of the transpose, at 4096 places."""
-    i, j = (
-        (_uniforms(_key(0, _PROBES), np.arange(8192)) * _size(A))
-        .astype(np.int64)
-        .reshape(4096, 2)
-        .T
-    )
-    here, there = (
-        (_bits_at(A, i, j), _bits_at(A, j, i)) if isinstance(A, Bits) else (A[i, j], A[j, i])
-    )
-    return not np.abs(here - there).max() > 1e-5 * np.abs(here).max()
+def _csr_rows(A, first, last):
+    """Rows first to last - 1; entries at one place add up."""
+    n = A.indptr.size - 1
+    entries = slice(A.indptr[first], A.indptr[last])
+    rows = np.repeat(np.arange(last - first), np.diff(A.indptr[first : last + 1]))
+    places = rows * n + A.indices[entries]
+    return np.bincount(places, A.data[entries], (last - first) * n).reshape(-1, n)
 
 
 @dataclasses.dataclass
 class _ByProducts:
     """A symmetric operator of n rows that is known by its products, of a function of the caller's."""
 
-    product: object
+    function: object
     n: int
     precision: float = None
 
-    def measured(self, V):
-        R = _as_array("product(V)", self.product(V.copy()), 2)
-        _require(
-            R.shape == V.shape,
-            f"product(V) must have V's shape {V.shape}, got {R.shape}",
-        )
-        _require(
-            _all_below(R, math.inf),
-            "product(V) must be finite (no NaN or infinity)",
-        )
+    def product(self, V):
+        R = _as_array("product(V)", self.function(V.copy()), 2)
+        _require(R.shape == V.shape, f"product(V) must have V's shape {V.shape}, got {R.shape}")
+        _require(_all_below(R, math.inf), "product(V) must be finite (no NaN or infinity)")
         W = np.array(R, np.float64)
         if self.precision is None:  # products in half precision pass
             G = _transposed_product(V, V.shape[1], W)
-            self.precision = _epsilon(R)
+            self.precision = np.finfo(R.dtype).eps.item()
             symmetric = np.abs(G - G.T).max() <= 1e-3 * _largest_column(W)
             _require(symmetric, "product must be that of a symmetric matrix")
         return W
@@ -2759,87 +2724,50 @@ class _ByProducts:
 class _Form(NamedTuple):
     """What everything else needs of one form of operator, as functions of it; `_OPERATORS` has an entry for each."""
 
-    checked: object  # (name, A): with arrays in C order, or a ValueError
     size: object  # (A): number of rows
-    precision: object  # (A): relative rounding error of a product
     product: object  # (A, V): A V in the operator's precision (Bits: in that of V)
-    rows: object  # (A, first, last): rows first to last - 1, in float64
-    trace: object  # (A)
-    held: object  # (A): bytes of its arrays
-    symmetric: object = lambda A: True  # (A): whether it looks so
+    rows: object = None  # (A, first, last): rows first to last - 1, in float64
+    trace: object = None  # (A)
 
 
 _OPERATORS = {
     np.ndarray: _Form(
-        functools.partial(_as_array, ndim=2),
         len,
-        _epsilon,
         lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
         lambda A, first, last: A[first:last].astype(np.float64),
         lambda A: float(A.trace(dtype=np.float64)),
-        lambda A: A.nbytes,
-        _entries_symmetric,
     ),
     CSR: _Form(
-        functools.partial(_checked_rows, square=True),
         lambda A: A.indptr.size - 1,
-        lambda A: _epsilon(A.data),
         _csr_product,
-        lambda A, first, last: (
-            importlib.import_module("scipy.sparse")
-            .csr_array(
-                (
-                    A.data[A.indptr[first] : A.indptr[last]].astype(np.float64),
-                    A.indices[A.indptr[first] : A.indptr[last]],
-                    A.indptr[first : last + 1] - A.indptr[first],
-                ),
-                (last - first, A.indptr.size - 1),
-            )
-            .toarray()
-        ),
+        _csr_rows,
         lambda A: float(
-            A.data[np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr)) == A.indices].sum(
+            A.data[np.repeat(np.arange(_size(A)), np.diff(A.indptr)) == A.indices].sum(
                 dtype=np.float64
             )
         ),
-        lambda A: A.data.nbytes + A.indices.nbytes + A.indptr.nbytes,
-        _csr_symmetric,
     ),
     Bits: _Form(
-        functools.partial(_checked_as, Bits),
         lambda A: A.n,
-        lambda A: _epsilon(np.empty(0)),
         _bits_product,
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
         lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()),
-        lambda A: A.words.nbytes,
-        _entries_symmetric,
     ),
     Implicit: _Form(
-        lambda name, A: Implicit(
-            X := _checked_points(f"{name}.X", A.X),
-            _checked_kernel(f"{name}.kernel", A.kernel, **{f"{name.split(': ')[-1]}.X": X}),
-        ),
         lambda A: len(A.X),
-        lambda A: _epsilon(A.X),
         lambda A, V: _gram_product(
             A.kernel,
             _prepare(A.kernel, A.X, A.X, _use_symmetry(len(A.X), V.shape[1], A.X)),
             V.astype(A.X.dtype, copy=False),
         ),
+        # All rows are evaluated as `gram` does it, with the same bits.
         lambda A, first, last: _gram(
-            A.kernel,
-            _prepare(  # of all rows symmetric, with the very numbers of `gram`
-                A.kernel, A.X[first:last], A.X, last - first == len(A.X)
-            ),
+            A.kernel, _prepare(A.kernel, A.X[first:last], A.X, last - first == len(A.X))
         ).astype(np.float64),
         lambda A: float(_diagonal(A.X, A.kernel).sum(dtype=np.float64)),
-        lambda A: A.X.nbytes + A.kernel.table.nbytes,
     ),
     LowRank: _Form(
-        lambda name, A: LowRank(_checked_points(f"{name}.F", A.F)),
         lambda A: len(A.F),
-        lambda A: _epsilon(A.F),
         lambda A, V: _dense_product(
             A.F, A.F.shape[1], _transposed_product(A.F, A.F.shape[1], V.astype(A.F.dtype))
         ),
@@ -2847,71 +2775,117 @@ _OPERATORS = {
             A.F[first:last].astype(np.float64), A.F.shape[1], A.F.T.astype(np.float64, "C")
         ),
         lambda A: float(np.square(A.F, dtype=np.float64).sum()),
-        lambda A: A.F.nbytes,
     ),
     Difference: _Form(
-        functools.partial(_checked_as, Difference),
         lambda A: _size(A.A),
-        lambda A: max(_precision(A.A), _precision(A.B)),
         lambda A, V: _product(A.A, V) - _product(A.B, V),
         lambda A, first, last: _rows(A.A, first, last) - _rows(A.B, first, last),
         lambda A: _trace(A.A) - _trace(A.B),
-        lambda A: _held(A.A) + _held(A.B),
-        lambda A: _symmetric(A.A) and _symmetric(A.B),
     ),
     Centered: _Form(
-        functools.partial(_checked_as, Centered),
         lambda A: _size(A.A),
-        lambda A: _precision(A.A),
         lambda A, V: _minus_row(_product(A.A, _minus_row(V))),
         lambda A, first, last: (
             _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means)
         ),
         lambda A: _trace(A.A) - float(A.means.sum()),
-        lambda A: _held(A.A) + A.means.nbytes,
-        lambda A: _symmetric(A.A),
     ),
-    _ByProducts: _Form(None, lambda A: A.n, lambda A: A.precision, None, None, None, None),
+    _ByProducts: _Form(lambda A: A.n, _ByProducts.product),
 }
-_size, _precision, _product, _rows, _trace, _symmetric, _held = [
-    (lambda name: lambda A, *others: getattr(_OPERATORS[type(A)], name)(A, *others))(name)
-    for name in ("size", "precision", "product", "rows", "trace", "symmetric", "held")
-]
+
+
+def _size(A):
+    return _OPERATORS[type(A)].size(A)
+
+
+def _product(A, V):
+    return _OPERATORS[type(A)].product(A, V)
+
+
+def _rows(A, first, last):
+    return _OPERATORS[type(A)].rows(A, first, last)
+
+
+def _trace(A):
+    return _OPERATORS[type(A)].trace(A)
+
+
+def _arrays(A):
+    """All arrays that an operator consists of."""
+    if isinstance(A, np.ndarray):
+        return [A]
+    return [
+        array for field in A if isinstance(field, (tuple, np.ndarray)) for array in _arrays(field)
+    ]
+
+
+def _precision(A):
+    """The relative rounding error of a product: that of the operator's least precise array."""
+    if isinstance(A, _ByProducts):
+        return A.precision
+    floats = [array.dtype for array in _arrays(A) if array.dtype.kind == "f"]
+    return max(np.finfo(dtype).eps.item() for dtype in floats or _DOUBLE)
+
+
+def _looks_symmetric(A):
+    """Whether 4096 entries are those of the transpose; of a CSR, whether x.Ay = y.Ax for two random vectors."""
+    if isinstance(A, Difference):
+        return _looks_symmetric(A.A) and _looks_symmetric(A.B)
+    if isinstance(A, Centered):
+        return _looks_symmetric(A.A)
+    if isinstance(A, CSR):
+        V = _gaussian_matrix(_size(A), 2, _key(0, _PROBES))
+        terms = V[:, ::-1] * _csr_product(A, V)
+        x_Ay, y_Ax = terms.sum(0, np.float64)
+        return not abs(x_Ay - y_Ax) > 100.0 * _precision(A) * np.abs(terms).sum(dtype=np.float64)
+    if not isinstance(A, (np.ndarray, Bits)):
+        return True
+    places = _uniforms(_key(0, _PROBES), np.arange(8192)) * _size(A)
+    i, j = places.astype(np.int64).reshape(2, 4096)
+    here, there = (
+        (_bits_at(A, i, j), _bits_at(A, j, i)) if isinstance(A, Bits) else (A[i, j], A[j, i])
+    )
+    return not np.abs(here - there).max() > 1e-5 * np.abs(here).max()
 
 
 def _measured_product(A, V):
     """A V in float64, and the largest column norm of its summands, by which its rounding errors go."""
     if isinstance(A, Difference):
-        (left, left_size) = _measured_product(A.A, V)
-        (right, right_size) = _measured_product(A.B, V)
+        left, left_size = _measured_product(A.A, V)
+        right, right_size = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
     # Centring cancels the mean entry of A, whose n^2 roundings are nearly independent: as a matrix, their norm is about
     # 2 n^(1/2) times one of them. Twice that is counted.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
-    W = (
-        A.measured(V)
-        if isinstance(A, _ByProducts)
-        else _product(A, V).astype(np.float64, copy=False)
-    )
+    W = _product(A, V).astype(np.float64, copy=False)
     return W, _largest_column(W)
 
 
 def _as_operator(name, value, symmetric=False):
     """The operator `value` with arrays in C order, which no product can trip over; if asked, symmetric as it looks."""
-    plain = isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy")
-    form = _OPERATORS.get(np.ndarray if plain else type(value))
-    if form is None or form.checked is None:
-        names = ", ".join(cls.__name__ for cls in [*_OPERATORS][1:-1])
-        raise ValueError(
-            f"{name} must be a square array of real numbers or an operator ({names}), got "
-            f"{type(value).__name__}"
+    if isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy"):
+        A = _as_array(name, value, 2)
+        _require(
+            A.shape[0] == A.shape[1] > 0,
+            f"{name} must be square, with at least one row, got shape {A.shape}",
         )
-    A = form.checked(name, value)
-    if plain and not A.shape[0] == A.shape[1] > 0:
-        raise ValueError(f"{name} must be square, with at least one row, got shape {A.shape}")
-    _require(not symmetric or _symmetric(A), f"{name} must be symmetric")
+    else:
+        _require(
+            type(value) in _OPERATORS,
+            f"{name} must be a square array of real numbers, a CSR, Bits, Implicit, LowRank, "
+            f"Difference or Centered, got {type(value).__name__}",
+        )
+        A = _checked_as(type(value), name, value)
+    if isinstance(A, Implicit):
+        _checked_kernel(f"{name}.kernel", A.kernel, **{f"{name}.X": A.X})
+    if isinstance(A, CSR) and A.indices.size:
+        _require(
+            0 <= A.indices.min() <= A.indices.max() < _size(A),
+            f"{name}.indices must be from 0 to n - 1",
+        )
+    _require(not symmetric or _looks_symmetric(A), f"{name} must be symmetric")
     return A
 
 
@@ -2973,7 +2947,7 @@ def nbytes(A):
         A : (n, n) array or operator
     Returns: int; arrays of other types count as what a product would convert them to
     """
-    return _held(_as_operator("A", A))
+    return sum(array.nbytes for array in _arrays(_as_operator("A", A)))
 
 
 @_public
@@ -4241,7 +4215,7 @@ def thin_expansion(expansion, rounded):
     Returns: Expansion over the u surviving points (at least one is kept), for `expand`
     """
     E = _checked_expansion("expansion", expansion)
-    rounded = _checked_rows("rounded", rounded)
+    rounded = _checked_as(CSR, "rounded", rounded)
     m, k = E.coef.shape
     inside = ((0 <= rounded.indices) & (rounded.indices < m)).all()
     _require(rounded.indptr.size == k + 1, "rounded must have one row for each feature")

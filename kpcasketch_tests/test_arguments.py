@@ -191,7 +191,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.matmat(kp.CSR(np.ones(1), np.zeros(1), np.array([0, 1])), np.ones((1, 1))),
-            r"matmat: A\.indices must be a vector of whole numbers",
+            "matmat: A must be a CSR .*; a field of it is not .*float64",
         ),
         (
             lambda: kp.expand_rounded(X, kp.kpca(X, g, 2, 0), -1.0, 0),
@@ -242,7 +242,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.matmat(kp.CSR(np.ones(1), np.array([0]), np.array([0, 2])), np.ones((1, 1))),
-            "matmat: A.indptr must rise",
+            "matmat: A must be a CSR whose indptr rises",
         ),
         (
             lambda: kp.matmat(kp.Bits(np.zeros((1, 3), np.uint32), 1.0, 4), np.ones((4, 1))),
