@@ -3017,7 +3017,7 @@ def _orthonormalize(W, key):
     """Orthonormal columns spanning those of W, and whether all of them did span; others are replaced by random ones. By
     eigenvectors of W^T W, again until that is the unit matrix to rounding (Stathopoulos, Wu 2002), mostly twice; ten
     times at most, after which a departure from it is the rounding of sums over very many rows."""
-    (n, p) = W.shape
+    n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
     V = W / _unit_of(W, 0)
@@ -3029,10 +3029,8 @@ def _orthonormalize(W, key):
         lengths = np.sqrt(np.square(V).sum(0))
         lost = lengths <= 1e-13 * lengths.max()
         V /= np.where(lost, 1.0, lengths)
-        V[:, lost], independent = (
-            rng.standard_normal((n, lost.sum())),
-            independent and not lost.any(),
-        )
+        V[:, lost] = rng.standard_normal((n, lost.sum()))
+        independent = independent and not lost.any()
     return V, independent
 
 
@@ -3085,9 +3083,8 @@ def _diagonalize(d, e, Z):
         z = e[low]
         for i in range(low, high):
             r = math.sqrt(x * x + z * z)
-            c, s = (
-                (x / r, z / r) if r > 1e-125 else (1.0, 0.0)
-            )  # squares of less are rounded: so 1e-120 above
+            # Squares of smaller numbers are rounded: hence 1e-120 above.
+            c, s = (x / r, z / r) if r > 1e-125 else (1.0, 0.0)
             if i > low:
                 e[i - 1] = r
             first = d[i]
@@ -3152,38 +3149,19 @@ def _solve_ridge(squares, products, lam):
     return _dense_product(vectors, r, _transposed_product(vectors, r, W) / values[:, None])
 
 
-# 7.2 Block Lanczos
+# 7.2 Krylov spaces
 
 
-def _residual_norms(R, Y, k, scale):
-    """Norms of the first k columns of R Y / scale, from the inner products of R / scale."""
-    S = R / scale
-    Y = np.ascontiguousarray(Y[:, :k])
-    squares = (Y * _dense_product(_transposed_product(S, S.shape[1], S), S.shape[1], Y)).sum(0)
-    return np.sqrt(np.maximum(squares, 0.0))
+def _finite_product(A, V):
+    """A V in float64, and the largest column norm of its summands."""
+    W, summands = _measured_product(A, V)
+    _require(_all_below(W, math.inf), "the (Gram) matrix must be finite (no NaN or infinity)")
+    return W, summands
 
 
-def _extend_basis(Q, H, size, W, R):
-    """The block W joins the orthonormal basis Q[:, :size], with H = Q^T A Q; R = A W keeps what lies off the basis."""
-    new = size + W.shape[1]
-    Q[:, size:new] = W
-    H[:new, size:new] = 0.0
-    for _ in range(2):  # twice is enough: R leaves the basis to rounding
-        C = _transposed_product(Q, new, R)
-        R -= _dense_product(Q, new, C)
-        H[:new, size:new] += C
-    H[size:new, :size] = H[:size, size:new].T
-
-
-def _next_block(Q, size, R, key):
-    """Orthonormal columns that span R, off the basis Q[:, :size]; there must be room for them, n >= size + columns."""
-    W, _ = _orthonormalize(R, _python_subkey(key, 0))
-    for _ in range(5):  # a tiny R, or a random column in it, is not yet off the basis
-        C = _transposed_product(Q, size, W)
-        if np.abs(C).max() <= 1e-14:
-            break
-        W, _ = _orthonormalize(W - _dense_product(Q, size, C), _python_subkey(key, 1))
-    return W
+def _start_block(n, block, key):
+    """Random orthonormal columns."""
+    return _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
 
 
 def _combined(Q, Y, count):
@@ -3191,11 +3169,82 @@ def _combined(Q, Y, count):
     return _dense_product(Q, len(Y), np.ascontiguousarray(Y[:, :count]))
 
 
-def _keep_ritz_vectors(Q, H, values, Y, kept):
-    """The basis becomes the first `kept` Ritz vectors."""
-    Q[:, :kept] = _combined(Q, Y, kept)
-    H[:] = 0.0
-    H[range(kept), range(kept)] = values[:kept]
+@dataclasses.dataclass
+class _Basis:
+    """Orthonormal columns Q[:, :size] that span a Krylov space of A, block by block, and H = Q^T A Q."""
+
+    Q: np.ndarray
+    H: np.ndarray
+    key: np.uint64
+    size: int = 0
+    iterations: int = 0
+
+    def add(self, W, R):
+        """The block W joins; R = A W keeps what lies off the basis."""
+        size = self.size
+        new = size + W.shape[1]
+        self.Q[:, size:new] = W
+        self.H[:new, size:new] = 0.0
+        for _ in range(2):  # twice is enough: R leaves the basis to rounding
+            C = _transposed_product(self.Q, new, R)
+            R -= _dense_product(self.Q, new, C)
+            self.H[:new, size:new] += C
+        self.H[size:new, :size] = self.H[:size, size:new].T
+        self.size = new
+        self.iterations += 1
+
+    def next_block(self, R):
+        """Orthonormal columns that span R, off the basis; Q must have that many rows more than columns in use."""
+        key = _python_subkey(self.key, self.iterations)
+        W, _ = _orthonormalize(R, _python_subkey(key, 0))
+        for _ in range(5):  # a tiny R, or a random column in it, is not yet off the basis
+            C = _transposed_product(self.Q, self.size, W)
+            if np.abs(C).max() <= 1e-14:
+                break
+            rest = W - _dense_product(self.Q, self.size, C)
+            W, _ = _orthonormalize(rest, _python_subkey(key, 1))
+        return W
+
+    def keep(self, values, Y, kept):
+        """The basis becomes the first `kept` Ritz vectors."""
+        self.Q[:, :kept] = _combined(self.Q, Y, kept)
+        self.H[:] = 0.0
+        self.H[range(kept), range(kept)] = values[:kept]
+        self.size = kept
+
+
+@dataclasses.dataclass
+class _Stall:
+    """How many iterations ago a residual was last seen to fall."""
+
+    best: float = math.inf
+    idle: int = 0
+
+    def after(self, residual):
+        self.idle += 1
+        # It rises again where a copy of a repeated eigenvalue enters that was missed.
+        if residual < 0.9 * self.best or residual > max(1e-9, 100.0 * self.best):
+            self.best = residual
+            self.idle = 0
+        return self.idle
+
+
+def _squares_of(R, scale):
+    """Inner products of the columns of R / scale."""
+    S = R / scale
+    return _transposed_product(S, S.shape[1], S)
+
+
+def _residual_norms(R, Y, k, scale):
+    """Norms of the first k columns of R Y / scale."""
+    Y = np.ascontiguousarray(Y[:, :k])
+    squares = (Y * _dense_product(_squares_of(R, scale), len(Y), Y)).sum(0)
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def _relative_margin(A, tol, summands, scale):
+    """The residual, over the largest Ritz value, that is small enough: tol, or 16 roundings of a product."""
+    return max(tol, 16.0 * _precision(A) * max(1.0, summands / scale))
 
 
 # What a Krylov space may have missed. For an eigenvector v of A, A v = lambda v, and the basis Q of blocks W_1 ... W_j
@@ -3221,25 +3270,23 @@ def _start_cosine(n, block, chance):
     return math.exp(0.5 / a * (math.log(chance) + math.log(a) + log_beta))
 
 
-def _square_norm(G):
-    """The largest eigenvalue of a small positive semidefinite matrix."""
-    return max(float(_small_eigen(G, len(G), False)[0][0]), 0.0)
+def _root_norm(G):
+    """|B| for G = B B^T, a small matrix."""
+    return math.sqrt(max(float(_small_eigen(G, len(G), False)[0][0]), 0.0))
 
 
 def _nothing_missed(values, Y, skipped, start_at, block, R, level):
     """Whether no eigenvector with a value beyond `level` has hidden from the start block, columns `start_at` on.
     values, Y: all Ritz pairs, of which the first `skipped` do not count; level above all others, or below them."""
     scale = _unit_of(values)
-    size = float(np.abs(R).max()) or 1e-300
-    # squares of tiny or huge entries would not fit
-    unit = R / size
-    others = values[skipped:] / scale
-    S = _transposed_product(unit, block, unit) * ((size / scale) * (size / scale))
-    cosine = _start_cosine(len(R), block, _MISSED)
     at = level / scale
-    sign = -1.0 if (others > at).any() else 1.0
-    edge = (sign * others).max(initial=-math.inf)  # of the values, on the side of the level
-    far = edge + 1.001 * math.sqrt(_square_norm(S)) / cosine
+    others = values[skipped:] / scale
+    if (others > at).any():
+        at = -at
+        others = -others
+    S = _squares_of(R, scale)
+    cosine = _start_cosine(len(R), block, _MISSED)
+    far = others.max(initial=-math.inf) + 1.001 * _root_norm(S) / cosine
     of_start = Y[start_at : start_at + block, skipped:]
     of_last = Y[-block:, skipped:]
     for _ in range(_STEPS_BEYOND):
@@ -3252,198 +3299,150 @@ def _nothing_missed(values, Y, skipped, start_at, block, R, level):
                 (of_last, of_last, share**2),
             )
         ]
-        norm = math.sqrt(
-            _square_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy()))
-        )
+        norm = _root_norm(_dense_product(_dense_product(reach, block, S), block, reach.T.copy()))
         if not norm < cosine:
             return False
-        moves = math.sqrt(
-            _square_norm(left) * _square_norm(right) * _square_norm(S)
-        )  # by no more than that times h
-        reached = sign * at + (cosine - norm) / moves if moves > 0.0 else math.inf
-        if reached >= far:
+        moves = _root_norm(left) * _root_norm(right) * _root_norm(S)  # norm moves by moves * h
+        at = at + (cosine - norm) / moves if moves > 0.0 else math.inf
+        if at >= far:
             return True
-        at = sign * reached
     return False
 
 
-def _eigen_of(values, vectors, products, iterations, precision, summands):
-    """The first pairs, in each vector the entry of largest size positive (the first of equals), with their residuals,
-    which come from A times the vectors, whatever led to these."""
-    k = vectors.shape[1]
+# 7.3 Searches
+
+
+def _eigen_of(A, values, vectors, products, iterations, summands):
+    """The first pairs, with signs as `Eigen` has them, and their residuals, which come from products = A vectors."""
+    values = values[: vectors.shape[1]].copy()
     scale = _unit_of(values)
-    residual = np.sqrt(np.square((products - values[:k] * vectors) / scale).sum(0))
-    return Eigen(
-        values[:k].copy(),
-        _fix_signs(vectors),
-        iterations,
-        np.maximum(residual, precision * max(1.0, summands / scale)),
-    )
+    residual = np.sqrt(np.square((products - values * vectors) / scale).sum(0))
+    rounding = _precision(A) * max(1.0, summands / scale)
+    return Eigen(values, _fix_signs(vectors), iterations, np.maximum(residual, rounding))
 
 
-def _lanczos(A, k, key, tol, max_iterations, flaw="A must be finite (no NaN or infinity)"):
+def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
+    """Let blocks join the basis, from W on, until the first k Ritz pairs have converged: all pairs, and the largest
+    column norm of the last product's summands. `settled` pairs had converged before W was drawn at random."""
+    block = W.shape[1]
+    n, limit = AQ.shape
+    start = basis.size  # where W stands in the basis, -1 after a restart
+    stall = _Stall()
+    while True:
+        R, summands = _finite_product(A, W)
+        AQ[:, basis.size : basis.size + block] = R
+        basis.add(W, R)
+        values, Y = _small_eigen(basis.H, basis.size, False)
+        full = basis.size + block > limit
+        if basis.size >= k:
+            scale = _unit_of(values)
+            residual = _residual_norms(R, Y[-block:], k, scale).max()
+            margin = _relative_margin(A, tol, summands, scale) * scale
+            # What is left is the rounding of A's products. 20: a restart takes 8 or 9 iterations, in which residuals
+            # swing.
+            stalled = stall.after(residual) >= 20 and residual < 1e-9
+            # Where all is rounding, the third product tells: the first ones may have little of the largest eigenvalues.
+            converged = residual * scale <= margin and (margin < scale or basis.iterations > 2)
+            # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
+            # basis has room. Not for a small tol: what such a vector hides is then below tol sqrt(n / block).
+            doubtful = start >= 0 and not full and (settled or tol * math.sqrt(n / block) > 1e-4)
+            if converged and doubtful and not stalled:
+                reach = margin if settled else max(margin, 1e-4 * scale)
+                level = values[k - 1] + reach
+                above = np.count_nonzero(values > values[k - 1] + 0.5 * reach)
+                converged = _nothing_missed(values, Y, above, start, block, R, level)
+            if stalled or converged or basis.iterations >= max_iterations:
+                return values, Y, summands
+        if full:
+            AQ[:, : k + block] = _combined(AQ, Y, k + block)
+            basis.keep(values, Y, k + block)
+            start = -1
+        W = basis.next_block(R)
+
+
+def _lanczos(A, k, key, tol, max_iterations):
     """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest.
 
     Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. The
-    basis holds 2 k + 8 blocks, or A is formed. flaw: what is said of A if it is not finite.
+    basis holds 2 k + 8 blocks, or A is formed.
     """
     n = _size(A)
     block = min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
     if n <= limit + block:
-        R, summands = _measured_product(A, np.eye(n))
-        _require(_all_below(R, math.inf), flaw)
+        R, summands = _finite_product(A, np.eye(n))
         values, Y = _small_eigen(R, n, False)
-        return _eigen_of(values, Y[:, :k], _combined(R, Y, k), 1, _precision(A), summands)
-    Q = np.zeros((n, limit))
+        return _eigen_of(A, values, Y[:, :k], _combined(R, Y, k), 1, summands)
+    basis = _Basis(np.zeros((n, limit)), np.zeros((limit, limit)), key)
     AQ = np.zeros((n, limit))
-    H = np.zeros((limit, limit))
-    W = _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
-    # start_at: where the random start block stands in Q, or -1 after a restart; settled: Ritz vectors that had
-    # converged before it was drawn; their_sum: of their values.
-    size = start_at = settled = iterations = improved = 0
-    their_sum = 0.0
-    best = math.inf
+    W = _start_block(n, block, key)
+    settled = 0
+    before = -math.inf
     while True:
-        R, summands = _measured_product(A, W)
-        _require(_all_below(R, math.inf), flaw)
-        precision = _precision(A)
-        iterations = iterations + 1
-        AQ[:, size : size + block] = R
-        _extend_basis(Q, H, size, W, R)
-        size += block
-        values, Y = _small_eigen(H, size, False)
-        scale = _unit_of(values)
-        enough = size >= k
-        if enough:
-            residual = _residual_norms(R, Y[size - block :], k, scale).max()
-            # It rises again where a copy of a repeated eigenvalue enters that was missed.
-            if residual < 0.9 * best or residual > max(1e-9, 100.0 * best):
-                best = residual
-                improved = iterations
-        # What is left is the rounding of A's products. 20: a restart takes 8 or 9 iterations, in which residuals swing.
-        stalled = enough and residual < 1e-9 and iterations - improved >= 20
-        margin = max(tol, 16.0 * precision * max(1.0, summands / scale)) * scale
-        # Where all is rounding, the third product tells: the first ones may have little of the largest eigenvalues.
-        converged = enough and (
-            stalled or residual * scale <= margin and (margin < scale or iterations > 2)
-        )
-        if (
-            converged
-            and start_at >= 0
-            and size + block <= limit
-            and not stalled
-            and (settled > 0 or tol * math.sqrt(n / block) > 1e-4)
-        ):
-            # Whether an eigenvector may be missing because the start block was nearly orthogonal to it; as long as the
-            # basis has room. Not for a small tol: what such a vector hides is then below tol sqrt(n / block).
-            reach = margin if settled > 0 else max(margin, 1e-4 * scale)
-            above = np.count_nonzero(values > values[k - 1] + 0.5 * reach)
-            converged = _nothing_missed(values, Y, above, start_at, block, R, values[k - 1] + reach)
-        # Where `block` values are equal to 1 %, more copies of them may have been missed.
-        found = sum(values[:k])
-        more = max(k - block, 0)
-        look_again = (
-            converged
-            and (settled == 0 or found > their_sum + max(tol, 16.0 * precision) * scale)
-            and (
-                values[:more] - values[block - 1 : block - 1 + more] <= 0.01 * np.abs(values[:more])
-            ).any()
-        )
-        if enough and iterations >= max_iterations or converged and not look_again:
-            return _eigen_of(
-                values, _combined(Q, Y, k), _combined(AQ, Y, k), iterations, precision, summands
-            )
-        kept = k if converged else k + block if size + block > limit else 0
-        if kept:
-            AQ[:, :kept] = _combined(AQ, Y, kept)
-            _keep_ritz_vectors(Q, H, values, Y, kept)
-            size = kept
-            start_at = -1
-        if converged:
-            # More copies of a repeated eigenvalue may exist than the start block had vectors: another one shows them.
-            start_at = settled = k
-            improved = iterations
-            their_sum = found
-            best = math.inf
-            R = _gaussian_matrix(n, block, _python_subkey(_python_subkey(key, iterations), 2))
-        W = _next_block(Q, size, R, _python_subkey(key, iterations))
+        values, Y, summands = _converge(A, basis, AQ, W, k, tol, max_iterations, settled)
+        found = values[:k].sum()
+        # Where `block` values are equal to 1 %, more copies of them may exist than a start block has vectors: another
+        # one shows them.
+        first = values[: max(k - block, 0)]
+        alike = first - values[block - 1 : block - 1 + first.size] <= 0.01 * np.abs(first)
+        grown = found > before + max(tol, 16.0 * _precision(A)) * _unit_of(values)
+        if basis.iterations >= max_iterations or not (alike.any() and grown):
+            vectors, products = _combined(basis.Q, Y, k), _combined(AQ, Y, k)
+            return _eigen_of(A, values, vectors, products, basis.iterations, summands)
+        AQ[:, :k] = _combined(AQ, Y, k)
+        basis.keep(values, Y, k)
+        settled = k
+        before = found
+        key_of_block = _python_subkey(_python_subkey(key, basis.iterations), 2)
+        W = basis.next_block(_gaussian_matrix(n, block, key_of_block))
 
 
-# 7.3 The eigenvalue largest in size
-
-
-def _norm(A, key, tol, max_iterations, flaw):
+def _norm(A, key, tol, max_iterations):
     """A lower bound of |A|, and an upper bound that fails with chance _MISSED.
 
     The search ends when no eigenvalue above (1 + tol) norm can have been missed: that is the upper bound. Where the
     basis was full before, or all is rounding, it is a much larger one, from the first product. A full basis (512 MB,
     or 160 columns) is started anew from the largest Ritz vectors; then the residual of the first must fall below tol.
-    flaw: what is said of A if it is not finite.
     """
     n = _size(A)
+    if n <= 256:
+        R, summands = _finite_product(A, np.eye(n))
+        norm = float(abs(_small_eigen(R, n, True)[0][0]))
+        return norm, norm + 16.0 * _precision(A) * summands
     block = _NORM_BLOCK
-    W = (
-        np.eye(n)
-        if n <= 256
-        else _orthonormalize(_gaussian_matrix(n, block, _python_subkey(key, 0)), key)[0]
-    )
     limit = min(_NORM_COLUMNS, max(10 * block, 2**26 // n), n - block) // block * block
-    Q = np.zeros((n, 10 * block if n > 256 else 0))
-    H = np.zeros((10 * block, 10 * block))
-    size = 0
-    first = 0
-    iterations = 0
-    most = 0.0
+    basis = _Basis(np.zeros((n, 10 * block)), np.zeros((10 * block, 10 * block)), key)
+    W = _start_block(n, block, key)
+    restarted = False
+    rounding = 0.0
     while True:
-        R, summands = _measured_product(A, W)
-        _require(_all_below(R, math.inf), flaw)
-        iterations = iterations + 1
-        most = max(most, summands)
-        rounding = 16.0 * _precision(A) * most
-        if n <= 256:
-            norm = float(abs(_small_eigen(R, n, True)[0][0]))
-            return norm, norm + rounding
-        if iterations == 1:  # |A v| |W^T v| <= |A W| for every eigenvector v
-            certified = rounding + math.sqrt(block) * _largest_column(R) / _start_cosine(
-                n, block, _MISSED
-            )
-        if size + block > Q.shape[1]:
-            more = min(limit, 2 * Q.shape[1]) - Q.shape[1]
-            Q = np.pad(Q, ((0, 0), (0, more)))
-            H = np.pad(H, (0, more))
-        _extend_basis(Q, H, size, W, R)
-        size += block
-        full = size + block > limit
-        if (
-            iterations <= 8
-            or iterations % 4 == 0
-            or full
-            or first < 0
-            or iterations >= max_iterations
-        ):
-            values, Y = _small_eigen(H, size, True)
+        R, summands = _finite_product(A, W)
+        rounding = max(rounding, 16.0 * _precision(A) * summands)
+        if basis.iterations == 0:  # |A v| |W^T v| <= |A W| for every eigenvector v
+            size_of_product = math.sqrt(block) * _largest_column(R)
+            certified = rounding + size_of_product / _start_cosine(n, block, _MISSED)
+        if basis.size + block > basis.Q.shape[1]:
+            more = min(limit, 2 * basis.Q.shape[1]) - basis.Q.shape[1]
+            basis.Q = np.pad(basis.Q, ((0, 0), (0, more)))
+            basis.H = np.pad(basis.H, (0, more))
+        basis.add(W, R)
+        full = basis.size + block > limit
+        last = basis.iterations >= max_iterations
+        if full or last or restarted or basis.iterations <= 8 or basis.iterations % 4 == 0:
+            values, Y = _small_eigen(basis.H, basis.size, True)
             norm = float(abs(values[0]))
             beyond = max((1.0 + tol) * norm, norm + rounding)
-            sure = (
-                first >= 0
-                and norm > rounding
-                and all(
-                    _nothing_missed(values, Y, 0, 0, block, R, level) for level in (beyond, -beyond)
-                )
-            )
-            finished = sure or norm <= rounding or iterations >= max_iterations
-            if not finished and first < 0:
-                finished = norm * _residual_norms(R, Y[size - block :], 1, norm)[0] <= max(
-                    tol * norm, rounding
-                )
-            if finished:
+            sure = norm > rounding and not restarted
+            sure = sure and _nothing_missed(values, Y, 0, 0, block, R, beyond)
+            sure = sure and _nothing_missed(values, Y, 0, 0, block, R, -beyond)
+            near = max(tol * norm, rounding)
+            settled = restarted and norm * _residual_norms(R, Y[-block:], 1, norm)[0] <= near
+            if sure or settled or norm <= rounding or last:
                 return norm, beyond if sure else max(norm, certified)
             if full:
-                size = 2 * block
-                first = -1
-                _keep_ritz_vectors(Q, H, values, Y, size)
-        W = _next_block(Q, size, R, _python_subkey(key, iterations))
+                basis.keep(values, Y, 2 * block)
+                restarted = True
+        W = basis.next_block(R)
 
 
 # 7.4 Solvers
@@ -3485,10 +3484,7 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
-    return _lanczos(
-        *_checked_search(A, k, seed, tol, max_iterations),
-        "A must be finite (no NaN or infinity)",
-    )
+    return _lanczos(*_checked_search(A, k, seed, tol, max_iterations))
 
 
 @_public
@@ -3530,38 +3526,24 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k).
     """
     A, k, key, tol, max_iterations = _checked_search(A, k, seed, tol, max_iterations)
-    precision = _precision(A)
-    Q = _orthonormalize(
-        _gaussian_matrix(_size(A), k, _python_subkey(key, 0)), _python_subkey(key, 1)
-    )[0]
+    Q = _start_block(_size(A), k, key)
     shift = 0.0
     iterations = 0
-    best = math.inf
-    improved = 0
+    stall = _Stall()
     while True:
-        Z, summands = _measured_product(A, Q)
+        Z, summands = _finite_product(A, Q)
         iterations += 1
-        _require(_all_below(Z, math.inf), "A must be finite (no NaN or infinity)")
         T = _transposed_product(Q, k, Z)
         values, Y = _small_eigen(T, k, False)
         scale = _unit_of(values)
         worst = _residual_norms(Z - _dense_product(Q, k, T), Y, k, scale).max()
-        margin = max(tol, 16.0 * precision * max(1.0, summands / scale))
+        margin = _relative_margin(A, tol, summands, scale)
         settled = -values[k - 1] <= shift * (1.0 + 1e-6) and (margin < 1.0 or iterations > 2)
         if settled and worst <= margin or iterations >= max_iterations:
-            return _eigen_of(
-                values,
-                _dense_product(Q, k, Y),
-                _dense_product(Z, k, Y),
-                iterations,
-                precision,
-                summands,
-            )
+            vectors, products = _dense_product(Q, k, Y), _dense_product(Z, k, Y)
+            return _eigen_of(A, values, vectors, products, iterations, summands)
         shift = max(shift, -values[k - 1])
-        if worst < 0.9 * best:
-            best = worst
-            improved = iterations
-        if iterations - improved >= 100:  # +lambda and -lambda alike: a mixture that stays as it is
+        if stall.after(worst) >= 100:  # +lambda and -lambda alike: a mixture that stays as it is
             shift = max(shift, scale)
         Q = _orthonormalize(Z + shift * Q, _python_subkey(key, iterations + 1))[0]
 
@@ -3583,16 +3565,8 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
-    A = _as_operator("A", A, True)
-    tol = _checked_real("tol", tol, 0.0)
-    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
-    return _norm(
-        A,
-        _checked_key(seed, _NORMS),
-        tol,
-        max_iterations,
-        "A must be finite (no NaN or infinity)",
-    )[0]
+    A, _, _, tol, max_iterations = _checked_search(A, 1, seed, tol, max_iterations)
+    return _norm(A, _checked_key(seed, _NORMS), tol, max_iterations)[0]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -3748,7 +3722,7 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
             tol = np.clip(2.2e-16 * over, tol, 1e-4)
         else:
             A = Centered(A, np.full(n, taken / n))
-    eigen = _lanczos(A, k, key, tol, 1000, "the Gram matrix must be finite (no NaN or infinity)")
+    eigen = _lanczos(A, k, key, tol, 1000)
     model = _expansion_of(X, kernel, eigen, taken)
     return center_expansion(model) if centered else model, A, eigen
 
@@ -7679,7 +7653,6 @@ class NystromMap(NamedTuple):
 
 _SLAB = 64 * _BLOCK  # rows in work at a time: one task for each of 64 threads
 _CHECKED_FIRST = 2048  # points on which a residual is looked at before it is certified
-_OVERFLOWS = "kernel must be finite on X, and not so large that products overflow the type of X"
 # Random numbers of a recursion: for halving, for the draw at the top, and for its levels. Those of a level: for the
 # ridge, for its coins, and for a plain sample.
 _HALVING, _TOP, _LEVELS = 0, 2, 3
@@ -8601,7 +8574,7 @@ def _components_by_map(found, squares, sums, n, middle, k, key):
         squares = squares - np.outer(sums, sums / n)  # F^T H F
         mean = middle + sums / n
         # What rounding leaves of the eigenvalue that this took off.
-        floor = _epsilon(found.points) * n * (mean**2).sum()
+        floor = _precision(found.points) * n * (mean**2).sum()
     eigen = _lanczos(squares, k, key, 1e-12, 1000)
     kept = eigen.values > max(len(squares) * 2.2e-16 * eigen.values[0], floor)
     V = np.where(kept, eigen.vectors, 0.0)
@@ -8670,7 +8643,7 @@ def _landmark_counts(most):
 
 def _certified_distance(X, kernel, F, key, tol):
     """Bounds of |K - F F^T|."""
-    return _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000, _OVERFLOWS)
+    return _norm(Difference(Implicit(X, kernel), LowRank(F)), key, tol, 1000)
 
 
 @_public
@@ -8710,7 +8683,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
         last = found == most or not rest.any()  # or nothing above rounding is left
         if found >= 2 * measured:
             # The norm of K~ never exceeds that of K, now or later on.
-            norm = max(norm, _norm(LowRank(F), start, 0.01, 3, _OVERFLOWS)[0])
+            norm = max(norm, _norm(LowRank(F), start, 0.01, 3)[0])
             measured = found
         _require(
             norm > (1e-36 if X.itemsize == 4 else 1e-300),  # below, values have lost digits
@@ -8739,7 +8712,7 @@ def nystrom_to(X, kernel, error, seed=0, limit=0):
             done = bound <= error
         if done or last:
             trace_left = (rest.sum() + values[rank:].sum()) / diagonal.sum()
-            bound = max(bound, 4.0 * _epsilon(X))
+            bound = max(bound, 4.0 * _precision(X))
             return CertifiedNystrom(landmarks, C, float(trace_left), float(bound), chance)
 
 
@@ -9067,17 +9040,14 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
         columns = most * probes
         _fits("A", 8.0 * n * columns)
         Z = _random_signs(n, probes, key)
-        Q = np.zeros((n, columns))
-        H = np.zeros((columns, columns))
+        basis = _Basis(np.zeros((n, columns)), np.zeros((columns, columns)), key)
         W, _ = _orthonormalize(Z, key)
         start = _transposed_product(Z, probes, W) / math.sqrt(probes)
     for step in range(1, most + 1):
-        R = _product(A, W).astype(np.float64, copy=False)
-        size = step * probes
-        _require(_all_below(R, math.inf), "A must be finite (no NaN or infinity)")
-        _extend_basis(Q, H, size - probes, W, R)
+        R, _ = _finite_product(A, W)
+        basis.add(W, R)
         if step % (step // 8 or 1) == 0 or step == most:
-            values, Y = _small_eigen(H, size, False)
+            values, Y = _small_eigen(basis.H, basis.size, False)
             lowest = values[-1]
             values = values.clip(0.0)
             of_start = start @ Y[:probes]
@@ -9094,7 +9064,7 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
                 f"steps must be larger: after {steps} the result may be anything from "
                 f"{max(total - excess, 0.0):.6g} to {total:.6g}",
             )
-        W = _next_block(Q, size, R, _python_subkey(key, step))
+        W = basis.next_block(R)
     entries = _rows(A, 0, n)
     _require(np.isfinite(entries).all(), "A must be finite (no NaN or infinity)")
     values = np.linalg.eigvalsh(entries).clip(0.0)

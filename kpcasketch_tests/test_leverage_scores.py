@@ -1104,9 +1104,7 @@ def test_certificates_of_values_without_digits_were_below_the_error(rng):
     ):
         kp.nystrom_to(Z, kp.scaled(kp.polynomial(4, 1.0, 0.0), 1e-30), 1e-7)
     far = (rng.standard_normal((500, 1)) + 1e6).astype(np.float32)
-    with pytest.raises(
-        ValueError, match="nystrom_to: kernel must be .* not so large that products overflow"
-    ):
+    with pytest.raises(ValueError, match="nystrom_to: the .* matrix must be finite"):
         kp.nystrom_to(far, kp.polynomial(3, 2.95, 1.0), 1e-3)
 
 
