@@ -227,7 +227,7 @@ __version__ = "0.1.0"
 # number behind _PRECOMPUTED (numbers are in files), its name in _KIND_NAMES, a maker, a branch in `_apply_kernel`,
 # `_mixture_scale` and `_drop_and_slope` (5.2), in `kernel_value` (5.4) and `_sigma_of`, its number in
 # _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0, also where _CITY_BLOCK stands, else where `_prepare`
-# and `_rounding` have _CAUCHY. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.4). A new sampler
+# and `_rounding` have _CAUCHY. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.5). A new sampler
 # of landmarks: a function that returns `Landmarks`, all points if s is n or more; a row in `_METHODS`, and its key
 # there in `_SAMPLERS` (16.1). A new stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a
 # function, a row in `_COMMANDS`, its options in `_ARGUMENTS` (18.7). Tests have lists: KERNELS in test_kernels.py and
@@ -2833,18 +2833,18 @@ def _looks_symmetric(A):
         return _looks_symmetric(A.A) and _looks_symmetric(A.B)
     if isinstance(A, Centered):
         return _looks_symmetric(A.A)
+    rng = np.random.default_rng(0)
     if isinstance(A, CSR):
-        V = _gaussian_matrix(_size(A), 2, _key(0, _PROBES))
+        V = rng.standard_normal((_size(A), 2))
         terms = V[:, ::-1] * _csr_product(A, V)
-        x_Ay, y_Ax = terms.sum(0, np.float64)
-        return not abs(x_Ay - y_Ax) > 100.0 * _precision(A) * np.abs(terms).sum(dtype=np.float64)
+        x_Ay, y_Ax = terms.sum(0)
+        return not abs(x_Ay - y_Ax) > 100.0 * _precision(A) * np.abs(terms).sum()
     if not isinstance(A, (np.ndarray, Bits)):
         return True
-    places = _uniforms(_key(0, _PROBES), np.arange(8192)) * _size(A)
-    i, j = places.astype(np.int64).reshape(2, 4096)
-    here, there = (
-        (_bits_at(A, i, j), _bits_at(A, j, i)) if isinstance(A, Bits) else (A[i, j], A[j, i])
-    )
+    i, j = rng.integers(_size(A), size=(2, 4096))
+    here, there = [
+        _bits_at(A, *place) if isinstance(A, Bits) else A[place] for place in ((i, j), (j, i))
+    ]
     return not np.abs(here - there).max() > 1e-5 * np.abs(here).max()
 
 
@@ -2989,7 +2989,13 @@ def center(A):
 # eigenvalues of 8000 points: 0.60 s with LAPACK, 0.34 s without); scipy's eigh_tridiagonal takes 1.5 times as long.
 
 
-@_validated("an Eigen, as the eigensolvers return it", values=1, vectors=2, residual=1)
+@_validated(
+    "an Eigen, with a value and a residual for each vector",
+    lambda made: made.values.size == made.residual.size == made.vectors.shape[1] > 0,
+    values=1,
+    vectors=2,
+    residual=1,
+)
 class Eigen(NamedTuple):
     """Largest eigenvalues and their vectors.
 
@@ -3574,7 +3580,20 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-@_validated("an Expansion", points="points", coef="like points", values=1, offset=1, mean=1)
+@_validated(
+    "an Expansion whose coef must have one row for each point, and offset and mean fit it or be empty",
+    lambda made: (
+        len(made.coef) == len(made.points)
+        and made.coef.size > 0
+        and made.offset.size in (0, made.coef.shape[1])
+        and made.mean.size in (0, 1, len(made.points))
+    ),
+    points="points",
+    coef="like points",
+    values=1,
+    offset=1,
+    mean=1,
+)
 class Expansion(NamedTuple):
     """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
 
@@ -3598,43 +3617,33 @@ _DENSE_POINTS = 8192  # up to here `kpca` stores the Gram matrix: 512 MB of floa
 
 def _checked_model(X, argument, model):
     """The points of a model that carries its kernel, as those of X (if that is not None) go with them."""
-    points = _checked_points(f"{argument}.points", model.points)
-    if X is not None and X.shape[1] != points.shape[1]:
-        raise ValueError(
-            f"X and {argument}.points must have the same number of columns (X: {len(X)} x "
-            f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})"
-            + (
-                ": with a precomputed kernel, points are row numbers; the features of a matrix K of new "
-                "points and these are K @ coef + offset" * (model.kernel.kind == _PRECOMPUTED)
-            )
+    points = model.points
+    given = {}
+    if X is not None:
+        given["X"] = X
+        hint = (
+            ": with a precomputed kernel, points are row numbers; the features of a matrix K of new "
+            "points and these are K @ coef + offset" * (model.kernel.kind == _PRECOMPUTED)
         )
-    given = {f"{argument}.points": points} if X is None else {"X": X, f"{argument}.points": points}
+        _require(
+            X.shape[1] == points.shape[1],
+            f"X and {argument}.points must have the same number of columns (X: {len(X)} x "
+            f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]}){hint}",
+        )
+    given[f"{argument}.points"] = points
     _checked_kernel(f"{argument}.kernel", model.kernel, **given)
     return points
 
 
 def _checked_expansion(name, expansion, X=None):
+    """An Expansion with an offset, which goes with these points."""
     E = _checked_as(Expansion, name, expansion)
-    points = _checked_model(X, name, E)
-    if E.coef.size == 0 or not _all_below(E.coef, math.inf):  # they may be larger than points are
-        raise ValueError(
-            f"{name}.coef must have at least one column, and be finite (no NaN or infinity)"
-        )
-    if len(E.coef) != len(points):
-        raise ValueError(
-            f"{name}.coef must have one row for each point, got {len(E.coef)} for {len(points)}"
-        )
-    if E.offset.size not in (0, E.coef.shape[1]):
-        raise ValueError(
-            f"{name}.offset must be empty or hold one number for each column of {name}.coef"
-        )
-    E = E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
-    unknown = E.mean.size == 1 and np.isnan(E.mean[0])
-    if not (unknown or E.mean.size in (0, len(points)) and np.isfinite(E.mean).all()):
-        raise ValueError(
-            f"{name}.mean must be empty, hold one number for each point, or be one NaN for unknown"
-        )
-    return E
+    _checked_model(X, name, E)
+    return E if E.offset.size else E._replace(offset=np.zeros(E.coef.shape[1]))
+
+
+def _mean_is_unknown(E):
+    return bool(np.isnan(E.mean).any() if E.mean.size else E.offset.any())
 
 
 def _expansion_of(X, kernel, eigen, taken):
@@ -3668,14 +3677,9 @@ def kpca_from_eigen(X, kernel, eigen):
     """
     X, kernel = _points_and_kernel(X, kernel)
     eigen = _checked_as(Eigen, "eigen", eigen)
-    _checked_vector("eigen.values", eigen.values)
-    _checked_vector("eigen.residual", eigen.residual)
-    vectors = _checked_points("eigen.vectors", eigen.vectors)
-    if not eigen.values.size == eigen.residual.size == vectors.shape[1]:
-        raise ValueError("eigen.values and eigen.residual must hold one number for each vector")
     _require(
-        len(vectors) == len(X),
-        f"eigen.vectors must have one row for each point of X, got {len(vectors)} for {len(X)}",
+        len(eigen.vectors) == len(X),
+        f"eigen.vectors must have one row for each of {len(X)} points, got {len(eigen.vectors)}",
     )
     return _expansion_of(X, kernel, eigen, 0.0)
 
@@ -3790,12 +3794,10 @@ def _features(X, E, dtype=None):
         Q = Q.astype(np.float64, copy=False)
     coef = E.coef.astype(P.dtype, copy=False)
     added = E.offset
-    if (
-        E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0
-    ):  # about a point: products of points far from 0
-        added = added + np.outer(
-            (P * Q[0]).sum(1), E.kernel.scale * E.kernel.gamma * coef.sum(0)
-        )  # lose digits
+    # About a point, where the kernel is linear: products of points far from 0 lose digits.
+    if E.kernel.kind == _POLYNOMIAL and E.kernel.shape == 1.0:
+        sums = E.kernel.scale * E.kernel.gamma * coef.sum(0)
+        added = added + np.outer((P * Q[0]).sum(1), sums)
         Q = _minus_row(Q, Q[0])
     features = _gram_product(E.kernel, _prepare(E.kernel, P, Q, False), coef)
     features += added
@@ -3885,19 +3887,23 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
         f"features must have as many columns as expansion has "
         f"components, got {features.shape[1]} for {E.coef.shape[1]}",
     )
-    if ridge == 0.0 and kernel.kind != _GAUSSIAN:
-        raise ValueError("ridge must be positive unless the kernel is gaussian")
-    if kernel.kind in (_PRECOMPUTED, _CUSTOM):
-        raise ValueError("expansion must not have a kernel that is precomputed or custom")
+    _require(
+        ridge > 0.0 or kernel.kind == _GAUSSIAN,
+        "ridge must be positive unless the kernel is gaussian",
+    )
+    _require(
+        kernel.kind not in (_PRECOMPUTED, _CUSTOM),
+        "expansion must not have a kernel that is precomputed or custom",
+    )
     Y = features.astype(np.float64)
     F = _features(E.points, E, np.float64)
     centre = E.points.mean(0, np.float64)
     _require(np.isfinite(F).all(), "expansion must give finite features on its own points")
     if ridge == 0.0:
-        if np.isnan(E.mean[0]) if E.mean.size else E.offset.any():
-            raise ValueError(
-                "ridge must be positive where expansion has an offset and its mean is not known"
-            )
+        _require(
+            not _mean_is_unknown(E),
+            "ridge must be positive where expansion has an offset and its mean is not known",
+        )
         out = np.empty((len(Y), E.points.shape[1]))
         Q = E.points - centre
         C = E.coef.astype(np.float64)
@@ -3916,13 +3922,9 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
         centre = 0.0
     K = _gram(kernel, _prepare(kernel, F, F, True))
     _require(_all_below(K, 1e300), "expansion must have a kernel that is finite on its features")
-    out = centre + _gram_product(
-        kernel, _prepare(kernel, Y, F, False), _solve_ridge(K, E.points - centre, ridge)
-    )
-    _require(
-        np.isfinite(out).all(),
-        "expansion must have a kernel that is finite on the features",
-    )
+    weights = _solve_ridge(K, E.points - centre, ridge)
+    out = centre + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
+    _require(np.isfinite(out).all(), "expansion must have a kernel that is finite on the features")
     return out
 
 
@@ -8981,7 +8983,7 @@ def _orthonormal(name, V, rows=None):
         V.shape[1] <= V.shape[0],
         f"{name} must not have more columns than rows, got shape {V.shape}",
     )
-    Q, independent = _orthonormalize(V, np.uint64(0))  # half of LAPACK's time for few columns
+    Q, independent = _orthonormalize(V, np.uint64(0))  # takes half of LAPACK's time
     _require(independent, f"{name} must have independent columns")
     return Q
 
@@ -9141,9 +9143,8 @@ def reliable_components(values, error):
 # 15.2 Of any model
 
 
-def _checked_any(argument, X, model):
+def _checked_any(name, X, model):
     """An Expansion, NystromMap or Subspace that goes with these points."""
-    name = f"{argument}"
     if isinstance(model, Expansion):
         return _checked_expansion(name, model, X)
     _require(
@@ -9152,25 +9153,24 @@ def _checked_any(argument, X, model):
     )
     model = _checked_as(type(model), name, model)
     if isinstance(model, NystromMap):
-        _checked_model(X, argument, model)
+        _checked_model(X, name, model)
     else:
         _checked_map(f"{name}.map", model.map, X)
     return model
 
 
-def _in_double(name, model):
-    """An Expansion or NystromMap in float64; components of length 1 in feature space, and products coef^T K coef."""
+def _in_double(X, model):
+    """Of an Expansion or NystromMap in float64: the model with components of length 1 in feature space, features of X,
+    and the products coef^T K coef of the components, or None for a NystromMap, whose features are orthonormal."""
     model = model._replace(points=model.points.astype(np.float64))
     if isinstance(model, NystromMap):
-        return model, None
+        return model, _map_features(X, model)[0], None
     coef = model.coef.astype(np.float64)
     M = coef.T @ _features(model.points, model._replace(coef=coef, offset=np.zeros(1)))
-    _require(np.isfinite(M).all(), f"{name} must give finite features on its own points")
-    scale = 1.0 / np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
-    M = 0.5 * (M + M.T)
-    return model._replace(coef=coef * scale, offset=model.offset * scale, targets=0), M * np.outer(
-        scale, scale
-    )
+    lengths = np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
+    M = 0.5 * (M + M.T) * np.outer(1.0 / lengths, 1.0 / lengths)
+    model = model._replace(coef=coef * (1.0 / lengths), offset=model.offset * (1.0 / lengths))
+    return model, _features(X, model), M
 
 
 @_public
@@ -9192,25 +9192,21 @@ def residual(X, model):
     model = _checked_any("model", X, model)
     if isinstance(model, Subspace):
         return skpca_residual(X, model) / np.sqrt(model.map.kernel.scale)
-    if (
-        isinstance(model, Expansion)
-        and model.offset.any()
-        and (model.mean.size == 0 or np.isnan(model.mean).any())
-    ):
-        raise ValueError("model must know the mean that its offset stands for")
     P = X.astype(np.float64)
-    (model, M) = _in_double("model", model)
-    sizes = gram_diagonal(P, model.kernel)
+    model, features, M = _in_double(P, model)
+    sizes = _diagonal(P, model.kernel)
     if M is None:
-        squares = sizes - (nystrom_features(P, model) ** 2).sum(1)
+        squares = sizes - (features**2).sum(1)
     else:
-        e = expand(P, model)
+        _require(not _mean_is_unknown(model), "model must know the mean that its offset stands for")
+        _require(np.isfinite(M).all(), "model must give finite features on its own points")
         inverse = np.linalg.pinv(M, 1e-10, hermitian=True)
-        squares = sizes - ((e @ inverse) * e).sum(1)
+        squares = sizes - ((features @ inverse) * features).sum(1)
         if model.mean.size > 0:  # |phi(x) - mean|^2
             weights = model.mean.reshape(-1, 1)
             own = weights.T @ gram_matmat(model.points, model.points, weights, model.kernel)
             squares += own[0, 0] - 2.0 * gram_matmat(P, model.points, weights, model.kernel)[:, 0]
+    _require(np.isfinite(squares).all(), "model must have a kernel that is finite on X")
     squares = np.maximum(squares, 0.0)
     return np.sqrt(
         np.divide(squares, sizes, out=np.where(squares > 0.0, np.inf, 0.0), where=sizes > 0.0)
@@ -9242,15 +9238,15 @@ def explained_variance_ratio(X, expansion):
             sums = sums + Z.sum(0)
         total = size - (sums**2).sum() / n
     else:
-        model, M = _in_double("expansion", model)
         X = _about_mean(model.kernel, X)  # features of a linear model change by a constant
-        size = gram_diagonal(X, model.kernel).sum()
+        model, features, M = _in_double(X, model)
+        size = _diagonal(X, model.kernel).sum()
         total = size - gram_matmat(X, X, np.ones((n, 1)), model.kernel).sum() / n
-        features = nystrom_features(X, model) if M is None else expand(X, model)
     _require(total > 1e-14 * size, "X must have points that differ")
     features = features - features.mean(0)
     if M is None:
         return (features**2).sum(0) / total
+    _require(np.isfinite(M).all(), "expansion must give finite features on its own points")
     C = features.T @ features
     spans = [
         np.trace(np.linalg.pinv(M[:j, :j], 1e-10, hermitian=True) @ C[:j, :j])
@@ -9286,13 +9282,11 @@ def _directions(sketch, X, k, seed, centered):
         f"sketch must have a row for each point of X, got {_size(A)} for {len(X)}",
     )
     A = center(A) if centered else A
-    first, more = [
-        block_lanczos(A, min(len(X), size), seed, 1e-5, most)
-        for size, most in ((k, 1000), (2 * k + 8, 12))
-    ]
-    return np.append(first.values, more.values[k:]), np.column_stack(
-        [first.vectors, more.vectors[:, k:]]
-    )
+    key = _checked_key(seed, _START)
+    first = _lanczos(A, k, key, 1e-5, 1000)
+    more = _lanczos(A, min(len(X), 2 * k + 8), key, 1e-5, 12)
+    values = np.append(first.values, more.values[k:])
+    return values, np.column_stack([first.vectors, more.vectors[:, k:]])
 
 
 @_public
@@ -9320,60 +9314,51 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
-    rows = _checked_whole("rows", rows, 1)
+    rows = min(n, _checked_whole("rows", rows, 1))
     key = _checked_key(seed, _PROBES)
     k = k if k is None else _checked_whole("k", k, 1, n)
     centered = _as_flag("centered", centered)
-    values, V = _directions(sketch, X, k or 10, seed, centered)
+    values, V = _directions(sketch, X, min(k or 10, n), seed, centered)
     values = _checked_vector("sketch.values", values)
     V = _checked_points("sketch.vectors", V, rows=n)
     m = min(values.size, V.shape[1], n)
     V = V[:, :m].astype(np.float64)
     V = V / _unit_of(V, 0)
     U, R = np.linalg.qr(V - V.mean(0) if centered else V)
-    new = (np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))) & (
-        values[:m] > 1e-13 * values.max()
+    independent = np.abs(R.diagonal()) > 1e-8 * np.sqrt(np.square(V).sum(0))
+    new = independent & (values[:m] > 1e-13 * values.max())
+    count = int(np.append(new, False).argmin())  # before one that is rounding, or depends on those
+    if k is None:
+        k = min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
+    _require(
+        1 <= k <= count and (2 * k <= m or m >= n - centered),
+        f"sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
+        f"got {m}, of which the first {count} are not 0: judge fewer, or make a model of more",
     )
-    count = int(
-        np.append(new, False).argmin()
-    )  # before one that is rounding, or depends on those before
-    k = (
-        min(count, m // 2 if isinstance(sketch, (Eigen, Expansion, Subspace)) else 10)
-        if k is None
-        else k
-    )
-    if not 1 <= k <= count or 2 * k > m < n - centered:
-        raise ValueError(
-            f"sketch must have 2 k components, the first k of them not 0, to judge k = {k or 1}; "
-            f"got {m}, of which the first {count} are not 0: judge fewer, or make a model of more"
-        )
-    rows = min(n, rows)
     P = X.astype(np.float64, copy=False)
-    U = np.ascontiguousarray(U[:, new])
     P = _about_mean(kernel, P) if centered else P
+    U = np.ascontiguousarray(U[:, new])
     drawn = _draw_uniformly(n, rows, key)
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # H takes off a constant
     spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
-    if rows < n and spread < 0.3 * math.sqrt(
-        rows / n
-    ):  # 1 - (columns / rows)^(1/2) if they are even
-        raise ValueError(f"rows must be more, to tell {U.shape[1]} directions apart, got {rows}")
+    # Where rows are even, it is 1 - (columns / rows)^(1/2) of the root.
+    _require(
+        rows == n or spread >= 0.3 * math.sqrt(rows / n),
+        f"rows must be more, to tell {U.shape[1]} directions apart, got {rows}",
+    )
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
     _require(np.isfinite(B).all(), "kernel must be finite on X")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]
     mu, Y = _small_eigen(T, U.shape[1], False)
     gaps = np.maximum(mu - 0.5 * max(mu[-1], 0.0), 1e-12 * max(mu[0], 1e-288))
     E = (B - terms @ T) @ Y / gaps
-    W = (
-        E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))
-    )  # of all rows, by those that the fit leaves free
+    # All rows, from those that the fit leaves free.
+    W = E.T @ E * (n / (rows - terms.shape[1] * (1.0 - rows / n)))
     squares, turn = _small_eigen(W, k, False)
-    exact = np.vstack(
-        [Y[:, :k], np.sqrt(squares.clip(0.0))[:, None] * turn.T]
-    )  # of U, and of directions off it
-    return SketchError(
-        values[:k] - (mu + W.diagonal() * gaps)[:k], principal_angles(np.eye(len(exact), k), exact)
-    )
+    off = np.sqrt(squares.clip(0.0))[:, None] * turn.T
+    exact = np.vstack([Y[:, :k], off])  # in U, and in directions off it
+    exact_values = (mu + W.diagonal() * gaps)[:k]
+    return SketchError(values[:k] - exact_values, principal_angles(np.eye(len(exact), k), exact))
 
 
 # 15.3 Features by any model, and of one point in compiled code
