@@ -223,15 +223,19 @@ __version__ = "0.1.0"
 # algorithm 2), `_find_nearest` (k-means), `_sum_of_tiles` (mmd); `_fourier`, `_fastfood`; `_multiply_columns`,
 # `_turn_rows` (SKPCA algorithm 1); `_add_features` (DSGD algorithm 2); `_forward_substitute`, `_choose_pivots` (RLS).
 #
-# A new public function: it stands in the head's table. A new kernel that is a function of the distance: the next
-# number behind _PRECOMPUTED (numbers are in files), its name in _KIND_NAMES, a maker, a branch in `_apply_kernel`,
-# `_mixture_scale` and `_drop_and_slope` (5.2), in `kernel_value` (5.4) and `_sigma_of`, its number in
-# _KINDS_WITH_LAWS, a row in `_KERNELS` (18.1); with a kink at 0, also where _CITY_BLOCK stands, else where `_prepare`
-# and `_rounding` have _CAUCHY. A new operator: a tuple, its functions and an entry in `_OPERATORS` (6.5). A new sampler
-# of landmarks: a function that returns `Landmarks`, all points if s is n or more; a row in `_METHODS`, and its key
-# there in `_SAMPLERS` (16.1). A new stream: start, update and finish, a row in `_STREAMS` (18.1). A new command: a
-# function, a row in `_COMMANDS`, its options in `_ARGUMENTS` (18.7). Tests have lists: KERNELS in test_kernels.py and
-# test_laws.py, ROOM in test_leverage_scores.py.
+# What a new part takes:
+#
+# A public function: `@_public` above it, and a place in the head's table.
+# A kernel: a record behind the last one (5.1; numbers are in files), its maker (5.2) and its formula in `_formula`
+# (5.3); if it has a law, also in `_mixture_scale` there; a row in `_KERNELS` (18.1). Its test: a row in KERNELS of
+# test_kernels.py.
+# An operator: a tuple under `@_validated`, its functions and an entry in `_OPERATORS` (6.5).
+# A sampler of landmarks: a function that returns `Landmarks`, all points if s is n or more; a row in `_METHODS`, and
+# its key there in `_SAMPLERS` (16.1). Its test: a row in ROOM of test_leverage_scores.py.
+# A model: a tuple under `@_validated`, and an entry in `_models` (15.3).
+# A stream: start, update and finish, and a row in `_STREAMS` (18.1).
+# A command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18).
+# A claim about a paper: the head of paper_checks/claims.py.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -1238,47 +1242,144 @@ def _gaussian_matrix(n, p, key):
 # 5. Kernels
 # ----------------------------------------------------------------------------------------------------------------------
 
-# Models on disk have these numbers. Kernels up to _CAUCHY are smooth functions of the squared distance. Those from
-# _EXPONENTIAL (`laplacian`) to _CITY_BLOCK have a kink at 0; their gamma is sqrt(2 nu) / sigma, or 1 / sigma.
-(
-    _GAUSSIAN,
-    _RATIONAL,
-    _CAUCHY,
-    _EXPONENTIAL,
-    _MATERN_3_2,
-    _MATERN_5_2,
-    _CITY_BLOCK,
-    _POLYNOMIAL,
-    _CUSTOM,
-    _PRECOMPUTED,
-) = range(10)
-_KIND_NAMES = (
-    "gaussian",
-    "rational_quadratic",
-    "cauchy",
-    "laplacian",
-    "matern 3/2",
-    "matern 5/2",
-    "laplacian of the city block",
-    "polynomial",
-    "custom",
-    "precomputed",
-)
-# They depend on x - y alone, and so are Fourier transforms of probability laws (Bochner).
-_KINDS_WITH_LAWS = (
-    _GAUSSIAN,
-    _RATIONAL,
-    _CAUCHY,
-    _EXPONENTIAL,
-    _MATERN_3_2,
-    _MATERN_5_2,
-    _CITY_BLOCK,
-)
-_custom_kernels = _outliving.setdefault(
-    "custom kernels", {}
-)  # they must outlive the addresses taken of them
+# 5.1 One record a kind
 
-# 5.1 Makers
+
+# What the values of a kernel are a function of; and how tiles compute it: squared distances by inner products, too.
+_PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANDED, _EVERY_PAIR = range(5)
+
+
+class _Kind(NamedTuple):
+    """What is known of the kernels of one kind. The functions take a Kernel; `drop` takes a distance r, too.
+
+    name: in the text of a Kernel
+    base: k(x, y) is a function of x.y (_PRODUCTS), of the squared distance (_DISTANCES), of the sum of the absolute
+        differences (_SUMS_OF_SIZES), for the last two with k(x, x) = scale; or of any pair (_EVERY_PAIR)
+    sigma: the bandwidth that its maker was given
+    steepness: of a smooth function of the squared distance, its largest slope over its largest value, by which
+        rounding of distances goes; infinity of one with a kink at 0
+    has_law: whether it depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner),
+        from which `_mixture_scale` draws; random features and shadows refuse other kernels
+    drop: 1 - k(r) / k(0) for r > 0, without cancellation
+    slope: the largest abs(d k / d r) / k(0)
+    """
+
+    name: str
+    base: int
+    sigma: object = lambda kernel: None
+    steepness: object = lambda kernel: math.inf
+    has_law: bool = False
+    drop: object = None
+    slope: object = None
+
+
+_KINDS = []
+
+
+def _kind(*facts, **by_name):
+    """The number of a new kind, in the order of these statements: models on disk have it."""
+    _KINDS.append(_Kind(*facts, **by_name))
+    return len(_KINDS) - 1
+
+
+def _power(name, alpha, sigma):
+    """(1 + gamma r^2)^-alpha for alpha(kernel)."""
+
+    def slope(kernel):
+        u = 1.0 / (2.0 * alpha(kernel) + 1.0)  # it is steepest at gamma r^2 = u
+        factor = 2.0 * alpha(kernel) * math.sqrt(kernel.gamma * u)
+        return factor * (1.0 + u) ** (-alpha(kernel) - 1.0)
+
+    return _kind(
+        name,
+        _DISTANCES,
+        sigma,
+        steepness=lambda kernel: kernel.gamma * alpha(kernel),
+        has_law=True,
+        drop=lambda kernel, r: (
+            -math.expm1(
+                -alpha(kernel) * np.logaddexp(0.0, math.log(kernel.gamma) + 2.0 * math.log(r))
+            )
+        ),
+        slope=slope,
+    )
+
+
+def _matern(name, nu, slope):
+    """The Matern kernel of smoothness nu = 1/2, 3/2 or 5/2, for which slope is the largest with gamma = 1."""
+
+    def drop(kernel, r):
+        from scipy.special import gammainc  # exp(-a) sum_{n >= nu + 1/2} a^n / n!
+
+        a = min(kernel.gamma * r, 1e3)
+        more = a * a * math.exp(-a) / 6.0 if nu == 2.5 else 0.0
+        return float(gammainc(nu + 0.5, a)) + more
+
+    return _kind(
+        name,
+        _DISTANCES,
+        sigma=lambda kernel: math.sqrt(2.0 * nu) / kernel.gamma,
+        has_law=True,
+        drop=drop,
+        slope=lambda kernel: kernel.gamma * slope,
+    )
+
+
+_GAUSSIAN = _kind(
+    "gaussian",
+    _DISTANCES,
+    sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.gamma),
+    steepness=lambda kernel: kernel.gamma,
+    has_law=True,
+    drop=lambda kernel, r: -math.expm1(-kernel.gamma * r * r),
+    slope=lambda kernel: math.sqrt(2.0 * kernel.gamma / math.e),
+)
+_RATIONAL = _power(
+    "rational_quadratic",
+    alpha=lambda kernel: kernel.shape,
+    sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.shape * kernel.gamma),
+)
+_CAUCHY = _power(
+    "cauchy",
+    alpha=lambda kernel: 1.0,
+    sigma=lambda kernel: 1.0 / math.sqrt(kernel.gamma),
+)
+_GOLDEN = 0.5 * (1.0 + math.sqrt(5.0))
+_EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
+# a exp(-a) is largest at 1, and (a + a^2) exp(-a) at the golden ratio
+_MATERN_3_2 = _matern("matern 3/2", 1.5, slope=1.0 / math.e)
+_MATERN_5_2 = _matern("matern 5/2", 2.5, slope=(_GOLDEN + _GOLDEN**2) * math.exp(-_GOLDEN) / 3.0)
+_CITY_BLOCK = _kind(
+    "laplacian of the city block",
+    _SUMS_OF_SIZES,
+    sigma=lambda kernel: 1.0 / kernel.gamma,
+    has_law=True,
+)
+_POLYNOMIAL = _kind("polynomial", _PRODUCTS)
+_CUSTOM = _kind("custom", _EVERY_PAIR)
+_PRECOMPUTED = _kind("precomputed", _EVERY_PAIR)
+
+_BASES = tuple(kind.base for kind in _KINDS)  # for compiled code
+
+
+def _sigma_of(kernel):
+    """The bandwidth that a kernel was made with; None of kernels without one."""
+    return _KINDS[kernel.kind].sigma(kernel)
+
+
+# Functions of custom kernels, which must outlive the addresses taken of them.
+_custom_kernels = _outliving.setdefault("custom kernels", {})
+
+
+def _function_at(address):
+    """The function of the custom kernel with this address; None of another process's."""
+    for function, compiled in list(_custom_kernels.items()):
+        if compiled.address == address:
+            return function
+    return None
+
+
+# 5.2 Makers
 
 
 @_validated("a Kernel, made by gaussian(sigma) or its companions", table=2)
@@ -1297,19 +1398,18 @@ class Kernel(NamedTuple):
     address: int = 0
     table: np.ndarray = np.empty((0, 0))
 
-    def __reduce__(
-        self,
-    ):  # an address is another in each process: the function is sent, and compiled there
+    def __reduce__(self):
+        # an address is another in each process: the function is sent, and compiled there
         if not self.address:
             return Kernel, tuple(self)
-        for f, by_address in list(_custom_kernels.items()):
-            if by_address.address == self.address:
-                return (
-                    (custom, (f,))
-                    if self.scale == 1.0
-                    else (scaled, (self._replace(scale=1.0), self.scale))
-                )
-        raise TypeError("a custom kernel must be made by custom(f) in the process that pickles it")
+        function = _function_at(self.address)
+        if function is None:
+            raise TypeError(
+                "a custom kernel must be made by custom(f) in the process that pickles it"
+            )
+        if self.scale == 1.0:
+            return custom, (function,)
+        return scaled, (self._replace(scale=1.0), self.scale)
 
     def __eq__(self, other):  # of tuples it asks the truth of an array
         return (
@@ -1322,28 +1422,18 @@ class Kernel(NamedTuple):
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
     def __repr__(self):
-        name = _KIND_NAMES[self.kind] if 0 <= self.kind < len(_KIND_NAMES) else self.kind
-        sigma = (
-            [f"sigma={math.sqrt(0.5 / self.gamma):.6g}"]
-            if self.kind == _GAUSSIAN and self.gamma > 0.0
-            else []
-        )
-        numbers = [
-            f"{field}={getattr(self, field):.6g}"
-            for field in ("scale", "gamma", "shape", "offset")
-            if getattr(self, field) != self._field_defaults[field]
+        numbers = dict(zip(self._fields[1:5], self[1:5]))
+        words = [
+            f"{field}={number:.6g}"
+            for field, number in numbers.items()
+            if number != self._field_defaults[field]
         ]
-        table = [f"table {self.table.shape}"] if self.table.size else []
-        return f"Kernel({', '.join([str(name), *sigma, *numbers, *table])})"
-
-
-def _sigma_of(kernel):
-    """The bandwidth that a kernel of the distance was made with; None of other kernels."""
-    squared = {_GAUSSIAN: 2.0, _RATIONAL: 2.0 * kernel.shape, _CAUCHY: 1.0}
-    if kernel.kind in squared:
-        return 1.0 / math.sqrt(squared[kernel.kind] * kernel.gamma)
-    roots = {_EXPONENTIAL: 1.0, _MATERN_3_2: 3.0, _MATERN_5_2: 5.0, _CITY_BLOCK: 1.0}
-    return math.sqrt(roots[kernel.kind]) / kernel.gamma if kernel.kind in roots else None
+        sigma = _sigma_of(self) if self.gamma else None
+        if sigma is not None:
+            words.insert(0, f"sigma={sigma:.6g}")
+        if self.table.size:
+            words.append(f"table {self.table.shape}")
+        return f"Kernel({', '.join([_KINDS[self.kind].name, *words])})"
 
 
 @_public
@@ -1532,17 +1622,13 @@ def scaled(kernel, kappa):
 
 def _is_sound(kernel):
     """Whether code can run with the kernel, whoever made it."""
-    if not 0 <= kernel.kind < len(_KIND_NAMES) or not 0.0 < kernel.scale < math.inf:
+    if not 0 <= kernel.kind < len(_KINDS) or kernel.table.shape[0] != kernel.table.shape[1]:
         return False
-    if kernel.kind == _CUSTOM:  # another address, as of another process, would end this one
-        return any(kernel.address == f.address for f in list(_custom_kernels.values()))
-    if (
-        kernel.table.shape[0] != kernel.table.shape[1]
-        or kernel.kind == _POLYNOMIAL
-        and not 1.0 <= kernel.shape <= 64.0
-    ):
+    if kernel.kind == _CUSTOM and _function_at(kernel.address) is None:  # it would end the process
         return False
-    return all(0.0 <= number < math.inf for number in (kernel.gamma, kernel.shape, kernel.offset))
+    if kernel.kind == _POLYNOMIAL and not 1.0 <= kernel.shape <= 64.0:
+        return False
+    return kernel.scale > 0.0 and min(kernel.gamma, kernel.shape, kernel.offset) >= 0.0
 
 
 def _checked_kernel(name, kernel, **points):
@@ -1553,8 +1639,13 @@ def _checked_kernel(name, kernel, **points):
         "(call custom again where it was stored)",
     )
     for argument, P in points.items():
-        if P.itemsize == 4 and not 1e-37 <= kernel.scale <= 1e37:
-            raise ValueError(f"{name} must be scaled by 1e-37 to 1e37 with points in float32")
+        if P.itemsize == 4 and not (
+            1e-37 <= kernel.scale <= 1e37 and (kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30)
+        ):
+            raise ValueError(
+                f"{name} must have a gamma from 1e-30 to 1e30 and a factor from 1e-37 to 1e37 with "
+                "points in float32: points.astype(np.float64) go with any"
+            )
         if kernel.kind == _PRECOMPUTED and not (
             P.shape[1] == 1
             and (P == np.floor(P)).all()
@@ -1572,11 +1663,7 @@ def _points_and_kernel(X, kernel):
     return X, _checked_kernel("kernel", kernel, X=X)
 
 
-@_intrinsic(
-    lambda address, x, y: next(
-        f for f, made in [*_custom_kernels.items()] if made.address == address
-    )(x, y)
-)
+@_intrinsic(lambda address, x, y: _function_at(address)(x, y))
 def _call_kernel(typing, address, x, y):
     """f(x, y) for the function at `address` and two contiguous float64 vectors."""
 
@@ -1592,72 +1679,67 @@ def _call_kernel(typing, address, x, y):
     return types.float64(address, x, y), codegen
 
 
-# 5.2 What is known of each kernel
-#
-# Its values; and for those of x - y, which _KINDS_WITH_LAWS lists, the law of their frequencies; for those of the
-# Euclidean distance among them, how far they drop and how steeply. Random features and shadows refuse other kernels.
-
-
-@_strict_helper
-def _multiply_often(values, bases, times):
-    """Powers, from the scale on; in another order the serial core overflowed where the parallel one did not."""
-    for _ in range(times):
-        for j in range(_BLOCK):
-            values[j] *= bases[j]
+# 5.3 Formulas
 
 
 @_helper
-def _apply_kernel(kernel, gamma, tile, rows):
+def _formula(kind, gamma, shape, base):
+    """k(x, y) / scale, in the precision of base, for kinds that the functions below do not name."""
+    one = type(base)(1)
+    if kind == _CAUCHY:
+        return one / (one + gamma * base)
+    return one * np.nan  # of a kind without a formula, which is refused: not finite
+
+
+@_strict_helper
+def _apply_kernel(kernel, tile, rows):
     """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns. The
-    fixed length lets LLVM drop the loops for remainders: half of the code to compile."""
+    fixed length lets LLVM drop the loops for remainders: half of the code to compile. Strict, for powers from the scale
+    on: in another order the serial core overflowed where the parallel one did not."""
     _wide_vectors()
+    kind = kernel.kind
     zero = tile.dtype.type(0)
     one = tile.dtype.type(1)
-    second = tile.dtype.type(1 / 3 if kernel.kind == _MATERN_5_2 else 0)
+    second = tile.dtype.type(1 / 3 if kind == _MATERN_5_2 else 0)
     # From exp(-far) on, 1e-37 or 1e-300, values are 0: a product with them would take a hundred times as long.
     far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)
     scale = tile.dtype.type(kernel.scale)
-    offset = tile.dtype.type(kernel.offset)
+    gamma = tile.dtype.type(kernel.gamma)
     shape = tile.dtype.type(kernel.shape)
-    exact = gamma
+    offset = tile.dtype.type(kernel.offset)
     bases = np.empty(_BLOCK, tile.dtype)
-    gamma = tile.dtype.type(
-        min(gamma, 3e38 if tile.itemsize == 4 else 1e308)
-    )  # finite: 0 * infinity would be NaN
     steepness = gamma
     for i in range(rows):
         values = tile[i]
-        if kernel.kind == _RATIONAL:
+        if kind == _RATIONAL:
             steepness = shape
             for j in range(_BLOCK):
-                values[j] = _log_one_plus(exact, np.float64(values[j]))
-        elif (
-            _EXPONENTIAL <= kernel.kind <= _MATERN_5_2
-        ):  # (1 + a + second a^2) exp(-a), or exp(-a) alone
+                values[j] = _log_one_plus(kernel.gamma, np.float64(values[j]))
+        elif _EXPONENTIAL <= kind <= _MATERN_5_2:  # (1 + a + second a^2) exp(-a), or exp(-a) alone
             steepness = one
             for j in range(_BLOCK):
                 a = min(gamma * np.sqrt(values[j]), far)
-                values[j], bases[j] = a, one + a + second * a * a
-        if kernel.kind == _CAUCHY:
-            for j in range(_BLOCK):
-                values[j] = one / (one + gamma * values[j])
-        elif kernel.kind <= _CITY_BLOCK:
+                values[j] = a
+                bases[j] = one + a + second * (a * a)
+        if kind <= _CITY_BLOCK and kind != _CAUCHY:
             for j in range(_BLOCK):
                 a = steepness * values[j]
                 values[j] = zero if a >= far else _exp(-a)
-        elif kernel.kind == _POLYNOMIAL:
+        elif kind == _POLYNOMIAL:
             for j in range(_BLOCK):
                 bases[j] = gamma * values[j] + offset
                 values[j] = scale
-            _multiply_often(values, bases, np.int64(kernel.shape))
-        else:  # of a kind without a formula, which is refused: not finite
+            for _ in range(np.int64(shape)):
+                for j in range(_BLOCK):
+                    values[j] *= bases[j]
+        else:
             for j in range(_BLOCK):
-                values[j] = np.nan
-        if kernel.kind == _MATERN_3_2 or kernel.kind == _MATERN_5_2:
+                values[j] = _formula(kind, gamma, shape, values[j])
+        if kind == _MATERN_3_2 or kind == _MATERN_5_2:
             for j in range(_BLOCK):
                 values[j] *= bases[j]
-        # A loop of its own: where sums are reordered, scale times a^2 would overflow before exp(-a) makes it small.
-        if kernel.scale != 1.0 and kernel.kind != _POLYNOMIAL:
+        # A loop of its own: scale times a^2 would overflow before exp(-a) makes it small.
+        if kernel.scale != 1.0 and kind != _POLYNOMIAL:
             for j in range(_BLOCK):
                 values[j] *= scale
 
@@ -1665,12 +1747,13 @@ def _apply_kernel(kernel, gamma, tile, rows):
 def _checked_stationary(name, kernel, radial=False, **points):
     """A kernel of x - y; radial: of the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
-    if kernel.kind not in _KINDS_WITH_LAWS:
-        raise ValueError(
-            f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy"
-        )
     _require(
-        not radial or kernel.kind != _CITY_BLOCK, f"{name} must depend on the Euclidean distance"
+        _KINDS[kernel.kind].has_law,
+        f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy",
+    )
+    _require(
+        not radial or _KINDS[kernel.kind].base == _DISTANCES,
+        f"{name} must depend on the Euclidean distance",
     )
     return kernel
 
@@ -1681,18 +1764,15 @@ def _mixture_scale(kernel, key, j):
     mixtures of Gaussian ones: (1 + g r^2)^-alpha = E exp(-g G r^2), G of the law Gamma(alpha); Matern kernels are those
     of Student's t with 2 nu degrees."""
     kind = kernel.kind
-    nu = 0.5
     if kind == _GAUSSIAN:
         return math.sqrt(2.0 * kernel.gamma)
     if kind == _RATIONAL or kind == _CAUCHY:
-        return math.sqrt(
-            2.0 * kernel.gamma * _gamma(key, j, kernel.shape if kind == _RATIONAL else 1.0)
-        )
-    if kind != _EXPONENTIAL:
-        nu = (
-            1.5 if kind == _MATERN_3_2 else 2.5 if kind == _MATERN_5_2 else np.nan
-        )  # no law is here yet
-    return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu)) if nu > 0.0 else np.nan
+        alpha = kernel.shape if kind == _RATIONAL else 1.0
+        return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, alpha))
+    if kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
+        nu = 0.5 if kind == _EXPONENTIAL else 1.5 if kind == _MATERN_3_2 else 2.5
+        return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu))
+    return np.nan
 
 
 @_core_alone
@@ -1701,44 +1781,17 @@ def _mixture_scales(kernel, key, out):
         out[j] = _mixture_scale(kernel, key, j)
 
 
-def _drop_and_slope(kernel, r):
-    """1 - k(r) / k(0) of a kernel of the distance, without cancellation, and the largest abs(d k / d r) / k(0)."""
-    gamma = kernel.gamma
-    golden = 0.5 * (1.0 + math.sqrt(5.0))
-    if kernel.kind == _GAUSSIAN:
-        return -math.expm1(-gamma * r * r), math.sqrt(2.0 * gamma / math.e)
-    if kernel.kind in (_RATIONAL, _CAUCHY):  # steepest at gamma r^2 = u
-        alpha = 1.0 if kernel.kind == _CAUCHY else kernel.shape
-        u = 1.0 / (2.0 * alpha + 1.0)
-        slope = 2.0 * alpha * math.sqrt(gamma * u) * (1.0 + u) ** (-alpha - 1.0)
-        return -math.expm1(
-            -alpha * np.logaddexp(0.0, math.log(gamma) + 2.0 * math.log(r))
-        ), slope  # log(1 + g r^2)
-    from scipy.special import gammainc  # exp(-a) sum_{n >= order} a^n / n! for a = gamma r
-
-    # Steepest where a exp(-a) is, at 1, and (a + a^2) exp(-a) / 3, where a is golden.
-    order, slope = {
-        _EXPONENTIAL: (1, gamma),
-        _MATERN_3_2: (2, gamma / math.e),
-        _MATERN_5_2: (3, gamma * (golden + golden**2) * math.exp(-golden) / 3.0),
-    }[kernel.kind]
-    a = min(gamma * r, 1e3)
-    return float(gammainc(order, a)) + (a * a * math.exp(-a) / 6.0 if order == 3 else 0.0), slope
-
-
-# 5.3 Points made ready
+# 5.4 Points made ready
 
 _BLOCK = 128  # rows and columns of a tile: 128 KB of float64, half of an L2 cache
 _WIDE_BLOCK = 4 * _BLOCK  # columns in a row: memory is read 1.8 times as fast as by 128
-_PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANDED, _EVERY_PAIR = range(5)
 _EXPANDED_BELOW = 16.0
 
 
 class _Pairs(NamedTuple):
-    """Two point sets made ready for tiles, and the kernel's gamma for them: see `_prepare`."""
+    """Two point sets made ready for tiles: see `_prepare`."""
 
     mode: int
-    gamma: float
     X: np.ndarray
     Y: np.ndarray
     x_squares: np.ndarray
@@ -1777,19 +1830,11 @@ def _minus_row(X, row=None):
     return np.subtract(X, row, out=np.empty_like(X), casting="same_kind")
 
 
-def _at_scale(kernel, X, Y, symmetric):
-    """Points and gamma with the bandwidth near 1: times a power of two, where float32 cannot hold gamma or squares.
-    Exact, but for distances below 1e-35 times the largest coordinate, which become 0."""
-    kink = (
-        _EXPONENTIAL <= kernel.kind <= _CITY_BLOCK
-    )  # then gamma is one over the bandwidth, else over its square
-    sharpness = kernel.gamma if kink else math.sqrt(kernel.gamma)
-    if X.itemsize == 8 or kernel.kind in (_CUSTOM, _PRECOMPUTED) or 1e-6 <= sharpness <= 1e6:
-        return kernel.gamma, X, Y
-    largest = max(float(np.abs(P).max(initial=1e-45)) for P in (X, Y))
-    factor = 2.0 ** math.floor(math.log2(min(1e17 / largest, sharpness)))
-    P, Q = [np.multiply(Z, factor, dtype=np.float64).astype(Z.dtype) for Z in (X, Y)]
-    return kernel.gamma / factor / (1.0 if kink else factor), P, P if symmetric else Q
+def _squares(X):
+    """Squared norms of the rows, and zeros that fill the last tile up (np.pad takes 8 us)."""
+    squares = np.zeros(_whole_blocks(len(X)), X.dtype)
+    squares[: len(X)] = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
+    return squares
 
 
 def _prepare(kernel, X, Y, symmetric):
@@ -1799,56 +1844,43 @@ def _prepare(kernel, X, Y, symmetric):
     roundings of gamma (|x|^2 + |y|^2), norms taken about the mean of Y. It is taken where that number stays below 16,
     but not for kernels with a kink at 0, nor where d < 16.
     """
-    gamma, X, Y = _at_scale(kernel, X, Y, symmetric)
+    kind = _KINDS[kernel.kind]
     none = np.empty(0, X.dtype)
-    if kernel.kind <= _CAUCHY and X.shape[1] >= 16 and len(X) and len(Y):
+    if kind.base == _EVERY_PAIR:
+        return _Pairs(_EVERY_PAIR, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
+    steepness = kind.steepness(kernel)
+    if steepness < math.inf and X.shape[1] >= 16 and len(X) and len(Y):
         centre = Y.mean(0, np.float64)
         Q = _minus_row(Y, centre)
         P = Q if symmetric else _minus_row(X, centre)
-        x_squares, y_squares = [
-            np.zeros(_whole_blocks(len(Z)), Z.dtype) for Z in (P, Q)
-        ]  # np.pad takes 8 us
-        for squares, Z in ((x_squares, P), (y_squares, Q)):
-            squares[: len(Z)] = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind")
-        steepness = gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
+        x_squares = _squares(P)
+        y_squares = _squares(Q)
         if steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW:
-            return _Pairs(_EXPANDED, gamma, P, Q, x_squares, y_squares, _pack(Q), symmetric)
-    if kernel.kind in (_CUSTOM, _PRECOMPUTED):
-        return _Pairs(_EVERY_PAIR, gamma, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
-    mode = (
-        _PRODUCTS
-        if kernel.kind == _POLYNOMIAL
-        else _SUMS_OF_SIZES
-        if kernel.kind == _CITY_BLOCK
-        else _DISTANCES
-    )
-    return _Pairs(mode, gamma, X, Y, none, none, _pack(Y), symmetric)
+            return _Pairs(_EXPANDED, P, Q, x_squares, y_squares, _pack(Q), symmetric)
+    return _Pairs(kind.base, X, Y, none, none, _pack(Y), symmetric)
 
 
-# 5.4 Tiles
+# 5.5 Tiles
 
 
 @_helper
-def _pair_value(kernel, x, y):
-    """k(x, y) of a custom or precomputed kernel."""
+def _pair_base(kernel, x, y, zero):
+    """What k(x, y) is a function of, in the precision of zero; of a custom or precomputed kernel, the value."""
     if kernel.kind == _CUSTOM:
         return kernel.scale * _call_kernel(
             kernel.address, x.astype(np.float64), y.astype(np.float64)
         )
-    return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
-
-
-@_helper
-def _pair_sum(kind, x, y, zero):
-    """The inner product, sum of sizes or squared distance that a kernel is a function of, in the precision of zero."""
+    if kernel.kind == _PRECOMPUTED:
+        return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
+    base = _BASES[kernel.kind]
     total = zero
     for t in range(x.shape[0]):
         a = zero + x[t]
         b = zero + y[t]
-        if kind == _POLYNOMIAL:
+        if base == _PRODUCTS:
             total += a * b
         else:
-            total += abs(a - b) if kind == _CITY_BLOCK else (a - b) * (a - b)
+            total += abs(a - b) if base == _SUMS_OF_SIZES else (a - b) * (a - b)
     return total
 
 
@@ -1864,28 +1896,25 @@ def kernel_value(kernel, x, y):
     >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     11.0
     """
-    if kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED:
-        return _pair_value(kernel, x, y)
     kind = kernel.kind
-    total = _pair_sum(kernel.kind, x, y, 0.0)
-    value = np.nan
-    a = min(kernel.gamma * math.sqrt(abs(total)), 1e3)  # exp(-1e3) is 0
+    base = _pair_base(kernel, x, y, 0.0)
+    if kind == _CUSTOM or kind == _PRECOMPUTED:
+        return base
     if kind == _POLYNOMIAL:
         value = kernel.scale
         for _ in range(np.int64(kernel.shape)):  # from the scale on, as `_apply_kernel` has it
-            value *= kernel.gamma * total + kernel.offset
+            value *= kernel.gamma * base + kernel.offset
         return value
     if kind == _GAUSSIAN or kind == _CITY_BLOCK:
-        value = math.exp(-kernel.gamma * total)
-    elif kind == _RATIONAL or kind == _CAUCHY:
-        value = math.exp(
-            -(kernel.shape if kind == _RATIONAL else 1.0) * _log_one_plus(kernel.gamma, total)
-        )
+        value = math.exp(-kernel.gamma * base)
+    elif kind == _RATIONAL:
+        value = math.exp(-kernel.shape * _log_one_plus(kernel.gamma, base))
     elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
-        factor = (
-            1.0 if kind == _EXPONENTIAL else 1.0 + a + (a * a / 3.0 if kind == _MATERN_5_2 else 0.0)
-        )
-        value = factor * math.exp(-a)
+        a = min(kernel.gamma * math.sqrt(base), 1e3)  # exp(-1e3) is 0
+        more = a * a / 3.0 if kind == _MATERN_5_2 else 0.0
+        value = (1.0 if kind == _EXPONENTIAL else 1.0 + a + more) * math.exp(-a)
+    else:
+        value = _formula(kind, kernel.gamma, kernel.shape, base)
     return kernel.scale * value
 
 
@@ -1903,33 +1932,34 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     """tile[r, c] = k(x_{first + r}, y_{begin + c}), rows first to last - 1, columns begin to end - 1."""
     X = pairs.X
     Y = pairs.Y
-    if pairs.mode == _EVERY_PAIR:
+    mode = pairs.mode
+    if mode == _EVERY_PAIR:
         for i in range(first, last):
             for j in range(begin, end):
-                tile[i - first, j - begin] = _pair_value(kernel, X[i], Y[j])
+                tile[i - first, j - begin] = _pair_base(kernel, X[i], Y[j], 0.0)
         return
+    n, d = X.shape
     width = pairs.panels.shape[2]
-    d = X.shape[1]
-    for q in range(_BLOCK // width):
-        panel = pairs.panels[begin // width + q]
+    for c in range(0, _BLOCK, width):
+        panel = pairs.panels[(begin + c) // width]
         for r in range(0, last - first, 4):
-            if pairs.mode == _DISTANCES:
-                _squared_distances(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
-            elif pairs.mode == _SUMS_OF_SIZES:
-                _sums_of_sizes(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
+            if mode == _DISTANCES:
+                _squared_distances(X, first + r, n - 1, 0, d, panel, tile, r, c)
+            elif mode == _SUMS_OF_SIZES:
+                _sums_of_sizes(X, first + r, n - 1, 0, d, panel, tile, r, c)
             else:
-                _inner_products(X, first + r, X.shape[0] - 1, 0, d, panel, tile, r, q * width)
-    if pairs.mode == _EXPANDED:
-        y_squares = pairs.y_squares[begin : begin + _BLOCK]
+                _inner_products(X, first + r, n - 1, 0, d, panel, tile, r, c)
+    if mode == _EXPANDED:
+        zero = tile.dtype.type(0)
+        two = tile.dtype.type(2)
         for i in range(first, last):
             values = tile[i - first]
-            x_square = pairs.x_squares[i]
             for c in range(_BLOCK):
-                square = x_square + y_squares[c] - values.dtype.type(2) * values[c]
-                values[c] = square if square > 0 else values.dtype.type(0)
+                square = pairs.x_squares[i] + pairs.y_squares[begin + c] - two * values[c]
+                values[c] = square if square > zero else zero
             if pairs.symmetric and begin <= i < end:
-                values[i - begin] = 0
-    _apply_kernel(kernel, pairs.gamma, tile, last - first)
+                values[i - begin] = zero
+    _apply_kernel(kernel, tile, last - first)
 
 
 def _tile_work(kernel, pairs, more):
@@ -1937,13 +1967,9 @@ def _tile_work(kernel, pairs, more):
     n = len(pairs.X)
     m = len(pairs.Y)
     d = pairs.X.shape[1]
+    each = 1.0 + _MULTIPLY_ADD * d
     if pairs.mode == _EVERY_PAIR:
-        each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 3.0 + _SCALAR * d
-    else:
-        # whole tiles
-        m = _whole_blocks(m)
-        degree = kernel.shape if kernel.kind == _POLYNOMIAL else 0.0
-        each = 1.0 + _MULTIPLY_ADD * d + 0.1 * degree
+        each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 3.0
     return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
 
 
@@ -1969,7 +1995,7 @@ def _tile_place(places, t, n, m):
     return first, min(n, first + _BLOCK), begin, min(m, begin + _BLOCK)
 
 
-# 5.5 Gram matrices
+# 5.6 Gram matrices
 
 
 @_core
@@ -2004,7 +2030,7 @@ def _gram(kernel, pairs):
 
 def _value_limit(kernel, *sets):
     """What abs(k(x, y)) of points in these sets does not exceed (Cauchy, Schwarz); infinity where that is not known."""
-    if kernel.kind in (_CUSTOM, _PRECOMPUTED):
+    if _KINDS[kernel.kind].base == _EVERY_PAIR:
         return math.inf
     return max(float(_diagonal(X, kernel).max()) for X in sets)
 
@@ -2054,7 +2080,7 @@ def gram_diagonal(X, kernel):
 @_core_alone
 def _call_diagonal(X, kernel, out):
     for i in range(X.shape[0]):
-        out[i] = _pair_value(kernel, X[i], X[i])
+        out[i] = kernel_value(kernel, X[i], X[i])
 
 
 def _diagonal(X, kernel):
@@ -2068,12 +2094,12 @@ def _diagonal(X, kernel):
         for _ in range(int(kernel.shape)):
             values *= bases
         out[:] = values
-    elif kernel.kind in (_CUSTOM, _PRECOMPUTED):
+    elif _KINDS[kernel.kind].base in (_PRODUCTS, _EVERY_PAIR):
         _call_diagonal(X, kernel, out)
     return out
 
 
-# 5.6 Products
+# 5.7 Products
 #
 # Rows of tiles or of a matrix times a block of vectors: up to 4 vectors by long dot products, more by the
 # micro-kernel on panels of 2 registers. Sums within a block (in `_transposed_product`, a run of blocks) are in the
@@ -2147,33 +2173,26 @@ def _use_symmetry(n, p, like):
 
 
 @_core
-def _add_tiles(kernel, pairs, places, p, panels, tasks, slots):
-    """Add the products of each task's tiles to its slot."""
-    for index in prange(tasks):
+def _add_tiles(kernel, pairs, places, begins, p, panels, slots):
+    """Add the products of each task's tiles, from begins[task] on, to its slot."""
+    for index in prange(begins.shape[0] - 1):
         _wide_vectors()
         task = np.int64(index)
-        tiles = places.shape[0]
-        wide = slots.shape[2]
-        segments = slots.shape[0]
-        slot = task % segments
-        row = task // segments * (0 if pairs.symmetric else _blocks(pairs.Y.shape[0]))
-        columns = tiles if pairs.symmetric else _blocks(pairs.Y.shape[0])
-        start = row + slot * columns // segments
-        stop = row + (slot + 1) * columns // segments
+        slot = slots[task % slots.shape[0]]
         tile = _new_tile(panels)
-        product = _aligned((_BLOCK, wide), panels)
-        for t in range(start, stop):
+        product = _aligned((_BLOCK, slot.shape[1]), panels)
+        for t in range(begins[task], begins[task + 1]):
             first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             product[:] = 0
             _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
-            _add_block(product, last - first, slots[slot], first)
+            _add_block(product, last - first, slot, first)
             if pairs.symmetric and begin > first:
                 product[:] = 0
                 _multiply_add_transposed(
                     tile, 0, last - first, 0, end - begin, p, panels, first, product
                 )
-                _add_block(product, end - begin, slots[slot], begin)
+                _add_block(product, end - begin, slot, begin)
 
 
 @_helper
@@ -2187,21 +2206,31 @@ def _add_block(product, rows, out, first):
 def _gram_product(kernel, pairs, V):
     """Gram matrix times V (m, p), never forming the matrix; of a symmetric one each tile is used twice."""
     n = len(pairs.X)
-    m = len(pairs.Y)
     p = V.shape[1]
-    panels = _packed_vectors(V)
-    rows = -(-n // _BLOCK)
-    columns = -(-m // _BLOCK)
     wide = _padded_width(p, V)
-    segments = (
-        16 if pairs.symmetric else max(1, min(columns, 64 // rows))
-    )  # few rows are cut into 64 tasks
-    slots = np.zeros((segments, rows * _BLOCK, wide))
-    tasks = segments if pairs.symmetric else rows * segments
-    work = _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide)
-    places = np.empty((0, 2), np.int64)  # of all tiles they would take a gigabyte for 10^12 pairs
-    places = _tile_places(pairs.X, pairs.Y, True) if pairs.symmetric else places
-    _add_tiles(work, kernel, pairs, places, p, panels, tasks, slots)
+    blocks = -(-n // _BLOCK)
+    # without places: for 10^12 pairs they would take a gigabyte
+    rows = blocks
+    columns = -(-len(pairs.Y) // _BLOCK)
+    places = np.empty((0, 2), np.int64)
+    segments = max(1, min(columns, 64 // rows))  # few rows are cut into 64 tasks
+    if pairs.symmetric:
+        places = _tile_places(pairs.X, pairs.Y, True)
+        rows = 1
+        columns = len(places)
+        segments = 16
+    begins = np.arange(rows)[:, None] * columns + np.arange(segments) * columns // segments
+    slots = np.zeros((segments, blocks * _BLOCK, wide))
+    _add_tiles(
+        _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide),
+        kernel,
+        pairs,
+        places,
+        np.append(begins, rows * columns),
+        p,
+        _packed_vectors(V),
+        slots,
+    )
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
@@ -3981,10 +4010,8 @@ def _count_kept(keep, log_miss, n, upper, lower):
 
 
 @_core
-def _write_kept(
-    kernel, gamma, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr
-):
-    """Evaluate what each band of rows keeps, X and gamma of `_at_scale`, and write each entry and its mirror image."""
+def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr):
+    """Evaluate what each band of rows keeps, and write each entry and its mirror image."""
     for index in prange(_BANDS):
         _wide_vectors()
         band = np.int64(index)
@@ -3996,12 +4023,9 @@ def _write_kept(
         for i in range(_band_start(band, n), _band_start(band + 1, n)):
             count = min(_kept(keep, i, log_miss, n, columns), upper[i])
             for c in range(count):
-                if by_pairs:
-                    values[c] = _pair_value(kernel, X[i], X[columns[c]])
-                else:
-                    values[c] = _pair_sum(kernel.kind, X[i], X[columns[c]], X.dtype.type(0))
+                values[c] = _pair_base(kernel, X[i], X[columns[c]], X.dtype.type(0))
             if not by_pairs:
-                _apply_kernel(kernel, gamma, values.reshape(-1, _BLOCK), _blocks(count))
+                _apply_kernel(kernel, values.reshape(-1, _BLOCK), _blocks(count))
             row = _subkey(coin, i)
             at = indptr[i + 1] - count
             for c in range(count):
@@ -4039,7 +4063,6 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     _fits("s", (4.0 + X.itemsize * (not quantized)) * n**2 / s)
     bound = _entry_bound(kernel, X) if quantized else -1.0
     log_miss = math.log1p(-1.0 / s) if s > 1.0 else -math.inf
-    gamma, P, _ = _at_scale(kernel, X, X, True)
     upper = np.zeros(n, np.int64)
     lower = np.zeros((_BANDS + 1, n), np.int64)
     entries = 0.5 * n * (n + 1.0) / s
@@ -4051,7 +4074,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
     work = each * entries + 10.0 * n
     _write_kept(
-        work, kernel, gamma, P, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr
+        work, kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr
     )
     _require(
         s * _value_limit(kernel, X) < 1e38 or _all_below(data, math.inf),
@@ -4748,7 +4771,9 @@ def shadow_bounds(kernel, eps):
     kernel = _checked_stationary("kernel", kernel, True)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
     kappa = kernel.scale
-    drop, slope = _drop_and_slope(kernel, eps)
+    kind = _KINDS[kernel.kind]
+    drop = kind.drop(kernel, eps)
+    slope = kind.slope(kernel)
     spread = min(math.sqrt(2.0) * slope * eps, 1.0)  # no entry of K changes by more than kappa
     return ShadowBounds(
         math.sqrt(kappa) * math.sqrt(2.0 * drop),
@@ -7770,12 +7795,12 @@ def _rounding(kernel, X, m):
     sqrt(d) roundings, and their powers by as many times that.
     """
     factor = 0.0
+    steepness = _KINDS[kernel.kind].steepness(kernel)
     if kernel.kind == _POLYNOMIAL:
         factor = kernel.shape
-    elif kernel.kind <= _CAUCHY and X.shape[1] >= 16:
+    elif steepness < math.inf and X.shape[1] >= 16:
         Z = _minus_row(X)
         largest = np.einsum("ij,ij->i", Z, Z, dtype=np.float64, casting="same_kind").max()
-        steepness = kernel.gamma * (kernel.shape if kernel.kind == _RATIONAL else 1.0)
         # About the mean of other points the norms are larger, four times at most.
         factor = min(_EXPANDED_BELOW, 8.0 * steepness * largest)
     roundings = 4.0 * math.sqrt(m) + 2.0 * math.sqrt(X.shape[1]) * factor
@@ -9798,7 +9823,7 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
 
     source = "error as in the pilot, the worst of six draws"
     ladder = [size for size in _LADDER if k <= size <= few // 4] or [few]
-    for method in (*_SAMPLERS, "skpca") if kernel.kind in _KINDS_WITH_LAWS else _SAMPLERS:
+    for method in (*_SAMPLERS, "skpca") if _KINDS[kernel.kind].has_law else _SAMPLERS:
         size, error = _least_size(
             lambda size, draw: error_of(factor_of(method, size, (seed + draw) % 2**64)),
             wanted,

@@ -882,18 +882,13 @@ def test_distances_of_the_same_points_in_another_order_are_the_rounding_that_is_
 
 
 def test_a_kernel_of_a_new_kind_took_the_laws_of_another():
-    new = kp.gaussian(1.0)._replace(kind=len(kp._KIND_NAMES))
-    assert new.kind not in kp._KINDS_WITH_LAWS and np.isnan(
-        inner(kp._mixture_scale)(new, np.uint64(0), 0)
-    )
-    with pytest.raises(KeyError):
-        kp._drop_and_slope(new, 1.0)
-    for kind in set(kp._KINDS_WITH_LAWS) - {kp._CITY_BLOCK}:
-        known = kp.rational_quadratic(2.0, 1.0)._replace(kind=kind)
-        assert (
-            min(inner(kp._mixture_scale)(known, np.uint64(0), 0), *kp._drop_and_slope(known, 1.0))
-            > 0
-        )
+    scales = inner(kp._mixture_scale)
+    assert np.isnan(scales(kp.linear(), np.uint64(0), 0))
+    for number, kind in enumerate(kp._KINDS):
+        known = kp.rational_quadratic(2.0, 1.0)._replace(kind=number)
+        if kind.base == kp._DISTANCES:
+            assert scales(known, np.uint64(0), 0) > 0
+            assert kind.drop(known, 1.0) > 0 and kind.slope(known) > 0
 
 
 # Reduced sets of very many points
