@@ -300,25 +300,23 @@ _PROCESSORS = (
 _region = {}
 
 
+def _writable(array):
+    """The same memory, writable in name: for read-only arrays numba would compile anew."""
+    if not array.size:
+        return array.copy()
+    shown = dict(array.__array_interface__)
+    shown["data"] = (shown["data"][0], False)
+    return np.asarray(SimpleNamespace(array=array, __array_interface__=shown))
+
+
 def _with_types(arguments):
     """What tells the types of arguments apart, where numba.typeof takes longer than a small core; and the arguments."""
     key = []
     values = []
     for value in arguments:
         if type(value) is np.ndarray:
-            if not value.flags.writeable:  # for read-only memory numba would compile anew
-                shown = value.__array_interface__
-                value = (
-                    np.asarray(
-                        SimpleNamespace(
-                            array=value,
-                            __array_interface__={**shown, "data": (shown["data"][0], False)},
-                        )
-                    )
-                    if value.size
-                    else value.copy()
-                )
             key.append((value.dtype.num, value.ndim))
+            value = value if value.flags.writeable else _writable(value)
         elif isinstance(value, tuple):
             part, inside = _with_types(value)
             key.append(part)
@@ -546,6 +544,35 @@ def _new_array(shape, dtype):
 # 1.3 The micro-kernel
 
 
+def _in_python(term, rows, accumulate, transposed):
+    """What `_register_tile` makes, in NumPy."""
+
+    def register_tile(X, i, last, start, stop, panel, out, r, c):
+        numbers = np.minimum(np.arange(i, i + rows), last)
+        part = X[start:stop, numbers].T if transposed else X[numbers, start:stop]
+        columns = panel[: stop - start]
+        if term == "product":
+            found = part @ columns
+        else:
+            gaps = part[:, :, None] - columns
+            found = (gaps**2 if term == "square" else abs(gaps)).sum(1)
+        tile = out[r : r + rows, c : c + panel.shape[1]]
+        tile[:] = found + (tile if accumulate else 0)
+
+    return register_tile
+
+
+def _addend(builder, term, x, y):
+    if term == "product":
+        return builder.fmul(x, y, flags=("contract",))
+    gap = builder.fsub(x, y)
+    if term == "square":
+        return builder.fmul(gap, gap, flags=("contract",))
+    name = f"llvm.fabs.v{gap.type.count}{gap.type.element.intrinsic_name}"
+    absolute = builder.module.declare_intrinsic(name, (), ir.FunctionType(gap.type, [gap.type]))
+    return builder.call(absolute, [gap])
+
+
 def _register_tile(term, rows, vectors, accumulate, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
 
@@ -554,20 +581,7 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
     stay in registers over t; as plain loops they go through memory, at half the speed (40 against 76 billion, d = 54).
     """
 
-    def in_python(X, i, last, start, stop, panel, out, r, c):
-        rows_of_X = np.minimum(np.arange(i, i + rows), last)
-        part = X[start:stop, rows_of_X].T if transposed else X[rows_of_X, start:stop]
-        columns = panel[: stop - start]
-        where = (slice(r, r + rows), slice(c, c + panel.shape[1]))
-        gaps = part[:, :, None] - columns if term != "product" else None
-        found = (
-            part @ columns
-            if term == "product"
-            else (gaps**2 if term == "square" else abs(gaps)).sum(1)
-        )
-        out[where] = found + (out[where] if accumulate else 0)
-
-    @_intrinsic(in_python)
+    @_intrinsic(_in_python(term, rows, accumulate, transposed))
     def register_tile(typing, X, i, last, start, stop, panel, out, r, c):
         if any(array.layout != "C" for array in (X, panel, out)):
             raise numba.TypingError("points, panels and sums must be in C order")
@@ -582,35 +596,23 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
             lanes = _VECTOR_BYTES // itemsize
             vector = ir.VectorType(element, lanes)
             index = ir.IntType(64)
-            splat = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-            flags = ("contract",)
-            name = f"llvm.fabs.v{lanes}f{8 * itemsize}"
-            absolute = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(vector, [vector]), name
-            )
+            first_lane = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
 
             def at(array, row, column, what=vector):  # pointer to what begins at an entry
                 place = builder.add(builder.mul(row, builder.extract_value(array.shape, 1)), column)
                 return builder.bitcast(builder.gep(array.data, [place]), what.as_pointer())
 
-            numbers = []
-            sums = []
-            targets = []
-            for k in range(rows):
-                row = builder.add(i, index(k))
-                numbers.append(builder.select(builder.icmp_signed("<", row, last), row, last))
-                sums.append([cgutils.alloca_once(builder, vector) for _ in range(vectors)])
-                targets.append(
-                    [
-                        at(out, builder.add(r, index(k)), builder.add(c, index(v * lanes)))
-                        for v in range(vectors)
-                    ]
-                )
-                for v in range(vectors):
-                    begin = (
-                        builder.load(targets[k][v], align=itemsize) if accumulate else vector(None)
-                    )
-                    builder.store(begin, sums[k][v])
+            numbers = [builder.add(i, index(k)) for k in range(rows)]
+            numbers = [builder.select(builder.icmp_signed("<", k, last), k, last) for k in numbers]
+            places = [(k, v) for k in range(rows) for v in range(vectors)]
+            sums = {}
+            targets = {}
+            for k, v in places:
+                column = builder.add(c, index(v * lanes))
+                target = at(out, builder.add(r, index(k)), column)
+                begin = builder.load(target, align=itemsize) if accumulate else vector(None)
+                sums[k, v] = cgutils.alloca_once_value(builder, begin)
+                targets[k, v] = target
             with cgutils.for_range_slice(builder, start, stop, index(1)) as (t, _):
                 row = builder.sub(t, start)
                 ys = [
@@ -618,26 +620,19 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
                     for v in range(vectors)
                 ]
                 for k in range(rows):
-                    row, column = (t, numbers[k]) if transposed else (numbers[k], t)
-                    x = builder.load(at(X, row, column, element))
+                    place = (t, numbers[k]) if transposed else (numbers[k], t)
+                    x = builder.load(at(X, *place, element))
                     empty = vector(ir.Undefined)
-                    x = builder.shuffle_vector(
-                        builder.insert_element(empty, x, ir.IntType(32)(0)), empty, splat
-                    )
+                    x = builder.insert_element(empty, x, ir.IntType(32)(0))
+                    x = builder.shuffle_vector(x, empty, first_lane)
                     for v in range(vectors):
-                        gap = builder.fsub(x, ys[v])
-                        if term == "size":
-                            addend = builder.call(absolute, [gap])
-                        else:
-                            addend = builder.fmul(
-                                *((gap, gap) if term == "square" else (x, ys[v])), flags=flags
-                            )
-                        builder.store(
-                            builder.fadd(builder.load(sums[k][v]), addend, flags=flags), sums[k][v]
+                        total = builder.load(sums[k, v])
+                        total = builder.fadd(
+                            total, _addend(builder, term, x, ys[v]), flags=("contract",)
                         )
-            for k in range(rows):
-                for v in range(vectors):
-                    builder.store(builder.load(sums[k][v]), targets[k][v], align=itemsize)
+                        builder.store(total, sums[k, v])
+            for place in places:
+                builder.store(builder.load(sums[place]), targets[place], align=itemsize)
             return context.get_dummy_value()
 
         return types.void(X, *[types.int64] * 4, panel, out, types.int64, types.int64), codegen

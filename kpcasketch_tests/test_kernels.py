@@ -19,24 +19,52 @@ from kpcasketch_tests import naive
 from kpcasketch_tests.test_compilation import run
 
 FILE = pathlib.Path(kp.__file__)
+# Makers by sigma of kernels of a distance, and their formulas: test_laws.py takes them, too.
 KERNELS = {
-    "gaussian": (kp.gaussian(1.7), lambda X, Y: naive.gaussian(X, Y, 1.7)),
-    "laplacian": (kp.laplacian(1.7), lambda X, Y: naive.laplacian(X, Y, 1.7)),
-    "matern 0.5": (kp.matern(0.5, 1.7), lambda X, Y: naive.matern(X, Y, 0.5, 1.7)),
-    "matern 1.5": (kp.matern(1.5, 1.7), lambda X, Y: naive.matern(X, Y, 1.5, 1.7)),
-    "matern 2.5": (kp.matern(2.5, 1.7), lambda X, Y: naive.matern(X, Y, 2.5, 1.7)),
-    "rational_quadratic": (
-        kp.rational_quadratic(0.8, 1.7),
-        lambda X, Y: naive.rational_quadratic(X, Y, 0.8, 1.7),
+    "gaussian": (kp.gaussian, naive.gaussian),
+    "laplacian": (kp.laplacian, naive.laplacian),
+    "matern 0.5": (
+        lambda sigma: kp.matern(0.5, sigma),
+        lambda X, Y, sigma: naive.matern(X, Y, 0.5, sigma),
     ),
-    "cauchy": (kp.cauchy(1.7), lambda X, Y: naive.cauchy(X, Y, 1.7)),
-    "polynomial": (kp.polynomial(3, 0.5, 1.0), lambda X, Y: naive.polynomial(X, Y, 3, 0.5, 1.0)),
-    "linear": (kp.linear(), naive.linear),
-    "scaled": (
-        kp.scaled(kp.scaled(kp.gaussian(1.7), 2.0), 3.0),
-        lambda X, Y: 6 * naive.gaussian(X, Y, 1.7),
+    "matern 1.5": (
+        lambda sigma: kp.matern(1.5, sigma),
+        lambda X, Y, sigma: naive.matern(X, Y, 1.5, sigma),
+    ),
+    "matern 2.5": (
+        lambda sigma: kp.matern(2.5, sigma),
+        lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma),
+    ),
+    "rational_quadratic": (
+        lambda sigma: kp.rational_quadratic(0.8, sigma),
+        lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.8, sigma),
+    ),
+    "cauchy": (kp.cauchy, naive.cauchy),
+}
+SCALE_FREE = {
+    **KERNELS,
+    "polynomial": (
+        lambda sigma: kp.polynomial(2, 1 / sigma**2, 0.5),
+        lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma**2, 0.5),
     ),
 }
+ALL = {
+    **SCALE_FREE,
+    "cubic": (
+        lambda sigma: kp.polynomial(3, 0.5, 1.0),
+        lambda X, Y, sigma: naive.polynomial(X, Y, 3, 0.5, 1.0),
+    ),
+    "linear": (lambda sigma: kp.linear(), lambda X, Y, sigma: naive.linear(X, Y)),
+    "scaled": (
+        lambda sigma: kp.scaled(kp.scaled(kp.gaussian(sigma), 2.0), 3.0),
+        lambda X, Y, sigma: 6 * naive.gaussian(X, Y, sigma),
+    ),
+}
+
+
+def made(name, sigma=1.7):
+    make, reference = ALL[name]
+    return make(sigma), lambda X, Y: reference(X, Y, sigma)
 
 
 def test_a_kernel_that_was_loaded_could_not_be_compared():
@@ -65,10 +93,10 @@ def points(n, d, seed=0):
 
 
 @pytest.mark.bounds
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("dtype, rounding", [(np.float64, 2.3e-16), (np.float32, 1.2e-7)])
 def test_gram_is_the_naive_one(name, dtype, rounding):
-    kernel, reference = KERNELS[name]
+    kernel, reference = made(name)
     for n, m, d in ((1, 1, 1), (2, 3, 1), (127, 5, 2), (128, 129, 3), (130, 200, 20), (5, 300, 40)):
         X, Y = points(n, d).astype(dtype), points(m, d, 1).astype(dtype)
         K = kp.gram(X, Y, kernel)
@@ -80,9 +108,9 @@ def test_gram_is_the_naive_one(name, dtype, rounding):
         )
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", ALL)
 def test_gram_of_points_with_themselves_is_symmetric_with_the_diagonal_of_gram_diagonal(name):
-    kernel, reference = KERNELS[name]
+    kernel, reference = made(name)
     for d in (3, 30):
         X = points(261, d)
         K = kp.gram(X, X, kernel)
@@ -144,8 +172,8 @@ def test_large_powers_and_far_points_give_no_nan_and_keep_their_digits():
 
 def test_zero_vectors_and_constant_data_give_finite_values():
     Z = np.zeros((5, 2))
-    for kernel, _ in KERNELS.values():
-        assert np.isfinite(kp.gram(Z, Z, kernel)).all()
+    for name in ALL:
+        assert np.isfinite(kp.gram(Z, Z, made(name)[0])).all()
 
 
 @settings(max_examples=30, deadline=None)
@@ -254,25 +282,6 @@ def test_median_bandwidth_is_the_median_distance_and_never_zero():
     large = points(3000, 3)
     assert kp.median_bandwidth(large, 1) == pytest.approx(kp.median_bandwidth(large, 2), rel=0.05)
     assert kp.median_bandwidth(large, 1) != kp.median_bandwidth(large, 2)
-
-
-SCALE_FREE = {
-    "gaussian": (kp.gaussian, naive.gaussian),
-    "laplacian": (kp.laplacian, naive.laplacian),
-    "cauchy": (kp.cauchy, naive.cauchy),
-    "matern 2.5": (
-        lambda sigma: kp.matern(2.5, sigma),
-        lambda X, Y, sigma: naive.matern(X, Y, 2.5, sigma),
-    ),
-    "rational_quadratic": (
-        lambda sigma: kp.rational_quadratic(0.7, sigma),
-        lambda X, Y, sigma: naive.rational_quadratic(X, Y, 0.7, sigma),
-    ),
-    "polynomial": (
-        lambda sigma: kp.polynomial(2, 1 / sigma**2, 0.5),
-        lambda X, Y, sigma: naive.polynomial(X, Y, 2, 1 / sigma**2, 0.5),
-    ),
-}
 
 
 @pytest.mark.parametrize("name", SCALE_FREE)
@@ -384,17 +393,7 @@ COMPILED = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="of compile
 
 @COMPILED
 @pytest.mark.parametrize(
-    "kernel",
-    [
-        kp.polynomial(3, 0.3, 1.0),
-        kp.linear(),
-        kp.matern(1.5, 2.0),
-        kp.matern(2.5, 2.0),
-        kp.laplacian(2.0, 1),
-        kp.rational_quadratic(0.7, 2.0),
-        kp.cauchy(2.0),
-    ],
-    ids=str,
+    "kernel", [*[made(name)[0] for name in ALL], kp.laplacian(2.0, 1)], ids=str
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_both_twins_give_the_same_bits_for_every_kernel(kernel, dtype, same_bits, rng):

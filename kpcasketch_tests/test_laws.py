@@ -11,16 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kpcasketch as kp
-from kpcasketch_tests import naive
+from kpcasketch_tests import naive, test_kernels
 
-KERNELS = [
-    kp.gaussian,
-    kp.laplacian,
-    kp.cauchy,
-    lambda sigma: kp.matern(1.5, sigma),
-    lambda sigma: kp.matern(2.5, sigma),
-    lambda sigma: kp.rational_quadratic(2.0, sigma),
-]
+KERNELS = [make for make, _ in test_kernels.KERNELS.values()]
 few = settings(max_examples=12, deadline=None)
 
 
