@@ -189,7 +189,6 @@ import sys
 import threading
 import time
 import timeit
-import traceback
 import warnings
 import zlib
 from types import SimpleNamespace
@@ -286,15 +285,12 @@ _HOLD = 500_000_000
 _WORTH_COMPILING = 100_000_000
 _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # for numba
 
-# What late threads have cost, until when short regions are left to one thread, and when the last region ended.
-_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0)
-_shared_from = contextvars.ContextVar(
-    "_shared_from"
-)  # in `warm_up`, what stands in for _SHARED_FROM
+# What late threads have cost, until when short regions are left to one thread, and when the last region ended; and
+# seconds of compiling so far.
+_account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)
+# In `warm_up`, what stands in for _SHARED_FROM.
+_shared_from = contextvars.ContextVar("_shared_from")
 _process = os.getpid()  # in a forked child the threads of its parent are missing
-_PROCESSORS = (
-    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-)
 # "holder": the thread in a parallel region, as numba's workqueue aborts on two; it enters and leaves in one step. An
 # interrupt beside the `try` of `core` keeps it from leaving: a thread that holds the region already may enter again.
 _region = {}
@@ -363,13 +359,12 @@ def _run(function, twins, key, arguments, parallel):
     return twins[key, parallel](*arguments)
 
 
-def _core(function, alone=False):
+def _core(function):
     """Declare a core: core(work, ...) calls the function compiled with `prange` for all threads, or serially.
 
     work, the nanoseconds that one thread takes, roughly, decides; but in a forked child and beside a parallel region of
     another thread it is done serially. Tasks of the loop write to places of their own, so the bits are the same. The
     index of `prange` is unsigned; np.int64(index) is the task's number, as numba makes floats of mixed integers.
-    alone: without a `prange`, and called without work.
     """
     # by types of arguments; work of serial twins for parallel ones
     twins = {}
@@ -397,87 +392,72 @@ def _core(function, alone=False):
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
         if not (
             parallel
-            and (threads := numba.get_num_threads()) > 1
+            and numba.get_num_threads() > 1
             and _region.setdefault("holder", threading.get_ident()) == threading.get_ident()
         ):
             return _run(function, twins, key, arguments, False)
         begun = time.perf_counter_ns()
         try:
-            if (
-                threads > _PROCESSORS
-            ):  # more would wait for each other: 16 on 2 took 1.6 times as long
-                numba.set_num_threads(_PROCESSORS)
             return _run(function, twins, key, arguments, True)
         finally:
             now = time.perf_counter_ns()
             if work < _SHORT and begun - _account.ended < _PAUSE:
                 _account.debt = max(0.0, _account.debt + (now - begun) - 2.0 * work)
                 if _account.debt > _DEBT:
-                    _account.debt, _account.alone_until = 0.5 * _DEBT, now + _HOLD
+                    _account.debt = 0.5 * _DEBT
+                    _account.alone_until = now + _HOLD
             _account.ended = now
-            if threads > _PROCESSORS:
-                numba.set_num_threads(threads)
             _region.pop("holder", None)
 
     if numba.config.DISABLE_JIT:  # then a reader can step through it
-        plain = np.errstate(over="ignore", invalid="ignore")(function)
-        return (
-            plain
-            if alone
-            else functools.wraps(function)(lambda work, *arguments: plain(*arguments))
-        )
-    call = functools.wraps(function)(
-        (lambda *arguments: _run(function, twins, *_with_types(arguments), False))
-        if alone
-        else core
+        return functools.wraps(function)(lambda work, *arguments: function(*arguments))
+    core = functools.wraps(function)(core)
+    core.twins = twins
+    return core
+
+
+def _core_alone(function):
+    """Declare a core without a `prange`, which is called without work."""
+    twins = {}
+    if numba.config.DISABLE_JIT:
+        return function
+    return functools.wraps(function)(
+        lambda *arguments: _run(function, twins, *_with_types(arguments), False)
     )
-    call.twins = twins
-    return call
 
 
-_core_alone = functools.partial(_core, alone=True)
 _PATIENCE = 2.0  # seconds of compiling after which it is said
-# Seconds of compiling so far, by the public function called; `warm_up` has a line of progress.
-_compiling_for = {"warm_up": math.inf}
 
 
 @contextlib.contextmanager
 def _while_compiling():
-    """Say so if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within. In the
-    main thread only: a thread that starts another while Python collects garbage for sys._current_frames, as a worker of
-    Dask does, waited for ever (CPython issue 106883)."""
+    """Say so once if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within.
+
+    In the main thread only: a thread that starts another while Python collects garbage for sys._current_frames, as a
+    worker of Dask does, waited for ever (CPython issue 106883)."""
     begun = time.monotonic()
     came = []
     held = {}
-    codes = [
-        frame.f_code.co_name.lstrip("_")
-        for frame, _ in traceback.walk_stack(None)
-        if frame.f_globals is globals()
-    ]
-    name = ["a function", *(code for code in codes if code in __all__ and code != "main")][
-        -1
-    ]  # the public one
-    spent = _compiling_for.get(name, 0.0)
     main = threading.current_thread() is threading.main_thread()
-    kept = "it is kept on disk" if _CACHED else "for this process"
+    kept = "on disk" if _CACHED else "for this process"
     note = threading.Timer(
-        _PATIENCE - spent,
-        print,
-        [f"kpcasketch: {name} is being compiled for this machine, once; {kept}"],
-        {"file": sys.stderr, "flush": True},
+        _PATIENCE - _account.compiling,
+        lambda: _to_stderr(f"compiling for this machine, once; the code is kept {kept}"),
     )
     note.daemon = True
     try:
         for number in signal.valid_signals() if main else ():
             if callable(signal.getsignal(number)):
                 held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
-        if main and not QUIET and (spent < _PATIENCE or name not in _compiling_for):
+        quiet = QUIET or _shared_from.get(None) is not None  # `warm_up` tells of its progress
+        if main and not quiet and _account.compiling < _PATIENCE:
             note.start()
         yield
     finally:
         note.cancel()
+        now = time.monotonic()
         _account.ended = 0
-        _compiling_for[name] = spent + time.monotonic() - begun
+        _account.compiling += now - begun
         for number, handler in held.items():
             signal.signal(number, handler)
         with contextlib.ExitStack() as handlers:  # each is called, even if one before it raises
@@ -552,12 +532,12 @@ def _in_python(term, rows, accumulate, transposed):
         part = X[start:stop, numbers].T if transposed else X[numbers, start:stop]
         columns = panel[: stop - start]
         if term == "product":
-            found = part @ columns
+            sums = part @ columns
         else:
             gaps = part[:, :, None] - columns
-            found = (gaps**2 if term == "square" else abs(gaps)).sum(1)
+            sums = (gaps**2 if term == "square" else abs(gaps)).sum(1)
         tile = out[r : r + rows, c : c + panel.shape[1]]
-        tile[:] = found + (tile if accumulate else 0)
+        tile[:] = tile + sums if accumulate else sums
 
     return register_tile
 
@@ -1377,7 +1357,11 @@ def _function_at(address):
 # 5.2 Makers
 
 
-@_validated("a Kernel, made by gaussian(sigma) or its companions", table=2)
+@_validated(
+    "a Kernel, made by gaussian(sigma) or its companions; by custom(f) in this process",
+    lambda kernel: _is_sound(kernel),
+    table=2,
+)
 class Kernel(NamedTuple):
     """A kernel function as numbers: made by `gaussian` and its companions, read by everything else.
 
@@ -1552,12 +1536,9 @@ def precomputed(K):
     K = _checked_points("K", K).astype(np.float64, copy=False)
     _require(K.shape[0] == K.shape[1], f"K must be square, got shape {K.shape}")
     largest = max(K.max(), -K.min())
-    for a in range(0, len(K), 1024):  # by blocks, in little memory
-        if (
-            not np.abs(K[a : a + 1024, : a + 1024] - K[: a + 1024, a : a + 1024].T).max()
-            <= 1e-6 * largest
-        ):
-            raise ValueError("K must be symmetric")
+    for a in range(0, len(K), 128):  # by blocks, in little memory
+        gaps = np.abs(K[a : a + 128] - K[:, a : a + 128].T)
+        _require(gaps.max() <= 1e-6 * largest, "K must be symmetric")
     return Kernel(_PRECOMPUTED, table=K)
 
 
@@ -1575,15 +1556,15 @@ def custom(f):
     >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
     [[2.0]]
     """
-    if not hasattr(f, "py_func") and not numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:
+        _custom_kernels[f] = SimpleNamespace(address=id(f))
+    elif not hasattr(f, "py_func"):
         raise ValueError("f must be a function compiled with numba.njit")
     if getattr(f, "targetoptions", {}).get("parallel"):
         raise ValueError("f must be compiled without parallel=True: several threads call it")
-    if numba.config.DISABLE_JIT:
-        _custom_kernels[f] = collections.namedtuple("Uncompiled", "address")(id(f))
-    elif f not in _custom_kernels:
+    if f not in _custom_kernels:
+        vector = types.CPointer(types.float64)
         try:
-            vector = types.CPointer(types.float64)
             by_address = cfunc(types.float64(vector, vector, types.intp))(
                 lambda x, y, d: f(carray(x, (d,)), carray(y, (d,)))
             )
@@ -1628,11 +1609,6 @@ def _is_sound(kernel):
 
 def _checked_kernel(name, kernel, **points):
     kernel = _checked_as(Kernel, name, kernel)
-    _require(
-        _is_sound(kernel),
-        f"{name} must be a Kernel as its maker returned it, and of custom(f), in this process "
-        "(call custom again where it was stored)",
-    )
     for argument, P in points.items():
         if P.itemsize == 4 and not (
             1e-37 <= kernel.scale <= 1e37 and (kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30)
@@ -1693,15 +1669,15 @@ def _apply_kernel(kernel, tile, rows):
     on: in another order the serial core overflowed where the parallel one did not."""
     _wide_vectors()
     kind = kernel.kind
-    zero = tile.dtype.type(0)
-    one = tile.dtype.type(1)
-    second = tile.dtype.type(1 / 3 if kind == _MATERN_5_2 else 0)
+    number = tile.dtype.type
+    one = number(1)
+    second = number(1 / 3 if kind == _MATERN_5_2 else 0)
     # From exp(-far) on, 1e-37 or 1e-300, values are 0: a product with them would take a hundred times as long.
-    far = tile.dtype.type(85.0 if tile.itemsize == 4 else 690.0)
-    scale = tile.dtype.type(kernel.scale)
-    gamma = tile.dtype.type(kernel.gamma)
-    shape = tile.dtype.type(kernel.shape)
-    offset = tile.dtype.type(kernel.offset)
+    far = number(85.0 if tile.itemsize == 4 else 690.0)
+    scale = number(kernel.scale)
+    gamma = number(kernel.gamma)
+    shape = number(kernel.shape)
+    offset = number(kernel.offset)
     bases = np.empty(_BLOCK, tile.dtype)
     steepness = gamma
     for i in range(rows):
@@ -1719,7 +1695,7 @@ def _apply_kernel(kernel, tile, rows):
         if kind <= _CITY_BLOCK and kind != _CAUCHY:
             for j in range(_BLOCK):
                 a = steepness * values[j]
-                values[j] = zero if a >= far else _exp(-a)
+                values[j] = number(0) if a >= far else _exp(-a)
         elif kind == _POLYNOMIAL:
             for j in range(_BLOCK):
                 bases[j] = gamma * values[j] + offset
@@ -1959,13 +1935,8 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
 
 def _tile_work(kernel, pairs, more):
     """Nanoseconds that the tiles of all pairs take, with so many `more` for what is done with a value."""
-    n = len(pairs.X)
-    m = len(pairs.Y)
-    d = pairs.X.shape[1]
-    each = 1.0 + _MULTIPLY_ADD * d
-    if pairs.mode == _EVERY_PAIR:
-        each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 3.0
-    return (0.5 if pairs.symmetric else 1.0) * n * m * (each + more)
+    each = _CUSTOM_VALUE if kernel.kind == _CUSTOM else 1.0 + _MULTIPLY_ADD * pairs.X.shape[1]
+    return (0.5 if pairs.symmetric else 1.0) * len(pairs.X) * len(pairs.Y) * (each + more)
 
 
 def _tile_places(P, Q, symmetric):
@@ -2081,14 +2052,11 @@ def _call_diagonal(X, kernel, out):
 def _diagonal(X, kernel):
     out = np.full(len(X), kernel.scale, X.dtype)
     if kernel.kind == _POLYNOMIAL:
-        values = np.full(len(X), kernel.scale)  # powers from there on, as in `_apply_kernel`
-        bases = (
-            kernel.gamma * np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
-            + kernel.offset
-        )
+        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64, casting="same_kind")
+        powers = np.full(len(X), kernel.scale)  # from the scale on, as in `_apply_kernel`
         for _ in range(int(kernel.shape)):
-            values *= bases
-        out[:] = values
+            powers *= kernel.gamma * squares + kernel.offset
+        out[:] = powers
     elif _KINDS[kernel.kind].base in (_PRODUCTS, _EVERY_PAIR):
         _call_diagonal(X, kernel, out)
     return out
