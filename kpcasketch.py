@@ -524,20 +524,23 @@ def _new_array(shape, dtype):
 # 1.3 The micro-kernel
 
 
+_TERMS = {
+    "product": lambda x, y: x * y,
+    "square": lambda x, y: (x - y) ** 2,
+    "size": lambda x, y: abs(x - y),
+}
+
+
 def _in_python(term, rows, accumulate, transposed):
     """What `_register_tile` makes, in NumPy."""
 
     def register_tile(X, i, last, start, stop, panel, out, r, c):
-        numbers = np.minimum(np.arange(i, i + rows), last)
-        part = X[start:stop, numbers].T if transposed else X[numbers, start:stop]
-        columns = panel[: stop - start]
-        if term == "product":
-            sums = part @ columns
-        else:
-            gaps = part[:, :, None] - columns
-            sums = (gaps**2 if term == "square" else abs(gaps)).sum(1)
-        tile = out[r : r + rows, c : c + panel.shape[1]]
-        tile[:] = tile + sums if accumulate else sums
+        X = X.T if transposed else X
+        for k in range(rows):
+            x = X[min(i + k, last), start:stop, None]
+            found = _TERMS[term](x, panel[: stop - start]).sum(0)
+            sums = out[r + k, c : c + panel.shape[1]]
+            sums[:] = sums + found if accumulate else found
 
     return register_tile
 
