@@ -922,12 +922,8 @@ def _checked_as(cls, name, value):
             if form == "like points":
                 fields[field] = fields[field].astype(fields["points"].dtype, copy=False)
         made = cls(**fields)
-    except (
-        AttributeError,
-        OverflowError,
-        TypeError,
-        ValueError,
-    ) as error:  # a tuple that nobody's maker made
+    # a tuple that nobody's maker made
+    except (AttributeError, OverflowError, TypeError, ValueError) as error:
         if str(error).startswith(name):
             raise
         raise ValueError(f"{name} must be {what}; a field of it is not ({error})") from None
@@ -1110,9 +1106,8 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-_mixed = getattr(
-    _mix, "py_func", _mix
-)  # on arrays of NumPy; a number alone warns that it overflows
+# on arrays of NumPy; a number alone warns that it overflows
+_mixed = getattr(_mix, "py_func", _mix)
 
 
 @_strict_helper
@@ -1318,9 +1313,7 @@ _RATIONAL = _power(
     sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.shape * kernel.gamma),
 )
 _CAUCHY = _power(
-    "cauchy",
-    alpha=lambda kernel: 1.0,
-    sigma=lambda kernel: 1.0 / math.sqrt(kernel.gamma),
+    "cauchy", alpha=lambda kernel: 1.0, sigma=lambda kernel: 1.0 / math.sqrt(kernel.gamma)
 )
 _GOLDEN = 0.5 * (1.0 + math.sqrt(5.0))
 _EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
@@ -1508,10 +1501,7 @@ def polynomial(degree, gamma, coef0):
     degree = _checked_whole("degree", degree, 1, 64)
     gamma = _checked_real("gamma", gamma, 5e-324)
     return Kernel(
-        _POLYNOMIAL,
-        gamma=gamma,
-        shape=float(degree),
-        offset=_checked_real("coef0", coef0, 0.0),
+        _POLYNOMIAL, gamma=gamma, shape=float(degree), offset=_checked_real("coef0", coef0, 0.0)
     )
 
 
@@ -1991,9 +1981,8 @@ def _fill_gram(kernel, pairs, places, out):
 def _gram(kernel, pairs):
     out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
     places = _tile_places(pairs.X, pairs.Y, pairs.symmetric)
-    _fill_gram(
-        _tile_work(kernel, pairs, 3.0), kernel, pairs, places, out
-    )  # 3: to write to new memory
+    # 3: to write to new memory
+    _fill_gram(_tile_work(kernel, pairs, 3.0), kernel, pairs, places, out)
     return out
 
 
@@ -2040,8 +2029,7 @@ def gram_diagonal(X, kernel):
     """
     diagonal = _diagonal(*_points_and_kernel(X, kernel))
     _require(
-        np.isfinite(diagonal).all(),
-        "kernel must have finite values on X, in the precision of X",
+        np.isfinite(diagonal).all(), "kernel must have finite values on X, in the precision of X"
     )
     return diagonal
 
@@ -2219,8 +2207,7 @@ def gram_matmat(X, Y, V, kernel):
         kernel, _prepare(kernel, P, Q, P is Q and _use_symmetry(len(P), V.shape[1], P)), V
     )
     _require(
-        _all_below(product, math.inf),
-        "kernel must have finite values, and so must the product",
+        _all_below(product, math.inf), "kernel must have finite values, and so must the product"
     )
     return product
 
@@ -5217,7 +5204,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     K -= np.outer(constant, constant)
     values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
     vectors = vectors - np.outer(constant, constant @ vectors)
-    kept = values > max(len(C), 100) * _epsilon(C)
+    kept = values > max(len(C), 100) * _precision(C)
     rates = np.where(kept, np.abs(values) ** (time - 1.0), 0.0)
     coef = (rates * (degrees / first)[:, None] * vectors).astype(C.dtype)
     found = Manifold(C, coef, values, degrees, 0.5 if cut else 1.0, 1.0, kernel)
@@ -9048,9 +9035,8 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             excess = np.square(
                 _dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)
             ).sum()
-            if (
-                excess <= 1e-3 * total and lowest > -0.01 * lam
-            ):  # of an indefinite matrix it is no bound
+            # of an indefinite matrix it is no bound
+            if excess <= 1e-3 * total and lowest > -0.01 * lam:
                 return total
             _require(
                 step < steps,
@@ -9259,8 +9245,7 @@ def _directions(sketch, X, k, seed, centered):
     if isinstance(sketch, (Expansion, Subspace)):
         model = _checked_any("sketch", X, sketch)
         _require(
-            not getattr(model, "targets", 0),
-            "sketch must have components, and not predict targets",
+            not getattr(model, "targets", 0), "sketch must have components, and not predict targets"
         )
         return model.values, (expand if isinstance(model, Expansion) else skpca_transform)(X, model)
     if isinstance(sketch, Eigen):
