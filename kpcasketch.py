@@ -429,6 +429,10 @@ def _core_alone(function):
 _PATIENCE = 2.0  # seconds of compiling after which it is said
 
 
+def _to_stderr(text):
+    print("kpcasketch:", *text.splitlines(), file=sys.stderr, flush=True)
+
+
 @contextlib.contextmanager
 def _while_compiling():
     """Say so once if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within.
@@ -5446,6 +5450,10 @@ def _checked_map(name, map, X=None, points="X", drawable=False):
     map = _checked_as(FourierMap, name, map)
     if X is not None:
         _require(X.shape[1] == map.d, f"{points} must have {map.d} columns, got shape {X.shape}")
+        _require(
+            X.itemsize == 8 or 1e-37 <= map.kernel.scale <= 1e37,
+            f"{points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37",
+        )
     _require(
         not drawable or map.kind == _PLAIN or len(map.frequencies) > 0,
         f"{name} must be a map of fourier_features_map, or of another maker with stored frequencies",
@@ -8864,7 +8872,7 @@ def kernel_kmeans(F, k, seed=0, restarts=10, max_iterations=300):
     F = _checked_points("F", F)
     k = _checked_whole("k", k, 1, len(F))
     centers, labels, cost = _lloyd(F, k, seed, restarts, max_iterations)
-    return Clustering(labels, centers, cost)
+    return Clustering(labels, centers, float(cost))
 
 
 @_validated("Correlations")
@@ -9141,7 +9149,7 @@ def _in_double(X, model):
     and the products coef^T K coef of the components, or None for a NystromMap, whose features are orthonormal."""
     model = model._replace(points=model.points.astype(np.float64))
     if isinstance(model, NystromMap):
-        return model, _map_features(X, model)[0], None
+        return model, _map_features(X, model), None
     coef = model.coef.astype(np.float64)
     M = coef.T @ _features(model.points, model._replace(coef=coef, offset=np.zeros(1)))
     lengths = np.sqrt(np.where(np.diag(M) > 0.0, np.diag(M), 1.0))
@@ -10345,10 +10353,6 @@ def dask_nystrom_ridge(X, Y, landmarks, kernel, lam):
 # ----------------------------------------------------------------------------------------------------------------------
 # 18. Command line
 # ----------------------------------------------------------------------------------------------------------------------
-
-
-def _to_stderr(text):
-    print("kpcasketch:", *text.splitlines(), file=sys.stderr)
 
 
 # 18.1 Kernels and streams by their names

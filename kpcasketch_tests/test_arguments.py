@@ -336,23 +336,23 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
         ),
         (
             lambda: kp.gram(X, X, g._replace(kind=99)),
-            "gram: kernel must be a Kernel as its maker returned it",
+            "gram: kernel must be a Kernel, made by",
         ),
         (
             lambda: kp.gram(X, X, g._replace(kind=8, address=4096)),
-            "gram: kernel must be a Kernel as its maker returned it",
+            "gram: kernel must be a Kernel, made by",
         ),
         (
             lambda: kp.gram(X, X, kp.precomputed(K)._replace(table=np.ones((2, 3)))),
-            "gram: kernel must be a Kernel as its maker",
+            "gram: kernel must be a Kernel, made by",
         ),
         (
             lambda: kp.gram(X, X, kp.polynomial(2, 1.0, 0.0)._replace(shape=1e18)),
-            "gram: kernel must be a Kernel as its maker",
+            "gram: kernel must be a Kernel, made by",
         ),
         (
             lambda: kp.gram(X.astype(np.float32), X.astype(np.float32), kp.scaled(g, 1e200)),
-            "gram: kernel must be scaled by 1e-37 to 1e37",
+            "gram: kernel must have a gamma .* and a factor from 1e-37 to 1e37",
         ),
         (
             lambda: kp.gram(1e9 * X, 1e9 * X, kp.polynomial(60, 1.0, 0.0)),

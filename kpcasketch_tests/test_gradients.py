@@ -422,11 +422,11 @@ def known(task):
         ),
         (
             lambda: kp.dsgd_kpca(X.astype(np.float32), kp.scaled(G, 1e80), 1, 300),
-            "kernel must be scaled by 1e-37",
+            "kernel must have a gamma .* and a factor from 1e-37",
         ),
         (
             lambda: kp.dsgd_ksvd(X.astype(np.float32), Y, G, kp.scaled(L, 1e80), 1, 300),
-            "kernel_y must be scaled by 1e-37",
+            "kernel_y must have a gamma .* and a factor from 1e-37",
         ),
         (lambda: kp.dsgd_start(X.astype(np.float32), HUGE, 1), "X must be in float64"),
         (

@@ -455,8 +455,8 @@ ITS_LAWS = [  # in its record, and how its frequencies are drawn
 ]
 IN_COMMANDS = [
     (
-        '    "linear": (linear, {}),',
-        '    "linear": (linear, {}),\n    "twin": (twin, {"sigma": "median"}),',
+        '    "gaussian": gaussian,',
+        '    "gaussian": gaussian,\n    "twin": twin,',
     )
 ]
 TRIED = """
