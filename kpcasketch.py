@@ -5445,15 +5445,19 @@ _SIDE_BY_SIDE = 32  # points that go through Fastfood together
 _NEAR = (8192.0, 1048576.0)  # largest angles of float32 and float64 that `_cos` is made for
 
 
+def _require_precise(X, map, points="X"):
+    _require(
+        X.itemsize == 8 or 1e-37 <= map.kernel.scale <= 1e37,
+        f"{points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37",
+    )
+
+
 def _checked_map(name, map, X=None, points="X", drawable=False):
     """A map that goes with these points, called `points`; drawable: with features that can be drawn one by one."""
     map = _checked_as(FourierMap, name, map)
     if X is not None:
         _require(X.shape[1] == map.d, f"{points} must have {map.d} columns, got shape {X.shape}")
-        _require(
-            X.itemsize == 8 or 1e-37 <= map.kernel.scale <= 1e37,
-            f"{points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37",
-        )
+        _require_precise(X, map, points)
     _require(
         not drawable or map.kind == _PLAIN or len(map.frequencies) > 0,
         f"{name} must be a map of fourier_features_map, or of another maker with stored frequencies",
@@ -5692,6 +5696,7 @@ def _features_from(X, map, first, count, factor, alone=True):
 
 def _map_points(X, map):
     """All features of points, (n, m)."""
+    _require_precise(X, map)
     factor = math.sqrt(2.0 * map.kernel.scale / map.m)
     features, finite = _features_from(X, map, 0, map.m, factor, alone=False)
     _require_finite_angles(finite)
