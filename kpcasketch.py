@@ -254,15 +254,13 @@ QUIET = bool(os.environ.get("KPCASKETCH_QUIET"))
 # the order of operations stands as written: range reductions and hashes depend on it.
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}
 _STRICT = {"contract"}
-_OPTIONS = dict(nogil=True, error_model="numpy")
+_OPTIONS = dict(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 # LLVM inlines every helper into its cores. Where helpers were compiled by themselves as well, their sums were reordered
 # in two ways, and what a process had compiled before decided which of them a core called. Without wrappers for calls
 # from Python first calls take 15 % less, but such a call ends the process; open and strict helpers have them.
-_helper = njit(
-    fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS
-)
-_open_helper = njit(fastmath=_SUMS, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
-_strict_helper = njit(fastmath=_STRICT, forceinline=True, no_cfunc_wrapper=True, **_OPTIONS)
+_helper = njit(fastmath=_SUMS, forceinline=True, no_cpython_wrapper=True, **_OPTIONS)
+_open_helper = njit(fastmath=_SUMS, forceinline=True, **_OPTIONS)
+_strict_helper = njit(fastmath=_STRICT, forceinline=True, **_OPTIONS)
 
 # Numba keeps compiled code on disk where another process can import this module by the same name.
 _CACHED = (
@@ -300,7 +298,7 @@ def _writable(array):
     """The same memory, writable in name: for read-only arrays numba would compile anew."""
     if not array.size:
         return array.copy()
-    shown = dict(array.__array_interface__)
+    shown = array.__array_interface__
     shown["data"] = (shown["data"][0], False)
     return np.asarray(SimpleNamespace(array=array, __array_interface__=shown))
 
@@ -329,9 +327,7 @@ def _twin(function, key, parallel, cached):
     name = f"{function.__name__}_{zlib.crc32(repr(key).encode()):08x}{'sp'[parallel]}"
     named = type(function)(function.__code__, function.__globals__, name)
     named.__qualname__ = name
-    return njit(parallel=parallel, cache=cached, fastmath=_SUMS, no_cfunc_wrapper=True, **_OPTIONS)(
-        named
-    )
+    return njit(parallel=parallel, cache=cached, fastmath=_SUMS, **_OPTIONS)(named)
 
 
 def _files(twin):
@@ -360,12 +356,9 @@ def _run(function, twins, key, arguments, parallel):
 
 
 def _core(function):
-    """Declare a core: core(work, ...) calls the function compiled with `prange` for all threads, or serially.
-
-    work, the nanoseconds that one thread takes, roughly, decides; but in a forked child and beside a parallel region of
-    another thread it is done serially. Tasks of the loop write to places of their own, so the bits are the same. The
-    index of `prange` is unsigned; np.int64(index) is the task's number, as numba makes floats of mixed integers.
-    """
+    """Declare a core: core(work, ...) calls the function compiled with `prange` for all threads, or serially, as in a
+    forked child and beside a parallel region of another thread. work: roughly the nanoseconds that one thread takes.
+    The index of `prange` is unsigned; np.int64(index) is the task's number, as numba makes floats of mixed integers."""
     # by types of arguments; work of serial twins for parallel ones
     twins = {}
     stood_in = {}
@@ -436,7 +429,6 @@ def _to_stderr(text):
 @contextlib.contextmanager
 def _while_compiling():
     """Say so once if it takes long; and have Ctrl-C wait, as numba cannot compile any more after an exception within.
-
     In the main thread only: a thread that starts another while Python collects garbage for sys._current_frames, as a
     worker of Dask does, waited for ever (CPython issue 106883)."""
     begun = time.monotonic()
@@ -444,10 +436,8 @@ def _while_compiling():
     held = {}
     main = threading.current_thread() is threading.main_thread()
     kept = "on disk" if _CACHED else "for this process"
-    note = threading.Timer(
-        _PATIENCE - _account.compiling,
-        lambda: _to_stderr(f"compiling for this machine, once; the code is kept {kept}"),
-    )
+    message = f"compiling for this machine, once; the code is kept {kept}"
+    note = threading.Timer(_PATIENCE - _account.compiling, _to_stderr, [message])
     note.daemon = True
     try:
         for number in signal.valid_signals() if main else ():
@@ -527,7 +517,6 @@ def _new_array(shape, dtype):
 
 # 1.3 The micro-kernel
 
-
 _TERMS = {
     "product": lambda x, y: x * y,
     "square": lambda x, y: (x - y) ** 2,
@@ -560,7 +549,15 @@ def _addend(builder, term, x, y):
     return builder.call(absolute, [gap])
 
 
-def _register_tile(term, rows, vectors, accumulate, transposed=False):
+def _broadcast(builder, number, vector):
+    """A register of this type of vectors with the number in each lane."""
+    empty = vector(ir.Undefined)
+    first = builder.insert_element(empty, number, ir.IntType(32)(0))
+    lanes = ir.VectorType(ir.IntType(32), vector.count)
+    return builder.shuffle_vector(first, empty, lanes(None))
+
+
+def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
     """Make the micro-kernel of this file: `rows` rows of X against one panel of `vectors` vector registers of columns.
 
     out[r:r+rows, c:c+width] (+)= sum_t X[i:i+rows, t] panel[t, :]; or of the squares, or the sizes, of the differences
@@ -583,7 +580,7 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
             lanes = _VECTOR_BYTES // itemsize
             vector = ir.VectorType(element, lanes)
             index = ir.IntType(64)
-            first_lane = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+            load = functools.partial(builder.load, align=itemsize)
 
             def at(array, row, column, what=vector):  # pointer to what begins at an entry
                 place = builder.add(builder.mul(row, builder.extract_value(array.shape, 1)), column)
@@ -595,28 +592,20 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
             sums = {}
             targets = {}
             for k, v in places:
-                column = builder.add(c, index(v * lanes))
-                target = at(out, builder.add(r, index(k)), column)
-                begin = builder.load(target, align=itemsize) if accumulate else vector(None)
+                target = at(out, builder.add(r, index(k)), builder.add(c, index(v * lanes)))
+                begin = load(target) if accumulate else vector(None)
                 sums[k, v] = cgutils.alloca_once_value(builder, begin)
                 targets[k, v] = target
             with cgutils.for_range_slice(builder, start, stop, index(1)) as (t, _):
                 row = builder.sub(t, start)
-                ys = [
-                    builder.load(at(panel, row, index(v * lanes)), align=itemsize)
-                    for v in range(vectors)
-                ]
+                ys = [load(at(panel, row, index(v * lanes))) for v in range(vectors)]
                 for k in range(rows):
                     place = (t, numbers[k]) if transposed else (numbers[k], t)
-                    x = builder.load(at(X, *place, element))
-                    empty = vector(ir.Undefined)
-                    x = builder.insert_element(empty, x, ir.IntType(32)(0))
-                    x = builder.shuffle_vector(x, empty, first_lane)
+                    x = _broadcast(builder, builder.load(at(X, *place, element)), vector)
                     for v in range(vectors):
                         total = builder.load(sums[k, v])
-                        total = builder.fadd(
-                            total, _addend(builder, term, x, ys[v]), flags=("contract",)
-                        )
+                        addend = _addend(builder, term, x, ys[v])
+                        total = builder.fadd(total, addend, flags=("contract",))
                         builder.store(total, sums[k, v])
             for place in places:
                 builder.store(builder.load(sums[place]), targets[place], align=itemsize)
@@ -630,14 +619,10 @@ def _register_tile(term, rows, vectors, accumulate, transposed=False):
 _inner_products = _register_tile("product", 4, _TILE_VECTORS, accumulate=False)
 _squared_distances = _register_tile("square", 4, _TILE_VECTORS, accumulate=False)
 _sums_of_sizes = _register_tile("size", 4, _TILE_VECTORS, accumulate=False)
-_add_panel = _register_tile("product", 4, _TILE_VECTORS, accumulate=True)
-_add_transposed_panel = _register_tile(
-    "product", 4, _TILE_VECTORS, accumulate=True, transposed=True
-)
-_add_product = _register_tile("product", _PRODUCT_ROWS, 2, accumulate=True)
-_add_transposed_product = _register_tile(
-    "product", _PRODUCT_ROWS, 2, accumulate=True, transposed=True
-)
+_add_panel = _register_tile("product", 4, _TILE_VECTORS)
+_add_transposed_panel = _register_tile("product", 4, _TILE_VECTORS, transposed=True)
+_add_product = _register_tile("product", _PRODUCT_ROWS, 2)
+_add_transposed_product = _register_tile("product", _PRODUCT_ROWS, 2, transposed=True)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -740,7 +725,7 @@ def _as_columns(name, value, dtypes=_DOUBLE):
     return A[:, None] if flat else A
 
 
-def _all_below(X, limit):
+def _all_below(X, limit=math.inf):
     """Whether abs(x) < limit for every entry; False for NaN."""
     return -limit < float(X.min(initial=0.0)) and float(X.max(initial=0.0)) < limit
 
@@ -1221,33 +1206,26 @@ def _gaussian_matrix(n, p, key):
 
 # 5.1 One record a kind
 
-
 # What the values of a kernel are a function of; and how tiles compute it: squared distances by inner products, too.
 _PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANDED, _EVERY_PAIR = range(5)
 
 
 class _Kind(NamedTuple):
-    """What is known of the kernels of one kind. The functions take a Kernel; `drop` takes a distance r, too.
+    """What is known of the kernels of one kind. The functions take a Kernel; `drop` takes a distance r, too."""
 
-    name: in the text of a Kernel
-    base: k(x, y) is a function of x.y (_PRODUCTS), of the squared distance (_DISTANCES), of the sum of the absolute
-        differences (_SUMS_OF_SIZES), for the last two with k(x, x) = scale; or of any pair (_EVERY_PAIR)
-    sigma: the bandwidth that its maker was given
-    steepness: of a smooth function of the squared distance, its largest slope over its largest value, by which
-        rounding of distances goes; infinity of one with a kink at 0
-    has_law: whether it depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner),
-        from which `_mixture_scale` draws; random features and shadows refuse other kernels
-    drop: 1 - k(r) / k(0) for r > 0, without cancellation
-    slope: the largest abs(d k / d r) / k(0)
-    """
-
-    name: str
+    name: str  # in the text of a Kernel
+    # k(x, y) is a function of x.y (_PRODUCTS), of the squared distance (_DISTANCES), of the sum of the absolute
+    # differences (_SUMS_OF_SIZES), for the last two with k(x, x) = scale; or of any pair (_EVERY_PAIR)
     base: int
-    sigma: object = lambda kernel: None
+    sigma: object = lambda kernel: None  # the bandwidth that its maker was given
+    # of a smooth function of the squared distance, its largest slope over its largest value, by which rounding of
+    # distances goes; infinity of one with a kink at 0
     steepness: object = lambda kernel: math.inf
+    # whether it depends on x - y alone, so that it is the Fourier transform of a probability law (Bochner), from
+    # which `_mixture_scale` draws; random features and shadows refuse other kernels
     has_law: bool = False
-    drop: object = None
-    slope: object = None
+    drop: object = None  # 1 - k(r) / k(0) for r > 0, without cancellation
+    slope: object = None  # the largest abs(d k / d r) / k(0)
 
 
 _KINDS = []
@@ -1262,23 +1240,17 @@ def _kind(*facts, **by_name):
 def _power(name, alpha, sigma):
     """(1 + gamma r^2)^-alpha for alpha(kernel)."""
 
+    def drop(kernel, r):
+        log_square = math.log(kernel.gamma) + 2.0 * math.log(r)
+        return -math.expm1(-alpha(kernel) * np.logaddexp(0.0, log_square))
+
     def slope(kernel):
         u = 1.0 / (2.0 * alpha(kernel) + 1.0)  # it is steepest at gamma r^2 = u
         factor = 2.0 * alpha(kernel) * math.sqrt(kernel.gamma * u)
         return factor * (1.0 + u) ** (-alpha(kernel) - 1.0)
 
     return _kind(
-        name,
-        _DISTANCES,
-        sigma,
-        steepness=lambda kernel: kernel.gamma * alpha(kernel),
-        has_law=True,
-        drop=lambda kernel, r: (
-            -math.expm1(
-                -alpha(kernel) * np.logaddexp(0.0, math.log(kernel.gamma) + 2.0 * math.log(r))
-            )
-        ),
-        slope=slope,
+        name, _DISTANCES, sigma, lambda kernel: kernel.gamma * alpha(kernel), True, drop, slope
     )
 
 
@@ -1316,19 +1288,14 @@ _RATIONAL = _power(
     alpha=lambda kernel: kernel.shape,
     sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.shape * kernel.gamma),
 )
-_CAUCHY = _power(
-    "cauchy", alpha=lambda kernel: 1.0, sigma=lambda kernel: 1.0 / math.sqrt(kernel.gamma)
-)
+_CAUCHY = _power("cauchy", lambda kernel: 1.0, lambda kernel: 1.0 / math.sqrt(kernel.gamma))
 _GOLDEN = 0.5 * (1.0 + math.sqrt(5.0))
 _EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
 # a exp(-a) is largest at 1, and (a + a^2) exp(-a) at the golden ratio
 _MATERN_3_2 = _matern("matern 3/2", 1.5, slope=1.0 / math.e)
 _MATERN_5_2 = _matern("matern 5/2", 2.5, slope=(_GOLDEN + _GOLDEN**2) * math.exp(-_GOLDEN) / 3.0)
 _CITY_BLOCK = _kind(
-    "laplacian of the city block",
-    _SUMS_OF_SIZES,
-    sigma=lambda kernel: 1.0 / kernel.gamma,
-    has_law=True,
+    "laplacian of the city block", _SUMS_OF_SIZES, lambda kernel: 1.0 / kernel.gamma, has_law=True
 )
 _POLYNOMIAL = _kind("polynomial", _PRODUCTS)
 _CUSTOM = _kind("custom", _EVERY_PAIR)
@@ -1363,11 +1330,8 @@ def _function_at(address):
     table=2,
 )
 class Kernel(NamedTuple):
-    """A kernel function as numbers: made by `gaussian` and its companions, read by everything else.
-
-    kind selects the formula; scale multiplies it; gamma, shape, offset are its parameters; address is the machine
-    address of a `custom` kernel; table the matrix of a `precomputed` one.
-    """
+    """A kernel function as numbers: kind selects the formula; scale multiplies it; gamma, shape, offset are its
+    parameters; address is the machine address of a `custom` kernel; table the matrix of a `precomputed` one."""
 
     kind: int
     scale: float = 1.0
@@ -1383,9 +1347,7 @@ class Kernel(NamedTuple):
             return Kernel, tuple(self)
         function = _function_at(self.address)
         if function is None:
-            raise TypeError(
-                "a custom kernel must be made by custom(f) in the process that pickles it"
-            )
+            raise TypeError("to be pickled, a kernel must be made by custom(f) in this process")
         if self.scale == 1.0:
             return custom, (function,)
         return scaled, (self._replace(scale=1.0), self.scale)
@@ -1401,10 +1363,9 @@ class Kernel(NamedTuple):
     __hash__ = lambda self: hash(self[:-1])  # noqa: E731
 
     def __repr__(self):
-        numbers = dict(zip(self._fields[1:5], self[1:5]))
         words = [
             f"{field}={number:.6g}"
-            for field, number in numbers.items()
+            for field, number in zip(self._fields[1:5], self[1:5])
             if number != self._field_defaults[field]
         ]
         sigma = _sigma_of(self) if self.gamma else None
@@ -1413,6 +1374,10 @@ class Kernel(NamedTuple):
         if self.table.size:
             words.append(f"table {self.table.shape}")
         return f"Kernel({', '.join([_KINDS[self.kind].name, *words])})"
+
+
+def _as_sigma(sigma):
+    return _checked_real("sigma", sigma, 1e-150, 1e150)
 
 
 @_public
@@ -1428,10 +1393,9 @@ def gaussian(sigma=None, gamma=None):
     >>> gram(X, X, gaussian(1.0)).round(4).tolist() == gram(X, X, gaussian(gamma=0.5)).round(4).tolist()
     True
     """
-    if (sigma is None) == (gamma is None):
-        raise ValueError("either sigma or gamma must be given, and not both")
+    _require((sigma is None) != (gamma is None), "either sigma or gamma must be given, not both")
     if gamma is None:
-        return Kernel(_GAUSSIAN, gamma=0.5 / _checked_real("sigma", sigma, 1e-150, 1e150) ** 2)
+        return Kernel(_GAUSSIAN, gamma=0.5 / _as_sigma(sigma) ** 2)
     return Kernel(_GAUSSIAN, gamma=_checked_real("gamma", gamma, 1e-301, 1e300))
 
 
@@ -1441,12 +1405,12 @@ def laplacian(sigma, norm=2):
 
     Source: textbook; used by RSKPCA (18) beside the Gaussian. With the Euclidean norm equal to `matern(0.5, sigma)`.
     Parameters:
-        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+        sigma : as of `gaussian`
         norm : int, 2 for the Euclidean norm, 1 for the sum of the absolute differences
     Returns: Kernel
     """
     kind = _EXPONENTIAL if _checked_whole("norm", norm, 1, 2) == 2 else _CITY_BLOCK
-    return Kernel(kind, gamma=1.0 / _checked_real("sigma", sigma, 1e-150, 1e150))
+    return Kernel(kind, gamma=1.0 / _as_sigma(sigma))
 
 
 @_public
@@ -1456,15 +1420,13 @@ def matern(nu, sigma):
     nu = 0.5: exp(-a);  nu = 1.5: (1 + a) exp(-a);  nu = 2.5: (1 + a + a^2 / 3) exp(-a). Source: textbook.
     Parameters:
         nu : float, 0.5, 1.5 or 2.5
-        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+        sigma : as of `gaussian`
     Returns: Kernel
     """
     kinds = {0.5: _EXPONENTIAL, 1.5: _MATERN_3_2, 2.5: _MATERN_5_2}
     nu = _checked_real("nu", nu)
     _require(nu in kinds, f"nu must be 0.5, 1.5 or 2.5, got {nu}")
-    return Kernel(
-        kinds[nu], gamma=math.sqrt(2.0 * nu) / _checked_real("sigma", sigma, 1e-150, 1e150)
-    )
+    return Kernel(kinds[nu], gamma=math.sqrt(2.0 * nu) / _as_sigma(sigma))
 
 
 @_public
@@ -1486,10 +1448,10 @@ def cauchy(sigma):
     """Cauchy kernel k(x, y) = 1 / (1 + |x - y|^2 / sigma^2). Source: textbook.
 
     Parameters:
-        sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150
+        sigma : as of `gaussian`
     Returns: Kernel
     """
-    return Kernel(_CAUCHY, gamma=1.0 / _checked_real("sigma", sigma, 1e-150, 1e150) ** 2)
+    return Kernel(_CAUCHY, gamma=1.0 / _as_sigma(sigma) ** 2)
 
 
 @_public
@@ -1504,9 +1466,8 @@ def polynomial(degree, gamma, coef0):
     """
     degree = _checked_whole("degree", degree, 1, 64)
     gamma = _checked_real("gamma", gamma, 5e-324)
-    return Kernel(
-        _POLYNOMIAL, gamma=gamma, shape=float(degree), offset=_checked_real("coef0", coef0, 0.0)
-    )
+    offset = _checked_real("coef0", coef0, 0.0)
+    return Kernel(_POLYNOMIAL, gamma=gamma, shape=float(degree), offset=offset)
 
 
 @_public
@@ -1520,9 +1481,9 @@ def linear():
 
 @_public
 def precomputed(K):
-    """A given symmetric matrix as a kernel; the points are then an (n, 1) array of row numbers.
+    """A given symmetric matrix as a kernel, k(x, y) = K[x, y], of points that are an (n, 1) array of row numbers.
 
-    k(x, y) = K[x, y]. So whatever works on points and a kernel works on a matrix too, as AMS section 3 has it.
+    So whatever works on points and a kernel works on a matrix too, as AMS section 3 has it.
     Parameters:
         K : (N, N) array of finite real numbers, symmetric (checked to 1e-6 of its largest entry)
     Returns: Kernel; no copy of a C-ordered float64 array: do not change it while a kernel or a model has it
@@ -1543,11 +1504,11 @@ def precomputed(K):
 def custom(f):
     """Any compiled function f(x, y) -> float of two float64 vectors as a kernel, symmetric in x and y.
 
-    Symmetry is yours to keep: a Gram matrix of points with themselves takes f(x, y) for one order and mirrors it. The
-    function enters by its address, so that code compiled before serves it too (7 ns a pair; AMS section 6).
+    A Gram matrix of points with themselves takes f(x, y) for one order and mirrors it. The function enters by its
+    address, so that code compiled before serves it too (7 ns a pair; AMS section 6).
     Parameters:
-        f : function compiled with numba.njit, taking two 1-D float64 arrays and returning a number; pure, as several
-            threads call it. An exception inside f cannot leave it: it is printed, and the value is 0
+        f : function compiled with numba.njit; pure, as several threads call it. An exception inside f cannot leave it:
+            it is printed, and the value is 0
     Returns: Kernel that lives as long as the process; pickled, it takes f along, to be compiled where it is unpickled
     >>> intersection = custom(numba.njit(lambda x, y: np.minimum(x, y).sum()))
     >>> gram(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), intersection).tolist()
@@ -1557,8 +1518,8 @@ def custom(f):
         _custom_kernels[f] = SimpleNamespace(address=id(f))
     elif not hasattr(f, "py_func"):
         raise ValueError("f must be a function compiled with numba.njit")
-    if getattr(f, "targetoptions", {}).get("parallel"):
-        raise ValueError("f must be compiled without parallel=True: several threads call it")
+    parallel = getattr(f, "targetoptions", {}).get("parallel")
+    _require(not parallel, "f must be compiled without parallel=True: several threads call it")
     if f not in _custom_kernels:
         vector = types.CPointer(types.float64)
         try:
@@ -1567,9 +1528,7 @@ def custom(f):
             )
         except numba.NumbaError as error:
             reason = str(error).strip().splitlines()[0]
-            raise ValueError(
-                f"f must take two 1-D float64 arrays and return a number ({reason})"
-            ) from None
+            raise ValueError(f"f must map two float64 vectors to a number ({reason})") from None
         _custom_kernels.setdefault(f, by_address)  # another thread may have been first
     return Kernel(_CUSTOM, address=_custom_kernels[f].address)
 
@@ -1584,13 +1543,10 @@ def scaled(kernel, kappa):
     Returns: Kernel
     """
     kernel = _checked_kernel("kernel", kernel)
-    kappa = _checked_real("kappa", kappa, 5e-324)
-    _require(
-        1e-300 <= kernel.scale * kappa <= 1e300,
-        "kappa times the factors of before must be from 1e-300 "
-        f"to 1e300, got {kernel.scale * kappa}",
-    )
-    return kernel._replace(scale=kernel.scale * kappa)
+    scale = kernel.scale * _checked_real("kappa", kappa, 5e-324)
+    wanted = "kappa times the factors of before must be from 1e-300 to 1e300"
+    _require(1e-300 <= scale <= 1e300, f"{wanted}, got {scale}")
+    return kernel._replace(scale=scale)
 
 
 def _is_sound(kernel):
@@ -1606,22 +1562,20 @@ def _is_sound(kernel):
 
 def _checked_kernel(name, kernel, **points):
     kernel = _checked_as(Kernel, name, kernel)
+    moderate = kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30
+    moderate = moderate and 1e-37 <= kernel.scale <= 1e37
     for argument, P in points.items():
-        if P.itemsize == 4 and not (
-            1e-37 <= kernel.scale <= 1e37 and (kernel.gamma == 0.0 or 1e-30 <= kernel.gamma <= 1e30)
-        ):
-            raise ValueError(
-                f"{name} must have a gamma from 1e-30 to 1e30 and a factor from 1e-37 to 1e37 with "
-                "points in float32: points.astype(np.float64) go with any"
-            )
-        if kernel.kind == _PRECOMPUTED and not (
-            P.shape[1] == 1
-            and (P == np.floor(P)).all()
-            and 0 <= P.min() <= P.max() < len(kernel.table)
-        ):
-            raise ValueError(
+        _require(
+            moderate or P.itemsize == 8,
+            f"{name} must have a gamma from 1e-30 to 1e30 and a factor from 1e-37 to 1e37 with "
+            "points in float32: points.astype(np.float64) go with any",
+        )
+        if kernel.kind == _PRECOMPUTED:
+            whole = P.shape[1] == 1 and (P == np.floor(P)).all()
+            _require(
+                whole and 0 <= P.min() <= P.max() < len(kernel.table),
                 f"{argument} must have one column, of whole row numbers from 0 to N - 1, with "
-                "a precomputed (N, N) kernel: np.arange(N)[:, None] for all points"
+                "a precomputed (N, N) kernel: np.arange(N)[:, None] for all points",
             )
     return kernel
 
@@ -1703,7 +1657,7 @@ def _apply_kernel(kernel, tile, rows):
         else:
             for j in range(_BLOCK):
                 values[j] = _formula(kind, gamma, shape, values[j])
-        if kind == _MATERN_3_2 or kind == _MATERN_5_2:
+        if _MATERN_3_2 <= kind <= _MATERN_5_2:
             for j in range(_BLOCK):
                 values[j] *= bases[j]
         # A loop of its own: scale times a^2 would overflow before exp(-a) makes it small.
@@ -1715,14 +1669,11 @@ def _apply_kernel(kernel, tile, rows):
 def _checked_stationary(name, kernel, radial=False, **points):
     """A kernel of x - y; radial: of the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
-    _require(
-        _KINDS[kernel.kind].has_law,
-        f"{name} must be shift-invariant: gaussian, laplacian, matern, rational_quadratic or cauchy",
-    )
-    _require(
-        not radial or _KINDS[kernel.kind].base == _DISTANCES,
-        f"{name} must depend on the Euclidean distance",
-    )
+    kind = _KINDS[kernel.kind]
+    which = "gaussian, laplacian, matern, rational_quadratic or cauchy"
+    _require(kind.has_law, f"{name} must be shift-invariant: {which}")
+    euclidean = kind.base == _DISTANCES
+    _require(euclidean or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
 
 
@@ -1737,8 +1688,8 @@ def _mixture_scale(kernel, key, j):
     if kind == _RATIONAL or kind == _CAUCHY:
         alpha = kernel.shape if kind == _RATIONAL else 1.0
         return math.sqrt(2.0 * kernel.gamma * _gamma(key, j, alpha))
-    if kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
-        nu = 0.5 if kind == _EXPONENTIAL else 1.5 if kind == _MATERN_3_2 else 2.5
+    if _EXPONENTIAL <= kind <= _MATERN_5_2:
+        nu = 0.5 + (kind - _EXPONENTIAL)
         return kernel.gamma / math.sqrt(2.0 * _gamma(key, j, nu))
     return np.nan
 
@@ -1835,9 +1786,8 @@ def _prepare(kernel, X, Y, symmetric):
 def _pair_base(kernel, x, y, zero):
     """What k(x, y) is a function of, in the precision of zero; of a custom or precomputed kernel, the value."""
     if kernel.kind == _CUSTOM:
-        return kernel.scale * _call_kernel(
-            kernel.address, x.astype(np.float64), y.astype(np.float64)
-        )
+        value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
+        return kernel.scale * value
     if kernel.kind == _PRECOMPUTED:
         return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
     base = _BASES[kernel.kind]
@@ -1877,7 +1827,7 @@ def kernel_value(kernel, x, y):
         value = math.exp(-kernel.gamma * base)
     elif kind == _RATIONAL:
         value = math.exp(-kernel.shape * _log_one_plus(kernel.gamma, base))
-    elif kind == _EXPONENTIAL or kind == _MATERN_3_2 or kind == _MATERN_5_2:
+    elif _EXPONENTIAL <= kind <= _MATERN_5_2:
         a = min(kernel.gamma * math.sqrt(base), 1e3)  # exp(-1e3) is 0
         more = a * a / 3.0 if kind == _MATERN_5_2 else 0.0
         value = (1.0 if kind == _EXPONENTIAL else 1.0 + a + more) * math.exp(-a)
@@ -1940,10 +1890,8 @@ def _tile_places(P, Q, symmetric):
     """(tiles, 2) rows and columns, in blocks, of the tiles of a len(P) x len(Q) matrix, or of its upper half."""
     rows = -(-len(P) // _BLOCK)
     columns = -(-len(Q) // _BLOCK)
-    return np.stack(
-        np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns),
-        axis=1,
-    )
+    places = np.triu_indices(rows) if symmetric else np.divmod(np.arange(rows * columns), columns)
+    return np.stack(places, axis=1)
 
 
 @_helper
@@ -2015,10 +1963,8 @@ def gram(X, Y, kernel):
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     _fits("Y", 1.0 * len(P) * len(Q) * P.itemsize)
     K = _gram(kernel, _prepare(kernel, P, Q, P is Q))
-    if not _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) and not _all_below(
-        K, math.inf
-    ):
-        raise ValueError("kernel must have finite values on X and Y, in their precision")
+    finite = _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) or _all_below(K)
+    _require(finite, "kernel must have finite values on X and Y, in their precision")
     return K
 
 
@@ -2032,9 +1978,7 @@ def gram_diagonal(X, kernel):
     Returns: (n,) array of X's precision
     """
     diagonal = _diagonal(*_points_and_kernel(X, kernel))
-    _require(
-        np.isfinite(diagonal).all(), "kernel must have finite values on X, in the precision of X"
-    )
+    _require(_all_below(diagonal), "kernel must have finite values on X, in the precision of X")
     return diagonal
 
 
@@ -2068,9 +2012,9 @@ def _packed_vectors(V):
     """V (m, p) made ready for `_multiply_add`, zeros fill up: transposed if p <= 4, else in panels of two registers."""
     p = V.shape[1]
     rows = _whole_blocks(len(V))
-    return (
-        _packed(V.T, rows, p, rows) if p <= 4 else _packed(V, _NARROW_PANEL // V.itemsize, rows, p)
-    )
+    if p <= 4:
+        return _packed(V.T, rows, p, rows)
+    return _packed(V, _NARROW_PANEL // V.itemsize, rows, p)
 
 
 def _padded_width(p, like):
@@ -2092,12 +2036,11 @@ def _multiply_add(A, first, last, start, stop, p, panels, row, out):
                     total += a[j] * v[j]
                 out[i - first, q] += total
         return
+    end = A.shape[0] - 1
     for r in range(0, last - first, _PRODUCT_ROWS):
         for c in range(panels.shape[0]):
             panel = panels[c, row : row + stop - start]
-            _add_product(
-                A, first + r, A.shape[0] - 1, start, stop, panel, out, r, c * panels.shape[2]
-            )
+            _add_product(A, first + r, end, start, stop, panel, out, r, c * panels.shape[2])
 
 
 @_helper
@@ -2111,12 +2054,12 @@ def _multiply_add_transposed(A, first, last, start, stop, p, panels, row, out):
                 for j in range(a.shape[0]):
                     out[j, q] += a[j] * v
         return
+    end = A.shape[1] - 1
     for c in range(panels.shape[0]):
         panel = panels[c, row : row + last - first]
+        column = c * panels.shape[2]
         for r in range(0, stop - start, _PRODUCT_ROWS):
-            _add_transposed_product(
-                A, start + r, A.shape[1] - 1, first, last, panel, out, r, c * panels.shape[2]
-            )
+            _add_transposed_product(A, start + r, end, first, last, panel, out, r, column)
 
 
 def _sum_of_slots(slots, n, p, dtype):
@@ -2142,15 +2085,15 @@ def _add_tiles(kernel, pairs, places, begins, p, panels, slots):
         for t in range(begins[task], begins[task + 1]):
             first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
+            n = last - first
+            m = end - begin
             product[:] = 0
-            _multiply_add(tile, 0, last - first, 0, end - begin, p, panels, begin, product)
-            _add_block(product, last - first, slot, first)
+            _multiply_add(tile, 0, n, 0, m, p, panels, begin, product)
+            _add_block(product, n, slot, first)
             if pairs.symmetric and begin > first:
                 product[:] = 0
-                _multiply_add_transposed(
-                    tile, 0, last - first, 0, end - begin, p, panels, first, product
-                )
-                _add_block(product, end - begin, slot, begin)
+                _multiply_add_transposed(tile, 0, n, 0, m, p, panels, first, product)
+                _add_block(product, m, slot, begin)
 
 
 @_helper
@@ -2166,9 +2109,8 @@ def _gram_product(kernel, pairs, V):
     n = len(pairs.X)
     p = V.shape[1]
     wide = _padded_width(p, V)
-    blocks = -(-n // _BLOCK)
     # without places: for 10^12 pairs they would take a gigabyte
-    rows = blocks
+    rows = -(-n // _BLOCK)
     columns = -(-len(pairs.Y) // _BLOCK)
     places = np.empty((0, 2), np.int64)
     segments = max(1, min(columns, 64 // rows))  # few rows are cut into 64 tasks
@@ -2178,17 +2120,10 @@ def _gram_product(kernel, pairs, V):
         columns = len(places)
         segments = 16
     begins = np.arange(rows)[:, None] * columns + np.arange(segments) * columns // segments
-    slots = np.zeros((segments, blocks * _BLOCK, wide))
-    _add_tiles(
-        _tile_work(kernel, pairs, (2 if pairs.symmetric else 1) * _MULTIPLY_ADD * wide),
-        kernel,
-        pairs,
-        places,
-        np.append(begins, rows * columns),
-        p,
-        _packed_vectors(V),
-        slots,
-    )
+    begins = np.append(begins, rows * columns)
+    slots = np.zeros((segments, _whole_blocks(n), wide))
+    work = _tile_work(kernel, pairs, (1 + pairs.symmetric) * _MULTIPLY_ADD * wide)
+    _add_tiles(work, kernel, pairs, places, begins, p, _packed_vectors(V), slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
 
@@ -2207,12 +2142,9 @@ def gram_matmat(X, Y, V, kernel):
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     V = _checked_points("V", V, rows=len(Q)).astype(P.dtype, copy=False)
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
-    product = _gram_product(
-        kernel, _prepare(kernel, P, Q, P is Q and _use_symmetry(len(P), V.shape[1], P)), V
-    )
-    _require(
-        _all_below(product, math.inf), "kernel must have finite values, and so must the product"
-    )
+    symmetric = P is Q and _use_symmetry(len(P), V.shape[1], P)
+    product = _gram_product(kernel, _prepare(kernel, P, Q, symmetric), V)
+    _require(_all_below(product), "kernel must have finite values, and so must the product")
     return product
 
 
@@ -2232,13 +2164,8 @@ def _as_indices(name, value):
     return value.astype(kind, "C", "same_kind", copy=False)
 
 
-_FORMS.update(
-    {
-        "entries": functools.partial(_as_array, ndim=1),
-        "indices": _as_indices,
-        "finite": _checked_points,
-    }
-)
+_entries = functools.partial(_as_array, ndim=1)
+_FORMS.update(entries=_entries, indices=_as_indices, finite=_checked_points)
 
 
 @_validated(
@@ -2290,9 +2217,7 @@ class LowRank(NamedTuple):
     F: np.ndarray
 
 
-@_validated(
-    "a Difference of operators of the same size", lambda made: _size(made.A) == _size(made.B)
-)
+@_validated("a Difference of two equal sizes", lambda made: _size(made.A) == _size(made.B))
 class Difference(NamedTuple):
     """A - B of two operators; made by `difference`."""
 
@@ -2300,11 +2225,7 @@ class Difference(NamedTuple):
     B: tuple
 
 
-@_validated(
-    "a Centered, with a mean for each row of A",
-    lambda made: made.means.size == _size(made.A),
-    means=1,
-)
+@_validated("a Centered", lambda made: made.means.size == _size(made.A), means=1)
 class Centered(NamedTuple):
     """H A H with H = I - 1 1^T / n, and the row means of A; made by `center`."""
 
@@ -2338,7 +2259,7 @@ def _add_rows(A, m, p, panels, tasks, slots):
         for b in range(slot * columns // segments, (slot + 1) * columns // segments):
             product[:] = 0
             begin = b * _WIDE_BLOCK
-            end = min(m, b * _WIDE_BLOCK + _WIDE_BLOCK)
+            end = min(m, begin + _WIDE_BLOCK)
             _multiply_add(A, first, last, begin, end, p, panels, begin, product)
             _add_block(product, last - first, slots[slot], first)
 
@@ -2353,7 +2274,7 @@ def _dense_product(A, m, V):
     wide = _padded_width(p, V)
     panels = _packed_vectors(V)
     segments = max(1, min(-(-m // _WIDE_BLOCK), 64 // rows))  # few rows are cut into 64 tasks
-    slots = np.zeros((segments, rows * _BLOCK, wide))
+    slots = np.zeros((segments, _whole_blocks(n), wide))
     _add_rows(_MULTIPLY_ADD * n * m * max(wide, 6), A, m, p, panels, rows * segments, slots)
     return _sum_of_slots(slots, n, p, V.dtype)
 
@@ -2364,12 +2285,11 @@ def _add_columns(U, m, p, panels, slots):
     for index in prange(slots.shape[0]):
         _wide_vectors()
         part = np.int64(index)
-        n = U.shape[0]
         parts = slots.shape[0]
         blocks = _blocks(U.shape[0])
         for b in range(part * blocks // parts, (part + 1) * blocks // parts):
             first = b * _BLOCK
-            last = min(n, b * _BLOCK + _BLOCK)
+            last = min(U.shape[0], first + _BLOCK)
             _multiply_add_transposed(U, first, last, 0, m, p, panels, first, slots[part])
 
 
@@ -2381,9 +2301,8 @@ def _transposed_product(U, m, V):
     rows = -(-m // _PRODUCT_ROWS) * _PRODUCT_ROWS
     wide = _padded_width(p, V)
     slots = np.zeros((min(64, -(-len(U) // _BLOCK)), rows, wide), V.dtype)
-    _add_columns(
-        len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0), U, m, p, _packed_vectors(V), slots
-    )
+    work = len(U) * (_MULTIPLY_ADD * m * max(wide, 4) + 5.0)
+    _add_columns(work, U, m, p, _packed_vectors(V), slots)
     return _sum_of_slots(slots, m, p, V.dtype)
 
 
@@ -2419,18 +2338,13 @@ def _add_panel_products(left, right, places, out):
         for deep in range(0, rows, _DEPTH):
             stop = min(rows, deep + _DEPTH)
             for q in range(begin // width, (end + width - 1) // width):
+                panel = right[q, deep:stop]
+                c = q * width - begin
                 for row in range(first, last, 4):
-                    _add_transposed_panel(
-                        left[row // width],
-                        row % width,
-                        width - 1,
-                        deep,
-                        stop,
-                        right[q, deep:stop],
-                        tile,
-                        row - first,
-                        q * width - begin,
-                    )
+                    A = left[row // width]
+                    i = row % width
+                    r = row - first
+                    _add_transposed_panel(A, i, width - 1, deep, stop, panel, tile, r, c)
         for i in range(first, last):
             for j in range(begin, end):
                 out[i, j] += tile[i - first, j - begin]
@@ -2485,10 +2399,7 @@ def _combine_rows(typing, out, row, a, i, factor, b, j):
         dtype = signature.args[0].dtype
         first = _row64(context, builder, dtype, a, args[3])
         second = _row64(context, builder, dtype, b, args[6])
-        empty = ir.Constant(second.type, ir.Undefined)
-        splat = ir.VectorType(ir.IntType(32), second.type.count)
-        factor = builder.insert_element(empty, args[4], ir.IntType(32)(0))
-        factor = builder.shuffle_vector(factor, empty, ir.Constant(splat, None))
+        factor = _broadcast(builder, args[4], second.type)
         product = builder.fmul(factor, second, flags=("contract",))
         total = builder.fadd(first, product, flags=("contract",))
         _row64(context, builder, dtype, out, args[1], store=total)
@@ -2523,16 +2434,13 @@ def _multiply_rows(data, indices, indptr, panels, out):
                 whole = begin + (end - begin) // 4 * 4
                 total[:] = 0
                 for q in range(begin, whole, 4):
-                    _combine_rows(total, 0, total, 0, data[q], V, indices[q])
-                    _combine_rows(total, 1, total, 1, data[q + 1], V, indices[q + 1])
-                    _combine_rows(total, 2, total, 2, data[q + 2], V, indices[q + 2])
-                    _combine_rows(total, 3, total, 3, data[q + 3], V, indices[q + 3])
+                    for t in range(4):
+                        _combine_rows(total, t, total, t, data[q + t], V, indices[q + t])
                 for q in range(whole, end):
                     _combine_rows(total, 0, total, 0, data[q], V, indices[q])
                 for c in range(min(lanes, out.shape[1] - group * lanes)):
-                    out[i, group * lanes + c] = (total[0, c] + total[1, c]) + (
-                        total[2, c] + total[3, c]
-                    )
+                    first = total[0, c] + total[1, c]
+                    out[i, group * lanes + c] = first + (total[2, c] + total[3, c])
 
 
 def _row_panels(V):
@@ -2605,24 +2513,21 @@ def _multiply_bits(words, scale, panels, tasks, out):
         table = _aligned((1024, lanes), panels)
         total = _aligned((rows, lanes), panels)
         total[:] = 0
+        byte = np.uint64(255)
         for chunk in range(words.shape[0]):
             _fill_tables(panels[group], 32 * chunk, table)
             # Counted from 0, so that LLVM need not look for negative indices: 1.5 times as fast.
             row = words[chunk, first:last]
             for i in range(row.shape[0]):
                 w = np.uint64(row[i])
-                _add_table_rows(
-                    total,
-                    np.uint64(i),
-                    table,
-                    w & np.uint64(255),
-                    np.uint64(256) + ((w >> np.uint64(8)) & np.uint64(255)),
-                    np.uint64(512) + ((w >> np.uint64(16)) & np.uint64(255)),
-                    np.uint64(768) + (w >> np.uint64(24)),
-                )
+                a = w & byte
+                b = np.uint64(256) + ((w >> np.uint64(8)) & byte)
+                c = np.uint64(512) + ((w >> np.uint64(16)) & byte)
+                d = np.uint64(768) + (w >> np.uint64(24))
+                _add_table_rows(total, np.uint64(i), table, a, b, c, d)
         for i in range(first, last):
-            for c in range(min(lanes, out.shape[1] - group * lanes)):
-                out[i, group * lanes + c] = scale * total[i - first, c]
+            for q in range(min(lanes, out.shape[1] - group * lanes)):
+                out[i, group * lanes + q] = scale * total[i - first, q]
 
 
 def _bits_product(A, V):
@@ -2686,6 +2591,11 @@ def _csr_rows(A, first, last):
     return np.bincount(places, A.data[entries], (last - first) * n).reshape(-1, n)
 
 
+def _csr_trace(A):
+    rows = np.repeat(np.arange(_size(A)), np.diff(A.indptr))
+    return A.data[rows == A.indices].sum(dtype=np.float64)
+
+
 @dataclasses.dataclass
 class _ByProducts:
     """A symmetric operator of n rows that is known by its products, of a function of the caller's."""
@@ -2697,7 +2607,7 @@ class _ByProducts:
     def product(self, V):
         R = _as_array("product(V)", self.function(V.copy()), 2)
         _require(R.shape == V.shape, f"product(V) must have V's shape {V.shape}, got {R.shape}")
-        _require(_all_below(R, math.inf), "product(V) must be finite (no NaN or infinity)")
+        _require(_all_below(R), "product(V) must be finite (no NaN or infinity)")
         W = np.array(R, np.float64)
         if self.precision is None:  # products in half precision pass
             G = _transposed_product(V, V.shape[1], W)
@@ -2721,23 +2631,19 @@ _OPERATORS = {
         len,
         lambda A, V: _dense_product(A, len(A), V.astype(A.dtype, copy=False)),
         lambda A, first, last: A[first:last].astype(np.float64),
-        lambda A: float(A.trace(dtype=np.float64)),
+        lambda A: A.trace(dtype=np.float64),
     ),
     CSR: _Form(
         lambda A: A.indptr.size - 1,
         _csr_product,
         _csr_rows,
-        lambda A: float(
-            A.data[np.repeat(np.arange(_size(A)), np.diff(A.indptr)) == A.indices].sum(
-                dtype=np.float64
-            )
-        ),
+        _csr_trace,
     ),
     Bits: _Form(
         lambda A: A.n,
         _bits_product,
         lambda A, first, last: _bits_at(A, np.arange(first, last)[:, None], np.arange(A.n)),
-        lambda A: float(_bits_at(A, np.arange(A.n), np.arange(A.n)).sum()),
+        lambda A: _bits_at(A, np.arange(A.n), np.arange(A.n)).sum(),
     ),
     Implicit: _Form(
         lambda A: len(A.X),
@@ -2750,7 +2656,7 @@ _OPERATORS = {
         lambda A, first, last: _gram(
             A.kernel, _prepare(A.kernel, A.X[first:last], A.X, last - first == len(A.X))
         ).astype(np.float64),
-        lambda A: float(_diagonal(A.X, A.kernel).sum(dtype=np.float64)),
+        lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
     LowRank: _Form(
         lambda A: len(A.F),
@@ -2760,7 +2666,7 @@ _OPERATORS = {
         lambda A, first, last: _dense_product(
             A.F[first:last].astype(np.float64), A.F.shape[1], A.F.T.astype(np.float64, "C")
         ),
-        lambda A: float(np.square(A.F, dtype=np.float64).sum()),
+        lambda A: np.square(A.F, dtype=np.float64).sum(),
     ),
     Difference: _Form(
         lambda A: _size(A.A),
@@ -2774,7 +2680,7 @@ _OPERATORS = {
         lambda A, first, last: (
             _rows(A.A, first, last) + (A.means.mean() - A.means[first:last, None] - A.means)
         ),
-        lambda A: _trace(A.A) - float(A.means.sum()),
+        lambda A: _trace(A.A) - A.means.sum(),
     ),
     _ByProducts: _Form(lambda A: A.n, _ByProducts.product),
 }
@@ -2793,7 +2699,7 @@ def _rows(A, first, last):
 
 
 def _trace(A):
-    return _OPERATORS[type(A)].trace(A)
+    return float(_OPERATORS[type(A)].trace(A))
 
 
 def _arrays(A):
@@ -2853,10 +2759,8 @@ def _as_operator(name, value, symmetric=False):
     """The operator `value` with arrays in C order, which no product can trip over; if asked, symmetric as it looks."""
     if isinstance(value, (list, np.ndarray)) or hasattr(value, "to_numpy"):
         A = _as_array(name, value, 2)
-        _require(
-            A.shape[0] == A.shape[1] > 0,
-            f"{name} must be square, with at least one row, got shape {A.shape}",
-        )
+        square = A.shape[0] == A.shape[1] > 0
+        _require(square, f"{name} must be square, with at least one row, got shape {A.shape}")
     else:
         _require(
             type(value) in _OPERATORS,
@@ -2867,10 +2771,8 @@ def _as_operator(name, value, symmetric=False):
     if isinstance(A, Implicit):
         _checked_kernel(f"{name}.kernel", A.kernel, **{f"{name}.X": A.X})
     if isinstance(A, CSR) and A.indices.size:
-        _require(
-            0 <= A.indices.min() <= A.indices.max() < _size(A),
-            f"{name}.indices must be from 0 to n - 1",
-        )
+        inside = 0 <= A.indices.min() <= A.indices.max() < _size(A)
+        _require(inside, f"{name}.indices must be from 0 to n - 1")
     _require(not symmetric or _looks_symmetric(A), f"{name} must be symmetric")
     return A
 
@@ -2881,10 +2783,7 @@ _FORMS.update({tuple: _as_operator})  # the A and B of a Difference
 def _checked_pair(A, B, symmetric=False):
     A = _as_operator("A", A, symmetric)
     B = _as_operator("B", B, symmetric)
-    _require(
-        _size(A) == _size(B),
-        f"A and B must be of the same size, got {_size(A)} and {_size(B)} rows",
-    )
+    _require(_size(A) == _size(B), "A and B must be of the same size")
     return A, B
 
 
@@ -2897,7 +2796,7 @@ def matmat(A, V):
 
     Parameters:
         A : (n, n) symmetric array, or CSR, Bits, Implicit, LowRank, Difference, Centered
-        V : (n, p) or (n,) array; taken in the precision of A's data
+        V : (n, p) or (n,) array
     Returns: array of V's shape in the precision of A's data (Bits: of V). Time: dense O(n^2 p); CSR O(nnz p); Bits n^2
         / 8 table look-ups for every 16 float32 or 8 float64 columns; Implicit O(n^2 (d + p)); LowRank O(n r p)
     >>> matmat(LowRank(np.array([[1.0], [2.0]])), np.eye(2)).tolist()
@@ -2906,7 +2805,7 @@ def matmat(A, V):
     A = _as_operator("A", A)
     columns = _as_columns("V", V, None)
     product = _product(A, _checked_points("V", columns, rows=_size(A)))
-    _require(_all_below(product, math.inf), "A must be finite, and so must A V")
+    _require(_all_below(product), "A must be finite, and so must A V")
     return product.reshape(np.shape(V))
 
 
@@ -2921,7 +2820,7 @@ def dense(A):
     A = _as_operator("A", A)
     _fits("A", 8.0 * _size(A) ** 2)
     entries = _rows(A, 0, _size(A))
-    _require(_all_below(entries, math.inf), "A must be finite (no NaN or infinity)")
+    _require(_all_below(entries), "A must be finite (no NaN or infinity)")
     return entries
 
 
@@ -2943,8 +2842,6 @@ def difference(A, B):
     Parameters:
         A, B : (n, n) arrays or operators of the same size
     Returns: Difference; a product costs one product of each
-    >>> dense(difference(np.eye(2), LowRank(np.array([[1.0], [0.0]])))).tolist()
-    [[0.0, 0.0], [0.0, 1.0]]
     """
     return Difference(*_checked_pair(A, B))
 
@@ -2961,7 +2858,7 @@ def center(A):
     """
     A = _as_operator("A", A)
     sums = _product(A, np.ones((_size(A), 1)))
-    _require(_all_below(sums, math.inf), "A must be finite (no NaN or infinity)")
+    _require(_all_below(sums), "A must be finite (no NaN or infinity)")
     return Centered(A, sums[:, 0].astype(np.float64) / len(sums))
 
 
@@ -2983,13 +2880,10 @@ def center(A):
     residual=1,
 )
 class Eigen(NamedTuple):
-    """Largest eigenvalues and their vectors.
-
-    values (k,) descending; vectors (n, k) orthonormal, the entry of largest size in each positive; iterations: products
-    with A; residual (k,): |A v_i - values_i v_i| for the vectors returned, over the largest abs(Ritz value), never
-    given below one rounding of the largest summand of A v (of float32 products, the true one may be three times that).
-    It has converged where residual <= tol.
-    """
+    """Largest eigenvalues: values (k,) descending; vectors (n, k) orthonormal, the largest entry of each positive;
+    iterations: products with A; residual (k,): |A v_i - values_i v_i| over the largest abs(Ritz value), never given
+    below one rounding of the largest summand of A v (of float32 products, the true one may be three times that). A pair
+    has converged where residual <= tol."""
 
     values: np.ndarray
     vectors: np.ndarray
@@ -3147,7 +3041,7 @@ def _solve_ridge(squares, products, lam):
 def _finite_product(A, V):
     """A V in float64, and the largest column norm of its summands."""
     W, summands = _measured_product(A, V)
-    _require(_all_below(W, math.inf), "the (Gram) matrix must be finite (no NaN or infinity)")
+    _require(_all_below(W), "the (Gram) matrix must be finite (no NaN or infinity)")
     return W, summands
 
 
@@ -3353,11 +3247,8 @@ def _converge(A, basis, AQ, W, k, tol, max_iterations, settled):
 
 
 def _lanczos(A, k, key, tol, max_iterations):
-    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest.
-
-    Blocks have k vectors, rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. The
-    basis holds 2 k + 8 blocks, or A is formed.
-    """
+    """Block Lanczos with full orthogonalisation and thick restarts: Eigen of the k largest. Blocks have k vectors,
+    rounded up to a multiple of 16 but at most 64: 16 cost one pass over A, as one would. For few rows A is formed."""
     n = _size(A)
     block = min(-(-k // 16), 4) * 16
     limit = 2 * k + 8 * block
@@ -3390,12 +3281,10 @@ def _lanczos(A, k, key, tol, max_iterations):
 
 
 def _norm(A, key, tol, max_iterations):
-    """A lower bound of |A|, and an upper bound that fails with chance _MISSED.
-
-    The search ends when no eigenvalue above (1 + tol) norm can have been missed: that is the upper bound. Where the
-    basis was full before, or all is rounding, it is a much larger one, from the first product. A full basis (512 MB,
-    or 160 columns) is started anew from the largest Ritz vectors; then the residual of the first must fall below tol.
-    """
+    """A lower bound of |A|, and an upper bound that fails with chance _MISSED: (1 + tol) norm, when no eigenvalue above
+    can have been missed. Where the basis was full before, or all is rounding, it is a much larger one, from the first
+    product. A full basis (512 MB, or 160 columns) is started anew from the largest Ritz vectors; then the residual of
+    the first must fall below tol."""
     n = _size(A)
     if n <= 256:
         R, summands = _finite_product(A, np.eye(n))
@@ -3444,21 +3333,16 @@ def _checked_search(A, k, seed, tol, max_iterations):
     A = A if isinstance(A, _ByProducts) else _as_operator("A", A, True)
     k = _checked_whole("k", k, 1, _size(A))
     _fits("k", 8.0 * _size(A) * min(2 * k, _size(A)))  # a search holds twice as many vectors
-    return (
-        A,
-        k,
-        _checked_key(seed, _START),
-        _checked_real("tol", tol, 0.0),
-        _checked_whole("max_iterations", max_iterations, 1),
-    )
+    key = _checked_key(seed, _START)
+    tol = _checked_real("tol", tol, 0.0)
+    return A, k, key, tol, _checked_whole("max_iterations", max_iterations, 1)
 
 
 @_public
 def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by block Lanczos iteration.
 
-    AMS section 2 (footnote 1) prefers Lanczos to orthogonal iteration. Largest means algebraically largest: the
-    sketched matrices of AMS section 3 are indefinite, and their negative edge does not enter.
+    Source: AMS section 2, footnote 1. Algebraically largest: the sketched matrices of AMS section 3 are indefinite.
     Parameters:
         A : (n, n) symmetric array or operator
         k : int from 1 to n
@@ -3467,12 +3351,12 @@ def block_lanczos(A, k, seed=0, tol=1e-8, max_iterations=1000):
             or when all are below 1e-9 max abs(value) and have not fallen for 20 iterations. Each value is then as near
             to an eigenvalue of A, and much nearer where the spectrum has gaps. One may be missed that is larger by a
             few tol max abs(value), or, for tol < 1e-4, by a few times the smaller of 1e-4 and tol sqrt(n / b). Once the
-            basis has been full, nothing looks for more. For the norm there is `spectral_norm`
+            basis has been full, nothing looks for more
         max_iterations : int, at least 1; products with a block of vectors (more if finding k of them takes more)
     Returns: Eigen; it does not raise when it stops early: see `residual`
     Cost: An iteration is one product of A with b vectors and O(n (k + b) b) beside it, b = k rounded up to a multiple
-        of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed and solved
-        directly. Where b values are equal to 1 %, the search goes on with a new random block, until that finds no more.
+        of 16 but at most 64; memory 2 n (2 k + 8 b) numbers. For n <= 2 k + 9 b the matrix is formed. Where b values
+        are equal to 1 %, the search goes on with a new random block, until that finds no more.
     >>> block_lanczos(np.diag(np.array([3.0, 1.0, 2.0])), 2, 0).values.round(12).tolist()
     [3.0, 2.0]
     """
@@ -3491,15 +3375,11 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
         k : int from 1 to n
         seed, tol, max_iterations : as of `block_lanczos`
     Returns: Eigen, with the bits of `block_lanczos` where the products have those of `matmat`
-    >>> A = np.diag(np.array([3.0, 1.0, 2.0]))
-    >>> block_lanczos_of(lambda V: A @ V, 3, 2).values.round(12).tolist()
+    >>> block_lanczos_of(lambda V: np.diag([3.0, 1.0, 2.0]) @ V, 3, 2).values.round(12).tolist()
     [3.0, 2.0]
     """
     n = _checked_whole("n", n, 1, 2**31 - 1)
-    _require(
-        callable(product),
-        f"product must be a function of an (n, b) array, got {type(product).__name__}",
-    )
+    _require(callable(product), "product must be a function of an (n, b) array")
     return _lanczos(*_checked_search(_ByProducts(product, n), k, seed, tol, max_iterations))
 
 
@@ -3507,9 +3387,8 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
     """The k largest eigenvalues of a symmetric operator and their vectors, by orthogonal iteration (AMS section 2).
 
-    1. Q: random orthonormal (n, k).  2. Until converged: (a) Q <- A Q, (b) Q <- orthonormalize(Q).
-    The iteration by itself finds the eigenvalues largest in size. A sketched Gram matrix is indefinite, so where a Ritz
-    value turns up negative, A is shifted by its size from then on, and the largest eigenvalues win.
+    1. Q: random orthonormal (n, k).  2. Until converged: (a) Q <- A Q, (b) Q <- orthonormalize(Q). That finds the
+    eigenvalues largest in size: where a Ritz value is negative, A is shifted by its size from then on.
     Parameters:
         A, k, seed, tol : as of `block_lanczos`; the subspace is invariant to tol
         max_iterations : int, at least 1; products with k vectors
@@ -3546,14 +3425,13 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 
     The stopping rule is a posteriori and needs no gap (Kuczynski, Wozniakowski 1992). Never above but for rounding.
     Parameters:
-        A : (n, n) symmetric array or operator
-        seed : int from 0 to 2**64 - 1
+        A, seed : as of `block_lanczos`
         tol : float, not negative; relative error. With probability 1 - 1e-6 over seeds the norm is at most (1 + tol)
             times the result (or above it by 16 roundings of a product). If the basis was full before, or max_iterations
             were over, there is an eigenvalue as near to the result as |A v - value v| <= tol |value| says
         max_iterations : int, at least 1; products with 16 vectors
     Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
-        most 768 n numbers of memory. For n <= 256 the matrix is formed and solved directly
+        most 768 n numbers of memory. For n <= 256 the matrix is formed
     >>> round(spectral_norm(np.diag(np.array([3.0, 1.0, -5.0])), 0), 9)
     5.0
     """
