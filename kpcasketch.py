@@ -271,10 +271,10 @@ _CACHED = (
 
 # Nanoseconds of one thread from which on all threads share the work of a core.
 _SHARED_FROM = 100_000
-# With other programs on the processor, a parallel region ends when the system has run every thread: of two processes
-# with regions of .1 or 1 ms, each finished one region in 8 ms. So the time of a region of less than 10 ms beyond twice
-# its work is added to a debt; at a debt of 8 ms short regions run serially for half a second, and half of the debt
-# stays. Regions after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
+# With other programs on the processor, a parallel region ends when the system has run every thread: two processes with
+# regions of .1 or 1 ms finished one each in 8 ms. So the time of a region of less than 10 ms beyond twice its work is
+# added to a debt; at 8 ms of debt short regions run serially for half a second, and half of the debt stays. Regions
+# after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
 _SHORT = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
@@ -1384,7 +1384,7 @@ def _as_sigma(sigma):
 def gaussian(sigma=None, gamma=None):
     """Gaussian kernel k(x, y) = exp(-|x - y|^2 / (2 sigma^2)) = exp(-gamma |x - y|^2).
 
-    The kernel of the experiments of RSKPCA, SKPCA, DSGD and RLS (RSKPCA writes exp(-|x - y|^2 / sigma^2)).
+    In RSKPCA, SKPCA, DSGD and RLS (RSKPCA writes exp(-|x - y|^2 / sigma^2)).
     Parameters:
         sigma : float, bandwidth in the units of the points, from 1e-150 to 1e150; median_bandwidth(X) to begin with
         gamma : float, 1 / (2 sigma^2), in the place of sigma, as scikit-learn has it; from 1e-301 to 1e300
@@ -1550,14 +1550,16 @@ def scaled(kernel, kappa):
 
 
 def _is_sound(kernel):
-    """Whether code can run with the kernel, whoever made it."""
-    if not 0 <= kernel.kind < len(_KINDS) or kernel.table.shape[0] != kernel.table.shape[1]:
-        return False
-    if kernel.kind == _CUSTOM and _function_at(kernel.address) is None:  # it would end the process
-        return False
-    if kernel.kind == _POLYNOMIAL and not 1.0 <= kernel.shape <= 64.0:
-        return False
-    return kernel.scale > 0.0 and min(kernel.gamma, kernel.shape, kernel.offset) >= 0.0
+    """Whether code can run with the kernel: a custom one of another process would end this one."""
+    rows, columns = kernel.table.shape
+    return (
+        rows == columns
+        and 0 <= kernel.kind < len(_KINDS)
+        and (kernel.kind != _CUSTOM or _function_at(kernel.address) is not None)
+        and (kernel.kind != _POLYNOMIAL or 1.0 <= kernel.shape <= 64.0)
+        and kernel.scale > 0.0
+        and min(kernel.gamma, kernel.shape, kernel.offset) >= 0.0
+    )
 
 
 def _checked_kernel(name, kernel, **points):
@@ -1615,9 +1617,9 @@ def _formula(kind, gamma, shape, base):
 
 @_strict_helper
 def _apply_kernel(kernel, tile, rows):
-    """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns. The
-    fixed length lets LLVM drop the loops for remainders: half of the code to compile. Strict, for powers from the scale
-    on: in another order the serial core overflowed where the parallel one did not."""
+    """Kernel values from squared distances, sums of sizes or inner products, in place on the first 128 columns: a fixed
+    length halves the code to compile. Strict: in another order of factors the serial core overflowed where the parallel
+    one did not."""
     _wide_vectors()
     kind = kernel.kind
     number = tile.dtype.type
@@ -1757,12 +1759,9 @@ def _squares(X):
 
 
 def _prepare(kernel, X, Y, symmetric):
-    """Choose how tiles compute, and bring both point sets to that form.
-
-    |x - y|^2 = |x|^2 + |y|^2 - 2 x.y costs half of summing (x - y)^2, but errs, relative to the kernel value, by a few
-    roundings of gamma (|x|^2 + |y|^2), norms taken about the mean of Y. It is taken where that number stays below 16,
-    but not for kernels with a kink at 0, nor where d < 16.
-    """
+    """Choose how tiles compute, and bring both point sets to that form. |x - y|^2 = |x|^2 + |y|^2 - 2 x.y costs half of
+    summing (x - y)^2, but errs, relative to the kernel value, by a few roundings of gamma (|x|^2 + |y|^2), norms taken
+    about the mean of Y: it is taken where that stays below 16, but not for kernels with a kink at 0, nor for d < 16."""
     kind = _KINDS[kernel.kind]
     none = np.empty(0, X.dtype)
     if kind.base == _EVERY_PAIR:
@@ -1808,9 +1807,8 @@ def kernel_value(kernel, x, y):
 
     Parameters:
         kernel : Kernel
-        x, y : (d,) arrays
+        x, y : (d,) arrays. Nothing is checked: a vector that is too short is read beyond its end
     Returns: float, in float64 whatever the vectors are
-    Cost: O(d) time, no memory. Nothing is checked: a vector that is too short is read beyond its end.
     >>> kernel_value(linear(), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     11.0
     """
@@ -2129,9 +2127,8 @@ def _gram_product(kernel, pairs, V):
 
 @_public
 def gram_matmat(X, Y, V, kernel):
-    """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K.
+    """Gram matrix times vectors, (K V)_iq = sum_j k(x_i, y_j) V_jq, without forming K (AMS section 2, step 2a).
 
-    The product of orthogonal iteration (AMS section 2, step 2a) and of feature evaluation, O(d) memory a point.
     Parameters:
         X : (n, d) array
         Y : (m, d) array; passing X itself halves the kernel evaluations up to n p = 2^20 or so
@@ -2342,9 +2339,9 @@ def _add_panel_products(left, right, places, out):
                 c = q * width - begin
                 for row in range(first, last, 4):
                     A = left[row // width]
-                    i = row % width
-                    r = row - first
-                    _add_transposed_panel(A, i, width - 1, deep, stop, panel, tile, r, c)
+                    _add_transposed_panel(
+                        A, row % width, width - 1, deep, stop, panel, tile, row - first, c
+                    )
         for i in range(first, last):
             for j in range(begin, end):
                 out[i, j] += tile[i - first, j - begin]
@@ -2762,12 +2759,10 @@ def _as_operator(name, value, symmetric=False):
         square = A.shape[0] == A.shape[1] > 0
         _require(square, f"{name} must be square, with at least one row, got shape {A.shape}")
     else:
-        _require(
-            type(value) in _OPERATORS,
-            f"{name} must be a square array of real numbers, a CSR, Bits, Implicit, LowRank, "
-            f"Difference or Centered, got {type(value).__name__}",
-        )
-        A = _checked_as(type(value), name, value)
+        kind = type(value)
+        wanted = "a square array, CSR, Bits, Implicit, LowRank, Difference or Centered"
+        _require(kind in _OPERATORS, f"{name} must be {wanted}, got {kind.__name__}")
+        A = _checked_as(kind, name, value)
     if isinstance(A, Implicit):
         _checked_kernel(f"{name}.kernel", A.kernel, **{f"{name}.X": A.X})
     if isinstance(A, CSR) and A.indices.size:
@@ -2951,7 +2946,7 @@ def _tridiagonalize(A, d, e):
 def _diagonalize(d, e, Z):
     """Implicit QR steps with Wilkinson's shift (Golub, Van Loan, algorithm 8.3.3): d becomes eigenvalues, Z turns."""
     n = d.shape[0]
-    high = d.shape[0] - 1
+    high = n - 1
     while high > 0:
         low = high
         while (
@@ -3369,8 +3364,8 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
 
     `block_lanczos` for whatever can multiply: a cluster, a GPU, a scipy LinearOperator (AMS section 2, footnote 1).
     Parameters:
-        product : function of an (n, b) float64 array that returns A times it, (n, b) and real; A is symmetric. b is n,
-            k rounded up to a multiple of 16, or 64. A product in float32 is taken to be rounded so
+        product : function of an (n, b) float64 array that returns A times it; A is symmetric. Products in float32 are
+            taken to be rounded so
         n : int, at least 1; rows of A
         k : int from 1 to n
         seed, tol, max_iterations : as of `block_lanczos`
@@ -3393,8 +3388,8 @@ def orthogonal_iteration(A, k, seed=0, tol=1e-8, max_iterations=10000):
         A, k, seed, tol : as of `block_lanczos`; the subspace is invariant to tol
         max_iterations : int, at least 1; products with k vectors
     Returns: Eigen; it does not raise when it stops early: see `residual`
-    Cost: One product of A with k vectors and O(n k^2) an iteration; the error falls by lambda_{k+1} / lambda_k each
-        time (AMS-C), and once A is shifted by (lambda_{k+1} + shift) / (lambda_k + shift). Memory O(n k).
+    Cost: One product of A with k vectors and O(n k^2) an iteration; the error falls by (lambda_{k+1} + shift) /
+        (lambda_k + shift) each time (AMS-C). Memory O(n k).
     """
     A, k, key, tol, max_iterations = _checked_search(A, k, seed, tol, max_iterations)
     Q = _start_block(_size(A), k, key)
@@ -3427,8 +3422,8 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
     Parameters:
         A, seed : as of `block_lanczos`
         tol : float, not negative; relative error. With probability 1 - 1e-6 over seeds the norm is at most (1 + tol)
-            times the result (or above it by 16 roundings of a product). If the basis was full before, or max_iterations
-            were over, there is an eigenvalue as near to the result as |A v - value v| <= tol |value| says
+            times the result (or above it by 16 roundings of a product), unless the basis was full before (then there
+            is an eigenvalue as near to the result as |A v - value v| <= tol |value| says) or max_iterations were over
         max_iterations : int, at least 1; products with 16 vectors
     Returns: float. 3 to 8 products with 16 vectors where the spectrum falls, 20 to 40 at 1 % where it has no gap; at
         most 768 n numbers of memory. For n <= 256 the matrix is formed
