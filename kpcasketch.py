@@ -7471,7 +7471,7 @@ def dsgd_ksir(
 # Everything here rests on one substitution: y(x) = L^-1 k(landmarks, x), where L L^T is the Gram matrix of the
 # landmarks, plus a diagonal for scores. |y|^2 is what the landmarks explain of k(x, x), and the rows y(x)^T are the
 # Nystrom factor: half of the multiplications of a product with a square root, and as stable as a Cholesky
-# factorisation. Points pass in slabs of 8192 rows; nothing of size n x s is held but what the caller asks for.
+# factorisation. Points pass in slabs of 8192 rows.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 13.1 The substitution
@@ -7505,11 +7505,8 @@ class LandmarkPoints(NamedTuple):
     factor=2,
 )
 class NystromMap(NamedTuple):
-    """What maps points to Nystrom features.
-
-    points (s, d), the landmarks, those that depend on the others last; factor (s, s), lower triangular, factor
-    factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel.
-    """
+    """What maps points to Nystrom features: points (s, d), landmarks, those that depend on others last; factor (s, s),
+    lower triangular, factor factor^T the Gram matrix of the first `rank` of them, and 0 beyond; kernel."""
 
     points: np.ndarray
     factor: np.ndarray
@@ -7519,8 +7516,7 @@ class NystromMap(NamedTuple):
 
 _SLAB = 64 * _BLOCK  # rows in work at a time: one task for each of 64 threads
 _CHECKED_FIRST = 2048  # points on which a residual is looked at before it is certified
-# Random numbers of a recursion: for halving, for the draw at the top, and for its levels. Those of a level: for the
-# ridge, for its coins, and for a plain sample.
+# Random numbers of a recursion; and those of a level: for the ridge, for its coins, and for a plain sample.
 _HALVING, _TOP, _LEVELS = 0, 2, 3
 _TAIL, _COINS, _AT_RANDOM = range(3)
 
@@ -7627,12 +7623,9 @@ def _is_definite(kernel):
 
 
 def _rounding(kernel, X, m):
-    """Error of a pivot of m terms, relative to the kernel value: rounding errors add up like sqrt(m).
-
-    Where squared distances may be expanded (`_prepare`), values err by up to .36 sqrt(d) steepness (|x|^2 + |y|^2)
-    roundings (measured for d from 16 to 3000), so that copies of a point leave a residual. Inner products err by
-    sqrt(d) roundings, and their powers by as many times that.
-    """
+    """Error of a pivot of m terms, relative to the kernel value: rounding errors add up like sqrt(m). Where squared
+    distances may be expanded, values err by up to .36 sqrt(d) steepness (|x|^2 + |y|^2) roundings (measured for d from
+    16 to 3000). Inner products err by sqrt(d) roundings, and their powers by as many times that."""
     factor = 0.0
     steepness = _KINDS[kernel.kind].steepness(kernel)
     if kernel.kind == _POLYNOMIAL:
@@ -7647,11 +7640,9 @@ def _rounding(kernel, X, m):
 
 
 def _draw_by_size(sizes, s, key):
-    """s points drawn one after the other without replacement, in proportion to sizes; inclusion chances.
-
-    Exponential clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one,
-    chances are 1 - exp(-size_i time), and sums weighted by their inverse are unbiased (Cohen, Kaplan 2007).
-    """
+    """s points drawn one after the other without replacement, in proportion to sizes; inclusion chances. Exponential
+    clocks (Efraimidis, Spirakis 2006): the s first of -log(u_i) / size_i. Given the time of the next one, chances are
+    1 - exp(-size_i time), and sums weighted by their inverse are unbiased (Cohen, Kaplan 2007)."""
     if s >= sizes.size:
         return np.arange(sizes.size), np.ones(sizes.size)
     sizes = np.maximum(sizes, 1e-290)
@@ -7684,20 +7675,17 @@ def _choose_pivots(H, least, bar, greedy, chosen, columns):
         for a in range(count):
             for b in range(count):
                 H[a, b] -= column[a] * column[b]
-        for a in range(count):  # exactly 0, where rounding would leave a trace
-            H[i, a] = 0.0
-            H[a, i] = 0.0
+        H[i] = 0.0  # exactly, where rounding would leave a trace
+        H[:, i] = 0.0
         chosen[found] = i
         found += 1
     return found
 
 
 def _candidates(rest, count, share, key):
-    """Rows to choose pivots from, and the least residual to accept, so that no point outside could come before.
-
-    share 1: the largest residuals. Between 0 and 1: a draw in proportion to the residuals, all over the data, of which
-    those above that share of the largest are taken. 0: one draw after the other, as `rpcholesky` draws.
-    """
+    """Rows to choose pivots from, and the least residual to accept, so no point outside could come before. share 1: the
+    largest residuals. Between 0 and 1: a draw in proportion to the residuals, of which those above that share of
+    the largest are taken. 0: one draw after the other, as `rpcholesky` draws."""
     if share == 0.0:
         sums = np.cumsum(rest)
         rows = np.searchsorted(sums, _uniforms(key, np.arange(count)) * sums[-1], "right")
@@ -7739,11 +7727,8 @@ def _new_pivots(P, kernel, shift, F, found, rest, floor, count, share, key):
 
 def _pivoted(counts, P, kernel, shift, block, share, like, key):
     """Partial Cholesky factorisations of K + diag(shift) with as many pivots as each of counts, which ascend; fewer
-    where nothing is left. Errors are in the precision of `like`.
-
-    Yields Landmarks in the order of choice, the factor F, the diagonals of K and of K + diag(shift) - F F^T, and the
-    error of the latter, up to which it counts as 0.
-    """
+    where nothing is left. Errors are in the precision of `like`. Yields Landmarks in the order of choice, the factor F,
+    the diagonals of K and of K + diag(shift) - F F^T, and the error of the latter, up to which it counts as 0."""
     n = len(P)
     definite = _is_definite(kernel)
     value_rounding = _rounding(kernel, like, 1)
@@ -7814,11 +7799,8 @@ def _factor(Z, kernel, shift):
 def _scores(P, rows, Z, weights, kernel, lam, k=0, key=None):
     """RLS lemma 6 for the points P[rows] and weighted landmarks Z: scores from 0 to 1, and kernel values computed.
     lam None: the ridge of the landmarks' own tail beyond k.
-
     (1 / lam) (K - K S (S^T K S + lam)^-1 S^T K)_ii = (k_ii - |y_i|^2) / lam, L L^T = K(Z, Z) + lam diag(weights)^-2,
-    at least a rounding of k_ii, so that no ridge makes a score too small; in float64 where lam is near the rounding of
-    float32.
-    """
+    at least a rounding of k_ii; in float64 where lam is near the rounding of float32."""
     evaluations = 0
     if lam is None:
         lam = _tail_ridge(kernel, Z, weights, k, key)
@@ -7850,8 +7832,7 @@ def ridge_leverage_scores(X, kernel, lam):
         X : (n, d) array
         kernel : Kernel, positive semidefinite
         lam : float, positive ridge, in the units of the eigenvalues of K
-    Returns: (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam, and at least
-        that. O(n^3) time, O(n^2) memory: more points take `approximate_ridge_leverage_scores`
+    Returns: (n,) float64 array, 0 to 1, at least its rounding error, 2^-52 k(x, x) / lam. O(n^3) time, O(n^2) memory
     >>> ridge_leverage_scores(np.array([[1.0], [2.0]]), linear(), 5.0).round(12).tolist()
     [0.1, 0.4]
     """
@@ -7874,17 +7855,16 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
         landmarks : as of `nystrom_map`
         weights : (s,) array of positive numbers, 1 / sqrt(p) for a landmark kept with probability p; ones for a subset
         kernel, lam : as of `ridge_leverage_scores`
-    Returns: (n,) float64 array of numbers from 0 to 1, with a rounding error of about 2^-52 k(x, x) / lam. About n s
-        kernel values and O(n s (d + s / 2)) time, in slabs of 8192 rows
+    Returns: (n,) float64 array, rounded as `ridge_leverage_scores`. About n s kernel values, O(n s (d + s / 2)) time
     """
     X = _checked_points("X", X)
     weights = _checked_vector("weights", weights)
     Z = _checked_landmarks(X, landmarks)
     kernel = _checked_kernel("kernel", kernel, X=X, landmarks=Z)
     lam = _checked_real("lam", lam, 1e-300)
+    sound = weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf
     _require(
-        weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf,
-        "weights must hold one positive number for each landmark, with a finite lam / weights^2",
+        sound, "weights must be positive, one for each landmark, with a finite lam / weights^2"
     )
     return _scores(X, np.arange(len(X)), Z, weights, kernel, lam)[0]
 
@@ -7939,19 +7919,16 @@ def sample_landmarks(scores, delta, seed=0, oversampling=16.0):
 
 @_public
 def rls_nystrom(X, kernel, lam, delta, seed=0, oversampling=16.0):
-    """Landmarks by exact ridge leverage scores (RLS algorithm 1).
+    """Landmarks by exact ridge leverage scores (RLS algorithm 1), with the promise of `sample_landmarks`.
 
-    K~ <= K <= K~ + lam I with probability 1 - delta (RLS theorem 3).
     Parameters:
         X, kernel, lam : as of `ridge_leverage_scores`; lam is the error allowed
         delta, seed, oversampling : as of `sample_landmarks`
-    Returns: Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta) of them, indices ascending, weights 1 / sqrt(p).
-        O(n^3) time, O(n^2) memory: `recursive_rls` does without the exact scores
+    Returns: Landmarks, about 16 d_eff(lam) log(d_eff(lam) / delta), as `sample_landmarks`. O(n^3) time, O(n^2) memory
     """
     _checked_sampling(delta, 8, seed, oversampling)  # before the work
-    scores = ridge_leverage_scores(X, kernel, lam)
-    found = sample_landmarks(scores, delta, seed, oversampling)
-    return found._replace(evaluations=scores.size * (scores.size + 1) // 2)
+    found = sample_landmarks(ridge_leverage_scores(X, kernel, lam), delta, seed, oversampling)
+    return found._replace(evaluations=len(X) * (len(X) + 1) // 2)
 
 
 def _largest_rank(size, constant, delta):
@@ -7989,23 +7966,11 @@ def _tail_ridge(kernel, Z, weights, k, key):
 
 
 def _recursive(
-    X,
-    kernel,
-    key,
-    delta,
-    lam,
-    size,
-    top=0,
-    constant=1.0,
-    factor=1.0,
-    oversampling=1.0,
-    division=1.0,
+    X, kernel, key, delta, lam, size, top, constant=1.0, factor=1.0, oversampling=1.0, division=1.0
 ):
     """RLS algorithm 2 (lam given) and RLS algorithm 3 (lam None, size s, c = constant), and their practical variants.
-
     Steps are numbered as in RLS algorithm 3 (algorithm 2). factor: of scores; division: of delta at each level down;
-    top: landmarks that are drawn exactly at the top, 0 for coins there, too.
-    """
+    top: landmarks that are drawn exactly at the top, 0 for coins there, too."""
     # How many fair coins each point wins in a row: those with at least t are the points left after t halvings.
     words = _words(_python_subkey(key, _HALVING), np.arange(len(X)))
     depth = np.frexp((~words & (words + np.uint64(1))).astype(np.float64))[1] - 1
@@ -8064,8 +8029,7 @@ def recursive_rls(X, kernel, lam, delta, seed=0, oversampling=16.0):
     X, kernel = _points_and_kernel(X, kernel)
     lam = _checked_real("lam", lam, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
-    constants = dict(factor=1.5, oversampling=oversampling, division=3.0)
-    return _recursive(X, kernel, key, delta, lam, 0, **constants)
+    return _recursive(X, kernel, key, delta, lam, 0, 0, 1.0, 1.5, oversampling, 3.0)
 
 
 @_public
@@ -8075,14 +8039,14 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     As `recursive_rls`, with the ridge (1 / k) sum_{i > k} sigma_i(S^T K S) of each sample in the place of lam, the
     largest k with c k log(2 k / delta) <= s, scores times 5, and probabilities min(1, 16 l_i log(2 k / delta)). With
     probability 1 - 3 delta at most 2 s landmarks, and RLS theorem 3 for the ridge (1 / k) sum_{i > k} sigma_i(K) (RLS
-    theorem 10, by RLS fact 9). Unlike the printed algorithm, it caps scores at 1, takes the tail sum from 3 steps of
-    orthogonal iteration (about 1 % too large), and replaces a sample of at most k points by s random ones.
+    theorem 10, by RLS fact 9). Unlike the printed one, it caps scores at 1, sums the tail by orthogonal iteration
+    (about 1 % too large), and replaces a sample of at most k points by s random ones.
     Parameters:
         X, kernel : as of `recursive_rls`
         s : int, at least 1; sample size; n or more returns all points
         delta, seed : as of `recursive_rls`
-        constant : float, positive; the c that the paper leaves open. 640 is what its own accounting comes to; the
-            theorem speaks where s >= c log(2 / delta), 2700 at delta = .03. Below that k is 1 and no promise is made
+        constant : float, positive; the c that the paper leaves open, 640 by its own accounting. Where s < c log(2 /
+            delta), 2700 at delta = .03, k is 1 and no promise is made
         oversampling : as of `recursive_rls`
     Returns: Landmarks, a random number of them, indices ascending, weights 1 / sqrt(p)
     """
@@ -8090,8 +8054,7 @@ def recursive_rls_fixed(X, kernel, s, delta, seed=0, constant=640.0, oversamplin
     s = _checked_whole("s", s, 1)
     constant = _checked_real("constant", constant, 1e-300)
     delta, key, oversampling = _checked_sampling(delta, 32, seed, oversampling)
-    constants = dict(constant=constant, factor=5.0, oversampling=oversampling, division=3.0)
-    return _recursive(X, kernel, key, delta, None, s, **constants)
+    return _recursive(X, kernel, key, delta, None, s, 0, constant, 5.0, oversampling, 3.0)
 
 
 def _practical(X, kernel, s, seed, delta, accelerated):
@@ -8101,7 +8064,7 @@ def _practical(X, kernel, s, seed, delta, accelerated):
     key = _checked_key(seed, _LANDMARKS)
     delta = _as_delta(delta, _practical_delta(s))
     size = min(s, math.ceil(math.sqrt(s + s**3 / len(X)))) if accelerated else s
-    return _recursive(X, kernel, key, delta, None, size, top=s, constant=4.0)
+    return _recursive(X, kernel, key, delta, None, size, s, 4.0)
 
 
 @_public
@@ -8156,8 +8119,7 @@ def _landmarks_by_pivots(X, kernel, s, block, share, seed):
 def rpcholesky(X, kernel, s, seed=0, block=64):
     """Landmarks by randomly pivoted Cholesky (Chen, Epperly, Tropp, Webber 2025), a rival of RLS.
 
-    Each pivot is drawn in proportion to the diagonal of K - F F^T, by blocks of proposals with rejection (Epperly,
-    Tropp, Webber 2025).
+    Each pivot is drawn in proportion to the diagonal of K - F F^T, by blocks with rejection (Epperly and others 2025).
     Parameters:
         X, kernel, s, seed : as of `recursive_rls_practical`
         block : int from 1 to 128, proposals at a time; 1 is the simple algorithm
@@ -8177,24 +8139,15 @@ def pivoted_cholesky(X, kernel, s, block=64):
     Parameters:
         X, kernel, s : as of `rpcholesky`
         block : int from 1 to 128, candidates at a time; it changes the time, and the choice only among equal residuals
-    Returns: Landmarks in the order of choice, weights 1; fewer than s if those found explain all points to rounding.
-        Several times slower than `rpcholesky`; outliers come first, which is rarely what kernel PCA wants
+    Returns: as of `rpcholesky`, which is several times faster. Outliers come first, which kernel PCA rarely wants
     """
     return _landmarks_by_pivots(X, kernel, s, block, 1.0, 0)
 
 
-@_validated(
-    "an RLSState, as rls_start and rls_update return it",
-    points="points",
-    indices="whole",
-    weights=1,
-)
+@_validated("an RLSState, as rls_start gives it", points="points", indices="whole", weights=1)
 class RLSState(NamedTuple):
-    """Landmarks of a stream under way: made by `rls_start`, passed on by `rls_update`.
-
-    points (m, d), at most s; indices (m,), their numbers in the stream; weights and evaluations as of Landmarks;
-    kernel; s; count: points so far; seed.
-    """
+    """Landmarks of a stream under way: points (m, d), at most s; indices (m,), their numbers in the stream; weights and
+    evaluations as of Landmarks; kernel; s; count: points so far; seed."""
 
     points: np.ndarray
     indices: np.ndarray
@@ -8212,9 +8165,8 @@ def _with_landmarks(state, more, count):
     proportion to q / p, q the chance that their score asks for."""
     s = state.s
     arriving = more.points, state.count + more.indices, more.weights
-    union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
+    points, indices, weights = union = [np.concatenate(pair) for pair in zip(state[:3], arriving)]
     evaluations = state.evaluations + more.evaluations
-    points, indices, weights = union
     if len(points) > s:
         # No two unions begin with the same point and have cost the same so far.
         key = _python_subkey(_key(state.seed, _LANDMARKS), int(indices[0]))
@@ -8331,11 +8283,9 @@ def nystrom_map(X, landmarks, kernel):
 
     Parameters:
         X : (n, d) array, of which only the landmarks are read
-        landmarks : Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, (s,) array of row numbers of X, or (s, d)
-            array of points
+        landmarks : Landmarks, LandmarkPoints, ReducedSet, CertifiedNystrom, (s,) row numbers of X, or (s, d) points
         kernel : Kernel, positive semidefinite
-    Returns: NystromMap, its landmarks in the order of pivots. Those whose residual is not above the rounding of kernel
-        values in X's type come last, with features 0, and rank is the number of others
+    Returns: NystromMap, in the order of pivots. Landmarks whose residual is rounding come last, with features 0
     Cost: s^2 + s kernel values and some more to choose pivots, O(s^2 (d + s)) time, O(s (d + s)) memory.
     """
     Z = _checked_landmarks(_as_array("X", X, 2), landmarks)
@@ -8359,7 +8309,6 @@ def _map_features(P, found):
 def nystrom_features(X, map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
-    K~ = K S (S^T K S)^+ S^T K; the rows are those of K S (S^T K S)^(+/2) up to a rotation of the feature space.
     Parameters:
         X : (n, d) array, training or new points
         map : NystromMap; it carries its kernel
@@ -8420,9 +8369,8 @@ def _coefficients(found, V):
     rank = found.rank
     C = np.zeros(V.shape)
     if rank:
-        C[:rank] = solve_triangular(
-            found.factor[:rank, :rank], V[:rank], 1, True, check_finite=False
-        )
+        L = found.factor[:rank, :rank]
+        C[:rank] = solve_triangular(L, V[:rank], 1, True, check_finite=False)
     return C
 
 
@@ -8455,8 +8403,7 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
     """Kernel PCA of all points over a few landmarks (RLS theorem 17): leading directions of the projected data.
 
     Z = Phi^T S C with C = (S^T K S)^+ S^T K~^(1/2) W~, W~ the leading eigenvectors of K~: orthonormal in feature space.
-    For landmarks by ridge leverage scores with lam = (eps / k) sum_{i > k} sigma_i, they lose at most 1 + 2 eps times
-    what the best k directions lose, if K <= K~ + lam I (RLS theorem 3).
+    If K <= K~ + lam I, lam = (eps / k) sum_{i > k} sigma_i, they lose at most 1 + 2 eps times what the best k lose.
     Parameters:
         X : (n, d) array
         landmarks, kernel : as of `nystrom_map`
@@ -8482,12 +8429,9 @@ def nystrom_kpca(X, landmarks, kernel, k, seed=0, centered=False):
 
 @_validated("a CertifiedNystrom")
 class CertifiedNystrom(NamedTuple):
-    """A factor of few columns and how near its K~ = factor factor^T is to K.
-
-    landmarks, in the order of choice; factor (n, r), orthogonal columns in falling order of length: the r leading
-    components of the landmarks' Nystrom factor; trace_left, (tr K - tr K~) / tr K; error_bound, of |K - K~|_2 / |K|_2;
-    chance that it is too small: 0 by the trace, else 1e-6 for each look at it.
-    """
+    """A factor of few columns, and how near its K~ is to K: landmarks, in the order of choice; factor (n, r),
+    orthogonal columns in falling order of length, the r leading components of the Nystrom factor; trace_left, of tr K;
+    error_bound, of |K - K~|_2 / |K|_2; chance that it is too small: 0 by the trace, else 1e-6 for each look."""
 
     landmarks: Landmarks
     factor: np.ndarray
@@ -8516,20 +8460,19 @@ def _certified_distance(X, kernel, F, key, tol):
 def nystrom_to(X, kernel, error, seed=0, limit=0):
     """Landmarks until their leading components are as near to K as was asked for, with a certificate of it (RLS (1)).
 
-    Pivots of `rpcholesky`, a fifth more of them at a time, until their K~ looks near enough on 2048 points. As K~ <= K,
-    no rank below the number r of eigenvalues of K~ above error |K|_2 has that error. So 1.3 r components of K~ (or
-    those above .9 error |K|_2) are measured on all points, and more pivots follow if they have it not.
+    Pivots of `rpcholesky`, a fifth more at a time, until their K~ looks near enough on 2048 points. As K~ <= K, no rank
+    below the number r of eigenvalues of K~ above error |K|_2 has that error: 1.3 r components of K~ are measured.
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite; one that is 0 on X, infinite, or clearly indefinite is refused
         error : float, positive: |K - K~|_2 / |K|_2, the error of LowRank(factor) relative to the largest eigenvalue
         seed : int from 0 to 2**64 - 1
         limit : int, landmarks at most; 0 for no limit but n
-    Returns: CertifiedNystrom, for `nystrom_kpca` too. error_bound comes from the trace, where this is enough and the
-        kernel is positive semidefinite by its formula, else from block Lanczos: about 1.01 times the norm. It exceeds
-        `error` where the limit, or rounding in X's type (4e-16 or more, 5e-7 to 2e-5 in float32), was met first
-    Cost: n s kernel values and O(n s (d + s)) time for s landmarks, then 3 to 8 products of K with 16 vectors, n^2
-        kernel values each, for the certificate; where the trace alone shows it, none. Memory 2 n s numbers.
+    Returns: CertifiedNystrom, for `nystrom_kpca` too. error_bound comes from the trace, where this is enough, else from
+        block Lanczos: about 1.01 times the norm. It exceeds `error` where the limit, or rounding in X's type (4e-16 or
+        more, 5e-7 to 2e-5 in float32), was met first
+    Cost: n s kernel values, O(n s (d + s)) time for s landmarks; then 3 to 8 products of K with 16 vectors, n^2 kernel
+        values each, where the trace does not show it. Memory 2 n s numbers.
     >>> found = nystrom_to(np.arange(50.0).reshape(-1, 1), gaussian(9.0), 1e-3)
     >>> found.factor.shape[1] < 13, found.error_bound <= 1e-3
     (True, True)
@@ -8591,9 +8534,7 @@ def _checked_targets(Y, rows):
 
 
 def _require_fitting(coef):
-    _require(
-        np.isfinite(coef).all(), "Y must not be so large that coefficients overflow the type of X"
-    )
+    _require(np.isfinite(coef).all(), "Y must not be so large that coefficients overflow X's type")
 
 
 def _ridge_by_map(found, squares, products, lam, targets):
@@ -8618,8 +8559,7 @@ def kernel_ridge(F, Y, lam):
     """
     F = _checked_points("F", F)
     lam = _checked_real("lam", lam, 1e-300)
-    squares, products = _normal_equations(F, None, _checked_targets(Y, len(F)))
-    weights = _solve_ridge(squares, products, lam)
+    weights = _solve_ridge(*_normal_equations(F, None, _checked_targets(Y, len(F))), lam)
     return weights[:, 0] if np.ndim(Y) == 1 else weights
 
 
@@ -8643,8 +8583,7 @@ def nystrom_ridge(X, Y, landmarks, kernel, lam):
     lam = _checked_real("lam", lam, 1e-300)
     T = _checked_targets(Y, len(X))
     found = nystrom_map(X, landmarks, kernel)
-    squares, products = _normal_equations(X, found, T)
-    return _ridge_by_map(found, squares, products, lam, np.ndim(Y))
+    return _ridge_by_map(found, *_normal_equations(X, found, T), lam, np.ndim(Y))
 
 
 @_public
@@ -8691,8 +8630,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     a = best = np.zeros(T.shape)
     R = T
     direction = 0.0
-    before = math.inf
-    least = math.inf
+    before = least = math.inf
     lengths = np.maximum(np.linalg.norm(T, axis=0), 1e-300)
     for iteration in range(max_iterations + 1):
         # The best of each target: with lam below rounding, steps may go astray.
@@ -8720,8 +8658,6 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 14. Downstream
-#
-# Learning on any low-rank factor F of a Gram matrix, K~ = F F^T: a linear method on the rows of F.
 # ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -8774,10 +8710,9 @@ def _ridge_basis(F, lam, squared):
 def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     """Regularised kernel canonical correlations of two views, K~_x = F F^T and K~_y = G G^T (RLS theorem 18).
 
-    Maximises f^T Phi_x^T Phi_y g. squared: under |(K_x + lam_x) alpha| = 1 and |(K_y + lam_y) beta| = 1, whose optimum
-    is sigma_1(T), T = (K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1, the number of RLS theorem 18. Else: under the
-    constraints as the paper displays them, |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g, whose optimum is
-    sigma_1(P_x^(1/2) P_y^(1/2)) with P = K (K + lam)^-1, and not sigma_1(T).
+    Maximises f^T Phi_x^T Phi_y g. squared: under |(K_x + lam_x) alpha| = |(K_y + lam_y) beta| = 1, with the optimum of
+    RLS theorem 18, sigma_1((K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1). Else: under the constraints as printed,
+    |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g; optimum sigma_1(P_x^(1/2) P_y^(1/2)), P = K (K + lam)^-1.
     Parameters:
         F, G : (n, r) and (n, q) arrays; views are not centred, centre their columns for that
         lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
@@ -9345,14 +9280,11 @@ def _compiled_features_of(x, model, out):
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 16. Files and advice
-#
-# Plain Python on NumPy, as all that follows: methods by name, models on disk, advice, a transformer for scikit-learn.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 16.1 Methods by their names
 
-# s: how many landmarks, or one in how many entries is kept, by default; make(X, kernel, s, seed) gives a matrix in the
-# place of the Gram matrix, Landmarks or a ReducedSet.
+# s: landmarks, or one in s entries is kept, by default; make gives a matrix in place of K, Landmarks or a ReducedSet.
 _Method = collections.namedtuple("_Method", "s make")
 _METHODS = {
     "lanczos": _Method(None, lambda X, kernel, s, seed: gram(X, X, kernel)),
@@ -9376,11 +9308,9 @@ _STANDARDIZED = ("standardized.mean", "standardized.scale")  # beside models of 
 
 @_validated("an Advice")
 class Advice(NamedTuple):  # here, as _TUPLES lists it
-    """One way to the k leading eigenpairs of a Gram matrix, as predicted.
-
-    method, as on the command line; size: kept entries' s, landmarks or features, 0 for none; bytes; seconds; error,
-    relative to |K|_2; works: whether error and memory suffice; reason: what the figures rest on, or why it does not.
-    """
+    """One way to the k leading eigenpairs, as predicted: method, as on the command line; size: the s of sampling,
+    landmarks or features, 0 for none; bytes; seconds; error, relative to |K|_2; works: whether these suffice;
+    reason: what the figures rest on, or why it does not."""
 
     method: str
     size: float
@@ -9429,9 +9359,8 @@ def _write_whole(path, write):
     except BaseException as error:
         part.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno:
-            raise OSError(
-                error.errno, f"{error.strerror}; what was there before stays", str(path)
-            ) from None
+            text = f"{error.strerror}; what was there before stays"
+            raise OSError(error.errno, text, str(path)) from None
         raise
 
 
@@ -9457,27 +9386,19 @@ def _arrays_in(path, mapped=None, kept=None):
     except OSError:
         raise
     except Exception as error:  # damaged files make numpy and zipfile raise whatever it may be
-        reason = (
-            "it holds Python objects"
-            if re.search("pickle|Python objects", str(error))
-            else str(error)
-        )
-        raise ValueError(
-            f"cannot read {path}: {(reason or type(error).__name__).splitlines()[0]}"
-        ) from None
+        reason = str(error) or type(error).__name__
+        if re.search("pickle|Python objects", reason):
+            reason = "it holds Python objects"
+        raise ValueError(f"cannot read {path}: {reason.splitlines()[0]}") from None
 
 
 def _as_arrays(model, name=""):
     """{name: array} of a tuple: a field each, kernel.scale of one inside; the class under its own name, or "class"."""
-    _require(
-        type(model).__name__ in _TUPLES,
-        f"model must be a tuple of this module, got {type(model).__name__}",
-    )
+    called = type(model).__name__
+    _require(called in _TUPLES, f"model must be a tuple of this module, got {called}")
     if isinstance(model, Kernel) and model.address:
-        raise ValueError(
-            "model must not hold a kernel of custom(f): its code lives in this process"
-        )
-    arrays = {name or "class": np.array(type(model).__name__)}
+        raise ValueError("model must not hold a kernel of custom(f): its code is in this process")
+    arrays = {name or "class": np.array(called)}
     for field, kind in type(model).__annotations__.items():
         value = getattr(model, field)
         place = f"{name}.{field}" if name else field
@@ -9486,7 +9407,7 @@ def _as_arrays(model, name=""):
         elif kind in _TUPLES.values() or np.asarray(value).dtype.kind not in (
             "U" if kind is str else "biuf"
         ):
-            raise ValueError(f"model.{place} must be numbers, as {type(model).__name__} has them")
+            raise ValueError(f"model.{place} must be numbers, as {called} has them")
         else:
             arrays[place] = np.asarray(value)
     return arrays
@@ -9496,14 +9417,10 @@ def _from_arrays(arrays, path, name=None):
     """The tuple that `_as_arrays` has written under a name; older files lack fields that are newer."""
     name = name or ("class" if "class" in arrays else "model")
     cls = _TUPLES.get(str(arrays.get(name)))
-    _require(
-        cls is not None and name.count(".") < 99, f"{path} must be a file that save has written"
-    )
+    _require(cls and name.count(".") < 99, f"{path} must be a file that save has written")
     inside = "" if name == "class" else f"{name}."
-    _require(
-        cls is not DSGDState or not arrays.get(f"{inside}implicit", False),
-        f"{path} holds a DSGDState with implicit=True, whose steps older versions took: start anew",
-    )
+    older = cls is DSGDState and arrays.get(f"{inside}implicit")
+    _require(not older, f"{path} holds a DSGDState with implicit=True, an older one: start anew")
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
@@ -9518,9 +9435,7 @@ def _from_arrays(arrays, path, name=None):
             number = kind in (int, bool, float)
             sound = value.dtype.kind in ("biuf" if kind is not int else "biu")
             if not sound or kind in _TUPLES.values() or (number and value.ndim):
-                raise ValueError(
-                    f"{path} must hold numbers that save has written, and {place} is none"
-                )
+                raise ValueError(f"{path} must hold numbers that save wrote, and {place} is none")
             fields[field] = kind(value) if number else value
     return cls(**fields)
 
@@ -9534,7 +9449,7 @@ def save(path, model):
         path : str or path, as of numpy.savez; or a file that is open for writing
         model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it;
             not a kernel of `custom`, whose code lives in this process alone
-    Returns: None. Each field is an array of its name; of a tuple inside, kernel.scale and so on; "class" its class
+    Returns: None. Each field is an array of its name (of a tuple inside: kernel.scale), and "class" its class
     >>> import io
     >>> file = io.BytesIO()
     >>> save(file, gaussian(2.0)), file.seek(0), load(file).gamma
@@ -9543,10 +9458,8 @@ def save(path, model):
     arrays = _as_arrays(model)
     if hasattr(path, "write"):
         return np.savez(path, **arrays)
-    name = os.fsdecode(path)
-    _write_whole(
-        name if name.endswith(".npz") else name + ".npz", lambda file: np.savez(file, **arrays)
-    )
+    name = os.fsdecode(path).removesuffix(".npz") + ".npz"
+    _write_whole(name, lambda file: np.savez(file, **arrays))
 
 
 @_public
@@ -9555,17 +9468,13 @@ def load(path):
 
     Parameters:
         path : str or path of a .npz file; or a file that is open for reading
-    Returns: the tuple, of its class and types. Pickles are never loaded; functions check what they are given. A model
-        of `--standardize` serves (X - mean) / scale: a warning says where in the file these are
+    Returns: the tuple, without pickles. A model of `--standardize` serves (X - mean) / scale: a warning says so
     """
     arrays = _arrays_in(path)
     made = _from_arrays(arrays, path)
     if _STANDARDIZED[0] in arrays:
-        warnings.warn(
-            f"this model serves points (X - mean) / scale, which numpy.load(path) has as "
-            f"{_STANDARDIZED[0]!r} and {_STANDARDIZED[1]!r}",
-            stacklevel=_USERS_LINE,
-        )
+        text = "this model serves (X - mean) / scale, which numpy.load(path) has as {!r} and {!r}"
+        warnings.warn(text.format(*_STANDARDIZED), stacklevel=_USERS_LINE)
     return made
 
 
@@ -9579,8 +9488,7 @@ def median_bandwidth(X, seed=0):
     Parameters:
         X : (n, d) array
         seed : int from 0 to 2**64 - 1
-    Returns: float, in the units of X; the median of the positive distances if more than half of the distances are 0,
-        and 1.0 if all of them are (so that constant data still has a kernel). Only the points drawn are read
+    Returns: float; the median of the positive distances if more than half are 0, and 1.0 if all are. Reads those points
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), 0)
     2.0
     """
@@ -9609,7 +9517,8 @@ def _least_size(errors, wanted, ladder):
     for size in ladder:  # of three draws, all passed by luck too often
         worst = 0.0
         for draw in range(6):
-            worst = max(worst, errors(size, draw)) if worst <= wanted else worst
+            if worst <= wanted:
+                worst = max(worst, errors(size, draw))
         if worst <= wanted:
             break
     return size, worst
@@ -9643,15 +9552,8 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
     error = math.sqrt((s - 1.0) * slope)
     held = n * n / s * (X.itemsize + 4)
     work = growth**2 * here / s
-    yield (
-        "sample",
-        round(s, 2),
-        held,
-        error,
-        lambda: sample_gram(P, kernel, here, seed),
-        work,
-        source,
-    )
+    size = round(s, 2)
+    yield "sample", size, held, error, lambda: sample_gram(P, kernel, here, seed), work, source
 
     def factor_of(method, size, seed):
         if method == "skpca":
@@ -9674,10 +9576,9 @@ def _predicted_sketches(X, kernel, P, wanted, seed, k):
 def advise(X, kernel, error, memory=None, seed=0, k=10):
     """Which sketch of the Gram matrix, and how large, for a wanted error in the spectral norm: the best one first.
 
-    Everything is predicted from a pilot on 4096 points, which also measures this machine. |K|_2 grows like n, errors of
-    entries of independent noise like sqrt(n) (AMS theorem 1), and with the s of sampling like its standard deviation;
-    errors of landmarks and features (skpca: of `fourier_features`, or streamed) stay, for a given number of them up to
-    1024. Small clusters that the pilot misses are missed: `nystrom_to` sees all points, certifies, and goes further.
+    Predicted from a pilot on 4096 points, which also measures this machine. |K|_2 grows like n, errors of independent
+    noise like sqrt(n) (AMS theorem 1); those of up to 1024 landmarks or features (skpca: of `fourier_features`) stay.
+    Small clusters that the pilot misses are missed: `nystrom_to` sees all points, certifies, and goes further.
     Parameters:
         X : (n, d) array
         kernel : Kernel, positive semidefinite
@@ -9685,8 +9586,7 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
         memory : bytes that the matrix may take; None for half of this machine's memory
         seed : int from 0 to 2**64 - 1, by default 0
         k : int from 1 to n; eigenpairs wanted
-    Returns: list of Advice, those that work first, by seconds (measured) of the matrix and its k leading eigenpairs;
-        those below one second come first, the smallest in bytes before the others
+    Returns: list of Advice, those that work first, by seconds (measured); below one second by bytes
     >>> best = advise(np.arange(40.0).reshape(-1, 1), gaussian(5.0), 0.01, k=2)[0]
     >>> best.works, best.error <= 0.01
     (True, True)
@@ -9700,9 +9600,8 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
     few = min(len(X), _PILOT_POINTS)
     P = X[np.sort(np.random.default_rng(seed).choice(len(X), few, replace=False))]
     rows = []
-    for method, size, held, error, make, work, source in _predicted_sketches(
-        X, kernel, P, wanted, seed, k
-    ):
+    sketches = _predicted_sketches(X, kernel, P, wanted, seed, k)
+    for method, size, held, error, make, work, source in sketches:
         flaw = ""
         if error > wanted * (1.0 + 1e-3):  # sizes are rounded
             flaw = "error too large, or too near to what is allowed (to a fifth); "
@@ -9730,23 +9629,18 @@ def advise(X, kernel, error, memory=None, seed=0, k=10):
 
 @contextlib.contextmanager
 def _progress(text):
-    """A line on stderr, if that is a terminal, from two seconds on: what is under way, and how long the rest takes. The
-    text and the share of the work that is done are fields of what it gives, beside the start."""
+    """A line on stderr, if that is a terminal, from two seconds on. It gives text, share of work done, and start."""
     line = SimpleNamespace(text=text, share=0.0, start=time.perf_counter())
     ended = threading.Event()
+    say = functools.partial(print, end="", file=sys.stderr, flush=True)
 
     def show():
         while not ended.wait(0.5):
             taken = time.perf_counter() - line.start
             rest = f", {taken / line.share - taken:,.0f} s left" if line.share > 0.0 else ""
             if taken > 2.0:
-                print(
-                    f"\r\033[K{line.text} ... {taken:,.0f} s{rest}\r",
-                    end="",
-                    file=sys.stderr,
-                    flush=True,
-                )
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+                say(f"\r\033[K{line.text} ... {taken:,.0f} s{rest}\r")
+        say("\r\033[K")
 
     thread = threading.Thread(target=show, daemon=True)
     if sys.stderr is not None and sys.stderr.isatty():
@@ -9785,22 +9679,20 @@ def _run_typical_tasks(dtype):
 def warm_up():
     """Compile what typical tasks need, in both precisions, so that their first calls do not wait. Source: textbook.
 
-    The tasks: a bandwidth, exact kernel PCA with and without centring, features of new points and their pre-images;
-    eigenpairs of an `Implicit`, a sampled and a 1-bit Gram matrix; landmarks by each sampler, Nystrom features, kernel
-    PCA and ridge regression over them; kernel PCA of a reduced set, of a stream, and by doubly stochastic gradients;
-    errors. All kernels but those of `custom` share compiled code. Other functions compile when they are first called.
+    The tasks: exact kernel PCA, features of new points and pre-images; eigenpairs of `Implicit`, a sampled and a 1-bit
+    Gram matrix; landmarks and methods on them; kernel PCA of a reduced set, of a stream, and by doubly stochastic
+    gradients; errors. All kernels but those of `custom` share compiled code. The rest compiles when it is first called.
     Returns: float, seconds that it took: minutes, or some seconds where compiled code is on disk
     """
-    precisions = (np.float64, np.float32)
     twins = (math.inf, -1.0)  # all cores serially, and all by all threads
     with _progress("compiling") as line:
-        for number, (dtype, limit) in enumerate(itertools.product(precisions, twins)):
-            line.share = 0.25 * number
+        for dtype, limit in itertools.product((np.float64, np.float32), twins):
             before = _shared_from.set(limit)
             try:
                 _run_typical_tasks(dtype)
             finally:
                 _shared_from.reset(before)
+            line.share += 0.25
     return time.perf_counter() - line.start
 
 
@@ -9839,9 +9731,7 @@ def _fit_landmarks(own, X, seed):
     sampler = _chosen_sampler(own.sampler, len(X) * many)
     kernel = _kernel_of_transformer(own, X, seed)
     if sampler == "kmeans" and kernel.kind == _PRECOMPUTED:
-        raise ValueError(
-            "sampler must not be kmeans: points of a precomputed kernel are row numbers"
-        )
+        raise ValueError("sampler must not be kmeans: a precomputed kernel has row numbers")
     found = _METHODS[sampler].make(X, kernel, min(many, len(X)), seed)
     landmarks = found.centers if sampler == "kmeans" else found.indices
     own.kernel_ = kernel
@@ -9888,14 +9778,8 @@ def _landmark_features():
             random_state=0,
             centered=False,
         ):
-            self.landmarks = landmarks
-            self.n_components = n_components
-            self.kernel = kernel
-            self.sigma = sigma
-            self.gamma = gamma
-            self.sampler = sampler
-            self.random_state = random_state
-            self.centered = centered
+            vars(self).update(locals())
+            del self.self
 
         def _points(self, X, **options):
             types = [np.float64, np.float32]
@@ -9926,16 +9810,15 @@ def __getattr__(name):
     """`LandmarkFeatures`, a class that is made when it is first asked for: nothing else here needs scikit-learn."""
     if name != "LandmarkFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = _landmark_features()
-    return globals()[name]
+    made = globals()[name] = _landmark_features()
+    return made
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # 17. Many machines
 #
-# Dask arrays in, chunked by rows. What is done to each block of rows is a function of the rooms above; what the blocks
-# gave is joined two by two, in an order that depends on the chunks alone, so that the bits do not depend on workers.
-# Arrays, graphs, schedulers and recovery are Dask's, which is imported when a function of this room is called.
+# Dask arrays in, chunked by rows. Each block of rows goes through a function of the rooms above; what they gave is
+# joined two by two, in an order that depends on the chunks alone. Dask is imported when a function here is called.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 17.1 Blocks of rows
@@ -9949,24 +9832,13 @@ def _dask(module="dask"):
 
 def _row_blocks(name, X):
     """(delayed blocks, the row that each begins with and at last n) of a dask array that is cut into runs of rows."""
-    _require(
-        isinstance(X, _dask("dask.array").Array),
-        f"{name} must be a dask array, as of dask.array.from_array(X, chunks=(rows, -1)), "
-        f"got {type(X).__name__}",
-    )
-    _require(
-        X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape,
-        f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}",
-    )
+    known = isinstance(X, _dask("dask.array").Array)
+    _require(known, f"{name} must be a dask array (see its from_array), got {type(X).__name__}")
+    sound = X.ndim == 2 and X.dtype.kind in "fiub" and 0 not in X.shape
+    _require(sound, f"{name} must be a 2-D array of real numbers, got {X.dtype} of shape {X.shape}")
     sizes = np.array(X.chunks[0])
-    _require(
-        not np.isnan(sizes).any(),
-        f"{name} must have known chunk sizes: its .compute_chunk_sizes() does it",
-    )
-    _require(
-        len(X.chunks[1]) == 1,
-        f"{name} must have all columns in one chunk: its .rechunk({{1: -1}}) has",
-    )
+    _require(np.isfinite(sizes).all(), f"{name} must have chunks known by .compute_chunk_sizes()")
+    _require(len(X.chunks[1]) == 1, f"{name} must have rows in one chunk, by .rechunk({{1: -1}})")
     parts = X.to_delayed()[sizes > 0, 0]
     return parts, [0, *np.cumsum(sizes[sizes > 0]).tolist()]
 
@@ -10009,7 +9881,6 @@ def _each_block(function, X, beside, *held):
 def _joined(function, parts, *held):
     """function(a, b, *held) of what neighbours gave, level by level: a worker holds two of them and the result."""
     task = _dask().delayed(_together, pure=False)
-    held = [_dask().delayed(value, traverse=False) for value in held]
     while len(parts) > 1:
         pairs = [task(function, *parts[j : j + 2], *held) for j in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs) :]
@@ -10031,17 +9902,12 @@ def _computed(task):
 def dask_map(function, X, *model):
     """A function of this file on each row of a dask array: features, residuals or labels of points, lazily (textbook).
 
-    function(block, *model) of each block of rows, for whatever treats a row by itself: expand, nystrom_features,
-    fourier_features, skpca_transform, residual, manifold_features, dsgd_evaluate, shadow_labels.
+    For whatever treats a row by itself: expand, nystrom_features, skpca_transform, residual, shadow_labels and others.
     Parameters:
         function : one of these, or of your own; it gives an array with a row, or a number, for each row
         X : (n, d) dask array, chunked by rows
         model : what else the function takes, its map or expansion, sent to each worker once
-    Returns: (n, k) or (n,) dask array, of the chunks of X (without empty ones). What the function refuses of the model
-        is raised at once, as it runs on one point; of a block, when it is computed
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> dask_map(gram_diagonal, da.ones((9, 2), chunks=(4, 2)), gaussian(1.0)).chunks   # doctest: +SKIP
-    ((4, 4, 1),)
+    Returns: (n, k) or (n,) dask array, of the chunks of X. The function runs on one point at once, to refuse a model
     """
     _require(callable(function), f"function must be a function of rows, got {_shown(function)}")
     _, starts = _row_blocks("X", X)
@@ -10050,9 +9916,9 @@ def dask_map(function, X, *model):
     arrays = [P for P in points if isinstance(P, np.ndarray)]
     point = next(P[:1] for P in arrays if P.shape[1:] == X.shape[1:])
     like = _together(function, np.array(point, X.dtype), *model)
+    sound = isinstance(like, np.ndarray) and like.shape[:1] == (1,)
     _require(
-        isinstance(like, np.ndarray) and like.shape[:1] == (1,),
-        f"function must give an array with a row for each of X's, got {type(like).__name__}",
+        sound, f"function must give an array, a row for each of X's, got {type(like).__name__}"
     )
 
     def checked(block, first, *model):
@@ -10064,11 +9930,10 @@ def dask_map(function, X, *model):
         return made
 
     da = _dask("dask.array")
-    made = []
-    for part, size in zip(_each_block(checked, X, None, *model), np.diff(starts).tolist()):
-        shape = (size, *like.shape[1:])
-        made.append(da.from_delayed(part, shape, like.dtype, meta=like[:0]))
-    return da.concatenate(made)
+    each = zip(_each_block(checked, X, None, *model), np.diff(starts).tolist())
+    return da.concatenate(
+        [da.from_delayed(a, (m, *like.shape[1:]), like.dtype, meta=like[:0]) for a, m in each]
+    )
 
 
 def _with_map(state, map=None):
@@ -10093,10 +9958,6 @@ def dask_fold(X, state, update, merge):
         state : what the stream's start returned, before any point; it goes, with its map, to each worker once
         update, merge : functions of the stream: update(state, block), merge(a, b)
     Returns: the state, the same bits for the same chunks; a worker holds a block and three states
-    >>> import dask.array as da                                                         # doctest: +SKIP
-    >>> Z = da.random.default_rng(0).standard_normal((100, 8), chunks=(30, 8))          # doctest: +SKIP
-    >>> fd_finish(dask_fold(Z, fd_start(6, 8), fd_update, fd_merge)).B.shape            # doctest: +SKIP
-    (6, 8)
     """
     _require(
         callable(update) and callable(merge),
@@ -10150,7 +10011,7 @@ def dask_landmarks(X, kernel, s, seed=0):
     Parameters:
         X : (n, d) dask array, chunked by rows
         kernel, s, seed : as of `recursive_rls_accelerated`
-    Returns: LandmarkPoints, indices ascending, and its points wherever landmarks go. The same bits for the same chunks
+    Returns: LandmarkPoints, indices ascending; the same bits for the same chunks
     >>> import dask.array as da                                                         # doctest: +SKIP
     >>> X, kernel = da.from_array(np.arange(50.0)[:, None], chunks=(20, 1)), gaussian(5.0)      # doctest: +SKIP
     >>> dask_nystrom_kpca(X, dask_landmarks(X, kernel, 20), kernel, 2).coef.shape       # doctest: +SKIP
@@ -10350,9 +10211,9 @@ def _mean_and_scale(points):
 
 
 def _number(field):
-    """The number in a field of a CSV file, or NaN."""
+    """The number in a field of a CSV file, or NaN; 1_000 and digits that are not ASCII are none, unlike in Python."""
     try:
-        return float(field)
+        return float(field.replace("_", "x").encode())
     except ValueError:
         return math.nan
 
@@ -10375,9 +10236,7 @@ def _csv_rows(path):
                 else:
                     yield rows.line_num, row
         except (UnicodeDecodeError, csv.Error) as error:
-            raise ValueError(
-                f"cannot read {path} as UTF-8, line {rows.line_num}: {error}"
-            ) from None
+            raise ValueError(f"cannot read {path}, line {rows.line_num}: {error}") from None
 
 
 def _has_header(options, first, wanted):
@@ -10487,8 +10346,7 @@ def _fitted(name, X, kernel, options, exact):
     A = LowRank(nystrom(X, landmarks, kernel)) if landmarks else A
     error = spectral_error(center(A) if centered else A, K) / norm
     right = 0
-    kept = math.nan
-    explained = math.nan
+    kept = explained = math.nan
     with contextlib.suppress(ValueError):  # points that are all alike have no direction or variance
         Q = np.linalg.qr(Z[:, Z.any(0)].astype(np.float64))[0].copy()
         right = np.count_nonzero(np.degrees(principal_angles(eigen.vectors, Q)) <= 10.0)
@@ -10716,10 +10574,9 @@ def _stream(options):
     state = _take_blocks(options, state, points, sources)
     model = stream.finish(state, options.k)
     values = _eigenvalues_of(model)
-    if isinstance(model, Subspace):
-        values = values / model.count
-    _print_eigenvalues(values)
-    if isinstance(model, Subspace):
+    sketched = isinstance(model, Subspace)
+    _print_eigenvalues(values / model.count if sketched else values)
+    if sketched:
         lost = model.shrunk / model.count
         print(f"those below {lost:.3g} may follow the last points: a larger --ell keeps more")
     _write_results(options, points, options.method, model)
@@ -10815,38 +10672,37 @@ _ARGUMENTS = {  # for argparse
     "--model": {"type": _file_type(".npz"), "help": "the model, for `apply`"},
     "--plot": {"type": _file_type(".png", ".svg", ".pdf"), "help": "two components, spectrum"},
 }
-_FIT = "-k --seed --kernel --sigma"
-_FILE = "points --header --columns --labels"
+_FIT = "points --header --columns --labels --standardize -k --seed --kernel --sigma"
 _COMMANDS = {  # function, words for --help, options, and methods, of which the first is the default
     "demo": (
         _embed,
         "nine methods on built-in points, as a table",
         "-k --seed --center -s --errors -o --model --plot",
-        ["all", *_TABLE],
+        "all",
+        *_TABLE,
     ),
     "embed": (
         _embed,
         "kernel PCA of a file: exact (lanczos, implicit), by fewer entries or bits, or by landmarks",
-        f"{_FILE} --standardize {_FIT} --center -s --errors -o --model --plot",
-        [*_TABLE, "all"],
+        f"{_FIT} --center -s --errors -o --model --plot",
+        *_TABLE,
+        "all",
     ),
     "stream": (
         _stream,
         "kernel PCA of a file of any size: by random features (skpca) or gradients (dsgd)",
-        f"{_FILE} --standardize {_FIT} --center -m --ell --block --state -o --model --plot",
-        [*_STREAMS],
+        f"{_FIT} --center -m --ell --block --state -o --model --plot",
+        *_STREAMS,
     ),
     "apply": (
         _apply,
         "features of new points by a model that was written",
-        f"by {_FILE} --residual -o --plot",
-        [],
+        "by points --header --columns --labels --residual -o --plot",
     ),
     "advise": (
         _advise,
         "which sketch, and how large, for an error",
-        f"{_FILE} --standardize {_FIT} --error",
-        [],
+        f"{_FIT} --error",
     ),
 }
 
@@ -10866,7 +10722,7 @@ def _parser():
     parser = _OneLine(prog="kpcasketch", description="Kernel PCA, exact or by sketches.")
     parser.set_defaults(**{name.lstrip("-"): None for name in _ARGUMENTS})
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (run, words, options, methods) in _COMMANDS.items():
+    for name, (run, words, options, *methods) in _COMMANDS.items():
         command = commands.add_parser(name, help=words, description=words, epilog=_CSV)
         command.set_defaults(run=run)
         for option in options.split():

@@ -180,6 +180,9 @@ def test_csv_files_are_read_as_help_says(tmp_path, capsys, content, words, rows,
         ),
         ("a,b\n3,4\n1e200,2\n", ["--standardize"], "line 3, column 'a' holds '1e200'"),
         ("1,2\n" * 5000 + "nan,3\n", [], "line 5001, column 1 holds 'nan'"),
+        # Python's float takes both: they were 1000 and 4.
+        ("a,b\n1,2\n3,1_000\n", [], "line 3, column 'b' holds '1_000', which is no number"),
+        ("a,b\n1,2\n3,\u0664\n", [], "line 3, column 'b' holds '\u0664', which is no number"),
         ('1,2\n"3,4\n' + "5,6\n" * 40_000, [], "cannot read"),  # a field without end
         ("caf\u00e9,b\n1,2\n".encode("latin-1"), [], "cannot read"),
         ("a,b\n1,2\n".encode("utf-16"), [], "cannot read"),
