@@ -7864,7 +7864,7 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
     lam = _checked_real("lam", lam, 1e-300)
     sound = weights.size == len(Z) and weights.min() > 0.0 and (lam / weights**2).max() < math.inf
     _require(
-        sound, "weights must be positive, one for each landmark, with a finite lam / weights^2"
+        sound, "weights must hold one positive number a landmark, and a finite lam / weights^2"
     )
     return _scores(X, np.arange(len(X)), Z, weights, kernel, lam)[0]
 
@@ -7873,11 +7873,9 @@ def approximate_ridge_leverage_scores(X, landmarks, weights, kernel, lam):
 
 
 def _checked_sampling(delta, under, seed, oversampling):
-    return (
-        _checked_between("delta", delta, 1, under),
-        _checked_key(seed, _LANDMARKS),
-        _checked_real("oversampling", oversampling, 1e-300),
-    )
+    delta = _checked_between("delta", delta, 1, under)
+    key = _checked_key(seed, _LANDMARKS)
+    return delta, key, _checked_real("oversampling", oversampling, 1e-300)
 
 
 @_public
@@ -9447,8 +9445,7 @@ def save(path, model):
     The file is the former one until the new one is whole, whatever happens, and for whoever reads it meanwhile.
     Parameters:
         path : str or path, as of numpy.savez; or a file that is open for writing
-        model : Expansion, NystromMap, Eigen, Landmarks or any other tuple of this module, with the tuples inside it;
-            not a kernel of `custom`, whose code lives in this process alone
+        model : any tuple of this module, with the tuples inside it; not a kernel of `custom`, whose code is not kept
     Returns: None. Each field is an array of its name (of a tuple inside: kernel.scale), and "class" its class
     >>> import io
     >>> file = io.BytesIO()
@@ -9951,8 +9948,7 @@ def _folded(block, first, state, map, update):
 def dask_fold(X, state, update, merge):
     """The state of a stream after all rows of a dask array: of each block by itself, then joined two by two.
 
-    For frequent directions, skpca, rnca and reservoirs, whose blocks draw by seeds of their own. Merging keeps the
-    bound of one pass (SKPCA section 2).
+    For frequent directions, skpca, rnca and reservoirs; merging keeps the bound of one pass (SKPCA section 2).
     Parameters:
         X : (n, d) dask array, chunked by rows
         state : what the stream's start returned, before any point; it goes, with its map, to each worker once
@@ -10586,7 +10582,6 @@ def _stream(options):
 
 
 def _apply(options):
-    """Features of new points by a model on disk."""
     _require(options.o or options.plot and not options.residual, "apply needs -o, or --plot")
     arrays = _arrays_in(options.by)
     model = _from_arrays(arrays, options.by)
@@ -10596,7 +10591,6 @@ def _apply(options):
 
 
 def _advise(options):
-    """Which sketch, and how large, with the command that makes it."""
     points = _load_points(options)
     kernel = _chosen_kernel(options, points)
     _print_head(options, points, kernel)
@@ -10629,8 +10623,6 @@ lines of other lengths) is refused by its place; --columns chooses columns, --la
 
 
 def _file_type(*kinds):
-    """The type of an option that names a file of one of these kinds."""
-
     def checked(text):
         if not text.endswith(kinds):
             raise argparse.ArgumentTypeError(f"must name a {' or '.join(kinds)} file, got {text}")
