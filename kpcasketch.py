@@ -5289,18 +5289,13 @@ def projection_distance(expansion, other):
 @_validated(
     "a FourierMap, as its maker returned it",
     lambda map: (
-        _is_sound(map.kernel)
-        and map.m >= 1
-        and map.frequencies.shape in ((0, map.d), (map.m, map.d))
+        _is_sound(map.kernel) and map.m and map.frequencies.shape in ((0, map.d), (map.m, map.d))
     ),
     frequencies=2,
 )
 class FourierMap(NamedTuple):
-    """What maps points to random Fourier features: made by `fourier_features_map` and its companions.
-
-    frequencies: (m, d), or (0, d) if they are drawn in each call; paired: whether features 2 j and 2 j + 1 are cosine
-    and sine of one angle.
-    """
+    """What maps points to random Fourier features, from `fourier_features_map` and its companions. frequencies: (m, d),
+    or (0, d) if drawn in each call; paired: whether features 2 j and 2 j + 1 are cosine and sine of one angle."""
 
     kernel: Kernel
     d: int
@@ -5325,23 +5320,22 @@ def _require_precise(X, map, points="X"):
     )
 
 
-def _checked_map(name, map, X=None, points="X", drawable=False):
+def _checked_map(name, map, X=None, drawable=False, points="X"):
     """A map that goes with these points, called `points`; drawable: with features that can be drawn one by one."""
     map = _checked_as(FourierMap, name, map)
     if X is not None:
         _require(X.shape[1] == map.d, f"{points} must have {map.d} columns, got shape {X.shape}")
         _require_precise(X, map, points)
     _require(
-        not drawable or map.kind == _PLAIN or len(map.frequencies) > 0,
+        not drawable or map.kind == _PLAIN or len(map.frequencies),
         f"{name} must be a map of fourier_features_map, or of another maker with stored frequencies",
     )
     return map
 
 
-def _require_finite_angles(finite, points="X"):
-    _require(
-        finite, f"{points} must not be so large in units of the bandwidth that angles overflow"
-    )
+def _require_finite_angles(infinite, points="X"):
+    words = "must not be so large in units of the bandwidth that angles overflow"
+    _require(not infinite.any(), f"{points} {words}")
 
 
 @_helper
@@ -5404,7 +5398,7 @@ def _quasi_directions(key, count, d):
 
 def _frequencies(map, first, count):
     """Frequencies (count, d) of the features first, first + 1, ...: stored ones, or drawn. Not for Fastfood."""
-    if len(map.frequencies) > 0:
+    if len(map.frequencies):
         return map.frequencies[first : first + count]
     key = _key(map.seed, _FREQUENCIES)
     copies = 1 + map.paired
@@ -5428,8 +5422,8 @@ def _fastfood_parts(kernel, d, m, key):
     weights = _plain_frequencies(_UNIT_GAUSSIAN, key, (blocks, size))
     lengths = _scales(kernel, key, _MIXTURES, order.size)
     lengths *= _lengths_of_normal(key, size, order.size)
-    norms = np.sqrt(size * np.square(weights).sum(1))
-    return flips, order, weights, lengths.reshape(blocks, size) / norms[:, None]
+    norms = np.sqrt(size * np.square(weights).sum(1, keepdims=True))
+    return flips, order, weights, lengths.reshape(blocks, size) / norms
 
 
 @_helper
@@ -5469,7 +5463,7 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
         cosines = out[row + r, column : column + columns]
         for c in range(columns):
             cosines[c] = one * _cos(values[c])
-        for c in range(columns if far > 0 else 0):
+        for c in range(columns if far else 0):
             if not abs(values[c]) <= near:
                 infinite += not abs(values[c]) < np.inf
                 cosines[c] = one * math.cos(np.float64(values[c]))
@@ -5477,18 +5471,18 @@ def _write_cosines(angles, rows, phases, factor, out, row, column):
 
 
 @_helper
-def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, column):
-    """Up to 128 features, from `begin` on, of 128 points, from a place of `out` on; how many angles are not finite."""
+def _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row):
+    """Up to 128 features, from `begin` on, of 128 points, from a row of `out` on; how many angles are not finite."""
     first = block * _BLOCK
-    last = min(X.shape[0], block * _BLOCK + _BLOCK)
+    rows = min(_BLOCK, X.shape[0] - first)
     width = panels.shape[2]
     columns = min(_BLOCK, phases.shape[0] - begin)
     for c in range(0, columns, width):
         panel = panels[(begin + c) // width]
-        for r in range(0, last - first, 4):
+        for r in range(0, rows, 4):
             _inner_products(X, first + r, X.shape[0] - 1, 0, X.shape[1], panel, angles, r, c)
     shifts = phases[begin : begin + columns]
-    return _write_cosines(angles, last - first, shifts, factor, out, row, column)
+    return _write_cosines(angles, rows, shifts, factor, out, row, begin)
 
 
 @_core
@@ -5501,7 +5495,7 @@ def _fourier(X, panels, phases, factor, infinite, out):
         count = 0
         angles = _new_tile(X)
         for begin in range(0, out.shape[1], _BLOCK):
-            count += _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row, begin)
+            count += _fourier_tile(X, block, panels, phases, begin, factor, angles, out, row)
         infinite[block] = count
 
 
@@ -5514,30 +5508,27 @@ def _fastfood(X, parts, copies, phases, factor, infinite, out):
         task = np.int64(index)
         blocks, size = order.shape
         first = task * _SIDE_BY_SIDE
-        last = min(X.shape[0], first + _SIDE_BY_SIDE)
-        count = 0
+        rows = min(_SIDE_BY_SIDE, X.shape[0] - first)
         points = np.zeros((size, _SIDE_BY_SIDE), X.dtype)
         one = _aligned((size, _SIDE_BY_SIDE), X)
         two = _aligned((size, _SIDE_BY_SIDE), X)
         angles = _aligned((_SIDE_BY_SIDE, size * copies), X)
         unmoved = np.arange(size)
-        for i in range(first, last):
+        for i in range(rows):
             for t in range(X.shape[1]):
-                points[t, i - first] = X[i, t]
+                points[t, i] = X[first + i, t]
         for b in range(blocks):
             _transform(points, unmoved, flips[b], one)  # H B
             _transform(one, order[b], weights[b], two)  # H G P
             begin = b * size * copies
             end = min(out.shape[1], begin + size * copies)
-            for i in range(last - first):
+            for i in range(rows):
                 for t in range(size):
                     angle = two[t, i] * X.dtype.type(lengths[b, t])  # S
                     for c in range(copies):
                         angles[i, t * copies + c] = angle
-            count += _write_cosines(
-                angles, last - first, phases[begin:end], factor, out, first, begin
-            )
-        infinite[task] = count
+            shifts = phases[begin:end]
+            infinite[task] += _write_cosines(angles, rows, shifts, factor, out, first, begin)
 
 
 def _phases_of(X, key, first, count, paired):
@@ -5548,38 +5539,32 @@ def _phases_of(X, key, first, count, paired):
     return (2.0 * math.pi * turns).astype(X.dtype)
 
 
-def _features_from(X, map, first, count, factor, alone=True):
-    """factor cos(r_j.x + gamma_j) for j = first ... first + count - 1, (n, count), and whether all angles are finite;
-    alone: on one thread. Of Fastfood, all features."""
+def _features_from(X, map, first, count, divisor, points="X", alone=True):
+    """phi_j(x) / sqrt(divisor) for j = first ... first + count - 1, (n, count), with phi_j(x) = sqrt(2 k(x, x))
+    cos(r_j.x + gamma_j); alone: on one thread. Of Fastfood, all features."""
+    _require_precise(X, map, points)
     key = _key(map.seed, _FREQUENCIES)
     copies = 1 + map.paired
     phases = _phases_of(X, key, first, count, map.paired)
+    factor = math.sqrt(2.0 * map.kernel.scale / divisor)
     out = _new_array((len(X), count), X.dtype)
+    together = _SIDE_BY_SIDE if map.kind == _FASTFOOD else _BLOCK
+    infinite = np.zeros(-(-len(X) // together), np.int64)
     if map.kind == _FASTFOOD:
         parts = _fastfood_parts(map.kernel, map.d, -(-count // copies), key)
-        infinite = np.empty(-(-len(X) // _SIDE_BY_SIDE), np.int64)
         _fastfood(2.5 * out.size, X, parts, copies, phases, factor, infinite, out)
     else:
         panels = _pack(_frequencies(map, first, count).astype(X.dtype))
-        infinite = np.empty(-(-len(X) // _BLOCK), np.int64)
         work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
         _fourier(work, X, panels, phases, factor, infinite, out)
-    return out, not infinite.any()
-
-
-def _map_points(X, map):
-    """All features of points, (n, m)."""
-    _require_precise(X, map)
-    factor = math.sqrt(2.0 * map.kernel.scale / map.m)
-    features, finite = _features_from(X, map, 0, map.m, factor, alone=False)
-    _require_finite_angles(finite)
-    return features
+    _require_finite_angles(infinite, points)
+    return out
 
 
 def _feature_slabs(X, map, rows):
     """Features of so many points at a time."""
     for begin in range(0, len(X), rows):
-        yield _map_points(X[begin : begin + rows], map)
+        yield _features_from(X[begin : begin + rows], map, 0, map.m, map.m, alone=False)
 
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
@@ -5597,21 +5582,15 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
 def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
     """Random Fourier features of a shift-invariant kernel (SKPCA section 2; Rahimi, Recht 2007): their map.
 
-    z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j), r_j from the normalised spectral density of the kernel, gamma_j uniform
-    on a circle, so that E z(x).z(y) = k(x, y).
+    z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j), r_j from the kernel's spectral density, gamma_j uniform on a circle.
     Parameters:
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy, scaled or not
-        d : int, at least 1; coordinates of a point
-        m : int, at least 1; features. Errors of single kernel values fall like 1 / sqrt(m)
+        d, m : int, at least 1; coordinates of a point, and features: errors of kernel values fall like 1 / sqrt(m)
         seed : int from 0 to 2**64 - 1
         stored : bool; False draws the frequencies anew in each call, and the map holds none
         paired : bool; True takes m / 2 frequencies with cosine and sine each, which have no noise of phases. For the
             gaussian kernel, m times the mean squared error is then .40, not .70, at |x - y| = sigma
     Returns: FourierMap of d m numbers (20 ns each), or of none
-    >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
-    >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
-    >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
-    True
     """
     return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
@@ -5620,8 +5599,8 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
 def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with orthogonal directions, in blocks of d (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
 
-    Orthogonality lowers the variance: for the gaussian kernel at |x - y| = sigma, m times the mean squared error is .19
-    in 3 dimensions and .08 in 10 (256 features, measured), where independent directions have .40 if paired.
+    For the gaussian kernel at |x - y| = sigma, m times the mean squared error is .19 in 3 dimensions and .08 in 10 (256
+    features, measured), where independent directions have .40 if paired.
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
         d, m, seed, stored, paired : as of `fourier_features_map`; features that are not paired lose most of that
@@ -5634,13 +5613,10 @@ def orthogonal_features_map(kernel, d, m, seed=0, stored=True, paired=True):
 def quasi_features_map(kernel, d, m, seed=0, stored=True, paired=True):
     """Fourier features with directions of low discrepancy (Avron, Sindhwani, Yang, Mahoney 2016).
 
-    Normal quantiles of a Halton sequence, its digits permuted at random, so that features stay unbiased. For the
-    gaussian kernel at |x - y| = sigma, m times the mean squared error is .0001 in 1 dimension, .015 in 3 and .11 in 10
-    (256 features, measured), where independent directions have .40 if paired.
+    Normal quantiles of a Halton sequence, its digits permuted at random: features stay unbiased. The error that
+    `orthogonal_features_map` has measured is .0001 in 1 dimension, .015 in 3 and .11 in 10.
     Parameters:
-        kernel : as of `orthogonal_features_map`
-        d : int, at least 1; coordinates of a point. The advantage is lost beyond 20 or so
-        m, seed, stored, paired : as of `orthogonal_features_map`
+        kernel, d, m, seed, stored, paired : as of `orthogonal_features_map`. Beyond d = 20 the advantage is lost
     Returns: FourierMap, a rival of those of SKPCA section 2; O(d m log m) time
     """
     return _new_map(kernel, d, m, seed, _QUASI, stored, paired)
@@ -5678,7 +5654,7 @@ def fourier_features(X, map):
     map = _checked_map("map", map)
     X = _checked_points("X", X, columns=map.d)
     _fits("map.m", 1.0 * len(X) * map.m * X.itemsize + 8.0 * map.d * map.m)
-    return _map_points(X, map)
+    return _features_from(X, map, 0, map.m, map.m, alone=False)
 
 
 # 11.2 Frequent directions
@@ -5686,18 +5662,12 @@ def fourier_features(X, map):
 
 @_validated(
     "an FDState, as fd_start and fd_update return it",
-    lambda state: (
-        1 <= state.ell < state.columns.shape[1]
-        and state.settled <= state.used < state.columns.shape[1]
-    ),
+    lambda state: state.settled <= state.used < state.columns.shape[1] > state.ell >= 1,
     columns=2,
 )
 class FDState(NamedTuple):
-    """Frequent directions under way: made by `fd_start`, passed on by `fd_update`.
-
-    columns (m, rows that fit): the sketch's rows as columns, of which `used` hold something and the first `settled` are
-    orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2 and count: rows so far; forget: 0 for never.
-    """
+    """Frequent directions under way. columns: the sketch's rows, of which `used` hold something and the first `settled`
+    are orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2; forget: 0 for never."""
 
     columns: np.ndarray
     used: int
@@ -5713,11 +5683,8 @@ class FDState(NamedTuple):
 
 @_validated("a Sketch")
 class Sketch(NamedTuple):
-    """B (ell, m), orthogonal rows in falling order of length, with 0 <= Z^T Z - B^T B <= shrunk I.
-
-    values (ell,) squared lengths of the rows; shrunk; ridge = shrunk / 2: B^T B + ridge I errs by no more than that
-    (robust frequent directions); squares: |Z|_F^2; count: rows of Z.
-    """
+    """B (ell, m), orthogonal rows in falling order of length, with 0 <= Z^T Z - B^T B <= shrunk I. values: squared
+    lengths; ridge = shrunk / 2 bounds the error of B^T B + ridge I; squares: |Z|_F^2; count: rows of Z."""
 
     B: np.ndarray
     values: np.ndarray
@@ -5759,7 +5726,7 @@ def _two_states(cls, a, b):
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
     forget = getattr(a, "sketch", a).forget
-    _require(forget == 0.0, "a and b must not forget: each does by its own points")
+    _require(not forget, "a and b must not forget: each does by its own points")
     _require(_started(a) == _started(b), "a and b must have been started alike")
     return a, b
 
@@ -5832,12 +5799,9 @@ def _gram_of_columns(columns, settled=0):
 
 def _decompose(columns, settled, place, lowest):
     """Eigenvalues of G = A^T A, falling, and V such that the columns of A V are orthogonal, for the columns A.
-
-    Eigenvectors of G err by the rounding of its largest value. While that is too much for the value at `place`, and
-    this value is above `lowest` of the largest, A is turned by them, and its short columns get a Gram matrix of their
-    own, whose rounding is as small as they are. LAPACK's singular values took 4 to 8 times as long, and 50 to 127 times
-    next to other processes.
-    """
+    Eigenvectors of G err by the rounding of its largest value. While that is too much for the value at `place`, if
+    above `lowest` of the largest, A is turned by them, and its short columns get a Gram matrix of their own.
+    LAPACK's singular values took 4 to 8 times as long, and 50 to 127 times next to other processes."""
     G = _gram_of_columns(columns, settled)
     unit = 1.0
     if not 1e-200 < G.trace() < 1e250:  # squares of tiny or huge numbers do not fit
@@ -5863,11 +5827,9 @@ def _decompose(columns, settled, place, lowest):
 
 
 def _shrink(columns, settled, state, last=False):
-    """Make columns orthogonal and take the squared length of one of them off all (SKPCA algorithm 1).
-
-    It is column ell / 2, rounded up, or ell + 1 if not `half` or at last, and all but the last `share` of the columns
-    are spared. Where those from ell + 1 on are rounding, only these are lost. Squared lengths left, and what is taken.
-    """
+    """Make columns orthogonal and take the squared length of one of them off all (SKPCA algorithm 1). It is column
+    ell / 2, rounded up, or ell + 1 if not `half` or at last, and all but the last `share` of the columns are
+    spared. Where those from ell + 1 on are rounding, only these are lost. Squared lengths left, and what is taken."""
     rows = (state.ell + 1) // 2 if state.half else state.ell
     place = state.ell if last else rows - state.half
     spared = min(int((1.0 - state.share) * rows), rows - 1)
@@ -5876,8 +5838,7 @@ def _shrink(columns, settled, state, last=False):
     values, V = _decompose(columns, settled, place, lowest)
     kept = np.count_nonzero(values > lowest * values[0])
     if kept <= state.ell:
-        place = kept
-        spared = kept
+        place = spared = kept
     taken = max(float(values[place]), 0.0)
     lengths = values[: np.count_nonzero(values[:place] > taken)]
     weights = np.ones(len(lengths))
@@ -5889,11 +5850,9 @@ def _shrink(columns, settled, state, last=False):
 def _absorb(state, Z):
     """The state after the rows of Z, by blocks as they fit in."""
     n = len(Z)
-    columns = state.columns.copy()
+    columns, used, settled, shrunk = state[:4]
+    columns = columns.copy()
     size = columns.shape[1]
-    used = state.used
-    settled = state.settled
-    shrunk = state.shrunk
     begin = 0
     while begin < n:
         rows = Z[begin : begin + size - used]
@@ -5911,23 +5870,16 @@ def _absorb(state, Z):
             settled = used
             shrunk += taken
     # One after the other: the same bits for all rows at once and for runs of them in turn.
-    ages = np.append(n, np.arange(n)[::-1])
     squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z))
-    squares = np.cumsum(squares * _weight_at(state.forget, ages))[-1]
-    return state._replace(
-        columns=columns,
-        used=used,
-        settled=settled,
-        shrunk=float(shrunk),
-        squares=float(squares),
-        count=state.count + n,
-    )
+    squares = np.cumsum(squares * _weight_at(state.forget, np.arange(n + 1)[::-1]))[-1]
+    sums = float(shrunk), float(squares), state.count + n
+    return FDState(columns, used, settled, *sums, *state[6:])
 
 
 def _merged(a, b, more=()):
     """The sketch of the rows of two, and of more rows; one of them if the other is empty."""
-    if a.count == 0 or b.count == 0:
-        return a if b.count == 0 else b
+    if not (a.count and b.count):
+        return b if b.count else a
     found = _absorb(a, np.vstack([b.columns.T[: b.used], *more]))
     return found._replace(
         shrunk=found.shrunk + b.shrunk,
@@ -5943,8 +5895,7 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
     When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
     ell / 2 (`half`, as SKPCA has it), or of row ell + 1. Rows of rank ell stay as they are.
     Parameters:
-        ell : int from 1 to m; rows of the result
-        m : int, at least 1; length of a row
+        ell, m : int, 1 <= ell <= m; rows of the result, and their length
         half : bool; True holds 5 ell / 4 rows, False 2 ell: half the error
         share : float from 0 to 1; below 1, only that last share of the rows is shortened (Desai, Ghashami, Phillips
             2016, with 0.2): better on most data, with a weaker bound
@@ -5970,9 +5921,8 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
 
 @_public
 def fd_update(state, Z):
-    """The sketch after more rows (SKPCA algorithm 1).
+    """The sketch after more rows (SKPCA algorithm 1); bits do not depend on how rows are cut, but where it forgets.
 
-    The bits do not depend on how the rows are cut into blocks; where the stream forgets, rounding does.
     Parameters:
         state : FDState; it stays as it is
         Z : (n, m) array
@@ -5991,8 +5941,7 @@ def fd_merge(a, b):
         a, b : FDState, started alike; the rows of b enter a
     Returns: FDState
     """
-    a, b = _two_states(FDState, a, b)
-    return _merged(a, b)
+    return _merged(*_two_states(FDState, a, b))
 
 
 @_public
@@ -6010,8 +5959,7 @@ def fd_finish(state):
     lengths, taken = _shrink(columns, state.settled, state, True)
     values = np.pad(lengths, (0, ell - len(lengths)))
     shrunk = state.shrunk + taken
-    B = columns.T[:ell].copy()
-    return Sketch(B, values, shrunk, 0.5 * shrunk, state.squares, state.count)
+    return Sketch(columns.T[:ell].copy(), values, shrunk, 0.5 * shrunk, state.squares, state.count)
 
 
 @_public
@@ -6022,10 +5970,6 @@ def frequent_directions(Z, ell, half=True, share=1.0):
         Z : (n, m) array
         ell, half, share : as of `fd_start`
     Returns: Sketch; O(n m ell) time, O(m ell) memory beside Z
-    >>> Z = np.random.default_rng(0).standard_normal((100, 8))
-    >>> found = frequent_directions(Z, 6)
-    >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
-    True
     """
     Z = _checked_points("Z", Z)
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
@@ -6040,10 +5984,7 @@ def frequent_directions(Z, ell, half=True, share=1.0):
     means=1,
 )
 class SKPCAState(NamedTuple):
-    """Streaming kernel PCA under way: made by `skpca_start`, passed on by `skpca_update`.
-
-    sketch of the features, or of their deviations if centered; means (m,) of the features so far.
-    """
+    """Streaming kernel PCA under way. sketch: of the features, or of their deviations if centered; means: (m,)."""
 
     map: FourierMap
     sketch: FDState
@@ -6061,11 +6002,9 @@ class SKPCAState(NamedTuple):
     means=1,
 )
 class Subspace(NamedTuple):
-    """Leading directions in the space of random features: f(x) = basis^T (z(x) - means).
-
-    basis (m, k) orthonormal; values (k,): squared lengths of all training features along them, about the eigenvalues of
-    the Gram matrix; means (m,), 0 if not centred; shrunk: what a value has lost at most; count: sum of weights.
-    """
+    """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis (m, k) orthonormal;
+    values: squared lengths of training features along them, about Gram's eigenvalues; means: 0 if not centred; shrunk:
+    what a value has lost at most; count: sum of weights."""
 
     map: FourierMap
     basis: np.ndarray
@@ -6080,14 +6019,13 @@ _STREAM_ROWS = 4 * _BLOCK  # points whose features are held at a time
 
 @_core_alone
 def _deviations(Z, means, mass, kept):
-    """Rows become sqrt(n / (n + 1)) (z - mean): their scatter about 0 is that about the mean, which moves on. n: mass
-    of the points before."""
+    """Rows become sqrt(n / (n + 1)) (z - mean), n the mass before: scatter about 0 is that about the moving mean."""
     for i in range(Z.shape[0]):
         z = Z[i]
         n = kept * mass
         mass = n + 1.0
-        factor = math.sqrt(n / (n + 1.0))
-        step = 1.0 / (n + 1.0)
+        factor = math.sqrt(n / mass)
+        step = 1.0 / mass
         for t in range(z.shape[0]):
             gap = z[t] - means[t]
             means[t] += step * gap
@@ -6112,9 +6050,8 @@ def skpca_start(map, ell, centered=False, half=True, share=1.0, forget=None):
 
 @_public
 def skpca_update(state, X):
-    """Streaming kernel PCA after more points (SKPCA algorithm 1).
+    """Streaming kernel PCA after more points (SKPCA algorithm 1); bits are those of any cut, as of `fd_update`.
 
-    The bits do not depend on how the points are cut into blocks; where the stream forgets, rounding does.
     Parameters:
         state : SKPCAState; it stays as it is, also where X is refused
         X : (n, d) array of further points
@@ -6148,8 +6085,7 @@ def skpca_merge(a, b):
     first = a.sketch.count
     share = b.sketch.count / max(1, first + b.sketch.count)
     gap = b.means - a.means
-    row = math.sqrt(first * share) * gap
-    sketch = _merged(a.sketch, b.sketch, [row] if a.centered else [])
+    sketch = _merged(a.sketch, b.sketch, [math.sqrt(first * share) * gap] if a.centered else [])
     return a._replace(sketch=sketch, means=a.means + share * gap)
 
 
@@ -6165,18 +6101,19 @@ def skpca_finish(state, k):
     state = _checked_as(SKPCAState, "state", state)
     k = _checked_whole("k", k, 1, state.sketch.ell)
     sketch = fd_finish(state.sketch)
-    mass = _total_weight(state.sketch.forget, sketch.count)
-    return _subspace_of(state, sketch.B.T[:, :k], sketch.values[:k], sketch.shrunk, mass)
+    return _subspace_of(state, sketch.B.T[:, :k], sketch.values[:k], sketch.shrunk)
 
 
-def _subspace_of(state, columns, values, shrunk, mass):
+def _subspace_of(state, columns, values, shrunk):
     """Columns of length 1, or 0 where their squared lengths are rounding."""
     values = np.where(values > 4.5e-16 * state.map.m * values[0], values, 0.0)
     columns = columns / _unit_of(columns, 0)
     squares = np.where(values > 0.0, np.square(columns).sum(0), 0.0)
     basis = _fix_signs(_over_roots(columns, squares, 0.0))
     means = state.means if state.centered else np.zeros(state.map.m)
-    return Subspace(state.map, basis, values, means.copy(), shrunk, round(mass))
+    stream = getattr(state, "sketch", state)
+    count = round(_total_weight(stream.forget, stream.count))
+    return Subspace(state.map, basis, values, means.copy(), shrunk, count)
 
 
 @_public
@@ -6188,9 +6125,7 @@ def skpca(X, kernel, m, ell, k, seed=0, centered=False):
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-        m : int, at least 1; random features
-        ell : int from 1 to m; rows of the sketch
-        k : int from 1 to ell; directions
+        m, ell, k : int, 1 <= k <= ell <= m; random features, rows of the sketch and directions
         seed : int from 0 to 2**64 - 1
         centered : bool; about the mean of the features
     Returns: Subspace, for `skpca_transform` and `skpca_residual`. O(n m (d + ell)) time, O(m (d + ell)) memory
@@ -6246,15 +6181,11 @@ def skpca_transform(X, subspace):
 def skpca_residual(X, subspace):
     """How novel points are: |z - W W^T z| for z = z(x) - means, the features' part off the directions found (SKPCA 1).
 
-    Compare with quantiles of the known points' residuals. Directions whose values are below subspace.shrunk may follow
-    the last points alone, which then pass for known: take fewer of them.
+    Compare with quantiles of known points' residuals. Directions whose values are below subspace.shrunk may follow the
+    last points alone, which then pass for known: take fewer.
     Parameters:
         X, subspace : as of `skpca_transform`
     Returns: (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
-    >>> X = np.random.default_rng(0).standard_normal((200, 2))
-    >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), skpca(X, gaussian(3.0), 300, 20, 5))
-    >>> bool(near < 0.2 < 0.8 < far)
-    True
     """
     return _by_slabs(_off, X, subspace)
 
@@ -6264,18 +6195,12 @@ def skpca_residual(X, subspace):
 
 @_validated(
     "an RNCAState, as rnca_start and rnca_update return it",
-    lambda state: (
-        state.squares.shape == (state.map.m, state.means.size)
-        and len(state.squares) == state.means.size
-    ),
+    lambda state: state.squares.shape == 2 * state.means.shape == 2 * (state.map.m,),
     squares=2,
     means=1,
 )
 class RNCAState(NamedTuple):
-    """Randomized nonlinear components under way: made by `rnca_start`, passed on by `rnca_update`.
-
-    squares (m, m): sum of z z^T over the features so far, about their means (m,) if centered; count: points.
-    """
+    """Randomized nonlinear components under way. squares (m, m): sum of z z^T, about the means (m,) if centered."""
 
     map: FourierMap
     squares: np.ndarray
@@ -6363,8 +6288,7 @@ def rnca_finish(state, k, seed=0):
     key = _checked_key(seed, _START)
     k = _checked_whole("k", k, 1, state.map.m)
     eigen = _lanczos(state.squares, k, key, 1e-12, 1000)
-    mass = _total_weight(state.forget, state.count)
-    return _subspace_of(state, eigen.vectors, eigen.values, 0.0, mass)
+    return _subspace_of(state, eigen.vectors, eigen.values, 0.0)
 
 
 @_public
@@ -6394,10 +6318,8 @@ def rnca(X, map, k, seed=0, centered=False):
     replaced="whole",
 )
 class ReservoirState(NamedTuple):
-    """c independent reservoirs of one point each: made by `reservoir_start`, passed on by `reservoir_update`.
-
-    points (c, d); upcoming (c,) numbers of the points that come in next; replaced (c,) how often; count: points so far.
-    """
+    """c independent reservoirs of one point each, points (c, d). upcoming: numbers of the points that come in next;
+    replaced: how often each was; count: points so far."""
 
     points: np.ndarray
     upcoming: np.ndarray
@@ -6412,8 +6334,7 @@ def reservoir_start(c, d, seed=0, forget=None):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
     Parameters:
-        c : int, at least 1; points to keep, drawn with replacement
-        d : int, at least 1; coordinates of a point
+        c, d : int, at least 1; points to keep, drawn with replacement, and coordinates of a point
         seed : int from 0 to 2**64 - 1
         forget : as of `fd_start`: chances of points are as their weights
     Returns: ReservoirState
@@ -6430,8 +6351,7 @@ def reservoir_start(c, d, seed=0, forget=None):
 def reservoir_update(state, X):
     """The reservoirs after more points: each holds one of all points so far, with equal chances (SKPCA section 1.2).
 
-    A reservoir that has taken point t - 1, of t, takes next the point number floor(t / u), u uniform: the chance that
-    it is beyond x is t / x. c ln n changes in all.
+    A reservoir that took the point t - 1 takes next point floor(t / u), u uniform: it is beyond x with chance t / x.
     Parameters:
         state : ReservoirState; it stays as it is
         X : (n, d) array of further points
@@ -6465,8 +6385,8 @@ def reservoir_merge(a, b):
     """
     a, b = _two_states(ReservoirState, a, b)
     _require(a.seed != b.seed, "a and b must have been started with different seeds")
-    if a.count == 0 or b.count == 0:
-        return a if b.count == 0 else b
+    if not (a.count and b.count):
+        return b if b.count else a
     seed = _python_subkey(_key(a.seed, _RESERVOIRS), b.seed)
     count = a.count + b.count
     keys = _words(_key(seed, _RESERVOIRS), np.arange(len(a.points)))
@@ -6481,7 +6401,7 @@ def reservoir_finish(state, kernel, k):
     """Nystrom features by the points in the reservoirs: F F^T = C W_k^+ C^T (SKPCA section 1.1; Drineas, Mahoney 2005).
 
     W is the Gram matrix of the c points, C that of all points and them; C W^-1 C^T with k = c (Williams, Seeger 2001).
-    The theorem draws points with probability proportional to k(x, x)^2, so k(x, x) must not vary over the points.
+    The theorem draws points by k(x, x)^2, which must not vary.
     Parameters:
         state : ReservoirState that has seen points
         kernel : Kernel, positive semidefinite, with one k(x, x) for all points
@@ -6496,10 +6416,8 @@ def reservoir_finish(state, kernel, k):
     W = _gram(kernel, _prepare(kernel, points, points, True))
     _require(np.isfinite(W).all(), "kernel must be finite on the points")
     own = W.diagonal()
-    _require(  # points may have been normed in float32
-        np.abs(own - own[0]).max() <= 1e-6 * abs(own[0]),
-        "kernel must have one k(x, x) for all points",
-    )
+    gap = np.abs(own - own[0]).max()  # points may have been normed in float32
+    _require(gap <= 1e-6 * abs(own[0]), "kernel must have one k(x, x) for all points")
     values, vectors = _small_eigen(W, len(W), False)
     floor = len(W) * 8.9e-16 * abs(values[0])
     values = values[:k]
@@ -6514,8 +6432,7 @@ def reservoir_nystrom(X, kernel, c, k, seed=0):
     Parameters:
         X : (n, d) array
         kernel : as of `reservoir_finish`
-        c : int, at least 1; points to keep
-        k : int from 1 to c; eigenvalues to keep; c for C W^-1 C^T
+        c, k : int, 1 <= k <= c; points and eigenvalues to keep; k = c for C W^-1 C^T
         seed : int from 0 to 2**64 - 1
     Returns: Expansion over the c points
     >>> X = np.random.default_rng(0).standard_normal((400, 2))
@@ -6564,13 +6481,10 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 # ----------------------------------------------------------------------------------------------------------------------
 # 12. Doubly stochastic gradients (DSGD)
 #
-# Eigenfunctions are sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x,
-# x)) cos(r_j.x + gamma_j). A step sees a few points and a few features. Feature j is drawn from the
-# seed and j whenever it is needed, so that a state holds k numbers a feature, whatever d.
-#
-# `_values` is the paper's algorithm 2; `_kpca_step`, `_ksvd_step` and `_kcca_step` are its
-# algorithms 1, 3 and 4. In them comments like "step 4" give the number of a line of the algorithm.
-# The caller draws the points (step 2); the seed draws the features (step 3).
+# Eigenfunctions are sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
+# gamma_j). A step sees a few points and a few features. Feature j is drawn from the seed and j whenever it is needed,
+# so a state holds k numbers a feature, whatever d. `_values` is the paper's algorithm 2; `_kpca_step`, `_ksvd_step` and
+# `_kcca_step` are 1, 3 and 4: "step 4" is a number of a line. The caller draws points (step 2), the seed features (3).
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 12.1 States
@@ -6590,10 +6504,10 @@ _TWO_VIEWS = (_SINGULAR, _CANONICAL)
 
 def _is_sound_descent(state):
     """Whether no core reads beyond the coefficients, frequencies or phases."""
-    features = min(state.map.m, len(state.coef))
+    limits = [state.map.m, len(state.coef)]
     if state.task in _TWO_VIEWS:
-        features = min(features, state.other.m, len(state.other_coef))
-    return 1 <= state.used <= features
+        limits += state.other.m, len(state.other_coef)
+    return 1 <= state.used <= min(limits)
 
 
 @_validated(
@@ -6605,15 +6519,11 @@ def _is_sound_descent(state):
     constraint=2,
 )
 class DSGDState(NamedTuple):
-    """Doubly stochastic gradients in progress, from `dsgd_start` and its companions.
-
-    task; map and coef (m, k) of the functions; other and other_coef of the second view's; slices of
-    targets; moment (k, k): weighted mean of W over the steps, late steps weighing more, whose
-    diagonal converges to the eigenvalues; used: features so far; step: number of the next;
-    feature_batch, theta0, theta1, ridge, centered: as at the start; constraint (k, k): weighted
-    mean of the matrix that canonical variates bring to the unit matrix (empty for other tasks);
-    chosen: whether theta0 was None, so that small mini-batches take smaller steps.
-    """
+    """Doubly stochastic gradients in progress. coef (m, k) of the functions; other and other_coef of the second view's;
+    moment (k, k): weighted mean of W over the steps, late ones weighing more, whose diagonal converges to the
+    eigenvalues; used: features so far; step: number of the next; constraint (k, k): such a mean of what canonical
+    variates bring to the unit matrix (else empty); chosen: whether theta0 was None, so that small mini-batches take
+    smaller steps; others as at the start."""
 
     task: int
     map: FourierMap
@@ -6635,11 +6545,8 @@ class DSGDState(NamedTuple):
 
 def _kernel_scale(state):
     """k(x, x), which bounds steps; for SVD sqrt(k l): one view moves in proportion to the other."""
-    scale = state.map.kernel.scale
-    other_scale = state.other.kernel.scale
-    if state.task == _SINGULAR:
-        return math.sqrt(scale) * math.sqrt(other_scale)
-    return max(scale, other_scale)
+    scales = state.map.kernel.scale, state.other.kernel.scale
+    return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
 
 def _view(state, second):
@@ -6661,11 +6568,10 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
         _wide_vectors()
         task = np.int64(index)
         segments = slots.shape[0]
-        wide = slots.shape[2]
         used = phases.shape[0]
         angles = _new_tile(X)
         cosines = _new_tile(X)
-        product = _aligned((_BLOCK, wide), X)
+        product = _aligned((_BLOCK, slots.shape[2]), X)
         d = X.shape[1]
         width = _WIDE_PANEL // X.itemsize
         directions = _aligned((_BLOCK // width, d, width), X)
@@ -6674,7 +6580,7 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
             begin = b * _BLOCK
             count = min(_BLOCK, used - begin)
             for i in range(count):
-                if frequencies.shape[0] > 0:
+                if frequencies.shape[0]:
                     w = frequencies[begin + i]
                 else:
                     _draw_frequency(kernel, key, (begin + i) // copies, w)
@@ -6685,7 +6591,7 @@ def _add_features(X, kernel, key, frequencies, copies, phases, factor, p, panels
                 first = block * _BLOCK
                 rows = min(_BLOCK, X.shape[0] - first)
                 infinite[task] += _fourier_tile(
-                    X, block, directions, shifts, 0, factor, angles, cosines, 0, 0
+                    X, block, directions, shifts, 0, factor, angles, cosines, 0
                 )
                 product[:] = 0
                 _multiply_add(cosines, 0, rows, 0, count, p, panels, begin, product)
@@ -6718,16 +6624,14 @@ def _values(state, X, second=False):
         slots = np.zeros((segments, _whole_blocks(len(P)), wide))
         work = used * (len(P) * (1.0 + _MULTIPLY_ADD * (map.d + wide)) + 25.0 * map.d)
         _add_features(work, P, *drawn, factor, k, panels, infinite, slots)
-        _require_finite_angles(not infinite.any(), "X (or Y)")
+        _require_finite_angles(infinite, "X (or Y)")
         out[begin : begin + len(P)] = _sum_of_slots(slots, len(P), k, np.float64)
     return out
 
 
-def _some_features(X, map, block, divisor=1.0):
-    """phi_j(x) / sqrt(divisor) for the features j of a slice, (n, count) float64."""
-    factor = math.sqrt(2.0 * map.kernel.scale / divisor)
-    features, finite = _features_from(X, map, block.start, block.stop - block.start, factor)
-    _require_finite_angles(finite, "X (or Y)")
+def _some_features(X, map, first, count, divisor=1.0):
+    """phi_j(x) / sqrt(divisor) for so many features from the first on, (n, count) float64."""
+    features = _features_from(X, map, first, count, divisor, "X (or Y)")
     return features.astype(np.float64, copy=False)
 
 
@@ -6740,14 +6644,6 @@ def _checked_views(X, Y):
     return X, _checked_points("Y", _as_columns("Y", Y).astype(X.dtype, copy=False), rows=len(X))
 
 
-def _views_and_maps(X, Y, map_x, map_y):
-    X, Y = _checked_views(X, Y)
-    map_x = _checked_map("map_x", map_x, X, "X", True)
-    map_y = _checked_map("map_y", map_y, Y, "Y", True)
-    _require(map_x.m == map_y.m, "map_x and map_y must have as many features")
-    return X, Y, map_x, map_y
-
-
 def _new_state(task, map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0):
     """A state without functions, whose used features are those of the initial problem."""
     initial = min(_checked_whole("initial", initial, 1), map.m)
@@ -6755,13 +6651,10 @@ def _new_state(task, map, other, k, feature_batch, theta0, theta1, initial, cent
     if theta1 is None and task >= _CANONICAL:
         theta1 = 0.001  # which the paper has elsewhere
     nothing = np.zeros((0, k))
+    functions = (map, nothing, other, nothing, Slices(nothing, nothing))
     return DSGDState(
         task,
-        map,
-        nothing,
-        other,
-        nothing,
-        Slices(nothing, nothing),
+        *functions,
         moment=np.zeros((k, k)),
         used=initial,
         step=0,
@@ -6779,15 +6672,25 @@ _RANK = "k must be at most the rank of the first features on these points: give 
 
 def _first_features(state, map, X):
     """phi_j(x) / sqrt(initial), whose inner products approximate the kernel."""
-    Z = _centred(state, _some_features(X, map, slice(0, state.used), state.used))
+    Z = _centred(state, _some_features(X, map, 0, state.used, state.used))
     _require((Z**2).sum() > _NO_VARIANCE * map.kernel.scale * len(Z), _RANK)
     return Z
 
 
-def _of_all_features(map, weights):
+def _start_of_two_views(task, X, Y, map_x, map_y, *settings):
+    """A state without functions, and the first features of both views."""
+    X, Y = _checked_views(X, Y)
+    map_x = _checked_map("map_x", map_x, X, True)
+    map_y = _checked_map("map_y", map_y, Y, True, "Y")
+    _require(map_x.m == map_y.m, "map_x and map_y must have as many features")
+    state = _new_state(task, map_x, map_y, *settings)
+    return state, _first_features(state, map_x, X), _first_features(state, map_y, Y)
+
+
+def _of_all_features(state, weights):
     """Coefficients of all features from weights of the first, which were over sqrt(initial)."""
     initial = len(weights)
-    return np.pad(weights / math.sqrt(initial), ((0, map.m - initial), (0, 0)))
+    return np.pad(weights / math.sqrt(initial), ((0, state.map.m - initial), (0, 0)))
 
 
 def _singular_pairs(C, k):
@@ -6815,18 +6718,15 @@ def _whitener(Z, ridge, share):
     return vectors[:, :rank] / np.sqrt(values[:rank] + max(ridge, share * values[0])), values[0]
 
 
-def _with_steps(state, values, coef, **more):
+def _with_steps(state, values, weights, **more):
     """The state with its functions, and with theta0 and theta1 by the leading values if None."""
-    k = coef.shape[1]
-    theta0 = state.theta0
-    theta1 = state.theta1
-    if theta0 is None:
+    if state.theta0 is None:
         bound = math.sqrt(0.05 * state.feature_batch) / _kernel_scale(state)
-        theta0 = float(min(0.5 / values[0], bound))
-    if theta1 is None:  # for eigenvalues; of two that are nearly equal either will do
-        gap = values[k - 1] - np.append(values, 0.0)[k]
-        theta1 = float(theta0 * max(gap, 0.1 * values[k - 1]))
-    return state._replace(theta0=theta0, theta1=theta1, coef=coef, **more)
+        state = state._replace(theta0=float(min(0.5 / values[0], bound)))
+    if state.theta1 is None:  # for eigenvalues; of two that are nearly equal either will do
+        last, beyond = np.append(values, 0.0)[weights.shape[1] - 1 :][:2]
+        state = state._replace(theta1=float(state.theta0 * max(last - beyond, 0.1 * last)))
+    return state._replace(coef=_of_all_features(state, weights), **more)
 
 
 @_public
@@ -6843,24 +6743,18 @@ def dsgd_start(
 ):
     """Doubly stochastic kernel PCA before the first step (DSGD algorithm 1).
 
-    The initial functions are the components of an initial problem, as the paper advises: the first
-    features on a few points. (From 0, as the listing prints it, every step is 0.) Step t has the
-    size theta0 / (1 + theta1 t). Where none is given,
-
-        theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)),
-        theta1 = theta0 max(l_k - l_(k+1), l_k / 10)
-
-    with l_i the eigenvalues of the initial problem. Then no direction overshoots, the noise of the
-    features adds at most a twentieth of its variance to a function in a step, and errors fall like
-    1 / t, for which 2 (l_k - l_(k+1)) theta0 / theta1 > 1 is needed (DSGD theorem 1). On a
-    mini-batch of n points a chosen step is at most .6 n / k(x, x), for canonical correlations .005
-    n / k(x, x).
+    The first functions solve an initial problem, of the first features on a few points. (From 0, as the listing prints
+    it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given, theta0 = min(1 / (2 l_1),
+    sqrt(feature_batch / 20) / k(x, x)) and theta1 = theta0 max(l_k - l_(k+1), l_k / 10), l_i the eigenvalues of the
+    initial problem: no direction overshoots, the noise of the features adds at most a twentieth of its variance in a
+    step, and errors fall like 1 / t, which needs 2 (l_k - l_(k+1)) theta0 / theta1 > 1 (DSGD theorem 1). On n points a
+    chosen step is at most .6 n / k(x, x), for canonical correlations .005 n / k(x, x).
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         map : FourierMap; it carries the kernel, the seed and m, the number of features
         k : int, at least 1, at most the rank of the initial problem; functions
-        individual : bool; each function is an eigenfunction (generalised Hebbian rule, DSGD section
-            4.3), or all are a basis of the leading subspace, which `dsgd_finish` turns into them
+        individual : bool; each function is an eigenfunction (generalised Hebbian rule, DSGD section 4.3), or all are a
+            basis of the leading subspace, which `dsgd_finish` turns into them
         feature_batch : int, at least 1; features a step, at most
         theta0, theta1 : float, positive and not negative, or None: chosen as above
         initial : int, at least 1; features of the initial problem, cut to m
@@ -6874,13 +6768,13 @@ def dsgd_start(
     (10, [0.6])
     """
     X = _checked_points("X", X)
-    map = _checked_map("map", map, X, "X", True)
+    map = _checked_map("map", map, X, True)
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
     state = _new_state(task, map, map, k, feature_batch, theta0, theta1, initial, centered)
     Z = _first_features(state, map, X)
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
-    return _with_steps(state, values, _of_all_features(map, vectors[:, :k]))
+    return _with_steps(state, values, vectors[:, :k])
 
 
 @_public
@@ -6889,8 +6783,8 @@ def dsgd_ksvd_start(
 ):
     """Doubly stochastic kernel SVD before the first step (DSGD algorithm 3).
 
-    The functions are singular functions of E k(x, .) l(y, .). They and the step sizes begin as in
-    `dsgd_start`, with singular values for eigenvalues and sqrt(k(x, x) l(y, y)) for k(x, x).
+    The singular functions of E k(x, .) l(y, .) and the step sizes begin as in `dsgd_start`, with singular values for
+    eigenvalues and sqrt(k(x, x) l(y, y)) for k(x, x).
     Parameters:
         X, Y : (n, d) and (n, e) arrays, a few hundred or thousand points in two views
         map_x, map_y : FourierMap for each view, with as many features and another seed
@@ -6898,14 +6792,11 @@ def dsgd_ksvd_start(
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
-    X, Y, map_x, map_y = _views_and_maps(X, Y, map_x, map_y)
-    state = _new_state(_SINGULAR, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered)
-    Z = _first_features(state, map_x, X)
-    B = _first_features(state, map_y, Y)
+    settings = (k, feature_batch, theta0, theta1, initial, centered)
+    state, Z, B = _start_of_two_views(_SINGULAR, X, Y, map_x, map_y, *settings)
     values, U, V = _singular_pairs(_column_products(Z, B) / len(Z), k)
     share = math.sqrt(0.5)
-    coef = _of_all_features(map_x, share * U)
-    return _with_steps(state, values, coef, other_coef=_of_all_features(map_y, share * V))
+    return _with_steps(state, values, share * U, other_coef=_of_all_features(state, share * V))
 
 
 @_public
@@ -6924,32 +6815,23 @@ def dsgd_kcca_start(
 ):
     """Doubly stochastic kernel canonical correlations before the first step (DSGD algorithm 4).
 
-    The functions begin as canonical variates of an initial problem, whose ridge is at least a
-    thousandth of its largest eigenvalue. Where none is given, theta0 is that of `dsgd_start`, with
-    l_1 the largest eigenvalue of both views plus the ridge, and theta1 = .001, which the paper has
-    elsewhere. Steps are slow along directions of small eigenvalues. Without a ridge the full
-    problem is degenerate, and it is stopping early that regularises it.
+    The functions begin as canonical variates of an initial problem, its ridge at least a thousandth of its largest
+    eigenvalue. theta0 is that of `dsgd_start`, with l_1 the largest eigenvalue of both views plus the ridge, and theta1
+    .001 unless given. Steps are slow along small eigenvalues. Without a ridge, stopping early regularises the problem.
     Parameters:
         X, Y, map_x, map_y, k : as of `dsgd_ksvd_start`
         ridge : float, not negative; added to the covariance operators, in the units of eigenvalues
         feature_batch, theta0, theta1, initial, centered : as of `dsgd_start`
     Returns: DSGDState
     """
-    X, Y, map_x, map_y = _views_and_maps(X, Y, map_x, map_y)
-    state = _new_state(
-        _CANONICAL, map_x, map_y, k, feature_batch, theta0, theta1, initial, centered, ridge
-    )
-    Z = _first_features(state, map_x, X)
-    B = _first_features(state, map_y, Y)
+    settings = (k, feature_batch, theta0, theta1, initial, centered, ridge)
+    state, Z, B = _start_of_two_views(_CANONICAL, X, Y, map_x, map_y, *settings)
     left, largest_x = _whitener(Z, state.ridge, 0.001)
     right, largest_y = _whitener(B, state.ridge, 0.001)
     weights, V = _first_variates(Z, B, left, right, k)
-    return _with_steps(
-        state,
-        [max(largest_x, largest_y) + state.ridge],
-        _of_all_features(map_x, weights),
-        other_coef=_of_all_features(map_y, _dense_product(right, right.shape[1], V)),
-    )
+    other_coef = _of_all_features(state, _dense_product(right, right.shape[1], V))
+    largest = max(largest_x, largest_y)
+    return _with_steps(state, [largest + state.ridge], weights, other_coef=other_coef)
 
 
 def _quantile_edges(targets, slices):
@@ -6967,8 +6849,8 @@ def _quantile_edges(targets, slices):
 def _indicators(targets, edges):
     """1 for the slice of each target, (n, t S)."""
     one_hot = np.eye(edges.shape[1] + 1)
-    slices = [np.searchsorted(row, column, "right") for row, column in zip(edges, targets.T)]
-    return np.hstack([one_hot[places] for places in slices])
+    pairs = zip(edges, targets.T)
+    return np.hstack([one_hot[np.searchsorted(row, column, "right")] for row, column in pairs])
 
 
 def _slice_features(state, targets):
@@ -6991,9 +6873,8 @@ def dsgd_ksir_start(
 ):
     """Doubly stochastic kernel sliced inverse regression before the first step (DSGD section 4.3).
 
-    Canonical correlations of the features with indicators of slices find the same subspace as
-    C_xy C_yy^-1 C_yx against C_xx. Each target is cut at its quantiles on X, equal ones once. The
-    indicators of all targets are whitened together.
+    Canonical correlations of the features with indicators of slices, of all targets together, find the same subspace as
+    C_xy C_yy^-1 C_yx against C_xx. Each target is cut at its quantiles on X, equal ones once.
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         targets : (n,) or (n, t) array, their targets
@@ -7005,7 +6886,7 @@ def dsgd_ksir_start(
     """
     X = _checked_points("X", X)
     targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
-    map = _checked_map("map", map, X, "X", True)
+    map = _checked_map("map", map, X, True)
     state = _new_state(
         _SLICED, map, map, k, feature_batch, theta0, theta1, initial, centered, ridge
     )
@@ -7017,48 +6898,36 @@ def dsgd_ksir_start(
     right, _ = _whitener(B, 0.0, 0.0)
     weights, V = _first_variates(Z, B, left, right, k)
     size = math.sqrt(largest)  # both views are made as large, so that one step size fits both
-    return _with_steps(
-        state,
-        [largest + state.ridge],
-        _of_all_features(map, weights),
-        other_coef=V / size,
-        slices=Slices(edges, right * size),
-    )
+    functions = {"other_coef": V / size, "slices": Slices(edges, right * size)}
+    return _with_steps(state, [largest + state.ridge], weights, **functions)
 
 
 # 12.4 Steps (DSGD algorithms 1, 3 and 4)
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t), like c / t of DSGD theorems 1 and 4; if chosen, safe for n points.
-
-    One point moves a function by eta k(x, x) / n at itself, times a matrix of as few points.
-    Measured: steps of kernel PCA and SVD are safe up to .6 n / k(x, x) for 8 functions, those of
-    canonical correlations up to .01 to .07 of half of n.
-    """
+    """theta0 / (1 + theta1 t), like c / t of DSGD theorems 1 and 4; if chosen, safe for n points. One point moves a
+    function by eta k(x, x) / n at itself, times a matrix of as few points. Measured: steps of kernel PCA and SVD
+    are safe up to .6 n / k(x, x) for 8 functions, of canonical correlations up to .01 to .07 of half of n."""
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     share = 0.005 if state.task >= _CANONICAL else 0.6
     return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
 
 
 def _feature_block(state):
-    """Features of a step (step 3), a slice: new ones while at least half a block is left.
-
-    Then blocks of all m come in a random order, which changes with each round. Blocks have even
-    sizes, as each stands for the whole kernel: a last block of one feature destroyed what 1280 had
-    found.
-    """
+    """First feature of a step (step 3) and what follows its last: new ones while at least half a block is left.
+    Then blocks of all m come in a random order, which changes with each round. Blocks have even sizes, as each
+    stands for the whole kernel: a last block of one feature destroyed what 1280 had found."""
     m = state.map.m
     b = min(state.feature_batch, m)
     new = m - state.used
     if 2 * new >= b:
-        count = -(-new // -(-new // b))
-        return slice(state.used, state.used + count)
+        return state.used, state.used + -(-new // -(-new // b))
     blocks = -(-m // b)
     turn, place = divmod(state.step, blocks)
     key = _python_subkey(_key(state.map.seed, _REVISITS), turn)
     place = int(_draw_uniformly(blocks, blocks, key)[place])
-    return slice(place * m // blocks, (place + 1) * m // blocks)
+    return place * m // blocks, (place + 1) * m // blocks
 
 
 def _symmetric_products(state, u, v):
@@ -7072,13 +6941,12 @@ def _moved(state, X, g, eta, decay, second=False):
     map, coef = _view(state, second)
     if second and state.task == _SLICED:  # slices are features without a ridge
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
-    block = _feature_block(state)
-    count = block.stop - block.start
+    first, stop = _feature_block(state)
     k = len(decay)
     moved = coef.copy()
     moved[: state.used] = _dense_product(coef[: state.used], k, np.eye(k) - decay)
-    products = _column_products(_some_features(X, map, block), g)
-    moved[block] += eta / (count * (len(X) - state.centered)) * products
+    products = _column_products(_some_features(X, map, first, stop - first), g)
+    moved[first:stop] += eta / ((stop - first) * (len(X) - state.centered)) * products
     return moved
 
 
@@ -7089,12 +6957,14 @@ def _mean_over_steps(state, mean, new):
 
 def _stepped(state, W, coef, **more):
     """The state after a step."""
-    words = f"theta0 must be smaller than {state.theta0:.2e}, as the steps diverged at step "
-    _require(_all_below(coef, math.inf), f"{words}{state.step}")
+    _require(
+        _all_below(coef, math.inf),
+        f"theta0 must be smaller than {state.theta0:.2e}, as the steps diverged at step {state.step}",
+    )
     return state._replace(
         coef=coef,
         moment=_mean_over_steps(state, state.moment, W),
-        used=max(state.used, _feature_block(state).stop),
+        used=max(state.used, _feature_block(state)[1]),
         step=state.step + 1,
         **more,
     )
@@ -7125,11 +6995,8 @@ def _halves(state, U):
 
 
 def _constraint(state, u, v):
-    """E u u^T + E v v^T + ridge G, which steps bring to the unit matrix.
-
-    G has the inner products of the functions, coef^T coef times the number of features. Functions
-    of slices have no ridge.
-    """
+    """E u u^T + E v v^T + ridge G, which steps bring to the unit matrix; G: inner products of functions, coef^T coef
+    times the number of features. Functions of slices have no ridge."""
     C = (_column_products(u, u) + _column_products(v, v)) / (len(u) - state.centered)
     for coef in (state.coef,) if state.task == _SLICED else (state.coef, state.other_coef):
         weights = coef[: state.used]
@@ -7138,11 +7005,8 @@ def _constraint(state, u, v):
 
 
 def _kcca_step(state, eta, X, Y):
-    """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is slices.
-
-    The first half of the mini-batch makes W, the second half the gradient: one mini-batch for both
-    has a bias. With a ridge all coefficients decay.
-    """
+    """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is slices. The first half of a
+    mini-batch makes W, the second the gradient, as one for both has a bias. With a ridge all coefficients decay."""
     u, late_u = _halves(state, _values(state, X))  # step 4
     v, late_v = _halves(state, _values(state, Y, True))  # step 5
     W = _symmetric_products(state, u, v)  # step 6
@@ -7162,28 +7026,21 @@ _STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # of each
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points (DSGD algorithms 1, 3 and 4).
 
-    A step of kernel PCA adds eta phi(x) h(x)^T to the coefficients of a block of features phi,
-    means over points and features, and takes eta h h^T of all coefficients so far from them. Blocks
-    have even sizes, at most feature_batch; their features are new until less than half a block is
-    left, then blocks of all m come in a random order. For canonical correlations the first half of
-    the mini-batch makes the matrix W by which the second half makes the gradient.
+    A step of kernel PCA adds eta phi(x) h(x)^T to the coefficients of a block of features phi, means over points and
+    features, and takes eta h h^T of all coefficients so far from them. Blocks have even sizes, at most feature_batch;
+    they are new until less than half a block is left, then those of all m come in a random order. For canonical
+    correlations the first half of the mini-batch makes the matrix W by which the second half makes the gradient.
     Parameters:
         state : DSGDState; it stays as it is, also where a step is refused
         X : (n, d) array of independent points; at least 2 if centered, 4 for canonical correlations
         Y : (n, e) array of second views, or (n,) or (n, t) array of targets; None for kernel PCA
     Returns: DSGDState. ValueError with the number of the step if steps diverge
-    Cost: n used (d + k) multiply-adds, n used cosines, used d random numbers where frequencies are
-        not stored; memory for n feature_batch + m k numbers. States cannot be merged.
-    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
-    >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
-    >>> for t in range(9):
-    ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
-    >>> state.used, state.step
-    (1000, 9)
+    Cost: n used (d + k) multiply-adds, n used cosines, used d random numbers where frequencies are not stored; memory
+        for n feature_batch + m k numbers. States cannot be merged.
     """
     state = _checked_as(DSGDState, "state", state)
     X = _checked_points("X", X)
-    _checked_map("state.map", state.map, X, "X")
+    _checked_map("state.map", state.map, X)
     one_view = state.task < _SINGULAR
     _require((Y is None) == one_view, "Y must be given for two views, or targets, and not else")
     n = len(X)
@@ -7192,10 +7049,9 @@ def dsgd_update(state, X, Y=None):
     views = [X]
     if state.task in _TWO_VIEWS:
         views = _checked_views(X, Y)
-        _checked_map("state.other", state.other, views[1], "Y")
+        _checked_map("state.other", state.other, views[1], points="Y")
     elif state.task == _SLICED:
-        targets = len(state.slices.edges)
-        views.append(_checked_points("Y", _as_columns("Y", Y), targets, rows=n))
+        views.append(_checked_points("Y", _as_columns("Y", Y), len(state.slices.edges), rows=n))
     return _STEPS[state.task](state, _step_size(state, n), *views)
 
 
@@ -7206,24 +7062,20 @@ def dsgd_update(state, X, Y=None):
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
-    In the limit, functions of kernel PCA and SVD have norm 1 in the kernel's space: means of
-    squares are the eigenvalues, means of products u v the singular values. For canonical variates
-    the variance plus ridge times the squared norm is 1. If centered, a constant is not determined.
+    In the limit, functions of kernel PCA and SVD have norm 1 in the kernel's space: means of squares are the
+    eigenvalues, of products u v the singular values. For canonical variates the variance plus ridge times the squared
+    norm is 1. If centered, a constant is not determined.
     Parameters:
         X : (n, d) array
         state : DSGDState, finished or not
         second : bool; the functions of the second view, X being points of it
     Returns: (n, k) array of X's precision; n used (d + k) multiply-adds and n used cosines
-    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
-    >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
-    >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
-    True
     """
     X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
     second = _as_flag("second", second)
     _require(not second or state.task in _TWO_VIEWS, "second must be False of one view")
-    _checked_map("state.map", _view(state, second)[0], X, "X")
+    _checked_map("state.map", _view(state, second)[0], X)
     values = _values(state, X, second)
     out = (values * (math.sqrt(2.0) if state.task >= _SINGULAR else 1.0)).astype(X.dtype)
     _require(_all_below(out, math.inf), "state.coef must not be so large that values overflow")
@@ -7234,9 +7086,9 @@ def _principal(state):
     """Eigenpairs of the moment against the constraint; its diagonal for individual functions."""
     M = state.moment
     B = np.eye(len(M))
-    if state.task == _SINGLE_COMPONENTS or state.step == 0:
+    if state.task == _SINGLE_COMPONENTS or not state.step:
         return M.diagonal().copy(), B
-    if state.constraint.size > 0:
+    if state.constraint.size:
         held, vectors = np.linalg.eigh(state.constraint)
         B = _over_roots(vectors, held, 1e-12 * held[-1])
     values, turn = np.linalg.eigh(B.T @ M @ B)
@@ -7247,8 +7099,8 @@ def _principal(state):
 def dsgd_values(state):
     """Estimates of eigenvalues, singular values or canonical correlations from the mini-batches.
 
-    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W over the steps, late steps
-    weighing more; canonical correlations against that of the constraint, so that none exceeds 1.
+    Rayleigh quotients (textbook): eigenvalues of the weighted mean of W over the steps, late ones weighing more;
+    canonical correlations against that of the constraint, so that none exceeds 1.
     Parameters:
         state : DSGDState
     Returns: (k,) float64 array, descending; for individual functions, of each. 0 before any step
@@ -7260,15 +7112,14 @@ def dsgd_values(state):
 def dsgd_finish(state):
     """Single functions in the order of their values, by a rotation in the space that they span.
 
-    Rayleigh and Ritz (textbook), by the matrices of `dsgd_values`; canonical variates are made to
-    meet their constraint. The coefficient of largest magnitude is positive, which is all that
-    changes for individual functions.
+    Rayleigh and Ritz (textbook), by the matrices of `dsgd_values`; canonical variates then meet their constraint. The
+    coefficient of largest magnitude is positive, which is all that changes for individual functions.
     Parameters:
         state : DSGDState; it stays as it is, and steps may go on from either
     Returns: DSGDState
     """
     state = _checked_as(DSGDState, "state", state)
-    _, turn = _principal(state)
+    turn = _principal(state)[1]
     turn = _fix_signs(turn, state.coef @ turn)
     constraint = state.constraint
     return state._replace(
@@ -7320,21 +7171,19 @@ def dsgd_kpca(
 ):
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
 
-    With steps like c / t the squared sine of the largest angle between the functions' space and
-    that of the k leading eigenfunctions falls like 1 / t (DSGD theorem 1), and the squared error of
-    values at a point like ln(t / delta) / t, with probability 1 - delta (DSGD theorem 4).
+    With steps like c / t the squared sine of the largest angle to the space of the k leading eigenfunctions falls like
+    1 / t (DSGD theorem 1), and the squared error of values like ln(t / delta) / t, with probability 1 - delta (4).
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-        k : int from 1 to 256; functions
-        features : int, at least k; random features, drawn anew whenever they are needed
+        k, features : int, k from 1 to 256 and features at least k; functions, and random features of them
         seed : int from 0 to 2**64 - 1
         steps : int, at least 1; None for each feature four times, 200 at least
         batch : int from 1 to n; points a step, drawn with replacement; None for 512, at most n
         feature_batch, theta0, theta1, centered : as of `dsgd_start`
     Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on
-    Cost: steps features batch (d + k) / 2 to twice that in multiply-adds, and as many cosines over
-        d + k; memory for k numbers a feature and 16 k numbers for each point of a mini-batch
+    Cost: steps features batch (d + k) / 2 to twice that in multiply-adds, and as many cosines over d + k; memory for k
+        numbers a feature and 16 k numbers for each point of a mini-batch
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
     [0.6, 0.2]
@@ -7358,9 +7207,8 @@ def dsgd_gha(
     theta1=None,
     centered=False,
 ):
-    """Doubly stochastic kernel PCA by the generalised Hebbian rule (DSGD section 4.3).
+    """Doubly stochastic kernel PCA, each function an eigenfunction (generalised Hebbian rule, DSGD section 4.3).
 
-    Each function is an eigenfunction of its own.
     Parameters:
         X, kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
         feature_batch, theta0, theta1, centered : as of `dsgd_start`
