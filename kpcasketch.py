@@ -3456,10 +3456,9 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 class Expansion(NamedTuple):
     """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
 
-    points (c, d), a copy of those that the model was made from; coef (c, k); values (k,) eigenvalues; offset (k,), or
-    empty for none: what centring (or the threshold of a kernel machine) adds; kernel; mean: what in feature space they
-    are about, sum_i mean[i] phi(points[i]), (c,); empty for 0; one NaN for unknown; targets: 0 for components, or the
-    number of dimensions of a regression's targets: where it is 1, `expand` returns a vector.
+    points (c, d), copied; coef (c, k); values (k,) eigenvalues; offset (k,), which centring adds, or empty; kernel;
+    mean (c,): features are about sum_i mean[i] phi(points[i]); empty for 0; one NaN for unknown; targets: 0 for
+    components, else dimensions of a regression's targets: of 1, `expand` returns a vector.
     """
 
     points: np.ndarray
@@ -3528,8 +3527,8 @@ def kpca_from_eigen(X, kernel, eigen):
         X : (n, d) array, the training points
         kernel : Kernel, of the Gram matrix
         eigen : Eigen of their Gram matrix
-    Returns: Expansion over all of X. Components whose eigenvalue is
-        not above n 2^-52 of the largest (2^-23 for X in float32), or not above its residual, are set to 0
+    Returns: Expansion over all of X. Components whose eigenvalue is not above n 2^-52 of the largest (2^-23 for X in
+        float32), or not above its residual, are set to 0
     >>> X = np.array([[1.0], [2.0]])
     >>> kpca_from_eigen(X, linear(), block_lanczos(gram(X, X, linear()), 1, 0)).values.round(12).tolist()
     [5.0]
@@ -3544,8 +3543,8 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X):
-    """Points whose centred Gram matrix is that of X: for a linear kernel less their mean, as products of points far
-    from 0 lose the digits in which these differ. Less one of them first, so that copies become 0."""
+    """Points whose centred Gram matrix is that of X: less their mean for a linear kernel, as products of points far
+    from 0 lose digits; less one of them first, so that copies become 0."""
     linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
@@ -3556,9 +3555,8 @@ _CANCELS_FROM = 100.0
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
-    """Kernel PCA by the Gram matrix (stored up to 8192 points), or by A in its place; the matrix, and its eigenpairs.
-    Where centring cancels nearly all of a stored matrix, it is evaluated and centred in float64. The rounding of what
-    cancels is then the least tolerance."""
+    """Kernel PCA by the Gram matrix, or by A in its place; the matrix, and its eigenpairs. Where centring cancels
+    nearly all of a stored matrix, it is evaluated and centred in float64; what cancels then bounds the tolerance."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k = _checked_whole("k", k, 1, len(X))
@@ -3594,17 +3592,16 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 def kpca(X, kernel, k, seed=0):
     """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
 
-    f_n(x) = lambda_n^-1/2 sum_i a_i^n k(x_i, x) for the largest eigenvalues lambda_n of K and their vectors a^n. Scaled
-    as those of scikit-learn's `KernelPCA`, which centres, as `centered_kpca` does. The entry of a^n of largest size is
-    positive; a component that is rounding is 0, where scikit-learn keeps it.
+    Those of `kpca_from_eigen`, scaled as scikit-learn's `KernelPCA`, which centres, as `centered_kpca` does. The entry
+    of a^n of largest size is positive; a component that is rounding is 0, where scikit-learn keeps it.
     Parameters:
         X : (n, d) array
         kernel : Kernel
         k : int from 1 to n
         seed : int from 0 to 2**64 - 1
-    Returns: Expansion; see `kpca_from_eigen` for the components that are cut
+    Returns: Expansion
     Cost: That of `block_lanczos` to 1e-13, on the stored Gram matrix up to n = 8192, beyond on `Implicit` in O(n (d + 4
-        k + 256)) memory (k up to 16). For eigenvectors, residuals or another tolerance, call it and `kpca_from_eigen`.
+        k + 256)) memory (k up to 16). For another tolerance call it and `kpca_from_eigen`.
     >>> X = np.array([[1.0], [2.0]])
     >>> expand(X, kpca(X, linear(), 1, 0)).round(12).tolist()
     [[1.0], [2.0]]
@@ -3616,8 +3613,7 @@ def kpca(X, kernel, k, seed=0):
 def centered_kpca(X, kernel, k, seed=0):
     """Exact kernel PCA about the mean of the points in feature space (textbook; Schoelkopf, Smola, Mueller 1998).
 
-    The features of `kpca` for H K H, H = I - 1 1^T / n: on the training points they have mean 0. They are those of
-    scikit-learn's `KernelPCA`, but for signs and for components that are rounding.
+    The features of `kpca` for H K H, H = I - 1 1^T / n: scikit-learn's `KernelPCA`, but for signs and rounding.
     Parameters:
         X, kernel, k, seed : as of `kpca`
     Returns: Expansion whose offset centres new points by the means of the training points
@@ -3632,8 +3628,7 @@ def centered_kpca(X, kernel, k, seed=0):
 def center_expansion(expansion):
     """The expansion with an offset that gives its features mean 0 over its own points. Source: textbook.
 
-    For eigenvectors of H K H, lambda^-1/2 sum_i a_i k(x_i, x) differs from the centred feature by its mean over points.
-    Their entries sum to 0: the mean of each column of coef is subtracted, as large kernel values multiply its rounding.
+    Eigenvectors of H K H sum to 0: the mean of each column of coef goes first, as kernel values multiply its rounding.
     Parameters:
         expansion : Expansion, of `kpca_from_eigen` with eigenpairs of `center(K)`
     Returns: Expansion
@@ -3719,15 +3714,14 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
 def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
-    ridge = 0: the fixed point of Mika, Schoelkopf, Smola, Mueller, Scholz, Raetsch (1999) for the Gaussian kernel, z =
-    sum_i w_i x_i / sum_i w_i with w_i = gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features: a point
-    whose image is nearer to that than its neighbours' are, or the nearest of the points where no point's is as near as
-    0. ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel: kernel ridge regression, with the
-    expansion's kernel, from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004). If
-    the expansion is centred, features and points lose their means first, as scikit-learn's do not.
+    ridge = 0: the fixed point of Mika et al. (1999) for the Gaussian kernel, z = sum_i w_i x_i / sum_i w_i with w_i =
+    gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features; or the point of the nearest features, where no
+    image is nearer to that than 0. ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel:
+    kernel ridge regression from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
+    If the expansion is centred, features and points lose their means first, as scikit-learn's do not.
     Parameters:
         features : (m, k) array, as `expand` gives them
-        expansion : Expansion over c points of k components; with ridge = 0, it knows its mean, as thinned ones do not
+        expansion : Expansion over c points; with ridge = 0, it knows its mean, as thinned ones do not
         ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
         iterations : int, at least 1; steps of a fixed point at most
     Returns: (m, d) float64 array. ridge = 0: O(c d) time for each step of a point; ridge > 0: O(c^3 + c^2 d)
@@ -3808,7 +3802,7 @@ def _band_start(band, n):
 
 @_strict_helper
 def _kept(key, i, log_miss, n, columns):
-    """Fill `columns` with the kept j >= i of row i, at geometric gaps, and count them. log_miss: log(1 - 1 / s)."""
+    """Fill `columns` with the kept j >= i of row i, and count them. log_miss: log(1 - 1 / s)."""
     row = _subkey(key, i)
     j = i
     count = 0
@@ -3917,8 +3911,8 @@ def _sampled_gram(X, kernel, s, seed, quantized):
 def sample_gram(X, kernel, s, seed=0):
     """Entry-sampled Gram matrix: each pair is kept with probability 1 / s, multiplied by s (AMS section 3).
 
-    Independently for i <= j, K^_ij = s K_ij with probability 1 / s, else 0. E K^ = K, Var K^_ij = (s - 1) K_ij^2. The
-    spectral norm of the error is near 2 sqrt((s - 1) n) max abs(K_ij), and at most twice that by AMS theorem 1.
+    E K^ = K, Var K^_ij = (s - 1) K_ij^2, independent for i <= j. The spectral norm of the error is near
+    2 sqrt((s - 1) n) max abs(K_ij), and at most twice that by AMS theorem 1.
     Parameters:
         X : (n, d) array; with `precomputed(K)`, the (n, 1) row numbers
         kernel : Kernel
@@ -3937,8 +3931,8 @@ def sample_gram(X, kernel, s, seed=0):
 def sample_quantize_gram(X, kernel, s, seed=0):
     """Sampled and quantized Gram matrix: 0 with probability 1 - 1 / s, else +s b or -s b (AMS section 3).
 
-    A kept pair is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2.
-    `sample_gram` of the same size has a smaller error, and `quantize_gram` one bit an entry.
+    It is +s b with probability 1/2 + K_ij / (2 b), b = max abs(K_ij). E K^ = K, Var K^_ij = s b^2 - K_ij^2. The error
+    of `sample_gram` is smaller; `quantize_gram` takes one bit an entry.
     Parameters:
         X, kernel, s : as of `sample_gram`
         seed : int from 0 to 2**64 - 1; keeps the same pairs as `sample_gram` of the same seed
@@ -4012,9 +4006,8 @@ def round_expansion(coef, s, seed=0):
     """Randomized rounding of expansion coefficients, most of them to 0 (AMS section 4).
 
     For a unit vector a: a_i stays if abs(a_i) >= 1 / s, else it becomes sign(a_i) / s with probability s abs(a_i), or
-    0. So E a^ = a, and f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)),
-    c >= abs(k). Other vectors are rounded as |a| times a unit vector. Columns share one uniform number for each i: each
-    has the law above, and their supports overlap as much as possible.
+    0. f^(x) = sum_i a^_i k(x_i, x) deviates by t with probability at most 2 exp(-2 s^2 t^2 / (m c^2)), c >= abs(k).
+    Others are |a| times a unit vector. Columns share one uniform number for each i, so that their supports overlap.
     Parameters:
         coef : (m,) or (m, k) array
         s : float, positive; at most s |a|_1 / |a|_2 <= s sqrt(m) terms survive on average
@@ -4039,9 +4032,9 @@ def thin_expansion(expansion, rounded):
     """The expansion with rounded coefficients, over the points that survive in any of its features (AMS section 4).
 
     Parameters:
-        expansion : Expansion over m points, of k features
+        expansion : Expansion
         rounded : CSR of `round_expansion(expansion.coef, s, seed)`
-    Returns: Expansion over the u surviving points (at least one is kept), for `expand`
+    Returns: Expansion over the surviving points (at least one is kept), for `expand`
     """
     E = _checked_expansion("expansion", expansion)
     rounded = _checked_as(CSR, "rounded", rounded)
@@ -4062,8 +4055,7 @@ def thin_expansion(expansion, rounded):
 def expand_rounded(X, expansion, s, seed=0):
     """Features by a rounded expansion: kernels are evaluated on the surviving points only (AMS theorem 5).
 
-    f^_n(x) = sum_i round(coef)_in k(x_i, x) + offset_n, with `round_expansion`. Features share the kernel values of the
-    surviving points. Measured for ten normal vectors, 1000 points and s = 3: 172 survive, 70 in one of the vectors.
+    Features share the kernel values. Of ten normal vectors, 1000 points and s = 3, 172 survive, 70 in one vector.
     Parameters:
         X, expansion : as of `expand`
         s : float, positive; `rounding_scale` for the s of AMS theorem 5
@@ -4080,7 +4072,7 @@ def rounding_scale(m, c, eps, T):
     """The s of AMS theorem 5, s = 2 c sqrt(m) / (eps T).
 
     For each x, with probability 1 - 1 / m^2, fewer than 4 c m / (eps T) terms survive, and f(x) and f^(x) are both
-    trivial (at most T sqrt(ln m), see `is_trivial`) or within eps f(x). It bounds the terms below m if T > 4 c / eps.
+    trivial (see `is_trivial`) or within eps f(x). It bounds the terms below m if T > 4 c / eps.
     Parameters:
         m : int, at least 2, points of the expansion
         c : float, positive, bound of abs(k)
@@ -4128,10 +4120,9 @@ def _projection_signs(key, first, last, s, dtype):
 def rademacher_projection(X, s, seed=0):
     """Random projection by signs, X P / sqrt(s) with P (d, s) of independent +1 and -1 (AMS theorem 6).
 
-    For s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), with probability 1 - n^-beta, squared
-    distances of n points are kept to 1 +- eps and inner products to eps (|x|^2 + |y|^2) / 2. (The
-    scale 1 / sqrt(d) printed there is a misprint.) Sign (t, j) depends on the seed, t and j alone,
-    so training and test points are projected alike. P is made in parts of 8 MB.
+    For s >= (4 + 2 beta) ln n / (eps^2 / 2 - eps^3 / 3), with probability 1 - n^-beta, squared distances of n points
+    are kept to 1 +- eps and inner products to eps (|x|^2 + |y|^2) / 2. (Printed there is the scale 1 / sqrt(d).) Signs
+    depend on the seed, t and j alone: all points are projected alike. P is made in parts of 8 MB.
     Parameters:
         X : (n, d) array
         s : int, at least 1
@@ -4172,16 +4163,15 @@ def _drawn_pair(x, y, kernel, seed, draw):
 
 @_public
 def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
-    """Sampled kernel: s k(x, y) with probability 1 / s, else 0; its mean is k(x, y) (AMS section 6).
+    """Sampled kernel: s k(x, y) with probability 1 / s, else 0, as in `sample_gram` (AMS section 6).
 
-    Calls with the draws of n (n + 1) / 2 pairs have the law of `sample_gram`.
     Parameters:
         x, y : (d,) arrays
         kernel : Kernel
         s : float, at least 1
         seed : int from 0 to 2**64 - 1
         draw : int from 0 to 2**64 - 1, number of the call: draws of other numbers are independent
-    Returns: float
+    Returns: float, whose mean is k(x, y)
     """
     value, u = _drawn_pair(x, y, kernel, seed, draw)
     s = _checked_real("s", s, 1.0)
@@ -4190,9 +4180,8 @@ def randomized_kernel_sample(x, y, kernel, s, seed=0, draw=0):
 
 @_public
 def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
-    """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b; its mean is k(x, y) (AMS section 6).
+    """Quantized kernel: +b with probability 1/2 + k(x, y) / (2 b), else -b, as in `quantize_gram` (AMS section 6).
 
-    Calls with the draws of n (n + 1) / 2 pairs and b = max abs(K_ij) have the law of `quantize_gram`.
     Parameters:
         x, y, kernel : as of `randomized_kernel_sample`
         bound : float, positive: b, at least abs(k(x, y))
@@ -4209,8 +4198,8 @@ def randomized_kernel_quantize(x, y, kernel, bound, seed=0, draw=0):
 def randomized_kernel_round(x, y, kernel, weight, s, seed=0, draw=0):
     """Rounded kernel for a term a k(x, y): k / (s abs(a)) with probability s abs(a), else 0 (AMS section 6).
 
-    Where s abs(a) >= 1 it is k. Its mean is k(x, y), and a sum of a_i times such kernels has the law of a rounded
-    expansion: see `round_expansion`. (The paper prints k / abs(a); the 1 / s is left out there.)
+    Where s abs(a) >= 1 it is k. A sum of a_i times such kernels has the law of a rounded expansion: see
+    `round_expansion`. (The paper prints k / abs(a), without 1 / s.)
     Parameters:
         x, y, kernel : as of `randomized_kernel_sample`
         weight : float, a: the coefficient of the term in a unit vector; not 0
@@ -4267,8 +4256,8 @@ class ShadowState(NamedTuple):
 
 class _Cells(NamedTuple):
     """Centers and their cells, on the (up to three) axes with the largest range. centers (capacity, d), and again in
-    panels for the micro-kernel; codes (capacity,) of their cells; before (capacity,), the previous center in the same
-    bucket, or -1; heads (buckets,), the last center of each, or -1; axes, origin and side of the cells."""
+    panels for the micro-kernel; codes of their cells; before: the previous center in the same bucket, or -1; heads:
+    the last center of each bucket, or -1; axes, origin and side of the cells."""
 
     centers: np.ndarray
     panels: np.ndarray
@@ -4486,16 +4475,14 @@ def _shadows(X, known, eps, grow):
 def shadow_select(X, eps):
     """Shadow centers: each point belongs to the first center closer than eps, or is one itself (RSKPCA algorithm 2).
 
-    S_j = {x : |x - c_j| < eps} less the shadows before it; weights w_j = |S_j|. A single pass in data order; with
-    eps = sigma / ell (`shadow_radius`) the errors of density, eigenvalues and operators are those of `shadow_bounds`.
+    A single pass in data order; weights count the points of shadows. Errors are those of `shadow_bounds`.
     Parameters:
         X : (n, d) array; the order of the points matters
         eps : float, radius of a shadow in the units of the points, from 1e-150 to 1e150
     Returns: ReducedSet: centers are points of X, in the order in which they appear, eps or more apart; weights sum to n
     Cost: At most n m distances, far fewer where cells of side eps of three coordinates separate the centers.
-    >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0)
-    ReducedSet(centers=array([[0. ],
-           [1.5]]), weights=array([3., 1.]), labels=array([0, 0, 1, 0]))
+    >>> shadow_select(np.array([[0.0], [0.9], [1.5], [0.6]]), 1.0).weights.tolist()
+    [3.0, 1.0]
     """
     X = _checked_points("X", X)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -4505,9 +4492,8 @@ def shadow_select(X, eps):
 
 @_public
 def shadow_radius(sigma, ell):
-    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)).
+    """Radius of a shadow, eps = sigma / ell (RSKPCA (17)); the paper's sigma is sqrt(2) times that of `gaussian`.
 
-    The paper's sigma is that of exp(-|x - y|^2 / sigma^2), sqrt(2) times that of `gaussian`.
     Parameters:
         sigma : float, bandwidth of the kernel in the units of the points, from 1e-150 to 1e150
         ell : float, positive; 4 serves most data, 3 to 5 is what the paper tries
@@ -4519,9 +4505,8 @@ def shadow_radius(sigma, ell):
 
 @_public
 def shadow_labels(X, centers, eps):
-    """The first center closer than eps to each point, or -1 (RSKPCA (16)): the shadow that the point lies in.
+    """The first center closer than eps to each point, or -1 (RSKPCA (16)), as the pass itself labels its points.
 
-    Of the points that `shadow_select` or a stream has seen it gives the same labels as the pass itself.
     Parameters:
         X : (n, d) array
         centers : (m, d) array, in their order
@@ -4589,14 +4574,14 @@ class ShadowBounds(NamedTuple):
 def shadow_bounds(kernel, eps):
     """Worst errors of points moved by less than eps, by the kernel alone (RSKPCA theorems 5.1 to 5.3, sharp forms).
 
-    kappa = k(x, x), phi = k at distance eps, L the largest slope of k along the distance:
-    mmd = sqrt(2 (kappa - phi)); eigenvalues = min(sqrt(2) L eps, kappa), for the root of the sum of squared differences
-    of the eigenvalues of K / n; operator = sqrt(2 (kappa^2 - phi^2)), in Hilbert-Schmidt norm. RSKPCA theorem 5.2 as
-    printed, 2 C eps^2 with the paper's C, is exceeded by exp(-|x - y|^2 / sigma^2); 5.3 has kappa for sqrt(kappa).
+    kappa = k(x, x), phi = k at distance eps, L the largest slope of k: mmd = sqrt(2 (kappa - phi)); eigenvalues =
+    min(sqrt(2) L eps, kappa), for the root of the sum of squared differences of those of K / n; operator = sqrt(2
+    (kappa^2 - phi^2)), in Hilbert-Schmidt norm. RSKPCA theorem 5.2 as printed, 2 C eps^2 with the paper's C, is
+    exceeded by exp(-|x - y|^2 / sigma^2); 5.3 has kappa for sqrt(kappa).
     Parameters:
         kernel : Kernel of the Euclidean distance: gaussian, laplacian, matern, rational_quadratic or cauchy
         eps : float, the radius
-    Returns: ShadowBounds(mmd, eigenvalues, operator), floats
+    Returns: ShadowBounds
     """
     kernel = _checked_stationary("kernel", kernel, True)
     eps = _checked_real("eps", eps, 1e-150, 1e150)
@@ -4807,8 +4792,8 @@ def herd(X, m, kernel):
 
 
 def _halve(kernel, X, rows, key, log_inverse):
-    """One round of KT-SPLIT: each pair of rows is parted into two halves by a coin that keeps their sums of k close. An
-    odd row goes to the first half: when odd rows were dropped, as few as a third of 2^g m points were left."""
+    """One round of KT-SPLIT: a coin for each pair of rows keeps the sums of k of two halves close. An odd row goes to
+    the first: when odd rows were dropped, as few as a third of 2^g m points were left."""
     P = X[rows]
     halves = [rows[::2].copy(), rows[1::2].copy()]
     lead = np.zeros(rows.size)  # the sum of k over the second half less the first
@@ -4879,9 +4864,9 @@ def _thinned(X, m, kernel, key, delta):
 def kernel_thin(X, m, kernel, seed=0, delta=None):
     """m points whose mean in feature space is that of all to about 1 / m (kernel thinning; Dwivedi, Mackey 2021, 2022).
 
-    Today's rival of RSKPCA's reduced sets. KT-SPLIT with the kernel itself halves m 2^g points g times, g the largest
-    with m 2^g <= n, by coins that keep the halves balanced; of the 2^g results and m points at random the best goes
-    to KT-SWAP, which lets each point of it change places with any point of X that lowers the distance of the means.
+    A rival of RSKPCA's reduced sets. KT-SPLIT halves m 2^g points g times, g the largest with m 2^g <= n, by coins that
+    keep the halves balanced; the best of the 2^g results and m points at random goes to KT-SWAP, which lets each of
+    its points change places with any point of X that lowers the distance of the means.
     Parameters:
         X, m, kernel : as of `herd`
         seed : int from 0 to 2**64 - 1
@@ -4899,8 +4884,8 @@ def compress_thin(X, m, kernel, seed=0, g=4, delta=None):
     """m points whose mean in feature space is that of very many (Compress++; Shetty, Dwivedi, Mackey 2022).
 
     A rival of RSKPCA's reduced sets for a million points. These, in random order, are cut into four, each part is
-    compressed alike, and KT-SPLIT halves what the parts leave. In the end there are .5 to 1.25 times max(2^g m,
-    n^(1/2)) points, and `kernel_thin` chooses m of them.
+    compressed alike, and KT-SPLIT halves what is left: in the end .5 to 1.25 times max(2^g m, n^(1/2)) points, of
+    which `kernel_thin` chooses m.
     Parameters:
         X, m, kernel : as of `herd`
         seed : int from 0 to 2**64 - 1
@@ -4929,14 +4914,10 @@ def _checked_weights(w, C, n=None):
     w = _as_array("w", w, 1, _DOUBLE)
     total = w.sum()
     _require(w.size == len(C), f"w must hold one weight for each row of C, {len(C)}, got {w.size}")
-    _require(
-        (w >= 0.0).all() and 1e-15 <= total <= 1e18,
-        "w must be finite and not negative, with a sum from 1e-15 to 1e18",
-    )
-    _require(
-        n is None or abs(total - n) <= 1e-6 * n,
-        f"w must sum to the number of rows of X (to 1e-6 of it), got {total} and {n}",
-    )
+    sound = (w >= 0.0).all() and 1e-15 <= total <= 1e18
+    _require(sound, "w must be finite and not negative, with a sum from 1e-15 to 1e18")
+    if n is not None and abs(total - n) > 1e-6 * n:
+        raise ValueError(f"w must sum to the number of rows of X, got {total} and {n}")
     return w
 
 
@@ -4944,9 +4925,8 @@ def _checked_weights(w, C, n=None):
 def rskpca(C, w, kernel, k, seed=0, centered=False):
     """Kernel PCA of a reduced set: that of n points, w_j of which lie at c_j (RSKPCA algorithm 1).
 
-    W^(1/2) K^C W^(1/2) phi = lambda phi, W = diag(w), an m x m problem with the nonzero eigenvalues of the n x n Gram
-    matrix of the quantized points; f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed there: W^(-1/2) with
-    W = diag(w^(1/2)) for the eigenfunctions, where W^-1 is meant; they are f / lambda^(1/2) at the centers.
+    W^(1/2) K^C W^(1/2) phi = lambda phi, W = diag(w); f(x) = lambda^-1/2 sum_j w_j^(1/2) phi_j k(c_j, x). Printed
+    there: W^(-1/2) with W = diag(w^(1/2)) for the eigenfunctions f / lambda^(1/2) at the centers; W^-1 is meant.
     Parameters:
         C : (m, d) array of centers
         w : (m,) array of weights, not negative, with a sum from 1e-15 to 1e18; those of reduced sets sum to n
@@ -5046,14 +5026,12 @@ class Manifold(NamedTuple):
 
 
 def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
-    """The Manifold with f_q = mu_q^time u_q / first at the centers, extended by the eigenproblem itself; the sum of all
-    p_j D_j, and that of w.
+    """The Manifold with f_q = mu_q^time u_q / first at the centers, extended by the eigenproblem; sum_j p_j D_j; sum w.
 
-    mu and u are those of D^-1/2 K_a D^-1/2 with the roots of the weights p = w / sum w on both sides,
-    K_a = k / (q q')^alpha, q the weighted sums of k and D those of K_a. first_j = (p_j D_j / total)^1/2
-    has eigenvalue 1, and is left out unless for a cut. Centers of weight 0 are left out. What an
-    eigenvector has of the first is rounding, which the extension divides by mu. Below 100 (or m)
-    roundings of K nothing is left of a coordinate.
+    mu and u are those of D^-1/2 K_a D^-1/2 with the roots of p = w / sum w on both sides, K_a = k / (q q')^alpha, q the
+    weighted sums of k and D those of K_a. first_j = (p_j D_j / total)^1/2 has eigenvalue 1, and is left out unless for
+    a cut, as are centers of weight 0. What an eigenvector has of the first is rounding, which the extension divides by
+    mu. Below 100 (or m) roundings of K nothing is left of a coordinate.
     """
     C = _checked_points("C", C)
     _fits("C", 8.0 * len(C) ** 2)
@@ -5073,10 +5051,8 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     first = np.sqrt(shares * D / total)
     K *= factors[:, None]
     K *= factors
-    _require(
-        min(sums.min(), D.min()) > 0.0 and np.isfinite(K).all(),
-        "kernel must have finite values with positive sums over C",
-    )
+    sound = min(sums.min(), D.min()) > 0.0 and np.isfinite(K).all()
+    _require(sound, "kernel must have finite values with positive sums over C")
     constant = first * (not cut)
     K -= np.outer(constant, constant)
     values, vectors = _lanczos(K, k, key, 1e-13, 1000)[:2]
@@ -5114,8 +5090,8 @@ def laplacian_eigenmap(C, w, kernel, k, seed=0):
 def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
     """Diffusion map of a reduced set (Coifman, Lafon 2006; RSKPCA (15)), extended to new points.
 
-    P = D^-1 K_a with K_a = k / (q q')^alpha, q and D the sums of k and K_a over the n points, w_j of which lie at c_j.
-    Coordinates mu^time psi, P psi = mu psi, with mean square 1 under P's stationary law; the constant is left out.
+    Coordinates mu^time psi, P psi = mu psi, P = D^-1 K_a, K_a = k / (q q')^alpha, q and D the sums of k and K_a over
+    the n points, with mean square 1 under P's stationary law; the constant is left out.
     Parameters:
         C, w, kernel, k, seed : as of `laplacian_eigenmap`
         alpha : float from 0 to 1; 1 takes out the density, 0 is the plain random walk
@@ -5131,8 +5107,8 @@ def diffusion_map(C, w, kernel, k, seed=0, alpha=1.0, time=1.0):
 def normalized_cut(C, w, kernel, k, seed=0):
     """Spectral embedding of normalised cuts of a reduced set (Shi, Malik 2000; Ng, Jordan, Weiss 2002; RSKPCA (15)).
 
-    The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k over the n points, w_j of which lie at c_j, with norm
-    1 over the n points. The first is D^1/2 up to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
+    The k leading eigenvectors of D^-1/2 K D^-1/2, D the sums of k, of norm 1 over the n points. The first is D^1/2 up
+    to a factor. Cluster the rows, made of length 1, by `kmeans_select`.
     Parameters:
         C, w, kernel : as of `laplacian_eigenmap`
         k : int from 1 to m; coordinates
@@ -5254,8 +5230,8 @@ def operator_distance(X, C, w, kernel):
 def projection_distance(expansion, other):
     """Hilbert-Schmidt distance between the projections onto the components of two expansions (RSKPCA theorem 5.4).
 
-    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), <f_a, f'_b> = coef_a^T K(points, points') coef'_b, of components
-    that are orthonormal in feature space, as `kpca`, `rskpca` and `nystrom_kpca` make them.
+    |P - P'| = (D + D' - 2 sum_ab <f_a, f'_b>^2)^(1/2), of components that are orthonormal in feature space, as `kpca`,
+    `rskpca` and `nystrom_kpca` make them.
     Parameters:
         expansion, other : Expansion, with the same kernel and no offset
     Returns: float from 0 to sqrt(D + D'); below 1e-7 it is rounding, and more where eigenvalues are near rounding
@@ -8624,10 +8600,8 @@ def frobenius_error(A, B):
 def _orthonormal(name, V, rows=None):
     """Orthonormal columns that span those of V, in float64."""
     V = _checked_points(name, V, rows=rows).astype(np.float64)
-    _require(
-        V.shape[1] <= V.shape[0],
-        f"{name} must not have more columns than rows, got shape {V.shape}",
-    )
+    wide = V.shape[1] > V.shape[0]
+    _require(not wide, f"{name} must not have more columns than rows, got shape {V.shape}")
     Q, independent = _orthonormalize(V, np.uint64(0))  # takes half of LAPACK's time
     _require(independent, f"{name} must have independent columns")
     return Q
@@ -8658,21 +8632,19 @@ _SOLVED_DIRECTLY = 512  # rows up to which traces come from all eigenvalues
 def effective_dimension(A, lam, seed=0, probes=32, steps=64):
     """Estimate of d_eff(lam) = tr A (A + lam I)^-1 of a positive semidefinite operator (RLS definition 1).
 
-    tr f(A) is the mean of z^T f(A) z over random signs z. Block Lanczos quadrature, started from all of them, gives it
-    for those that are drawn (Ubaru, Chen, Saad 2017). For f(x) = x / (x + lam) the quadrature is too large by at most
-    |z - (A + lam I) y|^2, where y solves the system in the Krylov space. It ends when that is .1 % of the result, so
-    only the error of the probes is left. Operators of at most 512 rows, and those whose basis would need more than
-    n / 4 columns, are solved directly, without error.
+    The mean of z^T f(A) z over random signs z, by block Lanczos quadrature from all of them (Ubaru, Chen, Saad 2017),
+    which is too large by at most |z - (A + lam I) y|^2, y the solution in the Krylov space. It ends when that is .1 %
+    of the result, so that only the error of the probes is left. Operators of at most 512 rows, and those whose basis
+    would need more than n / 4 columns, are solved directly, without error.
     Parameters:
         A : (n, n) symmetric positive semidefinite array or operator
         lam : float, positive ridge, in the units of A's eigenvalues
         seed : int from 0 to 2**64 - 1
         probes : int, at least 1; random sign vectors. The error falls like 1 / sqrt(probes)
-        steps : int, at least 1; the most products with all probes. If the result is not yet known to .1 % after them,
-            a ValueError gives its bounds
+        steps : int, at least 1; products with all probes at most. Where they are too few, a ValueError gives bounds
     Returns: float from 0 to n
-    Cost: At most `steps` products of A with `probes` vectors, about d_eff / probes of them where eigenvalues fall fast,
-        and O(n (probes steps)^2) beside them; memory O(n probes steps). Solved directly: O(n^3) and n^2 numbers.
+    Cost: `steps` products of A with `probes` vectors, d_eff / probes where eigenvalues fall fast, and O(n (probes
+        steps)^2) beside them; memory O(n probes steps). Solved directly: O(n^3) and n^2 numbers.
     >>> effective_dimension(np.diag(np.array([1.0, 3.0])), 1.0, 0)
     1.25
     """
@@ -8699,9 +8671,8 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             values = values.clip(0.0)
             of_start = start @ Y[:probes]
             total = float((of_start**2 @ (values / (values + lam))).sum())
-            excess = np.square(
-                _dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)
-            ).sum()
+            beyond = _dense_product(R, probes, Y[-probes:] / (values + lam) @ of_start.T)
+            excess = np.square(beyond).sum()
             # of an indefinite matrix it is no bound
             if excess <= 1e-3 * total and lowest > -0.01 * lam:
                 return total
@@ -8761,14 +8732,12 @@ class Reliable(NamedTuple):
 def reliable_components(values, error):
     """How many leading components of a sketch stand clear of its spectral error at worst (AMS theorems 2 and 3).
 
-    With E = A - K and a gap g_j = values_j - values_{j+1} above 2 |E|_2 in the spectrum of either matrix, the spans of
-    the first j eigenvectors of A and of K make angles of at most arcsin(2 |E|_2 / g_j) / 2 < pi / 4: the sin 2 theta
-    theorem of Davis and Kahan (1970), and AMS theorem 3 with c = 1.
+    With a gap g_j = values_j - values_{j+1} above 2 |A - K|_2 the spans of the first j eigenvectors of A and of K make
+    angles of at most arcsin(2 |A - K|_2 / g_j) / 2 (Davis, Kahan 1970: sin 2 theta; AMS theorem 3 with c = 1).
     Parameters:
-        values : (k,) array, leading eigenvalues of the sketch, falling; give one more than the components in question
-        error : float, not negative; |A - K|_2 in the units of the values, or a bound: (1 + tol) times `spectral_error`
-    Returns: Reliable: count, the largest j with g_j > 2 error, or 0; angles (k,), in radians, of the spans of the first
-        j, pi / 2 where there is no bound. A later j may stand clear where an earlier one does not
+        values : (k,) array, leading eigenvalues of the sketch, falling; one more than the components in question
+        error : float, not negative; |A - K|_2, or a bound: (1 + tol) times `spectral_error`
+    Returns: Reliable: count, the largest j with g_j > 2 error, or 0; angles (k,), in radians, pi / 2 without a bound
     >>> found = reliable_components(np.array([10.0, 4.0, 3.9, 1.0]), 0.5)
     >>> found.count, np.degrees(found.angles).round(1).tolist()
     (3, [4.8, 90.0, 10.1, 90.0])
@@ -8804,8 +8773,8 @@ def _checked_any(name, X, model):
 
 
 def _in_double(X, model):
-    """Of an Expansion or NystromMap in float64: the model with components of length 1 in feature space, features of X,
-    and the products coef^T K coef of the components, or None for a NystromMap, whose features are orthonormal."""
+    """In float64, the Expansion with components of length 1 in feature space, features of X, and the components'
+    products coef^T K coef; of a NystromMap, whose features are orthonormal, None for these."""
     model = model._replace(points=model.points.astype(np.float64))
     if isinstance(model, NystromMap):
         return model, _map_features(X, model), None
@@ -8825,9 +8794,8 @@ def residual(X, model):
     Parameters:
         X : (n, d) array of points
         model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of features
-    Returns: (n,) float64 array: 0 where the model explains all, about 1 for points far from all that it has seen;
-        quantiles of known points tell what is novel. Below 1e-7 it is rounding. Above 1 for random features that are
-        not paired, and about a mean that is longer than phi(x): infinite at k(x, x) = 0
+    Returns: (n,) float64 array: 0 where the model explains all, about 1 far from all that it has seen. Below 1e-7 it is
+        rounding; above 1 for features that are not paired, and about a mean longer than phi(x): infinite at k(x, x) = 0
     >>> X = np.array([[0.0], [1.0], [2.0]])
     >>> residual(np.array([[1.0], [50.0]]), kpca(X, gaussian(1.0), 3)).round(6).tolist()
     [0.0, 1.0]
@@ -8937,10 +8905,10 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     """Estimate of how wrong leading eigenpairs of a sketch are, from a few rows of the Gram matrix (textbook theory).
 
     For orthonormal directions U of the sketch, twice as many as are judged, (K U)_S = U_S T + E by least squares at
-    rows S drawn at random. T stands for U^T K U, with eigenvalues mu_i and vectors y_i; E for what K U has off the span
-    of U. It adds (n / |S|) |E y_i|^2 / (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i (Stewart, Sun 1990); nu,
-    half the last mu, is amid the values left. Angles come out too large where value k and the next are nearly equal. An
-    eigenvector that no direction of the sketch touches, as of a far cluster without landmarks, leaves no trace in E.
+    rows S drawn at random. T has eigenvalues mu_i and vectors y_i; E, off the span of U, adds (n / |S|) |E y_i|^2 /
+    (mu_i - nu) to mu_i, and E y_i / (mu_i - nu) to U y_i (Stewart, Sun 1990); nu is half the last mu. Angles come out
+    too large where value k and the next are nearly equal. An eigenvector that no direction of the sketch touches, as
+    of a far cluster without landmarks, leaves no trace in E.
     Parameters:
         sketch : a matrix in the place of K (Bits, CSR, LowRank, any operator) or NystromMap; or an Eigen, Expansion or
             Subspace of at least 2 k components, as the first k mix with the next ones most of all
@@ -9623,8 +9591,14 @@ def _landmark_features():
             random_state=0,
             centered=False,
         ):
-            vars(self).update(locals())
-            del self.self
+            self.landmarks = landmarks
+            self.n_components = n_components
+            self.kernel = kernel
+            self.sigma = sigma
+            self.gamma = gamma
+            self.sampler = sampler
+            self.random_state = random_state
+            self.centered = centered
 
         def _points(self, X, **options):
             types = [np.float64, np.float32]
