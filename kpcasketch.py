@@ -225,12 +225,14 @@ __version__ = "0.1.0"
 # What a new part takes:
 #
 # A public function: `@_public` above it, and a place in the head's table.
-# A kernel: a record behind the last one (5.1; numbers are in files), its maker (5.2) and its formula in `_formula`
-# (5.3); if it has a law, also in `_mixture_scale` there; a row in `_KERNELS` (18.1). Its test: a row in KERNELS of
-# test_kernels.py.
+# A kernel: a record behind `_PRECOMPUTED` (5.1), its maker (5.2), its formula in `_formula` (5.3, of the record's
+# base: |x - y|^2 for _DISTANCES), and a row in `_KERNELS` (18.1). One of the Euclidean distance needs a law, too:
+# has_law, drop and slope in the record, and a branch in `_mixture_scale` (5.3). Its tests: rows in KERNELS of
+# test_kernels.py (its values: naive.py), in LAWS and RADIAL of test_streams.py and in RADIAL of test_reduced_sets.py.
 # An operator: a tuple under `@_validated`, its functions and an entry in `_OPERATORS` (6.5).
-# A sampler of landmarks: a function that returns `Landmarks`, all points if s is n or more; a row in `_METHODS`, and
-# its key there in `_SAMPLERS` (16.1). Its test: a row in ROOM of test_leverage_scores.py.
+# A sampler of landmarks: a function of (X, kernel, s, seed) that returns `Landmarks`, all points if s is n or more,
+# and draws by `_key(seed, _LANDMARKS)`; a row in `_METHODS`, and its key there in `_SAMPLERS` (16.1). Its test: a last
+# row in ROOM of test_leverage_scores.py, if it depends on the seed and evaluates the kernel.
 # A model: a tuple under `@_validated`, and an entry in `_models` (15.3).
 # A stream: start, update and finish, and a row in `_STREAMS` (18.1).
 # A command: a function, a row in `_COMMANDS`, and its options in `_ARGUMENTS` (18).
@@ -437,7 +439,7 @@ def _while_compiling():
     main = threading.current_thread() is threading.main_thread()
     kept = "on disk" if _CACHED else "for this process"
     message = f"compiling for this machine, once; the code is kept {kept}"
-    note = threading.Timer(_PATIENCE - _account.compiling, _to_stderr, [message])
+    note = threading.Timer(_PATIENCE - _account.compiling, lambda: _to_stderr(message))
     note.daemon = True
     try:
         for number in signal.valid_signals() if main else ():
@@ -1672,8 +1674,7 @@ def _checked_stationary(name, kernel, radial=False, **points):
     """A kernel of x - y; radial: of the Euclidean distance."""
     kernel = _checked_kernel(name, kernel, **points)
     kind = _KINDS[kernel.kind]
-    which = "gaussian, laplacian, matern, rational_quadratic or cauchy"
-    _require(kind.has_law, f"{name} must be shift-invariant: {which}")
+    _require(kind.has_law, f"{name} must be shift-invariant, not one of inner products or pairs")
     euclidean = kind.base == _DISTANCES
     _require(euclidean or not radial, f"{name} must depend on the Euclidean distance")
     return kernel
@@ -3479,14 +3480,12 @@ def _checked_model(X, argument, model):
     given = {}
     if X is not None:
         given["X"] = X
-        hint = (
-            ": with a precomputed kernel, points are row numbers; the features of a matrix K of new "
-            "points and these are K @ coef + offset" * (model.kernel.kind == _PRECOMPUTED)
-        )
+        hint = ": with a precomputed kernel, points are row numbers; features are K @ coef + offset"
         _require(
             X.shape[1] == points.shape[1],
             f"X and {argument}.points must have the same number of columns (X: {len(X)} x "
-            f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]}){hint}",
+            f"{X.shape[1]}, {argument}.points: {len(points)} x {points.shape[1]})"
+            f"{hint * (model.kernel.kind == _PRECOMPUTED)}",
         )
     given[f"{argument}.points"] = points
     _checked_kernel(f"{argument}.kernel", model.kernel, **given)
@@ -3559,17 +3558,15 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     nearly all of a stored matrix, it is evaluated and centred in float64; what cancels then bounds the tolerance."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
-    k = _checked_whole("k", k, 1, len(X))
+    k = _checked_whole("k", k, 1, n)
     key = _checked_key(seed, _START)
     _fits("k", 8.0 * n * min(2 * k, n))
     G = _about_mean(kernel, X) if centered else X
     taken = 0.0
     if A is None:
-        A = (
-            _gram(kernel, _prepare(kernel, G, G, True))
-            if n <= _DENSE_POINTS
-            else Implicit(G, kernel)
-        )
+        A = Implicit(G, kernel)
+        if n <= _DENSE_POINTS:
+            A = _gram(kernel, _prepare(kernel, G, G, True))
     if centered:
         taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n
         over = taken / max(_trace(A) - taken, 1e-300)
@@ -3740,14 +3737,10 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
         f"features must have as many columns as expansion has "
         f"components, got {features.shape[1]} for {E.coef.shape[1]}",
     )
-    _require(
-        ridge > 0.0 or kernel.kind == _GAUSSIAN,
-        "ridge must be positive unless the kernel is gaussian",
-    )
-    _require(
-        kernel.kind not in (_PRECOMPUTED, _CUSTOM),
-        "expansion must not have a kernel that is precomputed or custom",
-    )
+    fixed_point = kernel.kind == _GAUSSIAN
+    _require(ridge > 0.0 or fixed_point, "ridge must be positive unless the kernel is gaussian")
+    of_pairs = kernel.kind in (_PRECOMPUTED, _CUSTOM)
+    _require(not of_pairs, "expansion must not have a kernel that is precomputed or custom")
     Y = features.astype(np.float64)
     F = _features(E.points, E, np.float64)
     centre = E.points.mean(0, np.float64)
@@ -3897,13 +3890,10 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     indices = _new_array((indptr[n],), np.int32)
     each = 18.0 + (_CUSTOM_VALUE if kernel.kind == _CUSTOM else _SCALAR * X.shape[1])
     work = each * entries + 10.0 * n
-    _write_kept(
-        work, kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, indices, indptr
-    )
-    _require(
-        s * _value_limit(kernel, X) < 1e38 or _all_below(data, math.inf),
-        "kernel must have finite values on X, and s times them must be finite in X's precision",
-    )
+    place = data, indices, indptr
+    _write_kept(work, kernel, X, s, keep, coin, bound, log_miss, upper, lower, *place)
+    sound = s * _value_limit(kernel, X) < 1e38 or _all_below(data, math.inf)
+    _require(sound, "kernel must have values on X that s times are finite, in X's precision")
     return CSR(data, indices, indptr)
 
 
@@ -4588,13 +4578,9 @@ def shadow_bounds(kernel, eps):
     kappa = kernel.scale
     kind = _KINDS[kernel.kind]
     drop = kind.drop(kernel, eps)
-    slope = kind.slope(kernel)
-    spread = min(math.sqrt(2.0) * slope * eps, 1.0)  # no entry of K changes by more than kappa
-    return ShadowBounds(
-        math.sqrt(kappa) * math.sqrt(2.0 * drop),
-        kappa * spread,
-        kappa * math.sqrt(2.0 * drop * (2.0 - drop)),
-    )
+    spread = min(math.sqrt(2.0) * kind.slope(kernel) * eps, 1.0)  # no entry changes by more
+    operator = kappa * math.sqrt(2.0 * drop * (2.0 - drop))
+    return ShadowBounds(math.sqrt(kappa) * math.sqrt(2.0 * drop), kappa * spread, operator)
 
 
 # 10.2 Rival reduced sets (RSKPCA section 6)
@@ -5290,10 +5276,8 @@ _NEAR = (8192.0, 1048576.0)  # largest angles of float32 and float64 that `_cos`
 
 
 def _require_precise(X, map, points="X"):
-    _require(
-        X.itemsize == 8 or 1e-37 <= map.kernel.scale <= 1e37,
-        f"{points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37",
-    )
+    precise = X.itemsize == 8 or 1e-37 <= map.kernel.scale <= 1e37
+    _require(precise, f"{points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
 
 
 def _checked_map(name, map, X=None, drawable=False, points="X"):
@@ -5567,6 +5551,10 @@ def fourier_features_map(kernel, d, m, seed=0, stored=True, paired=False):
         paired : bool; True takes m / 2 frequencies with cosine and sine each, which have no noise of phases. For the
             gaussian kernel, m times the mean squared error is then .40, not .70, at |x - y| = sigma
     Returns: FourierMap of d m numbers (20 ns each), or of none
+    >>> found = fourier_features_map(gaussian(1.0), 2, 1000)
+    >>> Z = fourier_features(np.array([[0.0, 0.0], [1.0, 0.0]]), found)
+    >>> bool(abs(Z[0] @ Z[1] - np.exp(-0.5)) < 0.1)
+    True
     """
     return _new_map(kernel, d, m, seed, _PLAIN, stored, paired)
 
@@ -5946,6 +5934,10 @@ def frequent_directions(Z, ell, half=True, share=1.0):
         Z : (n, m) array
         ell, half, share : as of `fd_start`
     Returns: Sketch; O(n m ell) time, O(m ell) memory beside Z
+    >>> Z = np.random.default_rng(0).standard_normal((100, 8))
+    >>> found = frequent_directions(Z, 6)
+    >>> bool(np.linalg.norm(Z.T @ Z - found.B.T @ found.B, 2) <= found.shrunk <= 100 * 8 / 3 * 2)
+    True
     """
     Z = _checked_points("Z", Z)
     return fd_finish(fd_update(fd_start(ell, Z.shape[1], half, share), Z))
@@ -6162,6 +6154,10 @@ def skpca_residual(X, subspace):
     Parameters:
         X, subspace : as of `skpca_transform`
     Returns: (n,) float64 array, not negative; about sqrt(k(x, x)) for points far from all that was seen
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> near, far = skpca_residual(np.array([[0.0, 0.0], [20.0, 20.0]]), skpca(X, gaussian(3.0), 300, 20, 5))
+    >>> bool(near < 0.2 < 0.8 < far)
+    True
     """
     return _by_slabs(_off, X, subspace)
 
@@ -6458,9 +6454,13 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
 # 12. Doubly stochastic gradients (DSGD)
 #
 # Eigenfunctions are sums of random features, h(x) = sum_j coef_j phi_j(x), phi_j(x) = sqrt(2 k(x, x)) cos(r_j.x +
-# gamma_j). A step sees a few points and a few features. Feature j is drawn from the seed and j whenever it is needed,
-# so a state holds k numbers a feature, whatever d. `_values` is the paper's algorithm 2; `_kpca_step`, `_ksvd_step` and
-# `_kcca_step` are 1, 3 and 4: "step 4" is a number of a line. The caller draws points (step 2), the seed features (3).
+# gamma_j). A step sees a few points and a few features. Feature j is regenerated from the seed and j whenever it is
+# needed: a state holds k numbers a feature, whatever d, if its map stores no frequencies. The number of features is
+# fixed at the start, where the paper's grows for ever: the limit is that of m features.
+#
+# `_values` is the paper's algorithm 2; `_kpca_step`, `_ksvd_step` and `_kcca_step` are 1, 3 and 4: "line 4" is one of
+# theirs. The caller, or `_descend`, draws points (line 2), the seed features (line 3). The paper's alpha_j and beta_j
+# are rows of coef and other_coef, its omega_j is r_j with gamma_j, its mini-batch mean of h h^T is W.
 # ----------------------------------------------------------------------------------------------------------------------
 
 # 12.1 States
@@ -6496,10 +6496,10 @@ def _is_sound_descent(state):
 )
 class DSGDState(NamedTuple):
     """Doubly stochastic gradients in progress. coef (m, k) of the functions; other and other_coef of the second view's;
-    moment (k, k): weighted mean of W over the steps, late ones weighing more, whose diagonal converges to the
-    eigenvalues; used: features so far; step: number of the next; constraint (k, k): such a mean of what canonical
-    variates bring to the unit matrix (else empty); chosen: whether theta0 was None, so that small mini-batches take
-    smaller steps; others as at the start."""
+    moment (k, k): weighted mean of W over the steps, late ones weighing more, whose eigenvalues (for individual
+    functions its diagonal) converge to those of the operator; used: features so far; step: number of the next;
+    constraint (k, k): such a mean of what canonical variates bring to the unit matrix (else empty); chosen: whether
+    theta0 was None, so that small mini-batches take smaller steps; others as at the start."""
 
     task: int
     map: FourierMap
@@ -6520,7 +6520,7 @@ class DSGDState(NamedTuple):
 
 
 def _kernel_scale(state):
-    """k(x, x), which bounds steps; for SVD sqrt(k l): one view moves in proportion to the other."""
+    """k(x, x), which bounds steps; for SVD sqrt(k(x, x) l(y, y))."""
     scales = state.map.kernel.scale, state.other.kernel.scale
     return math.prod(map(math.sqrt, scales)) if state.task == _SINGULAR else max(scales)
 
@@ -6625,7 +6625,7 @@ def _new_state(task, map, other, k, feature_batch, theta0, theta1, initial, cent
     initial = min(_checked_whole("initial", initial, 1), map.m)
     k = _checked_whole("k", k, 1, initial)
     if theta1 is None and task >= _CANONICAL:
-        theta1 = 0.001  # which the paper has elsewhere
+        theta1 = 0.001  # which the paper has for SIR; for canonical correlations it gives none
     nothing = np.zeros((0, k))
     functions = (map, nothing, other, nothing, Slices(nothing, nothing))
     return DSGDState(
@@ -6719,12 +6719,14 @@ def dsgd_start(
 ):
     """Doubly stochastic kernel PCA before the first step (DSGD algorithm 1).
 
-    The first functions solve an initial problem, of the first features on a few points. (From 0, as the listing prints
-    it, every step is 0.) Step t has the size theta0 / (1 + theta1 t). Where none is given, theta0 = min(1 / (2 l_1),
-    sqrt(feature_batch / 20) / k(x, x)) and theta1 = theta0 max(l_k - l_(k+1), l_k / 10), l_i the eigenvalues of the
-    initial problem: no direction overshoots, the noise of the features adds at most a twentieth of its variance in a
-    step, and errors fall like 1 / t, which needs 2 (l_k - l_(k+1)) theta0 / theta1 > 1 (DSGD theorem 1). On n points a
-    chosen step is at most .6 n / k(x, x), for canonical correlations .005 n / k(x, x).
+    The first functions solve an initial problem, of the first features on a few points: orthonormal, as equation (4)
+    asks. (The listing starts from an empty sum, from which every step is 0.) Step t has the size theta0 / (1 + theta1
+    t). Where none is given, theta0 = min(1 / (2 l_1), sqrt(feature_batch / 20) / k(x, x)) and theta1 = theta0 max(l_k -
+    l_(k+1), l_k / 10), l_i the eigenvalues of the initial problem: no direction overshoots, and the noise of a block of
+    features adds at most a twentieth of its variance (a tenth for half a block). Errors fall like 1 / t if 2 (l_k -
+    l_(k+1)) theta0 / theta1 > 1 (ours: DSGD theorem 1 says that such steps exist), as with the default unless l_k -
+    l_(k+1) < l_k / 20. On n points a chosen step is at most .6 n / k(x, x), for canonical correlations .005 n / k(x,
+    x).
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         map : FourierMap; it carries the kernel, the seed and m, the number of features
@@ -6882,16 +6884,16 @@ def dsgd_ksir_start(
 
 
 def _step_size(state, n):
-    """theta0 / (1 + theta1 t), like c / t of DSGD theorems 1 and 4; if chosen, safe for n points. One point moves a
-    function by eta k(x, x) / n at itself, times a matrix of as few points. Measured: steps of kernel PCA and SVD
-    are safe up to .6 n / k(x, x) for 8 functions, of canonical correlations up to .01 to .07 of half of n."""
+    """theta0 / (1 + theta1 t), like c / t of DSGD theorems 1 and 4; if chosen, safe for n points. A point adds
+    eta k(x, x) h / n to the values there, and with few points W is as noisy. Measured: steps of kernel PCA and SVD
+    are safe up to .6 n / k(x, x) for 8 functions, of canonical correlations up to .005 to .035 n / k(x, x)."""
     eta = state.theta0 / (1.0 + state.theta1 * state.step)
     share = 0.005 if state.task >= _CANONICAL else 0.6
     return min(eta, share * n / _kernel_scale(state)) if state.chosen else eta
 
 
 def _feature_block(state):
-    """First feature of a step (step 3) and what follows its last: new ones while at least half a block is left.
+    """First feature of a step (line 3) and what follows its last: new ones while at least half a block is left.
     Then blocks of all m come in a random order, which changes with each round. Blocks have even sizes, as each
     stands for the whole kernel: a last block of one feature destroyed what 1280 had found."""
     m = state.map.m
@@ -6907,13 +6909,13 @@ def _feature_block(state):
 
 
 def _symmetric_products(state, u, v):
-    """W = u v^T + v u^T, mean over the points; a mean of their own takes one degree of freedom."""
+    """W = u v^T + v u^T, summed over the points and divided by their number n, or by n - 1 if centred."""
     products = _column_products(u, v) / (len(u) - state.centered)
     return products + products.T
 
 
 def _moved(state, X, g, eta, decay, second=False):
-    """Coefficients of a view after a step: coef (1 - decay), and eta phi(x) g^T for its block."""
+    """Coefficients of a view after a step, equation (3): coef (1 - decay), and eta phi(x) g^T for its block."""
     map, coef = _view(state, second)
     if second and state.task == _SLICED:  # slices are features without a ridge
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
@@ -6931,14 +6933,16 @@ def _mean_over_steps(state, mean, new):
     return mean + 2.0 / (state.step + 2.0) * (new - mean) if mean.size else new
 
 
-def _stepped(state, W, coef, **more):
+def _stepped(state, W, coef, other_coef=None, **more):
     """The state after a step."""
+    other_coef = state.other_coef if other_coef is None else other_coef
     _require(
-        _all_below(coef, math.inf),
+        _all_below(coef, math.inf) and _all_below(other_coef, math.inf),
         f"theta0 must be smaller than {state.theta0:.2e}, as the steps diverged at step {state.step}",
     )
     return state._replace(
         coef=coef,
+        other_coef=other_coef,
         moment=_mean_over_steps(state, state.moment, W),
         used=max(state.used, _feature_block(state)[1]),
         step=state.step + 1,
@@ -6948,21 +6952,21 @@ def _stepped(state, W, coef, **more):
 
 def _kpca_step(state, eta, X):
     """A step of kernel PCA (DSGD algorithm 1), or of the generalised Hebbian rule (section 4.3)."""
-    h = _centred(state, _values(state, X))  # step 4
+    h = _centred(state, _values(state, X))  # line 4
     W = _column_products(h, h) / (len(h) - state.centered)
-    # An individual function yields to those before it.
+    # UT[W]: an individual function decays along those before it and itself.
     decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
-    coef = _moved(state, X, h, eta, decay)  # steps 5 and 6
+    coef = _moved(state, X, h, eta, decay)  # lines 5 and 6
     return _stepped(state, W, coef)
 
 
 def _ksvd_step(state, eta, X, Y):
     """A step of kernel SVD (DSGD algorithm 3)."""
-    u = _centred(state, _values(state, X))  # step 4
-    v = _centred(state, _values(state, Y, True))  # step 5
-    W = _symmetric_products(state, u, v)  # step 6
-    coef = _moved(state, X, v, eta, eta * W)  # steps 7 and 9
-    other_coef = _moved(state, Y, u, eta, eta * W, True)  # steps 8 and 10
+    u = _centred(state, _values(state, X))  # line 4
+    v = _centred(state, _values(state, Y, True))  # line 5
+    W = _symmetric_products(state, u, v)  # line 6
+    coef = _moved(state, X, v, eta, eta * W)  # lines 7 and 9
+    other_coef = _moved(state, Y, u, eta, eta * W, True)  # lines 8 and 10
     return _stepped(state, W, coef, other_coef=other_coef)
 
 
@@ -6983,14 +6987,14 @@ def _constraint(state, u, v):
 def _kcca_step(state, eta, X, Y):
     """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is slices. The first half of a
     mini-batch makes W, the second the gradient, as one for both has a bias. With a ridge all coefficients decay."""
-    u, late_u = _halves(state, _values(state, X))  # step 4
-    v, late_v = _halves(state, _values(state, Y, True))  # step 5
-    W = _symmetric_products(state, u, v)  # step 6
+    u, late_u = _halves(state, _values(state, X))  # line 4
+    v, late_v = _halves(state, _values(state, Y, True))  # line 5
+    W = _symmetric_products(state, u, v)  # line 6
     decay = eta * state.ridge * W
     g = late_v - _dense_product(late_u, len(W), W)
-    coef = _moved(state, X[len(u) :], g, eta, decay)  # step 7
+    coef = _moved(state, X[len(u) :], g, eta, decay)  # line 7
     g = late_u - _dense_product(late_v, len(W), W)
-    other_coef = _moved(state, Y[len(u) :], g, eta, decay, True)  # step 8
+    other_coef = _moved(state, Y[len(u) :], g, eta, decay, True)  # line 8
     constraint = _mean_over_steps(state, state.constraint, _constraint(state, u, v))
     return _stepped(state, W, coef, other_coef=other_coef, constraint=constraint)
 
@@ -7002,10 +7006,11 @@ _STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # of each
 def dsgd_update(state, X, Y=None):
     """One doubly stochastic step on a mini-batch of points (DSGD algorithms 1, 3 and 4).
 
-    A step of kernel PCA adds eta phi(x) h(x)^T to the coefficients of a block of features phi, means over points and
-    features, and takes eta h h^T of all coefficients so far from them. Blocks have even sizes, at most feature_batch;
-    they are new until less than half a block is left, then those of all m come in a random order. For canonical
-    correlations the first half of the mini-batch makes the matrix W by which the second half makes the gradient.
+    A step of kernel PCA multiplies the coefficients by 1 - eta W, W the mean of h h^T over the points (its upper
+    triangle for individual functions), and adds the mean of eta phi(x) h(x)^T for a block of features phi. Blocks have
+    even sizes, at most feature_batch; they are new until less than half a block is left, then those of all m come in a
+    random order. For canonical correlations the first half of the mini-batch makes the matrix W by which the second
+    half makes the gradient.
     Parameters:
         state : DSGDState; it stays as it is, also where a step is refused
         X : (n, d) array of independent points; at least 2 if centered, 4 for canonical correlations
@@ -7013,6 +7018,12 @@ def dsgd_update(state, X, Y=None):
     Returns: DSGDState. ValueError with the number of the step if steps diverge
     Cost: n used (d + k) multiply-adds, n used cosines, used d random numbers where frequencies are not stored; memory
         for n feature_batch + m k numbers. States cannot be merged.
+    >>> X = np.random.default_rng(0).standard_normal((5000, 2))
+    >>> state = dsgd_start(X[:500], fourier_features_map(gaussian(1.0), 2, 1000, 0, False), 3)
+    >>> for t in range(9):
+    ...     state = dsgd_update(state, X[500 + 500 * t:1000 + 500 * t])
+    >>> state.used, state.step
+    (1000, 9)
     """
     state = _checked_as(DSGDState, "state", state)
     X = _checked_points("X", X)
@@ -7038,14 +7049,18 @@ def dsgd_update(state, X, Y=None):
 def dsgd_evaluate(X, state, second=False):
     """Values of the functions at any points, h(x) = sum_j coef_j phi_j(x) (DSGD algorithm 2).
 
-    In the limit, functions of kernel PCA and SVD have norm 1 in the kernel's space: means of squares are the
-    eigenvalues, of products u v the singular values. For canonical variates the variance plus ridge times the squared
-    norm is 1. If centered, a constant is not determined.
+    In the limit, finished (or individual) functions of kernel PCA and SVD have norm 1 in the kernel's space: means of
+    squares are the eigenvalues, of products u v the singular values. For canonical variates the variance plus ridge
+    times the squared norm is 1. If centered, a constant is not determined.
     Parameters:
         X : (n, d) array
         state : DSGDState, finished or not
         second : bool; the functions of the second view, X being points of it
     Returns: (n, k) array of X's precision; n used (d + k) multiply-adds and n used cosines
+    >>> X = np.random.default_rng(0).standard_normal((5000, 1))
+    >>> state = dsgd_kpca(X, gaussian(1.0), 1, 2000, 0)
+    >>> bool(abs((dsgd_evaluate(X, state) ** 2).mean() / 0.618 - 1) < 0.1)
+    True
     """
     X = _checked_points("X", X)
     state = _checked_as(DSGDState, "state", state)
@@ -7148,7 +7163,8 @@ def dsgd_kpca(
     """Doubly stochastic kernel PCA (DSGD algorithm 1): start, steps and finish in one.
 
     With steps like c / t the squared sine of the largest angle to the space of the k leading eigenfunctions falls like
-    1 / t (DSGD theorem 1), and the squared error of values like ln(t / delta) / t, with probability 1 - delta (4).
+    1 / t (DSGD theorem 1), and the squared error of values like ln(t / delta) / t, with probability 1 - delta (theorem
+    4), for a start as equation (4) asks and mini-batches that know the operator to an eighth of the gap.
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
@@ -8085,10 +8101,8 @@ def _checked_landmarks(X, landmarks, gathered=None):
         landmarks = landmarks[0]  # their first fields: landmarks, indices, points, centers
     points = np.asarray(landmarks) if isinstance(landmarks, list) else landmarks
     if isinstance(points, np.ndarray) and points.ndim == 1 and points.dtype.kind in "iu":
-        _require(
-            points.size > 0 and 0 <= points.min() <= points.max() < len(X),
-            "landmarks must be row numbers from 0 to n - 1, at least one",
-        )
+        inside = points.size > 0 and 0 <= points.min() <= points.max() < len(X)
+        _require(inside, "landmarks must be row numbers from 0 to n - 1, at least one")
         points = gathered(points) if gathered else X[points]
     _require(
         getattr(points, "ndim", 0) == 2,
@@ -8676,11 +8690,9 @@ def effective_dimension(A, lam, seed=0, probes=32, steps=64):
             # of an indefinite matrix it is no bound
             if excess <= 1e-3 * total and lowest > -0.01 * lam:
                 return total
-            _require(
-                step < steps,
-                f"steps must be larger: after {steps} the result may be anything from "
-                f"{max(total - excess, 0.0):.6g} to {total:.6g}",
-            )
+            least = max(total - excess, 0.0)
+            told = f"after {steps} the result may be anything from {least:.6g} to {total:.6g}"
+            _require(step < steps, f"steps must be larger: {told}")
         W = basis.next_block(R)
     entries = _rows(A, 0, n)
     _require(np.isfinite(entries).all(), "A must be finite (no NaN or infinity)")
@@ -8745,12 +8757,11 @@ def reliable_components(values, error):
     values = _checked_vector("values", values)
     error = _checked_real("error", error, 0.0)
     halves = 0.5 * values[:-1] - 0.5 * values[1:]  # a whole gap may overflow
-    if (halves < 0.0).any():
-        raise ValueError("values must fall, or be equal")
+    _require(not (halves < 0.0).any(), "values must fall, or be equal")
     clear = np.flatnonzero(halves > error)
     angles = np.full(values.size, math.pi / 2.0)
     angles[clear] = 0.5 * np.arcsin(error / halves[clear])
-    return Reliable(int(clear[-1]) + 1 if clear.size else 0, angles)
+    return Reliable(int(clear.max(initial=-1)) + 1, angles)
 
 
 # 15.2 Of any model
@@ -8888,10 +8899,8 @@ def _directions(sketch, X, k, seed, centered):
     if isinstance(sketch, NystromMap):
         sketch = LowRank(nystrom_features(X, _checked_any("sketch", X, sketch)))
     A = _as_operator("sketch", sketch, True)
-    _require(
-        _size(A) == len(X),
-        f"sketch must have a row for each point of X, got {_size(A)} for {len(X)}",
-    )
+    fits = _size(A) == len(X)
+    _require(fits, f"sketch must have a row for each point of X, got {_size(A)} for {len(X)}")
     A = center(A) if centered else A
     key = _checked_key(seed, _START)
     first = _lanczos(A, k, key, 1e-5, 1000)
@@ -8953,10 +8962,8 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
     terms = np.column_stack([U[drawn], np.ones((rows, int(centered)))])  # H takes off a constant
     spread = np.linalg.svd(terms, compute_uv=False)[-1] if rows >= terms.shape[1] else 0.0
     # Where rows are even, it is 1 - (columns / rows)^(1/2) of the root.
-    _require(
-        rows == n or spread >= 0.3 * math.sqrt(rows / n),
-        f"rows must be more, to tell {U.shape[1]} directions apart, got {rows}",
-    )
+    enough = rows == n or spread >= 0.3 * math.sqrt(rows / n)
+    _require(enough, f"rows must be more, to tell {U.shape[1]} directions apart, got {rows}")
     B = _gram_product(kernel, _prepare(kernel, P[drawn], P, False), U)
     _require(np.isfinite(B).all(), "kernel must be finite on X")
     T = np.linalg.lstsq(terms, B, rcond=None)[0]

@@ -585,9 +585,9 @@ def test_kernels_that_cannot_be_sent_are_refused_with_the_reason(name):
     [
         (
             lambda D: kp.dask_map(kp.kpca, D, KERNEL, 1),
-            "dask_map: function must give an array .*, got Expansion",
+            "dask_map: function must give an array, .*, got Expansion",
         ),
-        (lambda D: kp.dask_map(len, D), "dask_map: function must give an array .*, got int"),
+        (lambda D: kp.dask_map(len, D), "dask_map: function must give an array, .*, got int"),
         (
             lambda D: kp.dask_map(kp.expand, D[:, :3], kp.kpca(X[:50], KERNEL, 2)),
             "^dask_map: .*columns",

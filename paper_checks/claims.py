@@ -158,7 +158,7 @@ def claim(name, paper, statement, *, measures, control, no_trivial="", errata=()
             f"measured"
         )
     if no_trivial and no_trivial not in REASONS:
-        raise ValueError(f"claim {name}: the reason for no trivial bound must be one of REASONS")
+        raise ValueError(f"claim {name}: no_trivial must be one of {REASONS}")
     return _registered(name, paper, statement, measures, control, no_trivial, errata)
 
 
@@ -227,6 +227,8 @@ def guard_vacuity(claim, verdict):
     alone = math.isinf(verdict.trivial) and not claim.no_trivial
     if verdict.verdict in GOOD and (alone or verdict.bound >= VACUOUS_AT * verdict.trivial):
         verdict.verdict = VACUOUS
+        if alone:
+            verdict.text += " No trivial bound was given (trivial=), nor a reason for none."
     return verdict
 
 
