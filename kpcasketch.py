@@ -3893,7 +3893,7 @@ def _sampled_gram(X, kernel, s, seed, quantized):
     place = data, indices, indptr
     _write_kept(work, kernel, X, s, keep, coin, bound, log_miss, upper, lower, *place)
     sound = s * _value_limit(kernel, X) < 1e38 or _all_below(data, math.inf)
-    _require(sound, "kernel must have values on X that s times are finite, in X's precision")
+    _require(sound, "kernel must have finite values on X, also s times them, in X's precision")
     return CSR(data, indices, indptr)
 
 

@@ -954,6 +954,7 @@ def test_residuals_come_with_features(points, tmp_path, capsys):
         assert np.array_equal(
             found, np.column_stack([kp.features(far, held), kp.residual(far, held)])
         )
+    pytest.importorskip("matplotlib")
     assert "apply needs -o" in refused(
         capsys, "apply", model, points, "--residual", "--plot", tmp_path / "p.png"
     )
