@@ -8109,8 +8109,9 @@ def _checked_landmarks(X, landmarks, gathered=None):
         "landmarks must be Landmarks, LandmarkPoints, a ReducedSet, a CertifiedNystrom, "
         f"whole row numbers or a 2-D array of points, got {type(landmarks).__name__}",
     )
-    Z = _checked_points("landmarks", points, X.shape[1])
-    return Z.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False)
+    precision = np.float32 if X.dtype == np.float32 else np.float64
+    Z = _as_array("landmarks", points, 2).astype(precision, copy=False)
+    return _checked_points("landmarks", Z, X.shape[1])
 
 
 @_public
