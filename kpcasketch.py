@@ -1869,10 +1869,12 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     if mode == _EXPANDED:
         zero = tile.dtype.type(0)
         two = tile.dtype.type(2)
+        y_squares = pairs.y_squares[begin : begin + _BLOCK]
         for i in range(first, last):
             values = tile[i - first]
+            x_square = pairs.x_squares[i]
             for c in range(_BLOCK):
-                square = pairs.x_squares[i] + pairs.y_squares[begin + c] - two * values[c]
+                square = x_square + y_squares[c] - two * values[c]
                 values[c] = square if square > zero else zero
             if pairs.symmetric and begin <= i < end:
                 values[i - begin] = zero
@@ -2554,7 +2556,9 @@ def _exact_unit_of(values):
 def _largest_column(W):
     """The norm of the longest column."""
     unit = _unit_of(W)
-    return unit * math.sqrt(np.square(W / unit).sum(0).max())
+    V = W / unit
+    # Measured: np.square(V).sum(0) takes six times as long.
+    return unit * math.sqrt(np.einsum("ij,ij->j", V, V).max())
 
 
 def _fix_signs(vectors, by=None):
@@ -2902,13 +2906,13 @@ def _orthonormalize(W, key):
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
-    V = W / _unit_of(W, 0)
+    V = W / np.maximum(np.abs(W).max(0), 1e-300)  # squares of tiny or huge entries would not fit
     for _ in range(10):
         G = _transposed_product(V, p, V)
         if np.abs(G - np.eye(p)).max() <= 1e-13:
             break
         V = _dense_product(V, p, _small_eigen(G, p, False)[1])
-        lengths = np.sqrt(np.square(V).sum(0))
+        lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
         lost = lengths <= 1e-13 * lengths.max()
         V /= np.where(lost, 1.0, lengths)
         V[:, lost] = rng.standard_normal((n, lost.sum()))
@@ -6914,12 +6918,12 @@ def _symmetric_products(state, u, v):
     return products + products.T
 
 
-def _moved(state, X, g, eta, decay, second=False):
+def _moved(state, block, X, g, eta, decay, second=False):
     """Coefficients of a view after a step, equation (3): coef (1 - decay), and eta phi(x) g^T for its block."""
     map, coef = _view(state, second)
     if second and state.task == _SLICED:  # slices are features without a ridge
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
-    first, stop = _feature_block(state)
+    first, stop = block
     k = len(decay)
     moved = coef.copy()
     moved[: state.used] = _dense_product(coef[: state.used], k, np.eye(k) - decay)
@@ -6933,7 +6937,7 @@ def _mean_over_steps(state, mean, new):
     return mean + 2.0 / (state.step + 2.0) * (new - mean) if mean.size else new
 
 
-def _stepped(state, W, coef, other_coef=None, **more):
+def _stepped(state, block, W, coef, other_coef=None, **more):
     """The state after a step."""
     other_coef = state.other_coef if other_coef is None else other_coef
     _require(
@@ -6944,30 +6948,30 @@ def _stepped(state, W, coef, other_coef=None, **more):
         coef=coef,
         other_coef=other_coef,
         moment=_mean_over_steps(state, state.moment, W),
-        used=max(state.used, _feature_block(state)[1]),
+        used=max(state.used, block[1]),
         step=state.step + 1,
         **more,
     )
 
 
-def _kpca_step(state, eta, X):
+def _kpca_step(state, eta, block, X):
     """A step of kernel PCA (DSGD algorithm 1), or of the generalised Hebbian rule (section 4.3)."""
     h = _centred(state, _values(state, X))  # line 4
     W = _column_products(h, h) / (len(h) - state.centered)
     # UT[W]: an individual function decays along those before it and itself.
     decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
-    coef = _moved(state, X, h, eta, decay)  # lines 5 and 6
-    return _stepped(state, W, coef)
+    coef = _moved(state, block, X, h, eta, decay)  # lines 5 and 6
+    return _stepped(state, block, W, coef)
 
 
-def _ksvd_step(state, eta, X, Y):
+def _ksvd_step(state, eta, block, X, Y):
     """A step of kernel SVD (DSGD algorithm 3)."""
     u = _centred(state, _values(state, X))  # line 4
     v = _centred(state, _values(state, Y, True))  # line 5
     W = _symmetric_products(state, u, v)  # line 6
-    coef = _moved(state, X, v, eta, eta * W)  # lines 7 and 9
-    other_coef = _moved(state, Y, u, eta, eta * W, True)  # lines 8 and 10
-    return _stepped(state, W, coef, other_coef=other_coef)
+    coef = _moved(state, block, X, v, eta, eta * W)  # lines 7 and 9
+    other_coef = _moved(state, block, Y, u, eta, eta * W, True)  # lines 8 and 10
+    return _stepped(state, block, W, coef, other_coef=other_coef)
 
 
 def _halves(state, U):
@@ -6984,7 +6988,7 @@ def _constraint(state, u, v):
     return C
 
 
-def _kcca_step(state, eta, X, Y):
+def _kcca_step(state, eta, block, X, Y):
     """A step of canonical correlations (DSGD algorithm 4), or of SIR, whose second view is slices. The first half of a
     mini-batch makes W, the second the gradient, as one for both has a bias. With a ridge all coefficients decay."""
     u, late_u = _halves(state, _values(state, X))  # line 4
@@ -6992,14 +6996,22 @@ def _kcca_step(state, eta, X, Y):
     W = _symmetric_products(state, u, v)  # line 6
     decay = eta * state.ridge * W
     g = late_v - _dense_product(late_u, len(W), W)
-    coef = _moved(state, X[len(u) :], g, eta, decay)  # line 7
+    coef = _moved(state, block, X[len(u) :], g, eta, decay)  # line 7
     g = late_u - _dense_product(late_v, len(W), W)
-    other_coef = _moved(state, Y[len(u) :], g, eta, decay, True)  # line 8
+    other_coef = _moved(state, block, Y[len(u) :], g, eta, decay, True)  # line 8
     constraint = _mean_over_steps(state, state.constraint, _constraint(state, u, v))
-    return _stepped(state, W, coef, other_coef=other_coef, constraint=constraint)
+    return _stepped(state, block, W, coef, other_coef=other_coef, constraint=constraint)
 
 
 _STEPS = (_kpca_step, _kpca_step, _ksvd_step, _kcca_step, _kcca_step)  # of each task
+
+
+def _step(state, X, *second):
+    """The step of the state's task on a mini-batch that was checked."""
+    n = len(X)
+    least = 4 if state.task >= _CANONICAL else 1 + state.centered
+    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
+    return _STEPS[state.task](state, _step_size(state, n), _feature_block(state), X, *second)
 
 
 @_public
@@ -7030,16 +7042,15 @@ def dsgd_update(state, X, Y=None):
     _checked_map("state.map", state.map, X)
     one_view = state.task < _SINGULAR
     _require((Y is None) == one_view, "Y must be given for two views, or targets, and not else")
-    n = len(X)
-    least = 4 if state.task >= _CANONICAL else 1 + state.centered
-    _require(n >= least, f"a mini-batch must have at least {least} points, got {n}")
     views = [X]
     if state.task in _TWO_VIEWS:
         views = _checked_views(X, Y)
         _checked_map("state.other", state.other, views[1], points="Y")
     elif state.task == _SLICED:
-        views.append(_checked_points("Y", _as_columns("Y", Y), len(state.slices.edges), rows=n))
-    return _STEPS[state.task](state, _step_size(state, n), *views)
+        views.append(
+            _checked_points("Y", _as_columns("Y", Y), len(state.slices.edges), rows=len(X))
+        )
+    return _step(state, *views)
 
 
 # 12.5 Results
@@ -7142,7 +7153,7 @@ def _descend(start, views, kernels, features, seed, steps, batch, settings):
         steps = max(200, 4 * -(-features // state.feature_batch))
     for _ in range(_checked_whole("steps", steps, 1)):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
-        state = dsgd_update(state, *[points[rows] for points in views])
+        state = _step(state, *[points[rows] for points in views])
     return dsgd_finish(state)
 
 
