@@ -1783,14 +1783,17 @@ def _prepare(kernel, X, Y, symmetric):
 
 
 @_helper
-def _pair_base(kernel, x, y, zero):
-    """What k(x, y) is a function of, in the precision of zero; of a custom or precomputed kernel, the value."""
+def _pair_value(kernel, x, y):
+    """k(x, y) of a custom or precomputed kernel."""
     if kernel.kind == _CUSTOM:
         value = _call_kernel(kernel.address, x.astype(np.float64), y.astype(np.float64))
         return kernel.scale * value
-    if kernel.kind == _PRECOMPUTED:
-        return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
-    base = _BASES[kernel.kind]
+    return kernel.scale * kernel.table[np.int64(x[0]), np.int64(y[0])]
+
+
+@_helper
+def _pair_sum(base, x, y, zero):
+    """The inner product or the distance of two vectors, in the precision of zero."""
     total = zero
     for t in range(x.shape[0]):
         a = zero + x[t]
@@ -1814,9 +1817,9 @@ def kernel_value(kernel, x, y):
     11.0
     """
     kind = kernel.kind
-    base = _pair_base(kernel, x, y, 0.0)
     if kind == _CUSTOM or kind == _PRECOMPUTED:
-        return base
+        return _pair_value(kernel, x, y)
+    base = _pair_sum(_BASES[kind], x, y, 0.0)
     if kind == _POLYNOMIAL:
         value = kernel.scale
         for _ in range(np.int64(kernel.shape)):  # from the scale on, as `_apply_kernel` has it
@@ -1853,7 +1856,7 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
     if mode == _EVERY_PAIR:
         for i in range(first, last):
             for j in range(begin, end):
-                tile[i - first, j - begin] = _pair_base(kernel, X[i], Y[j], 0.0)
+                tile[i - first, j - begin] = _pair_value(kernel, X[i], Y[j])
         return
     n, d = X.shape
     width = pairs.panels.shape[2]
@@ -3840,11 +3843,16 @@ def _write_kept(kernel, X, s, keep, coin, bound, log_miss, upper, lower, data, i
         columns = np.empty(n, np.int64)
         values = np.empty(_blocks(n) * _BLOCK, X.dtype)
         place = lower[band]
-        by_pairs = kernel.kind == _CUSTOM or kernel.kind == _PRECOMPUTED
+        base = _BASES[kernel.kind]
+        by_pairs = base == _EVERY_PAIR
         for i in range(_band_start(band, n), _band_start(band + 1, n)):
             count = min(_kept(keep, i, log_miss, n, columns), upper[i])
             for c in range(count):
-                values[c] = _pair_base(kernel, X[i], X[columns[c]], X.dtype.type(0))
+                j = columns[c]
+                if by_pairs:
+                    values[c] = _pair_value(kernel, X[i], X[j])
+                else:
+                    values[c] = _pair_sum(base, X[i], X[j], X.dtype.type(0))
             if not by_pairs:
                 _apply_kernel(kernel, values.reshape(-1, _BLOCK), _blocks(count))
             row = _subkey(coin, i)
