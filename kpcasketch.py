@@ -20,7 +20,7 @@ kernels
     polynomial             powers of products        precomputed            your own matrix
     custom                 your own function         median_bandwidth       a sigma for them
 kernel PCA
-    kpca                   exact, without centring   centered_kpca          exact, about the mean
+    kpca                   exact, without centering   centered_kpca          exact, about the mean
     expand                 features of new points    kernel_pca_preimage    points from features
     residual               how novel points are
     explained_variance_ratio  of each component
@@ -108,7 +108,7 @@ errors
     spectral_error         |A - B|_2                 frobenius_error        |A - B|_F
     nuclear_error          |A - B|_*                 projection_cost        trace off a subspace
     principal_angles       between two subspaces     sketch_error           of eigenpairs, from rows
-    center_expansion       an expansion, centred
+    center_expansion       an expansion, centered
 Dask
     dask_map               a function of rows        dask_fold              a stream's state
     dask_median_bandwidth  a sigma                   dask_landmarks         s landmarks
@@ -119,7 +119,7 @@ Results, and what they feed
 Kernel       of the makers; an argument of whatever takes points. Expansion and NystromMap carry theirs
 operators    a square array, CSR, Bits, Implicit, LowRank, Difference, Centered: for matmat, eigensolvers and errors
 Eigen        of the eigensolvers, for kpca_from_eigen
-Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; thinned, rounded and centred
+Expansion    of kernel PCA and nystrom_ridge: features of any point by expand; thinned, rounded and centered
 Landmarks    of the samplers, or any rows or points: for nystrom, nystrom_map, nystrom_kpca, nystrom_ridge
 NystromMap   of nystrom_map, for nystrom_features
 CertifiedNystrom of nystrom_to: landmarks, their factor, and how near it is
@@ -277,7 +277,7 @@ _SHARED_FROM = 100_000
 # regions of .1 or 1 ms finished one each in 8 ms. So the time of a region of less than 10 ms beyond twice its work is
 # added to a debt; at 8 ms of debt short regions run serially for half a second, and half of the debt stays. Regions
 # after a pause of 10 ms, when threads have to be woken, and those beside a compilation do not count.
-_SHORT = 10_000_000
+_SHORT_REGION = 10_000_000
 _PAUSE = 10_000_000
 _DEBT = 8_000_000
 _HOLD = 500_000_000
@@ -289,7 +289,7 @@ _PLAIN_TYPES = {np.int64: int, np.float64: float, np.bool_: bool}  # for numba
 # seconds of compiling so far.
 _account = SimpleNamespace(debt=0.0, alone_until=0, ended=0, compiling=0.0)
 # In `warm_up`, what stands in for _SHARED_FROM.
-_shared_from = contextvars.ContextVar("_shared_from")
+_warm_up_threshold = contextvars.ContextVar("_warm_up_threshold")
 _process = os.getpid()  # in a forked child the threads of its parent are missing
 # "holder": the thread in a parallel region, as numba's workqueue aborts on two; it enters and leaves in one step. An
 # interrupt beside the `try` of `core` keeps it from leaving: a thread that holds the region already may enter again.
@@ -377,11 +377,11 @@ def _core(function):
 
     def core(work, *arguments):
         key, arguments = _with_types(arguments)
-        least = _shared_from.get(_SHARED_FROM)
+        least = _warm_up_threshold.get(_SHARED_FROM)
         parallel = os.getpid() == _process and (
             least < 0
             or work > least
-            and (work > _SHORT or time.perf_counter_ns() > _account.alone_until)
+            and (work > _SHORT_REGION or time.perf_counter_ns() > _account.alone_until)
             and worth_compiling(key, work)
         )
         # Numba takes a lock to tell the number of threads, which an interrupt at that moment leaves taken: so at last.
@@ -396,7 +396,7 @@ def _core(function):
             return _run(function, twins, key, arguments, True)
         finally:
             now = time.perf_counter_ns()
-            if work < _SHORT and begun - _account.ended < _PAUSE:
+            if work < _SHORT_REGION and begun - _account.ended < _PAUSE:
                 _account.debt = max(0.0, _account.debt + (now - begun) - 2.0 * work)
                 if _account.debt > _DEBT:
                     _account.debt = 0.5 * _DEBT
@@ -445,7 +445,7 @@ def _while_compiling():
         for number in signal.valid_signals() if main else ():
             if callable(signal.getsignal(number)):
                 held[number] = signal.signal(number, lambda *interrupt: came.append(interrupt))
-        quiet = QUIET or _shared_from.get(None) is not None  # `warm_up` tells of its progress
+        quiet = QUIET or _warm_up_threshold.get(None) is not None  # `warm_up` tells of its progress
         if main and not quiet and _account.compiling < _PATIENCE:
             note.start()
         yield
@@ -620,7 +620,7 @@ def _register_tile(term, rows, vectors, accumulate=True, transposed=False):
 
 _inner_products = _register_tile("product", 4, _TILE_VECTORS, accumulate=False)
 _squared_distances = _register_tile("square", 4, _TILE_VECTORS, accumulate=False)
-_sums_of_sizes = _register_tile("size", 4, _TILE_VECTORS, accumulate=False)
+_l1_distances = _register_tile("size", 4, _TILE_VECTORS, accumulate=False)
 _add_panel = _register_tile("product", 4, _TILE_VECTORS)
 _add_transposed_panel = _register_tile("product", 4, _TILE_VECTORS, transposed=True)
 _add_product = _register_tile("product", _PRODUCT_ROWS, 2)
@@ -647,6 +647,13 @@ def _require(sound, message):
 
 
 _USERS_LINE = 4  # the stack level of a warning: `_public` puts two frames between
+# Arguments by their names in version 0.1, which still work, with a DeprecationWarning.
+_OLD_NAMES = {
+    "forget": "half_life",
+    "map": "feature_map",
+    "features": "m",
+    "iterations": "max_iterations",
+}
 
 
 def _public(function):
@@ -656,9 +663,15 @@ def _public(function):
     """
     called = function.__qualname__.split(".")[-2:][0]
     quiet = np.errstate(all="ignore")(function)
+    accepted = function.__code__.co_varnames[: function.__code__.co_argcount]
+    renamed = {o: n for o, n in _OLD_NAMES.items() if n in accepted and o not in accepted}
 
     @functools.wraps(function)
     def entry(*arguments, **by_name):
+        for name in renamed.keys() & by_name:
+            warning = f"{called}: {name} is now called {renamed[name]}"
+            warnings.warn(warning, DeprecationWarning, stacklevel=2)
+            by_name[renamed[name]] = by_name.pop(name)
         try:
             return quiet(*arguments, **by_name)
         except ValueError as error:
@@ -832,9 +845,9 @@ def _as_delta(delta, default):
     return default if delta is None else _checked_between("delta", delta, 1)
 
 
-def _as_forget(forget):
+def _as_half_life(half_life):
     """After how many points the weight of a point has halved; None for never, as 0."""
-    return 0.0 if forget is None else _checked_real("forget", forget, 1.0)
+    return 0.0 if half_life is None else _checked_real("half_life", half_life, 1.0)
 
 
 def _as_flag(name, value):
@@ -876,7 +889,7 @@ _FORMS = {
     "whole": lambda name, value: np.asarray(value).astype(np.int64, "C", "same_kind", copy=False),
     "bits": lambda name, value: np.asarray(value).astype(np.uint32, "C", "same_kind", copy=False),
 }
-_tuples = {}  # of each class, what `_validated` was told
+_TUPLE_CHECKS = {}  # of each class, what `_validated` was told
 _models = {}  # of each class of models, what gives its features (15.3)
 # What outlives a reload of this module: IPython's autoreload empties it first, and Spyder imports it anew.
 _outliving = vars(sys).setdefault(f"_outliving_{__name__}", {})
@@ -890,7 +903,7 @@ def _validated(what, sound=lambda made: True, **arrays):
 
     def declared(cls):
         cls = _outliving.setdefault((cls.__name__, cls._fields), cls)
-        _tuples[cls] = what, sound, arrays
+        _TUPLE_CHECKS[cls] = what, sound, arrays
         return cls
 
     return declared
@@ -898,7 +911,7 @@ def _validated(what, sound=lambda made: True, **arrays):
 
 def _checked_as(cls, name, value):
     """A tuple of this class in its form."""
-    what, sound, arrays = _tuples[cls]
+    what, sound, arrays = _TUPLE_CHECKS[cls]
     if not isinstance(value, cls):
         kind = type(value).__name__
         hint = ": features(X, model) takes each kind of model" if type(value) in _models else ""
@@ -1209,7 +1222,7 @@ def _gaussian_matrix(n, p, key):
 # 5.1 One record a kind
 
 # What the values of a kernel are a function of; and how tiles compute it: squared distances by inner products, too.
-_PRODUCTS, _DISTANCES, _SUMS_OF_SIZES, _EXPANDED, _EVERY_PAIR = range(5)
+_PRODUCTS, _DISTANCES, _L1, _EXPANDED, _EVERY_PAIR = range(5)
 
 
 class _Kind(NamedTuple):
@@ -1217,7 +1230,7 @@ class _Kind(NamedTuple):
 
     name: str  # in the text of a Kernel
     # k(x, y) is a function of x.y (_PRODUCTS), of the squared distance (_DISTANCES), of the sum of the absolute
-    # differences (_SUMS_OF_SIZES), for the last two with k(x, x) = scale; or of any pair (_EVERY_PAIR)
+    # differences (_L1), for the last two with k(x, x) = scale; or of any pair (_EVERY_PAIR)
     base: int
     sigma: object = lambda kernel: None  # the bandwidth that its maker was given
     # of a smooth function of the squared distance, its largest slope over its largest value, by which rounding of
@@ -1233,7 +1246,7 @@ class _Kind(NamedTuple):
 _KINDS = []
 
 
-def _kind(*facts, **by_name):
+def _add_kind(*facts, **by_name):
     """The number of a new kind, in the order of these statements: models on disk have it."""
     _KINDS.append(_Kind(*facts, **by_name))
     return len(_KINDS) - 1
@@ -1251,7 +1264,7 @@ def _power(name, alpha, sigma):
         factor = 2.0 * alpha(kernel) * math.sqrt(kernel.gamma * u)
         return factor * (1.0 + u) ** (-alpha(kernel) - 1.0)
 
-    return _kind(
+    return _add_kind(
         name, _DISTANCES, sigma, lambda kernel: kernel.gamma * alpha(kernel), True, drop, slope
     )
 
@@ -1266,7 +1279,7 @@ def _matern(name, nu, slope):
         more = a * a * math.exp(-a) / 6.0 if nu == 2.5 else 0.0
         return float(gammainc(nu + 0.5, a)) + more
 
-    return _kind(
+    return _add_kind(
         name,
         _DISTANCES,
         sigma=lambda kernel: math.sqrt(2.0 * nu) / kernel.gamma,
@@ -1276,7 +1289,7 @@ def _matern(name, nu, slope):
     )
 
 
-_GAUSSIAN = _kind(
+_GAUSSIAN = _add_kind(
     "gaussian",
     _DISTANCES,
     sigma=lambda kernel: 1.0 / math.sqrt(2.0 * kernel.gamma),
@@ -1296,12 +1309,12 @@ _EXPONENTIAL = _matern("laplacian", 0.5, slope=1.0)
 # a exp(-a) is largest at 1, and (a + a^2) exp(-a) at the golden ratio
 _MATERN_3_2 = _matern("matern 3/2", 1.5, slope=1.0 / math.e)
 _MATERN_5_2 = _matern("matern 5/2", 2.5, slope=(_GOLDEN + _GOLDEN**2) * math.exp(-_GOLDEN) / 3.0)
-_CITY_BLOCK = _kind(
-    "laplacian of the city block", _SUMS_OF_SIZES, lambda kernel: 1.0 / kernel.gamma, has_law=True
+_CITY_BLOCK = _add_kind(
+    "laplacian of the city block", _L1, lambda kernel: 1.0 / kernel.gamma, has_law=True
 )
-_POLYNOMIAL = _kind("polynomial", _PRODUCTS)
-_CUSTOM = _kind("custom", _EVERY_PAIR)
-_PRECOMPUTED = _kind("precomputed", _EVERY_PAIR)
+_POLYNOMIAL = _add_kind("polynomial", _PRODUCTS)
+_CUSTOM = _add_kind("custom", _EVERY_PAIR)
+_PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)
 
 _BASES = tuple(kind.base for kind in _KINDS)  # for compiled code
 
@@ -1474,7 +1487,7 @@ def polynomial(degree, gamma, coef0):
 
 @_public
 def linear():
-    """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centring. Source: textbook.
+    """Linear kernel k(x, y) = x.y, with which kernel PCA is PCA without centering. Source: textbook.
 
     Returns: Kernel
     """
@@ -1769,9 +1782,9 @@ def _prepare(kernel, X, Y, symmetric):
         return _Pairs(_EVERY_PAIR, X, Y, none, none, none.reshape(0, 0, 0), symmetric)
     steepness = kind.steepness(kernel)
     if steepness < math.inf and X.shape[1] >= 16 and len(X) and len(Y):
-        centre = Y.mean(0, np.float64)
-        Q = _minus_row(Y, centre)
-        P = Q if symmetric else _minus_row(X, centre)
+        center = Y.mean(0, np.float64)
+        Q = _minus_row(Y, center)
+        P = Q if symmetric else _minus_row(X, center)
         x_squares = _squares(P)
         y_squares = _squares(Q)
         if steepness * (float(x_squares.max()) + float(y_squares.max())) <= _EXPANDED_BELOW:
@@ -1801,7 +1814,7 @@ def _pair_sum(base, x, y, zero):
         if base == _PRODUCTS:
             total += a * b
         else:
-            total += abs(a - b) if base == _SUMS_OF_SIZES else (a - b) * (a - b)
+            total += abs(a - b) if base == _L1 else (a - b) * (a - b)
     return total
 
 
@@ -1865,8 +1878,8 @@ def _fill_tile(kernel, pairs, first, last, begin, end, tile):
         for r in range(0, last - first, 4):
             if mode == _DISTANCES:
                 _squared_distances(X, first + r, n - 1, 0, d, panel, tile, r, c)
-            elif mode == _SUMS_OF_SIZES:
-                _sums_of_sizes(X, first + r, n - 1, 0, d, panel, tile, r, c)
+            elif mode == _L1:
+                _l1_distances(X, first + r, n - 1, 0, d, panel, tile, r, c)
             else:
                 _inner_products(X, first + r, n - 1, 0, d, panel, tile, r, c)
     if mode == _EXPANDED:
@@ -2243,7 +2256,7 @@ class Centered(NamedTuple):
 
 _BLAS_BELOW = 2**18
 _DEPTH = 2 * _BLOCK  # depth of a product between two loads of its sums
-_RUN = 8 * _DEPTH  # rows whose products are added in the factors' precision
+_PARTIAL_SUM_ROWS = 8 * _DEPTH  # rows whose products are added in the factors' precision
 
 
 @_core
@@ -2362,8 +2375,8 @@ def _column_products(F, G):
     symmetric = F is G
     places = _tile_places(out, out.T, symmetric)
     padded = -(-out.shape[1] // width) * width  # whole panels are taken
-    for start in range(0, len(F), _RUN):
-        rows = min(_RUN, len(F) - start)
+    for start in range(0, len(F), _PARTIAL_SUM_ROWS):
+        rows = min(_PARTIAL_SUM_ROWS, len(F) - start)
         panels = []
         for A in (F,) if symmetric else (F, G):
             panels.append(_new_array((_whole_blocks(A.shape[1]) // width, rows, width), A.dtype))
@@ -2751,8 +2764,8 @@ def _measured_product(A, V):
         left, left_size = _measured_product(A.A, V)
         right, right_size = _measured_product(A.B, V)
         return left - right, max(left_size, right_size)
-    # Centring cancels the mean entry of A, whose n^2 roundings are nearly independent: as a matrix, their norm is about
-    # 2 n^(1/2) times one of them. Twice that is counted.
+    # Centering cancels the mean entry of A, whose n^2 roundings are nearly independent: as a matrix, their norm is
+    # about 2 n^(1/2) times one of them. Twice that is counted.
     if isinstance(A, Centered):
         W, size = _measured_product(A.A, _minus_row(V))
         return _minus_row(W), max(size, 4.0 * float(abs(A.means.mean())) * math.sqrt(len(W)))
@@ -2851,7 +2864,7 @@ def difference(A, B):
 
 @_public
 def center(A):
-    """The centred operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
+    """The centered operator H A H with H = I - 1 1^T / n, never formed: kernel PCA about the mean. Source: textbook.
 
     Parameters:
         A : (n, n) symmetric array or operator
@@ -3464,7 +3477,7 @@ def spectral_norm(A, seed=0, tol=1e-2, max_iterations=1000):
 class Expansion(NamedTuple):
     """Features as kernel expansions, f(x) = sum_i coef[i] k(points[i], x) + offset, k of them.
 
-    points (c, d), copied; coef (c, k); values (k,) eigenvalues; offset (k,), which centring adds, or empty; kernel;
+    points (c, d), copied; coef (c, k); values (k,) eigenvalues; offset (k,), which centering adds, or empty; kernel;
     mean (c,): features are about sum_i mean[i] phi(points[i]); empty for 0; one NaN for unknown; targets: 0 for
     components, else dimensions of a regression's targets: of 1, `expand` returns a vector.
     """
@@ -3512,7 +3525,7 @@ def _mean_is_unknown(E):
 
 def _expansion_of(X, kernel, eigen, taken):
     """AMS section 2: coef_n = lambda_n^-1/2 a^n; eigenvalues below n eps of the largest are rounding, and cut to 0.
-    taken: the eigenvalue that centring took off, whose rounding stays. Coefficients in float32 give features with an
+    taken: the eigenvalue that centering took off, whose rounding stays. Coefficients in float32 give features with an
     error of about 1e-7 of the largest eigenvalue over lambda^1/2."""
     share = max(len(X) * 2.220446049250313e-16, 1.1920928955078125e-7 if X.itemsize == 4 else 0.0)
     floor = share * (max(eigen.values[0], 0.0) + abs(taken))
@@ -3549,20 +3562,20 @@ def kpca_from_eigen(X, kernel, eigen):
 
 
 def _about_mean(kernel, X):
-    """Points whose centred Gram matrix is that of X: less their mean for a linear kernel, as products of points far
+    """Points whose centered Gram matrix is that of X: less their mean for a linear kernel, as products of points far
     from 0 lose digits; less one of them first, so that copies become 0."""
     linear = kernel.kind == _POLYNOMIAL and kernel.shape == 1.0
     return _minus_row(_minus_row(X, X[0])) if linear else X
 
 
-# The eigenvalue that centring takes off, over the sum of the others. Where it is 100 times that, two digits are lost;
+# The eigenvalue that centering takes off, over the sum of the others. Where it is 100 times that, two digits are lost;
 # below, a second Gram matrix in float64 would cost more than they are worth.
 _CANCELS_FROM = 100.0
 
 
 def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
-    """Kernel PCA by the Gram matrix, or by A in its place; the matrix, and its eigenpairs. Where centring cancels
-    nearly all of a stored matrix, it is evaluated and centred in float64; what cancels then bounds the tolerance."""
+    """Kernel PCA by the Gram matrix, or by A in its place; the matrix, and its eigenpairs. Where centering cancels
+    nearly all of a stored matrix, it is evaluated and centered in float64; what cancels then bounds the tolerance."""
     X, kernel = _points_and_kernel(X, kernel)
     n = len(X)
     k = _checked_whole("k", k, 1, n)
@@ -3594,9 +3607,9 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
 
 @_public
 def kpca(X, kernel, k, seed=0):
-    """Exact kernel PCA without centring (AMS section 2): the k leading features as expansions.
+    """Exact kernel PCA without centering (AMS section 2): the k leading features as expansions.
 
-    Those of `kpca_from_eigen`, scaled as scikit-learn's `KernelPCA`, which centres, as `centered_kpca` does. The entry
+    Those of `kpca_from_eigen`, scaled as scikit-learn's `KernelPCA`, which centers, as `centered_kpca` does. The entry
     of a^n of largest size is positive; a component that is rounding is 0, where scikit-learn keeps it.
     Parameters:
         X : (n, d) array
@@ -3620,7 +3633,7 @@ def centered_kpca(X, kernel, k, seed=0):
     The features of `kpca` for H K H, H = I - 1 1^T / n: scikit-learn's `KernelPCA`, but for signs and rounding.
     Parameters:
         X, kernel, k, seed : as of `kpca`
-    Returns: Expansion whose offset centres new points by the means of the training points
+    Returns: Expansion whose offset centers new points by the means of the training points
     >>> X = np.array([[1.0], [2.0], [6.0]])
     >>> expand(X, centered_kpca(X, linear(), 1, 0)).round(12).tolist()
     [[-2.0], [-1.0], [3.0]]
@@ -3644,7 +3657,7 @@ def center_expansion(expansion):
 
 
 def _features(X, E, dtype=None):
-    """Features of points by an expansion; inner products in float64, as float32 loses what centring is about."""
+    """Features of points by an expansion; inner products in float64, as float32 loses what centering is about."""
     P, Q = _in_common_precision(X, E.points)
     dtype = dtype or P.dtype
     if E.kernel.kind == _POLYNOMIAL:
@@ -3715,19 +3728,19 @@ def _climb(gammas, Q, squares, gamma, z, iterations):
 
 
 @_public
-def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
+def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
     """Points whose features come near to the given ones: for denoising, and as an inverse transform (textbook).
 
     ridge = 0: the fixed point of Mika et al. (1999) for the Gaussian kernel, z = sum_i w_i x_i / sum_i w_i with w_i =
     gamma_i k(z, x_i), where sum_i gamma_i phi(x_i) has these features; or the point of the nearest features, where no
     image is nearer to that than 0. ridge > 0: the learned map of scikit-learn's inverse_transform, for any kernel:
     kernel ridge regression from the features of the expansion's points to the points (Bakir, Weston, Schoelkopf 2004).
-    If the expansion is centred, features and points lose their means first, as scikit-learn's do not.
+    If the expansion is centered, features and points lose their means first, as scikit-learn's do not.
     Parameters:
         features : (m, k) array, as `expand` gives them
         expansion : Expansion over c points; with ridge = 0, it knows its mean, as thinned ones do not
         ridge : float, not negative; scikit-learn's alpha, in the units of the eigenvalues of the features' Gram matrix
-        iterations : int, at least 1; steps of a fixed point at most
+        max_iterations : int, at least 1; steps of a fixed point at most
     Returns: (m, d) float64 array. ridge = 0: O(c d) time for each step of a point; ridge > 0: O(c^3 + c^2 d)
     >>> X = np.linspace(0.0, 6.0, 20).reshape(-1, 1)
     >>> expansion = kpca(X, gaussian(1.0), 8)
@@ -3738,7 +3751,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     E = _checked_expansion("expansion", expansion)
     ridge = _checked_real("ridge", ridge, 0.0)
     kernel = E.kernel
-    iterations = _checked_whole("iterations", iterations, 1)
+    max_iterations = _checked_whole("max_iterations", max_iterations, 1)
     _require(
         features.shape[1] == E.coef.shape[1],
         f"features must have as many columns as expansion has "
@@ -3750,7 +3763,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
     _require(not of_pairs, "expansion must not have a kernel that is precomputed or custom")
     Y = features.astype(np.float64)
     F = _features(E.points, E, np.float64)
-    centre = E.points.mean(0, np.float64)
+    center = E.points.mean(0, np.float64)
     _require(np.isfinite(F).all(), "expansion must give finite features on its own points")
     if ridge == 0.0:
         _require(
@@ -3758,25 +3771,25 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, iterations=1000):
             "ridge must be positive where expansion has an offset and its mean is not known",
         )
         out = np.empty((len(Y), E.points.shape[1]))
-        Q = E.points - centre
+        Q = E.points - center
         C = E.coef.astype(np.float64)
         mean = E.mean if E.mean.size else 0.0
         squares = np.square(Q).sum(1)
         for row, y in zip(out, Y):  # from the point whose features are the nearest
             start = Q[np.square(F - y).sum(1).argmin()]
-            found, total = _climb(C @ y + mean, Q, squares, kernel.gamma, start, iterations)
+            found, total = _climb(C @ y + mean, Q, squares, kernel.gamma, start, max_iterations)
             # A sum that is not positive at the end: every point is farther than one infinitely far.
-            row[:] = centre + (found if total > 0.0 else start)
+            row[:] = center + (found if total > 0.0 else start)
         return out
     if E.mean.size or E.offset.any():  # features about a mean are mapped to points about their mean
         Y = Y - F.mean(0)
         F = F - F.mean(0)
     else:
-        centre = 0.0
+        center = 0.0
     K = _gram(kernel, _prepare(kernel, F, F, True))
     _require(_all_below(K, 1e300), "expansion must have a kernel that is finite on its features")
-    weights = _solve_ridge(K, E.points - centre, ridge)
-    out = centre + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
+    weights = _solve_ridge(K, E.points - center, ridge)
+    out = center + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
     _require(np.isfinite(out).all(), "expansion must have a kernel that is finite on the features")
     return out
 
@@ -5239,9 +5252,9 @@ def projection_distance(expansion, other):
     alike = a.points.shape[1] == b.points.shape[1]
     _require(alike, "expansion and other must have points of as many columns")
     _require(a.kernel == b.kernel, "expansion and other must have the same kernel")
-    centred = a.offset.any() or b.offset.any()
+    centered = a.offset.any() or b.offset.any()
     predicts = a.targets or b.targets
-    _require(not centred, "expansion and other must have no offset (not be centred)")
+    _require(not centered, "expansion and other must have no offset (not be centered)")
     _require(not predicts, "expansion and other must have components, and not predict targets")
     products = _features(b.points, a, np.float64).T @ b.coef
     squares = np.square(products).sum()
@@ -5262,8 +5275,10 @@ def projection_distance(expansion, other):
 
 @_validated(
     "a FourierMap, as its maker returned it",
-    lambda map: (
-        _is_sound(map.kernel) and map.m and map.frequencies.shape in ((0, map.d), (map.m, map.d))
+    lambda made: (
+        _is_sound(made.kernel)
+        and made.m
+        and made.frequencies.shape in ((0, made.d), (made.m, made.d))
     ),
     frequencies=2,
 )
@@ -5287,22 +5302,25 @@ _SIDE_BY_SIDE = 32  # points that go through Fastfood together
 _NEAR = (8192.0, 1048576.0)  # largest angles of float32 and float64 that `_cos` is made for
 
 
-def _require_precise(X, map, points="X"):
-    precise = X.itemsize == 8 or 1e-37 <= map.kernel.scale <= 1e37
+def _require_precise(X, feature_map, points="X"):
+    precise = X.itemsize == 8 or 1e-37 <= feature_map.kernel.scale <= 1e37
     _require(precise, f"{points} must be in float64 with a kernel scaled beyond 1e-37 to 1e37")
 
 
-def _checked_map(name, map, X=None, drawable=False, points="X"):
+def _checked_map(name, feature_map, X=None, drawable=False, points="X"):
     """A map that goes with these points, called `points`; drawable: with features that can be drawn one by one."""
-    map = _checked_as(FourierMap, name, map)
+    feature_map = _checked_as(FourierMap, name, feature_map)
     if X is not None:
-        _require(X.shape[1] == map.d, f"{points} must have {map.d} columns, got shape {X.shape}")
-        _require_precise(X, map, points)
+        _require(
+            X.shape[1] == feature_map.d,
+            f"{points} must have {feature_map.d} columns, got shape {X.shape}",
+        )
+        _require_precise(X, feature_map, points)
     _require(
-        not drawable or map.kind == _PLAIN or len(map.frequencies),
+        not drawable or feature_map.kind == _PLAIN or len(feature_map.frequencies),
         f"{name} must be a map of fourier_features_map, or of another maker with stored frequencies",
     )
-    return map
+    return feature_map
 
 
 def _require_finite_angles(infinite, points="X"):
@@ -5368,18 +5386,18 @@ def _quasi_directions(key, count, d):
     return ndtri(np.clip(points, 1e-16, 1.0 - 1.1e-16))
 
 
-def _frequencies(map, first, count):
+def _frequencies(feature_map, first, count):
     """Frequencies (count, d) of the features first, first + 1, ...: stored ones, or drawn. Not for Fastfood."""
-    if len(map.frequencies):
-        return map.frequencies[first : first + count]
-    key = _key(map.seed, _FREQUENCIES)
-    copies = 1 + map.paired
-    if map.kind == _PLAIN:
-        return _plain_frequencies(map.kernel, key, (count, map.d), first, copies)
-    directions = _orthogonal_directions if map.kind == _ORTHOGONAL else _quasi_directions
-    different = -(-map.m // copies)
-    W = directions(key, different, map.d)
-    W *= _scales(map.kernel, key, _MIXTURES, different)[:, None]
+    if len(feature_map.frequencies):
+        return feature_map.frequencies[first : first + count]
+    key = _key(feature_map.seed, _FREQUENCIES)
+    copies = 1 + feature_map.paired
+    if feature_map.kind == _PLAIN:
+        return _plain_frequencies(feature_map.kernel, key, (count, feature_map.d), first, copies)
+    directions = _orthogonal_directions if feature_map.kind == _ORTHOGONAL else _quasi_directions
+    different = -(-feature_map.m // copies)
+    W = directions(key, different, feature_map.d)
+    W *= _scales(feature_map.kernel, key, _MIXTURES, different)[:, None]
     return np.repeat(W, copies, axis=0)[first : first + count]
 
 
@@ -5511,32 +5529,34 @@ def _phases_of(X, key, first, count, paired):
     return (2.0 * math.pi * turns).astype(X.dtype)
 
 
-def _features_from(X, map, first, count, divisor, points="X", alone=True):
+def _features_from(X, feature_map, first, count, divisor, points="X", alone=True):
     """phi_j(x) / sqrt(divisor) for j = first ... first + count - 1, (n, count), with phi_j(x) = sqrt(2 k(x, x))
     cos(r_j.x + gamma_j); alone: on one thread. Of Fastfood, all features."""
-    _require_precise(X, map, points)
-    key = _key(map.seed, _FREQUENCIES)
-    copies = 1 + map.paired
-    phases = _phases_of(X, key, first, count, map.paired)
-    factor = math.sqrt(2.0 * map.kernel.scale / divisor)
+    _require_precise(X, feature_map, points)
+    key = _key(feature_map.seed, _FREQUENCIES)
+    copies = 1 + feature_map.paired
+    phases = _phases_of(X, key, first, count, feature_map.paired)
+    factor = math.sqrt(2.0 * feature_map.kernel.scale / divisor)
     out = _new_array((len(X), count), X.dtype)
-    together = _SIDE_BY_SIDE if map.kind == _FASTFOOD else _BLOCK
+    together = _SIDE_BY_SIDE if feature_map.kind == _FASTFOOD else _BLOCK
     infinite = np.zeros(-(-len(X) // together), np.int64)
-    if map.kind == _FASTFOOD:
-        parts = _fastfood_parts(map.kernel, map.d, -(-count // copies), key)
+    if feature_map.kind == _FASTFOOD:
+        parts = _fastfood_parts(feature_map.kernel, feature_map.d, -(-count // copies), key)
         _fastfood(2.5 * out.size, X, parts, copies, phases, factor, infinite, out)
     else:
-        panels = _pack(_frequencies(map, first, count).astype(X.dtype))
-        work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * map.d)
+        panels = _pack(_frequencies(feature_map, first, count).astype(X.dtype))
+        work = 0.0 if alone else out.size * (1.5 + _MULTIPLY_ADD * feature_map.d)
         _fourier(work, X, panels, phases, factor, infinite, out)
     _require_finite_angles(infinite, points)
     return out
 
 
-def _feature_slabs(X, map, rows):
+def _feature_slabs(X, feature_map, rows):
     """Features of so many points at a time."""
     for begin in range(0, len(X), rows):
-        yield _features_from(X[begin : begin + rows], map, 0, map.m, map.m, alone=False)
+        yield _features_from(
+            X[begin : begin + rows], feature_map, 0, feature_map.m, feature_map.m, alone=False
+        )
 
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
@@ -5545,9 +5565,11 @@ def _new_map(kernel, d, m, seed, kind, stored, paired):
     m = _checked_whole("m", m, 1, 2**31 - 1)
     stored = _as_flag("stored", stored)
     paired = _as_flag("paired", paired)
-    map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
+    feature_map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
     _fits("m", 40.0 * m if kind == _FASTFOOD else 8.0 * d * m * stored)
-    return map._replace(frequencies=_frequencies(map, 0, m)) if stored else map
+    return (
+        feature_map._replace(frequencies=_frequencies(feature_map, 0, m)) if stored else feature_map
+    )
 
 
 @_public
@@ -5613,13 +5635,13 @@ def fastfood_features_map(kernel, d, m, seed=0, paired=True):
 
 
 @_public
-def fourier_features(X, map):
+def fourier_features(X, feature_map):
     """Random Fourier features of points, z_j(x) = sqrt(2 / m) cos(r_j.x + gamma_j) (SKPCA section 2).
 
     Of paired maps gamma_(2 j + 1) = gamma_(2 j) - pi / 2 and r_(2 j + 1) = r_(2 j).
     Parameters:
         X : (n, d) array
-        map : FourierMap; it carries its kernel
+        feature_map : FourierMap; it carries its kernel
     Returns: (n, m) array Z of X's precision: Z Z^T is near the Gram matrix. Rows do not depend on what other points X
         holds. n d m multiply-adds and n m cosines (Fastfood: n m log d additions)
     >>> X = np.random.default_rng(0).standard_normal((50, 2))
@@ -5627,10 +5649,13 @@ def fourier_features(X, map):
     >>> bool(np.abs(Z @ Z.T - gram(X, X, gaussian(1.0))).max() < 0.1)
     True
     """
-    map = _checked_map("map", map)
-    X = _checked_points("X", X, columns=map.d)
-    _fits("map.m", 1.0 * len(X) * map.m * X.itemsize + 8.0 * map.d * map.m)
-    return _features_from(X, map, 0, map.m, map.m, alone=False)
+    feature_map = _checked_map("feature_map", feature_map)
+    X = _checked_points("X", X, columns=feature_map.d)
+    _fits(
+        "feature_map.m",
+        1.0 * len(X) * feature_map.m * X.itemsize + 8.0 * feature_map.d * feature_map.m,
+    )
+    return _features_from(X, feature_map, 0, feature_map.m, feature_map.m, alone=False)
 
 
 # 11.2 Frequent directions
@@ -5643,7 +5668,7 @@ def fourier_features(X, map):
 )
 class FDState(NamedTuple):
     """Frequent directions under way. columns: the sketch's rows, of which `used` hold something and the first `settled`
-    are orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2; forget: 0 for never."""
+    are orthogonal; shrunk: sum of what was taken off; squares: |Z|_F^2; half_life: 0 for never."""
 
     columns: np.ndarray
     used: int
@@ -5654,7 +5679,7 @@ class FDState(NamedTuple):
     ell: int
     half: bool
     share: float
-    forget: float = 0.0
+    half_life: float = 0.0
 
 
 @_validated("a Sketch")
@@ -5674,35 +5699,39 @@ _GRAM_SUFFICES = 1e-9  # share of the largest value from which Gram's digits are
 _GRAM_ROUNDING = 4.5e-16  # of its values, for each column, relative to the largest
 
 
-def _weight_at(forget, age):
-    """The weight of what is so many points old, where it halves every `forget` points (0: never)."""
-    return np.exp2(-age / (forget or math.inf))
+def _weight_at(half_life, age):
+    """The weight of what is so many points old, where it halves every `half_life` points (0: never)."""
+    return np.exp2(-age / (half_life or math.inf))
 
 
-def _total_weight(forget, count):
+def _total_weight(half_life, count):
     """The sum of the weights of `count` points."""
-    if not forget:
+    if not half_life:
         return float(count)
-    rate = -math.log(2.0) / forget
+    rate = -math.log(2.0) / half_life
     return math.expm1(count * rate) / math.expm1(rate)
 
 
 def _started(state):
     """What the start of a stream decides."""
     if isinstance(state, ReservoirState):
-        return state.points.shape, state.forget
+        return state.points.shape, state.half_life
     if isinstance(state, FDState):
         return state.columns.shape, *state[6:]
-    map = state.map._replace(frequencies=None)  # its other fields decide them
-    return map, state.centered, _started(state.sketch) if hasattr(state, "sketch") else state.forget
+    feature_map = state.map._replace(frequencies=None)  # its other fields decide them
+    return (
+        feature_map,
+        state.centered,
+        _started(state.sketch) if hasattr(state, "sketch") else state.half_life,
+    )
 
 
 def _two_states(cls, a, b):
     """Two states to merge, of streams that were started alike and do not forget."""
     a = _checked_as(cls, "a", a)
     b = _checked_as(cls, "b", b)
-    forget = getattr(a, "sketch", a).forget
-    _require(not forget, "a and b must not forget: each does by its own points")
+    half_life = getattr(a, "sketch", a).half_life
+    _require(not half_life, "a and b must not forget: each does by its own points")
     _require(_started(a) == _started(b), "a and b must have been started alike")
     return a, b
 
@@ -5833,11 +5862,11 @@ def _absorb(state, Z):
     while begin < n:
         rows = Z[begin : begin + size - used]
         begin += len(rows)
-        if state.forget:
-            left = _weight_at(state.forget, len(rows))
+        if state.half_life:
+            left = _weight_at(state.half_life, len(rows))
             columns *= math.sqrt(left)
             shrunk *= left
-            rows = rows * np.sqrt(_weight_at(state.forget, np.arange(len(rows))[::-1, None]))
+            rows = rows * np.sqrt(_weight_at(state.half_life, np.arange(len(rows))[::-1, None]))
         columns[:, used : used + len(rows)] = rows.T
         used += len(rows)
         if used == size:
@@ -5847,7 +5876,7 @@ def _absorb(state, Z):
             shrunk += taken
     # One after the other: the same bits for all rows at once and for runs of them in turn.
     squares = np.append(state.squares, np.einsum("ij,ij->i", Z, Z))
-    squares = np.cumsum(squares * _weight_at(state.forget, np.arange(n + 1)[::-1]))[-1]
+    squares = np.cumsum(squares * _weight_at(state.half_life, np.arange(n + 1)[::-1]))[-1]
     sums = float(shrunk), float(squares), state.count + n
     return FDState(columns, used, settled, *sums, *state[6:])
 
@@ -5865,7 +5894,7 @@ def _merged(a, b, more=()):
 
 
 @_public
-def fd_start(ell, m, half=True, share=1.0, forget=None):
+def fd_start(ell, m, half=True, share=1.0, half_life=None):
     """An empty sketch by frequent directions of rows of length m (SKPCA algorithm 1; Liberty 2013).
 
     When no row is free, the rows are made orthogonal, and the squared length of one of them is taken off all: of row
@@ -5875,8 +5904,8 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
         half : bool; True holds 5 ell / 4 rows, False 2 ell: half the error
         share : float from 0 to 1; below 1, only that last share of the rows is shortened (Desai, Ghashami, Phillips
             2016, with 0.2): better on most data, with a weaker bound
-        forget : float, at least 1, or None; rows after which a row counts by half. The bounds are then those of the
-            rows z_i 2^(-(n - i) / (2 forget)), and such states are not merged
+        half_life : float, at least 1, or None; rows after which a row counts by half. The bounds are then those of the
+            rows z_i 2^(-(n - i) / (2 half_life)), and such states are not merged
     Returns: FDState, of O(m ell) memory
     >>> Z, state = np.random.default_rng(0).standard_normal((100, 8)), fd_start(6, 8)
     >>> for rows in (Z[:30], Z[30:]):
@@ -5888,11 +5917,11 @@ def fd_start(ell, m, half=True, share=1.0, forget=None):
     ell = _checked_whole("ell", ell, 1, m)
     half = _as_flag("half", half)
     share = _checked_real("share", share, 0.0, 1.0)
-    forget = _as_forget(forget)
+    half_life = _as_half_life(half_life)
     _fits("ell", 16.0 * ell * m)
     # More than ell, or rows of rank ell would be cut.
     size = ell + max(1, ell // 4) if half else 2 * ell
-    return FDState(np.zeros((m, size)), 0, 0, 0.0, 0.0, 0, ell, half, share, forget)
+    return FDState(np.zeros((m, size)), 0, 0, 0.0, 0.0, 0, ell, half, share, half_life)
 
 
 @_public
@@ -5983,7 +6012,7 @@ class SKPCAState(NamedTuple):
 )
 class Subspace(NamedTuple):
     """Leading directions in the space of random features: f(x) = basis^T (z(x) - means). basis (m, k) orthonormal;
-    values: squared lengths of training features along them, about Gram's eigenvalues; means: 0 if not centred; shrunk:
+    values: squared lengths of training features along them, about Gram's eigenvalues; means: 0 if not centered; shrunk:
     what a value has lost at most; count: sum of weights."""
 
     map: FourierMap
@@ -6013,19 +6042,24 @@ def _deviations(Z, means, mass, kept):
 
 
 @_public
-def skpca_start(map, ell, centered=False, half=True, share=1.0, forget=None):
+def skpca_start(feature_map, ell, centered=False, half=True, share=1.0, half_life=None):
     """Streaming kernel PCA before the first point (SKPCA algorithm 1): random features into frequent directions.
 
     Parameters:
-        map : FourierMap; it carries the kernel
-        ell : int from 1 to map.m; rows of the sketch
+        feature_map : FourierMap; it carries the kernel
+        ell : int from 1 to feature_map.m; rows of the sketch
         centered : bool; about the mean of the features, which is kept exactly
-        half, share, forget : as of `fd_start`
+        half, share, half_life : as of `fd_start`
     Returns: SKPCAState
     """
-    map = _checked_map("map", map)
+    feature_map = _checked_map("feature_map", feature_map)
     centered = _as_flag("centered", centered)
-    return SKPCAState(map, fd_start(ell, map.m, half, share, forget), np.zeros(map.m), centered)
+    return SKPCAState(
+        feature_map,
+        fd_start(ell, feature_map.m, half, share, half_life),
+        np.zeros(feature_map.m),
+        centered,
+    )
 
 
 @_public
@@ -6041,13 +6075,13 @@ def skpca_update(state, X):
     X = _checked_points("X", X, columns=state.map.d)
     sketch = state.sketch
     means = state.means.copy()
-    kept = float(_weight_at(sketch.forget, 1))
+    kept = float(_weight_at(sketch.half_life, 1))
     # Long regions: features of many points, in whole blocks for as many threads, then what is serial.
     rows = max(1, 2**20 // (_STREAM_ROWS * state.map.m)) * _STREAM_ROWS
     for Z in _feature_slabs(X, state.map, rows):
         Z = Z.astype(np.float64, copy=False)
         if state.centered:
-            _deviations(Z, means, _total_weight(sketch.forget, sketch.count), kept)
+            _deviations(Z, means, _total_weight(sketch.half_life, sketch.count), kept)
         sketch = _absorb(sketch, Z)
     return state._replace(sketch=sketch, means=means)
 
@@ -6056,7 +6090,7 @@ def skpca_update(state, X):
 def skpca_merge(a, b):
     """Streaming kernel PCA of the points of two states, as of `fd_merge` (SKPCA section 2).
 
-    Centred states get one more row, for the distance of their means, so that scatter about the common mean is exact.
+    Centered states get one more row, for the distance of their means, so that scatter about the common mean is exact.
     Parameters:
         a, b : SKPCAState, started alike, with the same map
     Returns: SKPCAState
@@ -6092,7 +6126,7 @@ def _subspace_of(state, columns, values, shrunk):
     basis = _fix_signs(_over_roots(columns, squares, 0.0))
     means = state.means if state.centered else np.zeros(state.map.m)
     stream = getattr(state, "sketch", state)
-    count = round(_total_weight(stream.forget, stream.count))
+    count = round(_total_weight(stream.half_life, stream.count))
     return Subspace(state.map, basis, values, means.copy(), shrunk, count)
 
 
@@ -6191,13 +6225,13 @@ class RNCAState(NamedTuple):
     means: np.ndarray
     count: int
     centered: bool
-    forget: float = 0.0
+    half_life: float = 0.0
 
 
 def _add_moments(a, squares, means, mass, n):
     """The state with n points more, by the update of Chan, Golub, LeVeque (1983)."""
-    left = float(_weight_at(a.forget, n))
-    before = left * _total_weight(a.forget, a.count)
+    left = float(_weight_at(a.half_life, n))
+    before = left * _total_weight(a.half_life, a.count)
     share = mass / max(1.0, before + mass)
     gap = means - a.means
     total = left * a.squares + squares
@@ -6207,20 +6241,27 @@ def _add_moments(a, squares, means, mass, n):
 
 
 @_public
-def rnca_start(map, centered=False, forget=None):
+def rnca_start(feature_map, centered=False, half_life=None):
     """Randomized nonlinear components before the first point (Lopez-Paz et al. 2014; SKPCA section 1.2).
 
     Parameters:
-        map : FourierMap; it carries the kernel
+        feature_map : FourierMap; it carries the kernel
         centered : bool; about the mean of the features
-        forget : as of `fd_start`
+        half_life : as of `fd_start`
     Returns: RNCAState, of O(m^2) memory
     """
-    map = _checked_map("map", map)
-    _fits("map.m", 8.0 * map.m**2)
-    forget = _as_forget(forget)
+    feature_map = _checked_map("feature_map", feature_map)
+    _fits("feature_map.m", 8.0 * feature_map.m**2)
+    half_life = _as_half_life(half_life)
     centered = _as_flag("centered", centered)
-    return RNCAState(map, np.zeros((map.m, map.m)), np.zeros(map.m), 0, centered, forget)
+    return RNCAState(
+        feature_map,
+        np.zeros((feature_map.m, feature_map.m)),
+        np.zeros(feature_map.m),
+        0,
+        centered,
+        half_life,
+    )
 
 
 @_public
@@ -6235,11 +6276,11 @@ def rnca_update(state, X):
     state = _checked_as(RNCAState, "state", state)
     X = _checked_points("X", X, columns=state.map.d)
     for Z in _feature_slabs(X, state.map, 64 * _BLOCK):
-        weights = _weight_at(state.forget, np.arange(len(Z))[::-1])
-        means = np.average(Z, 0, weights) if state.forget else Z.mean(0, np.float64)
+        weights = _weight_at(state.half_life, np.arange(len(Z))[::-1])
+        means = np.average(Z, 0, weights) if state.half_life else Z.mean(0, np.float64)
         if state.centered:  # less the slab's own means, features lose no digits in float32
             Z -= means
-        if state.forget:
+        if state.half_life:
             Z *= np.sqrt(weights)[:, None]
         state = _add_moments(state, _column_products(Z, Z), means, weights.sum(), len(Z))
         del Z
@@ -6276,17 +6317,17 @@ def rnca_finish(state, k, seed=0):
 
 
 @_public
-def rnca(X, map, k, seed=0, centered=False):
+def rnca(X, feature_map, k, seed=0, centered=False):
     """Randomized nonlinear components (Lopez-Paz et al. 2014; SKPCA section 1.2): PCA of features by their covariance.
 
     Parameters:
         X : (n, d) array
-        map : FourierMap; it carries the kernel
+        feature_map : FourierMap; it carries the kernel
         k, seed : as of `rnca_finish`
         centered : bool; about the mean of the features
     Returns: Subspace, for `skpca_transform` and `skpca_residual`; shrunk is 0. O(n m (d + m)) time, O(m^2) memory
     """
-    state = rnca_start(map, centered)
+    state = rnca_start(feature_map, centered)
     k = _checked_whole("k", k, 1, state.map.m)
     seed = _as_seed("seed", seed)
     return rnca_finish(rnca_update(state, X), k, seed)
@@ -6310,25 +6351,27 @@ class ReservoirState(NamedTuple):
     replaced: np.ndarray
     count: int
     seed: int
-    forget: float = 0.0
+    half_life: float = 0.0
 
 
 @_public
-def reservoir_start(c, d, seed=0, forget=None):
+def reservoir_start(c, d, seed=0, half_life=None):
     """c empty reservoirs for points of d coordinates (SKPCA section 1.2: the Nystrom method on a stream).
 
     Parameters:
         c, d : int, at least 1; points to keep, drawn with replacement, and coordinates of a point
         seed : int from 0 to 2**64 - 1
-        forget : as of `fd_start`: chances of points are as their weights
+        half_life : as of `fd_start`: chances of points are as their weights
     Returns: ReservoirState
     """
     c = _checked_whole("c", c, 1, 2**31 - 1)
     d = _checked_whole("d", d, 1, 2**31 - 1)
     _fits("c", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
-    forget = _as_forget(forget)
-    return ReservoirState(np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("seed", seed), forget)
+    half_life = _as_half_life(half_life)
+    return ReservoirState(
+        np.zeros((c, d)), zeros, zeros.copy(), 0, _as_seed("seed", seed), half_life
+    )
 
 
 @_public
@@ -6351,9 +6394,9 @@ def reservoir_update(state, X):
         t = upcoming[taking] + 1
         u = _uniforms(keys[taking], replaced[taking])
         beyond = t / u
-        if state.forget:  # solves 2^(-(x - t) / forget) mass(t) / mass(x) = u
-            gained = -np.expm1(-math.log(2.0) * t / state.forget)
-            beyond = t + state.forget / math.log(2.0) * np.log1p(gained * (1.0 - u) / u)
+        if state.half_life:  # solves 2^(-(x - t) / half_life) mass(t) / mass(x) = u
+            gained = -np.expm1(-math.log(2.0) * t / state.half_life)
+            beyond = t + state.half_life / math.log(2.0) * np.log1p(gained * (1.0 - u) / u)
         upcoming[taking] = np.minimum(beyond, 9e18)
         replaced[taking] += 1
     return state._replace(points=points, upcoming=upcoming, replaced=replaced, count=count)
@@ -6542,7 +6585,7 @@ def _view(state, second):
     return (state.other, state.other_coef) if second else (state.map, state.coef)
 
 
-def _centred(state, U):
+def _centered(state, U):
     return U - U.mean(0) if state.centered else U
 
 
@@ -6593,33 +6636,35 @@ _NO_VARIANCE = 1e-14  # in units of k(x, x): the rounding error in the variance 
 
 def _values(state, X, second=False):
     """h(x) = sum_j coef_j phi_j(x) for a view's functions, (n, k) float64 (DSGD algorithm 2)."""
-    map, coef = _view(state, second)
+    feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:
         return _slice_features(state, X) @ coef
     used = state.used
     k = coef.shape[1]
     out = np.empty((len(X), k))
-    key = _key(map.seed, _FREQUENCIES)
+    key = _key(feature_map.seed, _FREQUENCIES)
     panels = _packed_vectors(coef[:used].astype(X.dtype))
-    phases = _phases_of(X, key, 0, used, map.paired)
-    drawn = (map.kernel, key, map.frequencies, 1 + map.paired, phases)
-    factor = math.sqrt(2.0 * map.kernel.scale)
+    phases = _phases_of(X, key, 0, used, feature_map.paired)
+    drawn = (feature_map.kernel, key, feature_map.frequencies, 1 + feature_map.paired, phases)
+    factor = math.sqrt(2.0 * feature_map.kernel.scale)
     segments = min(16, -(-used // _BLOCK))
     wide = _padded_width(k, X)
     for begin in range(0, len(X), _POINTS_AT_A_TIME):
         P = X[begin : begin + _POINTS_AT_A_TIME]
         infinite = np.zeros(segments, np.int64)
         slots = np.zeros((segments, _whole_blocks(len(P)), wide))
-        work = used * (len(P) * (1.0 + _MULTIPLY_ADD * (map.d + wide)) + 25.0 * map.d)
+        work = used * (
+            len(P) * (1.0 + _MULTIPLY_ADD * (feature_map.d + wide)) + 25.0 * feature_map.d
+        )
         _add_features(work, P, *drawn, factor, k, panels, infinite, slots)
         _require_finite_angles(infinite, "X (or Y)")
         out[begin : begin + len(P)] = _sum_of_slots(slots, len(P), k, np.float64)
     return out
 
 
-def _some_features(X, map, first, count, divisor=1.0):
+def _some_features(X, feature_map, first, count, divisor=1.0):
     """phi_j(x) / sqrt(divisor) for so many features from the first on, (n, count) float64."""
-    features = _features_from(X, map, first, count, divisor, "X (or Y)")
+    features = _features_from(X, feature_map, first, count, divisor, "X (or Y)")
     return features.astype(np.float64, copy=False)
 
 
@@ -6632,14 +6677,16 @@ def _checked_views(X, Y):
     return X, _checked_points("Y", _as_columns("Y", Y).astype(X.dtype, copy=False), rows=len(X))
 
 
-def _new_state(task, map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0):
+def _new_state(
+    task, feature_map, other, k, feature_batch, theta0, theta1, initial, centered, ridge=0.0
+):
     """A state without functions, whose used features are those of the initial problem."""
-    initial = min(_checked_whole("initial", initial, 1), map.m)
+    initial = min(_checked_whole("initial", initial, 1), feature_map.m)
     k = _checked_whole("k", k, 1, initial)
     if theta1 is None and task >= _CANONICAL:
         theta1 = 0.001  # which the paper has for SIR; for canonical correlations it gives none
     nothing = np.zeros((0, k))
-    functions = (map, nothing, other, nothing, Slices(nothing, nothing))
+    functions = (feature_map, nothing, other, nothing, Slices(nothing, nothing))
     return DSGDState(
         task,
         *functions,
@@ -6658,10 +6705,10 @@ def _new_state(task, map, other, k, feature_batch, theta0, theta1, initial, cent
 _RANK = "k must be at most the rank of the first features on these points: give more points"
 
 
-def _first_features(state, map, X):
+def _first_features(state, feature_map, X):
     """phi_j(x) / sqrt(initial), whose inner products approximate the kernel."""
-    Z = _centred(state, _some_features(X, map, 0, state.used, state.used))
-    _require((Z**2).sum() > _NO_VARIANCE * map.kernel.scale * len(Z), _RANK)
+    Z = _centered(state, _some_features(X, feature_map, 0, state.used, state.used))
+    _require((Z**2).sum() > _NO_VARIANCE * feature_map.kernel.scale * len(Z), _RANK)
     return Z
 
 
@@ -6720,7 +6767,7 @@ def _with_steps(state, values, weights, **more):
 @_public
 def dsgd_start(
     X,
-    map,
+    feature_map,
     k,
     individual=False,
     feature_batch=128,
@@ -6741,7 +6788,7 @@ def dsgd_start(
     x).
     Parameters:
         X : (n, d) array, a few hundred or thousand points
-        map : FourierMap; it carries the kernel, the seed and m, the number of features
+        feature_map : FourierMap; it carries the kernel, the seed and m, the number of features
         k : int, at least 1, at most the rank of the initial problem; functions
         individual : bool; each function is an eigenfunction (generalised Hebbian rule, DSGD section 4.3), or all are a
             basis of the leading subspace, which `dsgd_finish` turns into them
@@ -6758,10 +6805,12 @@ def dsgd_start(
     (10, [0.6])
     """
     X = _checked_points("X", X)
-    map = _checked_map("map", map, X, True)
+    feature_map = _checked_map("feature_map", feature_map, X, True)
     task = _SINGLE_COMPONENTS if _as_flag("individual", individual) else _COMPONENTS
-    state = _new_state(task, map, map, k, feature_batch, theta0, theta1, initial, centered)
-    Z = _first_features(state, map, X)
+    state = _new_state(
+        task, feature_map, feature_map, k, feature_batch, theta0, theta1, initial, centered
+    )
+    Z = _first_features(state, feature_map, X)
     values, vectors = _small_eigen(_column_products(Z, Z) / len(Z), Z.shape[1], False)
     _require(values[k - 1] > 1e-12 * values[0], _RANK)
     return _with_steps(state, values, vectors[:, :k])
@@ -6851,7 +6900,7 @@ def _slice_features(state, targets):
 def dsgd_ksir_start(
     X,
     targets,
-    map,
+    feature_map,
     k,
     slices=10,
     ridge=0.0,
@@ -6868,7 +6917,7 @@ def dsgd_ksir_start(
     Parameters:
         X : (n, d) array, a few hundred or thousand points
         targets : (n,) or (n, t) array, their targets
-        map : FourierMap
+        feature_map : FourierMap
         k : int, at least 1, at most the number of slices less t; functions
         slices : int from 2 to 10000, of each target
         ridge, feature_batch, theta0, theta1, initial, centered : as of `dsgd_kcca_start`
@@ -6876,14 +6925,23 @@ def dsgd_ksir_start(
     """
     X = _checked_points("X", X)
     targets = _checked_points("targets", _as_columns("targets", targets), rows=len(X))
-    map = _checked_map("map", map, X, True)
+    feature_map = _checked_map("feature_map", feature_map, X, True)
     state = _new_state(
-        _SLICED, map, map, k, feature_batch, theta0, theta1, initial, centered, ridge
+        _SLICED,
+        feature_map,
+        feature_map,
+        k,
+        feature_batch,
+        theta0,
+        theta1,
+        initial,
+        centered,
+        ridge,
     )
     edges = _quantile_edges(targets, _checked_whole("slices", slices, 2, 10000))
     _require((edges < math.inf).any(), "targets must not be constant")
-    Z = _first_features(state, map, X)
-    B = _centred(state, _indicators(targets, edges))
+    Z = _first_features(state, feature_map, X)
+    B = _centered(state, _indicators(targets, edges))
     left, largest = _whitener(Z, state.ridge, 0.001)
     right, _ = _whitener(B, 0.0, 0.0)
     weights, V = _first_variates(Z, B, left, right, k)
@@ -6921,21 +6979,21 @@ def _feature_block(state):
 
 
 def _symmetric_products(state, u, v):
-    """W = u v^T + v u^T, summed over the points and divided by their number n, or by n - 1 if centred."""
+    """W = u v^T + v u^T, summed over the points and divided by their number n, or by n - 1 if centered."""
     products = _column_products(u, v) / (len(u) - state.centered)
     return products + products.T
 
 
 def _moved(state, block, X, g, eta, decay, second=False):
     """Coefficients of a view after a step, equation (3): coef (1 - decay), and eta phi(x) g^T for its block."""
-    map, coef = _view(state, second)
+    feature_map, coef = _view(state, second)
     if second and state.task == _SLICED:  # slices are features without a ridge
         return coef + eta / (len(X) - state.centered) * _slice_features(state, X).T @ g
     first, stop = block
     k = len(decay)
     moved = coef.copy()
     moved[: state.used] = _dense_product(coef[: state.used], k, np.eye(k) - decay)
-    products = _column_products(_some_features(X, map, first, stop - first), g)
+    products = _column_products(_some_features(X, feature_map, first, stop - first), g)
     moved[first:stop] += eta / ((stop - first) * (len(X) - state.centered)) * products
     return moved
 
@@ -6964,7 +7022,7 @@ def _stepped(state, block, W, coef, other_coef=None, **more):
 
 def _kpca_step(state, eta, block, X):
     """A step of kernel PCA (DSGD algorithm 1), or of the generalised Hebbian rule (section 4.3)."""
-    h = _centred(state, _values(state, X))  # line 4
+    h = _centered(state, _values(state, X))  # line 4
     W = _column_products(h, h) / (len(h) - state.centered)
     # UT[W]: an individual function decays along those before it and itself.
     decay = eta * (np.triu(W) if state.task == _SINGLE_COMPONENTS else W)
@@ -6974,8 +7032,8 @@ def _kpca_step(state, eta, block, X):
 
 def _ksvd_step(state, eta, block, X, Y):
     """A step of kernel SVD (DSGD algorithm 3)."""
-    u = _centred(state, _values(state, X))  # line 4
-    v = _centred(state, _values(state, Y, True))  # line 5
+    u = _centered(state, _values(state, X))  # line 4
+    v = _centered(state, _values(state, Y, True))  # line 5
     W = _symmetric_products(state, u, v)  # line 6
     coef = _moved(state, block, X, v, eta, eta * W)  # lines 7 and 9
     other_coef = _moved(state, block, Y, u, eta, eta * W, True)  # lines 8 and 10
@@ -6983,7 +7041,7 @@ def _ksvd_step(state, eta, block, X, Y):
 
 
 def _halves(state, U):
-    return [_centred(state, half) for half in np.split(U, [len(U) // 2])]
+    return [_centered(state, half) for half in np.split(U, [len(U) // 2])]
 
 
 def _constraint(state, u, v):
@@ -7143,22 +7201,22 @@ def dsgd_finish(state):
 # 12.6 In one line
 
 
-def _descend(start, views, kernels, features, seed, steps, batch, settings):
+def _descend(start, views, kernels, m, seed, steps, batch, settings):
     """The start on random points, all steps on random mini-batches, and the finish."""
     n = len(views[0])
-    features = _checked_whole("features", features, 1, 2**31 - 1)
+    m = _checked_whole("m", m, 1, 2**31 - 1)
     seed = _as_seed("seed", seed)
     batch = min(512, n) if batch is None else _checked_whole("batch", batch, 1, n)
     key = _key(seed, _BATCHES)
     maps = []
     for (name, kernel), points in zip(kernels.items(), views):
         kernel = _checked_stationary(name, kernel, X=points)
-        maps.append(fourier_features_map(kernel, points.shape[1], features, seed, False))
+        maps.append(fourier_features_map(kernel, points.shape[1], m, seed, False))
         seed = _python_subkey(_key(seed, _FREQUENCIES), 2**62)  # of the second view
     rows = _draw_uniformly(n, min(n, _START_POINTS), _python_subkey(key, 2**62))
     state = start(*[points[rows] for points in views], *maps, *settings)
     if steps is None:
-        steps = max(200, 4 * -(-features // state.feature_batch))
+        steps = max(200, 4 * -(-m // state.feature_batch))
     for _ in range(_checked_whole("steps", steps, 1)):
         rows = (_uniforms(_python_subkey(key, state.step), np.arange(batch)) * n).astype(np.int64)
         state = _step(state, *[points[rows] for points in views])
@@ -7170,7 +7228,7 @@ def dsgd_kpca(
     X,
     kernel,
     k,
-    features,
+    m,
     seed=0,
     steps=None,
     batch=None,
@@ -7187,13 +7245,13 @@ def dsgd_kpca(
     Parameters:
         X : (n, d) array
         kernel : Kernel: gaussian, laplacian, matern, rational_quadratic or cauchy
-        k, features : int, k from 1 to 256 and features at least k; functions, and random features of them
+        k, m : int, k from 1 to 256 and m at least k; functions, and random features of them
         seed : int from 0 to 2**64 - 1
         steps : int, at least 1; None for each feature four times, 200 at least
         batch : int from 1 to n; points a step, drawn with replacement; None for 512, at most n
         feature_batch, theta0, theta1, centered : as of `dsgd_start`
     Returns: DSGDState, finished, for `dsgd_evaluate` and `dsgd_values`; steps may go on
-    Cost: steps features batch (d + k) / 2 to twice that in multiply-adds, and as many cosines over d + k; memory for k
+    Cost: steps m batch (d + k) / 2 to twice that in multiply-adds, and as many cosines over d + k; memory for k
         numbers a feature and 16 k numbers for each point of a mini-batch
     >>> X = np.random.default_rng(0).standard_normal((5000, 1))
     >>> dsgd_values(dsgd_kpca(X, gaussian(1.0), 2, 2000, 0)).round(1).tolist()
@@ -7201,7 +7259,7 @@ def dsgd_kpca(
     """
     views = (_checked_points("X", X),)
     settings = (k, False, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_start, views, {"kernel": kernel}, features, seed, steps, batch, settings)
+    return _descend(dsgd_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
 
 
 @_public
@@ -7209,7 +7267,7 @@ def dsgd_gha(
     X,
     kernel,
     k,
-    features,
+    m,
     seed=0,
     steps=None,
     batch=None,
@@ -7221,13 +7279,13 @@ def dsgd_gha(
     """Doubly stochastic kernel PCA, each function an eigenfunction (generalised Hebbian rule, DSGD section 4.3).
 
     Parameters:
-        X, kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
+        X, kernel, k, m, seed, steps, batch : as of `dsgd_kpca`
         feature_batch, theta0, theta1, centered : as of `dsgd_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     views = (_checked_points("X", X),)
     settings = (k, True, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_start, views, {"kernel": kernel}, features, seed, steps, batch, settings)
+    return _descend(dsgd_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
 
 
 @_public
@@ -7237,7 +7295,7 @@ def dsgd_ksvd(
     kernel_x,
     kernel_y,
     k,
-    features,
+    m,
     seed=0,
     steps=None,
     batch=None,
@@ -7251,14 +7309,14 @@ def dsgd_ksvd(
     Parameters:
         X, Y : (n, d) and (n, e) arrays, points in two views
         kernel_x, kernel_y : Kernel for each view, as of `dsgd_kpca`
-        k, features, seed, steps, batch : as of `dsgd_kpca`
+        k, m, seed, steps, batch : as of `dsgd_kpca`
         feature_batch, theta0, theta1, centered : as of `dsgd_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
     views = _checked_views(X, Y)
     settings = (k, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_ksvd_start, views, kernels, features, seed, steps, batch, settings)
+    return _descend(dsgd_ksvd_start, views, kernels, m, seed, steps, batch, settings)
 
 
 @_public
@@ -7268,7 +7326,7 @@ def dsgd_kcca(
     kernel_x,
     kernel_y,
     k,
-    features,
+    m,
     seed=0,
     steps=None,
     batch=None,
@@ -7281,14 +7339,14 @@ def dsgd_kcca(
     """Doubly stochastic kernel canonical correlations (DSGD algorithm 4), in one.
 
     Parameters:
-        X, Y, kernel_x, kernel_y, k, features, seed, steps, batch : as of `dsgd_ksvd`
+        X, Y, kernel_x, kernel_y, k, m, seed, steps, batch : as of `dsgd_ksvd`
         feature_batch, theta0, theta1, ridge, centered : as of `dsgd_kcca_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     kernels = {"kernel_x": kernel_x, "kernel_y": kernel_y}
     views = _checked_views(X, Y)
     settings = (k, ridge, feature_batch, theta0, theta1, 256, centered)
-    return _descend(dsgd_kcca_start, views, kernels, features, seed, steps, batch, settings)
+    return _descend(dsgd_kcca_start, views, kernels, m, seed, steps, batch, settings)
 
 
 @_public
@@ -7297,7 +7355,7 @@ def dsgd_ksir(
     targets,
     kernel,
     k,
-    features,
+    m,
     seed=0,
     steps=None,
     batch=None,
@@ -7312,16 +7370,14 @@ def dsgd_ksir(
 
     Parameters:
         X, targets : (n, d) array, and (n,) or (n, t) array
-        kernel, k, features, seed, steps, batch : as of `dsgd_kpca`
+        kernel, k, m, seed, steps, batch : as of `dsgd_kpca`
         feature_batch, theta0, theta1, slices, ridge, centered : as of `dsgd_ksir_start`
     Returns: DSGDState, as of `dsgd_kpca`
     """
     X = _checked_points("X", X)
     views = (X, _checked_points("targets", _as_columns("targets", targets), rows=len(X)))
     settings = (k, slices, ridge, feature_batch, theta0, theta1, 256, centered)
-    return _descend(
-        dsgd_ksir_start, views, {"kernel": kernel}, features, seed, steps, batch, settings
-    )
+    return _descend(dsgd_ksir_start, views, {"kernel": kernel}, m, seed, steps, batch, settings)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -8162,20 +8218,20 @@ def _map_features(P, found):
 
 
 @_public
-def nystrom_features(X, map):
+def nystrom_features(X, feature_map):
     """Nystrom features of points: rows y(x)^T = (L^-1 k(landmarks, x))^T, K~(x, x') = y(x).y(x') (RLS 2.1, (35)).
 
     Parameters:
         X : (n, d) array, training or new points
-        map : NystromMap; it carries its kernel
+        feature_map : NystromMap; it carries its kernel
     Returns: (n, s) array, float32 if both X and the landmarks are float32, else float64
     Cost: n s kernel values, O(n s (d + s / 2)) time; memory for the result and s^2.
     """
-    map = _checked_as(NystromMap, "map", map)
+    feature_map = _checked_as(NystromMap, "feature_map", feature_map)
     X = _checked_points("X", X)
-    _checked_model(X, "map", map)
-    _fits("X", 1.0 * len(X) * len(map.points) * X.itemsize)
-    return _map_features(X, map)
+    _checked_model(X, "feature_map", feature_map)
+    _fits("X", 1.0 * len(X) * len(feature_map.points) * X.itemsize)
+    return _map_features(X, feature_map)
 
 
 @_public
@@ -8198,7 +8254,7 @@ def nystrom(X, landmarks, kernel):
 
 
 def _middle(found, centered):
-    """The mean of the landmarks' own features: sums about it lose few digits to centring. None if not centered."""
+    """The mean of the landmarks' own features: sums about it lose few digits to centering. None if not centered."""
     return found.factor.sum(0) / max(found.rank, 1) if centered else None
 
 
@@ -8570,7 +8626,7 @@ def kernel_cca(F, G, lam_x, lam_y, k, squared=True):
     RLS theorem 18, sigma_1((K_x + lam_x)^-1 K_x K_y (K_y + lam_y)^-1). Else: under the constraints as printed,
     |Phi_x f|^2 + lam_x |f|^2 = 1 and so for g; optimum sigma_1(P_x^(1/2) P_y^(1/2)), P = K (K + lam)^-1.
     Parameters:
-        F, G : (n, r) and (n, q) arrays; views are not centred, centre their columns for that
+        F, G : (n, r) and (n, q) arrays; views are not centered, center their columns for that
         lam_x, lam_y : float, positive ridges, in the units of the eigenvalues of F F^T and G G^T
         k : int from 1 to min(n, r, q)
         squared : bool, which program
@@ -8821,7 +8877,7 @@ def _in_double(X, model):
 def residual(X, model):
     """How far points are off what a model explains: |f - P f| / sqrt(k(x, x)), f = phi(x) - mean (RLS 2.1; SKPCA 1).
 
-    P projects on the span of the model's components, or landmarks; the mean is 0 where the model is not centred.
+    P projects on the span of the model's components, or landmarks; the mean is 0 where the model is not centered.
     Parameters:
         X : (n, d) array of points
         model : Expansion, which knows its mean if it has an offset; NystromMap; or Subspace, in the space of features
@@ -8861,7 +8917,7 @@ def explained_variance_ratio(X, expansion):
     """The share of the points' variance in feature space that each component explains, tr(H K H) being all (textbook).
 
     sum_i (f_j(x_i) - mean)^2 / tr(H K H) for components that are orthonormal in feature space, as exact ones are, about
-    the mean of X whether the model is centred or not; others count for what they add to the span of those before.
+    the mean of X whether the model is centered or not; others count for what they add to the span of those before.
     Parameters:
         X : (n, d) array of points, those of training or others
         expansion : Expansion; or NystromMap, or Subspace, for which tr(H Z Z^T H) of its random features is all
@@ -8946,7 +9002,7 @@ def sketch_error(sketch, X, kernel, k=None, seed=0, rows=512, centered=False):
         k : number of components to judge, by default half of those that there are, 10 of a matrix
         seed : int from 0 to 2**64 - 1
         rows : rows of K that are evaluated, so many that they tell the components apart; n * rows kernel values
-        centered : whether the exact matrix is H K H, about the mean in feature space, and the model or Eigen centred
+        centered : whether the exact matrix is H K H, about the mean in feature space, and the model or Eigen centered
     Returns: SketchError: values (k,), those of the sketch less the exact ones; angles (k,), the principal angles
         between the spans of k directions, in radians, largest first. Not bounds: `reliable_components` has those
     >>> X, kernel = random_noisy(2000, 4), gaussian(10.0)
@@ -9020,28 +9076,32 @@ def _of_landmarks(x, model, out):
 
 
 @_open_helper
-def _one_feature(x, map, j):
+def _one_feature(x, feature_map, j):
     """sqrt(2 k(x, x) / m) cos(r_j.x + gamma_j) of a map that is stored, or plain."""
-    if map.kind != _PLAIN and map.frequencies.shape[0] == 0:
+    if feature_map.kind != _PLAIN and feature_map.frequencies.shape[0] == 0:
         raise ValueError("model must be a plain map, or have stored frequencies")
-    key = _subkey(_mix(np.uint64(map.seed)), _FREQUENCIES)
-    pair = j // 2 if map.paired else j
+    key = _subkey(_mix(np.uint64(feature_map.seed)), _FREQUENCIES)
+    pair = j // 2 if feature_map.paired else j
     angle = 0.0
     row = _subkey(_subkey(key, _DIRECTIONS), pair)
     spread = (
         0.0
-        if map.kernel.kind == _CITY_BLOCK
-        else _mixture_scale(map.kernel, _subkey(key, _MIXTURES), pair)
+        if feature_map.kernel.kind == _CITY_BLOCK
+        else _mixture_scale(feature_map.kernel, _subkey(key, _MIXTURES), pair)
     )
     for t in range(x.shape[0]):
-        if map.frequencies.shape[0] > 0:
-            angle += map.frequencies[j, t] * x[t]
-        elif map.kernel.kind == _CITY_BLOCK:
-            angle += map.kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5)) * x[t]
+        if feature_map.frequencies.shape[0] > 0:
+            angle += feature_map.frequencies[j, t] * x[t]
+        elif feature_map.kernel.kind == _CITY_BLOCK:
+            angle += feature_map.kernel.gamma * math.tan(math.pi * (_uniform(row, t) - 0.5)) * x[t]
         else:
             angle += spread * _normal(row, t) * x[t]
-    turn = _uniform(_subkey(key, _PHASES), pair) - (0.25 if map.paired and j % 2 == 1 else 0.0)
-    return math.sqrt(2.0 * map.kernel.scale / map.m) * math.cos(angle + 2.0 * math.pi * turn)
+    turn = _uniform(_subkey(key, _PHASES), pair) - (
+        0.25 if feature_map.paired and j % 2 == 1 else 0.0
+    )
+    return math.sqrt(2.0 * feature_map.kernel.scale / feature_map.m) * math.cos(
+        angle + 2.0 * math.pi * turn
+    )
 
 
 def _of_map(x, model, out):
@@ -9167,7 +9227,7 @@ _TUPLES = {
 }
 
 
-def _short(made):
+def _summary(made):
     """How a result prints: arrays of more than eight numbers by their shape and type."""
     fields = [
         f"{name}={value.shape} {value.dtype}"
@@ -9179,7 +9239,7 @@ def _short(made):
 
 
 for _made in {*_TUPLES.values()} - {Kernel}:  # which says its own
-    _made.__repr__ = _short
+    _made.__repr__ = _summary
 
 
 def _write_whole(path, write):
@@ -9265,6 +9325,8 @@ def _from_arrays(arrays, path, name=None):
     fields = {}
     for field, kind in cls.__annotations__.items():
         place = inside + field
+        if field == "half_life" and f"{inside}forget" in arrays:  # its name in version 0.1
+            place = f"{inside}forget"
         if place not in arrays and field in cls._field_defaults:
             continue
         value = arrays.get(place, np.array("none"))
@@ -9527,11 +9589,11 @@ def warm_up():
     twins = (math.inf, -1.0)  # all cores serially, and all by all threads
     with _progress("compiling") as line:
         for dtype, limit in itertools.product((np.float64, np.float32), twins):
-            before = _shared_from.set(limit)
+            before = _warm_up_threshold.set(limit)
             try:
                 _run_typical_tasks(dtype)
             finally:
-                _shared_from.reset(before)
+                _warm_up_threshold.reset(before)
             line.share += 0.25
     return time.perf_counter() - line.start
 
@@ -9627,13 +9689,13 @@ def _landmark_features():
             self.random_state = random_state
             self.centered = centered
 
-        def _points(self, X, **options):
+        def _validated_points(self, X, **options):
             types = [np.float64, np.float32]
             return validation.validate_data(self, X, dtype=types, order="C", **options)
 
         @_public
         def fit(self, X, y=None):
-            X = self._points(X, ensure_min_samples=2)
+            X = self._validated_points(X, ensure_min_samples=2)
             seed = self.random_state
             if not isinstance(seed, (int, np.integer)):
                 seed = int(utils.check_random_state(seed).randint(2**31 - 1))
@@ -9643,7 +9705,7 @@ def _landmark_features():
         @_public
         def transform(self, X):
             validation.check_is_fitted(self)
-            return features(self._points(X, reset=False), self.map_)
+            return features(self._validated_points(X, reset=False), self.map_)
 
     # The names that errors give, and that pickle finds it by.
     LandmarkFeatures.__module__ = __name__
@@ -9782,15 +9844,15 @@ def dask_map(function, X, *model):
     )
 
 
-def _with_map(state, map=None):
+def _with_map(state, feature_map=None):
     """A state with its map, which is sent once, or without it."""
-    return state._replace(map=map) if hasattr(state, "map") else state
+    return state._replace(map=feature_map) if hasattr(state, "map") else state
 
 
-def _folded(block, first, state, map, update):
+def _folded(block, first, state, feature_map, update):
     if hasattr(state, "seed"):  # blocks draw independently of each other
         state = state._replace(seed=int(_python_subkey(state.seed, first)))
-    return _with_map(update(_with_map(state, map), block))
+    return _with_map(update(_with_map(state, feature_map), block))
 
 
 @_public
@@ -9814,20 +9876,20 @@ def dask_fold(X, state, update, merge):
         callable(count) or count == 0,  # a tuple has a method of that name
         f"state must not have seen points, got one of {count}: merge it with the result",
     )
-    forget = getattr(held, "forget", 0.0)
+    half_life = getattr(held, "half_life", 0.0)
     _require(
-        not forget,
+        not half_life,
         "state must not forget, as blocks cannot be merged then; got a state that forgets "
-        f"half in {forget} points",
+        f"half in {half_life} points",
     )
-    map = getattr(state, "map", None)
-    shared = _dask().delayed(map, traverse=False)
+    feature_map = getattr(state, "map", None)
+    shared = _dask().delayed(feature_map, traverse=False)
     parts = _each_block(_folded, X, None, _with_map(state), shared, update)
 
-    def merged(a, b, map):
-        return _with_map(merge(_with_map(a, map), _with_map(b, map)))
+    def merged(a, b, feature_map):
+        return _with_map(merge(_with_map(a, feature_map), _with_map(b, feature_map)))
 
-    return _with_map(_joined(merged, parts, shared), map)
+    return _with_map(_joined(merged, parts, shared), feature_map)
 
 
 @_public
@@ -9951,18 +10013,18 @@ _KERNELS = {
 }
 
 # Defaults of -m, --ell and --block; and the functions of the stream.
-_Stream = collections.namedtuple("_Stream", "options start update finish")
+_StreamMethod = collections.namedtuple("_StreamMethod", "options start update finish")
 _STREAMS = {
-    "skpca": _Stream(
+    "skpca": _StreamMethod(
         {"m": 2000, "ell": 50, "block": 8192},
-        lambda points, map, options: skpca_start(map, options.ell, options.center),
+        lambda points, feature_map, options: skpca_start(feature_map, options.ell, options.center),
         skpca_update,
         skpca_finish,
     ),
-    "dsgd": _Stream(
+    "dsgd": _StreamMethod(
         {"m": 8192, "block": 512},
-        lambda points, map, options: dsgd_start(
-            points.rows(slice(_START_POINTS)), map, options.k, centered=options.center
+        lambda points, feature_map, options: dsgd_start(
+            points.rows(slice(_START_POINTS)), feature_map, options.k, centered=options.center
         ),
         dsgd_update,
         lambda state, k: dsgd_finish(state),
@@ -10378,7 +10440,7 @@ def _take_blocks(options, state, points, sources):
             arrays = {**_as_arrays(state), **_written_with(points), **texts}
             _write_whole(options.state, lambda file: np.savez(file, **arrays))
 
-    # A last point alone cannot be centred: it joins the block before it.
+    # A last point alone cannot be centered: it joins the block before it.
     ends = [*range(begun + options.block, n - 1, options.block), n][: n - begun]
     saved = time.perf_counter()
     try:
@@ -10412,9 +10474,9 @@ def _stream(options):
         kernel = _chosen_kernel(options, points)
         d = points.X.shape[1]
         stored = options.method == "skpca"
-        map = fourier_features_map(kernel, d, options.m, options.seed, stored)
+        feature_map = fourier_features_map(kernel, d, options.m, options.seed, stored)
         _checked_whole("k", options.k, 1, options.ell or options.m)
-        state = stream.start(points, map, options)
+        state = stream.start(points, feature_map, options)
     _print_head(options, points, state.map.kernel)
     state = _take_blocks(options, state, points, sources)
     model = stream.finish(state, options.k)

@@ -445,7 +445,7 @@ def test_kernel_parameters_are_refused_by_name(make, name, value):
             lambda: kp.nystrom_features(X[:, :1].copy(), kp.nystrom_map(X, np.array([1]), g)),
             "nystrom_features: X and map.points must have",
         ),
-        (lambda: kp.nystrom_features(X, K), "nystrom_features: map must be a NystromMap"),
+        (lambda: kp.nystrom_features(X, K), "nystrom_features: feature_map must be a NystromMap"),
         (
             lambda: kp.nystrom_kpca(X, np.array([1]), g, 2, 0),
             "nystrom_kpca: k must be a whole number from 1 to 1, got 2",

@@ -248,10 +248,10 @@ def test_folded_reservoirs_hold_every_row_with_the_same_chance():
 @pytest.mark.parametrize(
     "kind, start",
     [
-        ("fd", lambda: kp.fd_start(3, 6, forget=9.0)),
-        ("reservoir", lambda: kp.reservoir_start(4, 6, forget=9.0)),
-        ("skpca", lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 9), 3, forget=9.0)),
-        ("rnca", lambda: kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), forget=9.0)),
+        ("fd", lambda: kp.fd_start(3, 6, half_life=9.0)),
+        ("reservoir", lambda: kp.reservoir_start(4, 6, half_life=9.0)),
+        ("skpca", lambda: kp.skpca_start(kp.fourier_features_map(KERNEL, 6, 9), 3, half_life=9.0)),
+        ("rnca", lambda: kp.rnca_start(kp.fourier_features_map(KERNEL, 6, 9), half_life=9.0)),
     ],
 )
 def test_states_that_forget_were_refused_after_the_work_of_two_blocks(kind, start):

@@ -329,11 +329,11 @@ def known(task):
         (lambda: kp.dsgd_start(X[:, :2], MAP, 2), "X must have 3 columns"),
         (
             lambda: kp.dsgd_start(X, kp.orthogonal_features_map(G, 3, 300, 0, False), 2),
-            "map must be a map of fourier_features_map, or",
+            "feature_map must be a map of fourier_features_map, or",
         ),
         (
             lambda: kp.dsgd_start(X, kp.fastfood_features_map(G, 3, 300), 2),
-            "map must be a map of fourier_features_map, or",
+            "feature_map must be a map of fourier_features_map, or",
         ),
         (lambda: kp.dsgd_start(X * np.inf, MAP, 2), "X must be finite"),
         (lambda: kp.dsgd_kpca(X, kp.linear(), 2, 300), "kernel must be shift-invariant"),

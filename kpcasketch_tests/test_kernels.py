@@ -427,8 +427,8 @@ def test_two_threads_made_kernels_of_one_function_that_were_refused():
 
 NEW_KERNEL = [  # the edits that a kernel takes, exp(-2 gamma r^2): its record, its maker and its formula
     (
-        '_PRECOMPUTED = _kind("precomputed", _EVERY_PAIR)\n',
-        '_PRECOMPUTED = _kind("precomputed", _EVERY_PAIR)\n_TWIN = _kind("twin", _DISTANCES)\n',
+        '_PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)\n',
+        '_PRECOMPUTED = _add_kind("precomputed", _EVERY_PAIR)\n_TWIN = _add_kind("twin", _DISTANCES)\n',
     ),
     (
         "@_public\ndef linear(",

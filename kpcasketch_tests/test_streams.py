@@ -514,10 +514,10 @@ def test_reservoir_nystrom_is_c_w_c():
             lambda: kp.fourier_features(X[:, :2], kp.fourier_features_map(G, 5, 3)),
             "fourier_features: X must have 5 columns",
         ),
-        (lambda: kp.fourier_features(X, G), "fourier_features: map must be a FourierMap"),
+        (lambda: kp.fourier_features(X, G), "fourier_features: feature_map must be a FourierMap"),
         (
             lambda: kp.fourier_features(X, kp.fourier_features_map(G, 5, 3)._replace(m=4)),
-            "fourier_features: map must be a FourierMap",
+            "fourier_features: feature_map must be a FourierMap",
         ),
         (lambda: kp.fd_start(5, 4), "fd_start: ell must be a whole number from 1 to 4, got 5"),
         (
@@ -977,7 +977,7 @@ def test_moments_of_features_that_are_forgotten_are_weighted_ones(centered, bloc
     centred = Z - means * centered
     C = (w[:, None] * centred).T @ centred
     moments = in_blocks(kp.rnca_update, kp.rnca_start(map, centered, 80.0), X, block)
-    sketch = in_blocks(kp.skpca_update, kp.skpca_start(map, 24, centered, forget=80.0), X, block)
+    sketch = in_blocks(kp.skpca_update, kp.skpca_start(map, 24, centered, half_life=80.0), X, block)
     assert np.abs(moments.squares - C).max() < 1e-10 and np.abs(moments.means - means).max() < 1e-12
     B = kp.fd_finish(sketch.sketch).B
     assert np.abs(B.T @ B - C).max() < 1e-10 and (
@@ -1042,11 +1042,11 @@ def test_states_that_forget_are_not_merged_and_none_forget_by_default(tmp_path):
         ),
     ):
         with pytest.raises(ValueError, match=f"^{name}: a and b must not forget"):
-            merge(start(forget=9.0), start(forget=9.0))
+            merge(start(half_life=9.0), start(half_life=9.0))
         for wrong in (0.5, -1.0, np.nan, "5"):
-            with pytest.raises(ValueError, match="forget must be"):
-                start(forget=wrong)
-        plain, slow = update(start(), X), update(start(forget=1e300), X)
+            with pytest.raises(ValueError, match="half_life must be"):
+                start(half_life=wrong)
+        plain, slow = update(start(), X), update(start(half_life=1e300), X)
         kp.save(tmp_path / "state.npz", slow)
         again = kp.load(tmp_path / "state.npz")
         assert again[-1] == slow[-1] and type(again) is type(slow)

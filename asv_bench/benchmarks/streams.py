@@ -164,7 +164,7 @@ class Forgetting:
 
     def state(self, X, forget):
         map = kp.fourier_features_map(kp.gaussian(4.0), 10, 500)
-        return kp.skpca_update(kp.skpca_start(map, 50, forget=forget), X)
+        return kp.skpca_update(kp.skpca_start(map, 50, half_life=forget), X)
 
     @unit("mean novelty of new points of the last place")
     def track_error(self, forget):
