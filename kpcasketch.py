@@ -806,6 +806,9 @@ def _shown(value):
     return repr(value) if isinstance(value, (int, float, complex, str)) else type(value).__name__
 
 
+_MOST = 2**31 - 1  # the largest size of an axis, and the largest count
+
+
 def _checked_whole(name, value, low, high=2**63 - 1):
     number = _scalar(value)
     if not isinstance(number, int) or isinstance(number, bool) or not low <= number <= high:
@@ -1912,8 +1915,10 @@ def _tile_places(P, Q, symmetric):
 
 
 @_helper
-def _tile_place(places, t, n, m):
+def _tile_place(places, t, X, Y):
     """first, last, begin, end: rows and columns of tile t of an (n, m) matrix; without places all tiles, row by row."""
+    n = X.shape[0]
+    m = Y.shape[0]
     columns = _blocks(m)
     first = t // columns * _BLOCK
     begin = t % columns * _BLOCK
@@ -1934,7 +1939,7 @@ def _fill_gram(kernel, pairs, places, out):
         group = np.int64(index)
         tile = _new_tile(out)
         for t in range(4 * group, min(places.shape[0], 4 * group + 4)):
-            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
+            first, last, begin, end = _tile_place(places, t, pairs.X, pairs.Y)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             for i in range(first, last):
                 row = out[i, begin:end]
@@ -1947,7 +1952,11 @@ def _fill_gram(kernel, pairs, places, out):
                         out[j, i] = tile[i - first, j - begin]
 
 
-def _gram(kernel, pairs):
+def _gram(kernel, X, Y, symmetric):
+    return _gram_of_pairs(kernel, _prepare(kernel, X, Y, symmetric))
+
+
+def _gram_of_pairs(kernel, pairs):
     out = _new_array((len(pairs.X), len(pairs.Y)), pairs.X.dtype)
     places = _tile_places(pairs.X, pairs.Y, pairs.symmetric)
     # 3: to write to new memory
@@ -1979,7 +1988,7 @@ def gram(X, Y, kernel):
     P, Q = _in_common_precision(*_checked_two(X, "Y", Y))
     kernel = _checked_kernel("kernel", kernel, X=P, Y=Q)
     _fits("Y", 1.0 * len(P) * len(Q) * P.itemsize)
-    K = _gram(kernel, _prepare(kernel, P, Q, P is Q))
+    K = _gram(kernel, P, Q, P is Q)
     finite = _value_limit(kernel, P, Q) < (1e38 if P.itemsize == 4 else 1e308) or _all_below(K)
     _require(finite, "kernel must have finite values on X and Y, in their precision")
     return K
@@ -2100,7 +2109,7 @@ def _add_tiles(kernel, pairs, places, begins, p, panels, slots):
         tile = _new_tile(panels)
         product = _aligned((_BLOCK, slot.shape[1]), panels)
         for t in range(begins[task], begins[task + 1]):
-            first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
+            first, last, begin, end = _tile_place(places, t, pairs.X, pairs.Y)
             _fill_tile(kernel, pairs, first, last, begin, end, tile)
             n = last - first
             m = end - begin
@@ -2349,7 +2358,7 @@ def _add_panel_products(left, right, places, out):
         rows = left.shape[1]
         width = left.shape[2]
         tile = _new_tile(left)
-        first, last, begin, end = _tile_place(places, t, out.shape[0], out.shape[1])
+        first, last, begin, end = _tile_place(places, t, out, out.T)
         tile[:] = 0
         for deep in range(0, rows, _DEPTH):
             stop = min(rows, deep + _DEPTH)
@@ -2559,7 +2568,7 @@ def _bits_product(A, V):
 
 def _unit_of(values, axis=None):
     """The largest magnitude, along an axis if one is given, or 1 for zeros: divide by it before squaring."""
-    largest = np.maximum(values.max(axis, initial=0.0), -values.min(axis, initial=0.0))
+    largest = np.abs(values).max(axis, initial=0.0)
     return largest + (largest == 0.0)
 
 
@@ -2672,7 +2681,7 @@ _OPERATORS = {
         ),
         # All rows are evaluated as `gram` does it, with the same bits.
         lambda A, first, last: _gram(
-            A.kernel, _prepare(A.kernel, A.X[first:last], A.X, last - first == len(A.X))
+            A.kernel, A.X[first:last], A.X, last - first == len(A.X)
         ).astype(np.float64),
         lambda A: _diagonal(A.X, A.kernel).sum(dtype=np.float64),
     ),
@@ -2922,7 +2931,7 @@ def _orthonormalize(W, key):
     n, p = W.shape
     independent = True
     rng = np.random.default_rng(int(key))
-    V = W / np.maximum(np.abs(W).max(0), 1e-300)  # squares of tiny or huge entries would not fit
+    V = W / _unit_of(W, 0)
     for _ in range(10):
         G = _transposed_product(V, p, V)
         if np.abs(G - np.eye(p)).max() <= 1e-13:
@@ -3394,7 +3403,7 @@ def block_lanczos_of(product, n, k, seed=0, tol=1e-8, max_iterations=1000):
     >>> block_lanczos_of(lambda V: np.diag([3.0, 1.0, 2.0]) @ V, 3, 2).values.round(12).tolist()
     [3.0, 2.0]
     """
-    n = _checked_whole("n", n, 1, 2**31 - 1)
+    n = _checked_whole("n", n, 1, _MOST)
     _require(callable(product), "product must be a function of an (n, b) array")
     return _lanczos(*_checked_search(_ByProducts(product, n), k, seed, tol, max_iterations))
 
@@ -3586,14 +3595,14 @@ def _kpca(X, kernel, k, seed, centered, tol=1e-13, A=None):
     if A is None:
         A = Implicit(G, kernel)
         if n <= _DENSE_POINTS:
-            A = _gram(kernel, _prepare(kernel, G, G, True))
+            A = _gram(kernel, G, G, True)
     if centered:
         taken = _product(A, np.ones((n, 1))).sum(dtype=np.float64) / n
         over = taken / max(_trace(A) - taken, 1e-300)
         if over > _CANCELS_FROM and isinstance(A, np.ndarray):
             del A  # up to 512 MB
             G = G.astype(np.float64, copy=False)
-            A = _gram(kernel, _prepare(kernel, G, G, True))
+            A = _gram(kernel, G, G, True)
             A -= A.mean(0)
             A -= A.mean(1)[:, None]
             A = A.astype(X.dtype, copy=False)
@@ -3786,7 +3795,7 @@ def kernel_pca_preimage(features, expansion, ridge=0.0, max_iterations=1000):
         F = F - F.mean(0)
     else:
         center = 0.0
-    K = _gram(kernel, _prepare(kernel, F, F, True))
+    K = _gram(kernel, F, F, True)
     _require(_all_below(K, 1e300), "expansion must have a kernel that is finite on its features")
     weights = _solve_ridge(K, E.points - center, ridge)
     out = center + _gram_product(kernel, _prepare(kernel, Y, F, False), weights)
@@ -3890,7 +3899,7 @@ def _entry_bound(kernel, X):
     bound = _value_limit(kernel, X)
     if kernel.kind in (_CUSTOM, _PRECOMPUTED):
         slabs = (X[begin : begin + _BLOCK] for begin in range(0, len(X), _BLOCK))
-        bound = np.max([np.abs(_gram(kernel, _prepare(kernel, P, X, False))).max() for P in slabs])
+        bound = np.max([np.abs(_gram(kernel, P, X, False)).max() for P in slabs])
     _require(bound < math.inf, "kernel must have finite values on X")
     return float(bound)
 
@@ -3975,7 +3984,7 @@ def _round_words(kernel, pairs, slope, coin, places, words):
         tile = _new_tile(pairs.X)
         bits = np.empty((_BLOCK, _BLOCK), np.uint32)
         t = np.int64(index)
-        first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
+        first, last, begin, end = _tile_place(places, t, pairs.X, pairs.Y)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         for i in range(first, last):
             key = _subkey(coin, i)
@@ -4148,7 +4157,7 @@ def rademacher_projection(X, s, seed=0):
     """
     X = _checked_points("X", X)
     n, d = X.shape
-    s = _checked_whole("s", s, 1, 2**31 - 1)
+    s = _checked_whole("s", s, 1, _MOST)
     key = _checked_key(seed, _SIGNS)
     _fits("s", 1.0 * X.itemsize * n * s)
     blocks = -(-n // _BLOCK)
@@ -4542,7 +4551,7 @@ def shadow_start(eps, d):
         d : int, at least 1; coordinates of a point
     Returns: ShadowState
     """
-    d = _checked_whole("d", d, 1, 2**31 - 1)
+    d = _checked_whole("d", d, 1, _MOST)
     return ShadowState(np.empty((0, d)), np.empty(0), _checked_real("eps", eps, 1e-150, 1e150), 0)
 
 
@@ -4681,7 +4690,9 @@ def _row_of(kernel, pairs, i):
     """k(x_i, x_j) for all j, from pairs of points with themselves."""
     row = slice(i, i + 1)
     squares = pairs.x_squares[row]
-    return _gram(kernel, pairs._replace(X=pairs.X[row], x_squares=squares, symmetric=False))[0]
+    return _gram_of_pairs(
+        kernel, pairs._replace(X=pairs.X[row], x_squares=squares, symmetric=False)
+    )[0]
 
 
 def _weighted_sums(kernel, pairs, weight):
@@ -4757,7 +4768,7 @@ def _herd_of(X, kernel, rows):
     C = X[rows]
     squares = _diagonal(C, kernel).astype(np.float64)
     labels = [
-        (squares - 2.0 * _gram(kernel, _prepare(kernel, X[i : i + 2048], C, False))).argmin(1)
+        (squares - 2.0 * _gram(kernel, X[i : i + 2048], C, False)).argmin(1)
         for i in range(0, len(X), 2048)
     ]
     return _reduced_evenly(X, rows, np.concatenate(labels))
@@ -4814,7 +4825,7 @@ def _halve(kernel, X, rows, key, log_inverse):
         y = x + 1
         inside = x % _BLOCK
         if inside == 0:  # rows of K for the next 64 pairs
-            K = _gram(kernel, _prepare(kernel, P[x : x + _BLOCK], P, False))
+            K = _gram(kernel, P[x : x + _BLOCK], P, False)
         gap = np.subtract(K[inside], K[inside + 1], dtype=np.float64)
         square = max(0.0, gap[x] - gap[y])
         limit = max(math.sqrt(2.0 * square * log_inverse) * math.sqrt(spread), square)
@@ -4959,7 +4970,7 @@ def rskpca(C, w, kernel, k, seed=0, centered=False):
     _fits("C", 8.0 * len(C) ** 2)
     points = C.astype(np.float64, copy=False)
     points = _about_mean(kernel, points) if centered else points
-    K = _gram(kernel, _prepare(kernel, points, points, True))
+    K = _gram(kernel, points, points, True)
     _require(np.isfinite(K).all(), "kernel must have finite values on C, in its precision")
     shares = w / w.sum()
     roots = np.sqrt(shares)
@@ -5052,7 +5063,7 @@ def _manifold_of(C, w, kernel, k, seed, alpha=0.0, time=0.0, cut=False):
     C = C[used]
     k = _checked_whole("k", k, 1, len(C) - (not cut))
     key = _checked_key(seed, _START)
-    K = _gram(kernel, _prepare(kernel, C, C, True)).astype(np.float64, copy=False)
+    K = _gram(kernel, C, C, True).astype(np.float64, copy=False)
     shares = w[used] / w.sum()
     sums = K @ shares
     degrees = shares / sums**alpha
@@ -5169,7 +5180,7 @@ def _sum_of_tiles(kernel, pairs, places, u, v, square, slots):
         _wide_vectors()
         t = np.int64(index)
         tile = _new_tile(pairs.X)
-        first, last, begin, end = _tile_place(places, t, pairs.X.shape[0], pairs.Y.shape[0])
+        first, last, begin, end = _tile_place(places, t, pairs.X, pairs.Y)
         _fill_tile(kernel, pairs, first, last, begin, end, tile)
         total = 0.0
         for i in range(first, last):
@@ -5561,8 +5572,8 @@ def _feature_slabs(X, feature_map, rows):
 
 def _new_map(kernel, d, m, seed, kind, stored, paired):
     kernel = _checked_stationary("kernel", kernel, kind != _PLAIN)
-    d = _checked_whole("d", d, 1, 2**31 - 1)
-    m = _checked_whole("m", m, 1, 2**31 - 1)
+    d = _checked_whole("d", d, 1, _MOST)
+    m = _checked_whole("m", m, 1, _MOST)
     stored = _as_flag("stored", stored)
     paired = _as_flag("paired", paired)
     feature_map = FourierMap(kernel, d, m, _as_seed("seed", seed), kind, np.empty((0, d)), paired)
@@ -5913,7 +5924,7 @@ def fd_start(ell, m, half=True, share=1.0, half_life=None):
     >>> np.array_equal(fd_finish(state).B, frequent_directions(Z, 6).B)
     True
     """
-    m = _checked_whole("m", m, 1, 2**31 - 1)
+    m = _checked_whole("m", m, 1, _MOST)
     ell = _checked_whole("ell", ell, 1, m)
     half = _as_flag("half", half)
     share = _checked_real("share", share, 0.0, 1.0)
@@ -6364,8 +6375,8 @@ def reservoir_start(c, d, seed=0, half_life=None):
         half_life : as of `fd_start`: chances of points are as their weights
     Returns: ReservoirState
     """
-    c = _checked_whole("c", c, 1, 2**31 - 1)
-    d = _checked_whole("d", d, 1, 2**31 - 1)
+    c = _checked_whole("c", c, 1, _MOST)
+    d = _checked_whole("d", d, 1, _MOST)
     _fits("c", 8.0 * c * d)
     zeros = np.zeros(c, np.int64)
     half_life = _as_half_life(half_life)
@@ -6440,7 +6451,7 @@ def reservoir_finish(state, kernel, k):
     k = _checked_whole("k", k, 1, len(points))
     kernel = _checked_kernel("kernel", kernel, state=points)
     _require(state.count >= 1, "state must have seen a point")
-    W = _gram(kernel, _prepare(kernel, points, points, True))
+    W = _gram(kernel, points, points, True)
     _require(np.isfinite(W).all(), "kernel must be finite on the points")
     own = W.diagonal()
     gap = np.abs(own - own[0]).max()  # points may have been normed in float32
@@ -6490,9 +6501,9 @@ def random_noisy(n, d, seed=0, signal=50, zeta=10.0, decay=0):
         decay : int, 0 for d as the paper prints it (50 values then fall to .951 only), or `signal` as in its source
     Returns: (n, d) float64 array
     """
-    n = _checked_whole("n", n, 1, 2**31 - 1)
-    d = _checked_whole("d", d, 1, 2**31 - 1)
-    signal = min(_checked_whole("signal", signal, 1, 2**31 - 1), d)
+    n = _checked_whole("n", n, 1, _MOST)
+    d = _checked_whole("d", d, 1, _MOST)
+    signal = min(_checked_whole("signal", signal, 1, _MOST), d)
     key = _checked_key(seed, _DATA)
     zeta = _checked_real("zeta", zeta, 1e-300)
     decay = _checked_whole("decay", decay, 0)
@@ -7204,7 +7215,7 @@ def dsgd_finish(state):
 def _descend(start, views, kernels, m, seed, steps, batch, settings):
     """The start on random points, all steps on random mini-batches, and the finish."""
     n = len(views[0])
-    m = _checked_whole("m", m, 1, 2**31 - 1)
+    m = _checked_whole("m", m, 1, _MOST)
     seed = _as_seed("seed", seed)
     batch = min(512, n) if batch is None else _checked_whole("batch", batch, 1, n)
     key = _key(seed, _BATCHES)
@@ -7521,7 +7532,7 @@ def _substitute(kernel, X, Z, L, start, rows, growth=np.zeros(0), errors=np.zero
 def _residual_gram(kernel, Z, shift, Y):
     """K(Z, Z) + diag(shift) - Y Y^T for at most 128 points."""
     explained = _dense_product(Y, Y.shape[1], np.ascontiguousarray(Y.T))
-    K = _gram(kernel, _prepare(kernel, Z, Z, True))
+    K = _gram(kernel, Z, Z, True)
     return K - explained + np.diag(shift)
 
 
@@ -7862,7 +7873,7 @@ def _tail_ridge(kernel, Z, weights, k, key):
     Ritz values of 3 steps of orthogonal iteration on k + 8 vectors (with k, unlucky starts erred by a quarter)."""
     n = len(Z)
     Z = np.array(Z, np.float64)
-    A = _gram(kernel, _prepare(kernel, Z, Z, True)) * (weights[:, None] * weights)
+    A = _gram(kernel, Z, Z, True) * (weights[:, None] * weights)
     trace = A.trace()
     _require_definite(trace < math.inf)
     if trace <= 0.0:
@@ -8109,7 +8120,7 @@ def rls_start(kernel, s, d, seed=0):
     """
     kernel = _checked_kernel("kernel", kernel)
     s = _checked_whole("s", s, 1)
-    d = _checked_whole("d", d, 1, 2**31 - 1)
+    d = _checked_whole("d", d, 1, _MOST)
     none = np.zeros((0, d), np.float32)  # takes the precision of the points that follow
     return RLSState(none, np.zeros(0, int), np.zeros(0), 0, kernel, s, 0, _as_seed("seed", seed))
 
@@ -8533,7 +8544,7 @@ def kernel_ridge_cg(X, Y, kernel, lam, s=1000, seed=0, tol=1e-8, max_iterations=
     sizes = _unit_of(T, 0)
     T = T / sizes
     P = X.astype(np.float64, copy=False)
-    A = _gram(kernel, _prepare(kernel, P, P, True)) if n <= _DENSE_POINTS else Implicit(P, kernel)
+    A = _gram(kernel, P, P, True) if n <= _DENSE_POINTS else Implicit(P, kernel)
     F = next(_pivoted([s], P, kernel, np.zeros(n), 64, 0.0, P, key))[1]
     values, V = _small_eigen(_column_products(F, F), F.shape[1], False)
     # (F F^T + lam I)^-1 = (I - C C^T) / lam; with a ridge below rounding nothing would be left of I - C C^T.
